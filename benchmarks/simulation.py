@@ -1,18 +1,26 @@
 """Measure the speed of the simulation, and the benefit of common random numbers.
 
     python benchmarks/simulation.py
+    python benchmarks/simulation.py --growth      # at three sizes, alone and two side by side
     python benchmarks/simulation.py --coverage    # how often 95 % intervals contain the exact values near saturation
 
-One city of St. Paul's size: 71 atoms, 17 sites, 9 units. Times are medians of several runs.
+One city of St. Paul's size: 71 atoms, 17 sites, 9 units. Times are medians of several runs, with --growth the
+shortest of them.
+
+Two threads are twice as fast as one only on two idle cores. The CPU time of a thread is therefore shown too: it grows if
+the two wait for memory or caches that they share. A loop that only calculates shows what the processor allows.
 """
 
 import sys
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from threading import Barrier
 
 import numpy as np
-from _timing import median_seconds
+from _timing import growth_exponent, median_seconds
+from numba import njit
 
 import emsopt as eo
 from emsopt.evaluators import exact_hypercube, simulate, values
@@ -48,7 +56,61 @@ def coverage(units=6, runs=300):
             print(f"{load:6g} {calls:8,} {calls * (1 - load**0.5) ** 2 / load:17.3g}", *shares)
 
 
+@njit(cache=True, nogil=True)
+def calculate(n):
+    a, b, c, d = 1, 2, 3, 4
+    for k in range(n):
+        a, b, c, d = (a * 3) ^ k, (b * 5) ^ k, (c * 7) ^ k, (d * 9) ^ k
+    return a ^ b ^ c ^ d
+
+
+def side_by_side(run, threads, repeats=15):
+    """Return the least wall-clock seconds, and CPU seconds of a thread, of ``run(k)`` in threads that start at once."""
+    barrier = Barrier(threads)
+
+    def timed(k):
+        barrier.wait()
+        start, used = time.perf_counter(), time.thread_time()
+        run(k)
+        return time.perf_counter() - start, time.thread_time() - used
+
+    with ThreadPoolExecutor(threads) as pool:
+        runs = np.array([list(pool.map(timed, range(threads))) for _ in range(repeats)])
+    return runs[:, :, 0].max(axis=1).min(), runs[:, :, 1].mean(axis=1).min()
+
+
+def growth(calls=1_000_000, sizes=((10, 20, 70), (30, 60, 500), (100, 200, 2000))):
+    """Print the speed by size, alone and with two side by side, and how the time of a call grows with the units."""
+    print("One deployment a thread, load 0.4: million calls (or rounds) a second")
+    print(
+        f"{'units, sites, atoms':>20} {'one':>7} {'two':>7}    by CPU time of a thread: {'one':>7} {'one of two':>11}"
+    )
+
+    def report(name, run, n):
+        run(0), run(1)
+        (wall, alone), (both, each) = (side_by_side(run, threads) for threads in (1, 2))
+        rates = (n / 1e6 / seconds for seconds in (wall, both / 2, alone, each))
+        print("{:>20} {:7.1f} {:7.1f} {:>32.1f} {:11.1f}".format(name, *rates))
+        return alone, each
+
+    report("calculation only", lambda k: calculate(100_000_000), 100_000_000)
+    seconds = []
+    for units, sites, atoms in sizes:
+        city = grid_city(sites, atoms).with_offered_load(0.4, units)
+        run = partial(one_deployment, city, units, calls)
+        seconds.append(report(f"{units}, {sites}, {atoms}", run, calls))
+    for name, times in zip(("alone", "side by side"), zip(*seconds, strict=True), strict=True):
+        print(f"{name}: CPU time of a call grows as units ** {growth_exponent([size[0] for size in sizes], times):.2f}")
+
+
+def one_deployment(city, units, calls, k):
+    return simulate(city, (np.arange(units) + k) % city.n_sites, calls=calls, warmup=0, rng=k)
+
+
 def main():
+    if "--growth" in sys.argv[1:]:
+        growth()
+        return
     if "--coverage" in sys.argv[1:]:
         warnings.simplefilter("ignore", eo.errors.AccuracyWarning)
         coverage()

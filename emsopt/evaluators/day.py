@@ -103,13 +103,13 @@ def simulate_day(
     sites, hours, (draw, _) = check_sites(city, sites), positive_number(hours, "hours", "h"), service_law(service, cv)
     seed = simulation.stream_seed(rng)
     initial = simulation.first_release(city, len(sites), seed)
-    order, times = simulation.preferred_units(city, sites), city.service_times[sites]
+    order, times = simulation.preferred_units(city, sites), np.ascontiguousarray(city.service_times[sites].T)
     parts, elapsed, release = [], 0.0, initial.copy()
     for _, gaps, atoms, factors in simulation.call_stream(city, itertools.repeat(simulation.CHUNK), draw, seed):
         units, minute = np.full(len(gaps), -1), elapsed + np.cumsum(gaps)
-        counted = np.zeros((len(sites), city.n_atoms), np.int64), np.zeros(len(sites))
+        counted = np.zeros((city.n_atoms, len(sites)), np.int64), np.zeros(len(sites))
         simulation.serve(gaps, atoms, factors, order, times, False, release, *counted, units)
-        parts.append((minute, atoms, units, times[units, atoms] * factors))
+        parts.append((minute, atoms, units, times[atoms, units] * factors))
         elapsed = minute[-1]
         if elapsed > 60 * hours:
             break

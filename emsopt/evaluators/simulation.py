@@ -25,6 +25,7 @@ are far more certain than the values themselves.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice, product
 from types import MappingProxyType
 
 import numpy as np
@@ -38,12 +39,13 @@ from ..city.deployment_space import check_sites
 from ..city.response_law import ResponseLaw
 from ..errors import InputError
 from . import _intervals
-from ._order import unit_order
+from ._order import UnitOrder, unit_order
 from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable
 from .metrics import check_costs
 from .service_distribution import service_law
 
 CHUNK = 16_384  # calls drawn at a time, few enough to stay in the processor's cache
+AT_ONCE = 4  # chunks sent to one deployment before the next, whose tables then displace those of this one in the cache
 LONGEST_WARMUP = 1_000_000  # limit in calls on a warm-up chosen for the memory of the system
 COUNTER_BYTES = 64 * 2**20  # limit on the counters of deployments that are simulated together
 
@@ -143,17 +145,27 @@ def simulate(
     batch_calls: IntArray = ends[1:] - ends[:-1]
     lengths, seed = [warmup, *batch_calls], stream_seed(rng)
     law, sent = city.response_law, list[tuple[int, IntArray, IntArray]]()
-    answered, busy, totals = _play(city, sites[None], lengths, draw, queue, seed, None if law is None else sent)
-    answered, busy = answered[0, 1:], busy[0, 1:]  # [0, 0] is the warm-up
-    minutes, blocked, waited = totals[0, 1:].T
+    order, p = preferred_units(city, sites), len(sites)
+    played = _play(city, sites[None], [order], lengths, draw, queue, seed, None if law is None else sent)
+    next(played)  # the warm-up
+    pairs, sums = list[tuple[IntArray, ...]](), list[tuple[FloatArray, ...]]()
+    for b, (counts, *measured) in enumerate(played):
+        pair = np.flatnonzero(counts != 0)  # of atom and unit: few, even in a large city
+        pairs.append((np.full(len(pair), b), *np.divmod(pair, p), counts.ravel()[pair]))
+        sums.append(tuple(array[0] for array in measured))
+    batch, atom, unit, number = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
+    busy, totals = (np.array(rows) for rows in zip(*sums, strict=True))
+    minutes, blocked, waited = totals.T
     average = twin_average(city, sites)
     utilizations = average @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1)
-    fractions = average @ _fractions(answered.sum(axis=0), preferred_units(city, sites))
+    answered = np.bincount(unit * city.n_atoms + atom, number, p * city.n_atoms).reshape(p, -1)
+    fractions = average @ _fractions(answered, order)
     measures = utilizations, fractions, float(waited.sum() / calls), queued_shares(city, sites), calls, float("nan")
     result = Evaluation.of(city, sites, "simulation", capacity, float(blocked.sum() / calls), *measures)
 
-    minutes_of = np.einsum("bij,ij->bj", answered, result.response_times)
-    moves = _intervals.response_moves(minutes_of, answered.sum(axis=1), city.demand_shares)
+    in_batches = batches, city.n_atoms, level
+    answers = _intervals.Answers(result.response_times[unit, atom], number, batch, atom, *in_batches)
+    moves = _intervals.response_moves(answers.total(answers.minutes), answers.total(), city.demand_shares)
     blocked_interval = _intervals.share(blocked, batch_calls, level, load, spread)
     wait_interval = _intervals.ratio(waited, batch_calls, level, least=spread * result.mean_wait)
     if not blocked.any():  # the batches do not vary, but the true probability may be above zero
@@ -161,18 +173,14 @@ def simulate(
         wait_interval = (0.0, blocked_interval[1] * city.mean_service_time)
     intervals = {
         "mean_response": _intervals.student(result.mean_response, moves, level),
-        "mean_utilization": _intervals.share(busy.sum(axis=1), len(sites) * minutes, level, load, spread),
+        "mean_utilization": _intervals.share(busy.sum(axis=1), p * minutes, level, load, spread),
         "queue_probability" if queue else "loss_probability": blocked_interval,
     }
     if queue:
         intervals["mean_wait"] = wait_interval
-    if law is None:
-        batch, unit, atom = np.nonzero(answered)
-        times = result.response_times[unit, atom], answered[batch, unit, atom]
-    else:
+    if law is not None:
         batch, atom, drawn = _drives(law.at(sites), sent, seed)
-        times = drawn, np.ones(len(atom), np.int64)
-    answers = _intervals.Answers(*times, batch, atom, batches, city.n_atoms, level)
+        answers = _intervals.Answers(drawn, np.ones(len(atom), np.int64), batch, atom, *in_batches)
     return replace(result, intervals=MappingProxyType(intervals), answers=answers)
 
 
@@ -197,15 +205,16 @@ def prepare(
     calls = whole_number(calls, "calls", 2)
     draw, squared_variation = service_law(service, cv)
     lengths = [_checked_warmup(warmup, city, units, queue, calls, squared_variation), calls]
-    at_once = max(1, COUNTER_BYTES // (2 * 8 * units * city.n_atoms))
+    at_once = max(1, COUNTER_BYTES // (8 * units * city.n_atoms))
 
     def some(rows: IntArray, seed: IntArray) -> list[float]:
         result = []
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
-            answered, _, _ = _play(city, part, lengths, draw, queue, seed)
-            for sites, counts in zip(part, answered[:, 1], strict=True):
-                fractions = twin_average(city, sites) @ _fractions(counts, preferred_units(city, sites))
+            orders = [preferred_units(city, sites) for sites in part]
+            _, (answered, _, _) = _play(city, part, orders, lengths, draw, queue, seed)
+            for sites, order, counts in zip(part, orders, answered, strict=True):
+                fractions = twin_average(city, sites) @ _fractions(np.ascontiguousarray(counts.T), order)
                 result.append((fractions * costs[sites]).sum(axis=0) @ city.demand_shares)
         return result
 
@@ -288,14 +297,14 @@ def _atoms(uniforms: FloatArray, cumulative: FloatArray, guide: IntArray) -> Int
     return atoms
 
 
-def preferred_units(city: City, sites: IntArray) -> IntArray:
+def preferred_units(city: City, sites: IntArray) -> UnitOrder:
     """Return for each atom the units in its order of preference, shape (M, p).
 
     A unit is ranked as if it were at the first site of its twin group, so that the choice among interchangeable sites
     does not change the order.
     """
     _, first_twin = np.unique(city.twin_groups, return_index=True)
-    return unit_order(city.preference_ranks, first_twin[city.twin_groups[sites]]).astype(np.int64)
+    return unit_order(city.preference_ranks, first_twin[city.twin_groups[sites]])
 
 
 def first_release(city: City, units: int, seed: IntArray) -> FloatArray:
@@ -312,44 +321,47 @@ def first_release(city: City, units: int, seed: IntArray) -> FloatArray:
 def _play(
     city: City,
     deployments: IntArray,
+    orders: Sequence[UnitOrder],
     lengths: Sequence[int],
     draw: Callable[..., FloatArray],
     queue: bool,
     seed: IntArray,
     sent: list[tuple[int, IntArray, IntArray]] | None = None,
-) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Send one stream of calls, cut into S segments, to each of K deployments.
+) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
+    """Send one stream of calls, cut into segments, to each of K deployments, with the order of preference of each.
 
     If a list ``sent`` is given, (segment, atoms, units) of consecutive calls are appended; the unit of a lost call is
     -1.
 
-    Returns
-    -------
-    answered : ndarray of int, shape (K, S, p, M)
-        Number of calls of each atom that each unit answered.
-    busy : ndarray, shape (K, S, p)
+    Yields
+    ------
+    answered : ndarray of int, shape (K, M, p)
+        Number of calls of each atom that each unit answered in a segment. The array is used again for the next segment:
+        new ones would cost more time than the calls.
+    busy : ndarray, shape (K, p)
         Minutes that each unit was busy.
-    totals : ndarray, shape (K, S, 3)
+    totals : ndarray, shape (K, 3)
         Minutes passed, number of calls that found all units busy, total minutes that calls waited.
     """
-    (K, p), S = deployments.shape, len(lengths)
-    answered = np.zeros((K, S, p, city.n_atoms), np.int64)
-    busy, totals = np.zeros((K, S, p)), np.zeros((K, S, 3))
-    orders = [preferred_units(city, sites) for sites in deployments]
-    service_times = [city.service_times[sites] for sites in deployments]
+    K, p = deployments.shape
+    answered = np.zeros((K, city.n_atoms, p), np.int64)
+    service_times = [np.ascontiguousarray(city.service_times[sites].T) for sites in deployments]
     releases = np.tile(first_release(city, p, seed), (K, 1))
-    for s, gaps, atoms, factors in call_stream(city, lengths, draw, seed):
-        for k in range(K):
-            release = releases[k]
-            # Add the work left from before; the work left at the end is subtracted below.
-            busy[k, s] += np.maximum(release, 0)
-            unit = orders[k], service_times[k], queue, release, answered[k, s], busy[k, s]
-            units = np.full(0 if sent is None else len(gaps), -1)
-            totals[k, s] += serve(gaps, atoms, factors, *unit, units)
-            busy[k, s] -= np.maximum(release, 0)
-            if sent is not None:
-                sent.append((s, atoms, units))
-    return answered, busy, totals
+    stream = call_stream(city, lengths, draw, seed)
+    for length in lengths:
+        answered[:] = 0
+        busy, totals = np.zeros((K, p)), np.zeros((K, 3))
+        chunks = islice(stream, -(-length // CHUNK))
+        while some := list(islice(chunks, AT_ONCE)):
+            for k, (s, gaps, atoms, factors) in product(range(K), some):
+                units = np.full(0 if sent is None else len(gaps), -1)
+                unit = orders[k], service_times[k], queue, releases[k], answered[k], busy[k]
+                busy[k] += np.maximum(releases[k], 0)  # the work left from before, and at the end
+                totals[k] += serve(gaps, atoms, factors, *unit, units)
+                busy[k] -= np.maximum(releases[k], 0)
+                if sent is not None:
+                    sent.append((s, atoms, units))
+        yield answered, busy, totals
 
 
 @njit(cache=True, nogil=True)
@@ -357,7 +369,7 @@ def serve(
     gaps: FloatArray,
     atoms: IntArray,
     factors: FloatArray,
-    order: IntArray,
+    order: UnitOrder,
     service_times: FloatArray,
     queue: bool,
     release: FloatArray,
@@ -367,6 +379,7 @@ def serve(
 ) -> tuple[float, int, float]:
     """Dispatch calls one after the other; update ``release``, ``answered`` and ``busy`` in place.
 
+    ``order``, ``service_times`` and ``answered`` have the shape (M, p): what a call needs is close together in memory.
     ``units`` receives the unit of each answered call, unless it is empty.
 
     The whole service time of a call is added to ``busy``, even if it ends after the last call. Times in ``release`` are
@@ -392,10 +405,10 @@ def serve(
                 continue
             start, unit = earliest, first
             waited += start - now
-        minutes = service_times[unit, j] * factors[n]
+        minutes = service_times[j, unit] * factors[n]
         release[unit] = start + minutes
         busy[unit] += minutes
-        answered[unit, j] += 1
+        answered[j, unit] += 1
         if n < len(units):
             units[n] = unit
     for i in range(len(release)):
@@ -422,7 +435,7 @@ def _drives(
     return batch, atom, minutes
 
 
-def _fractions(answered: IntArray, order: IntArray) -> FloatArray:
+def _fractions(answered: FloatArray | IntArray, order: UnitOrder) -> FloatArray:
     """Return the share of each atom's answered calls that each unit answered, shape (p, M).
 
     For an atom without an answered call, they are the shares of all calls that the first, second, ... preferred unit
@@ -435,6 +448,8 @@ def _fractions(answered: IntArray, order: IntArray) -> FloatArray:
         )
     fractions = answered / np.maximum(calls, 1)
     unheard = np.flatnonzero(calls == 0)
+    if len(unheard) == 0:
+        return fractions
     by_rank = np.take_along_axis(answered, order.T, axis=0).sum(axis=1)
     fractions[order[unheard].T, unheard] = by_rank[:, None] / by_rank.sum()
     return fractions

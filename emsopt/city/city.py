@@ -245,9 +245,9 @@ class City:
 
     @cached_property
     def preference_ranks(self) -> NDArray[np.unsignedinteger]:
-        """Rank of each site for each atom, 0 for the most preferred, shape (M, N): the inverse of `preferred_order`."""
-        ranks = np.empty((self.n_atoms, self.n_sites), np.uint16 if self.n_sites <= 1 << 16 else np.uint32)
-        np.put_along_axis(ranks, self.preferred_order, np.arange(self.n_sites, dtype=ranks.dtype)[None], axis=1)
+        """Rank of each site for each atom, 0 for the most preferred, shape (N, M): the inverse of `preferred_order`."""
+        ranks = np.empty((self.n_sites, self.n_atoms), np.uint16 if self.n_sites <= 1 << 16 else np.uint32)
+        np.put_along_axis(ranks, self.preferred_order.T, np.arange(self.n_sites, dtype=ranks.dtype)[:, None], axis=0)
         return cast("NDArray[np.unsignedinteger]", _frozen(ranks))
 
     @cached_property

@@ -1,18 +1,25 @@
-"""Derive the order in which each atom prefers units from the ranks that it gives to sites."""
+"""Derive the order in which each atom prefers units from the ranks that it gives to sites.
+
+The place of a unit in an atom's order is the number of units that precede it. In a small fleet these are counted by
+comparing all pairs of units, for many atoms at once. In a large one, the ranks of an atom's stations are the bits of a
+long word, and those below a station's own bit are counted in one instruction.
+"""
 
 from typing import TypeAlias
 
 import numpy as np
 from numba import njit
-from numba.cpython.unsafe.numbers import trailing_zeros
 from numpy.typing import NDArray
 
 from .._types import IntArray
 
 UnitOrder: TypeAlias = NDArray[np.uint32]
 Ranks: TypeAlias = NDArray[np.unsignedinteger]
-ONE, SIX = np.uint64(1), np.uint64(6)
-WORD = np.uint64(63)
+ATOMS = 128  # atoms whose ranks are copied at a time: a few vectors, and small enough for the fastest cache
+COMPARED = 64  # largest fleet in which comparing all pairs is faster
+ONE, SIX, WORD = np.uint64(1), np.uint64(6), np.uint64(63)
+PAIRS, FOURS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
+EIGHTS, BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
 
 
 @njit(cache=True, nogil=True)
@@ -20,40 +27,87 @@ def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
     """Return for each atom the units in its order of preference, shape (M, p).
 
     Row j lists unit indices, the unit that atom j prefers first (γ_j1, ..., γ_jp). ``ranks`` is
-    `City.preference_ranks`, shape (M, N); ``sites`` is the site of each unit. Units at the same site are listed by
+    `City.preference_ranks`, shape (N, M); ``sites`` is the site of each unit. Units at the same site are listed by
     index.
-
-    The ranks of an atom's units are the bits of a long word, whose lowest bit is found in one instruction: this sorts
-    them without comparing any two.
     """
-    (n_atoms, n_sites), p = ranks.shape, len(sites)
-    next_unit = np.full(p, -1)  # at the same site
-    first_unit = np.full(n_sites, -1)
-    for i in range(p - 1, -1, -1):
-        next_unit[i], first_unit[sites[i]] = first_unit[sites[i]], i
-    stations = np.flatnonzero(first_unit >= 0)
-    alone = len(stations) == p
-    words = np.zeros((n_sites + 63) >> 6, np.uint64)
-    unit_at = np.empty(n_sites, np.uint32)  # first unit at the site with each rank
+    n_atoms, p = ranks.shape[1], len(sites)
     order = np.empty((n_atoms, p), np.uint32)
-    for j in range(n_atoms):
-        for site in stations:
-            rank = np.uint64(ranks[j, site])
-            words[rank >> SIX] |= ONE << (rank & WORD)
-            unit_at[rank] = first_unit[site]
-        k = np.uint64(0)
-        for w in range(len(words)):
-            word, words[w] = words[w], np.uint64(0)
-            while word:
-                rank = (np.uint64(w) << SIX) | trailing_zeros(word)  # type: ignore[call-arg]
-                i = unit_at[rank]
-                word &= word - ONE
-                order[j, k] = i
-                k += ONE
-                if not alone:
-                    other = next_unit[i]
-                    while other >= 0:
-                        order[j, k] = other
-                        k += ONE
-                        other = next_unit[other]
+    if p <= COMPARED:
+        rows = np.zeros((p, ATOMS), ranks.dtype)
+        for start in range(0, n_atoms, ATOMS):
+            part = order[start : start + ATOMS]
+            for i in range(p):
+                rows[i, : len(part)] = ranks[sites[i], start : start + ATOMS]
+            _compare(rows, part)
+        return order
+    alone = len(np.unique(sites)) == p
+    units = np.arange(p) if alone else np.argsort(sites, kind="mergesort")  # by station, and by index within each
+    first = np.flatnonzero(np.append(-1, sites[units[:-1]]) != sites[units])  # of each station
+    columns = np.empty((ATOMS, len(first)), ranks.dtype)
+    for start in range(0, n_atoms, ATOMS):
+        part = order[start : start + ATOMS]
+        for s in range(len(first)):
+            site_ranks = ranks[sites[units[first[s]]], start : start + ATOMS]
+            for j in range(len(part)):
+                columns[j, s] = site_ranks[j]
+        _count_bits(columns, units, np.append(first, p), len(ranks), part)
     return order
+
+
+@njit(cache=True, nogil=True)
+def _compare(ranks: Ranks, order: UnitOrder) -> None:
+    """Fill the order of a few atoms by comparing all pairs of units; ``ranks`` has shape (p, ATOMS)."""
+    p = len(ranks)
+    place = np.empty_like(ranks)
+    for i in range(p):
+        rank, places = ranks[i], place[i]
+        places[:] = p - 1 - i
+        for other in range(i):
+            other_rank, other_places = ranks[other], place[other]
+            for j in range(ATOMS):
+                precedes = np.uint16(other_rank[j] <= rank[j])
+                places[j] += precedes
+                other_places[j] -= precedes
+    for j in range(len(order)):
+        for i in range(p):
+            order[j, place[i, j]] = i
+
+
+@njit(cache=True, nogil=True)
+def _count_bits(ranks: Ranks, units: IntArray, first: IntArray, n_sites: int, order: UnitOrder) -> None:
+    """Fill the order of a few atoms by counting bits; ``ranks`` of the stations has shape (ATOMS, S).
+
+    The units of station s are ``units`` from ``first[s]`` to ``first[s + 1]``; with one unit per station, unit s.
+    """
+    n_stations, p = len(first) - 1, len(units)
+    words, before = np.empty((2, (n_sites + 63) >> 6), np.uint64)
+    for j in range(len(order)):
+        words[:] = 0
+        for s in range(n_stations):
+            rank = np.uint64(ranks[j, s])
+            words[rank >> SIX] |= ONE << (rank & WORD)
+        total = np.uint64(0)
+        for w in range(len(words)):
+            before[w] = total
+            total += _ones(words[w])
+        row = order[j]
+        for s in range(n_stations):
+            rank = np.uint64(ranks[j, s])
+            place = before[rank >> SIX] + _ones(words[rank >> SIX] & ((ONE << (rank & WORD)) - ONE))
+            row[place] = s
+        if n_stations < p:  # replace stations by their units, from the end
+            k = p
+            for place in range(n_stations - 1, -1, -1):
+                s = row[place]
+                for n in range(first[s + 1] - 1, first[s] - 1, -1):
+                    k -= 1
+                    row[k] = units[n]
+
+
+@njit(cache=True, nogil=True)
+def _ones(word: np.uint64) -> np.uint64:
+    """Return the number of bits that are set; the compiler makes one instruction of it."""
+    word -= (word >> ONE) & PAIRS
+    word = (word & FOURS) + ((word >> np.uint64(2)) & FOURS)
+    word = (word + (word >> np.uint64(4))) & EIGHTS
+    return (word * BYTES) >> np.uint64(56)

@@ -167,9 +167,9 @@ def plain_fixed_point(city, sites, capacity="loss", tol=1e-13):
 
 
 @pytest.mark.parametrize("capacity", ["loss", "queue"])
-@pytest.mark.parametrize(("units", "load"), [(12, 0.5), (60, 0.2), (60, 0.5), (60, 0.9)])
+@pytest.mark.parametrize(("units", "load"), [(12, 0.5), (35, 0.5), (60, 0.2), (60, 0.5), (60, 0.9)])
 def test_shortened_lists_and_accelerated_steps_leave_the_solution(units, load, capacity):
-    """Beyond 40 units both are in use; the notes of `approximate_hypercube` state an error five times as large."""
+    """Beyond 30 units both are in use; the notes of `approximate_hypercube` state an error five times as large."""
     city = eo.datasets.grid_city(n_sites=100, units=units, load=load, rng=3)
     sites = np.sort(np.random.default_rng(4).integers(0, 100, units))  # some sites hold two units
     rho, response = plain_fixed_point(city, sites, capacity)

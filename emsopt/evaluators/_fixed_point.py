@@ -1,0 +1,335 @@
+"""Solve the equations (3) of the approximate hypercube by fixed-point iteration, in compiled code.
+
+Symbols and equation numbers are those of `emsopt.evaluators.approximate`. In fleets of more than `SHORT` units the list
+of units that an atom calls ends where it is needed with a negligible probability, and the steps are accelerated.
+"""
+
+import numpy as np
+from numba import njit
+
+from .._types import FloatArray, IntArray
+from ._order import Ranks, UnitOrder, unit_order
+
+MAX_STEPS = 2000
+BUSIEST = 1 - 1e-15
+# In fleets of more than SHORT units, the list of units that an atom calls ends where it is needed with a probability
+# below CUT times the tolerance, or EARLY times the last change, and the first EXTRAPOLATED steps are accelerated by
+# what the MEMORY steps before showed.
+SHORT, CUT, EARLY, EXTRAPOLATED, MEMORY = 30, 0.1, 1e-2, 200, 5
+
+
+@njit(cache=True, nogil=True)
+def correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
+    """Fill the correction factors Q(p, ρ̄, r); return the mean utilisation ρ̄ and the loss or queueing probability.
+
+    ``load`` is the offered load of the whole fleet, in erlangs, and p the length of ``Q``.
+    """
+    p = len(Q)
+    P = np.empty(p + 1)  # P(k), computed outwards from its mode so that nothing overflows
+    mode = p if load >= p else int(load)
+    P[mode] = 1.0
+    for k in range(mode + 1, p + 1):
+        P[k] = P[k - 1] * load / k
+    for k in range(mode, 0, -1):
+        P[k - 1] = P[k] * k / load
+    if queue:
+        P[p] /= 1 - load / p  # probability of p or more calls in the system
+    P /= P.sum()
+    mean, idle = P[p], 0.0  # ρ̄ and 1 - ρ̄, both computed without subtraction
+    for k in range(p):
+        mean += P[k] * k / p
+        idle += P[k] * (p - k) / p
+    # Apart from the factor 1 / (p - r), term k of the sum in (2) for r is that for r-1 times (k-r+1) / ((p-r+1) ρ̄).
+    term = P[:p].copy()
+    for k in range(p):
+        term[k] *= p - k
+    for r in range(p):
+        total = 0.0
+        for k in range(r, p):
+            total += term[k]
+            term[k] *= (k - r) / ((p - r) * mean)
+        Q[r] = total / ((p - r) * idle)
+    return mean, P[p]
+
+
+@njit(cache=True, nogil=True)
+def service_rates(sites: IntArray, rates: FloatArray, service: FloatArray) -> FloatArray:
+    """Return the service rate of a unit at each site, averaged over the calls, and its one mean service time: (2, N).
+
+    The second row is NaN for a site whose mean service times depend on the atom. Only the listed sites are filled.
+    """
+    found, total = np.empty((2, len(service))), rates.sum()
+    for site in sites:
+        found[0, site], found[1, site] = total / (service[site] * rates).sum(), service[site, 0]
+        if (service[site] != service[site, 0]).any():
+            found[1, site] = np.nan
+    return found
+
+
+@njit(cache=True, nogil=True)
+def solve(
+    order: UnitOrder,
+    sites: IntArray,
+    rates: FloatArray,
+    service: FloatArray,
+    site_rates: FloatArray,
+    queue: bool,
+    tol: float,
+) -> tuple[FloatArray, FloatArray, float, float, int, float]:
+    """Solve the equations (3) for the utilisations of the units by fixed-point iteration.
+
+    ``rates`` are the calls per minute of each atom, shape (M,), ``service`` the mean service times in minutes, shape
+    (N, M), and ``site_rates`` what `service_rates` returns. Returns the utilisations (p,), the correction factors Q
+    (p,), the loss or queueing probability, the mean wait (min), the number of steps, and the largest change of a
+    utilisation in the last step. The number of steps is -1 if the queue is unstable and -2 if the iteration does not
+    converge.
+    """
+    p, total = order.shape[1], rates.sum()
+    free_rate = 0.0  # Σ μ_i, each unit's rate averaged over the calls
+    alike, first = True, service[sites[0], 0]
+    for site in sites:
+        free_rate += site_rates[0, site]
+        alike = alike and site_rates[1, site] == first
+    long = p > SHORT
+    load = total * p / free_rate  # offered work in erlangs, refined below unless all service times are equal
+    Q, V, work = np.empty(p), np.empty(p), rates * first
+    if queue and load >= p * (1 - 1e-9):
+        return V, Q, 0.0, 0.0, -1, 0.0
+    mean, blocked = correction(load, queue, Q)
+    rho = np.full(p, mean)
+    damping, before, moved = 1.0, np.inf, np.inf
+    history = np.zeros((2, MEMORY + 1, p if long else 0))
+    for step in range(1, MAX_STEPS + 1):
+        least = CUT * max(tol, min(moved, 1.0) * EARLY) if long else 0.0
+        if alike:
+            if long:
+                _offer_most(order, work, rho, Q, V, least)
+            else:
+                _offer(order, work, rho, Q, V)
+        else:
+            load = _offer_work(order, sites, rates, service, rho, Q, V, least)
+            if queue:  # calls that waited are served by whichever unit is free next
+                load = min((1 - blocked) * load + blocked * total * p / free_rate, p * (1 - 1e-9))
+            mean, blocked = correction(load, queue, Q)
+        queued = blocked * total / free_rate if queue else 0.0
+        for i in range(p):
+            V[i] = (V[i] + queued) / (1 + V[i])
+        _scale_to(V, p * mean)
+        moved = 0.0
+        for i in range(p):
+            moved = max(moved, abs(V[i] - rho[i]))
+            V[i] -= rho[i]
+        if long and step < EXTRAPOLATED and moved > tol:
+            _extrapolate(rho, V, history, step)
+        for i in range(p):
+            rho[i] += damping * V[i]
+        if moved <= tol:
+            if queue and load >= p * (1 - 1e-8):
+                return rho, Q, blocked, 0.0, -1, moved
+            wait = blocked / (free_rate - total) if queue else 0.0
+            return rho, Q, blocked, wait, step, moved
+        if step % 50 == 0:  # shorten the step if the iteration has overshot for long
+            if moved > 0.5 * before:
+                damping *= 0.5
+            before = moved
+    return rho, Q, blocked, 0.0, -2, moved
+
+
+@njit(cache=True, nogil=True)
+def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step: int) -> None:
+    """Replace the change of the utilisations in this step, in place, by Anderson's from this and earlier steps.
+
+    He takes the combination of steps whose changes, as if linear, cancel best. ``history`` holds the differences of
+    the utilisations between steps, and those of the changes, shape (2, MEMORY + 1, p); the last of each are the last
+    utilisations and change. Differences of changes are kept orthogonal, so that each has a weight of its own.
+    """
+    paths, bends = history
+    this, p = step % MEMORY, len(rho)
+    path, bend = paths[this], bends[this]
+    for i in range(p):
+        path[i], bend[i] = rho[i] - paths[-1, i], change[i] - bends[-1, i]
+        paths[-1, i], bends[-1, i] = rho[i], change[i]
+    if step == 1:
+        path[:] = bend[:] = 0.0
+    original = (bend * bend).sum()
+    for k in range(MEMORY):
+        length = (bends[k] * bends[k]).sum()
+        if k != this and length > 0:
+            weight = (bends[k] * bend).sum() / length
+            path -= weight * paths[k]
+            bend -= weight * bends[k]
+    if (bend * bend).sum() <= 1e-12 * original:  # nothing but rounding is left
+        path[:] = bend[:] = 0.0
+    for k in range(MEMORY):
+        length = (bends[k] * bends[k]).sum()
+        if length > 0:
+            weight = (bends[k] * change).sum() / length
+            change -= weight * (paths[k] + bends[k])
+    for i in range(p):
+        change[i] = min(max(change[i], -rho[i]), BUSIEST - rho[i])
+
+
+@njit(cache=True, nogil=True)
+def _scale_to(rho: FloatArray, total: float) -> None:
+    """Scale utilisations in place to a given sum; the excess of a unit that would reach 1 goes to the other units."""
+    for _ in range(len(rho)):
+        full, rest = 0.0, 0.0
+        for r in rho:
+            if r >= BUSIEST:
+                full += r
+            else:
+                rest += r
+        if rest == 0.0:
+            return
+        scale, clipped = (total - full) / rest, False
+        for i in range(len(rho)):
+            if rho[i] < BUSIEST:
+                rho[i] *= scale
+                if rho[i] >= BUSIEST:
+                    rho[i], clipped = BUSIEST, True
+        if not clipped:
+            return
+
+
+@njit(cache=True, nogil=True)
+def _offer(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray) -> None:
+    """Fill V_i, the work (erlangs) offered to unit i while it is free, if all mean service times are equal.
+
+    ``work`` is that of each atom's calls, λ_j / μ, in erlangs, shape (M,).
+    """
+    n_atoms, p = order.shape
+    V[:] = 0.0
+    for j in range(n_atoms):
+        left = work[j]
+        for k in range(p):
+            i = order[j, k]
+            V[i] += Q[k] * left
+            left *= rho[i]
+
+
+@njit(cache=True, nogil=True)
+def _offer_most(
+    order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray, least: float
+) -> None:
+    """Fill V_i as `_offer` does, but for units that are needed with a probability below ``least``.
+
+    Four atoms are followed at once, because each waits for its last product.
+    """
+    n_atoms, p = order.shape
+    V[:] = 0.0
+    for j in range(n_atoms // 4):
+        w, x, y, z = 4 * j, 4 * j + 1, 4 * j + 2, 4 * j + 3
+        a, b, c, d = work[w], work[x], work[y], work[z]
+        negligible = least * (a + b + c + d)
+        for k in range(p):
+            if Q[k] * (a + b + c + d) < negligible:
+                break
+            g, h, i, l = order[w, k], order[x, k], order[y, k], order[z, k]
+            V[g] += Q[k] * a
+            V[h] += Q[k] * b
+            V[i] += Q[k] * c
+            V[l] += Q[k] * d
+            a, b, c, d = a * rho[g], b * rho[h], c * rho[i], d * rho[l]
+    for j in range(n_atoms // 4 * 4, n_atoms):
+        left = work[j]
+        for k in range(p):
+            V[order[j, k]] += Q[k] * left
+            left *= rho[order[j, k]]
+
+
+@njit(cache=True, nogil=True)
+def _offer_work(
+    order: UnitOrder,
+    sites: IntArray,
+    rates: FloatArray,
+    service: FloatArray,
+    rho: FloatArray,
+    Q: FloatArray,
+    V: FloatArray,
+    least: float,
+) -> float:
+    """Fill V_i, the work (erlangs) offered to unit i while it is free, if mean service times differ; see `_offer`.
+
+    Returns the work of all calls (erlangs) if each were answered (Jarvis 1985).
+    """
+    n_atoms, p = order.shape
+    V[:] = 0.0
+    work = 0.0
+    for j in range(n_atoms):
+        busy, answered, minutes = 1.0, 0.0, 0.0
+        for k in range(p):
+            i = order[j, k]
+            chance, s = Q[k] * busy, service[sites[i], j]
+            V[i] += rates[j] * s * chance
+            answered += chance * (1 - rho[i])
+            minutes += chance * (1 - rho[i]) * s
+            busy *= rho[i]
+            if chance < least:
+                break
+        if answered > 0:
+            work += rates[j] * minutes / answered
+    return work
+
+
+@njit(cache=True, nogil=True)
+def answer_shares(order: UnitOrder, rho: FloatArray, Q: FloatArray) -> FloatArray:
+    """Return the share of atom j's immediately answered calls that unit i answers, q_ij / Σ_i q_ij, shape (p, M)."""
+    n_atoms, p = order.shape
+    shares = np.empty((p, n_atoms))
+    for j in range(n_atoms):
+        busy, total = 1.0, 0.0
+        for k in range(p):
+            i = order[j, k]
+            shares[i, j] = Q[k] * busy * (1 - rho[i])
+            total += shares[i, j]
+            busy *= rho[i]
+        shares[:, j] /= total
+    return shares
+
+
+@njit(cache=True, nogil=True)
+def mean_costs(
+    deployments: IntArray,
+    ranks: Ranks,
+    rates: FloatArray,
+    service: FloatArray,
+    site_rates: FloatArray,
+    costs: FloatArray,
+    queue: bool,
+    tol: float,
+) -> FloatArray:
+    """Return the mean cost of an answered call for each deployment, shape (K,); NaN where the iteration failed.
+
+    ``ranks`` and ``costs`` have shape (N, M); the other arguments are those of `solve`.
+    """
+    values = np.empty(len(deployments))
+    for d in range(len(deployments)):
+        sites = deployments[d]
+        order = unit_order(ranks, sites)
+        rho, Q, blocked, _, steps, _ = solve(order, sites, rates, service, site_rates, queue, tol)
+        if steps < 0:
+            values[d] = np.nan
+            continue
+        least = tol * CUT if len(sites) > SHORT else 0.0
+        value = 0.0
+        for j in range(len(rates)):
+            busy, share, cost = 1.0, 0.0, 0.0
+            for k in range(len(sites)):
+                i = order[j, k]
+                q = Q[k] * busy * (1 - rho[i])
+                share += q
+                cost += q * costs[sites[i], j]
+                busy *= rho[i]
+                if q < least:
+                    break
+            value += rates[j] * cost / share
+        value /= rates.sum()
+        if queue:
+            late = 0.0
+            weight = 0.0
+            for site in sites:
+                weight += site_rates[0, site]
+                late += site_rates[0, site] * (costs[site] * rates).sum() / rates.sum()
+            value = (1 - blocked) * value + blocked * late / weight
+        values[d] = value
+    return values

@@ -58,10 +58,12 @@ FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step, in units of (best - L) / 
 MEMORY = 0.4  # share of the previous direction in the next one; damps zigzagging
 RECENT = 0.1  # weight of the newest step in `lately`, the recent frequency with which a site was chosen
 ROOT_STEPS, ROOT_PATIENCE = 6000, 50  # maximum number of steps, and steps without progress that halve the step length
-BRANCH_STEP, BRANCH_STEPS, BRANCH_PATIENCE = 0.3, 60, 8
+BRANCH_STEPS, BRANCH_PATIENCE = 40, 8
 POLISHED = 200  # steps of the root after which its current choice is improved by interchange
 SHAKEN = 12  # largest number of sites exchanged at random before an interchange
-SEARCHING = 1.0, 0.1  # evaluations of all swaps per step of the ascent that random exchanges may take: root, branches
+DRAWN = 0.02  # added to how recent choices weigh a site in random exchanges, so that each may be drawn
+SEARCHING = 1.0, 0.1  # list entries that random exchanges may read per entry read in the ascent: root, branches
+SPARE = 8  # entries of a list beyond twice those that its atom pays
 LISTED = 8  # length of the first lists, in units of N / p
 SMALL = 1_000_000  # entries of a matrix that is listed whole
 PIECE = 20_000_000  # list entries read between two looks at the clock: about 0.1 s
@@ -153,7 +155,7 @@ def minimise(
                     heappush(queue, entry)
                 else:
                     dive.append(entry)
-        search.shake(SEARCHING[1])
+        search.shake(SEARCHING[1], lately)
         progress(searched, searched + 2 * (len(queue) + len(dive)))
     progress(searched, searched)
     return search.chosen, np.inf
@@ -174,7 +176,8 @@ class _Search:
         self.best = float(costs.of(np.flatnonzero(self.chosen)).min(axis=0).sum())
         self.tolerance = max(TOLERANCE * self.best, grain * (1 - 1e-6))
         self.allowed = np.ones(n, dtype=np.bool_)  # sites that a better choice may use
-        self.steps, self.swaps, self.shaken = 0, 0, 1
+        self.swap_entries = 2 * m * n // p + n * p  # read to value all swaps
+        self.steps, self.swaps, self.read, self.shaken = 0, 0, 0, 1
         self.improve(self.chosen)
 
     @property
@@ -216,17 +219,21 @@ class _Search:
             self.best = cost
             self.chosen = np.isin(np.arange(len(chosen)), members)
 
-    def shake(self, effort: float) -> None:
-        """Exchange ever more sites of the best choice at random and improve it, until that took its share of work."""
+    def shake(self, effort: float, lately: FloatArray) -> None:
+        """Exchange ever more sites of the best choice at random and improve it, until that took its share of work.
+
+        Sites seldom chosen in the ascent are the likeliest to leave, and those often chosen to enter.
+        """
         members = np.flatnonzero(self.chosen & ~self.forced)
-        while self.swaps < effort * self.steps and not self.late and len(members):
+        while self.swaps * self.swap_entries < effort * self.read and not self.late and len(members):
             chosen, before = self.chosen.copy(), self.best
             others = np.flatnonzero(~chosen & self.allowed)
             k = min(self.shaken, len(members), len(others))
             if k == 0:
                 break
-            chosen[self.rng.choice(members, k, replace=False)] = False
-            chosen[self.rng.choice(others, k, replace=False)] = True
+            for some, weights in ((members, 1 - lately[members]), (others, lately[others])):
+                weights = np.maximum(weights, 0) + DRAWN
+                chosen[self.rng.choice(some, k, replace=False, p=weights / weights.sum())] ^= True
             self.improve(chosen)
             self.shaken = 1 if self.best < before else self.shaken % SHAKEN + 1
             members = np.flatnonzero(self.chosen & ~self.forced)
@@ -237,27 +244,25 @@ class _Search:
         k = max(2, len(state) // self.p)
         prices = cost[np.minimum(start[:-1] + k, start[1:]) - 1]
         lately = np.zeros(len(state))
-        walk = _walk(prices, FIRST_STEP)
-        self.near = _reduced(self.full, state)
+        walk = _walk(prices)
         bound = -np.inf
         while self.steps < ROOT_STEPS:
-            ended, trial, bound = self.piece(self.near, state, prices, lately, walk, POLISHED, ROOT_PATIENCE)
+            near = _reduced(self.full, state, walk[0])
+            ended, trial, bound = self.piece(near, state, prices, lately, walk, POLISHED, ROOT_PATIENCE)
             if bound >= self.target or ended or self.late:
                 break
             self.improve(trial)
-            last = self.full.start[1:] - 1
-            if self.extend(np.flatnonzero(prices >= self.full.cost[last])):
-                self.near = _reduced(self.full, state)
+            self.extend(np.flatnonzero(prices >= self.full.cost[self.full.start[1:] - 1]))
         self.allowed = state != CLOSED
         if bound < self.target:
-            self.shake(SEARCHING[0])
-        self.near = _reduced(self.full, state)
+            self.shake(SEARCHING[0], lately)
+        self.near = _reduced(self.full, state, np.full(len(prices), np.inf))
         return bound, state, prices, lately
 
     def ascend(self, state: NDArray[np.int8], prices: FloatArray, lately: FloatArray, steps: int) -> float:
         """Raise the bound of a branch, change its arrays in place, and return the bound."""
-        near = _reduced(self.near, state)
-        walk = _walk(np.minimum(prices, near.cost[near.start[1:] - 1]), BRANCH_STEP)
+        near = _reduced(self.near, state, prices)
+        walk = _walk(np.minimum(prices, near.cost[near.start[1:] - 1]))
         _, _, bound = self.piece(near, state, prices, lately, walk, steps, BRANCH_PATIENCE)
         return bound
 
@@ -279,38 +284,46 @@ class _Search:
             target = self.best, self.target
             ended, cost, found = _ascend(near, self.p, state, prices, lately, trial, walk, target, some, patience)
             self.steps += some
+            self.read += some * len(near.site)
             steps -= some
-            if ended == DECIDED and not np.isfinite(cost):  # the choice left serves some atom from beyond its list
-                cost = float(self.costs.of(np.flatnonzero(found)).min(axis=0).sum())
             if cost < cheapest:
                 cheapest, choice = cost, found
-            if cost < self.best:
-                self.best, self.chosen = cost, found
+            if cost < self.best or ended == DECIDED:
+                cost = float(self.costs.of(np.flatnonzero(found)).min(axis=0).sum())
+                if cost < self.best:
+                    self.best, self.chosen = cost, found
         return ended > 0, choice, np.inf if ended in (PROVEN, DECIDED) else float(walk[2][0])
 
 
 PROVEN, DECIDED, CONVERGED = 1, 2, 3  # why an ascent ended
 
 
-def _walk(prices: FloatArray, step: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _walk(prices: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return what an ascent keeps: current prices, direction, and (bound, step length, steps without progress)."""
-    return prices.copy(), np.zeros(len(prices)), np.array([-np.inf, step, 0.0])
+    return prices.copy(), np.zeros(len(prices)), np.array([-np.inf, FIRST_STEP, 0.0])
 
 
 @njit(cache=True, nogil=True)
-def _reduced(near: Lists, state: NDArray[np.int8]) -> Lists:
-    """Return lists without CLOSED sites, each ended by its first OPEN site, as no atom is served from beyond it."""
+def _reduced(near: Lists, state: NDArray[np.int8], prices: FloatArray) -> Lists:
+    """Return lists without CLOSED sites, each ended by its first OPEN site, as no atom is served from beyond it.
+
+    They are also ended where they hold twice the sites that an atom pays, and a few: shorter lists are read faster.
+    """
     start, n = np.zeros_like(near.start), 0
     site, cost = np.empty_like(near.site), np.empty_like(near.cost)
     for j in range(len(start) - 1):
+        paid = 0
         for r in range(near.start[j], near.start[j + 1]):
             i = near.site[r]
-            listed = i < len(state)
-            if listed and state[i] == CLOSED:
+            if i < len(state) and state[i] == CLOSED:
                 continue
             site[n], cost[n] = i, near.cost[r]
+            if near.cost[r] < prices[j]:
+                paid += 1
+            elif n - start[j] >= 2 * paid + SPARE:
+                site[n], cost[n] = len(state), cost[n - 1]
             n += 1
-            if listed and state[i] == OPEN:
+            if site[n - 1] == len(state) or state[site[n - 1]] == OPEN:
                 break
         start[j + 1] = n
     return Lists(start, site[:n].copy(), cost[:n].copy())
@@ -340,7 +353,7 @@ def _ascend(
     ended : int
         0, or why the ascent ended: PROVEN (no better choice), DECIDED (one choice is left, that returned) or CONVERGED.
     cost : float
-        Cost of the cheapest choice seen; infinite if each serves some atom from beyond its list.
+        Cost of the cheapest choice seen; too low if it serves some atom from beyond its list.
     cheapest : ndarray of bool, shape (N,)
         That choice.
     """
@@ -348,45 +361,26 @@ def _ascend(
     start, site, cost = near
     trial_prices, direction, kept = walk
     best, target = known
-    profits, slack = np.empty(n_sites), np.empty(n_atoms)
+    profits, reach = np.empty(n_sites), np.empty(n_atoms, np.int64)
     least, cheapest = np.inf, trial.copy()
     for _ in range(steps):
         profits[:] = 0.0
         value = 0.0
         for j in range(n_atoms):
-            price = trial_prices[j]
+            price, r = trial_prices[j], start[j]
             value += price
-            for r in range(start[j], start[j + 1]):
-                margin = cost[r] - price
-                if margin >= 0:
-                    break
-                profits[site[r]] += margin
+            while r < start[j + 1] and cost[r] < price:
+                profits[site[r]] += cost[r] - price
+                r += 1
+            reach[j] = r
         total, worst_in, best_out = _choose(profits, state, p, trial)
         value += total
 
-        paid = 0.0
-        for j in range(n_atoms):
-            slack[j] = 1.0
-            served = False
-            for r in range(start[j], start[j + 1]):
-                pays = cost[r] < trial_prices[j]
-                if site[r] < n_sites and trial[site[r]]:
-                    if not served:
-                        paid += cost[r]
-                        served = True
-                    if pays:
-                        slack[j] -= 1.0
-                if served and not pays:
-                    break
-            if not served:
-                paid = np.inf
-        if paid < least:
-            least = paid
-            cheapest[:] = trial
-            if paid < best:
-                target -= best - paid
-                best = paid
-
+        if value > kept[0] or least == np.inf:
+            paid = _paid(near, trial)
+            if paid < least:
+                least = paid
+                cheapest[:] = trial
         kept[2] = 0.0 if value > kept[0] + 1e-6 * abs(value) else kept[2] + 1.0
         if value > kept[0]:
             kept[0] = value
@@ -404,14 +398,17 @@ def _ascend(
                 undecided |= state[i] == FREE
             lately[i] += RECENT * (trial[i] - lately[i])
         if not undecided:  # the one choice left is `trial`
-            return DECIDED, paid, trial.copy()
+            return DECIDED, least, trial.copy()
 
         if kept[2] >= patience:
             kept[1] *= 0.5
             kept[2] = 0.0
         length = 0.0
         for j in range(n_atoms):
-            direction[j] = slack[j] + MEMORY * direction[j]
+            serving = 0
+            for r in range(start[j], reach[j]):
+                serving += trial[site[r]]
+            direction[j] = 1 - serving + MEMORY * direction[j]
             length += direction[j] ** 2
         if kept[1] < LAST_STEP or length == 0.0:
             return CONVERGED, least, cheapest
@@ -441,3 +438,16 @@ def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArr
     worst_in = profits[free[wanted - 1]] if wanted > 0 else -np.inf
     best_out = profits[free[wanted]] if len(free) > wanted else np.inf
     return total, worst_in, best_out
+
+
+@njit(cache=True, nogil=True)
+def _paid(near: Lists, trial: BoolArray) -> float:
+    """Return the cost of a choice; too low if it serves some atom from beyond its list."""
+    start, site, cost = near
+    total = 0.0
+    for j in range(len(start) - 1):
+        r, last = start[j], start[j + 1] - 1
+        while r < last and not trial[site[r]]:
+            r += 1
+        total += cost[r]
+    return total

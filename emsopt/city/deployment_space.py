@@ -292,21 +292,18 @@ class DeploymentSpace:
         drawn = generator.choice(places, self.units - len(self.pinned), replace=False)
         return self.canonical(np.r_[self.pinned, drawn].astype(int))
 
-    def moves(self, counts: IntArray) -> IntArray:
-        """Return all allowed deployments that differ from ``counts`` by one relocated unit, shape (k, G).
+    def swaps(self, counts: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the twin groups that can give a unit, shape (g,), and those that can take one, shape (t,).
 
-        Deployments are given as the number of units in each twin group, and so is ``counts``, shape (G,).
+        ``counts``, shape (G,), are the units in each twin group. A group may be among both.
         """
-        gives, takes = np.flatnonzero(counts > self.floors), np.flatnonzero(counts < self.capacities)
-        unit = np.eye(len(counts), dtype=counts.dtype)
-        moves = (unit[takes] - unit[gives][:, None]).reshape(-1, len(counts))
-        return cast(IntArray, counts + moves[moves.any(axis=1)])
+        return np.flatnonzero(counts > self.floors), np.flatnonzero(counts < self.capacities)
 
     def neighbours(self, sites: ArrayLike) -> IntArray:
         """Return all allowed deployments that differ from ``sites`` by one relocated unit, shape (k, p)."""
         row = self.canonical(sites)
         counts = self.group_counts(row)
-        gives, takes = np.flatnonzero(counts > self.floors), np.flatnonzero(counts < self.capacities)
+        gives, takes = self.swaps(counts)
         slots, free = np.concatenate(self._groups), np.cumsum(self.capacities) - self.capacities + counts
         near = np.empty((len(gives), len(takes), self.units), np.int64)
         near[..., 0] = slots[free[takes]]

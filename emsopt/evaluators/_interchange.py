@@ -22,7 +22,7 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
     near : Lists
         Nearest sites of each atom; of a matrix, ``lists_of(matrix_costs(times, weights), np.arange(M), N)``.
     members : ndarray of int, shape (p,)
-        Sites chosen.
+        Sites chosen; a site that occurs twice keeps a unit if one leaves.
     n_sites : int
         Number of sites N.
 
@@ -33,17 +33,21 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
         if the lists are complete, or hold two members each.
     """
     change, leave, enter = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
-    place = np.full(n_sites + 1, -1)
-    place[members] = np.arange(len(members))
+    place, shared = np.full(n_sites + 1, -1), np.zeros(n_sites + 1, np.bool_)
+    for k in range(len(members)):
+        shared[members[k]] = place[members[k]] >= 0
+        place[members[k]] = k
     start, site, cost = near
     for j in range(len(start) - 1):
         nearest, first, second = -1, cost[start[j + 1] - 1], cost[start[j + 1] - 1]
         for r in range(start[j], start[j + 1]):
             if place[site[r]] >= 0:
-                if nearest >= 0:
-                    second = cost[r]
-                    break
-                nearest, first = place[site[r]], cost[r]
+                if nearest < 0:
+                    nearest, first = place[site[r]], cost[r]
+                    if not shared[site[r]]:
+                        continue
+                second = cost[r]
+                break
         if nearest >= 0:
             leave[nearest] += second - first
         for r in range(start[j], start[j + 1]):

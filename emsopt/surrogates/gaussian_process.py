@@ -131,6 +131,10 @@ class GaussianProcess:
         points = np.vstack([self.X, x])
         return replace(self, X=points, residuals=residuals, factor=factor, coefficients=_solve(factor, residuals))
 
+    def solved(self, values: FloatArray) -> FloatArray:
+        """Return (K + ν I)⁻¹ times ``values``, shape (n,) or (n, k)."""
+        return _solve(self.factor, values)
+
     @property
     def left_out(self) -> FloatArray:
         """Prediction of each residual from all others, with unchanged hyperparameters, shape (n,).

@@ -28,7 +28,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
 
-from .._types import ArrayLike, FloatArray
+from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
 
 Bounds: TypeAlias = tuple[float, float] | Literal["fixed"]
@@ -141,6 +141,56 @@ class DeploymentKernel(Kernel):
 
         return location + configuration, contract
 
+    def over_swaps(
+        self, x: IntArray, gives: IntArray, takes: IntArray, Y: ArrayLike
+    ) -> Callable[[FloatArray], FloatArray]:
+        """Return a function that sums the kernel over rows of Y, for all single swaps of one deployment.
+
+        Both terms of the kernel are products over locations, so a swap multiplies them by one factor for the location
+        that gives a unit and one for the location that takes it. All sums together are two matrix products.
+
+        Parameters
+        ----------
+        x : ndarray of int, shape (N,)
+            Units at each location.
+        gives, takes : ndarray of int, shapes (g,) and (t,)
+            Locations that give a unit, and that take one.
+        Y : array_like of int, shape (m, N)
+
+        Returns
+        -------
+        callable
+            Maps w, shape (m,), to Σ_i w_i k(x', Y_i), shape (g, t), for each x' that differs from x by a unit moved
+            from ``gives`` to ``takes``; without meaning where these are the same location.
+
+        Examples
+        --------
+        >>> kernel = DeploymentKernel()
+        >>> sums = kernel.over_swaps(np.array([1, 1, 0]), np.array([0, 1]), np.array([2]), [[0, 1, 1]])
+        >>> bool(np.allclose(sums(np.ones(1)), kernel([[0, 1, 1], [1, 0, 1]], [[0, 1, 1]])))
+        True
+        """
+        rows, point = _counts(Y), _counts(x[None])
+        location, configuration, _ = self._terms(point, rows)
+        shares, log_decay = self._weights(rows) / rows.shape[1], np.log(np.tanh(self.gamma)) / 2
+
+        def factors(where: IntArray, step: int) -> tuple[FloatArray, FloatArray]:
+            before = rows[:, where] - point[0, where]
+            after = before - step
+            agreement = (after == 0).astype(float) - (before == 0)
+            return np.exp(shares[where] * agreement), np.exp(log_decay * (np.abs(after) - np.abs(before)))
+
+        leaves, enters = factors(gives, -1), factors(takes, 1)
+
+        def sums(w: FloatArray) -> FloatArray:
+            first, second = (
+                (w * term).T * leave for term, leave in zip((location, configuration), leaves, strict=True)
+            )
+            total: FloatArray = first.T @ enters[0] + second.T @ enters[1]
+            return total
+
+        return sums
+
     def _weights(self, rows: FloatArray) -> FloatArray:
         """Return the location weights ℓ, shape (N,); a single weight is repeated."""
         weights, n = np.asarray(self.weights, dtype=float), rows.shape[1]
@@ -182,7 +232,7 @@ class DeploymentKernel(Kernel):
 def _counts(X: ArrayLike) -> FloatArray:
     """Return rows of whole, non-negative counts as floats, shape (n, N)."""
     rows = np.asarray(X, dtype=float)
-    bad = (rows < 0) | (rows % 1 != 0)
+    bad = ~((rows >= 0) & (rows < np.inf) & (rows == np.floor(rows)))
     if rows.ndim != 2 or rows.size == 0 or bad.any():
         wanted = "whole numbers of units, one row per deployment, shape (n, N)"
         got = f"{rows[bad].flat[0]:g}" if bad.any() else f"shape {rows.shape}"

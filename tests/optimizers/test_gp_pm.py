@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 
 import emsopt as eo
-from emsopt.optimizers.deployments import swapping
+from emsopt.optimizers.deployments import gp_pm, swapping
 from emsopt.optimizers.deployments.gp_pm import EDGE, GPpM, GPzero
 from emsopt.optimizers.expected_improvement import log_expected_improvement
 from emsopt.surrogates.kernels import DeploymentKernel
@@ -256,6 +256,91 @@ def test_importing_the_optimizer_loads_no_scikit_learn():
     code = "import sys, emsopt.optimizers.deployments.gp_pm; print('sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+# -- all swaps of a deployment at once --------------------------------------------------------------------------------
+
+
+def swapped(counts, gives, takes):
+    """All swaps, (g, t, G), and which of them move a unit."""
+    unit = np.eye(len(counts), dtype=int)
+    return counts - unit[gives][:, None] + unit[takes], gives[:, None] != takes
+
+
+@pytest.mark.parametrize("options", [{}, {"colocation": 2, "pinned": [1, 1]}, {"colocation": True, "closed": [4]}])
+@pytest.mark.parametrize("method", [GPpM, GPzero])
+def test_values_and_bounds_of_all_swaps_agree_with_those_of_each(st_paul, method, options):
+    """The prior from scratch, kernel (13) of each pair, and the score of each deployment, which no bound is below."""
+    city, _ = st_paul
+    objective = eo.Objective(city, eo.DeploymentSpace(city, 6, **options), "approximate")
+    optimizer = steps(method(objective, rng=0), objective, 24)
+    process, rng = optimizer.process, np.random.default_rng(1)
+    rate = lambda mean, deviation: log_expected_improvement(min(optimizer.values), mean, deviation)
+    score, bounds = optimizer._scores(process, optimizer._constant, rate)
+    for sites in objective.space.sample(5, rng=2):
+        x = objective.space.group_counts(sites)
+        gives, takes = objective.space.swaps(x)
+        near, allowed = swapped(x, gives, takes)
+        near = near[allowed]
+        assert {tuple(objective.space.deployment(row)) for row in near} == set(
+            map(tuple, objective.space.neighbours(sites))
+        )
+        priors = optimizer._prior_of_swaps(x, gives, takes)[allowed]
+        np.testing.assert_allclose(priors, optimizer._prior(near), rtol=1e-12)
+        weights = rng.standard_normal(len(process.X))
+        sums = process.kernel.over_swaps(x, gives, takes, process.X)(weights)[allowed]
+        np.testing.assert_allclose(sums, process.kernel(near, process.X) @ weights, rtol=1e-9, atol=1e-9)
+        upper = bounds(x, gives, takes)[allowed]
+        assert (upper >= score(near)).all()
+        assert (upper < score(near).max()).any()
+
+
+def test_climb_takes_the_best_swap_of_the_region_that_is_not_taken():
+    """Against a list of all swaps, where the bounds leave most of them unscored."""
+    space, rng = eo.DeploymentSpace(small_city(20), 6), np.random.default_rng(0)
+    gains, scored = rng.standard_normal(20), []
+
+    def score(counts):
+        scored.extend(counts)
+        return counts @ gains
+
+    def bounds(x, gives, takes):
+        return x @ gains - gains[gives][:, None] + gains[takes] + 0.3
+
+    x, taken, edge = space.group_counts(space.sample(rng=1)), [], 6
+    for _ in range(8):
+        current = x
+        while True:
+            every = swapped(current, *space.swaps(current))
+            near = every[0][every[1]]
+            near = near[np.abs(near - x).sum(axis=1) <= edge]
+            near = near[[not any((row == other).all() for other in taken) for row in near]]
+            k = (near @ gains).argmax()
+            if near[k] @ gains <= current @ gains:
+                break
+            current = near[k]
+        some = np.array(taken, dtype=int).reshape(-1, 20)
+        found, value = swapping.climb(space, score, bounds, x, x @ gains, (x, edge), some)
+        assert (found == current).all()
+        assert value == pytest.approx(current @ gains)
+        taken.append(found)
+    assert len(scored) < 8 * 3 * 50
+
+
+def test_a_long_run_models_the_observations_nearest_to_its_centre(monkeypatch, st_paul):
+    city, _ = st_paul
+    monkeypatch.setattr(gp_pm, "MODELLED", 30)
+    objective = eo.Objective(city, 9, "approximate")
+    optimizer = steps(GPpM(objective, rng=0), objective, 45)
+    optimizer.process, _ = optimizer._fit(optimizer._modelled(), None)
+    told = np.array([objective.space.group_counts(sites) for sites in optimizer.sites])
+    apart = np.abs(told - optimizer.centre).sum(axis=1)
+    chosen = np.abs(optimizer.process.X - optimizer.centre).sum(axis=1)
+    assert sorted(chosen) == sorted(apart)[:30]
+    assert max(apart) > max(chosen)
+    literal = GPpM(objective, rng=0, literal=True)
+    literal.centre, literal._told = optimizer.centre, list(told)
+    assert len(literal._modelled()) == 45
 
 
 # -- Algorithms 3 and 4 to the letter -------------------------------------------------------------------------------

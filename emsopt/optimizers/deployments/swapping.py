@@ -5,7 +5,7 @@ and look for the deployment with the highest score (expected improvement). Deplo
 group of sites, shape (G,); d is the edge of the region.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..._types import FloatArray, IntArray
 from ...city.deployment_space import DeploymentSpace
 
 Score = Callable[[IntArray], FloatArray]  # (K, G) -> (K,)
+Bounds = Callable[[IntArray, IntArray, IntArray], FloatArray]  # x (G,), gives (g,), takes (t,) -> (g, t)
 
 SWAPS, BLOCK = 1000, 50  # K, a number that the paper does not give; candidates scored at a time
 CANDIDATES, CHAINS = 256, 2
@@ -42,10 +43,11 @@ def adaptive_swapping(
 def climbing_search(
     space: DeploymentSpace,
     score: Score,
+    bounds: Bounds,
     centre: IntArray,
     edge: float,
     rng: np.random.Generator,
-    taken: Collection[bytes],
+    taken: IntArray,
 ) -> IntArray | None:
     """Return the best deployment of the region that climbs find, None if all that they reach are in ``taken``.
 
@@ -58,8 +60,8 @@ def climbing_search(
     scores = score(pool)
     best, highest = None, -np.inf
     for k in {0, *np.argsort(-scores)[:CHAINS]}:
-        value = -np.inf if pool[k].tobytes() in taken else scores[k]  # a start already taken must not end the climb
-        x, value = climb(space, score, pool[k], value, (centre, edge), taken)
+        start_taken = (taken == pool[k]).all(axis=1).any()  # a start already taken must not end the climb
+        x, value = climb(space, score, bounds, pool[k], -np.inf if start_taken else scores[k], (centre, edge), taken)
         if value > highest:
             best, highest = x, value
     return best
@@ -68,26 +70,54 @@ def climbing_search(
 def climb(
     space: DeploymentSpace,
     score: Score,
+    bounds: Bounds,
     x: IntArray,
     value: float,
     region: tuple[IntArray, float] | None = None,
-    taken: Collection[bytes] = (),
+    taken: IntArray | None = None,
 ) -> tuple[IntArray, float]:
     """Relocate one unit at a time, each time to the highest score, until no relocation raises ``value``.
 
-    ``value`` is the score of ``x``. Deployments in ``taken`` (the bytes of such arrays) are skipped. If a ``region``,
-    centre and edge, is given, only deployments within this Hamming distance of the centre are allowed. Returns the last
-    deployment and its score.
+    ``value`` is the score of ``x``. Deployments in ``taken``, shape (n, G), are skipped. If a ``region``, centre and
+    edge, is given, only deployments within this Hamming distance of the centre are allowed. ``bounds`` tells which
+    swaps need not be scored. Returns the last deployment and its score.
     """
     while True:
-        near = space.moves(x)
+        gives, takes = space.swaps(x)
+        upper = bounds(x, gives, takes)
+        upper[gives[:, None] == takes] = -np.inf
         if region is not None:
-            near = near[np.abs(near - region[0]).sum(axis=1) <= region[1]]
-        scores = score(near) if len(near) else np.empty(0)
-        k = next((k for k in np.argsort(-scores) if near[k].tobytes() not in taken), None)
-        if k is None or not scores[k] > value:
+            apart, edge = x - region[0], region[1]
+            leaving, entering = np.sign(apart[gives] - 0.5), np.sign(apart[takes] + 0.5)
+            upper[np.abs(apart).sum() - leaving[:, None] + entering > edge] = -np.inf
+        if taken is not None:
+            apart = taken - x
+            apart = apart[np.abs(apart).sum(axis=1) == 2]
+            upper[np.searchsorted(gives, apart.argmin(axis=1)), np.searchsorted(takes, apart.argmax(axis=1))] = -np.inf
+        swap, value = _best_swap(score, upper, x, gives, takes, value)
+        if swap is None:
             return x, value
-        x, value = near[k], scores[k]
+        x = swap
+
+
+def _best_swap(
+    score: Score, upper: FloatArray, x: IntArray, gives: IntArray, takes: IntArray, value: float
+) -> tuple[IntArray | None, float]:
+    """Return the swap with the highest score if it is above ``value``, and this score; else None and ``value``.
+
+    Swaps are scored from the highest upper bound downwards, until no bound left is above the best score.
+    """
+    best, left = None, np.flatnonzero(upper > value)
+    left = left[np.argsort(-upper.flat[left], kind="stable")]
+    while len(left) and upper.flat[left[0]] > value:
+        some, left = left[:BLOCK], left[BLOCK:]
+        candidates, rows = np.repeat(x[None], len(some), axis=0), np.arange(len(some))
+        candidates[rows, gives[some // len(takes)]] -= 1
+        candidates[rows, takes[some % len(takes)]] += 1
+        scores = score(candidates)
+        if scores.max() > value:
+            best, value = candidates[scores.argmax()], scores.max()
+    return best, value
 
 
 def random_swaps(space: DeploymentSpace, x: IntArray, depths: IntArray, rng: np.random.Generator) -> IntArray:

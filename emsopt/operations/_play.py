@@ -1,0 +1,401 @@
+"""The events of an operations simulation, compiled: calls, units that become free, and full hours.
+
+A unit's present or last drive is from place ``origin`` to ``goal``, between ``leave`` and ``arrive``. On the way, its
+driving time to a place is interpolated between those from both ends; a new drive from there starts, for the next such
+interpolation, at the nearer end. A job is one of the units that a call needs, numbered slot * MOST_UNITS + k, where an
+open call occupies a slot.
+
+Compiled functions take arrays of records (`UNIT`, `CALL`, `CLASS`, `SITE`) rather than tuples of arrays, whose parts
+would be counted as references each time they are read: that took two thirds of the time.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from .._types import FloatArray, IntArray
+from . import _numbers
+from ._numbers import ATOM, DRIVE, GAP, HANDOVER, JOBS, MOST_UNITS, PER_JOB, PRIORITY, SCENE, TRANSPORT, TURNOUT, UNITS
+
+QUEUE = 4096  # jobs that may wait in each priority; more are the sign of a fleet that cannot keep up
+BINS, PER_MINUTE = 2400, 10  # of the histogram of response times: up to four hours
+
+UNIT = np.dtype(
+    [
+        ("home", int), ("first_home", int),  # site where it waits or to which it drives; where its shift begins
+        ("advanced", bool), ("on", bool), ("busy", bool),
+        ("origin", int), ("goal", int), ("leave", float), ("arrive", float),
+        ("job", int), ("since", float), ("free", float), ("end", int),  # present call: sent at, ends at, and where
+        ("row", int),  # of its last drive in the trace
+        ("worked", float),  # minutes of calls that are over
+    ]
+)  # fmt: skip
+CALL = np.dtype(
+    [
+        ("number", int), ("time", float), ("atom", int), ("priority", int),
+        ("jobs", int),  # unfinished
+        ("sent", float), ("first", float),  # first dispatch, first arrival
+    ]
+)  # fmt: skip
+CLASS = np.dtype(
+    [
+        ("share", float),  # cumulative
+        ("delay", float), ("mode", int), ("advanced", bool), ("scene", float), ("scene_spread", float),
+        ("transport", float), ("target", float),
+    ]
+)  # fmt: skip
+SITE = np.dtype([("turnout", float), ("offset", float), ("near", int), ("near_end", int)])  # its part of `Rules.near`
+
+
+class World(NamedTuple):
+    """What happens whatever the policy; K priorities."""
+
+    rate: float  # calls a minute
+    trips: bool  # whether units drive to hospitals and home; else the hypercube's service times count
+    turnout_spread: float
+    drive_spread: float
+    handover: float
+    handover_spread: float
+    by_hour: FloatArray  # (168,)
+    speed: FloatArray  # (168,)
+    atoms: FloatArray  # (M,) cumulative shares
+    guide: IntArray  # (M,) where to begin looking in them
+    classes: Any  # (K,) of CLASS
+    units: FloatArray  # (K, U) cumulative
+    takes: Any  # (K, K) whether the row may take units from the column
+    to_place: FloatArray  # (R, P, P)
+    service: FloatArray  # (N, M)
+    hospital_of: IntArray  # (M,) places
+
+
+class Rules(NamedTuple):
+    """A policy."""
+
+    by_preference: bool
+    on_the_way: bool
+    queue: bool
+    relocation: int  # 0 none, 1 table, 2 coverage
+    moves: int
+    busy: float
+    sites: Any  # (N,) of SITE
+    preference: FloatArray  # (N, M)
+    table: IntArray  # (p, p)
+    near: IntArray  # atoms within coverage of each site, one site after the other
+    weight: FloatArray  # (M,)
+
+
+class Tally(NamedTuple):
+    """What is counted."""
+
+    batches: FloatArray  # (B, K, 5) calls, lost, response, late, waited
+    histogram: IntArray  # (K, BINS)
+    atoms: FloatArray  # (M, 3) answered, response, late
+    moves: FloatArray  # (2,) relocations, units taken over
+    trace: FloatArray  # (n, 7) unit, call or -1, origin, goal, leave, arrive, until
+
+
+@njit(cache=True, nogil=True, inline="always")
+def minutes_to(unit: Any, to_place: FloatArray, mode: int, place: int, now: float) -> float:
+    """Return the mean driving time of a unit from where it is."""
+    there: float = to_place[mode, place, unit.goal]
+    if unit.arrive <= now:
+        return there
+    left = min((unit.arrive - now) / (unit.arrive - unit.leave), 1.0)
+    return left * to_place[mode, place, unit.origin] + (1 - left) * there
+
+
+@njit(cache=True, nogil=True, inline="always")
+def drive(
+    fleet: Any, u: int, call: int, goal: int, now: float, leave: float, arrive: float, trace: FloatArray, row: int
+) -> int:
+    """Let unit u drive from where it is; return the number of drives traced so far."""
+    place = fleet[u].goal
+    if fleet[u].arrive > now and fleet[u].arrive - now > (fleet[u].arrive - fleet[u].leave) / 2:
+        place = fleet[u].origin
+    if row < len(trace):
+        last = fleet[u].row
+        if last >= 0:
+            trace[last, 6] = min(trace[last, 5], now)
+        trace[row, 0], trace[row, 1], trace[row, 2], trace[row, 3] = u, call, place, goal
+        trace[row, 4], trace[row, 5], trace[row, 6] = leave, arrive, arrive
+        fleet[u].row = row
+        row += 1
+    fleet[u].origin, fleet[u].goal, fleet[u].leave, fleet[u].arrive = place, goal, leave, arrive
+    return row
+
+
+@njit(cache=True, nogil=True)
+def site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArray, now: float, need: IntArray) -> int:
+    """Return the nearest site of the compliance table that free unit u should cover; its own if there is none."""
+    count_needs(fleet, u, table, need)
+    best, site = np.inf, fleet[u].home
+    for i in range(len(need)):
+        if need[i] > 0:
+            minutes = minutes_to(fleet[u], to_place, len(to_place) - 1, i, now)
+            if minutes < best:
+                best, site = minutes, i
+    return site
+
+
+@njit(cache=True, nogil=True)
+def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
+    """Set ``need`` to the units wanted at each site less those that are there or coming; unit u is not counted."""
+    free = 0
+    need[:] = 0
+    for v in range(len(fleet)):
+        if fleet[v].on and not fleet[v].busy:
+            free += 1
+            if v != u:
+                need[fleet[v].home] -= 1
+    for r in range(free):
+        need[table[free - 1, r]] += 1
+
+
+@njit(cache=True, nogil=True)
+def site_by_coverage(
+    fleet: Any, u: int, sites: Any, near: IntArray, weight: FloatArray, busy: float, count: IntArray
+) -> int:
+    """Return the site where free unit u adds most expected coverage, Σ_j d_j (1 - q) q^(units that cover j already)."""
+    count[:] = 0
+    for v in range(len(fleet)):
+        if v != u and fleet[v].on and not fleet[v].busy:
+            for r in range(sites[fleet[v].home].near, sites[fleet[v].home].near_end):
+                count[near[r]] += 1
+    powers = busy ** np.arange(len(fleet) + 1)
+    most, site = -1.0, fleet[u].home
+    for i in range(len(sites)):
+        gain = 0.0
+        for r in range(sites[i].near, sites[i].near_end):
+            gain += weight[near[r]] * powers[count[near[r]]]
+        if gain > most * (1 + 1e-12):
+            most, site = gain, i
+    return site
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def play(
+    seed: int, warmup: int, counted: int, duty: Any, world: World, rules: Rules, fleet: Any, calls: Any, tally: Tally
+) -> float:
+    """Simulate until all counted calls are done; return the minutes from the first counted call on, or -1.
+
+    -1 means that a queue grew beyond `QUEUE` jobs. ``fleet`` are p records of UNIT, ``calls`` unused ones of CALL,
+    ``duty`` says who works in which hour of the week, shape (p, 168).
+    """
+    rate, trips, turnout_spread, drive_spread, handover, handover_spread = world[:6]
+    by_hour, speeds, atoms, guide, classes, units, takes, to_place, service, hospital_of = world[6:]
+    by_preference, on_the_way, queue, relocation, moves, busy_share = rules[:6]
+    sites, preference, table, near, weight = rules[6:]
+    batches, histogram, by_atom, moved, trace = tally
+    p, K, N, home_mode = len(fleet), len(classes), len(sites), len(to_place) - 1
+
+    unused, top = np.arange(len(calls)), len(calls)  # stack of slots
+    waiting, head, length = np.zeros((K, QUEUE), np.int64), np.zeros(K, np.int64), np.zeros(K, np.int64)
+    need, count = np.zeros(N, np.int64), np.zeros(len(atoms), np.int64)
+    jobs = np.empty(p + 2 * MOST_UNITS, np.int64)  # to be given a unit now; the last one first
+    now, hour, n, done, begin, row = 0.0, 0, 0, 0, -1.0, 0
+    speed, per_minute = speeds[0], rate * by_hour[0]
+    next_hour, next_call = 60.0, -math.log(_numbers.uniform(seed, 0, GAP)) / per_minute
+    while done < counted:
+        freed, next_free = -1, np.inf
+        for u in range(p):
+            if fleet[u].busy and fleet[u].free < next_free:
+                freed, next_free = u, fleet[u].free
+        closed, left, changed = -1, 0, False
+        if next_call < min(next_free, next_hour):
+            freed, now = -1, next_call
+            if n == warmup:
+                begin = now
+                for u in range(p):
+                    fleet[u].worked = fleet[u].since - now if fleet[u].busy else 0.0
+                moved[:] = 0
+            if top == 0:
+                return -1.0
+            top -= 1
+            slot = unused[top]
+            share = _numbers.uniform(seed, n, ATOM)
+            j = guide[int(share * len(guide))]
+            while atoms[j] <= share:
+                j += 1
+            share, k = _numbers.uniform(seed, n, PRIORITY), 0
+            while classes[k].share <= share:
+                k += 1
+            share, needed = _numbers.uniform(seed, n, UNITS), 1
+            while units[k, needed - 1] <= share:
+                needed += 1
+            call = calls[slot]
+            call.number, call.time, call.atom, call.priority = n, now, j, k
+            call.jobs, call.sent, call.first = needed, np.inf, np.inf
+            n += 1
+            next_call = now - math.log(_numbers.uniform(seed, n, GAP)) / per_minute
+            for r in range(needed - 1, -1, -1):
+                jobs[left] = slot * MOST_UNITS + r
+                left += 1
+        elif next_free <= next_hour:
+            now, changed = next_free, True
+            unit = fleet[freed]
+            call = calls[unit.job // MOST_UNITS]
+            unit.busy = False
+            unit.worked += now - unit.since
+            call.first = min(call.first, unit.arrive)
+            call.jobs -= 1
+            if call.jobs == 0:
+                closed = unit.job // MOST_UNITS
+            unit.origin = unit.goal = unit.end
+            unit.leave = unit.arrive = now
+        else:
+            freed, now = -1, next_hour
+            next_hour += 60
+            hour = (hour + 1) % len(by_hour)
+            waited = (next_call - now) * per_minute
+            speed, per_minute = speeds[hour], rate * by_hour[hour]
+            next_call = now + waited / per_minute
+            for u in range(p):
+                if duty[u, hour] != fleet[u].on:
+                    unit, changed = fleet[u], True
+                    unit.on = duty[u, hour]
+                    if unit.on and not unit.busy:
+                        unit.home = unit.origin = unit.goal = unit.first_home
+                        unit.leave = unit.arrive = now
+
+        # Units that are free now take waiting jobs, the most urgent first.
+        if changed:
+            for u in range(p):
+                if fleet[u].on and not fleet[u].busy and (u == freed or freed < 0):
+                    for k in range(K):
+                        if length[k] and (fleet[u].advanced or not classes[k].advanced):
+                            jobs[left] = waiting[k, head[k]]
+                            left += 1
+                            head[k] = (head[k] + 1) % QUEUE
+                            length[k] -= 1
+                            break
+
+        while left:
+            left -= 1
+            job = jobs[left]
+            slot = job // MOST_UNITS
+            k, j = calls[slot].priority, calls[slot].atom
+            scene, mode = N + j, classes[k].mode
+            # The unit to send: free, or on its way to a less urgent call.
+            best, u = np.inf, -1
+            for v in range(p):
+                unit = fleet[v]
+                if classes[k].advanced and not unit.advanced:
+                    continue
+                if unit.busy:
+                    other = unit.job // MOST_UNITS
+                    if unit.arrive <= now or other == slot or not takes[k, calls[other].priority]:
+                        continue
+                elif not unit.on:
+                    continue
+                if by_preference:
+                    score = preference[unit.home, j]
+                else:
+                    score = minutes_to(unit, to_place, mode, scene, now) / speed
+                    if unit.arrive <= now and unit.goal < N:
+                        score += sites[unit.home].turnout
+                score += sites[unit.home].offset
+                if score < best:
+                    best, u = score, v
+            if u < 0:
+                if queue:
+                    if length[k] == QUEUE:
+                        return -1.0
+                    if calls[slot].time < now:  # its unit was taken, or it has waited: first in its queue
+                        head[k] = (head[k] - 1) % QUEUE
+                        waiting[k, head[k]] = job
+                    else:
+                        waiting[k, (head[k] + length[k]) % QUEUE] = job
+                    length[k] += 1
+                else:
+                    calls[slot].jobs -= 1
+                    if calls[slot].jobs == 0:
+                        closed = slot
+                continue
+            unit, call, changed = fleet[u], calls[slot], True
+            if unit.busy:
+                jobs[left] = unit.job
+                left += 1
+                moved[1] += 1
+                unit.worked += now - unit.since
+            number, first, home = call.number, JOBS + PER_JOB * (job % MOST_UNITS), unit.home
+            leave = max(now, call.time + classes[k].delay)
+            if unit.arrive <= now and unit.goal < N:
+                leave += _numbers.duration(sites[home].turnout, turnout_spread, seed, number, first + TURNOUT)
+            minutes = minutes_to(unit, to_place, mode, scene, now) / speed
+            arrive = leave + _numbers.duration(minutes, drive_spread, seed, number, first + DRIVE)
+            if trips:
+                end = scene
+                free = arrive + _numbers.duration(
+                    classes[k].scene, classes[k].scene_spread, seed, number, first + SCENE
+                )
+                if job % MOST_UNITS == 0 and _numbers.uniform(seed, number, TRANSPORT) < classes[k].transport:
+                    end = hospital_of[j]
+                    free += to_place[home_mode, end, scene] / speed
+                    free += _numbers.duration(handover, handover_spread, seed, number, first + HANDOVER)
+                if not on_the_way:
+                    free += to_place[home_mode, home, end] / speed
+                    end = home
+            else:
+                free, end = now + _numbers.duration(service[home, j], -1.0, seed, number, first + SCENE), home
+            row = drive(fleet, u, number, scene, now, leave, arrive, trace, row)
+            unit.busy, unit.job, unit.since, unit.free, unit.end = True, job, now, free, end
+            call.sent = min(call.sent, now)
+
+        # A unit that became free and has no job drives to its site, or to the one that the policy chooses.
+        if freed >= 0 and fleet[freed].on and not fleet[freed].busy:
+            unit, site = fleet[freed], fleet[freed].home
+            if relocation == 1:
+                site = site_by_table(fleet, freed, table, to_place, now, need)
+            elif relocation == 2:
+                site = site_by_coverage(fleet, freed, sites, near, weight, busy_share, count)
+            moved[0] += site != unit.home
+            unit.home = site
+            if trips and unit.goal != site:
+                arrive = now + to_place[home_mode, site, unit.goal] / speed
+                row = drive(fleet, freed, -1, site, now, now, arrive, trace, row)
+        if changed and relocation == 1:  # others move to sites that the table wants now
+            count_needs(fleet, -1, table, need)
+            for _ in range(moves):
+                best, u, site = np.inf, -1, -1
+                for v in range(p):
+                    if fleet[v].on and not fleet[v].busy and need[fleet[v].home] < 0:
+                        for i in range(N):
+                            if need[i] > 0:
+                                minutes = minutes_to(fleet[v], to_place, home_mode, i, now)
+                                if minutes < best:
+                                    best, u, site = minutes, v, i
+                if u < 0:
+                    break
+                need[fleet[u].home] += 1
+                need[site] -= 1
+                moved[0] += 1
+                row = drive(fleet, u, -1, site, now, now, now + best / speed, trace, row)
+                fleet[u].home = site
+
+        if closed >= 0:
+            call = calls[closed]
+            unused[top] = closed
+            top += 1
+            index, k = call.number - warmup, call.priority
+            if 0 <= index < counted:
+                done += 1
+                batch = index * len(batches) // counted
+                batches[batch, k, 0] += 1
+                if call.first == np.inf:
+                    batches[batch, k, 1] += 1
+                else:
+                    response = call.first - call.time
+                    late = response >= classes[k].target
+                    batches[batch, k, 2] += response
+                    batches[batch, k, 3] += late
+                    batches[batch, k, 4] += call.sent > call.time
+                    histogram[k, min(int(response * PER_MINUTE), BINS - 1)] += 1
+                    by_atom[call.atom, 0] += 1
+                    by_atom[call.atom, 1] += response
+                    by_atom[call.atom, 2] += late
+    for u in range(p):
+        if fleet[u].busy:
+            fleet[u].worked += now - fleet[u].since
+    return now - begin

@@ -1,0 +1,129 @@
+"""Rules of operation: which unit is sent, and where free units wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import _validate
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._types import ArrayLike, FloatArray, IntArray
+    from ..city import City
+
+DISPATCH = ("closest", "preference")
+RELOCATION = ("none", "table", "coverage")
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """Rules of dispatch and relocation.
+
+    Parameters
+    ----------
+    dispatch : {"closest", "preference"}
+        Which free unit is sent: the one that is expected at the scene first, or that of the station which the atom
+        prefers (`City.preference`).
+    offsets : array_like, shape (N,), optional
+        Added to the minutes (or the preference) of the units of each station before they are compared. A positive
+        offset spares a station.
+    on_the_way : bool
+        Whether a unit on its way to a station may be sent from where it is; otherwise it is not free until it arrives.
+    table : sequence of sequence of int, optional
+        A compliance table: entry k - 1 lists the k sites where k free units wait. When the number of free units
+        changes, units move to uncovered sites of its entry, at most ``moves`` at a time, the nearest first.
+    moves : int
+        Most units sent to another site at a time.
+    coverage : float, optional
+        Relocation by expected coverage (DMEXCLP): a unit that becomes free goes to the site where it adds most to the
+        calls expected to be reached by a free unit within this many minutes of driving.
+    busy : float
+        The busy fraction q assumed by that rule, in [0, 1).
+
+    Raises
+    ------
+    InputError
+        If an option is out of range, or both ``table`` and ``coverage`` are given.
+
+    References
+    ----------
+    Jagtenberg, C. J., Bhulai, S. and van der Mei, R. D. (2015). An efficient heuristic for real-time ambulance
+        redeployment. Operations Research for Health Care 4, 27-35. (DMEXCLP.)
+    Gendreau, M., Laporte, G. and Semet, F. (2006). The maximal expected coverage relocation problem for emergency
+        vehicles. Journal of the Operational Research Society 57, 22-28. (Compliance tables.)
+
+    Examples
+    --------
+    >>> Policy().relocation, Policy(coverage=7.0, busy=0.4).relocation
+    ('none', 'coverage')
+    """
+
+    dispatch: str = "closest"
+    offsets: FloatArray | None = None
+    on_the_way: bool = True
+    table: tuple[tuple[int, ...], ...] | None = None
+    moves: int = 1
+    coverage: float | None = None
+    busy: float = 0.3
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            dispatch: str = "closest",
+            offsets: ArrayLike | None = None,
+            on_the_way: bool = True,
+            table: Sequence[Sequence[int]] | None = None,
+            moves: int = 1,
+            coverage: float | None = None,
+            busy: float = 0.3,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        checked = vars(self)
+        _validate.choice(self.dispatch, "dispatch", DISPATCH)
+        _validate.truth(self.on_the_way, "on_the_way")
+        checked["moves"] = _validate.whole_number(self.moves, "moves")
+        if self.offsets is not None:
+            checked["offsets"] = _validate.real_array(self.offsets, "offsets", (None,))
+        if self.table is not None and self.coverage is not None:
+            raise InputError("`table` and `coverage` are two rules of relocation; give one of them.")
+        if self.table is not None:
+            checked["table"] = tuple(tuple(int(site) for site in sites) for sites in self.table)
+            sizes = [len(sites) for sites in self.table]
+            if sizes != list(range(1, len(sizes) + 1)):
+                raise InputError(f"entry k - 1 of `table` must list k sites; the entries have {sizes} sites.")
+        if self.coverage is not None:
+            checked["coverage"] = _validate.positive_number(self.coverage, "coverage", "min")
+        if not 0 <= self.busy < 1:
+            raise InputError(f"`busy` must be at least 0 and below 1; got {self.busy!r}.")
+
+    @property
+    def relocation(self) -> str:
+        """``"none"``, ``"table"`` or ``"coverage"``."""
+        if self.table is not None:
+            return "table"
+        return "none" if self.coverage is None else "coverage"
+
+    def checked_for(self, city: City, units: int) -> tuple[FloatArray, IntArray]:
+        """Return offsets, shape (N,), and the table, shape (p, p), filled with -1; raise if they do not fit."""
+        n = city.n_sites
+        offsets = np.zeros(n) if self.offsets is None else self.offsets
+        if len(offsets) != n:
+            raise InputError(f"`offsets` must have {n} entries, one a site; got {len(offsets)}.")
+        table = np.full((units, units), -1)
+        if self.table is not None:
+            if len(self.table) != units:
+                raise InputError(
+                    f"`table` must have {units} entries, one for each number of free units; it has {len(self.table)}."
+                )
+            for k, sites in enumerate(self.table):
+                if not all(0 <= site < n for site in sites):
+                    raise InputError(f"entry {k} of `table` must hold sites from 0 to {n - 1}; got {sites}.")
+                table[k, : k + 1] = sites
+        return offsets, table

@@ -1,0 +1,341 @@
+"""Simulation of operations: priorities, transport, returns, shifts, and the rules of a policy.
+
+What the hypercube model leaves out happens here: a unit drives to the scene, perhaps to a hospital, and home, may be
+sent again on its way, or be taken over by a more urgent call; calls wait by priority; rates and speeds follow the hours
+of the week. `System` says what happens, `Policy` who is sent and where free units wait.
+
+Limits: on the way, driving times are interpolated between the two ends of the drive; a unit that is on its way keeps
+the speed of the hour in which it set out; the unit sent first transports the patient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import _validate
+from ..city.deployment_space import check_sites
+from ..city.response_law import log_spread
+from ..errors import InputError, UnstableQueueError
+from . import _play
+from ._numbers import MOST_UNITS
+from .policy import RELOCATION, Policy
+from .system import HOURS, System
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .._types import ArrayLike, FloatArray, IntArray, Rng, Sites
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Operations:
+    """Results of a simulation of operations.
+
+    Attributes
+    ----------
+    system : System
+    sites : ndarray of int, shape (p,)
+        Site of each unit at the start.
+    policy : Policy
+    calls : ndarray, shape (B, K)
+        Counted calls, in B consecutive batches, by priority.
+    lost, late, waited : ndarray, shape (B, K)
+        Of these, the calls that were lost, answered in the priority's target time or more, and not sent a unit at once.
+    response_sum : ndarray, shape (B, K)
+        Total response times of the answered calls, from the call to the first unit's arrival, min.
+    histogram : ndarray of int, shape (K, 2400)
+        Answered calls by response time, in tenths of a minute; the last bin also holds those that took longer.
+    atom_response, atom_late : ndarray, shape (M,)
+        Mean response and late fraction of each atom's calls; NaN without a call.
+    utilizations : ndarray, shape (p,)
+        Share of a unit's hours on duty that calls keep it busy.
+    relocations : float
+        Drives of free units to another site than theirs, an hour.
+    taken_over : float
+        Units taken from a less urgent call, an hour.
+    hours : float
+        Simulated hours.
+    trace : DataFrame or None
+        The first drives: unit, call (-1 for a drive to a site), origin and goal (places), and the minutes at which the
+        drive begins (``leave``), would end (``arrive``), and ends (``until``).
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40)
+    >>> result = eo.operations.simulate(eo.operations.System(city), [0, 1], capacity="loss", rng=0)
+    >>> result.to_frame().index.tolist()
+    ['all', 'all calls']
+    """
+
+    system: System
+    sites: IntArray
+    policy: Policy
+    calls: FloatArray
+    lost: FloatArray
+    late: FloatArray
+    waited: FloatArray
+    response_sum: FloatArray
+    histogram: IntArray
+    atom_response: FloatArray
+    atom_late: FloatArray
+    utilizations: FloatArray
+    relocations: float
+    taken_over: float
+    hours: float
+    trace: pd.DataFrame | None = None
+
+    @property
+    def mean_response(self) -> float:
+        """Mean response of all answered calls, from the call, min."""
+        return float(self.response_sum.sum() / (self.calls - self.lost).sum())
+
+    @property
+    def late_share(self) -> float:
+        """Share of all answered calls that were late by the target of their priority."""
+        return float(self.late.sum() / (self.calls - self.lost).sum())
+
+    @property
+    def loss_probability(self) -> float:
+        """Share of all calls that were lost."""
+        return float(self.lost.sum() / self.calls.sum())
+
+    def percentile(self, share: float, priority: int | None = None) -> float:
+        """Return the response time within which a share of the answered calls was reached, to a tenth of a minute."""
+        counts = self.histogram.sum(axis=0) if priority is None else self.histogram[priority]
+        return (int(np.searchsorted(counts.cumsum(), _validate.probability(share, "share") * counts.sum())) + 1) / (
+            _play.PER_MINUTE
+        )
+
+    def interval(self, measure: str, priority: int | None = None, level: float = 0.95) -> tuple[float, float]:
+        """Return the confidence interval of ``"mean_response"``, ``"late"`` or ``"loss"``, from batch means."""
+        from ..evaluators._intervals import check_level, ratio
+
+        _validate.choice(measure, "measure", ("mean_response", "late", "loss"))
+        answered = self.calls - self.lost
+        above, below = {
+            "mean_response": (self.response_sum, answered),
+            "late": (self.late, answered),
+            "loss": (self.lost, self.calls),
+        }[measure]
+        columns = slice(None) if priority is None else slice(priority, priority + 1)
+        return ratio(above[:, columns].sum(axis=1), below[:, columns].sum(axis=1), check_level(level))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row a priority and one for all: calls, mean response, 90th percentile, late, waited, lost."""
+        import pandas as pd
+
+        rows = {}
+        names = [priority.name for priority in self.system.priorities]
+        for name, k in [*zip(names, range(len(names)), strict=True), ("all calls", None)]:
+            part = slice(None) if k is None else slice(k, k + 1)
+            calls, lost = self.calls[:, part].sum(), self.lost[:, part].sum()
+            answered = max(calls - lost, 1)
+            low, high = self.interval("mean_response", k)
+            rows[name] = {
+                "calls": int(calls),
+                "mean_response_min": self.response_sum[:, part].sum() / answered,
+                "low": low,
+                "high": high,
+                "percentile_90_min": self.percentile(0.9, k),
+                "late": self.late[:, part].sum() / answered,
+                "waited": self.waited[:, part].sum() / answered,
+                "lost": lost / calls,
+            }
+        return pd.DataFrame(rows).T.astype({"calls": int})
+
+    def __repr__(self) -> str:
+        return (
+            f"Operations(mean response {self.mean_response:.2f} min, late {100 * self.late_share:.1f} %, "
+            f"{self.relocations:.2f} relocations an hour, {self.hours:,.0f} hours)"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.to_frame().to_html(float_format=lambda value: f"{value:.3f}")
+
+
+def simulate(
+    system: System,
+    sites: Sites,
+    *,
+    policy: Policy | None = None,
+    advanced: ArrayLike | None = None,
+    shifts: ArrayLike | None = None,
+    capacity: str = "queue",
+    calls: int = 100_000,
+    warmup: int | None = None,
+    batches: int = 20,
+    trace: int = 0,
+    rng: Rng = None,
+) -> Operations:
+    """Simulate the operations of a fleet.
+
+    Parameters
+    ----------
+    system : System
+    sites : array_like of int, shape (p,)
+        Site of each unit; a site may occur several times.
+    policy : Policy, optional
+        Default: the closest unit is sent, and units return to their sites.
+    advanced : array_like of bool, shape (p,), optional
+        Which units are advanced; they may answer every call. Default: all.
+    shifts : array_like, shape (p, 2), optional
+        Hours of the day at which each unit's duty begins and ends, whole numbers from 0 to 24; it may span midnight.
+        Default: always on duty. A call that is under way when a shift ends is finished first.
+    capacity : {"queue", "loss"}
+        Whether a call that finds no unit waits, the most urgent first, or is lost.
+    calls : int
+        Calls counted, after ``warmup`` more (default: a tenth).
+    batches : int
+        Consecutive batches of calls for the intervals.
+    trace : int
+        How many drives to record, for a map.
+    rng : numpy.random.Generator or seed, optional
+        The same seed gives the same calls, with the same times, to every fleet and policy.
+
+    Returns
+    -------
+    Operations
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or no unit may answer a priority.
+    UnstableQueueError
+        If a queue grows beyond 4,096 units needed.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40)
+    >>> result = eo.operations.simulate(eo.operations.System(city), [0, 1], capacity="loss", rng=0)
+    >>> abs(result.loss_probability - 0.4) < 0.02  # Erlang B: 2 units, 2 calls in a service time
+    True
+    """
+    system = _validate.instance(system, "system", System, "a System")
+    city, policy = system.city, Policy() if policy is None else _validate.instance(policy, "policy", Policy, "a Policy")
+    sites = check_sites(city, sites)
+    p, K = len(sites), len(system.priorities)
+    offsets, table = policy.checked_for(city, p)
+    _validate.choice(capacity, "capacity", ("queue", "loss"))
+    calls, batches = _validate.whole_number(calls, "calls", 2), _validate.whole_number(batches, "batches", 2)
+    warmup = calls // 10 if warmup is None else _validate.whole_number(warmup, "warmup", 0)
+    kinds = np.ones(p, bool) if advanced is None else np.asarray(advanced, bool)
+    if kinds.shape != (p,):
+        raise InputError(f"`advanced` must have {p} entries, one a unit; got shape {kinds.shape}.")
+    if not kinds.any() and any(priority.advanced for priority in system.priorities):
+        raise InputError("a priority needs advanced units, but `advanced` names none.")
+    seed = int(_validate.generator(rng).integers(2**62))
+    duty = _duty(shifts, p)
+
+    fleet = np.zeros(p, _play.UNIT)
+    for name in ("home", "first_home", "origin", "goal"):
+        fleet[name] = sites
+    fleet["advanced"], fleet["on"], fleet["row"] = kinds, duty[:, 0], -1
+    tally = _play.Tally(
+        batches=np.zeros((batches, K, 5)),
+        histogram=np.zeros((K, _play.BINS), int),
+        atoms=np.zeros((city.n_atoms, 3)),
+        moves=np.zeros(2),
+        trace=np.full((trace, 7), np.nan),
+    )
+    rules = _rules(system, policy, offsets, table, capacity == "queue")
+    opened = np.zeros(p * MOST_UNITS + K * _play.QUEUE, _play.CALL)
+    minutes = _play.play(seed, warmup, calls, duty, _world(system), rules, fleet, opened, tally)
+    if minutes < 0:
+        raise UnstableQueueError(
+            f"more than {_play.QUEUE:,} units were waited for: the calls keep more than {p} units busy. Add units, "
+            "or shorten shifts and service less."
+        )
+    counts, (answered, response, late) = tally.batches, tally.atoms.T
+    with np.errstate(invalid="ignore"):
+        by_atom = response / answered, late / answered
+    traced = None
+    if trace:
+        import pandas as pd
+
+        names = ["unit", "call", "origin", "goal", "leave", "arrive", "until"]
+        rows = tally.trace[~np.isnan(tally.trace[:, 0])]
+        traced = pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names[:4], int))
+    return Operations(
+        system, sites, policy, counts[..., 0], counts[..., 1], counts[..., 3], counts[..., 4], counts[..., 2],
+        tally.histogram, *by_atom, fleet["worked"] / (minutes * duty.mean(axis=1)),
+        tally.moves[0] / (minutes / 60), tally.moves[1] / (minutes / 60), minutes / 60, traced,
+    )  # fmt: skip
+
+
+def _world(system: System) -> _play.World:
+    """Return the system as the compiled code reads it."""
+    city, priorities = system.city, system.priorities
+    cumulative = np.cumsum(city.demand_shares)
+    cumulative /= cumulative[-1]
+    most = max(len(priority.units) for priority in priorities)
+    if most > MOST_UNITS:
+        raise InputError(f"a call may need at most {MOST_UNITS} units; `units` of a priority has {most} entries.")
+    units = np.ones((len(priorities), most))
+    classes = np.zeros(len(priorities), _play.CLASS)
+    for k, priority in enumerate(priorities):
+        units[k, : len(priority.units) - 1] = np.cumsum(priority.units)[:-1]
+        for name in ("share", "delay", "mode", "advanced", "transport", "target"):
+            classes[name][k] = getattr(priority, name)
+        classes["scene"][k], classes["scene_spread"][k] = priority.on_scene.mean, priority.on_scene.spread
+    classes["share"] = np.cumsum(classes["share"])
+    classes["share"][-1] = 1
+    first = city.n_sites + city.n_atoms  # place of the first hospital
+    return _play.World(
+        rate=city.total_rate / 60,
+        trips=system.minutes is not None,
+        turnout_spread=float(log_spread(city.turnout_cv)),
+        drive_spread=float(log_spread(city.travel_cv)),
+        handover=system.handover.mean,
+        handover_spread=system.handover.spread,
+        by_hour=system.calls_by_hour,
+        speed=system.speed_by_hour,
+        atoms=cumulative,
+        guide=np.searchsorted(cumulative, np.arange(city.n_atoms) / city.n_atoms, side="right"),
+        classes=classes,
+        units=units,
+        takes=np.array([[other.name in priority.takes_from for other in priorities] for priority in priorities]),
+        to_place=system.to_place,
+        service=city.service_times,
+        hospital_of=np.zeros(city.n_atoms, int) if system.hospital_of is None else system.hospital_of + first,
+    )
+
+
+def _rules(system: System, policy: Policy, offsets: FloatArray, table: IntArray, queue: bool) -> _play.Rules:
+    """Return the policy as the compiled code reads it."""
+    city = system.city
+    from_sites = system.to_place[0, city.n_sites : city.n_sites + city.n_atoms, : city.n_sites].T
+    near = [np.flatnonzero(row <= (policy.coverage or 0)) for row in from_sites]
+    sites = np.zeros(city.n_sites, _play.SITE)
+    sites["turnout"], sites["offset"] = city.turnout_times, offsets
+    sites["near_end"] = np.cumsum([len(atoms) for atoms in near])
+    sites["near"][1:] = sites["near_end"][:-1]
+    return _play.Rules(
+        by_preference=policy.dispatch == "preference",
+        on_the_way=policy.on_the_way,
+        queue=queue,
+        relocation=RELOCATION.index(policy.relocation),
+        moves=policy.moves,
+        busy=policy.busy,
+        sites=sites,
+        preference=city.response_times if city.preference is None else city.preference,
+        table=table,
+        near=np.concatenate(near),
+        weight=city.demand_shares,
+    )
+
+
+def _duty(shifts: ArrayLike | None, units: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    """Return whether each unit is on duty in each hour of the week, shape (p, 168)."""
+    if shifts is None:
+        return np.ones((units, HOURS), bool)
+    hours = _validate.real_array(shifts, "shifts", (units, 2), low=0)
+    if hours.max() > 24 or np.any(hours % 1):
+        raise InputError("`shifts` must hold whole hours from 0 to 24.")
+    begin, end = hours.T[:, :, None]
+    hour = np.arange(HOURS) % 24
+    return np.where(begin < end, (begin <= hour) & (hour < end), (begin <= hour) | (hour < end))

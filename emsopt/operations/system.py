@@ -1,0 +1,256 @@
+"""What an operations simulation is about: places and times, priorities of calls, units, and the rules of dispatch.
+
+Places are numbered: the N sites of the city first, then its M atoms, then H hospitals. Mean driving times between all
+of them make a matrix of shape (P, P), P = N + M + H, once for each of R *modes* of driving, such as lights and sirens,
+and ordinary traffic.
+
+Without such a matrix (``minutes`` left out) the system is that of the hypercube model: a call keeps its unit busy for
+the city's service time, exponential, and the unit is then back at its site at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import _validate
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .._types import ArrayLike, FloatArray, IntArray
+    from ..city import City
+
+HOURS = 168  # of a week, from Monday at midnight
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A random time: its mean in minutes, and its variation.
+
+    Parameters
+    ----------
+    mean : float
+        Minutes, at least 0.
+    cv : float, optional
+        Standard deviation over mean of a lognormal time; 0 for one that never varies. Default: exponential.
+
+    Examples
+    --------
+    >>> Duration(12), Duration(12, cv=0)
+    (Duration(mean=12.0, cv=None), Duration(mean=12.0, cv=0.0))
+    """
+
+    mean: float
+    cv: float | None = None
+
+    def __post_init__(self) -> None:
+        vars(self)["mean"] = _validate.positive_number(self.mean, "mean", "min", zero=True)
+        if self.cv is not None:
+            vars(self)["cv"] = _validate.positive_number(self.cv, "cv", zero=True)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the logarithm; -1 for an exponential time."""
+        return -1.0 if self.cv is None else float(np.sqrt(np.log1p(self.cv**2)))
+
+
+@dataclass(frozen=True)
+class Priority:
+    """A class of calls.
+
+    Parameters
+    ----------
+    name : str
+    share : float
+        Share of all calls; the shares of a system's priorities sum to 1.
+    target : float
+        Minutes from the call within which the first unit should arrive.
+    delay : float
+        Minutes from the call to the dispatch of a unit, if one is free.
+    mode : int
+        Mode of driving to the call, a row of ``minutes``.
+    units : sequence of float
+        Probabilities that a call needs 1, 2, ... units.
+    advanced : bool
+        Whether only advanced units may answer.
+    on_scene : Duration
+        From arrival until the unit leaves the scene.
+    transport : float
+        Probability that the unit takes a patient to the atom's hospital.
+    takes_from : sequence of str
+        Names of priorities from which a unit may be taken while it is on its way to them.
+
+    Examples
+    --------
+    >>> urgent = Priority("urgent", 0.6, target=8, delay=0.8, on_scene=Duration(12), transport=0.8)
+    >>> urgent.units
+    (1.0,)
+    """
+
+    name: str = "all"
+    share: float = 1.0
+    target: float = 8.0
+    delay: float = 0.0
+    mode: int = 0
+    units: tuple[float, ...] = (1.0,)
+    advanced: bool = False
+    on_scene: Duration = Duration(0, 0)
+    transport: float = 0.0
+    takes_from: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        checked = vars(self)
+        checked["name"] = _validate.visible(self.name, "`name`")
+        checked["share"] = _validate.probability(self.share, "share")
+        checked["target"] = _validate.positive_number(self.target, "target", "min")
+        checked["delay"] = _validate.positive_number(self.delay, "delay", "min", zero=True)
+        checked["mode"] = _validate.whole_number(self.mode, "mode", 0)
+        checked["transport"] = _validate.finite_number(self.transport, "transport", 0, 1)
+        units = _validate.real_array(self.units, "units", (None,), low=0)
+        if abs(units.sum() - 1) > 1e-9:
+            raise InputError(f"`units` must be probabilities of needing 1, 2, ... units, with sum 1; got {self.units}.")
+        checked["units"] = tuple(units.tolist())
+        checked["takes_from"] = tuple(self.takes_from)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class System:
+    """A city with what happens between a call and the unit's return.
+
+    Parameters
+    ----------
+    city : City
+        Its sites are the stations. ``travel_cv`` and ``turnout_cv`` say how driving and turnout times vary; a single
+        number each.
+    minutes : array_like, shape (P, P) or (R, P, P), optional
+        Mean driving times between sites, atoms and hospitals; ``minutes[..., a, b]`` is from a to b. The last mode is
+        that of transports and of trips home. Without it the system is that of the hypercube model; see the module.
+    hospitals : int
+        Number of hospitals, H.
+    hospital_of : array_like of int, shape (M,), optional
+        Hospital of each atom, 0 to H - 1. Default: the nearest in the last mode.
+    priorities : sequence of Priority
+        The most urgent first.
+    handover : Duration
+        From arrival at the hospital until the unit is free.
+    calls_by_hour : array_like, shape (168,) or (24,), optional
+        Relative rates of calls by hour of the week (from Monday at midnight) or of the day. Their mean is set to 1.
+    speed_by_hour : array_like, shape (168,) or (24,), optional
+        Speed over the mean speed; driving times are divided by it when a unit sets out.
+
+    Raises
+    ------
+    InputError
+        If a shape does not fit, shares do not sum to 1, or calls are transported without a hospital.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40)
+    >>> eo.operations.System(city)
+    System(2 sites, 2 atoms, 0 hospitals, 1 priority, as in the hypercube model)
+    """
+
+    city: City
+    minutes: FloatArray | None = None
+    hospitals: int = 0
+    hospital_of: IntArray | None = None
+    priorities: tuple[Priority, ...] = (Priority(),)
+    handover: Duration = Duration(0, 0)
+    calls_by_hour: FloatArray = None  # type: ignore[assignment]  # ones by default
+    speed_by_hour: FloatArray = None  # type: ignore[assignment]
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            city: City,
+            minutes: ArrayLike | None = None,
+            hospitals: int = 0,
+            hospital_of: ArrayLike | None = None,
+            priorities: Sequence[Priority] = (Priority(),),
+            handover: Duration = Duration(0, 0),
+            calls_by_hour: ArrayLike | None = None,
+            speed_by_hour: ArrayLike | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        checked = vars(self)
+        hospitals = checked["hospitals"] = _validate.whole_number(self.hospitals, "hospitals", 0)
+        places = self.city.n_sites + self.city.n_atoms + hospitals
+        if self.minutes is not None:
+            minutes = np.asarray(self.minutes, float)
+            minutes = minutes[None] if minutes.ndim == 2 else minutes
+            shape = (None, places, places)
+            checked["minutes"] = _validate.real_array(minutes, "minutes", shape, unit="min", low=0)
+        names = [priority.name for priority in self.priorities]
+        if not names or len(set(names)) < len(names):
+            raise InputError(f"`priorities` must have distinct names, at least one; got {names}.")
+        if abs(sum(priority.share for priority in self.priorities) - 1) > 1e-9:
+            raise InputError(f"the shares of `priorities` must sum to 1; got {[p.share for p in self.priorities]}.")
+        for priority in self.priorities:
+            for name in priority.takes_from:
+                _validate.choice(name, "takes_from", names)
+            if priority.mode >= self.modes:
+                raise InputError(f"`mode` of {priority.name!r} must be below {self.modes}, the number of modes.")
+            if priority.transport and not hospitals:
+                raise InputError(f"calls {priority.name!r} are transported, but `hospitals` is 0.")
+        checked["priorities"] = tuple(self.priorities)
+        for name in ("calls_by_hour", "speed_by_hour"):
+            checked[name] = _by_hour(checked[name], name)
+        checked["calls_by_hour"] /= checked["calls_by_hour"].mean()
+        for name in ("travel_cv", "turnout_cv"):
+            if np.ndim(getattr(self.city, name)):
+                raise InputError(f"`{name}` of the city must be a single number here; average it over sites and atoms.")
+        if self.hospital_of is not None:
+            checked["hospital_of"] = _validate.real_array(self.hospital_of, "hospital_of", (self.city.n_atoms,)).astype(
+                int
+            )
+            if not 0 <= checked["hospital_of"].min() <= checked["hospital_of"].max() < hospitals:
+                raise InputError(f"`hospital_of` must hold numbers from 0 to {hospitals - 1}.")
+        elif hospitals and self.minutes is not None:
+            n = self.city.n_sites
+            to_hospitals = self.minutes[-1, n : n + self.city.n_atoms, n + self.city.n_atoms :]
+            checked["hospital_of"] = to_hospitals.argmin(axis=1)
+
+    @property
+    def modes(self) -> int:
+        """Number of modes of driving, R."""
+        return 1 if self.minutes is None else len(self.minutes)
+
+    @cached_property
+    def to_place(self) -> FloatArray:
+        """Driving times by destination, shape (R, P, P): ``to_place[r, b, a]`` is from a to b in mode r.
+
+        In this order a dispatch reads one short row.
+        """
+        n, m = self.city.travel_times.shape
+        if self.minutes is None:
+            minutes = np.zeros((1, n + m, n + m))
+            minutes[0, :n, n:] = self.city.travel_times
+        else:
+            minutes = self.minutes
+        return np.ascontiguousarray(minutes.transpose(0, 2, 1))
+
+    def __repr__(self) -> str:
+        count = len(self.priorities)
+        kind = ", as in the hypercube model" if self.minutes is None else f", {self.modes} mode{'s'[: self.modes > 1]}"
+        return (
+            f"System({self.city.n_sites} sites, {self.city.n_atoms} atoms, {self.hospitals} hospitals, "
+            f"{count} {'priority' if count == 1 else 'priorities'}{kind})"
+        )
+
+
+def _by_hour(values: ArrayLike | None, name: str) -> FloatArray:
+    """Return positive factors for the hours of a week, from those of a week or a day; ones if None."""
+    if values is None:
+        return np.ones(HOURS)
+    factors = _validate.real_array(values, name, (None,), low=0)
+    if len(factors) not in (24, HOURS) or not factors.min() > 0:
+        raise InputError(f"`{name}` must hold 24 or {HOURS} factors above 0; got {len(factors)}.")
+    return np.tile(factors, HOURS // len(factors)).astype(float)

@@ -1,0 +1,235 @@
+"""Simulated operations against closed forms, Markov chains, the exact hypercube, and rules that can be read off drives."""
+
+from itertools import product
+from math import factorial
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.operations import Duration, Policy, Priority, System, simulate
+
+
+def random_city(rng, units, n_sites=8, n_atoms=25):
+    """Return a random city in the plane with an offered load of 0.2 to 0.9 per unit."""
+    sites, atoms = rng.uniform(0, 10, (n_sites, 2)), rng.uniform(0, 10, (n_atoms, 2))
+    minutes = 1.5 * np.linalg.norm(sites[:, None] - atoms[None], axis=2) + 1
+    city = eo.City(rng.uniform(0.2, 1, n_atoms), minutes, turnout_times=1.2, service_times=30)
+    return city.with_offered_load(rng.uniform(0.2, 0.9), units=units)
+
+
+def town(rate=2.0, **options):
+    """Return a city of two sites and two atoms at 0, 10 (sites) and 2, 8 km, a hospital at 5 km; 1 km a minute."""
+    places = np.array([0.0, 10, 2, 8, 5])
+    minutes = np.abs(places[:, None] - places)
+    city = eo.City([rate, rate], minutes[:2, 2:4], turnout_times=1.0, service_times=30)
+    return System(city, minutes, 1, **options)
+
+
+@pytest.mark.parametrize("capacity", ["loss", "queue"])
+def test_without_trips_it_is_the_exact_hypercube(capacity):
+    inside = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        city, sites = random_city(rng, 5), rng.choice(8, 5, replace=False)
+        exact = eo.evaluators.exact_hypercube(city, sites, capacity=capacity)
+        found = simulate(System(city), sites, capacity=capacity, calls=400_000, rng=seed)
+        low, high = found.interval("mean_response", level=0.99)
+        inside += low < exact.mean_response + exact.mean_wait < high
+        assert np.allclose(found.utilizations, exact.utilizations, atol=0.02)
+        if capacity == "loss":
+            assert found.loss_probability == pytest.approx(exact.loss_probability, abs=0.006)
+    assert inside >= 5
+
+
+def test_two_priorities_wait_as_in_a_queue_of_several_servers():
+    """M/M/c, non-preemptive (Cobham 1954): W_1 = W_0 / (1 - ρ_1), W_2 = W_0 / ((1 - ρ_1)(1 - ρ))."""
+    calls_per_hour, service, c, share = 5.0, 40.0, 5, 0.4
+    city = eo.City([calls_per_hour], [[1.0]], turnout_times=0, service_times=service)
+    system = System(city, priorities=[Priority("urgent", share), Priority("other", 1 - share)])
+    found = simulate(system, [0] * c, calls=1_000_000, rng=1)
+    work = calls_per_hour * service / 60
+    load, full = work / c, work**c / factorial(c)
+    waits = full / (full + (1 - work / c) * sum(work**k / factorial(k) for k in range(c)))
+    first = waits * service / c
+    expected = first / (1 - share * load), first / ((1 - share * load) * (1 - load))
+    for k, wait in enumerate(expected):
+        low, high = found.interval("mean_response", k, level=0.999)
+        assert low < 1 + wait < high
+    assert found.to_frame().loc["urgent", "waited"] == pytest.approx(waits, abs=0.01)
+
+
+def test_transport_and_calls_for_two_units_follow_a_chain_of_three_units():
+    """Loss system without driving: i units on scene that may transport, j others on scene, h at the hospital."""
+    rate, scene, handover, transport, second = 4.0, 20.0, 30.0, 0.6, 0.3
+    states = [s for s in product(range(4), repeat=3) if sum(s) <= 3]
+    index = {s: k for k, s in enumerate(states)}
+    flow = np.zeros((len(states), len(states)))
+    for (i, j, h), k in index.items():
+        free = 3 - i - j - h
+        if free:
+            flow[k, index[i + 1, j, h]] += rate / 60 * (1 - second)
+            flow[k, index[i + 1, j + (free > 1), h]] += rate / 60 * second
+        if i:
+            flow[k, index[i - 1, j, h + 1]] += i / scene * transport
+            flow[k, index[i - 1, j, h]] += i / scene * (1 - transport)
+        if j:
+            flow[k, index[i, j - 1, h]] += j / scene
+        if h:
+            flow[k, index[i, j, h - 1]] += h / handover
+    balance = np.vstack([(flow - np.diag(flow.sum(axis=1))).T, np.ones(len(states))])
+    chance = np.linalg.lstsq(balance, np.append(np.zeros(len(states)), 1.0), rcond=None)[0]
+    lost = sum(chance[k] for s, k in index.items() if sum(s) == 3)
+    busy = sum(chance[k] * sum(s) for s, k in index.items()) / 3
+
+    city = eo.City([rate], [[0.0]], turnout_times=0, service_times=30)
+    kind = Priority(units=(1 - second, second), on_scene=Duration(scene), transport=transport)
+    system = System(city, np.zeros((3, 3)), 1, priorities=[kind], handover=Duration(handover))
+    found = simulate(system, [0, 0, 0], capacity="loss", calls=600_000, rng=2)
+    low, high = found.interval("loss", level=0.999)
+    assert low < lost < high
+    assert found.utilizations.mean() == pytest.approx(busy, abs=0.004)
+
+
+def test_one_unit_is_busy_for_all_parts_of_a_call():
+    """A single unit that must first be home again: mean response and busy time are sums of fixed times."""
+    system = town(
+        1.0, priorities=[Priority(on_scene=Duration(10, 0), transport=1.0, delay=0.5)], handover=Duration(7, 0)
+    )
+    found = simulate(system, [0], policy=Policy(on_the_way=False), capacity="loss", calls=50_000, rng=3)
+    assert found.mean_response == pytest.approx(0.5 + 1 + (2 + 8) / 2, abs=0.05)
+    minutes = 0.5 + 1 + 5 + 10 + 3 + 7 + 5  # delay, turnout, drive, scene, to the hospital, handover, home
+    assert found.utilizations[0] == pytest.approx(1 / (1 + 60 / 2 / minutes), abs=0.005)
+    assert found.loss_probability == pytest.approx(found.utilizations[0], abs=0.01)
+
+
+def test_every_deployment_meets_the_same_calls():
+    system = town(priorities=[Priority(on_scene=Duration(10))])
+    goals = []
+    for sites in ([0, 0], [1, 0, 1]):
+        drives = simulate(system, sites, calls=500, trace=2_000, rng=4).trace
+        goals.append(drives[drives["call"] >= 0].set_index("call")["goal"])
+    both = goals[0].index.intersection(goals[1].index)
+    assert len(both) >= 500
+    assert goals[0][both].equals(goals[1][both])
+
+
+def test_urgent_calls_take_units_from_others():
+    def response(takes_from):
+        kinds = [
+            Priority("urgent", 0.3, on_scene=Duration(10), takes_from=takes_from),
+            Priority("other", 0.7, on_scene=Duration(10)),
+        ]
+        return simulate(town(2.5, priorities=kinds), [0, 1], calls=40_000, rng=5)
+
+    with_it, without = response(("other",)), response(())
+    assert without.taken_over == 0 < with_it.taken_over
+    means = [found.to_frame()["mean_response_min"] for found in (with_it, without)]
+    assert means[0]["urgent"] < means[1]["urgent"] - 0.5
+    assert means[0]["other"] > means[1]["other"]
+
+
+def test_a_unit_on_its_way_home_is_closer():
+    kinds = [Priority(on_scene=Duration(10), transport=0.5)]
+    responses = [
+        simulate(
+            town(2.5, priorities=kinds), [0, 1], policy=Policy(on_the_way=there), calls=40_000, rng=6
+        ).mean_response
+        for there in (True, False)
+    ]
+    assert responses[0] < responses[1] - 1
+
+
+def test_compliance_table_keeps_the_last_free_unit_at_its_site():
+    """With one free unit it waits at site 0: at each dispatch the other unit, if free, is there or sets out for it."""
+    system = town(0.5, priorities=[Priority(on_scene=Duration(10))])
+    system = System(system.city.replace(turnout_times=0), system.minutes, 1, priorities=system.priorities)
+    rule = Policy(table=[[0], [0, 1]])
+    drives = simulate(system, [0, 1], policy=rule, calls=2_000, trace=3_000, rng=7).trace
+    relocated = 0
+    for row in drives[drives["call"] >= 0].itertuples():
+        before = drives[(drives["unit"] != row.unit) & (drives["leave"] <= row.leave)]
+        if len(before) and before["call"].iloc[-1] < 0:
+            assert before["goal"].iloc[-1] == 0
+            relocated += before["leave"].iloc[-1] == row.leave
+    assert relocated > 50
+
+
+def test_expected_coverage_sends_free_units_to_the_busy_side():
+    places = np.array([0.0, 10, 1, 9, 5])
+    minutes = np.abs(places[:, None] - places)
+    city = eo.City([0.9, 0.1], minutes[:2, 2:4], turnout_times=1.0, service_times=30)
+    system = System(city, minutes, 1, priorities=[Priority(on_scene=Duration(10))])
+    found = simulate(system, [1], policy=Policy(coverage=3.0, busy=0.2), capacity="loss", calls=200, trace=300, rng=8)
+    homewards = found.trace[found.trace["call"] < 0]
+    assert set(homewards["goal"]) == {0}
+    two = simulate(system, [0, 0], policy=Policy(coverage=3.0, busy=0.05), capacity="loss", calls=300, trace=400, rng=8)
+    assert {0, 1} <= set(two.trace[two.trace["call"] < 0]["goal"])  # a second unit at site 0 would add 0.9 * 0.05
+
+
+def test_shifts_hours_and_kinds():
+    kinds = [
+        Priority("urgent", 0.5, advanced=True, on_scene=Duration(10)),
+        Priority("other", 0.5, on_scene=Duration(10)),
+    ]
+    by_hour = np.where(np.arange(24) < 12, 1.9, 0.1)
+    system = town(0.5, priorities=kinds, calls_by_hour=by_hour)
+    found = simulate(
+        system,
+        [0, 1, 1],
+        advanced=[True, False, False],
+        shifts=[[0, 24], [8, 20], [20, 8]],
+        calls=3_000,
+        trace=3_000,
+        rng=9,
+    )
+    sent = found.trace[found.trace["call"] >= 0]
+    hour = sent["leave"] // 60 % 24
+    assert set(hour[sent["unit"] == 1]) <= set(range(8, 21))  # turnout may end in the hour after
+    assert not set(hour[sent["unit"] == 2]) & set(range(9, 20))
+    assert (hour < 12).mean() > 0.85
+    advanced = simulate(system, [0, 1], advanced=[True, False], policy=Policy(offsets=[99, 0]), calls=2_000, rng=9)
+    assert advanced.utilizations[1] < advanced.utilizations[0]  # it may not answer the urgent half, and others come too
+
+
+def test_results_as_tables():
+    found = simulate(town(priorities=[Priority(on_scene=Duration(10))]), [0, 1], calls=2_000, rng=10)
+    table = found.to_frame()
+    assert table.index.tolist() == ["all", "all calls"]
+    assert table.loc["all", "low"] < found.mean_response < table.loc["all", "high"]
+    assert found.percentile(0.5) <= found.percentile(0.9)
+    assert "relocations" in repr(found)
+    assert "all calls" in found._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: town(priorities=[Priority("a", 0.5)]), "shares of `priorities` must sum to 1"),
+        (lambda: town(priorities=[Priority("a", 0.5), Priority("a", 0.5)]), "distinct names"),
+        (lambda: town(priorities=[Priority(takes_from=("b",))]), "takes_from"),
+        (lambda: town(priorities=[Priority(mode=1)]), "must be below 1"),
+        (lambda: System(town().city, np.zeros((3, 3))), r"\(4, 4\)|4"),
+        (lambda: System(town().city, priorities=[Priority(transport=0.5)]), "`hospitals` is 0"),
+        (lambda: town(calls_by_hour=[1, 2]), "24 or 168"),
+        (lambda: town(hospital_of=[0, 1]), "from 0 to 0"),
+        (lambda: Priority(units=(0.5, 0.1)), "sum 1"),
+        (lambda: Policy(table=[[0], [0]]), "must list k sites"),
+        (lambda: Policy(table=[[0]], coverage=3), "give one of them"),
+        (lambda: Policy(busy=1), "below 1"),
+        (lambda: simulate(town(), [0], policy=Policy(offsets=[1])), "2 entries"),
+        (lambda: simulate(town(), [0, 1], policy=Policy(table=[[0]])), "2 entries"),
+        (lambda: simulate(town(), [0], policy=Policy(table=[[5]])), "0 to 1"),
+        (lambda: simulate(town(), [0], advanced=[True, False]), "1 entries"),
+        (lambda: simulate(town(priorities=[Priority(advanced=True)]), [0], advanced=[False]), "advanced units"),
+        (lambda: simulate(town(), [0], shifts=[[0, 25]]), "whole hours"),
+    ],
+)
+def test_bad_input_says_what_was_expected(make, message):
+    with pytest.raises(eo.errors.InputError, match=message):
+        make()
+
+
+def test_a_fleet_that_cannot_keep_up_is_an_error():
+    with pytest.raises(eo.errors.UnstableQueueError, match="Add units"):
+        simulate(town(20.0, priorities=[Priority(on_scene=Duration(60))]), [0], rng=0)

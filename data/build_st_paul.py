@@ -31,7 +31,8 @@ HERE = Path(__file__).resolve().parent
 RAW = HERE / "raw" / "st_paul"
 PACKAGE = HERE.parent / "emsopt" / "data"
 EMBEDDED = tuple(
-    PACKAGE / name for name in ("st_paul", "papers", "practice", "templates", "san_jose", "monaco", "tuning", "bocvs")
+    PACKAGE / name
+    for name in ("st_paul", "papers", "practice", "templates", "san_jose", "monaco", "tuning", "bocvs", "auckland")
 )  # not the studies
 REGISTER = PACKAGE / "papers" / "claims.csv"  # grows with the tests and is checked by tests/test_claims.py
 CHECKSUMS = HERE / "SHA256SUMS"

@@ -2,6 +2,7 @@
 
 ==========================  ==================================================================================
 `load_st_paul`              St. Paul, Minnesota: 71 atoms, 17 sites for 9 units; demand is a proxy by default
+`load_auckland`             Auckland, New Zealand, with hospitals and priorities, for `emsopt.operations`
 `grid_city`                 a random city on a square grid
 `paper_table`               tables of "Optimizing Server Locations in Spatial Queues", to compare your figures with
 `load_claims`               what five papers claim: their number, ours, a verdict, and where it is shown
@@ -12,12 +13,13 @@
 `write_templates`           template files for your own calls and stations
 ==========================  ==================================================================================
 
-They are in the files `cities`, `papers`, `studies`, `roads` and `logs`. The embedded St. Paul is built by
+They are in the files `cities`, `operations`, `papers`, `studies`, `roads` and `logs`. The embedded St. Paul is built by
 ``data/build_st_paul.py``. Sources and licences of all data are in ``emsopt/data/LICENSES.md``.
 """
 
 from .cities import grid_city, load_st_paul
 from .logs import practice_calls, san_jose_calls, write_templates
+from .operations import load_auckland
 from .papers import VERDICTS, load_claims, paper_table
 from .roads import ROUTES, load_roads
 from .studies import load_study
@@ -26,6 +28,7 @@ __all__ = [
     "ROUTES",
     "VERDICTS",
     "grid_city",
+    "load_auckland",
     "load_claims",
     "load_roads",
     "load_st_paul",

@@ -1,7 +1,7 @@
 """Check the simulation of operations where the truth is known, and measure its speed beside simpy.
 
     python benchmarks/operations.py             # Auckland: calls a second, all features; simpy doing the same
-    python benchmarks/operations.py --truth     # 20 cities of ten million calls each beside the exact hypercube: minutes
+    python benchmarks/operations.py --truth     # 20 cities of ten million calls beside the exact hypercube: minutes
 
 The simpy model has the same priorities, transport, trips home, interpolated places, redispatch, queues and random
 laws. It draws other numbers, so its means must agree within their errors; they are printed side by side.

@@ -1,13 +1,14 @@
 """Evaluate deployments of a city with queueing models, and find optimal ones with classical location models.
 
 ``approximate_hypercube``  Larson's (1975) approximation: microseconds, for any fleet; mean response slightly too low
-``exact_hypercube``        Larson's (1974) Markov chain: exact for exponential service; up to about 26 units
+``exact_hypercube``        Larson's (1974) Markov chain: exact for exponential service; up to 28 units
 ``simulate``               discrete-event simulation: any service-time distribution, with confidence intervals
 ``simulate_day``           some hours call by call, to look at with `emsopt.maps.replay_map`
 ``evaluate, values``       evaluate one deployment or many by one of the three above; by default exact up to 12 units
 ``p_median, bounds``       the optimum if all units were always free, and bounds on the queueing optimum
 ``p_median_of_points``     the same from coordinates, for tens of thousands of atoms
 ``mclp, mexclp``           maximal covering and maximum expected covering
+``survival``               probability of surviving a cardiac arrest by response time; its metric is "mortality"
 ``evaluate_all``           evaluate every deployment; return the best one and those almost as good
 ``evaluate_near``          evaluate the deployments within a few moves of one, if there are too many for all
 """
@@ -20,6 +21,7 @@ from .enumeration import Enumeration, evaluate_all, evaluate_near
 from .evaluation import Evaluation
 from .exact import exact_hypercube
 from .median import Bounds, Location, bounds, one_median, p_median, p_median_of_points
+from .metrics import survival
 from .objective import Objective
 from .simulation import simulate
 
@@ -45,5 +47,6 @@ __all__ = [
     "p_median_of_points",
     "simulate",
     "simulate_day",
+    "survival",
     "values",
 ]

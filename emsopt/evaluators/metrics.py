@@ -7,18 +7,25 @@ atom j's answered calls that units at site i answer.
 ``"mean_response"``                            mean response time, min
 ``("late", 8.0)``                              fraction of calls answered in 8 minutes or more; if times vary, c_ij is
                                                the probability of this
+``"mortality"``                                probability of not surviving a cardiac arrest, 1 - `survival` of the
+                                               response time; if times vary, its mean
 ``{"mean_response": 1, ("late", 8.0): 20}``    weighted mix: here a late call counts as 20 extra minutes
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import numpy as np
+from numpy.polynomial.hermite_e import hermegauss
 
 from .. import _validate
 from .._types import ArrayLike, FloatArray
 from ..city.city import City
 from ..errors import InputError
+
+# De Maio et al. (2003), as Erkut, Ingolfsson and Erdogan (2008) use it: see `survival`.
+SURVIVAL_AT_0, SURVIVAL_A_MINUTE = 0.679, 0.262
+NODES = 12  # of the quadrature over a lognormal time: errors are below 1e-6 for smooth costs and variations up to 1
 
 Metric: TypeAlias = str | tuple[str, float] | Mapping[str | tuple[str, float], float]
 
@@ -33,6 +40,8 @@ def metric_costs(city: City, metric: Metric) -> FloatArray:
     """
     if isinstance(metric, str) and metric == "mean_response":
         return city.response_times
+    if isinstance(metric, str) and metric == "mortality":
+        return mean_cost(city, lambda minutes: 1 - survival(minutes))
     if isinstance(metric, tuple) and len(metric) == 2 and isinstance(metric[0], str) and metric[0] == "late":
         return late_probability(city, _validate.positive_number(metric[1], "threshold", "min"))
     if isinstance(metric, Mapping) and metric:
@@ -43,8 +52,58 @@ def metric_costs(city: City, metric: Metric) -> FloatArray:
             costs += _validate.positive_number(weight, f"weight of {part!r}", zero=True) * metric_costs(city, part)
         return costs
     raise InputError(
-        f"`metric` must be 'mean_response', ('late', minutes) or a mapping from these to weights; got {metric!r}."
+        "`metric` must be 'mean_response', 'mortality', ('late', minutes) or a mapping from these to weights; got "
+        f"{metric!r}."
     )
+
+
+def survival(minutes: ArrayLike) -> FloatArray:
+    """Return the probability of surviving a cardiac arrest outside hospital by response time.
+
+    It is 1 / (1 + exp(0.679 + 0.262 t)): De Maio et al. (2003) fitted a logistic regression to 9,273 cardiac arrests in
+    Ontario, and Erkut, Ingolfsson and Erdogan (2008) use it to locate ambulances.
+
+    Parameters
+    ----------
+    minutes : array_like
+        Response times t, at least 0.
+
+    Returns
+    -------
+    ndarray
+        Of the same shape.
+
+    References
+    ----------
+    De Maio, V. J., Stiell, I. G., Wells, G. A. and Spaite, D. W. (2003). Optimal defibrillation response intervals for
+        maximum out-of-hospital cardiac arrest survival rates. Annals of Emergency Medicine 42(2), 242-250.
+    Erkut, E., Ingolfsson, A. and Erdogan, G. (2008). Ambulance location for maximum survival. Naval Research Logistics
+        55(1), 42-58.
+
+    Examples
+    --------
+    >>> survival([4, 8, 12]).round(4).tolist()
+    [0.151, 0.0587, 0.0214]
+    """
+    times = _validate.real_array(np.atleast_1d(minutes), "minutes", (None,) * max(np.ndim(minutes), 1), low=0)
+    chance: FloatArray = 1 / (1 + np.exp(SURVIVAL_AT_0 + SURVIVAL_A_MINUTE * times))
+    return chance.reshape(np.shape(minutes))
+
+
+def mean_cost(city: City, cost: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Return the mean of a smooth function of the response time, shape (N, M), by Gauss-Hermite quadrature."""
+    law = city.response_law
+    if law is None:
+        return cost(city.response_times)
+    deviates, weights = hermegauss(NODES)
+    weights = weights / weights.sum()
+    total = np.zeros_like(city.response_times)
+    for first, share in zip(deviates, weights, strict=True):
+        turnout = law.turnout * np.exp(law.turnout_spread * first - law.turnout_spread**2 / 2)
+        for second, part in zip(deviates, weights, strict=True):
+            travel = law.travel * np.exp(law.travel_spread * second - law.travel_spread**2 / 2)
+            total += share * part * cost(turnout[:, None] + travel)
+    return total
 
 
 def late_probability(city: City, threshold: float) -> FloatArray:
@@ -65,7 +124,7 @@ def check_costs(city: City, costs: ArrayLike | None) -> FloatArray:
 def metric_label(metric: Metric) -> str:
     """Return the label of a metric for tables and axes, with its unit."""
     if isinstance(metric, str):
-        return "mean response (min)"
+        return "mean response (min)" if metric == "mean_response" else "probability of not surviving a cardiac arrest"
     if isinstance(metric, Mapping):
         return " + ".join(f"{weight:g} x {metric_label(part)}" for part, weight in metric.items())
     return f"fraction of responses of {metric[1]:g} min or more"

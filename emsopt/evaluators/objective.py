@@ -28,7 +28,7 @@ class Objective:
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact up to 12 units, else approximate.
     metric : str, tuple or mapping
-        "mean_response" (min), ("late", minutes), or a weighted mix: see `emsopt.evaluators.metrics`.
+        "mean_response" (min), ("late", minutes), "mortality", or a weighted mix: see `emsopt.evaluators.metrics`.
     **options
         Passed to the evaluator, such as ``capacity``; for a simulation ``calls`` and ``rng``.
 

@@ -32,6 +32,27 @@ def test_costs_of_lateness_start_at_the_threshold():
     np.testing.assert_array_equal(metric_costs(CITY, ("late", np.nextafter(7.0, 8)))[2], [0, 0, 0])
 
 
+def test_survival_has_the_published_values():
+    """Erkut, Ingolfsson and Erdogan (2008) with De Maio et al. (2003): 0.1510, 0.0587, 0.0214 at 4, 8 and 12 min."""
+    np.testing.assert_allclose(eo.evaluators.survival([4, 8, 12]), [0.1510, 0.0587, 0.0214], atol=5e-5)
+    assert float(eo.evaluators.survival(0)) == pytest.approx(1 / (1 + np.exp(0.679)))
+    with pytest.raises(InputError, match="minutes"):
+        eo.evaluators.survival(-1)
+
+
+def test_costs_of_mortality_are_means_over_random_times():
+    fixed = metric_costs(CITY, "mortality")
+    np.testing.assert_allclose(fixed, 1 - eo.evaluators.survival(CITY.response_times))
+    varied = CITY.replace(travel_cv=0.5, turnout_cv=0.3)
+    rng = np.random.default_rng(0)
+    sample = varied.response_law.sample(np.full(200_000, 1), np.full(200_000, 0), rng.standard_normal((2, 200_000)))
+    drawn = 1 - eo.evaluators.survival(sample)
+    error = drawn.std() / np.sqrt(len(drawn))
+    assert metric_costs(varied, "mortality")[1, 0] == pytest.approx(drawn.mean(), abs=4 * error)
+    assert metric_costs(varied, "mortality")[1, 0] < fixed[1, 0]  # survival is convex after 3 min
+    assert "surviving" in metric_label("mortality")
+
+
 def test_costs_of_a_mix_are_the_weighted_sum():
     expected = CITY.response_times + 20 * metric_costs(CITY, ("late", 7.0))
     np.testing.assert_allclose(metric_costs(CITY, MIX), expected)

@@ -4,10 +4,11 @@ A block holds the 2^10 states that differ only in the first ten stations, each w
 states are entered by a call are computed when the block is visited: they are subset sums over the ten stations. Storing
 them would take p / 2 numbers per state, and reading them as long as computing them. Only the probabilities are kept.
 
-Within a block the states with an even number of busy units are relaxed first, then the others: states of one kind are
-not neighbours. Blocks are visited in an order in which one comes before those with more busy units at the remaining
-stations. Parts of the hypercube with equally many busy units at the last few stations are not neighbours either, and
-are swept in parallel; the result does not depend on the number of threads.
+A row holds the states of a block that differ only in the first three stations. Rows with an even number of busy units
+at the others are relaxed first, and in each row the states with an even number of busy units among the three: what is
+relaxed together are no neighbours. Blocks are visited in an order in which one comes before those with more busy units
+at the remaining stations. Parts of the hypercube with equally many busy units at the last few stations are not
+neighbours either, and are swept in parallel; the result does not depend on the number of threads.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -25,10 +26,12 @@ ROWS = (1 << LOW) // LANES
 PARTS = 64  # parts that are swept in parallel, at most
 OMEGA = 1.4  # first relaxation factor; that of 20 units is 1.55
 TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence
+LEAST = 0.1  # a probability is reduced to this part of it, at most, in one sweep: those of a level must not vanish
 
 _IS_BUSY = np.arange(1 << LOW).reshape(ROWS, LANES, 1) >> np.arange(LOW) & 1
 _BUSY = _IS_BUSY.sum(axis=-1)
-_TURN = np.stack([1.0 - _BUSY % 2, _BUSY % 2])  # whether a state is relaxed first, or second
+_ROW_ORDER = np.argsort(_BUSY[:, 0] % 2, kind="stable")
+_TURN = np.stack([1.0 - _BUSY[0] % 2, _BUSY[0] % 2])  # whether a state of a row is relaxed first, or second
 _WITHIN = ((np.arange(LANES)[:, None] & ~np.arange(LANES)) == 0).astype(float)  # whether a set of three is in another
 
 _Calls: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
@@ -125,9 +128,11 @@ def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _rates(T: FloatArray, first: int, last: int, full: int, calls: _Calls) -> None:
-    """Fill the rates of the calls in entries ``first`` to ``last``, by the set of full stations in the block."""
+    """Add the rates of the calls in entries ``first`` to ``last``, by the set of full stations in the block.
+
+    ``T`` holds for each set what is to be added to it and to all sets that contain it.
+    """
     _, high, low, rates = calls
-    T[:] = 0.0
     for q in range(first, last):
         if high[q] & ~full == 0:
             row, lanes = low[q] >> 3, low[q] & 7
@@ -175,8 +180,15 @@ def _sweep_part(
     calls = _possible(first_block, n_blocks, strides, counts, all_calls)
     first, n_high = calls[0], len(counts) - LOW
     T, low_rates = np.empty((ROWS, LANES)), np.empty((LOW, ROWS, LANES))
-    inflow, come, x, rate = np.empty((4, ROWS, LANES))
-    mass, flow = np.zeros((2, counts.sum() + 1))
+    inflow, x, rate, step = np.empty((4, ROWS, LANES))
+    come, served_first = np.empty(LANES), np.zeros((LOW, ROWS, LANES))
+    levels = np.zeros((2, counts[LOW:].sum() + 1, ROWS, LANES))  # sums by the busy units at the remaining stations
+    for g in range(LOW):  # a state without g is entered when g becomes free
+        for k in range(LANES):
+            if g >= 3:
+                served_first[g, 0, k], served_first[g, 1 << (g - 3), k] = mu[g], -mu[g]
+            elif not k >> g & 1:
+                served_first[g, 0, k] = mu[g]
     wrong, entered = 0.0, 0.0
     for h in range(first_block, first_block + n_blocks):
         full, n_busy, served = 0, 0, 0.0
@@ -200,42 +212,55 @@ def _sweep_part(
                 rate[row, k] = total + served + leave[row, k]
         if h == len(P) - 1:
             rate[-1, -1] -= total
+        for row in range(ROWS):
+            for k in range(LANES):
+                step[row, k] = omega / rate[row, k]
         for g in range(n_high):  # entered when a call came to g
             if h // strides[g] % (counts[LOW + g] + 1) > 0:
+                T[:] = 0.0
                 _rates(T, first[LOW + g], first[LOW + g + 1], full, calls)
                 below = P[h - strides[g]]
                 for row in range(ROWS):
                     for k in range(LANES):
                         inflow[row, k] += T[row, k] * below[row, k]
         for g in range(LOW):
-            R = low_rates[g]
-            _rates(R, first[g], first[g + 1], full, calls)
-            for row in range(ROWS):
+            low_rates[g] = served_first[g]
+            _rates(low_rates[g], first[g], first[g + 1], full, calls)
+        for n in range(ROWS):
+            row = _ROW_ORDER[n]
+            for k in range(LANES):
+                inflow[row, k] += (
+                    low_rates[3, row, k] * x[row ^ 1, k]
+                    + low_rates[4, row, k] * x[row ^ 2, k]
+                    + low_rates[5, row, k] * x[row ^ 4, k]
+                    + low_rates[6, row, k] * x[row ^ 8, k]
+                    + low_rates[7, row, k] * x[row ^ 16, k]
+                    + low_rates[8, row, k] * x[row ^ 32, k]
+                    + low_rates[9, row, k] * x[row ^ 64, k]
+                )
+            for turn in range(2):
                 for k in range(LANES):
-                    if not (row * LANES + k) >> g & 1:
-                        R[row, k] = mu[g]
-        for turn in range(2):
-            for row in range(ROWS):
-                for k in range(LANES):
-                    come[row, k] = (
+                    come[k] = (
                         inflow[row, k]
                         + low_rates[0, row, k] * x[row, k ^ 1]
                         + low_rates[1, row, k] * x[row, k ^ 2]
                         + low_rates[2, row, k] * x[row, k ^ 4]
                     )
-                for g in range(3, LOW):
-                    other = row ^ (1 << (g - 3))
-                    for k in range(LANES):
-                        come[row, k] += low_rates[g, row, k] * x[other, k]
-            for row in range(ROWS):
                 for k in range(LANES):
-                    error = _TURN[turn, row, k] * (come[row, k] - rate[row, k] * x[row, k])
+                    error = _TURN[turn, k] * (come[k] - rate[row, k] * x[row, k])
                     wrong += abs(error)
-                    entered += _TURN[turn, row, k] * come[row, k]
-                    x[row, k] = max(x[row, k] + omega * error / rate[row, k], 0.0)
+                    entered += _TURN[turn, k] * come[k]
+                    x[row, k] = max(x[row, k] + error * step[row, k], LEAST * x[row, k])
+        level = levels[:, n_busy]
         for row in range(ROWS):
             for k in range(LANES):
                 P[h, row, k] = x[row, k]
-                mass[n_busy + _BUSY[row, k]] += x[row, k]
-                flow[n_busy + _BUSY[row, k]] += x[row, k] * (served + leave[row, k])
+                level[0, row, k] += x[row, k]
+                level[1, row, k] += x[row, k] * (served + leave[row, k])
+    mass, flow = np.zeros((2, counts.sum() + 1))
+    for n in range(levels.shape[1]):
+        for row in range(ROWS):
+            for k in range(LANES):
+                mass[n + _BUSY[row, k]] += levels[0, n, row, k]
+                flow[n + _BUSY[row, k]] += levels[1, n, row, k]
     return wrong, entered, mass, flow

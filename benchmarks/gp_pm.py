@@ -1,21 +1,31 @@
-"""Compare GP-pM with GP-zero: evaluations to the optimum of St. Paul, gaps on grid cities, seconds per iteration.
+"""Compare GP-pM with GP-zero and local search: evaluations to the optimum of St. Paul, gaps, seconds per iteration.
 
     python benchmarks/gp_pm.py st-paul             # 10 runs, embedded demand (and published, if it is found)
     python benchmarks/gp_pm.py grid                # (50, 20) and (50, 30), 120 evaluations, GP-pM and GP-zero
     python benchmarks/gp_pm.py grid --cities 1     # only one city, with all seeds
+    python benchmarks/gp_pm.py growth              # seconds per iteration and memory, three sizes
+    python benchmarks/gp_pm.py large               # 200 and 1,000 sites: 100 evaluations of GP-pM and local searches
+    python benchmarks/gp_pm.py local               # 200 sites: seconds of "local+" to 0.1 % above the best known value
 
+The cities of the last three are uniform random points (`p_median.random_city`), load 0.5; city and run share the seed.
 Nothing was tuned on seeds 0-9. The best known value is that of `local_search` from the p-median and 12 random
 deployments. Seconds are the CPU time of ask and tell together.
 """
 
 import argparse
+import resource
 import statistics
 import time
 
 import numpy as np
+from _timing import growth_exponent
+from p_median import random_city
 
 import emsopt as eo
+from emsopt.optimizers import METHODS
 from emsopt.optimizers.deployments.gp_pm import GPpM, GPzero
+
+LARGE = [(50, 250, 20), (200, 1000, 40), (1000, 2000, 100)]  # sites, atoms, units
 
 
 def run(method, objective, seed, budget, target=-np.inf):
@@ -78,17 +88,94 @@ def grid(seeds, cities):
         )
 
 
+def on_points(n_sites, n_atoms, units, seed):
+    city = random_city("plane", n_sites, n_atoms, seed).with_offered_load(0.5, units)
+    objective = eo.Objective(city, units, "approximate")
+    objective(objective.space.sample(rng=0))  # compiles
+    return objective
+
+
+def growth():
+    run(GPpM, on_points(30, 50, 5, 0), 0, 30)  # compiles
+    work, means = [], []
+    for n_sites, n_atoms, units in LARGE:
+        seconds = run(GPpM, on_points(n_sites, n_atoms, units, 0), 0, 100)[1][20:]
+        work.append(units * (n_sites - units))
+        means.append(statistics.mean(seconds))
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+        print(
+            f"{n_sites} x {n_atoms}, {units} units: {means[-1]:.3f} s CPU an iteration (most {max(seconds):.2f}) over "
+            f"evaluations 21 to 100, {work[-1]:,} swaps, peak {memory:.2f} GB",
+            flush=True,
+        )
+    print(f"seconds grow as (number of swaps)^{growth_exponent(work, means):.2f}")
+
+
+def large(seeds):
+    for size in LARGE[1:]:
+        values = {name: [] for name in ("gp-pm", "local", "local+")}
+        for seed in seeds:
+            objective = on_points(*size, seed)
+            for name, found in values.items():
+                found.append(min(run(METHODS[name], objective, seed, 100)[0]))
+            print(f"  {size}, seed {seed}: " + ", ".join(f"{m} {v[-1]:.4f}" for m, v in values.items()), flush=True)
+        ours = np.array(values.pop("gp-pm"))
+        for name, found in values.items():
+            percent = 100 * (ours / found - 1)
+            error = percent.std(ddof=1) / np.sqrt(len(percent))
+            print(
+                f"{size}: gp-pm {percent.mean():+.2f} +- {error:.2f} % from {name} "
+                f"({percent.min():+.2f} to {percent.max():+.2f}), lower on {(percent < 0).sum()} of {len(percent)}"
+            )
+
+
+def local(seeds, limit=10):
+    reached, gaps = [], []
+    for seed in seeds:
+        objective = on_points(*LARGE[1], seed)
+        runs = [timed(METHODS["local+"](objective, rng=rng), limit * (1 + (rng > 0))) for rng in (0, 1)]
+        best = min((optimizer.best for optimizer, _ in runs), key=lambda found: found[1])
+        known = eo.optimizers.local_search(objective, starts=[best[0]]).fun  # all single swaps of the best
+        optimizer, clock = runs[0]
+        k = next((k for k, value in enumerate(optimizer.values) if value <= known * 1.001), None)
+        reached.append(np.inf if k is None else clock[k])
+        gaps.append(100 * (optimizer.best[1] / known - 1))
+        print(
+            f"  seed {seed}: best known {known:.5f}; 0.1 % above it after {reached[-1]:.2f} s CPU and "
+            f"{'no' if k is None else k + 1} evaluations; after {limit} s {gaps[-1]:.3f} %, {len(clock)} evaluations",
+            flush=True,
+        )
+    print(
+        f"local+, {LARGE[1]}: 0.1 % above the best known after a median of {statistics.median(reached):.2f} s, at most "
+        f"{max(reached):.2f} s; gap after {limit} s at most {max(gaps):.3f} %"
+    )
+
+
+def timed(optimizer, limit):
+    """Run an optimizer for so many CPU seconds of ask, tell and evaluations; return it and the clock at each value."""
+    clock, start = [], time.process_time()
+    while not clock or clock[-1] < limit:
+        sites = optimizer.ask()
+        optimizer.tell(sites, optimizer.objective(sites))
+        clock.append(time.process_time() - start)
+    return optimizer, clock
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("st-paul", "grid"))
+    parser.add_argument("part", choices=("st-paul", "grid", "growth", "large", "local"))
     parser.add_argument("--cities", type=int, default=10, help="different grid cities among the seeds")
     parser.add_argument("--seeds", type=int, default=10)
     options = parser.parse_args()
     seeds = range(options.seeds)
     if options.part == "st-paul":
         st_paul(seeds)
-    else:
+    elif options.part == "grid":
         grid(seeds, options.cities)
+    elif options.part == "growth":
+        growth()
+    else:
+        {"large": large, "local": local}[options.part](seeds)
 
 
 if __name__ == "__main__":

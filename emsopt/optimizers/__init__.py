@@ -27,6 +27,7 @@ from .control.search import ControlRun, bocvs
 from .deployments.annealing import SimulatedAnnealing
 from .deployments.base import Optimizer
 from .deployments.bocs import BOCS
+from .deployments.expected_swaps import LocalSearchPlus
 from .deployments.genetic import Genetic
 from .deployments.gp_pm import GPpM, GPzero
 from .deployments.random_search import RandomSearch
@@ -39,7 +40,7 @@ from .search import maximize, minimize
 __all__ = ["BOCS", "BOKE", "BOX_METHODS", "ETC50", "GPEI", "GPUCB", "KRUCB", "LEARNERS", "METHODS", "TSPSQ"]
 __all__ += ["UCBCVS", "UCBPSQ", "AskTell", "BOKEAuto", "BOKEPlus", "Box", "BoxObjective", "BoxOptimizer"]
 __all__ += ["ControlLearner", "ControlRun", "GPUCBFixed", "GPpM", "GPzero", "Genetic", "Hyperparameters"]
-__all__ += ["LocalSearch", "Optimizer", "RandomPoints", "RandomSearch", "Run", "SimulatedAnnealing"]
+__all__ += ["LocalSearch", "LocalSearchPlus", "Optimizer", "RandomPoints", "RandomSearch", "Run", "SimulatedAnnealing"]
 __all__ += ["SparBL", "SparBLPlus", "UnknownCost", "best_deployment", "bocvs", "control_regrets"]
 __all__ += ["control_verdicts", "density_design", "fill_distance", "local_search", "maximize", "minimize", "on_box"]
 __all__ += ["Categorical", "Integer", "Real", "process_design", "profile", "regret", "with_regret"]

@@ -22,6 +22,7 @@ from .boxes.random_points import RandomPoints
 from .deployments.annealing import SimulatedAnnealing
 from .deployments.base import Optimizer
 from .deployments.bocs import BOCS
+from .deployments.expected_swaps import LocalSearchPlus
 from .deployments.genetic import Genetic
 from .deployments.gp_pm import GPpM, GPzero
 from .deployments.random_search import RandomSearch
@@ -40,13 +41,14 @@ METHODS: dict[str, Callable[..., Optimizer]] = {
     "genetic": Genetic,
     "annealing": SimulatedAnnealing,
     "local": LocalSearch,
+    "local+": LocalSearchPlus,
     "gp-pm-literal": partial(GPpM, literal=True),
 }
 """Methods on deployments by name.
 
 >>> import emsopt as eo
 >>> sorted(eo.optimizers.METHODS)
-['annealing', 'bocs', 'genetic', 'gp-pm', 'gp-pm-literal', 'gp-zero', 'local', 'random', 'sparbl', 'sparbl+']
+['annealing', 'bocs', 'genetic', 'gp-pm', 'gp-pm-literal', 'gp-zero', 'local', 'local+', 'random', 'sparbl', 'sparbl+']
 """
 
 BOX_METHODS: dict[str, type[BoxOptimizer]] = {

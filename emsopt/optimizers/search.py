@@ -59,10 +59,11 @@ def minimize(
         evaluations fail, return NaN, not a large number, which would distort the models.
     method : str or optimizer, optional
         For deployments one of `METHODS`: "gp-pm" (default), "gp-pm-literal" (without our repairs), "gp-zero", "sparbl",
-        "sparbl+", "bocs", "local", "annealing", "genetic" or "random"; "local" is faster than "gp-pm" if an evaluation
-        takes less than about 0.015 s. For boxes one of `BOX_METHODS`: "boke-auto" (default), "boke", "boke+", "kr-ucb",
-        "gp-ucb-fixed", "gp-ucb", "gp-ei" or "random". Or an optimizer that you created for this objective; to minimise
-        a function, create it with ``sense="min"``.
+        "sparbl+", "bocs", "local", "local+", "annealing", "genetic" or "random"; "local" is faster than "gp-pm" if an
+        evaluation takes less than about 0.015 s, and "local+" is better than both with hundreds of sites. For boxes
+        one of `BOX_METHODS`: "boke-auto" (default), "boke", "boke+", "kr-ucb", "gp-ucb-fixed", "gp-ucb", "gp-ei" or
+        "random". Or an optimizer that you created for this objective; to minimise a function, create it with
+        ``sense="min"``.
     budget : int
         Maximum number of evaluations. Nothing is evaluated twice unless the objective is noisy (or by
         "gp-pm-literal", which follows the paper in this too).

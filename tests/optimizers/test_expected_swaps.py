@@ -1,0 +1,86 @@
+"""Local search in the order of an estimate: the estimate against plain sums, and the search against enumeration."""
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.evaluators._expected_cost import expected_changes, expected_costs, preferred
+from emsopt.optimizers import LocalSearch, LocalSearchPlus
+
+METHODS = [LocalSearchPlus, LocalSearch]
+
+
+def plain_estimate(objective, sites):
+    """Σ_j w_j Σ_k (1 - ρ) ρ^k c_j(k), with units in the order of the atom's preference."""
+    city, p, total = objective.city, len(sites), 0.0
+    load = min(city.offered_load(p), 0.95)
+    for j, share in enumerate(city.demand_shares):
+        order = sorted(sites, key=lambda i: city.preference_ranks[i, j])
+        total += share * sum((1 - load) * load**k * objective.costs[i, j] for k, i in enumerate(order))
+    return total
+
+
+@pytest.mark.parametrize("metric", ["mean_response", ("late", 8.0)])
+@pytest.mark.parametrize("options", [{"units": 9}, {"units": 4, "colocation": 2}, {"units": 1}])
+def test_estimate_and_its_changes_are_the_plain_sums(metric, options):
+    """Probabilities below 0.001 are left out, so that a cost of at most C is off by at most 0.001 C."""
+    city = eo.datasets.load_st_paul()
+    objective = eo.Objective(city, eo.DeploymentSpace(city, **options), "approximate", metric)
+    space, of = objective.space, preferred(objective)
+    for sites in space.sample(4, rng=1):
+        x = space.group_counts(sites)
+        value = expected_costs(of, x[None])[0]
+        assert value == pytest.approx(plain_estimate(objective, sites), abs=1e-3 * objective.costs.max())
+        near = space.group_counts(space.neighbours(sites))
+        changes = expected_changes(of, x)[(near - x).argmin(axis=1), (near - x).argmax(axis=1)]
+        np.testing.assert_allclose(changes, expected_costs(of, near) - value, atol=1e-12)
+
+
+def test_estimate_is_the_p_median_objective_at_no_load():
+    city = eo.datasets.grid_city(15, 5, rng=0).with_offered_load(1e-9, 5)
+    objective = eo.Objective(city, 5, "approximate")
+    rows = objective.space.sample(6, rng=0)
+    found = expected_costs(preferred(objective), objective.space.group_counts(rows))
+    by_hand = [city.demand_shares @ city.response_times[row].min(axis=0) for row in rows]
+    np.testing.assert_allclose(found, by_hand, rtol=1e-8)
+
+
+def played(optimizer, budget):
+    for _ in range(budget):
+        if optimizer.exhausted:
+            break
+        sites = optimizer.ask()
+        optimizer.tell(sites, optimizer.objective(sites))
+    return optimizer
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_finds_the_optimum_of_st_paul_and_repeats_nothing(seed):
+    city = eo.datasets.load_st_paul()
+    best = eo.evaluators.evaluate_all(city, 9, "approximate").values.min()
+    optimizer = played(LocalSearchPlus(eo.Objective(city, 9, "approximate"), rng=seed), 400)
+    assert optimizer.best[1] == pytest.approx(best, abs=1e-7)
+    assert len({tuple(sites) for sites in optimizer.sites}) == 400
+
+
+def test_is_ahead_of_local_search_where_many_units_are_busy():
+    city = eo.datasets.grid_city(60, 25, 0.6, rng=7)
+    values = [played(method(eo.Objective(city, 25, "approximate"), rng=0), 60).best[1] for method in METHODS]
+    assert values[0] < values[1]
+
+
+@pytest.mark.parametrize("options", [{"pinned": [2], "closed": [4]}, {"colocation": 2, "pinned": [1, 1]}, {"units": 6}])
+def test_proposals_are_allowed_until_the_space_is_used_up(options):
+    city = eo.datasets.grid_city(6, 3, rng=3)
+    space = eo.DeploymentSpace(city, **{"units": 3, **options})
+    optimizer = played(LocalSearchPlus(eo.Objective(city, space, "approximate"), rng=1), 60)
+    assert len(optimizer.sites) == space.count
+    assert all(sites in space for sites in optimizer.sites)
+
+
+def test_starts_where_it_is_told():
+    city = eo.datasets.load_st_paul()
+    starts = [np.arange(9), np.arange(3, 12)]
+    optimizer = LocalSearchPlus(eo.Objective(city, 9, "approximate"), starts=starts, rng=0)
+    space = optimizer.space
+    assert [space.canonical(optimizer.ask()).tolist() for _ in starts] == [space.canonical(s).tolist() for s in starts]

@@ -2,6 +2,7 @@
 
     python benchmarks/operations.py             # Auckland: calls a second, all features; simpy doing the same
     python benchmarks/operations.py --truth     # 20 cities of ten million calls beside the exact hypercube: minutes
+    python benchmarks/operations.py --dispatch  # closest unit and offsets beside the optimal dispatch, 50 small cities
     python benchmarks/operations.py --search    # a better deployment for Auckland than the one that comes with it
 
 The simpy model has the same priorities, transport, trips home, interpolated places, redispatch, queues and random
@@ -16,9 +17,18 @@ import numpy as np
 from _timing import median_seconds
 
 import emsopt as eo
-from emsopt.operations import OperationsObjective, Policy, System, simulate
+from emsopt.operations import OperationsObjective, Policy, System, best_offsets, optimal_dispatch, simulate
 
 CITIES, CALLS, LEVEL = 20, 10_000_000, 0.99
+
+
+def random_city(seed, units, n_sites, n_atoms):
+    """Return a city in the plane with a load of 0.2 to 0.9 per unit."""
+    rng = np.random.default_rng(seed)
+    sites, atoms = rng.uniform(0, 10, (n_sites, 2)), rng.uniform(0, 10, (n_atoms, 2))
+    minutes = 1.5 * np.linalg.norm(sites[:, None] - atoms[None], axis=2) + 1
+    city = eo.City(rng.uniform(0.2, 1, n_atoms), minutes, turnout_times=1.2, service_times=30)
+    return city.with_offered_load(rng.uniform(0.2, 0.9), units=units)
 
 
 def truth():
@@ -27,11 +37,7 @@ def truth():
     for seed in range(CITIES):
         rng = np.random.default_rng(seed)
         units = int(rng.integers(4, 11))
-        sites, atoms = rng.uniform(0, 10, (15, 2)), rng.uniform(0, 10, (40, 2))
-        minutes = 1.5 * np.linalg.norm(sites[:, None] - atoms[None], axis=2) + 1
-        city = eo.City(rng.uniform(0.2, 1, 40), minutes, turnout_times=1.2, service_times=30)
-        city = city.with_offered_load(rng.uniform(0.2, 0.9), units=units)
-        where = rng.choice(15, units, replace=False)
+        city, where = random_city(seed, units, 15, 40), rng.choice(15, units, replace=False)
         exact = eo.evaluators.exact_hypercube(city, where)
         found = simulate(System(city), where, capacity="loss", calls=CALLS, rng=seed)
         for k, (name, value) in enumerate([("mean_response", exact.mean_response), ("loss", exact.loss_probability)]):
@@ -154,6 +160,21 @@ def speed():
         print(f"{priority.name:8} {ours}, simpy {np.mean(times):.2f} ± {error:.2f}")
 
 
+def dispatch():
+    """Print by how much the closest unit and offsets exceed the optimal dispatch, on 50 cities of four units."""
+    for metric in ("mean_response", ("late", 8.0)):
+        gaps = []
+        for seed in range(50):
+            city = random_city(seed, 4, 12, 30)
+            sites = np.random.default_rng(seed).choice(12, 4, replace=False)
+            best = optimal_dispatch(city, sites, metric)
+            shifted = best_offsets(city, sites, metric, steps=300, rng=seed, evaluator="exact")
+            gaps.append((best.gap, shifted.value / best.cost - 1))
+        for name, gap in zip(("closest", "offsets"), 100 * np.array(gaps).T, strict=True):
+            parts = np.quantile(gap, [0.25, 0.5, 0.75, 1])
+            print(f"{metric}: {name} above the optimum by {parts.round(2)} % (quartiles and largest)")
+
+
 def search():
     """Print what searches find for Auckland, and the paired difference in late calls, on calls not searched with."""
     system, sites = eo.datasets.load_auckland()
@@ -174,11 +195,9 @@ def search():
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--truth", action="store_true")
+    parser.add_argument("--dispatch", action="store_true")
     parser.add_argument("--search", action="store_true")
     options = parser.parse_args()
-    if options.truth:
-        truth()
-    elif options.search:
-        search()
-    else:
-        speed()
+    chosen = [part for part in (truth, dispatch, search) if getattr(options, part.__name__)]
+    for part in chosen or [speed]:
+        part()

@@ -1,8 +1,27 @@
-"""Operations: priorities, transport, returns, shifts, dispatch and relocation, simulated."""
+"""Operations: what the hypercube model leaves out, and rules of dispatch and relocation.
+
+`simulate` plays priorities, transport, trips home, shifts, redispatch and relocation, for a `System` (what happens) and
+a `Policy` (who is sent, and where free units wait). `OperationsObjective` hands it to every optimizer of deployments.
+`best_offsets` searches dispatch that is not closest, and `optimal_dispatch` is its yardstick for small fleets.
+"""
 
 from .objective import OperationsObjective
+from .offsets import Offsets, best_offsets
+from .optimal_dispatch import OptimalDispatch, optimal_dispatch
 from .policy import Policy
 from .simulation import Operations, simulate
 from .system import Duration, Priority, System
 
-__all__ = ["Duration", "Operations", "OperationsObjective", "Policy", "Priority", "System", "simulate"]
+__all__ = [
+    "Duration",
+    "Offsets",
+    "Operations",
+    "OperationsObjective",
+    "OptimalDispatch",
+    "Policy",
+    "Priority",
+    "System",
+    "best_offsets",
+    "optimal_dispatch",
+    "simulate",
+]

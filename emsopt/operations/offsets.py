@@ -1,0 +1,121 @@
+"""Dispatch that is not closest: minutes added to the response times of stations before they are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import _validate
+from .._running.progress import bar
+from ..city.deployment_space import check_sites
+from ..evaluators.objective import Objective
+
+if TYPE_CHECKING:
+    from .._types import FloatArray, Progress, Rng, Sites
+    from ..city import City
+    from ..evaluators.metrics import Metric
+
+STEPS_MIN = (0.3, 1.0, 3.0)  # standard deviations of the changes that are tried
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Offsets:
+    """Offsets found by `best_offsets`.
+
+    Attributes
+    ----------
+    minutes : ndarray, shape (N,)
+        Added to the response times of each site; 0 where no unit is. Their mean over the sites in use is 0.
+    value, value_without : float
+        The metric with them, and with the closest unit always sent.
+    city : City
+        The city with ``preference`` set to response times plus offsets.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([2.0, 0.4], [[1, 5], [9, 5.5]], turnout_times=0, service_times=30)
+    >>> eo.operations.best_offsets(city, [0, 1], "mean_response", steps=50, rng=0).gain > 0.01
+    True
+    """
+
+    minutes: FloatArray
+    value: float
+    value_without: float
+    city: City
+
+    @property
+    def gain(self) -> float:
+        """By which fraction of the metric without offsets they lower it."""
+        return 1 - self.value / self.value_without if self.value_without else 0.0
+
+    def __repr__(self) -> str:
+        return f"Offsets({self.value:.5g} instead of {self.value_without:.5g}: {100 * self.gain:.2f} % less)"
+
+
+def best_offsets(
+    city: City,
+    sites: Sites,
+    metric: Metric = ("late", 8.0),
+    *,
+    steps: int = 700,
+    rng: Rng = None,
+    progress: Progress = False,
+    **options: object,
+) -> Offsets:
+    """Search offsets of the sites in use that lower a metric of one deployment.
+
+    The metric changes only where an atom's order of preference does, so it is constant nearly everywhere. A step
+    therefore changes one offset by a random amount of small, medium or large scale, and is kept if the metric does not
+    rise, so that the search crosses plateaus.
+
+    Parameters
+    ----------
+    city : City
+        Its own ``preference`` is not used.
+    sites : array_like of int, shape (p,)
+    metric : str, tuple or mapping
+        As for `Objective`.
+    steps : int
+        Evaluations.
+    rng : numpy.random.Generator or seed, optional
+    progress : bool or callable
+        True shows a bar; a function is called with (steps done, steps).
+    **options
+        For `Objective`, such as ``evaluator`` and ``capacity``.
+
+    Returns
+    -------
+    Offsets
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([2.0, 0.4], [[1, 5], [9, 5.5]], turnout_times=0, service_times=30)
+    >>> best_offsets(city, [0, 1], "mean_response", steps=50, rng=0)
+    Offsets(4.1033 instead of 4.3444: 5.55 % less)
+    """
+    sites = check_sites(city, sites)
+    rng, steps = _validate.generator(rng), _validate.whole_number(steps, "steps")
+    used = np.unique(sites)
+
+    def shifted(offsets: FloatArray) -> City:
+        return city._varied(preference=city.response_times + offsets[:, None])
+
+    def value(offsets: FloatArray) -> float:
+        return Objective(shifted(offsets), len(sites), metric=metric, **options)(sites)  # type: ignore[arg-type]
+
+    best = np.zeros(city.n_sites)
+    first = least = value(best)
+    with bar(progress, steps, "step") as show:
+        for step in range(steps):
+            tried = best.copy()
+            tried[rng.choice(used)] += rng.choice(STEPS_MIN) * rng.standard_normal()
+            found = value(tried)
+            if found <= least:
+                best, least = tried, found
+            show(step + 1)
+    best[used] -= best[used].mean()
+    return Offsets(best, least, first, shifted(best))

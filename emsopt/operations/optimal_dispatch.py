@@ -1,0 +1,178 @@
+r"""The best dispatch of a small fleet, by a Markov decision process: the yardstick for rules of dispatch.
+
+==========  =============================================================================
+symbol      meaning
+==========  =============================================================================
+s           state: the set of busy units, a bit a unit
+π(s, j, k)  free unit that is sent to a call of atom j and priority k
+c           cost of a call: its weight times the metric's cost of the unit's site and atom
+g           mean cost a minute under π
+h(s)        relative cost of state s
+==========  =============================================================================
+
+The model is the hypercube's with loss: Poisson calls, exponential service with a mean for each unit, and units back at
+their sites at once. There the rule "send the preferred free unit" is one policy among many. Policy iteration (Howard
+1960) solves g and h for a policy, then sends to each call the unit of least c + h(s ∪ unit), and ends when nothing
+changes, which is optimal. A call is answered if any unit is free.
+
+Carter, G. M., Chaiken, J. M. and Ignall, E. (1972). Response areas for two emergency units. Operations Research 20(3),
+    571-594. (The closest unit is not always the best one.)
+Howard, R. A. (1960). Dynamic Programming and Markov Processes. MIT Press.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .. import _validate
+from ..city.deployment_space import check_sites
+from ..errors import InputError
+from ..evaluators.metrics import metric_costs
+
+if TYPE_CHECKING:
+    from .._types import ArrayLike, FloatArray, IntArray, Sites
+    from ..city import City
+    from ..evaluators.metrics import Metric
+
+MOST_UNITS = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OptimalDispatch:
+    """The optimal policy of dispatch, beside the closest free unit.
+
+    Attributes
+    ----------
+    cost, preferred_cost : float
+        Mean weighted cost of an answered call, of the optimal policy and of always sending the preferred free unit.
+    policy : ndarray of int, shape (2^p, M, K)
+        Unit to send in each state (bit i is set if unit i is busy) to each atom and priority; -1 if all are busy.
+    loss_probability : float
+        Of the optimal policy.
+    iterations : int
+        Steps of policy iteration.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([2.0, 1.0], [[3.0, 8.0], [4.0, 2.0]], turnout_times=1.5, service_times=40)
+    >>> eo.operations.optimal_dispatch(city, [0, 1])
+    OptimalDispatch(cost 5.0062, preferred unit 5.0062: 0.00 % more)
+    """
+
+    cost: float
+    preferred_cost: float
+    policy: IntArray
+    loss_probability: float
+    iterations: int
+
+    @property
+    def gap(self) -> float:
+        """By which fraction of the optimal cost the preferred unit costs more."""
+        return self.preferred_cost / self.cost - 1 if self.cost else 0.0
+
+    def __repr__(self) -> str:
+        more = f"{100 * self.gap:.2f} % more"
+        return f"OptimalDispatch(cost {self.cost:.4f}, preferred unit {self.preferred_cost:.4f}: {more})"
+
+
+def optimal_dispatch(
+    city: City,
+    sites: Sites,
+    metric: Metric = "mean_response",
+    *,
+    shares: ArrayLike = (1.0,),
+    weights: ArrayLike = (1.0,),
+) -> OptimalDispatch:
+    """Return the policy of dispatch with the least mean cost a call, for at most ten units.
+
+    Parameters
+    ----------
+    city : City
+        A unit's mean service time is that of its site over all calls.
+    sites : array_like of int, shape (p,)
+    metric : str, tuple or mapping
+        As for `Objective`.
+    shares, weights : array_like, shape (K,)
+        Share of each priority in the calls of every atom, and weight of the metric in its calls.
+
+    Returns
+    -------
+    OptimalDispatch
+
+    Raises
+    ------
+    InputError
+        If there are more than ten units, or shares do not sum to 1.
+
+    Notes
+    -----
+    If service takes equally long everywhere, the loss probability does not depend on the policy. Otherwise a policy
+    could lower the cost of answered calls by losing dear ones; the cost minimised counts a lost call as the dearest
+    answer.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.load_st_paul().with_offered_load(0.5, units=5)
+    >>> eo.operations.optimal_dispatch(city, [1, 4, 9, 12, 15], ("late", 8.0)).gap > 0.01
+    True
+    """
+    sites = check_sites(city, sites)
+    p = len(sites)
+    if p > MOST_UNITS:
+        raise InputError(f"optimal dispatch is for at most {MOST_UNITS} units, as it has 2^p states; got {p}.")
+    shares, weights = (
+        _validate.real_array(given, name, (None,), low=0) for given, name in ((shares, "shares"), (weights, "weights"))
+    )
+    if len(shares) != len(weights) or abs(shares.sum() - 1) > 1e-9:
+        raise InputError(f"`shares` must sum to 1 and be as many as `weights`; got {shares} and {weights}.")
+    key = city.response_times if city.preference is None else city.preference
+    preferred = np.argsort(key[sites], axis=0, kind="stable")  # (p, M)
+    costs = metric_costs(city, metric)[sites][:, :, None] * weights  # (p, M, K)
+    rates = city.arrival_rates[:, None] / 60 * shares  # (M, K)
+    ends = 1 / (city.service_times[sites] @ city.demand_shares)
+    states = np.arange(1 << p)
+    busy = (states[:, None] >> np.arange(p)) & 1 == 1  # (S, p)
+
+    first = np.full((len(states), city.n_atoms), -1)
+    for r in range(p - 1, -1, -1):  # the most preferred free unit
+        unit = preferred[r]
+        first = np.where(busy[:, unit], first, unit)
+    policy = np.repeat(first[:, :, None], len(shares), axis=2)
+    following = states[:, None] | (1 << np.arange(p))  # state after unit i is sent
+    dearest = costs.max()
+
+    def solve(policy: IntArray) -> tuple[FloatArray, float, float]:
+        """Return h, the mean cost of an answered call, and the loss probability."""
+        flow, cost = np.zeros((len(states), len(states))), np.zeros(len(states))
+        for s in states[:-1]:
+            unit = policy[s]
+            np.add.at(flow[s], following[s][unit], rates)
+            cost[s] = (rates * np.take_along_axis(costs, unit[None], axis=0)[0]).sum()
+        for i in range(p):
+            flow[states[busy[:, i]], states[busy[:, i]] ^ (1 << i)] += ends[i]
+        answered, cost[-1] = cost.copy(), rates.sum() * dearest
+        generator = flow - np.diag(flow.sum(axis=1))
+        # Q h + cost = g, with h = 0 where all are free
+        system = np.column_stack([generator[:, 1:], -np.ones(len(states))])
+        *h, _ = np.linalg.solve(system, -cost)
+        chance = np.linalg.solve(np.vstack([generator.T[:-1], np.ones(len(states))]), np.eye(len(states))[-1])
+        lost = float(chance[-1])
+        return np.array([0.0, *h]), float(chance @ answered / (rates.sum() * (1 - lost))), lost
+
+    h, preferred_cost, lost = solve(policy)
+    cost, iterations = preferred_cost, 0
+    while True:
+        ahead = np.where(busy, np.inf, h[following])[:, :, None, None] + costs  # (S, p, M, K)
+        better = ahead[:-1].argmin(axis=1)
+        now = np.take_along_axis(ahead[:-1], policy[:-1][:, None], axis=1)[:, 0]
+        change = ahead[:-1].min(axis=1) < now - 1e-10 * max(1.0, np.abs(h).max())
+        if not change.any():
+            return OptimalDispatch(cost, preferred_cost, policy, lost, iterations)
+        policy[:-1][change] = better[change]
+        iterations += 1
+        h, cost, lost = solve(policy)

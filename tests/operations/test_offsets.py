@@ -1,0 +1,42 @@
+"""Dispatch with offsets, between the closest unit and the optimal dispatch."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.operations import best_offsets, optimal_dispatch
+
+
+def test_two_units_with_offsets_are_as_good_as_the_optimal_dispatch():
+    """With two units the optimal dispatch has one order an atom, and offsets order atoms on a line alike."""
+    city = eo.City([2.0, 0.4], [[1, 5], [9, 5.5]], turnout_times=0, service_times=30)
+    found, best = best_offsets(city, [0, 1], "mean_response", steps=100, rng=0), optimal_dispatch(city, [0, 1])
+    assert found.value_without == pytest.approx(best.preferred_cost)
+    assert found.value == pytest.approx(best.cost)
+    assert found.gain == pytest.approx(1 - best.cost / best.preferred_cost)
+    assert found.minutes.sum() == pytest.approx(0, abs=1e-9)
+    assert eo.evaluators.exact_hypercube(found.city, [0, 1]).mean_response == pytest.approx(found.value)
+
+
+def test_offsets_lie_between_closest_and_optimal():
+    rng = np.random.default_rng(3)
+    city = eo.City(rng.uniform(0.2, 1, 12), rng.uniform(1, 12, (6, 12)), turnout_times=1, service_times=30)
+    city = city.with_offered_load(0.5, units=3)
+    steps = []
+    found = best_offsets(city, [0, 2, 5], steps=60, rng=1, progress=lambda done, total: steps.append((done, total)))
+    best = optimal_dispatch(city, [0, 2, 5], ("late", 8.0))
+    assert best.cost <= found.value < found.value_without
+    assert steps[-1] == (60, 60)
+    assert (found.minutes[[1, 3, 4]] == 0).all()
+
+
+@pytest.mark.parametrize(("load", "gain"), [(0.225, 0.038), (0.5, 0.016), (0.8, 0.009)])
+def test_gains_on_published_st_paul(load, gain):
+    if not any(Path(os.environ.get("EMSOPT_DATA", "")).rglob("Saint_Paul.pkl")) or "EMSOPT_DATA" not in os.environ:
+        pytest.skip("needs Saint_Paul.pkl in the folder that EMSOPT_DATA names")
+    city = eo.datasets.load_st_paul(version="published").with_offered_load(load, units=9)
+    sites = eo.evaluators.evaluate_all(city, 9, evaluator="approximate").best.sites
+    assert best_offsets(city, sites, rng=0).gain >= gain

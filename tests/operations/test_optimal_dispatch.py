@@ -1,0 +1,79 @@
+"""Optimal dispatch against all policies one by one, the exact hypercube, and a known case."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import emsopt as eo
+from emsopt.operations import optimal_dispatch
+
+
+def random_city(seed, atoms, load=0.6, units=3):
+    rng = np.random.default_rng(seed)
+    city = eo.City(rng.uniform(0.2, 1, atoms), rng.uniform(1, 12, (4, atoms)), turnout_times=1, service_times=30)
+    return city.with_offered_load(load, units=units)
+
+
+def cost_of(city, sites, policy, costs):
+    """Return the mean cost of an answered call under a policy {(free units, atom): unit}, by the chain's balance."""
+    states = [frozenset(s) for s in ([], [0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2])]  # free units
+    flow, cost = np.zeros((8, 8)), np.zeros(8)
+    for k, free in enumerate(states):
+        for j, rate in enumerate(city.arrival_rates / 60):
+            if free:
+                unit = policy[free, j]
+                flow[k, states.index(free - {unit})] += rate
+                cost[k] += rate * costs[unit, j]
+        for unit in {0, 1, 2} - free:
+            flow[k, states.index(free | {unit})] += 1 / (city.service_times[sites[unit]] @ city.demand_shares)
+    np.fill_diagonal(flow, -flow.sum(axis=1))
+    chance = np.linalg.lstsq(np.vstack([flow.T, np.ones(8)]), np.append(np.zeros(8), 1.0), rcond=None)[0]
+    return chance @ cost / (city.total_rate / 60 * (1 - chance[0]))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_policy_of_three_units_is_better(seed):
+    """All 24 x 24 policies of three units and two atoms: three choices if all are free, two in three states."""
+    city, sites = random_city(seed, 2), [0, 1, 2]
+    costs = city.response_times[sites]
+    free = [frozenset(s) for s in ([0, 1, 2], [0, 1], [0, 2], [1, 2])]
+    single = {(frozenset([u]), j): u for u in range(3) for j in range(2)}
+    choices = list(product(*(sorted(s) for s in free)))
+    least = min(
+        cost_of(city, sites, single | {(s, j): both[j][k] for k, s in enumerate(free) for j in range(2)}, costs)
+        for both in product(choices, choices)
+    )
+    assert optimal_dispatch(city, sites).cost == pytest.approx(least, rel=1e-8)
+
+
+def test_the_preferred_unit_is_the_exact_hypercube():
+    city, sites = random_city(5, 9), [0, 1, 3]
+    exact, found = eo.evaluators.exact_hypercube(city, sites), optimal_dispatch(city, sites, ("late", 8.0))
+    assert found.preferred_cost == pytest.approx(exact.late_fraction(8.0), rel=1e-9)
+    assert found.loss_probability == pytest.approx(exact.loss_probability, rel=1e-9)
+    assert found.cost <= found.preferred_cost
+    assert found.gap == pytest.approx(found.preferred_cost / found.cost - 1)
+
+
+def test_the_closest_unit_is_not_always_the_best():
+    """Carter, Chaiken and Ignall (1972): the unit near a busy quarter should leave calls in between to the other."""
+    city = eo.City([2.0, 0.4], [[1, 5], [9, 5.5]], turnout_times=0, service_times=30)
+    found = optimal_dispatch(city, [0, 1])
+    assert found.policy[0, :, 0].tolist() == [0, 1]
+    assert found.gap > 0.01
+
+
+def test_urgent_calls_get_the_close_unit():
+    city = eo.City([1.5], [[2], [6]], turnout_times=0, service_times=30)
+    found = optimal_dispatch(city, [0, 1], shares=[0.3, 0.7], weights=[1.0, 0.05])
+    assert found.policy[0, 0].tolist() == [0, 1]  # the others take the far one, to keep the close one free
+    assert found.policy[-1].tolist() == [[-1, -1]]
+
+
+def test_bad_input():
+    city = random_city(0, 2)
+    with pytest.raises(eo.errors.InputError, match="at most 10 units"):
+        optimal_dispatch(city, [0] * 11)
+    with pytest.raises(eo.errors.InputError, match="sum to 1"):
+        optimal_dispatch(city, [0, 1], shares=[0.5, 0.4], weights=[1, 1])

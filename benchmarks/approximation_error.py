@@ -4,6 +4,7 @@
     python benchmarks/approximation_error.py --units 20     # the papers' medium size: 25 minutes
     python benchmarks/approximation_error.py --units 30     # the large one, against a simulation: 15 minutes
     python benchmarks/approximation_error.py --unequal      # units whose mean service times differ: takes a minute
+    python benchmarks/approximation_error.py --hundreds     # 100 and 300 units, against a simulation: two minutes
 
 Writes emsopt/data/studies/approximation_error_15.csv (one row per city) and approximation_error_st_paul.csv (a summary
 over all deployments). Seeds are 0, 1, 2, ...; finished rows are kept, so that an interrupted run can be resumed. The
@@ -96,6 +97,37 @@ def unequal_units(cities=20):
     print(summary.T.round(3).to_string())
 
 
+def hundreds(cities=3, calls=2_000_000):
+    """Print the errors in large fleets against a simulation: means over cities with 95 % intervals, and the largest.
+
+    Sites and atoms lie anywhere in a square of 20 km, and units drive 60 km/h. They stand at sites drawn at random, or
+    at those of the p-median.
+    """
+    print("units load sites    response, s: simulated, error             largest   late at 5 min, %: simulated, error")
+    for units, load, best in product((100, 300), (0.3, 0.4, 0.5, 0.6, 0.7, 0.8), (False, True)):
+        rows = []
+        for seed in range(cities):
+            rng = np.random.default_rng(seed)
+            times = eo.city.travel.plane_km(rng.uniform(0, 20, (2 * units, 2)), rng.uniform(0, 20, (10 * units, 2)))
+            city = eo.City(rng.uniform(size=10 * units), times, turnout_times=1.75, service_times=30)
+            city = city.with_offered_load(load, units)
+            sites = rng.choice(2 * units, units, replace=False)
+            if best:
+                sites = eo.evaluators.p_median(city, units, time_limit=5).sites
+            found, true = approximate_hypercube(city, sites), simulate(city, sites, calls=calls, rng=seed)
+            low, high = true.intervals["mean_response"]
+            few, many = true.late_interval(5.0)
+            response = 60 * true.mean_response, 60 * (found.mean_response - true.mean_response), 30 * (high - low)
+            late = (100 * x for x in (true.late_fraction(5.0), found.late_fraction(5.0), (many - few) / 2))
+            rows.append([*response, *late])
+        response, error, width, late, modelled, late_width = np.mean(rows, axis=0)
+        largest = max((row[1] for row in rows), key=abs)
+        place, few = "p-median" if best else "random", np.sqrt(cities)
+        row = f"{units:5} {load:4} {place:8} {response:6.1f} {error:+6.1f} ± {width / few:.2f}"
+        row += f" ({100 * error / response:+.1f} %) {largest:+8.1f} s"
+        print(f"{row} {late:10.2f} {modelled - late:+6.2f} ± {late_width / few:.2f}", flush=True)
+
+
 def st_paul():
     """Store a summary of the error over all deployments of embedded St. Paul, one row per load."""
     rows = []
@@ -126,7 +158,11 @@ def main():
     parser.add_argument("--cities", type=int, default=100)
     parser.add_argument("--geometries", nargs="+", choices=GEOMETRIES, default=GEOMETRIES)
     parser.add_argument("--unequal", action="store_true")
+    parser.add_argument("--hundreds", action="store_true")
     options = parser.parse_args()
+    if options.hundreds:
+        hundreds()
+        return
     if options.unequal:
         warnings.simplefilter("ignore", eo.errors.AccuracyWarning)
         unequal_units()

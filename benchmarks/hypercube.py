@@ -2,6 +2,7 @@
 
     python benchmarks/hypercube.py            # p up to 15, half a minute
     python benchmarks/hypercube.py --large    # also p = 20, every deployment of St. Paul exactly
+    python benchmarks/hypercube.py --growth   # three sizes of each task and the exponents of growth: two minutes
 
 Times are medians of several runs after one that compiles, in CPU seconds of one thread, except where two cores are
 named.
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from _timing import median_seconds
+from _timing import growth_exponent, median_seconds
 from scipy.sparse.linalg import spsolve
 
 import emsopt as eo
@@ -66,11 +67,70 @@ def exact_line(p, spread, runs):
     return line
 
 
+def plane_city(n_sites, n_atoms, units, load=0.5):
+    """Return a city whose sites and atoms lie anywhere in a square of 20 km, and 20 of its deployments."""
+    rng = np.random.default_rng(0)
+    minutes = eo.city.travel.plane_km(rng.uniform(0, 20, (n_sites, 2)), rng.uniform(0, 20, (n_atoms, 2)))
+    city = eo.City(rng.uniform(size=n_atoms), minutes, turnout_times=1.75, service_times=30)
+    return city.with_offered_load(load, units), np.array([rng.permutation(n_sites)[:units] for _ in range(20)])
+
+
+def approximate_seconds(n_sites, n_atoms, units):
+    """Return the CPU seconds of one approximate evaluation."""
+    city, some = plane_city(n_sites, n_atoms, units)
+    ready = eo.Objective(city, units, "approximate").ready
+    return median_seconds(lambda: ready(some, 1), 5, time.process_time) / len(some)
+
+
+def swap_seconds(n_sites, n_atoms, units):
+    """Return the number of single swaps, and the CPU seconds to list and to evaluate them, from those of 400."""
+    city, some = plane_city(n_sites, n_atoms, units)
+    objective = eo.Objective(city, units, "approximate")
+    near = objective.space.neighbours(some[0])
+    sample = near[:: max(1, len(near) // 400)]
+    listed = median_seconds(lambda: objective.space.neighbours(some[0]), 3)
+    evaluated = median_seconds(lambda: objective.ready(sample), 3, time.process_time)
+    return len(near), listed, evaluated * len(near) / len(sample)
+
+
+def exact_seconds(units):
+    """Return the CPU seconds, of all cores, of one exact evaluation."""
+    city = eo.datasets.grid_city(n_sites=units, units=units, load=0.5, rng=0)
+    runs = 1 if units > 20 else 5
+    return median_seconds(lambda: exact_hypercube(city, np.arange(units)), runs, time.process_time)
+
+
+def growth():
+    """Print the CPU seconds of each task at three sizes, and the exponent of growth in the work."""
+    small, large = ((n, n, 15) for n in (250, 500, 1000)), ((10 * p, 20 * p, p) for p in (50, 100, 200))
+    for sizes in (list(small), list(large)):
+        seconds = [approximate_seconds(*size) for size in sizes]
+        times = ", ".join(f"{1e6 * s:.0f}" for s in seconds)
+        exponent = growth_exponent([m * p for _, m, p in sizes], seconds)
+        print(f"approximate, sites, atoms and units {sizes}: {times} microseconds, (units atoms)^{exponent:.2f}")
+
+    sizes = [(10 * p, 20 * p, p) for p in (25, 50, 100)]
+    counts, listed, evaluated = zip(*(swap_seconds(*size) for size in sizes), strict=True)
+    for name, seconds in (("listed", listed), ("evaluated", evaluated)):
+        times = ", ".join(f"{s:.3g}" for s in seconds)
+        print(f"{counts} single swaps {name}: {times} s, number^{growth_exponent(counts, seconds):.2f}", flush=True)
+
+    for sizes in ((9, 12, 15), (18, 20, 22)):
+        seconds = [exact_seconds(p) for p in sizes]
+        times = ", ".join(f"{s:.2g}" for s in seconds)
+        exponent = growth_exponent([2**p for p in sizes], seconds)
+        print(f"exact, {sizes} units: {times} s, states^{exponent:.2f}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", action="store_true")
+    parser.add_argument("--growth", action="store_true")
     parser.add_argument("--alone", type=int, metavar="P", help="only P units, and the memory that takes")
     options = parser.parse_args()
+    if options.growth:
+        growth()
+        return
     if options.alone:
         print(exact_line(options.alone, 0.0, 3))
         print(exact_line(options.alone, 1.0, 3))

@@ -22,6 +22,14 @@ class Lists(NamedTuple):
     cost: FloatArray
 
 
+class Listing(NamedTuple):
+    """The atoms whose lists hold each site: entries ``start[i]`` to ``start[i + 1]``, and where they stand in the lists."""
+
+    start: IntArray
+    atom: NDArray[np.int32]
+    entry: IntArray
+
+
 class Costs(NamedTuple):
     """Costs c_ij of N sites serving M atoms, asked for as needed.
 
@@ -64,8 +72,11 @@ def point_costs(
     tree = KDTree(sites)
 
     def nearest(which: IntArray, k: int) -> tuple[NDArray[np.int32], FloatArray]:
-        distances, indices = map(np.asarray, tree.query(atoms[which], np.arange(1, k + 1)))
-        return indices.astype(np.int32), law(distances) * weights[which, None]
+        places, distances = np.empty((len(which), k), np.int32), np.empty((len(which), k))
+        rows = max(1, 200_000 // k)  # a piece takes about 0.1 s, so that Ctrl-C is noticed
+        for a in range(0, len(which), rows):
+            distances[a : a + rows], places[a : a + rows] = tree.query(atoms[which[a : a + rows]], np.arange(1, k + 1))
+        return places, law(distances) * weights[which, None]
 
     def of(some: IntArray) -> FloatArray:
         squares = ((sites[some, None, axis] - atoms[:, axis]) ** 2 for axis in range(sites.shape[1]))
@@ -99,3 +110,20 @@ def replaced(near: Lists, atoms: IntArray, more: Lists) -> Lists:
         site[start[j] : start[j + 1]] = source.site[source.start[k] : source.start[k + 1]]
         cost[start[j] : start[j + 1]] = source.cost[source.start[k] : source.start[k + 1]]
     return Lists(start, site, cost)
+
+
+@njit(cache=True, nogil=True)
+def listing_of(near: Lists, n_sites: int) -> Listing:
+    """Return which atoms list each site."""
+    start = np.zeros(n_sites + 2, np.int64)
+    for i in near.site:
+        start[i + 1] += 1
+    start = np.cumsum(start)
+    atom, entry, filled = np.empty(start[n_sites], np.int32), np.empty(start[n_sites], np.int64), start.copy()
+    for j in range(len(near.start) - 1):
+        for r in range(near.start[j], near.start[j + 1]):
+            i = near.site[r]
+            if i < n_sites:
+                atom[filled[i]], entry[filled[i]] = j, r
+                filled[i] += 1
+    return Listing(start, atom, entry)

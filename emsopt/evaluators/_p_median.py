@@ -36,7 +36,8 @@ Hansen, P. and Mladenović, N. (1997). Variable neighborhood search for the p-me
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import TypeAlias
 
@@ -46,7 +47,7 @@ from numpy.typing import NDArray
 
 from .._types import BoolArray, FloatArray, IntArray
 from ._interchange import alone, interchange
-from ._nearest_sites import Costs, Lists, lists_of, replaced
+from ._nearest_sites import Costs, Lists, listing_of, lists_of, replaced
 
 _Branch: TypeAlias = tuple[float, int, NDArray[np.int8], NDArray[np.float32], FloatArray]
 """A branch of the search: its bound, its serial number, and its arrays `state`, `prices` and `lately`."""
@@ -92,6 +93,18 @@ def common_divisor(values: FloatArray) -> float:
     return float(divisor)
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Raise KeyboardInterrupt if Ctrl-C came at the end of a compiled function, which makes it a SystemError."""
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise
+
+
+@interruptible()
 def minimise(
     costs: Costs,
     p: int,
@@ -173,11 +186,13 @@ class _Search:
         rest = self.rng.permutation(np.flatnonzero(~forced))
         self.chosen = forced.copy()
         self.chosen[rest[: p - forced.sum()]] = True
-        self.best = float(costs.of(np.flatnonzero(self.chosen)).min(axis=0).sum())
+        self.best = self.cost(self.chosen)
         self.tolerance = max(TOLERANCE * self.best, grain * (1 - 1e-6))
         self.allowed = np.ones(n, dtype=np.bool_)  # sites that a better choice may use
-        self.swap_entries = 2 * m * n // p + n * p  # read to value all swaps
-        self.steps, self.swaps, self.read, self.shaken = 0, 0, 0, 1
+        self.listing = listing_of(self.full, n)
+        self.steps, self.shaken = 0, 1
+        self.read, self.exchanged = 0, 0  # list entries read in ascents and in interchanges, about
+        self.found = 0  # value of `exchanged` when the best choice was found
         self.improve(self.chosen)
 
     @property
@@ -204,39 +219,55 @@ class _Search:
             some = atoms[length == k]
             more = lists_of(self.costs, some, min(2 * k, self.costs.n_sites))
             self.full = replaced(self.full, some, more)
+        if len(atoms):
+            self.listing = listing_of(self.full, self.costs.n_sites)
         return len(atoms) > 0
 
     def improve(self, chosen: BoolArray) -> None:
         """Improve a choice by interchange, and keep it if it is the best known."""
-        members, unlisted = np.flatnonzero(chosen), True
-        while unlisted and not (self.late and self.swaps):
-            most = max(1, PIECE // (len(self.full.site) + chosen.size * self.p))
-            swaps, ended = interchange(self.full, members, self.forced, self.allowed, most)
-            self.swaps += swaps
-            unlisted = not ended or self.extend(alone(self.full, members, len(chosen)))
-        cost = float(self.costs.of(members).min(axis=0).sum())
+        members, unlisted, n_sites = np.flatnonzero(chosen), True, len(chosen)
+        value = 6 * self.costs.n_atoms * n_sites // self.p + self.costs.n_atoms * self.p  # entries are written here
+        swap = 1 + 8 * value // self.p + n_sites * self.p // 4
+        while unlisted and not (self.late and self.exchanged):
+            most = 1 + PIECE // swap
+            swaps, ended = interchange(self.full, self.listing, members, self.forced, self.allowed, most)
+            self.exchanged += value + swaps * swap
+            unlisted = not ended or self.extend(alone(self.full, members, n_sites))
+        chosen = np.isin(np.arange(n_sites), members)
+        cost = self.cost(chosen) if unlisted else _paid(self.full, chosen)
         if cost < self.best:
-            self.best = cost
-            self.chosen = np.isin(np.arange(len(chosen)), members)
+            self.best, self.chosen, self.found = cost, chosen, self.exchanged
+
+    def cost(self, chosen: BoolArray) -> float:
+        """Return the cost of a choice."""
+        return float(self.costs.of(np.flatnonzero(chosen)).min(axis=0).sum())
 
     def shake(self, effort: float, lately: FloatArray) -> None:
-        """Exchange ever more sites of the best choice at random and improve it, until that took its share of work.
+        """Exchange ever more sites of the best choice around a random atom, and improve it by interchange.
 
-        Sites seldom chosen in the ascent are the likeliest to leave, and those often chosen to enter.
+        Sites seldom chosen in the ascent are the likeliest to leave, and those often chosen to enter. The search ends
+        when it took its share of work, and as long again as it took to find the best choice.
         """
-        members = np.flatnonzero(self.chosen & ~self.forced)
-        while self.swaps * self.swap_entries < effort * self.read and not self.late and len(members):
+        start, site, _ = self.full
+        n_sites, around = len(lately), LISTED * len(lately) // self.p
+        leaving, entering = ~self.forced, self.allowed
+        while self.exchanged < max(effort * self.read, 2 * self.found) and not self.late:
             chosen, before = self.chosen.copy(), self.best
-            others = np.flatnonzero(~chosen & self.allowed)
-            k = min(self.shaken, len(members), len(others))
-            if k == 0:
+            if not (chosen & leaving).any() or not (~chosen & entering).any():
                 break
-            for some, weights in ((members, 1 - lately[members]), (others, lately[others])):
+            atom = self.rng.integers(len(start) - 1)
+            close = site[start[atom] : min(start[atom] + around, start[atom + 1])]
+            close = close[close < n_sites]
+            groups = close[chosen[close] & leaving[close]], close[~chosen[close] & entering[close]]
+            k = min(self.shaken, *map(len, groups))
+            self.exchanged += self.costs.n_atoms
+            if k == 0:
+                continue
+            for group, weights in zip(groups, (1 - lately[groups[0]], lately[groups[1]]), strict=True):
                 weights = np.maximum(weights, 0) + DRAWN
-                chosen[self.rng.choice(some, k, replace=False, p=weights / weights.sum())] ^= True
+                chosen[self.rng.choice(group, k, replace=False, p=weights / weights.sum())] ^= True
             self.improve(chosen)
             self.shaken = 1 if self.best < before else self.shaken % SHAKEN + 1
-            members = np.flatnonzero(self.chosen & ~self.forced)
 
     def root(self, state: NDArray[np.int8]) -> tuple[float, NDArray[np.int8], FloatArray, FloatArray]:
         """Raise the bound of the whole problem; return it with the arrays of its branch."""
@@ -289,7 +320,7 @@ class _Search:
             if cost < cheapest:
                 cheapest, choice = cost, found
             if cost < self.best or ended == DECIDED:
-                cost = float(self.costs.of(np.flatnonzero(found)).min(axis=0).sum())
+                cost = self.cost(found)
                 if cost < self.best:
                     self.best, self.chosen = cost, found
         return ended > 0, choice, np.inf if ended in (PROVEN, DECIDED) else float(walk[2][0])

@@ -2,6 +2,8 @@
 
 import importlib
 import os
+import signal
+import threading
 from itertools import combinations
 
 import numpy as np
@@ -12,8 +14,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.evaluators import bounds, evaluate, evaluate_all, one_median, p_median, p_median_of_points
-from emsopt.evaluators._interchange import swap_changes
-from emsopt.evaluators._nearest_sites import lists_of, matrix_costs
+from emsopt.evaluators._interchange import interchange, swap_changes
+from emsopt.evaluators._nearest_sites import listing_of, lists_of, matrix_costs
 
 solver = importlib.import_module("emsopt.evaluators._p_median")
 
@@ -338,6 +340,33 @@ def test_bad_points_are_refused(options, message):
     given = {"site_locations": np.eye(5, 2), "atom_locations": np.eye(8, 2), "units": 2, "geographic": False}
     with pytest.raises(InputError, match=message):
         p_median_of_points(**given | options)
+
+
+def test_values_of_swaps_are_kept_up_to_date():
+    """The interchange ends where no swap helps, by values counted from scratch, however many swaps it took."""
+    for make, seed in ((plane_city, 0), (scattered_city, 1), (tied_city, 2)):
+        city = make(40, 150, seed)
+        _, near = costs_of(city)
+        members, all_sites = np.arange(6), np.ones(40, bool)
+        swaps, ended = interchange(near, listing_of(near, 40), members, ~all_sites, all_sites, 1000)
+        assert ended
+        assert swaps > 3
+        changes = np.delete(swap_changes(near, members, 40), members, axis=1)
+        assert changes.min() > -1e-10 * near.cost.sum()
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.5])
+def test_ctrl_c_stops_the_search(seconds):
+    threading.Timer(seconds, signal.raise_signal, [signal.SIGINT]).start()
+    with pytest.raises(KeyboardInterrupt):
+        p_median(scattered_city(200, 200, 0), 20)  # minutes of work
+
+
+def test_ctrl_c_inside_a_compiled_function_stays_a_keyboard_interrupt():
+    with pytest.raises(KeyboardInterrupt), solver.interruptible():
+        raise SystemError from KeyboardInterrupt()
+    with pytest.raises(SystemError), solver.interruptible():
+        raise SystemError
 
 
 def test_progress_counts_branches():

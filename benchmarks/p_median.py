@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from _timing import growth_exponent
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse.csgraph import shortest_path
 
@@ -118,8 +119,7 @@ def compare_random(options, methods):
             assert np.allclose(values, values[:1], rtol=1e-6), values
     if len(sizes) > 2:
         for name, seconds in medians.items():
-            slope = np.polyfit(np.log([n * m for n, m, _ in sizes]), np.log(seconds), 1)[0]
-            print(f"{name}: CPU seconds grow as (N M)^{slope:.2f}")
+            print(f"{name}: CPU seconds grow as (N M)^{growth_exponent([n * m for n, m, _ in sizes], seconds):.2f}")
 
 
 def compare_orlib(options, methods):

@@ -23,7 +23,7 @@ class Lists(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The atoms whose lists hold each site: entries ``start[i]`` to ``start[i + 1]``, and where they stand in the lists."""
+    """The atoms that list each site, entries ``start[i]`` to ``start[i + 1]``, and where they do so in `Lists`."""
 
     start: IntArray
     atom: NDArray[np.int32]

@@ -14,8 +14,8 @@ MAX_STEPS = 2000
 BUSIEST = 1 - 1e-15
 # In fleets of more than SHORT units, the list of units that an atom calls ends where it is needed with a probability
 # below CUT times the tolerance, or EARLY times the last change, and the first EXTRAPOLATED steps are accelerated by
-# what the MEMORY steps before showed.
-SHORT, CUT, EARLY, EXTRAPOLATED, MEMORY = 30, 0.1, 1e-2, 200, 5
+# what the MEMORY steps before showed. That is forgotten if the sum of squared changes becomes GROWN times as large.
+SHORT, CUT, EARLY, EXTRAPOLATED, MEMORY, GROWN = 30, 0.1, 1e-3, 200, 3, 4.0
 
 
 @njit(cache=True, nogil=True)
@@ -146,11 +146,12 @@ def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step:
     paths, bends = history
     this, p = step % MEMORY, len(rho)
     path, bend = paths[this], bends[this]
+    grown = (change * change).sum() > GROWN * (bends[-1] * bends[-1]).sum()
     for i in range(p):
         path[i], bend[i] = rho[i] - paths[-1, i], change[i] - bends[-1, i]
         paths[-1, i], bends[-1, i] = rho[i], change[i]
-    if step == 1:
-        path[:] = bend[:] = 0.0
+    if step == 1 or grown:  # start anew
+        paths[:-1], bends[:-1] = 0.0, 0.0
     original = (bend * bend).sum()
     for k in range(MEMORY):
         length = (bends[k] * bends[k]).sum()
@@ -159,14 +160,17 @@ def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step:
             path -= weight * paths[k]
             bend -= weight * bends[k]
     if (bend * bend).sum() <= 1e-12 * original:  # nothing but rounding is left
-        path[:] = bend[:] = 0.0
+        path[:], bend[:] = 0.0, 0.0
     for k in range(MEMORY):
         length = (bends[k] * bends[k]).sum()
         if length > 0:
             weight = (bends[k] * change).sum() / length
             change -= weight * (paths[k] + bends[k])
     for i in range(p):
-        change[i] = min(max(change[i], -rho[i]), BUSIEST - rho[i])
+        if not 0 < rho[i] + change[i] < BUSIEST:  # outside the range of utilisations: take the step as it was
+            change[:] = bends[-1]
+            paths[:-1], bends[:-1] = 0.0, 0.0
+            return
 
 
 @njit(cache=True, nogil=True)

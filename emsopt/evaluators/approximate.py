@@ -96,8 +96,8 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     Notes
     -----
     In fleets of more than 30 units, each atom's list of units is cut where a further unit is needed with a probability
-    below a tenth of ``tol``. Mean responses change by about as much as by ``tol`` itself, less than 1e-6 min with the
-    tolerance of 1e-8 that `values` and `Objective` use.
+    below a tenth of ``tol``. Mean responses change by about as much as by ``tol`` itself, at most a few 1e-6 min with
+    the tolerance of 1e-8 that `values` and `Objective` use.
 
     Examples
     --------

@@ -7,7 +7,7 @@
 One city of St. Paul's size: 71 atoms, 17 sites, 9 units. Times are medians of several runs, with --growth the
 shortest of them.
 
-Two threads are twice as fast as one only on two idle cores. The CPU time of a thread is therefore shown too: it grows if
+Two threads are twice as fast as one only on two idle cores. The CPU time of a thread is shown too: it grows if
 the two wait for memory or caches that they share. A loop that only calculates shows what the processor allows.
 """
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
-import pandas as pd
 
 from ._types import ArrayLike, BoolArray, FloatArray, PathLike, Rng
 from .errors import InputError
 
 if TYPE_CHECKING:
+    import pandas as pd
     from numpy.typing import NDArray
 
 T = TypeVar("T")
@@ -154,7 +154,13 @@ def listed(values: Iterable[T], where: str, length: int, kind: str) -> tuple[T, 
 
 def is_missing(value: object) -> bool:
     """Return whether a value is None, NaN, or a missing value of pandas or NumPy."""
-    return value is np.ma.masked or (not np.iterable(value) and bool(pd.isna(value)))  # type: ignore[call-overload]
+    if value is None or value is np.ma.masked:
+        return True
+    if np.iterable(value):  # text too
+        return False
+    import pandas as pd
+
+    return bool(pd.isna(value))  # type: ignore[call-overload]
 
 
 def first_repeated(values: Iterable[K]) -> K | None:
@@ -309,7 +315,7 @@ def instance(value: object, name: str, kind: type[T], title: str) -> T:
     return value
 
 
-def columns(frame: pd.DataFrame, wanted: Iterable[str], name: str = "frame", like: str = "") -> pd.DataFrame:
+def columns(frame: "pd.DataFrame", wanted: Iterable[str], name: str = "frame", like: str = "") -> "pd.DataFrame":
     """Return a DataFrame; raise unless it has all ``wanted`` columns. ``like`` names a table that has them."""
     has = list(getattr(frame, "columns", ()))
     missing = [column for column in wanted if column not in has]

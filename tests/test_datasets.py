@@ -1,6 +1,7 @@
 """The embedded and the published data, and random cities."""
 
 import csv
+import dataclasses
 import gzip
 import hashlib
 import json
@@ -39,6 +40,12 @@ def test_embedded_st_paul_has_the_published_sizes_rates_and_times():
     assert city.turnout_times == pytest.approx(np.full(17, 1.75))
     assert city.service_times == pytest.approx(np.full((17, 71), 1440 / 42.17), rel=1e-15)
     assert city.offered_load(units=9) == pytest.approx(84.68 / 42.17 / 9, rel=1e-9)
+
+
+def test_embedded_st_paul_is_what_its_folder_holds():
+    city, loaded = eo.datasets.load_st_paul(), eo.City.load(locate.package_file("st_paul"))
+    for field in dataclasses.fields(city):
+        np.testing.assert_equal(getattr(city, field.name), getattr(loaded, field.name))
 
 
 def test_three_stations_may_hold_two_units():

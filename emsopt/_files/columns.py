@@ -11,13 +11,14 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
 from .. import _validate
 from ..errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
+
+    import pandas as pd
 
     from .._types import BoolArray, FloatArray
 
@@ -60,6 +61,8 @@ class Table(NamedTuple):
             If ``frame`` is not a DataFrame, has no rows or two columns of the same name, or names are blank or
             repeated.
         """
+        import pandas as pd
+
         if not isinstance(frame, pd.DataFrame):
             raise InputError(f"`{argument}` must be a pandas DataFrame or a GeoDataFrame; got {type(frame).__name__}.")
         where = label(frame, argument)
@@ -220,8 +223,10 @@ def _numbers(
 
 def _floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
     """Convert an array of objects to floats; text that reads as a number counts as one, other cells become NaN."""
+    from pandas.api.types import infer_dtype
+
     with suppress(OverflowError, TypeError, ValueError):  # raised if a cell is not a number
-        if pd.api.types.infer_dtype(cells.ravel()) in ("floating", "integer", "string"):
+        if infer_dtype(cells.ravel()) in ("floating", "integer", "string"):
             return cells.astype(float)
 
     def convert(cell: object) -> float:
@@ -296,6 +301,8 @@ def without_geometry(
     kinds : sequence of str
         Types of geometry allowed; if any row is a Point, all must be. The location of an area is a point inside it.
     """
+    from pandas import DataFrame
+
     geopandas = sys.modules.get("geopandas")  # not imported here, because that takes a second
     if geopandas is None or not isinstance(frame, geopandas.GeoDataFrame):
         return frame, None
@@ -319,5 +326,5 @@ def without_geometry(
         shapes = [shape.__geo_interface__ for shape in geometry.force_2d()]
         outlines = tuple(json.loads(json.dumps(shapes)))  # tuples inside become lists
     replaced = [key for key in frame.columns if str(key).strip().lower() in LONGITUDE + LATITUDE]
-    plain = pd.DataFrame(frame.drop(columns=[frame.geometry.name, *replaced]))
+    plain = DataFrame(frame.drop(columns=[frame.geometry.name, *replaced]))
     return plain.assign(lon=points.x.to_numpy(), lat=points.y.to_numpy()), outlines

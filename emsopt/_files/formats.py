@@ -12,7 +12,6 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import pandas as pd
 
 from .. import _validate
 from .._validate import shown
@@ -24,6 +23,8 @@ from .shapes import check_shape
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    import pandas as pd
 
     Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
 
@@ -173,6 +174,8 @@ def table_of(
     units : bool
         Whether a first row that has no digit, above one that has, holds units of measurement; its cells become blank.
     """
+    from pandas import DataFrame
+
     _, header = next(records, (0, None))
     if header is None:
         raise InputError(f"{name} is empty; its first line must name the columns.")
@@ -195,7 +198,7 @@ def table_of(
         if len(rows) == most_rows:
             raise InputError(f"{name} has more than {most_rows:,} rows. {SPLIT}")
         rows.append([row[k] for k in places])
-    table = pd.DataFrame(rows, columns=[header[k] for k in places], dtype=object)
+    table = DataFrame(rows, columns=[header[k] for k in places], dtype=object)
     table.attrs.update({_columns.FILE: name, _columns.FOUND: _columns.found(header)})
     return table
 

@@ -29,7 +29,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import pandas as pd
 
 from .. import _validate
 from .._files import atomic, formats
@@ -40,6 +39,8 @@ from . import travel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    import pandas as pd
 
     from .._types import ArrayLike, FloatArray, PathLike
 
@@ -140,11 +141,14 @@ def from_frames(
     Examples
     --------
     >>> import emsopt as eo
+    >>> import pandas as pd
     >>> demand = pd.DataFrame({"name": ["north", "south"], "x": [0, 0], "y": [6, 0], "arrival_rate": [1, 2]})
     >>> sites = pd.DataFrame({"name": ["station"], "x": [0], "y": [2], "turnout_min": [1], "service_min": [40]})
     >>> eo.City.from_frames(demand, sites, speed_kmh=60, detour=1).travel_times.tolist()
     [[4.0, 2.0]]
     """
+    from pandas import DataFrame
+
     atoms = _places(demand, "demand", ("name", "atom"))
     stations = _places(sites, "sites", ("name", "site"))
     kinds = {places.geographic for places in (atoms, stations) if places.points is not None}
@@ -164,7 +168,7 @@ def from_frames(
         travel_times = travel_times(_road_km(stations, atoms, detour))
 
     def by_site_and_atom(values: Any, argument: str, expected: str, **limits: Any) -> Any:
-        if isinstance(values, pd.DataFrame):
+        if isinstance(values, DataFrame):
             return matrix(values, argument, stations.table.names, atoms.table.names, expected, **limits)
         return values
 

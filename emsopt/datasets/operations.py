@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from .._files import locate
 from ..city import City
@@ -51,6 +50,8 @@ def load_auckland() -> tuple[System, IntArray]:
     >>> round(system.city.offered_load(len(sites)), 2)
     0.65
     """
+    import pandas as pd
+
     folder = locate.package_file("auckland")
     places = pd.read_csv(folder / "places.csv")
     urgent = np.load(folder / "steps.npz")["steps"].cumsum(axis=1, dtype=int) * UNIT_MIN

@@ -16,7 +16,6 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from .. import _validate
 from .._running.progress import bar
@@ -154,7 +153,8 @@ def p_median(
     seconds = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
     listed, counts = np.flatnonzero(space.site_capacities), np.flatnonzero(city.demand_shares)
     times = city.response_times[np.ix_(listed, counts)]
-    station = pd.factorize(np.array([blake2b(row).digest() for row in times], dtype=object))[0]  # equal rows are one
+    numbers = dict[bytes, int]()  # of stations; sites with equal rows are one
+    station = np.array([numbers.setdefault(blake2b(row).digest(), len(numbers)) for row in times])
     first = np.unique(station, return_index=True)[1]
     times = times[first] if len(first) < len(times) else times
     forced = np.zeros(len(times), dtype=np.bool_)

@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
+from scipy.special import expit
 
 from .. import _validate
 from .._types import ArrayLike, FloatArray
@@ -85,9 +86,10 @@ def survival(minutes: ArrayLike) -> FloatArray:
     >>> survival([4, 8, 12]).round(4).tolist()
     [0.151, 0.0587, 0.0214]
     """
-    times = _validate.real_array(np.atleast_1d(minutes), "minutes", (None,) * max(np.ndim(minutes), 1), low=0)
-    chance: FloatArray = 1 / (1 + np.exp(SURVIVAL_AT_0 + SURVIVAL_A_MINUTE * times))
-    return chance.reshape(np.shape(minutes))
+    times = _validate.floats(minutes, "minutes", "min")
+    times = _validate.real_array(times, "minutes", (None,) * times.ndim, unit="min", low=0)
+    chance: FloatArray = expit(-SURVIVAL_AT_0 - SURVIVAL_A_MINUTE * times)
+    return chance
 
 
 def mean_cost(city: City, cost: Callable[[FloatArray], FloatArray]) -> FloatArray:

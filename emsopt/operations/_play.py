@@ -30,6 +30,7 @@ UNIT = np.dtype(
         ("job", int), ("since", float), ("free", float), ("end", int),  # present call: sent at, ends at, and where
         ("row", int),  # of its last drive in the trace
         ("worked", float),  # minutes of calls that are over
+        ("off", float), ("overtime", float),  # end of the last shift; minutes worked after the ends of shifts
     ]
 )  # fmt: skip
 CALL = np.dtype(
@@ -114,10 +115,11 @@ def drive(
     place = fleet[u].goal
     if fleet[u].arrive > now and fleet[u].arrive - now > (fleet[u].arrive - fleet[u].leave) / 2:
         place = fleet[u].origin
+    last = fleet[u].row
+    if last >= 0:
+        trace[last, 6] = min(trace[last, 5], now)
+        fleet[u].row = -1
     if row < len(trace):
-        last = fleet[u].row
-        if last >= 0:
-            trace[last, 6] = min(trace[last, 5], now)
         trace[row, 0], trace[row, 1], trace[row, 2], trace[row, 3] = u, call, place, goal
         trace[row, 4], trace[row, 5], trace[row, 6] = leave, arrive, arrive
         fleet[u].row = row
@@ -157,15 +159,20 @@ def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
 def site_by_coverage(
     fleet: Any, u: int, sites: Any, near: IntArray, weight: FloatArray, busy: float, count: IntArray
 ) -> int:
-    """Return the site where free unit u adds most expected coverage, Σ_j d_j (1 - q) q^(units that cover j already)."""
+    """Return the site where free unit u adds most expected coverage, Σ_j d_j (1 - q) q^(units that cover j already).
+
+    Its own site is tried first: it stays if no other is better.
+    """
     count[:] = 0
     for v in range(len(fleet)):
         if v != u and fleet[v].on and not fleet[v].busy:
             for r in range(sites[fleet[v].home].near, sites[fleet[v].home].near_end):
                 count[near[r]] += 1
     powers = busy ** np.arange(len(fleet) + 1)
-    most, site = -1.0, fleet[u].home
-    for i in range(len(sites)):
+    most, home = -1.0, fleet[u].home
+    site = home
+    for step in range(-1, len(sites)):
+        i = step if step >= 0 else home
         gain = 0.0
         for r in range(sites[i].near, sites[i].near_end):
             gain += weight[near[r]] * powers[count[near[r]]]
@@ -177,11 +184,11 @@ def site_by_coverage(
 @njit(cache=True, nogil=True, error_model="numpy")
 def play(
     seed: int, warmup: int, counted: int, duty: Any, world: World, rules: Rules, fleet: Any, calls: Any, tally: Tally
-) -> float:
-    """Simulate until all counted calls are done; return the minutes from the first counted call on, or -1.
+) -> tuple[float, float]:
+    """Simulate until all counted calls are done; return when the first one came and when the last ended, min.
 
-    -1 means that a queue grew beyond `QUEUE` jobs. ``fleet`` are p records of UNIT, ``calls`` unused ones of CALL,
-    ``duty`` says who works in which hour of the week, shape (p, 168).
+    An end of -1 means that a queue grew beyond `QUEUE` jobs. ``fleet`` are p records of UNIT, ``calls`` unused ones of
+    CALL, ``duty`` says who works in which hour of the week, shape (p, 168).
     """
     rate, trips, turnout_spread, drive_spread, handover, handover_spread = world[:6]
     by_hour, speeds, atoms, guide, classes, units, takes, to_place, service, hospital_of = world[6:]
@@ -193,7 +200,8 @@ def play(
     unused, top = np.arange(len(calls)), len(calls)  # stack of slots
     waiting, head, length = np.zeros((K, QUEUE), np.int64), np.zeros(K, np.int64), np.zeros(K, np.int64)
     need, count = np.zeros(N, np.int64), np.zeros(len(atoms), np.int64)
-    jobs = np.empty(p + 2 * MOST_UNITS, np.int64)  # to be given a unit now; the last one first
+    jobs = np.empty(2 * MOST_UNITS, np.int64)  # to be given a unit now; the last one first
+    closed, ended = np.empty(2 * MOST_UNITS, np.int64), 0  # slots of calls that are over now
     now, hour, n, done, begin, row = 0.0, 0, 0, 0, -1.0, 0
     speed, per_minute = speeds[0], rate * by_hour[0]
     next_hour, next_call = 60.0, -math.log(_numbers.uniform(seed, 0, GAP)) / per_minute
@@ -202,16 +210,17 @@ def play(
         for u in range(p):
             if fleet[u].busy and fleet[u].free < next_free:
                 freed, next_free = u, fleet[u].free
-        closed, left, changed = -1, 0, False
+        left, changed = 0, False
         if next_call < min(next_free, next_hour):
             freed, now = -1, next_call
             if n == warmup:
                 begin = now
                 for u in range(p):
                     fleet[u].worked = fleet[u].since - now if fleet[u].busy else 0.0
+                    fleet[u].off, fleet[u].overtime = max(fleet[u].off, now), 0.0
                 moved[:] = 0
             if top == 0:
-                return -1.0
+                return begin, -1.0
             top -= 1
             slot = unused[top]
             share = _numbers.uniform(seed, n, ATOM)
@@ -238,10 +247,13 @@ def play(
             call = calls[unit.job // MOST_UNITS]
             unit.busy = False
             unit.worked += now - unit.since
+            if not unit.on:
+                unit.overtime += now - unit.off
             call.first = min(call.first, unit.arrive)
             call.jobs -= 1
             if call.jobs == 0:
-                closed = unit.job // MOST_UNITS
+                closed[ended] = unit.job // MOST_UNITS
+                ended += 1
             unit.origin = unit.goal = unit.end
             unit.leave = unit.arrive = now
         else:
@@ -255,23 +267,30 @@ def play(
                 if duty[u, hour] != fleet[u].on:
                     unit, changed = fleet[u], True
                     unit.on = duty[u, hour]
-                    if unit.on and not unit.busy:
+                    if not unit.on:
+                        unit.off = now
+                    elif unit.busy:
+                        unit.overtime += now - unit.off
+                    else:
                         unit.home = unit.origin = unit.goal = unit.first_home
                         unit.leave = unit.arrive = now
 
-        # Units that are free now take waiting jobs, the most urgent first.
-        if changed:
-            for u in range(p):
-                if fleet[u].on and not fleet[u].busy and (u == freed or freed < 0):
-                    for k in range(K):
-                        if length[k] and (fleet[u].advanced or not classes[k].advanced):
-                            jobs[left] = waiting[k, head[k]]
-                            left += 1
-                            head[k] = (head[k] + 1) % QUEUE
-                            length[k] -= 1
-                            break
-
-        while left:
+        look = changed  # whether waiting jobs may find a unit
+        while True:
+            if left == 0 and look:  # the most urgent waiting job that a free unit may answer
+                look = False
+                for k in range(K):
+                    if length[k]:
+                        for u in range(p):
+                            if fleet[u].on and not fleet[u].busy and (fleet[u].advanced or not classes[k].advanced):
+                                look = True
+                    if look:
+                        jobs[0], left = waiting[k, head[k]], 1
+                        head[k] = (head[k] + 1) % QUEUE
+                        length[k] -= 1
+                        break
+            if left == 0:
+                break
             left -= 1
             job = jobs[left]
             slot = job // MOST_UNITS
@@ -301,7 +320,7 @@ def play(
             if u < 0:
                 if queue:
                     if length[k] == QUEUE:
-                        return -1.0
+                        return begin, -1.0
                     if calls[slot].time < now:  # its unit was taken, or it has waited: first in its queue
                         head[k] = (head[k] - 1) % QUEUE
                         waiting[k, head[k]] = job
@@ -311,7 +330,8 @@ def play(
                 else:
                     calls[slot].jobs -= 1
                     if calls[slot].jobs == 0:
-                        closed = slot
+                        closed[ended] = slot
+                        ended += 1
                 continue
             unit, call, changed = fleet[u], calls[slot], True
             if unit.busy:
@@ -352,7 +372,7 @@ def play(
                 site = site_by_coverage(fleet, freed, sites, near, weight, busy_share, count)
             moved[0] += site != unit.home
             unit.home = site
-            if trips and unit.goal != site:
+            if unit.goal != site:
                 arrive = now + to_place[home_mode, site, unit.goal] / speed
                 row = drive(fleet, freed, -1, site, now, now, arrive, trace, row)
         if changed and relocation == 1:  # others move to sites that the table wants now
@@ -374,9 +394,10 @@ def play(
                 row = drive(fleet, u, -1, site, now, now, now + best / speed, trace, row)
                 fleet[u].home = site
 
-        if closed >= 0:
-            call = calls[closed]
-            unused[top] = closed
+        while ended:
+            ended -= 1
+            call = calls[closed[ended]]
+            unused[top] = closed[ended]
             top += 1
             index, k = call.number - warmup, call.priority
             if 0 <= index < counted:
@@ -398,4 +419,6 @@ def play(
     for u in range(p):
         if fleet[u].busy:
             fleet[u].worked += now - fleet[u].since
-    return now - begin
+            if not fleet[u].on:
+                fleet[u].overtime += now - fleet[u].off
+    return begin, now

@@ -12,13 +12,13 @@ from .._running.blas_threads import map_rows
 from .._running.checkpoint import summary
 from ..evaluators.objective import Objective
 from .simulation import Operations, simulate
+from .system import System
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .._types import FloatArray, IntArray, Sites
     from ..city import DeploymentSpace
-    from .system import System
 
 
 class OperationsObjective(Objective):
@@ -61,6 +61,7 @@ class OperationsObjective(Objective):
         **options: Any,
     ) -> None:
         _validate.choice(metric, "metric", ("late", "mean_response"))
+        _validate.instance(system, "system", System, "emsopt.operations.System")
         super().__init__(system.city, units, "simulation")
         self.system, self.metric = system, metric
         self.label = "share of late calls" if metric == "late" else "mean response from the call (min)"

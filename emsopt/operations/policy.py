@@ -33,7 +33,8 @@ class Policy:
         Added to the minutes (or the preference) of the units of each station before they are compared. A positive
         offset spares a station.
     on_the_way : bool
-        Whether a unit on its way to a station may be sent from where it is; otherwise it is not free until it arrives.
+        Whether a unit on its way home from a call may be sent from where it is; otherwise it is not free until it
+        arrives. A unit that moves to another site is free in either case.
     table : sequence of sequence of int, optional
         A compliance table: entry k - 1 lists the k sites where k free units wait. When the number of free units
         changes, units move to uncovered sites of its entry, at most ``moves`` at a time, the nearest first.
@@ -94,13 +95,17 @@ class Policy:
         if self.table is not None and self.coverage is not None:
             raise InputError("`table` and `coverage` are two rules of relocation; give one of them.")
         if self.table is not None:
-            checked["table"] = tuple(tuple(int(site) for site in sites) for sites in self.table)
+            if not np.iterable(self.table) or isinstance(self.table, str) or not all(map(np.iterable, self.table)):
+                raise InputError(f"`table` must hold one sequence of sites an entry; got {self.table!r}.")
+            checked["table"] = tuple(
+                tuple(_validate.whole_number(site, "a site of `table`", 0) for site in sites) for sites in self.table
+            )
             sizes = [len(sites) for sites in self.table]
-            if sizes != list(range(1, len(sizes) + 1)):
+            if not sizes or sizes != list(range(1, len(sizes) + 1)):
                 raise InputError(f"entry k - 1 of `table` must list k sites; the entries have {sizes} sites.")
         if self.coverage is not None:
             checked["coverage"] = _validate.positive_number(self.coverage, "coverage", "min")
-        if not 0 <= self.busy < 1:
+        if not _validate.is_real(self.busy) or not 0 <= self.busy < 1:
             raise InputError(f"`busy` must be at least 0 and below 1; got {self.busy!r}.")
 
     @property

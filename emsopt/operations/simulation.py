@@ -51,7 +51,7 @@ class Operations:
     atom_response, atom_late : ndarray, shape (M,)
         Mean response and late fraction of each atom's calls; NaN without a call.
     utilizations : ndarray, shape (p,)
-        Share of a unit's hours on duty that calls keep it busy.
+        Share of a unit's hours on duty, with overtime, that calls keep it busy; NaN if it has none.
     relocations : float
         Drives of free units to another site than theirs, an hour.
     taken_over : float
@@ -90,27 +90,29 @@ class Operations:
 
     @property
     def mean_response(self) -> float:
-        """Mean response of all answered calls, from the call, min."""
-        return float(self.response_sum.sum() / (self.calls - self.lost).sum())
+        """Mean response of all answered calls, from the call, min; NaN if there is none."""
+        return _share(self.response_sum.sum(), (self.calls - self.lost).sum())
 
     @property
     def late_share(self) -> float:
-        """Share of all answered calls that were late by the target of their priority."""
-        return float(self.late.sum() / (self.calls - self.lost).sum())
+        """Share of all answered calls that were late by the target of their priority; NaN if there is none."""
+        return _share(self.late.sum(), (self.calls - self.lost).sum())
 
     @property
     def loss_probability(self) -> float:
         """Share of all calls that were lost."""
-        return float(self.lost.sum() / self.calls.sum())
+        return _share(self.lost.sum(), self.calls.sum())
 
-    def percentile(self, share: float, priority: int | None = None) -> float:
-        """Return the response time within which a share of the answered calls was reached, to a tenth of a minute."""
-        counts = self.histogram.sum(axis=0) if priority is None else self.histogram[priority]
-        return (int(np.searchsorted(counts.cumsum(), _validate.probability(share, "share") * counts.sum())) + 1) / (
-            _play.PER_MINUTE
-        )
+    def percentile(self, share: float, priority: int | str | None = None) -> float:
+        """Return the response time within which a share of the answered calls was reached, to a tenth of a minute.
 
-    def interval(self, measure: str, priority: int | None = None, level: float = 0.95) -> tuple[float, float]:
+        ``priority`` is a number or name; all calls count if it is None.
+        """
+        counts = self.histogram[self._columns(priority)].sum(axis=0).cumsum()
+        reached = np.searchsorted(counts, _validate.probability(share, "share") * counts[-1])
+        return float(reached + 1) / _play.PER_MINUTE if counts[-1] else np.nan
+
+    def interval(self, measure: str, priority: int | str | None = None, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of ``"mean_response"``, ``"late"`` or ``"loss"``, from batch means."""
         from ..evaluators._intervals import check_level, ratio
 
@@ -121,8 +123,20 @@ class Operations:
             "late": (self.late, answered),
             "loss": (self.lost, self.calls),
         }[measure]
-        columns = slice(None) if priority is None else slice(priority, priority + 1)
-        return ratio(above[:, columns].sum(axis=1), below[:, columns].sum(axis=1), check_level(level))
+        columns = self._columns(priority)
+        level, whole = check_level(level), below[:, columns].sum(axis=1)
+        return ratio(above[:, columns].sum(axis=1), whole, level) if whole.any() else (np.nan, np.nan)
+
+    def _columns(self, priority: int | str | None) -> slice:
+        """Return the columns of a priority, given by number or name; of all if None."""
+        if priority is None:
+            return slice(None)
+        names = [each.name for each in self.system.priorities]
+        if isinstance(priority, str):
+            k = names.index(_validate.choice(priority, "priority", names))
+        else:
+            k = _validate.whole_number(priority, "priority", 0, len(names) - 1)
+        return slice(k, k + 1)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row a priority and one for all: calls, mean response, 90th percentile, late, waited, lost."""
@@ -131,19 +145,19 @@ class Operations:
         rows = {}
         names = [priority.name for priority in self.system.priorities]
         for name, k in [*zip(names, range(len(names)), strict=True), ("all calls", None)]:
-            part = slice(None) if k is None else slice(k, k + 1)
+            part = self._columns(k)
             calls, lost = self.calls[:, part].sum(), self.lost[:, part].sum()
-            answered = max(calls - lost, 1)
+            answered = calls - lost
             low, high = self.interval("mean_response", k)
             rows[name] = {
                 "calls": int(calls),
-                "mean_response_min": self.response_sum[:, part].sum() / answered,
+                "mean_response_min": _share(self.response_sum[:, part].sum(), answered),
                 "low": low,
                 "high": high,
                 "percentile_90_min": self.percentile(0.9, k),
-                "late": self.late[:, part].sum() / answered,
-                "waited": self.waited[:, part].sum() / answered,
-                "lost": lost / calls,
+                "late": _share(self.late[:, part].sum(), answered),
+                "waited": _share(self.waited[:, part].sum(), answered),
+                "lost": _share(lost, calls),
             }
         return pd.DataFrame(rows).T.astype({"calls": int})
 
@@ -188,7 +202,7 @@ def simulate(
     capacity : {"queue", "loss"}
         Whether a call that finds no unit waits, the most urgent first, or is lost.
     calls : int
-        Calls counted, after ``warmup`` more (default: a tenth).
+        Calls counted, at least one a batch, after ``warmup`` more (default: a tenth).
     batches : int
         Consecutive batches of calls for the intervals.
     trace : int
@@ -215,17 +229,26 @@ def simulate(
     >>> abs(result.loss_probability - 0.4) < 0.02  # Erlang B: 2 units, 2 calls in a service time
     True
     """
-    system = _validate.instance(system, "system", System, "a System")
-    city, policy = system.city, Policy() if policy is None else _validate.instance(policy, "policy", Policy, "a Policy")
+    system = _validate.instance(system, "system", System, "emsopt.operations.System")
+    policy = _validate.instance(policy or Policy(), "policy", Policy, "emsopt.operations.Policy")
+    city = system.city
     sites = check_sites(city, sites)
     p, K = len(sites), len(system.priorities)
     offsets, table = policy.checked_for(city, p)
     _validate.choice(capacity, "capacity", ("queue", "loss"))
-    calls, batches = _validate.whole_number(calls, "calls", 2), _validate.whole_number(batches, "batches", 2)
+    batches, trace = _validate.whole_number(batches, "batches", 2), _validate.whole_number(trace, "trace", 0)
+    calls = _validate.whole_number(calls, "calls", batches)
     warmup = calls // 10 if warmup is None else _validate.whole_number(warmup, "warmup", 0)
-    kinds = np.ones(p, bool) if advanced is None else np.asarray(advanced, bool)
-    if kinds.shape != (p,):
-        raise InputError(f"`advanced` must have {p} entries, one a unit; got shape {kinds.shape}.")
+    kinds = (
+        np.ones(p, bool)
+        if advanced is None
+        else np.array(
+            [
+                _validate.truth(value, "advanced")
+                for value in _validate.listed(np.asarray(advanced, object), "`advanced`", p, "truth values")
+            ]
+        )
+    )
     if not kinds.any() and any(priority.advanced for priority in system.priorities):
         raise InputError("a priority needs advanced units, but `advanced` names none.")
     seed = int(_validate.generator(rng).integers(2**62))
@@ -244,15 +267,22 @@ def simulate(
     )
     rules = _rules(system, policy, offsets, table, capacity == "queue")
     opened = np.zeros(p * MOST_UNITS + K * _play.QUEUE, _play.CALL)
-    minutes = _play.play(seed, warmup, calls, duty, _world(system), rules, fleet, opened, tally)
-    if minutes < 0:
+    begin, end = _play.play(seed, warmup, calls, duty, _world(system), rules, fleet, opened, tally)
+    if end < 0:
         raise UnstableQueueError(
             f"more than {_play.QUEUE:,} units were waited for: the calls keep more than {p} units busy. Add units, "
             "or shorten shifts and service less."
         )
     counts, (answered, response, late) = tally.batches, tally.atoms.T
+    weeks, minute = np.divmod([begin, end], 60 * HOURS)
+    each = [
+        weeks * 60 * on.sum() + np.interp(minute, 60 * np.arange(HOURS + 1), 60 * np.append(0, on.cumsum()))
+        for on in duty
+    ]
     with np.errstate(invalid="ignore"):
         by_atom = response / answered, late / answered
+        utilizations = fleet["worked"] / (np.diff(each)[:, 0] + fleet["overtime"])
+    hours = (end - begin) / 60
     traced = None
     if trace:
         import pandas as pd
@@ -262,9 +292,13 @@ def simulate(
         traced = pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names[:4], int))
     return Operations(
         system, sites, policy, counts[..., 0], counts[..., 1], counts[..., 3], counts[..., 4], counts[..., 2],
-        tally.histogram, *by_atom, fleet["worked"] / (minutes * duty.mean(axis=1)),
-        tally.moves[0] / (minutes / 60), tally.moves[1] / (minutes / 60), minutes / 60, traced,
+        tally.histogram, *by_atom, utilizations, tally.moves[0] / hours, tally.moves[1] / hours, hours, traced,
     )  # fmt: skip
+
+
+def _share(part: float, whole: float) -> float:
+    """Return part / whole; NaN of nothing."""
+    return float(part / whole) if whole else np.nan
 
 
 def _world(system: System) -> _play.World:
@@ -335,7 +369,7 @@ def _duty(shifts: ArrayLike | None, units: int) -> np.ndarray[tuple[int, int], n
         return np.ones((units, HOURS), bool)
     hours = _validate.real_array(shifts, "shifts", (units, 2), low=0)
     if hours.max() > 24 or np.any(hours % 1):
-        raise InputError("`shifts` must hold whole hours from 0 to 24.")
+        raise InputError(f"`shifts` must hold whole hours from 0 to 24; got {hours.tolist()}.")
     begin, end = hours.T[:, :, None]
     hour = np.arange(HOURS) % 24
     return np.where(begin < end, (begin <= hour) & (hour < end), (begin <= hour) | (hour < end))

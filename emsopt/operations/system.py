@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import _validate
+from ..city import City
 from ..errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .._types import ArrayLike, FloatArray, IntArray
-    from ..city import City
 
 HOURS = 168  # of a week, from Monday at midnight
 
@@ -83,7 +83,7 @@ class Priority:
     transport : float
         Probability that the unit takes a patient to the atom's hospital.
     takes_from : sequence of str
-        Names of priorities from which a unit may be taken while it is on its way to them.
+        Names of less urgent priorities from which a unit may be taken while it is on its way to them.
 
     Examples
     --------
@@ -110,11 +110,15 @@ class Priority:
         checked["target"] = _validate.positive_number(self.target, "target", "min")
         checked["delay"] = _validate.positive_number(self.delay, "delay", "min", zero=True)
         checked["mode"] = _validate.whole_number(self.mode, "mode", 0)
+        _validate.truth(self.advanced, "advanced")
+        _validate.instance(self.on_scene, "on_scene", Duration, "emsopt.operations.Duration")
         checked["transport"] = _validate.finite_number(self.transport, "transport", 0, 1)
         units = _validate.real_array(self.units, "units", (None,), low=0)
         if abs(units.sum() - 1) > 1e-9:
             raise InputError(f"`units` must be probabilities of needing 1, 2, ... units, with sum 1; got {self.units}.")
         checked["units"] = tuple(units.tolist())
+        if isinstance(self.takes_from, str) or not np.iterable(self.takes_from):
+            raise InputError(f"`takes_from` must be a sequence of names, such as ('low',); got {self.takes_from!r}.")
         checked["takes_from"] = tuple(self.takes_from)
 
 
@@ -146,7 +150,8 @@ class System:
     Raises
     ------
     InputError
-        If a shape does not fit, shares do not sum to 1, or calls are transported without a hospital.
+        If a shape does not fit, shares do not sum to 1, calls are transported without a hospital or take units from
+        calls that are as urgent, or ``hospitals``, ``on_scene`` or ``handover`` is given without ``minutes``.
 
     Examples
     --------
@@ -181,21 +186,38 @@ class System:
 
     def __post_init__(self) -> None:
         checked = vars(self)
+        _validate.instance(self.city, "city", City, "emsopt.City")
+        _validate.instance(self.handover, "handover", Duration, "emsopt.operations.Duration")
         hospitals = checked["hospitals"] = _validate.whole_number(self.hospitals, "hospitals", 0)
         places = self.city.n_sites + self.city.n_atoms + hospitals
         if self.minutes is not None:
-            minutes = np.asarray(self.minutes, float)
+            minutes = _validate.floats(self.minutes, "minutes", "min")
             minutes = minutes[None] if minutes.ndim == 2 else minutes
             shape = (None, places, places)
             checked["minutes"] = _validate.real_array(minutes, "minutes", shape, unit="min", low=0)
+        if not np.iterable(self.priorities):
+            raise InputError(f"`priorities` must be a sequence of Priority; got {self.priorities!r}.")
+        for priority in self.priorities:
+            _validate.instance(priority, "priorities", Priority, "emsopt.operations.Priority each")
         names = [priority.name for priority in self.priorities]
         if not names or len(set(names)) < len(names):
             raise InputError(f"`priorities` must have distinct names, at least one; got {names}.")
         if abs(sum(priority.share for priority in self.priorities) - 1) > 1e-9:
             raise InputError(f"the shares of `priorities` must sum to 1; got {[p.share for p in self.priorities]}.")
-        for priority in self.priorities:
+        times = [self.handover, *(priority.on_scene for priority in self.priorities)]
+        if self.minutes is None and (hospitals or any(time.mean for time in times)):
+            raise InputError(
+                "`hospitals`, `handover` and `on_scene` need driving times, `minutes`; without them a call takes the "
+                "city's service time."
+            )
+        for k, priority in enumerate(self.priorities):
             for name in priority.takes_from:
-                _validate.choice(name, "takes_from", names)
+                # else two calls could take a unit from one another without end
+                if names.index(_validate.choice(name, "takes_from", names)) <= k:
+                    raise InputError(
+                        f"`takes_from` of {priority.name!r} must name less urgent priorities, which come after it in "
+                        f"`priorities`; got {name!r}."
+                    )
             if priority.mode >= self.modes:
                 raise InputError(f"`mode` of {priority.name!r} must be below {self.modes}, the number of modes.")
             if priority.transport and not hospitals:
@@ -208,11 +230,10 @@ class System:
             if np.ndim(getattr(self.city, name)):
                 raise InputError(f"`{name}` of the city must be a single number here; average it over sites and atoms.")
         if self.hospital_of is not None:
-            checked["hospital_of"] = _validate.real_array(self.hospital_of, "hospital_of", (self.city.n_atoms,)).astype(
-                int
-            )
-            if not 0 <= checked["hospital_of"].min() <= checked["hospital_of"].max() < hospitals:
-                raise InputError(f"`hospital_of` must hold numbers from 0 to {hospitals - 1}.")
+            numbers = _validate.real_array(self.hospital_of, "hospital_of", (self.city.n_atoms,))
+            if not hospitals or numbers.min() < 0 or numbers.max() >= hospitals or np.any(numbers % 1):
+                raise InputError(f"`hospital_of` must hold whole numbers from 0 to {hospitals - 1}; got {numbers}.")
+            checked["hospital_of"] = numbers.astype(int)
         elif hospitals and self.minutes is not None:
             n = self.city.n_sites
             to_hospitals = self.minutes[-1, n : n + self.city.n_atoms, n + self.city.n_atoms :]
@@ -241,7 +262,8 @@ class System:
         count = len(self.priorities)
         kind = ", as in the hypercube model" if self.minutes is None else f", {self.modes} mode{'s'[: self.modes > 1]}"
         return (
-            f"System({self.city.n_sites} sites, {self.city.n_atoms} atoms, {self.hospitals} hospitals, "
+            f"System({self.city.n_sites} sites, {self.city.n_atoms} atoms, "
+            f"{self.hospitals} {'hospital' if self.hospitals == 1 else 'hospitals'}, "
             f"{count} {'priority' if count == 1 else 'priorities'}{kind})"
         )
 
@@ -252,5 +274,7 @@ def _by_hour(values: ArrayLike | None, name: str) -> FloatArray:
         return np.ones(HOURS)
     factors = _validate.real_array(values, name, (None,), low=0)
     if len(factors) not in (24, HOURS) or not factors.min() > 0:
-        raise InputError(f"`{name}` must hold 24 or {HOURS} factors above 0; got {len(factors)}.")
+        raise InputError(
+            f"`{name}` must hold 24 or {HOURS} factors above 0; got {len(factors)}, least {factors.min():g}."
+        )
     return np.tile(factors, HOURS // len(factors)).astype(float)

@@ -220,14 +220,89 @@ def test_results_as_tables():
         (lambda: simulate(town(), [0], policy=Policy(offsets=[1])), "2 entries"),
         (lambda: simulate(town(), [0, 1], policy=Policy(table=[[0]])), "2 entries"),
         (lambda: simulate(town(), [0], policy=Policy(table=[[5]])), "0 to 1"),
-        (lambda: simulate(town(), [0], advanced=[True, False]), "1 entries"),
+        (lambda: simulate(town(), [0], advanced=[True, False]), "1 truth values"),
         (lambda: simulate(town(priorities=[Priority(advanced=True)]), [0], advanced=[False]), "advanced units"),
         (lambda: simulate(town(), [0], shifts=[[0, 25]]), "whole hours"),
+        (lambda: simulate(town(), [0, 1], advanced=["no", "yes"]), "True or False"),
+        (lambda: simulate(town(), [0], trace=-1), "`trace`"),
+        (lambda: simulate(town(), [0], calls=10), "at least 20"),
+        (lambda: simulate(town(), [0], calls=20, rng=0).interval("late", 7), "from 0 to 0"),
+        (lambda: simulate(town(), [0], calls=20, rng=0).percentile(0.9, "low"), "'all'"),
+        (lambda: Priority(advanced="no"), "True or False"),
+        (lambda: Priority(on_scene=10), "Duration"),
+        (lambda: Priority(takes_from="low"), "sequence of names"),
+        (lambda: Policy(table=[["a"]]), "site of `table`"),
+        (lambda: Policy(table=[[0.5]]), "site of `table`"),
+        (lambda: Policy(table=[0]), "one sequence of sites"),
+        (lambda: Policy(busy="x"), "below 1"),
+        (lambda: System("town"), "emsopt.City"),
+        (lambda: System(town().city, "minutes"), "`minutes` must be real numbers"),
+        (lambda: System(town().city, [[1, 2], [1]]), "equal length"),
+        (lambda: System(town().city, priorities=[Priority(on_scene=Duration(5))]), "driving times"),
+        (lambda: town(handover=12), "Duration"),
+        (lambda: town(priorities=["urgent"]), "Priority"),
+        (lambda: town(priorities=Priority()), "sequence of Priority"),
+        (lambda: town(hospital_of=[0.5, 0]), "whole numbers"),
+        (lambda: town(priorities=[Priority(takes_from=("all",))]), "less urgent"),
     ],
 )
 def test_bad_input_says_what_was_expected(make, message):
     with pytest.raises(eo.errors.InputError, match=message):
         make()
+
+
+def test_two_calls_that_lose_their_units_at_one_moment_are_both_over():
+    """A call for two units takes both from others, where calls do not wait: every counted call ends exactly once."""
+    kinds = [
+        Priority("urgent", 0.3, units=(0, 1), on_scene=Duration(10), takes_from=("other",)),
+        Priority("other", 0.7, on_scene=Duration(10)),
+    ]
+    found = simulate(town(6.0, priorities=kinds), [0, 1], capacity="loss", calls=5_000, rng=11)
+    assert found.calls.sum() == 5_000
+    assert found.histogram.sum() == (found.calls - found.lost).sum()
+    assert found.taken_over > 0
+    assert 0 < found.lost[:, 1].sum() < found.calls[:, 1].sum()
+
+
+def test_units_that_begin_a_shift_leave_no_suitable_call_waiting():
+    """Two units begin at 8, one of them advanced: the basic one takes the other call, and no unit stands idle."""
+    kinds = [
+        Priority("other", 0.5, on_scene=Duration(15, 0)),
+        Priority("advanced", 0.5, advanced=True, on_scene=Duration(15, 0)),
+    ]
+    rates = np.where(np.arange(24) < 8, 1.0, 0.001)
+    system = town(0.3, priorities=kinds, calls_by_hour=rates)
+    shifts, many = [[8, 9], [8, 9], [8, 20]], [True, True, False]
+    found = simulate(system, [0, 0, 1], advanced=many, shifts=shifts, calls=1_000, warmup=0, trace=5_000, rng=12)
+    sent = found.trace[found.trace["call"] >= 0]
+    opening = sent[sent["leave"] % 1440 <= 482].groupby(sent["leave"] // 1440)["unit"].nunique()
+    assert (opening == 3).mean() > 0.4
+    assert (found.utilizations <= 1).all()
+
+
+def test_overtime_counts_as_duty():
+    """A call of ten hours meets a shift of one: the unit is busy for nearly all of the hours that it works."""
+    system = town(0.5, priorities=[Priority(on_scene=Duration(600, 0))])
+    found = simulate(system, [0], shifts=[[8, 9]], capacity="loss", calls=2_000, warmup=0, rng=13)
+    assert 0.8 < found.utilizations[0] <= 1
+
+
+def test_without_driving_times_a_unit_moves_at_once():
+    """Calls are rare, so that both units wait at site 1, as the table says, and answer from there all but the first."""
+    system = System(eo.City([0.01], [[2.0], [9.0]], turnout_times=1.0, service_times=10))
+    found = simulate(system, [0, 0], policy=Policy(table=[[0], [1, 1]]), calls=20, warmup=0, rng=14)
+    assert found.mean_response == pytest.approx((3 + 19 * 10) / 20)
+
+
+def test_a_unit_stays_if_no_site_adds_coverage():
+    system, rule = town(priorities=[Priority(on_scene=Duration(10))]), Policy(coverage=0.5)
+    assert simulate(system, [1], policy=rule, calls=500, warmup=0, capacity="loss", rng=15).relocations == 0
+
+
+def test_nobody_answered_is_not_a_number():
+    kinds = [Priority("often", 1 - 1e-6, on_scene=Duration(10)), Priority("never", 1e-6, on_scene=Duration(10))]
+    found = simulate(town(priorities=kinds), [0], capacity="loss", calls=200, rng=16)
+    assert np.isnan(found.to_frame().loc["never", ["mean_response_min", "late", "lost", "percentile_90_min"]]).all()
 
 
 def test_a_fleet_that_cannot_keep_up_is_an_error():

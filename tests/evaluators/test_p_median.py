@@ -356,10 +356,10 @@ def test_values_of_swaps_are_kept_up_to_date():
 
 
 @pytest.mark.parametrize("seconds", [0.1, 0.5])
-def test_ctrl_c_stops_the_search(seconds):
+def test_ctrl_c_stops_the_search(seconds, ctrl_c):
     threading.Timer(seconds, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
-        p_median(scattered_city(200, 200, 0), 20)  # minutes of work
+        p_median(scattered_city(200, 200, 0), 20, time_limit=60)  # minutes of work
 
 
 def test_ctrl_c_inside_a_compiled_function_stays_a_keyboard_interrupt():

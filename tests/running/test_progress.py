@@ -46,6 +46,7 @@ TASKS = {
     "evaluators.p_median": lambda **p: eo.evaluators.p_median(CITY, 2, **p),
     "evaluators.p_median_of_points": lambda **p: eo.evaluators.p_median_of_points(POINTS, POINTS, 2, **p),
     "evaluators.values": lambda **p: eo.evaluators.values(CITY, some(0), **p),
+    "operations.best_offsets": lambda **p: eo.operations.best_offsets(CITY, [0, 1], steps=3, rng=0, **p),
     "optimizers.best_deployment": lambda **p: eo.optimizers.best_deployment(eo.Objective(CITY, 2), **p),
     "optimizers.bocvs": lambda **p: eo.optimizers.bocvs(AIRFOIL, budget=1, rng=0, regret=False, **p),
     "optimizers.local_search": lambda **p: eo.optimizers.local_search(eo.Objective(CITY, 2), rng=0, **p),

@@ -18,6 +18,7 @@ import sys
 import time
 
 import numpy as np
+from _timing import growth_exponent
 
 from emsopt import bandits, datasets
 from emsopt.roads import grid_roads
@@ -91,9 +92,9 @@ def growth(policies, horizon):
             if limits := GROWTH.get(policy, {}).get(side):
                 against(f"{policy}, a round on {found[-1]['edges']} edges", found[-1]["round"], limits[0], "s")
                 against("memory", found[-1]["GB"], limits[1], "GB")
-        sizes = np.log([row["edges"] for row in found])
+        sizes = [row["edges"] for row in found]
         for key in ("prior", "row", "draw", "first", "round", "median", "GB"):
-            exponent = np.polyfit(sizes, np.log([row[key] for row in found]), 1)[0]
+            exponent = growth_exponent(sizes, [row[key] for row in found])
             print(f"{policy}: {key} grows as edges ** {exponent:.2f}")
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from _timing import median_seconds
+from _timing import growth_exponent, median_seconds
 
 import emsopt as eo
 from emsopt._running.blas_threads import one_thread
@@ -94,7 +94,7 @@ def complexity():
     table = pd.DataFrame(rows, columns=["method", "part", "t", "cpu_seconds"])
     for (name, part), group in table.groupby(["method", "part"], sort=False):
         last = group.tail(3)
-        slope = np.polyfit(np.log(last["t"]), np.log(last["cpu_seconds"]), 1)[0]
+        slope = growth_exponent(last["t"], last["cpu_seconds"])
         print(f"{name:13} {part:12} exponent {slope:5.2f}   Table 1: {PAPER.get((name, part), '-')}")
     table["cpu_seconds"] = table["cpu_seconds"].map(lambda seconds: float(f"{seconds:.4g}"))
     table.to_csv(STORED / "boke_complexity.csv", index=False)

@@ -26,7 +26,7 @@ from ..errors import InputError
 
 # De Maio et al. (2003), as Erkut, Ingolfsson and Erdogan (2008) use it: see `survival`.
 SURVIVAL_AT_0, SURVIVAL_A_MINUTE = 0.679, 0.262
-NODES = 12  # of the quadrature over a lognormal time: errors are below 1e-6 for smooth costs and variations up to 1
+NODES = 12  # of the quadrature over a lognormal time: mortality is right to 2e-8 at variations of 0.6, to 2e-6 at 1
 
 Metric: TypeAlias = str | tuple[str, float] | Mapping[str | tuple[str, float], float]
 
@@ -61,8 +61,8 @@ def metric_costs(city: City, metric: Metric) -> FloatArray:
 def survival(minutes: ArrayLike) -> FloatArray:
     """Return the probability of surviving a cardiac arrest outside hospital by response time.
 
-    It is 1 / (1 + exp(0.679 + 0.262 t)): De Maio et al. (2003) fitted a logistic regression to 9,273 cardiac arrests in
-    Ontario, and Erkut, Ingolfsson and Erdogan (2008) use it to locate ambulances.
+    It is 1 / (1 + exp(0.679 + 0.262 t)): a logistic regression of De Maio et al. (2003), which Erkut, Ingolfsson and
+    Erdogan (2008) use to locate ambulances.
 
     Parameters
     ----------

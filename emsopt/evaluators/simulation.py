@@ -272,14 +272,19 @@ def call_stream(
     The arrival time and atom of the n-th call do not depend on the segments, the service law or the number of calls.
     """
     when, where, how_long, _ = streams(seed)
-    cumulative = np.cumsum(city.demand_shares)
-    cumulative /= cumulative[-1]
-    guide = np.searchsorted(cumulative, np.arange(city.n_atoms) / city.n_atoms, side="right")
+    cumulative, guide = atom_guide(city)
     for segment, length in enumerate(lengths):
         for begin in range(0, length, CHUNK):
             n = min(CHUNK, length - begin)
             gaps = when.standard_exponential(n) * (60 / city.total_rate)
             yield segment, gaps, _atoms(where.random(n), cumulative, guide), draw(how_long, n)
+
+
+def atom_guide(city: City) -> tuple[FloatArray, IntArray]:
+    """Return the cumulative demand shares, shape (M,), and where a search in them begins: see `_atoms`."""
+    cumulative = np.cumsum(city.demand_shares)
+    cumulative /= cumulative[-1]
+    return cumulative, np.searchsorted(cumulative, np.arange(city.n_atoms) / city.n_atoms, side="right")
 
 
 @njit(cache=True, nogil=True)

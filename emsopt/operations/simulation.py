@@ -19,6 +19,7 @@ from .. import _validate
 from ..city.deployment_space import check_sites
 from ..city.response_law import log_spread
 from ..errors import InputError, UnstableQueueError
+from ..evaluators.simulation import atom_guide
 from . import _play
 from ._numbers import MOST_UNITS
 from .policy import RELOCATION, Policy
@@ -239,15 +240,9 @@ def simulate(
     batches, trace = _validate.whole_number(batches, "batches", 2), _validate.whole_number(trace, "trace", 0)
     calls = _validate.whole_number(calls, "calls", batches)
     warmup = calls // 10 if warmup is None else _validate.whole_number(warmup, "warmup", 0)
-    kinds = (
-        np.ones(p, bool)
-        if advanced is None
-        else np.array(
-            [
-                _validate.truth(value, "advanced")
-                for value in _validate.listed(np.asarray(advanced, object), "`advanced`", p, "truth values")
-            ]
-        )
+    given = np.ones(p, bool) if advanced is None else np.asarray(advanced, object)
+    kinds = np.array(
+        [_validate.truth(one, "advanced") for one in _validate.listed(given, "`advanced`", p, "truth values")]
     )
     if not kinds.any() and any(priority.advanced for priority in system.priorities):
         raise InputError("a priority needs advanced units, but `advanced` names none.")
@@ -304,8 +299,7 @@ def _share(part: float, whole: float) -> float:
 def _world(system: System) -> _play.World:
     """Return the system as the compiled code reads it."""
     city, priorities = system.city, system.priorities
-    cumulative = np.cumsum(city.demand_shares)
-    cumulative /= cumulative[-1]
+    cumulative, guide = atom_guide(city)
     most = max(len(priority.units) for priority in priorities)
     if most > MOST_UNITS:
         raise InputError(f"a call may need at most {MOST_UNITS} units; `units` of a priority has {most} entries.")
@@ -329,7 +323,7 @@ def _world(system: System) -> _play.World:
         by_hour=system.calls_by_hour,
         speed=system.speed_by_hour,
         atoms=cumulative,
-        guide=np.searchsorted(cumulative, np.arange(city.n_atoms) / city.n_atoms, side="right"),
+        guide=guide,
         classes=classes,
         units=units,
         takes=np.array([[other.name in priority.takes_from for other in priorities] for priority in priorities]),

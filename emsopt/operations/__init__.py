@@ -2,26 +2,33 @@
 
 `simulate` plays priorities, transport, trips home, shifts, redispatch and relocation, for a `System` (what happens) and
 a `Policy` (who is sent, and where free units wait). `OperationsObjective` hands it to every optimizer of deployments.
+`compare` says how much two of them differ on the same calls, and `best_table` searches a compliance table.
 `best_offsets` searches dispatch that is not closest, and `optimal_dispatch` is its yardstick for small fleets.
 """
 
+from .comparison import Difference, PairedComparison, compare
 from .objective import OperationsObjective
 from .offsets import Offsets, best_offsets
 from .optimal_dispatch import OptimalDispatch, optimal_dispatch
 from .policy import Policy
 from .simulation import Operations, simulate
 from .system import Duration, Priority, System
+from .tables import best_table
 
 __all__ = [
+    "Difference",
     "Duration",
     "Offsets",
     "Operations",
     "OperationsObjective",
     "OptimalDispatch",
+    "PairedComparison",
     "Policy",
     "Priority",
     "System",
     "best_offsets",
+    "best_table",
+    "compare",
     "optimal_dispatch",
     "simulate",
 ]

@@ -21,6 +21,7 @@ from ._numbers import ATOM, DRIVE, GAP, HANDOVER, JOBS, MOST_UNITS, PER_JOB, PRI
 
 QUEUE = 4096  # jobs that may wait in each priority; more are the sign of a fleet that cannot keep up
 BINS, PER_MINUTE = 2400, 10  # of the histogram of response times: up to four hours
+IN_TIME = 1e4  # subtracted from the score of a unit that would be in time, where dispatch is by coverage
 
 UNIT = np.dtype(
     [
@@ -74,17 +75,19 @@ class World(NamedTuple):
 class Rules(NamedTuple):
     """A policy."""
 
-    by_preference: bool
+    dispatch: int  # 0 closest, 1 preference, 2 coverage
     on_the_way: bool
     queue: bool
     relocation: int  # 0 none, 1 table, 2 coverage
     moves: int
-    busy: float
+    haste: float  # factor of the driving times to sites: 0 if free units move in no time
+    patience: float
     sites: Any  # (N,) of SITE
     preference: FloatArray  # (N, M)
     table: IntArray  # (p, p)
-    near: IntArray  # atoms within coverage of each site, one site after the other
-    weight: FloatArray  # (M,)
+    near: IntArray  # groups of atoms within coverage of each site, one site after the other
+    weight: FloatArray  # (G,) calls of each group: the atoms that the same sites cover
+    powers: FloatArray  # (p + 1,) of the busy fraction
 
 
 class Tally(NamedTuple):
@@ -156,26 +159,38 @@ def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def site_by_coverage(
-    fleet: Any, u: int, sites: Any, near: IntArray, weight: FloatArray, busy: float, count: IntArray
-) -> int:
-    """Return the site where free unit u adds most expected coverage, Σ_j d_j (1 - q) q^(units that cover j already).
-
-    Its own site is tried first: it stays if no other is better.
-    """
+def count_cover(fleet: Any, u: int, sites: Any, near: IntArray, count: IntArray) -> None:
+    """Set ``count`` to the free units that cover each group of atoms; unit u is not counted."""
     count[:] = 0
     for v in range(len(fleet)):
         if v != u and fleet[v].on and not fleet[v].busy:
             for r in range(sites[fleet[v].home].near, sites[fleet[v].home].near_end):
                 count[near[r]] += 1
-    powers = busy ** np.arange(len(fleet) + 1)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def covered(i: int, sites: Any, near: IntArray, weight: FloatArray, powers: FloatArray, count: IntArray) -> float:
+    """Return the expected coverage that one more unit adds at site i, over 1 - q: Σ_j d_j q^(units that cover j)."""
+    gain = 0.0
+    for r in range(sites[i].near, sites[i].near_end):
+        gain += weight[near[r]] * powers[count[near[r]]]
+    return gain
+
+
+@njit(cache=True, nogil=True)
+def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, count: IntArray) -> int:
+    """Return the site where free unit u adds most expected coverage, discounted by the driving times to the sites.
+
+    Its own site is tried first: it stays if no other is better.
+    """
+    count_cover(fleet, u, rules.sites, rules.near, count)
     most, home = -1.0, fleet[u].home
     site = home
-    for step in range(-1, len(sites)):
+    for step in range(-1, len(minutes)):
         i = step if step >= 0 else home
-        gain = 0.0
-        for r in range(sites[i].near, sites[i].near_end):
-            gain += weight[near[r]] * powers[count[near[r]]]
+        gain = covered(i, rules.sites, rules.near, rules.weight, rules.powers, count)
+        if rules.patience < np.inf:
+            gain *= math.exp(-minutes[i] / rules.patience)
         if gain > most * (1 + 1e-12):
             most, site = gain, i
     return site
@@ -192,14 +207,14 @@ def play(
     """
     rate, trips, turnout_spread, drive_spread, handover, handover_spread = world[:6]
     by_hour, speeds, atoms, guide, classes, units, takes, to_place, service, hospital_of = world[6:]
-    by_preference, on_the_way, queue, relocation, moves, busy_share = rules[:6]
-    sites, preference, table, near, weight = rules[6:]
+    dispatch, on_the_way, queue, relocation, moves, haste = rules[:6]
+    sites, preference, table, near, weight, powers = rules[7:]
     batches, histogram, by_atom, moved, trace = tally
     p, K, N, home_mode = len(fleet), len(classes), len(sites), len(to_place) - 1
 
     unused, top = np.arange(len(calls)), len(calls)  # stack of slots
     waiting, head, length = np.zeros((K, QUEUE), np.int64), np.zeros(K, np.int64), np.zeros(K, np.int64)
-    need, count = np.zeros(N, np.int64), np.zeros(len(atoms), np.int64)
+    need, count = np.zeros(N, np.int64), np.zeros(len(weight), np.int64)
     jobs = np.empty(2 * MOST_UNITS, np.int64)  # to be given a unit now; the last one first
     closed, ended = np.empty(2 * MOST_UNITS, np.int64), 0  # slots of calls that are over now
     now, hour, n, done, begin, row = 0.0, 0, 0, 0, -1.0, 0
@@ -298,6 +313,10 @@ def play(
             scene, mode = N + j, classes[k].mode
             # The unit to send: free, or on its way to a less urgent call.
             best, u = np.inf, -1
+            leave = max(now, calls[slot].time + classes[k].delay)
+            in_time = calls[slot].time + classes[k].target - leave
+            if dispatch == 2:
+                count_cover(fleet, -1, sites, near, count)
             for v in range(p):
                 unit = fleet[v]
                 if classes[k].advanced and not unit.advanced:
@@ -308,13 +327,19 @@ def play(
                         continue
                 elif not unit.on:
                     continue
-                if by_preference:
+                if dispatch == 1:
                     score = preference[unit.home, j]
                 else:
                     score = minutes_to(unit, to_place, mode, scene, now) / speed
                     if unit.arrive <= now and unit.goal < N:
                         score += sites[unit.home].turnout
                 score += sites[unit.home].offset
+                if dispatch == 2 and not unit.busy and score < in_time:  # before all that come late
+                    for r in range(sites[unit.home].near, sites[unit.home].near_end):
+                        count[near[r]] -= 1
+                    score = covered(unit.home, sites, near, weight, powers, count) + 1e-9 * score - IN_TIME
+                    for r in range(sites[unit.home].near, sites[unit.home].near_end):
+                        count[near[r]] += 1
                 if score < best:
                     best, u = score, v
             if u < 0:
@@ -340,7 +365,6 @@ def play(
                 moved[1] += 1
                 unit.worked += now - unit.since
             number, first, home = call.number, JOBS + PER_JOB * (job % MOST_UNITS), unit.home
-            leave = max(now, call.time + classes[k].delay)
             if unit.arrive <= now and unit.goal < N:
                 leave += _numbers.duration(sites[home].turnout, turnout_spread, seed, number, first + TURNOUT)
             minutes = minutes_to(unit, to_place, mode, scene, now) / speed
@@ -369,11 +393,11 @@ def play(
             if relocation == 1:
                 site = site_by_table(fleet, freed, table, to_place, now, need)
             elif relocation == 2:
-                site = site_by_coverage(fleet, freed, sites, near, weight, busy_share, count)
+                site = site_by_coverage(fleet, freed, rules, to_place[home_mode, :N, unit.goal], count)
             moved[0] += site != unit.home
             unit.home = site
             if unit.goal != site:
-                arrive = now + to_place[home_mode, site, unit.goal] / speed
+                arrive = now + to_place[home_mode, site, unit.goal] / speed * (haste if relocation else 1.0)
                 row = drive(fleet, freed, -1, site, now, now, arrive, trace, row)
         if changed and relocation == 1:  # others move to sites that the table wants now
             count_needs(fleet, -1, table, need)
@@ -391,7 +415,7 @@ def play(
                 need[fleet[u].home] += 1
                 need[site] -= 1
                 moved[0] += 1
-                row = drive(fleet, u, -1, site, now, now, now + best / speed, trace, row)
+                row = drive(fleet, u, -1, site, now, now, now + best / speed * haste, trace, row)
                 fleet[u].home = site
 
         while ended:

@@ -66,7 +66,7 @@ class OperationsObjective(Objective):
         self.system, self.metric = system, metric
         self.label = "share of late calls" if metric == "late" else "mean response from the call (min)"
         if metric == "late":
-            self.costs = _late_from_home(system)
+            self.costs = late_from_home(system)
         known = ("policy", "advanced", "shifts", "capacity", "calls", "warmup", "batches")
         for name in options:
             _validate.choice(name, "options", known)
@@ -91,7 +91,7 @@ class OperationsObjective(Objective):
         return simulate(self.system, sites, **{k: v for k, v in self.options.items() if k != "system"})
 
 
-def _late_from_home(system: System) -> FloatArray:
+def late_from_home(system: System) -> FloatArray:
     """Return the share of each atom's calls that a unit at home would reach late, in the mean time, shape (N, M)."""
     n, m = system.city.travel_times.shape
     late = np.zeros((n, m))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .._types import ArrayLike, FloatArray, IntArray
     from ..city import City
 
-DISPATCH = ("closest", "preference")
+DISPATCH = ("closest", "preference", "coverage")
 RELOCATION = ("none", "table", "coverage")
 
 
@@ -26,9 +26,10 @@ class Policy:
 
     Parameters
     ----------
-    dispatch : {"closest", "preference"}
-        Which free unit is sent: the one that is expected at the scene first, or that of the station which the atom
-        prefers (`City.preference`).
+    dispatch : {"closest", "preference", "coverage"}
+        Which free unit is sent: the one that is expected at the scene first; that of the station which the atom prefers
+        (`City.preference`); or, of the units expected in the target time of the call, the one without which expected
+        coverage falls least, and the first at the scene if there is none (Jagtenberg et al. 2017; ours: the last part).
     offsets : array_like, shape (N,), optional
         Added to the minutes (or the preference) of the units of each station before they are compared. A positive
         offset spares a station.
@@ -39,22 +40,31 @@ class Policy:
         A compliance table: entry k - 1 lists the k sites where k free units wait. When the number of free units
         changes, units move to uncovered sites of its entry, at most ``moves`` at a time, the nearest first.
     moves : int
-        Most units sent to another site at a time.
+        Most units sent to another site at a time, besides the one that became free; with 0 only that one.
     coverage : float, optional
         Relocation by expected coverage (DMEXCLP): a unit that becomes free goes to the site where it adds most to the
         calls expected to be reached by a free unit within this many minutes of driving.
     busy : float
         The busy fraction q assumed by that rule, in [0, 1).
+    patience : float, optional
+        Minutes. The coverage that a site adds counts exp(-drive / patience) of itself, as a unit may be sent before it
+        is there (ours). Default: the drive does not count.
+    relocate : bool
+        Whether free units move by ``coverage``; False leaves it to ``dispatch="coverage"``.
+    instant : bool
+        Whether free units reach their sites in no time, all at once: no policy, but a yardstick for tables.
 
     Raises
     ------
     InputError
-        If an option is out of range, or both ``table`` and ``coverage`` are given.
+        If an option is out of range, both ``table`` and ``coverage`` are given, or neither where one is needed.
 
     References
     ----------
     Jagtenberg, C. J., Bhulai, S. and van der Mei, R. D. (2015). An efficient heuristic for real-time ambulance
         redeployment. Operations Research for Health Care 4, 27-35. (DMEXCLP.)
+    Jagtenberg, C. J., Bhulai, S. and van der Mei, R. D. (2017). Dynamic ambulance dispatching: is the closest-idle
+        policy always optimal? Health Care Management Science 20, 517-531. (Dispatch by coverage.)
     Gendreau, M., Laporte, G. and Semet, F. (2006). The maximal expected coverage relocation problem for emergency
         vehicles. Journal of the Operational Research Society 57, 22-28. (Compliance tables.)
 
@@ -71,6 +81,9 @@ class Policy:
     moves: int = 1
     coverage: float | None = None
     busy: float = 0.3
+    patience: float | None = None
+    relocate: bool = True
+    instant: bool = False
 
     if TYPE_CHECKING:
 
@@ -83,16 +96,20 @@ class Policy:
             moves: int = 1,
             coverage: float | None = None,
             busy: float = 0.3,
+            patience: float | None = None,
+            relocate: bool = True,
+            instant: bool = False,
         ) -> None: ...
 
     def __post_init__(self) -> None:
         checked = vars(self)
         _validate.choice(self.dispatch, "dispatch", DISPATCH)
-        _validate.truth(self.on_the_way, "on_the_way")
-        checked["moves"] = _validate.whole_number(self.moves, "moves")
+        for name in ("on_the_way", "relocate", "instant"):
+            _validate.truth(getattr(self, name), name)
+        checked["moves"] = _validate.whole_number(self.moves, "moves", 0)
         if self.offsets is not None:
             checked["offsets"] = _validate.real_array(self.offsets, "offsets", (None,))
-        if self.table is not None and self.coverage is not None:
+        if self.table is not None and self.coverage is not None and self.relocate:
             raise InputError("`table` and `coverage` are two rules of relocation; give one of them.")
         if self.table is not None:
             if not np.iterable(self.table) or isinstance(self.table, str) or not all(map(np.iterable, self.table)):
@@ -105,6 +122,12 @@ class Policy:
                 raise InputError(f"entry k - 1 of `table` must list k sites; the entries have {sizes} sites.")
         if self.coverage is not None:
             checked["coverage"] = _validate.positive_number(self.coverage, "coverage", "min")
+        elif self.dispatch == "coverage":
+            raise InputError("dispatch by coverage needs `coverage`, minutes of driving; got None.")
+        if self.patience is not None:
+            checked["patience"] = _validate.positive_number(self.patience, "patience", "min")
+        if self.instant and self.table is None:
+            raise InputError("`instant` needs `table`, which says where free units are.")
         if not _validate.is_real(self.busy) or not 0 <= self.busy < 1:
             raise InputError(f"`busy` must be at least 0 and below 1; got {self.busy!r}.")
 
@@ -113,7 +136,7 @@ class Policy:
         """``"none"``, ``"table"`` or ``"coverage"``."""
         if self.table is not None:
             return "table"
-        return "none" if self.coverage is None else "coverage"
+        return "none" if self.coverage is None or not self.relocate else "coverage"
 
     def checked_for(self, city: City, units: int) -> tuple[FloatArray, IntArray]:
         """Return offsets, shape (N,), and the table, shape (p, p), filled with -1; raise if they do not fit."""

@@ -22,7 +22,7 @@ from ..errors import InputError, UnstableQueueError
 from ..evaluators.simulation import atom_guide
 from . import _play
 from ._numbers import MOST_UNITS
-from .policy import RELOCATION, Policy
+from .policy import DISPATCH, RELOCATION, Policy
 from .system import HOURS, System
 
 if TYPE_CHECKING:
@@ -117,16 +117,19 @@ class Operations:
         """Return the confidence interval of ``"mean_response"``, ``"late"`` or ``"loss"``, from batch means."""
         from ..evaluators._intervals import check_level, ratio
 
+        (above, below), level = self._batches(measure, priority), check_level(level)
+        return ratio(above, below, level) if below.any() else (np.nan, np.nan)
+
+    def _batches(self, measure: str, priority: int | str | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return what is above and below the line of a measure in each batch, shapes (B,)."""
         _validate.choice(measure, "measure", ("mean_response", "late", "loss"))
-        answered = self.calls - self.lost
+        answered, columns = self.calls - self.lost, self._columns(priority)
         above, below = {
             "mean_response": (self.response_sum, answered),
             "late": (self.late, answered),
             "loss": (self.lost, self.calls),
         }[measure]
-        columns = self._columns(priority)
-        level, whole = check_level(level), below[:, columns].sum(axis=1)
-        return ratio(above[:, columns].sum(axis=1), whole, level) if whole.any() else (np.nan, np.nan)
+        return above[:, columns].sum(axis=1), below[:, columns].sum(axis=1)
 
     def _columns(self, priority: int | str | None) -> slice:
         """Return the columns of a priority, given by number or name; of all if None."""
@@ -337,23 +340,27 @@ def _rules(system: System, policy: Policy, offsets: FloatArray, table: IntArray,
     """Return the policy as the compiled code reads it."""
     city = system.city
     from_sites = system.to_place[0, city.n_sites : city.n_sites + city.n_atoms, : city.n_sites].T
-    near = [np.flatnonzero(row <= (policy.coverage or 0)) for row in from_sites]
+    # Atoms that the same sites cover are one group.
+    patterns, group = np.unique(from_sites <= (policy.coverage or 0), axis=1, return_inverse=True)
+    near = [np.flatnonzero(row) for row in patterns]
     sites = np.zeros(city.n_sites, _play.SITE)
     sites["turnout"], sites["offset"] = city.turnout_times, offsets
-    sites["near_end"] = np.cumsum([len(atoms) for atoms in near])
+    sites["near_end"] = np.cumsum([len(groups) for groups in near])
     sites["near"][1:] = sites["near_end"][:-1]
     return _play.Rules(
-        by_preference=policy.dispatch == "preference",
+        dispatch=DISPATCH.index(policy.dispatch),
         on_the_way=policy.on_the_way,
         queue=queue,
         relocation=RELOCATION.index(policy.relocation),
-        moves=policy.moves,
-        busy=policy.busy,
+        moves=len(table) if policy.instant else policy.moves,
+        haste=0.0 if policy.instant else 1.0,
+        patience=np.inf if policy.patience is None else policy.patience,
         sites=sites,
         preference=city.response_times if city.preference is None else city.preference,
         table=table,
         near=np.concatenate(near),
-        weight=city.demand_shares,
+        weight=np.bincount(group.ravel(), city.demand_shares).astype(float),
+        powers=policy.busy ** np.arange(len(table) + 1.0),
     )
 
 

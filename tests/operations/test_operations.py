@@ -308,3 +308,48 @@ def test_nobody_answered_is_not_a_number():
 def test_a_fleet_that_cannot_keep_up_is_an_error():
     with pytest.raises(eo.errors.UnstableQueueError, match="Add units"):
         simulate(town(20.0, priorities=[Priority(on_scene=Duration(60))]), [0], rng=0)
+
+
+def two_towns(**options):
+    """Return a city of two sites, each within 3 min of one of two atoms only, and no hospital."""
+    places = np.array([0.0, 10, 1, 9])
+    minutes = np.abs(places[:, None] - places)
+    city = eo.City([0.9, 0.9], minutes[:2, 2:], turnout_times=0, service_times=30)
+    return System(city, minutes, priorities=[Priority(target=20, on_scene=Duration(10))], **options)
+
+
+def test_units_in_no_time_are_at_the_median_of_their_number():
+    """Erlang B: with one free unit it is at site 0, 1 or 9 min away; with two, everyone is reached in a minute."""
+    city = eo.City([1.0, 1.0], [[1.0, 9], [9, 1]], turnout_times=0, service_times=30)
+    places = np.array([0.0, 10, 1, 9])
+    system = System(city, np.abs(places[:, None] - places), priorities=[Priority(on_scene=Duration(30))])
+    table = [[0], [0, 1]]
+    found = simulate(system, [0, 1], policy=Policy(table=table, instant=True), capacity="loss", calls=100_000, rng=17)
+    drives = found.response_sum.sum() / (found.calls - found.lost).sum()
+    load = 2 / 60 * (30 + drives)  # a unit is busy from the dispatch
+    one = load / (1 + load)  # of answered calls, those that meet one free unit
+    assert found.mean_response == pytest.approx(one * 5 + (1 - one) * 1, rel=0.02)
+    moving = simulate(system, [0, 1], policy=Policy(table=table), capacity="loss", calls=100_000, rng=17)
+    assert found.mean_response < moving.mean_response
+
+
+def test_dispatch_by_coverage_spares_the_last_unit_in_reach():
+    """Two units in the west, one in the east: all are in time everywhere, and the west can spare one."""
+    rule = Policy("coverage", coverage=3.0, busy=0.1, relocate=False, on_the_way=False)
+    drives = simulate(two_towns(), [0, 0, 1], policy=rule, calls=400, warmup=0, trace=2_000, rng=18).trace
+    sent = drives[drives["call"] >= 0]
+    first = sent[sent["leave"] > sent["until"].shift().cummax() + 100]  # nobody else is out
+    assert len(first) > 10
+    assert (first["unit"] != 2).all()
+    closest = simulate(two_towns(), [0, 0, 1], policy=Policy(on_the_way=False), calls=400, rng=18)
+    assert closest.mean_response < simulate(two_towns(), [0, 0, 1], policy=rule, calls=400, rng=18).mean_response
+
+
+def test_a_unit_without_patience_goes_to_the_nearest_site():
+    system = town(priorities=[Priority(on_scene=Duration(10))])
+    rule = Policy(coverage=3.0, busy=0.2, patience=0.1)
+    drives = simulate(system, [0, 0, 0], policy=rule, calls=300, trace=900, rng=19).trace
+    homewards = drives[drives["call"] < 0]
+    nearest = {2: 0, 3: 1}  # atom at 2 km, atom at 8 km
+    assert set(homewards["goal"]) == {0, 1}
+    assert all(nearest[row.origin] == row.goal for row in homewards.itertuples() if row.origin in nearest)

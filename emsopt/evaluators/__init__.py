@@ -9,6 +9,7 @@
 ``p_median_of_points``     the same from coordinates, for tens of thousands of atoms
 ``mclp, mexclp``           maximal covering and maximum expected covering
 ``survival``               probability of surviving a cardiac arrest by response time; its metric is "mortality"
+``standards, by_group``    how far NFPA 1710 and other standards are met; how each district is served
 ``evaluate_all``           evaluate every deployment; return the best one and those almost as good
 ``evaluate_near``          evaluate the deployments within a few moves of one, if there are too many for all
 """
@@ -20,13 +21,16 @@ from .day import Day, simulate_day
 from .enumeration import Enumeration, evaluate_all, evaluate_near
 from .evaluation import Evaluation
 from .exact import exact_hypercube
+from .groups import by_group
 from .median import Bounds, Location, bounds, one_median, p_median, p_median_of_points
 from .metrics import survival
 from .objective import Objective
 from .simulation import simulate
+from .standards import STANDARDS, Standard, standards
 
 __all__ = [
     "EXACT_UP_TO",
+    "STANDARDS",
     "Bounds",
     "Coverage",
     "Day",
@@ -34,8 +38,10 @@ __all__ = [
     "Evaluation",
     "Location",
     "Objective",
+    "Standard",
     "approximate_hypercube",
     "bounds",
+    "by_group",
     "evaluate",
     "evaluate_all",
     "evaluate_near",
@@ -47,6 +53,7 @@ __all__ = [
     "p_median_of_points",
     "simulate",
     "simulate_day",
+    "standards",
     "survival",
     "values",
 ]

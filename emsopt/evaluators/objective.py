@@ -2,18 +2,19 @@
 
 from collections.abc import Callable
 from copy import copy
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from .._running.blas_threads import map_rows
 from .._types import ArrayLike, FloatArray, IntArray, Sites
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace, check_deployments, check_sites
 from ..errors import InputError
 from .by_name import check_evaluator, evaluate, prepare, split_options
 from .evaluation import Evaluation, is_queue
-from .metrics import Metric, metric_costs, metric_label
+from .metrics import Metric, is_mean, metric_costs, metric_function, metric_label
 
 
 class Objective:
@@ -27,8 +28,9 @@ class Objective:
         ``DeploymentSpace(city, p, colocation=2)``. Other deployments of p units can still be evaluated.
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact up to 12 units, else approximate.
-    metric : str, tuple or mapping
-        "mean_response" (min), ("late", minutes), "mortality", or a weighted mix: see `emsopt.evaluators.metrics`.
+    metric : str, tuple, callable or mapping
+        "mean_response" (min), ("late", minutes), ("percentile", q), ("worst", labels) and others, any function of an
+        `Evaluation`, or a weighted mix: `emsopt.evaluators.metrics` lists them, and says which are slower.
     **options
         Passed to the evaluator, such as ``capacity``; for a simulation ``calls`` and ``rng``.
 
@@ -68,7 +70,11 @@ class Objective:
         self.units = self.space.units
         self.evaluator = check_evaluator(evaluator, self.units)
         self.metric = metric
-        self.costs = metric_costs(city, metric)
+        if is_mean(metric):
+            self.costs = metric_costs(city, metric)
+        else:
+            metric_function(city, metric)  # raises immediately if the metric is invalid
+            self.costs = city.response_times
         self.label = metric_label(metric)
         split_options(self.evaluator, options)
         is_queue(options.get("capacity", "loss"))
@@ -98,7 +104,10 @@ class Objective:
     @cached_property
     def ready(self) -> Callable[..., FloatArray]:
         """Function that maps checked deployments, shape (K, p), to their values, shape (K,), without counting them."""
-        return prepare(self.city, self.units, self.costs, self.evaluator, self.options)
+        if is_mean(self.metric):
+            return prepare(self.city, self.units, self.costs, self.evaluator, self.options)
+        value = metric_function(self.city, self.metric)
+        return partial(map_rows, lambda rows: [value(self.evaluation(sites)) for sites in rows])
 
     def __getstate__(self) -> dict[str, Any]:
         # Leave out the cached `ready`: it cannot be pickled, and the options of a copy may differ (see `seeded`).

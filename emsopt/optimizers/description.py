@@ -1,11 +1,13 @@
 """Describe a run, so that it resumes only from a checkpoint with the same description."""
 
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from .._running.checkpoint import summary
+from ..evaluators.metrics import is_mean
 from ..evaluators.objective import Objective
 from .ask_tell import AskTell
 from .boxes.box import BoxObjective
@@ -43,10 +45,14 @@ def _deployments(objective: Objective) -> dict[str, Any]:
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))
     numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
     numbers += [] if city.response_law is None else [np.asarray(cv) for cv in (city.travel_cv, city.turnout_cv)]
+    metric = objective.metric
+    parts = [part for part in (metric if isinstance(metric, Mapping) else [metric]) if not is_mean(part)]
+    lists = [[np.asarray(one).tolist() for one in part] for part in parts if isinstance(part, tuple)]
     return {
         "city": summary(*(array for array in numbers if array is not None)),
         "units": space.units,
         "metric": objective.label,
+        **({"labels": sha256(repr(lists).encode()).hexdigest()[:16]} if lists else {}),
         "costs": summary(objective.costs),
         "evaluator": objective.evaluator,
         "options": {k: repr(v) for k, v in sorted(objective.options.items()) if k not in skipped},

@@ -12,6 +12,7 @@ others              no predictions, only evaluations
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from ..errors import InputError
+from ..evaluators.metrics import metric_label
 from ..optimizers import METHODS
 from ._charts import place_counts, place_names
 
@@ -183,11 +185,11 @@ def measure(metric: Metric) -> tuple[int, str, int, str]:
     """Return how to display a metric's values: a factor, the unit, the number of digits and an axis label."""
     if metric == "mean_response":
         return 1, " min", 3, "Mean response (min)"
-    if isinstance(metric, tuple):
+    if isinstance(metric, tuple) and metric[0] == "late":
         return 100, " %", 2, f"Responses of {metric[1]:g} min or more (%)"
     if metric == "mortality":
         return 100, " %", 2, "Cardiac arrests not survived (%)"
-    return 1, "", 4, "Mix of metrics"
+    return 1, "", 4, "Mix of metrics" if isinstance(metric, Mapping) else metric_label(metric)
 
 
 def sentence(facts: pd.DataFrame, metric: Metric = "mean_response") -> str:

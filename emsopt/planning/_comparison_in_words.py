@@ -33,7 +33,7 @@ def wording(metric: Metric) -> tuple[float, str, str]:
         return 1, " min", "mean response"
     if metric == "mortality":
         return 100, " percentage points", "share of cardiac arrests not survived"
-    if isinstance(metric, tuple):
+    if isinstance(metric, tuple) and metric[0] == "late":
         return 100, " percentage points", f"share of responses of {metric[1]:g} min or more"
     return 1, "", metric_label(metric)
 

@@ -27,6 +27,7 @@ import numpy as np
 from .. import _validate
 from .._running.progress import bar
 from ..errors import InputError
+from ..evaluators.metrics import metric_costs
 from .held_out_gain import LEVEL, HeldOutGain
 from .hourly import Plan, hourly_plan
 
@@ -143,6 +144,7 @@ def _replanned(plan: Plan, week: HeldOut, rng: np.random.Generator) -> Plan:
 
 def _atom_values(plan: Plan) -> Callable[[int, IntArray], FloatArray]:
     """Return a function of an hour and a deployment that gives the metric of the calls of each atom, shape (M,)."""
+    metric_costs(plan.objectives[0].city, plan.objectives[0].metric)  # raises unless it is a mean over calls
 
     @cache
     def values(hour: int, sites: tuple[int, ...]) -> FloatArray:

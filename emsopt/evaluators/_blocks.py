@@ -21,18 +21,22 @@ from .._running.workers import cores
 from .._types import FloatArray, IntArray
 
 LOW = 10  # stations within a block
-LANES = 8  # states that differ only in the first three stations: one vector
-ROWS = (1 << LOW) // LANES
+SIZE = 1 << LOW
+LANES = 8  # states of a row
+FEW = 5  # first stations of a block: the sets of these are listed for each entry of calls, not summed over
+PART = 1 << FEW
 PARTS = 64  # parts that are swept in parallel, at most
 OMEGA = 1.4  # first relaxation factor; that of 20 units is 1.55
 TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence
 LEAST = 0.1  # a probability is reduced to this part of it, at most, in one sweep: those of a level must not vanish
 
-_IS_BUSY = np.arange(1 << LOW).reshape(ROWS, LANES, 1) >> np.arange(LOW) & 1
-_BUSY = _IS_BUSY.sum(axis=-1)
-_ROW_ORDER = np.argsort(_BUSY[:, 0] % 2, kind="stable")
-_TURN = np.stack([1.0 - _BUSY[0] % 2, _BUSY[0] % 2])  # whether a state of a row is relaxed first, or second
-_WITHIN = ((np.arange(LANES)[:, None] & ~np.arange(LANES)) == 0).astype(float)  # whether a set of three is in another
+_IS_BUSY = np.arange(SIZE)[:, None] >> np.arange(LOW) & 1
+_BUSY = _IS_BUSY.sum(axis=1)
+_ROW_ORDER = LANES * np.argsort(_BUSY[::LANES] % 2, kind="stable")  # first state of each row
+_TURN = np.argsort(_BUSY[:LANES] % 2, kind="stable").reshape(2, -1)  # states of a row relaxed first, and second
+_WITHIN = ((np.arange(PART)[:, None] & ~np.arange(PART)) == 0).astype(float)  # whether a set of five is in another
+_EVERY = np.arange(SIZE // PART)  # sets of the other stations
+_PLACE = np.cumsum(_EVERY >> np.arange(LOW - FEW)[:, None] & 1, axis=1) - 1  # of a set among those with a station
 
 _Calls: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
 """For each station the position of its first entry, shape (G + 1,); for each entry the set of stations that must be
@@ -78,14 +82,14 @@ def relax(
 
     def sweep(scale: FloatArray, omega: float) -> tuple[float, FloatArray]:
         """Scale the levels and relax every equation; return the error relative to the flow, and the next scale."""
-        factors = np.r_[scale, 1.0, 1.0][_BUSY + np.arange(top - LOW + 2)[:, None, None]]
+        factors = np.r_[scale, 1.0, 1.0][_BUSY + np.arange(top - LOW + 2)[:, None]]
         wrong, entered, (mass, flow) = 0.0, 0.0, np.zeros((2, top + 1))
         for wave in waves:
             for part in pool.map(lambda k: _sweep_part(blocks, k, size, chain, leave, factors, omega), wave):
                 wrong, entered, mass, flow = wrong + part[0], entered + part[1], mass + part[2], flow + part[3]
         return wrong / entered, level_scale(mass, flow, total)
 
-    blocks = P.reshape(-1, ROWS, LANES)
+    blocks = P.reshape(-1, SIZE)
     with ThreadPoolExecutor(cores()) as pool:
         _, scale = sweep(np.ones(top + 1), 0.0)
         omega, before = OMEGA, 1.0
@@ -127,21 +131,24 @@ def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _rates(T: FloatArray, first: int, last: int, full: int, calls: _Calls) -> None:
-    """Add the rates of the calls in entries ``first`` to ``last``, by the set of full stations in the block.
+def _rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, calls: _Calls) -> None:
+    """Fill the rates of the calls in entries ``first`` to ``last``, by the set of full stations in the block.
 
-    ``T`` holds for each set what is to be added to it and to all sets that contain it.
+    ``place`` is the part of ``T`` for each set of the stations after the first five. All loops run over consecutive
+    numbers, at least 32 of them, so that they are compiled to vector instructions.
     """
     _, high, low, rates = calls
+    T[:] = 0.0
     for q in range(first, last):
         if high[q] & ~full == 0:
-            row, lanes = low[q] >> 3, low[q] & 7
-            for k in range(LANES):
-                T[row, k] += rates[q] * _WITHIN[lanes, k]
-    flat, half = T.reshape(-1), LANES
-    while half < len(flat):
-        for start in range(0, len(flat), 2 * half):
-            without, within = flat[start : start + half], flat[start + half : start + 2 * half]
+            start, supersets = PART * place[low[q] // PART], _WITHIN[low[q] % PART]
+            part = T[start : start + PART]
+            for k in range(len(part)):
+                part[k] += rates[q] * supersets[k]
+    half = PART
+    while half < len(T):
+        for start in range(0, len(T), 2 * half):
+            without, within = T[start : start + half], T[start + half : start + 2 * half]
             for k in range(half):
                 within[k] += without[k]
         half *= 2
@@ -179,16 +186,16 @@ def _sweep_part(
     counts, mu, strides, all_calls, total = chain
     calls = _possible(first_block, n_blocks, strides, counts, all_calls)
     first, n_high = calls[0], len(counts) - LOW
-    T, low_rates = np.empty((ROWS, LANES)), np.empty((LOW, ROWS, LANES))
-    inflow, x, rate, step = np.empty((4, ROWS, LANES))
-    come, served_first = np.empty(LANES), np.zeros((LOW, ROWS, LANES))
-    levels = np.zeros((2, counts[LOW:].sum() + 1, ROWS, LANES))  # sums by the busy units at the remaining stations
+    T, half, come = np.empty(SIZE), np.empty(SIZE // 2), np.empty(LANES)
+    low_rates, freed = np.empty((LOW, SIZE)), np.zeros((FEW, SIZE))
+    inflow, x, rate, step = np.empty(SIZE), np.empty(SIZE), np.empty(SIZE), np.empty(SIZE)
+    levels = np.zeros((2, counts[LOW:].sum() + 1, SIZE))  # sums by the busy units at the remaining stations
     for g in range(LOW):  # a state without g is entered when g becomes free
-        for k in range(LANES):
-            if g >= 3:
-                served_first[g, 0, k], served_first[g, 1 << (g - 3), k] = mu[g], -mu[g]
-            elif not k >> g & 1:
-                served_first[g, 0, k] = mu[g]
+        low_rates[g] = mu[g]
+    for g in range(FEW):
+        for b in range(SIZE):
+            if not b >> g & 1:
+                freed[g, b] = mu[g]
     wrong, entered = 0.0, 0.0
     for h in range(first_block, first_block + n_blocks):
         full, n_busy, served = 0, 0, 0.0
@@ -201,66 +208,63 @@ def _sweep_part(
                 full |= 1 << g
             else:
                 one, above = (n + 1) * mu[LOW + g], P[h + strides[g]]
-                for row in range(ROWS):
-                    for k in range(LANES):
-                        inflow[row, k] += one * above[row, k]
-        own, next_level = factors[n_busy], factors[n_busy + 1]
-        for row in range(ROWS):
-            for k in range(LANES):
-                inflow[row, k] *= next_level[row, k]
-                x[row, k] = P[h, row, k] * own[row, k]
-                rate[row, k] = total + served + leave[row, k]
+                for b in range(SIZE):
+                    inflow[b] += one * above[b]
+        here, own, next_level = P[h], factors[n_busy], factors[n_busy + 1]
+        for b in range(SIZE):
+            inflow[b] *= next_level[b]
+            x[b] = here[b] * own[b]
+            rate[b] = total + served + leave[b]
         if h == len(P) - 1:
-            rate[-1, -1] -= total
-        for row in range(ROWS):
-            for k in range(LANES):
-                step[row, k] = omega / rate[row, k]
+            rate[-1] -= total
+        for b in range(SIZE):
+            step[b] = omega / rate[b]
         for g in range(n_high):  # entered when a call came to g
             if h // strides[g] % (counts[LOW + g] + 1) > 0:
-                T[:] = 0.0
-                _rates(T, first[LOW + g], first[LOW + g + 1], full, calls)
+                _rates(T, first[LOW + g], first[LOW + g + 1], full, _EVERY, calls)
                 below = P[h - strides[g]]
-                for row in range(ROWS):
-                    for k in range(LANES):
-                        inflow[row, k] += T[row, k] * below[row, k]
-        for g in range(LOW):
-            low_rates[g] = served_first[g]
-            _rates(low_rates[g], first[g], first[g + 1], full, calls)
-        for n in range(ROWS):
-            row = _ROW_ORDER[n]
+                for b in range(SIZE):
+                    inflow[b] += T[b] * below[b]
+        for g in range(FEW):
+            _rates(T, first[g], first[g + 1], full, _EVERY, calls)
+            for b in range(SIZE):
+                low_rates[g, b] = T[b] + freed[g, b]
+        for g in range(FEW, LOW):
+            _rates(half, first[g], first[g + 1], full, _PLACE[g - FEW], calls)
+            bit, start = 1 << g, 0  # sets with g follow sets without
+            for to in range(bit, SIZE, 2 * bit):
+                low_rates[g, to : to + bit] = half[start : start + bit]
+                start += bit
+        for row in _ROW_ORDER:
             for k in range(LANES):
-                inflow[row, k] += (
-                    low_rates[3, row, k] * x[row ^ 1, k]
-                    + low_rates[4, row, k] * x[row ^ 2, k]
-                    + low_rates[5, row, k] * x[row ^ 4, k]
-                    + low_rates[6, row, k] * x[row ^ 8, k]
-                    + low_rates[7, row, k] * x[row ^ 16, k]
-                    + low_rates[8, row, k] * x[row ^ 32, k]
-                    + low_rates[9, row, k] * x[row ^ 64, k]
+                b = row | k
+                come[k] = inflow[b] + (
+                    low_rates[3, b] * x[b ^ 8]
+                    + low_rates[4, b] * x[b ^ 16]
+                    + low_rates[5, b] * x[b ^ 32]
+                    + low_rates[6, b] * x[b ^ 64]
+                    + low_rates[7, b] * x[b ^ 128]
+                    + low_rates[8, b] * x[b ^ 256]
+                    + low_rates[9, b] * x[b ^ 512]
                 )
             for turn in range(2):
-                for k in range(LANES):
-                    come[k] = (
-                        inflow[row, k]
-                        + low_rates[0, row, k] * x[row, k ^ 1]
-                        + low_rates[1, row, k] * x[row, k ^ 2]
-                        + low_rates[2, row, k] * x[row, k ^ 4]
+                for k in _TURN[turn]:
+                    b = row | k
+                    came = come[k] + (
+                        low_rates[0, b] * x[b ^ 1] + low_rates[1, b] * x[b ^ 2] + low_rates[2, b] * x[b ^ 4]
                     )
-                for k in range(LANES):
-                    error = _TURN[turn, k] * (come[k] - rate[row, k] * x[row, k])
+                    error = came - rate[b] * x[b]
                     wrong += abs(error)
-                    entered += _TURN[turn, k] * come[k]
-                    x[row, k] = max(x[row, k] + error * step[row, k], LEAST * x[row, k])
-        level = levels[:, n_busy]
-        for row in range(ROWS):
-            for k in range(LANES):
-                P[h, row, k] = x[row, k]
-                level[0, row, k] += x[row, k]
-                level[1, row, k] += x[row, k] * (served + leave[row, k])
+                    entered += came
+                    x[b] = max(x[b] + error * step[b], LEAST * x[b])
+        mass_here, flow_here = levels[0, n_busy], levels[1, n_busy]
+        for b in range(SIZE):
+            here[b] = x[b]
+            mass_here[b] += x[b]
+            flow_here[b] += x[b] * (served + leave[b])
     mass, flow = np.zeros((2, counts.sum() + 1))
     for n in range(levels.shape[1]):
-        for row in range(ROWS):
-            for k in range(LANES):
-                mass[n + _BUSY[row, k]] += levels[0, n, row, k]
-                flow[n + _BUSY[row, k]] += levels[1, n, row, k]
+        for b in range(SIZE):
+            mass[n + _BUSY[b]] += levels[0, n, b]
+            flow[n + _BUSY[b]] += levels[1, n, b]
     return wrong, entered, mass, flow

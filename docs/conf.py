@@ -53,7 +53,8 @@ html_js_files = ["claims.js", "widgets.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {
-    name: [] for name in ("index", "first_steps", "own_city", "choosing", "problems", "claims", "benchmarks", "course")
+    name: []
+    for name in ("index", "first_steps", "own_city", "choosing", "problems", "scale", "claims", "benchmarks", "course")
 }
 html_sidebars["generated/figures/index"] = []
 html_theme_options = {

@@ -18,6 +18,7 @@ import json
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,9 +26,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from . import _validate
+from ._running.blas_threads import one_thread
 from ._running.json_lines import json_lines
 from ._running.progress import bar
-from ._running.workers import as_completed
+from ._running.workers import as_completed, submitted
 from ._version import provenance
 from .errors import EmsoptError, InputError
 
@@ -97,10 +99,10 @@ def run(
     file : path-like, optional
         JSON-lines file to which each finished case is appended. Cases already stored in it are not run again.
         Further cases of the same task with the same names can be added at any time.
-    backend : {"serial", "processes"} or dask.distributed.Client
-        Where tasks run: in this process, in several processes on this machine, or on the workers of a Dask
-        cluster (install ``emsopt[scale]``), which must be able to import the task. With every backend, linear
-        algebra uses one thread per task.
+    backend : {"serial", "processes"}, dask.distributed.Client or concurrent.futures.Executor
+        Where tasks run: in this process, in several processes on this machine, on the workers of a Dask cluster
+        (install ``emsopt[scale]``), or wherever an executor runs what is submitted to it. Workers must be able to
+        import the task. With every backend, linear algebra uses one thread per task.
     workers : int, optional
         Number of processes for backend "processes". Default: the number of cores.
     progress : bool or callable
@@ -138,14 +140,16 @@ def run(
         raise InputError(f"`task` must be a function defined at the top level of a module; got {task!r}.")
     by_key = _checked(cases)
     columns = list(next(iter(by_key.values())))
-    settings = _settings(backend, workers)
+    (settings, executor), work = _settings(backend, workers), partial(_work, task)
     with _on_file(file, name, columns) as (done, keep), bar(progress, len(by_key), "case") as show:
         rows = {key: done[key] for key in by_key if key in done}
         left = {key: case for key, case in by_key.items() if key not in rows}
         failed: dict[str, tuple[str, str]] = {}
         show(len(rows))
         with parallel_config(**(settings if left else _SERIAL)):
-            for key, result, failure in as_completed(partial(_work, task), left.items()):
+            items = left.items()
+            found = as_completed(work, items) if executor is None else submitted(executor, work, items)
+            for key, result, failure in found:
                 if failure is None:
                     keep(by_key[key], result)
                     rows[key] = result
@@ -267,30 +271,36 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
     return ends.drop(columns="evaluation").reset_index()
 
 
-def _settings(backend: object, workers: int | None) -> dict[str, Any]:
-    """Return the keyword arguments of joblib for a backend."""
+def _settings(backend: object, workers: int | None) -> tuple[dict[str, Any], Executor | None]:
+    """Return the keyword arguments of joblib for a backend, and the executor to use instead of joblib, if any."""
     if workers is not None:
         workers = _validate.whole_number(workers, "workers")
         if backend != "processes":
             raise InputError(f"`workers` requires backend='processes'; got backend={backend!r}.")
     if isinstance(backend, str) and backend in ("serial", "processes"):
-        return _SERIAL if backend == "serial" else {**_PROCESSES, "n_jobs": workers or -1}
-    distributed = sys.modules.get("distributed")
-    if distributed is not None and isinstance(backend, distributed.Client):
-        return {"backend": "dask", "client": backend, "n_jobs": -1}
-    raise InputError(f"`backend` must be 'serial', 'processes' or a distributed.Client; got {backend!r}.")
+        return (_SERIAL if backend == "serial" else {**_PROCESSES, "n_jobs": workers or -1}), None
+    if (dask := sys.modules.get("distributed")) is not None:
+        if isinstance(backend, dask.Client):  # quicker than joblib's backend for Dask
+            return _SERIAL, backend.get_executor(pure=False)
+        if isinstance(backend, dask.cfexecutor.ClientExecutor):  # may return results of equal calls made before
+            raise InputError("`backend` must be the Dask client itself; got its executor. Pass the client.")
+    if isinstance(backend, Executor):
+        return _SERIAL, backend
+    raise InputError(
+        "`backend` must be 'serial', 'processes', a distributed.Client or a concurrent.futures.Executor; got "
+        f"{backend!r}."
+    )
 
 
 def _work(
     task: Callable[..., object], item: tuple[str, Case]
 ) -> tuple[str, list[Row], None] | tuple[str, None, tuple[str, str]]:
     """Run one case, given with its key; return the key, its rows or None, and (error, traceback) or None."""
-    import scipy.linalg  # noqa: F401 - loads its BLAS now, so that the thread limit below covers it
     from threadpoolctl import threadpool_limits
 
     key, case = item
     try:
-        with threadpool_limits(1):
+        with one_thread, threadpool_limits(1):  # the first for tasks side by side in threads, the second for OpenMP
             return key, json.loads(json.dumps(_rows(task(**case), case), default=_plain)), None
     except Exception as error:  # noqa: BLE001 - a task may raise anything
         return key, None, (f"{type(error).__name__}: {error}", traceback.format_exc())

@@ -7,7 +7,10 @@ which doctest does not find.
 import doctest
 import importlib
 import operator
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +52,11 @@ def test_examples_of_constants_run(names):
     assert runner.tries >= len(constants)
 
 
+def code_of(name):
+    """The Python of a guide."""
+    return "\n".join(re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text("utf-8"), re.DOTALL | re.MULTILINE))
+
+
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """A function that runs the Python of a guide as a reader would, from its top, and returns the variables."""
@@ -56,9 +64,7 @@ def run(tmp_path, monkeypatch):
 
     def run(name):
         scope = {}
-        code = "\n".join(
-            re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text("utf-8"), re.DOTALL | re.MULTILINE)
-        )
+        code = code_of(name)
         for slow, quick in QUICK.items():
             code = code.replace(slow, quick)
         exec(code, scope)  # noqa: S102
@@ -90,9 +96,19 @@ class TestGuides:
         assert scope["today"].count("Station 30") == 3
         assert scope["answer"].difference.low < 0 < scope["answer"].difference.high
 
+    def test_the_code_on_clusters_runs_as_a_script(self, tmp_path):
+        pytest.importorskip("distributed", reason="needs emsopt[scale]")
+        (tmp_path / "scenarios.py").write_text(code_of("docs/scale.md").replace("range(40)", "range(3)"), "utf-8")
+        command, here = [sys.executable, "scenarios.py"], os.environ | {"PYTHONPATH": str(ROOT)}
+        told = subprocess.run(command, cwd=tmp_path, env=here, check=True, capture_output=True)
+        table = re.findall(rb"^(?:\d\.\d)? +([89]) +([\d.]+) +[\d.]+", told.stdout, re.MULTILINE)
+        assert len(table) == 6
+        assert all(float(nine[1]) < float(eight[1]) for eight, nine in zip(table[::2], table[1::2], strict=True))
+        assert (tmp_path / "scenarios.jsonl").read_text().count('{"case"') == 18
+
     def test_all_their_code_is_run_here(self):
         with_code = {path.name for path in GUIDES if "```python" in path.read_text("utf-8")}
-        assert with_code == {"README.md", "own_city.md", "problems.md"}
+        assert with_code == {"README.md", "own_city.md", "problems.md", "scale.md"}
 
     def test_names_and_options_in_them_exist(self, capsys):
         text = "\n".join(path.read_text("utf-8") for path in GUIDES)

@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +54,19 @@ def slow(x):
     return {"third": x / 3, "text": f"case {x} " + "x" * 200}
 
 
+def hindered(x, how, study, folder):
+    """Case 4 does not finish at first: it presses the study's Ctrl-C, or ends its own worker process."""
+    with open(Path(folder) / "calls", "a") as file:
+        file.write(f"{x}\n")
+    if x == 4 and not (Path(folder) / "cured").exists():
+        (Path(folder) / "cured").touch()
+        while how == "ctrl-c" and not finished(Path(folder) / "study.jsonl"):
+            time.sleep(0.01)
+        os.kill(study if how == "ctrl-c" else os.getpid(), signal.SIGINT if how == "ctrl-c" else signal.SIGKILL)
+        time.sleep(0.5)
+    return {"third": x / 3}
+
+
 def threads(x):
     from threadpoolctl import threadpool_info
 
@@ -95,6 +110,44 @@ def test_a_dask_cluster_gives_what_serial_gives(serial, client, tmp_path):
     pd.testing.assert_frame_equal(from_file, serial, check_exact=True)
 
 
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.filterwarnings("default")
+def test_ctrl_c_on_a_dask_cluster_loses_no_finished_case(client, tmp_path):
+    cases = study.cases(x=range(12), how="ctrl-c", study=os.getpid(), folder=str(tmp_path))
+    file = tmp_path / "study.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        study.run(hindered, cases, file=file, backend=client)
+    assert 1 <= finished(file) < len(cases)
+    stored = set(file.read_text().splitlines())
+    table = study.run(hindered, cases, file=file, backend=client)
+    assert stored < set(file.read_text().splitlines())
+    assert finished(file) == len(cases)
+    pd.testing.assert_frame_equal(table, study.run(hindered, cases), check_exact=True)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_case_whose_dask_worker_dies_runs_on_another(client, tmp_path):
+    cases = study.cases(x=range(6), how="killed", study=0, folder=str(tmp_path))
+    table = study.run(hindered, cases, backend=client)
+    assert calls(tmp_path).count(4) >= 2
+    pd.testing.assert_frame_equal(table, study.run(hindered, cases), check_exact=True)
+
+
+def test_the_executor_of_a_dask_client_is_refused(client):
+    with pytest.raises(InputError, match="must be the Dask client itself"):
+        study.run(slow, [{"x": 1}], backend=client.get_executor())
+
+
+def test_an_executor_gives_what_serial_gives():
+    cases = study.cases(x=range(5), seed=[7])
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        table = study.run(draws, cases, backend=pool)
+    pd.testing.assert_frame_equal(table, study.run(draws, cases), check_exact=True)
+    with ThreadPoolExecutor(2) as pool:
+        blas = study.run(threads, study.cases(x=range(4)), backend=pool)["blas"]
+    assert {number for numbers in blas for number in numbers} == {1}
+
+
 def test_cases_do_not_depend_on_which_others_run(serial):
     alone = study.run(search, GRID[3:4])
     rows = serial[(serial["method"] == "sparbl") & (serial["seed"] == 1)].reset_index(drop=True)
@@ -126,8 +179,10 @@ def test_cases_on_file_are_not_run_again(tmp_path):
     assert len(file.read_text().splitlines()) == 4
 
 
-@pytest.mark.parametrize("backend", ["serial", "processes"])
-def test_a_failure_names_its_case_and_loses_no_other(tmp_path, backend):
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("backend", ["serial", "processes", "dask"])
+def test_a_failure_names_its_case_and_loses_no_other(tmp_path, backend, request):
+    backend = request.getfixturevalue("client") if backend == "dask" else backend
     cases = study.cases(x=range(6), folder=str(tmp_path))
     file = tmp_path / "study.jsonl"
     with pytest.raises(study.StudyError, match=r"1 of 6 cases failed: .*'x': 3.*ValueError: three") as caught:
@@ -136,7 +191,7 @@ def test_a_failure_names_its_case_and_loses_no_other(tmp_path, backend):
     assert caught.value.results["x"].tolist() == [0, 1, 2, 4, 5]
     assert "in noted" in caught.value.__notes__[0]
     (tmp_path / "cured").touch()
-    assert study.run(noted, cases, file=file)["tenfold"].tolist() == [0, 10, 20, 30, 40, 50]
+    assert study.run(noted, cases, file=file, backend=backend)["tenfold"].tolist() == [0, 10, 20, 30, 40, 50]
     assert calls(tmp_path) == [0, 1, 2, 3, 3, 4, 5]
 
 
@@ -236,7 +291,7 @@ def test_what_a_task_returns_is_checked(what, says):
         ([{"x": 1}, {"y": 1}], {}, "same keys"),
         ([{"x": object()}], {}, "not a plain value"),
         ([{"x": float("nan")}], {}, "finite"),
-        ([{"x": 1}], {"backend": "dask"}, "distributed.Client"),
+        ([{"x": 1}], {"backend": "dask"}, "distributed.Client or a concurrent.futures.Executor; got 'dask'"),
         ([{"x": 1}], {"workers": 2}, "requires backend='processes'"),
         ([{"x": 1}], {"backend": "processes", "workers": 0}, "`workers` must be a whole number"),
         ([{"x": 1}], {"progress": 3}, "`progress`"),

@@ -1,5 +1,6 @@
-"""Count cores, and distribute calls over processes with joblib."""
+"""Count cores, and distribute calls over processes with joblib or an executor."""
 
+import concurrent.futures
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -34,6 +35,19 @@ def as_completed(function: Callable[[Any], Any], items: Iterable[Any], **options
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that calls are cancelled
             results.close()
+
+
+def submitted(
+    executor: concurrent.futures.Executor, function: Callable[[Any], Any], items: Iterable[Any]
+) -> Iterator[Any]:
+    """Yield ``function(item)`` of each item, in order of completion; closing the iterator cancels calls not begun."""
+    futures = [executor.submit(function, item) for item in items]
+    try:
+        for future in concurrent.futures.as_completed(futures):
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()
 
 
 def mapper(workers: Workers) -> Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]:

@@ -26,6 +26,7 @@ from .own_city import hourly_plan, weekly_profile
 from .roads import exploration, routes
 from .searches import regret_curves, search_steps
 from .small_multiples import line_panels, study_curves
+from .trade_off import trade_off
 
 __all__ = [
     "STYLE",
@@ -57,6 +58,7 @@ __all__ = [
     "routes",
     "search_steps",
     "study_curves",
+    "trade_off",
     "trust_region",
     "utilization",
     "weekly_profile",

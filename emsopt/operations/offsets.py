@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _validate
 from .._running.progress import bar
-from ..city.deployment_space import check_sites
+from ..city.deployment_space import DeploymentSpace, check_sites
 from ..evaluators.objective import Objective
 
 if TYPE_CHECKING:
@@ -105,7 +105,9 @@ def best_offsets(
         return city._varied(preference=city.response_times + offsets[:, None])
 
     def value(offsets: FloatArray) -> float:
-        return Objective(shifted(offsets), len(sites), metric=metric, **options)(sites)  # type: ignore[arg-type]
+        city = shifted(offsets)
+        space = DeploymentSpace(city, len(sites), colocation=True)
+        return Objective(city, space, metric=metric, **options)(sites)  # type: ignore[arg-type]
 
     best = np.zeros(city.n_sites)
     first = least = value(best)

@@ -21,6 +21,7 @@ from .control import control_bounds, control_run, control_sets, control_study
 from .curves import convergence, load_sweep, response_distribution, response_histogram
 from .maps import deployment, deployments
 from .model import approximation_error, correction_factor, utilization
+from .operations import drives
 from .optimizers import cut_graph, example_13, trust_region
 from .own_city import hourly_plan, weekly_profile
 from .roads import exploration, routes
@@ -45,6 +46,7 @@ __all__ = [
     "cut_graph",
     "deployment",
     "deployments",
+    "drives",
     "example_13",
     "exploration",
     "hourly_plan",

@@ -40,3 +40,10 @@ def test_gains_on_published_st_paul(load, gain):
     city = eo.datasets.load_st_paul(version="published").with_offered_load(load, units=9)
     sites = eo.evaluators.evaluate_all(city, 9, evaluator="approximate").best.sites
     assert best_offsets(city, sites, rng=0).gain >= gain
+
+
+def test_units_may_share_a_site():
+    city = eo.City([2.0, 0.4], [[1, 5], [9, 5.5]], turnout_times=0, service_times=30)
+    found = best_offsets(city, [0, 0, 1], "mean_response", steps=50, rng=0)
+    assert found.value == pytest.approx(eo.evaluators.exact_hypercube(found.city, [0, 0, 1]).mean_response)
+    assert found.value <= found.value_without

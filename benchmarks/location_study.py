@@ -13,7 +13,7 @@ long     the cities of ``grid`` with (50, 20), by searches that learn no model; 
 
 Sizes are the papers'. All values are those of the approximate evaluator. ``_studies.py`` says where the results go; the
 tables are "location_grid", "location_st_paul" and so on. A new table replaces the stored runs that it repeats and keeps
-the others, so that ``--methods sparbl`` is enough after a change to SparBL. With ``--published`` the St. Paul parts are
+the others, so that ``--methods sparbl`` is enough after a change to SparBL, and best known values are not searched for again. With ``--published`` the St. Paul parts are
 also run on the demand that the papers' authors published (``EMSOPT_DATA``). In part grid ``--runs`` counts cities.
 
 Each run is stored as the evaluations at which its best value improved, and its last one. ``best_known`` is the proven
@@ -36,9 +36,10 @@ from emsopt.optimizers.deployments.swaps import AFFORDABLE, best_deployment, loc
 
 AVERAGED = "sparbl, 10 draws"  # SparBL(draws=10)
 LISTED = "sparbl, 17 sites"  # a binary for each listed site, as in the paper: stations listed twice are not merged
-METHODS = ["gp-pm", "gp-pm-literal", "gp-zero", "sparbl", "sparbl+", "bocs", "genetic", "random", "annealing", "local"]
+MODELS = ["gp-pm", "gp-pm-literal", "gp-zero", "sparbl", "sparbl+", "bocs"]
+METHODS = [*MODELS, "genetic", "random", "annealing", "local", "local+"]
 PAPERS = ["gp-pm", "gp-pm-literal", "sparbl", AVERAGED]
-PLAIN = ["local", "annealing", "genetic"]
+PLAIN = ["local", "annealing", "genetic", "local+"]
 VARIANTS = [f"{name} {repair}" for name in ("literal +", "gp-pm -") for repair in sorted(REPAIRS)]
 CONFIGURATIONS = {
     "grid": [(10, 5), (20, 10), (30, 5), (30, 15), (50, 20), (50, 30)],
@@ -48,8 +49,8 @@ CONFIGURATIONS = {
 COMPARED = {
     "grid": METHODS,
     "st-paul": [*METHODS, AVERAGED, LISTED],
-    "tables": PAPERS,
-    "late": [*PAPERS, "literal + scale"],
+    "tables": [*PAPERS, "local+"],
+    "late": [*PAPERS, "literal + scale", "local+"],
     "ablation": ["gp-pm-literal", "gp-pm", *VARIANTS],
     "long": PLAIN,
 }
@@ -158,8 +159,19 @@ def instances(part, options):
     return [{"version": v, "table": table, "row": row} for v in versions for table, row in rows], runs
 
 
-def results(part, name, options):
-    """Run a part and return its table."""
+def known_values(part, name, problems, options, stored):
+    """Return ``best_known`` and ``p_median`` of the problems; only those that are not stored take a search."""
+    if part == "ablation":  # its cities are among those of the stored study
+        stored = eo.datasets.load_study("location_grid")
+    columns = [*problems[0], "best_known", "p_median"]
+    known = pd.DataFrame(columns=columns) if stored is None else stored[columns].drop_duplicates()
+    have = set(known[list(problems[0])].itertuples(index=False, name=None))
+    new = [{"part": part, **case} for case in problems if tuple(case.values()) not in have]
+    return pd.concat([known, _studies.run(best_known, new, f"{name}_best_known", options)[columns]]) if new else known
+
+
+def results(part, name, options, stored=None):
+    """Run a part and return its table; ``stored`` is the earlier one, whose best known values are used."""
     problems, runs = instances(part, options)
     methods = options.methods or COMPARED[part]
     budget = 30 if options.smoke else BUDGET[part]
@@ -169,13 +181,10 @@ def results(part, name, options):
         for method in methods
         for run in range(runs if options.smoke or options.runs else MORE_RUNS.get((part, method), runs))
     ]
-    if part == "ablation":  # its cities are among those of the stored study
-        known = eo.datasets.load_study("location_grid")[[*problems[0], "best_known", "p_median"]].drop_duplicates()
-    else:
-        known = _studies.run(best_known, [{"part": part, **case} for case in problems], f"{name}_best_known", options)
+    known = known_values(part, name, problems, options, stored)
     table = _studies.run(search, cases, name, options)
     keys = list(problems[0])
-    table = table.merge(known.drop(columns="part", errors="ignore"), on=keys, how="left", sort=False)
+    table = table.merge(known, on=keys, how="left", sort=False)
     table["best_known"] = table.groupby(keys)["best"].transform("min").clip(upper=table["best_known"])
     table = table.drop(columns=["part", "budget", *(["run"] if part in CONFIGURATIONS else [])])
     if part == "tables":  # 690 runs: where each ended says enough
@@ -204,9 +213,10 @@ def main():
     options = parser.parse_args()
     name = f"location_{options.part.replace('-', '_')}"
     file = _studies.table_file(name, options, ".csv.gz")
-    table = results(options.part, name, options).round(DIGITS)
-    if file.exists() and not options.smoke:
-        table = merged(pd.read_csv(file), table, COMPARED[options.part])
+    stored = pd.read_csv(file) if file.exists() and not options.smoke else None
+    table = results(options.part, name, options, stored).round(DIGITS)
+    if stored is not None:
+        table = merged(stored, table, COMPARED[options.part])
     table.to_csv(file, index=False, compression={"method": "gzip", "mtime": 0})
     ends = table.groupby(["method"]).tail(1).set_index("method")[["evaluation", "best", "best_known"]]
     print(f"{len(table)} rows in {file}; the last run of each method:\n{ends}")

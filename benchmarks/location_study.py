@@ -13,8 +13,9 @@ long     the cities of ``grid`` with (50, 20), by searches that learn no model; 
 
 Sizes are the papers'. All values are those of the approximate evaluator. ``_studies.py`` says where the results go; the
 tables are "location_grid", "location_st_paul" and so on. A new table replaces the stored runs that it repeats and keeps
-the others, so that ``--methods sparbl`` is enough after a change to SparBL, and best known values are not searched for again. With ``--published`` the St. Paul parts are
-also run on the demand that the papers' authors published (``EMSOPT_DATA``). In part grid ``--runs`` counts cities.
+the others, so that ``--methods sparbl`` is enough after a change to SparBL. Stored best known values take no search.
+With ``--published`` the St. Paul parts are also run on the demand that the papers' authors published (``EMSOPT_DATA``).
+In part grid ``--runs`` counts cities.
 
 Each run is stored as the evaluations at which its best value improved, and its last one. ``best_known`` is the proven
 optimum where there are at most a million deployments, otherwise the best of a long local search and of all runs;

@@ -179,7 +179,7 @@ def search():
     """Print what searches find for Auckland, and the paired difference in late calls, on calls not searched with."""
     system, sites = eo.datasets.load_auckland()
     space = eo.DeploymentSpace(system.city, len(sites), colocation=5)  # as many fit into a station of the case
-    for method, budget in (("gp-pm", 100), ("local", 300)):
+    for method, budget in (("gp-pm", 100), ("local+", 100), ("local", 300)):
         for seed in range(3):
             objective = OperationsObjective(system, space, calls=100_000, rng=seed)
             run = eo.minimize(objective, method, budget=budget, rng=seed)

@@ -135,11 +135,62 @@ def test_optimizers_in_the_results_are_those_of_the_studies():
         assert said == [*wanted, *(f"{gaps[50, units, method]:.2f}" for units in (20, 30))]
 
 
+@pytest.mark.parametrize(
+    ("part", "rival"),
+    [("grid", "local"), ("st_paul", "local"), ("long", "local"), ("tables", "gp-pm"), ("late", "gp-pm")],
+)
+def test_local_plus_is_in_every_case_of_its_rival(location, part, rival):
+    runs = eo.datasets.load_study(f"location_{part}")
+    keys = [name for name in runs if name not in [*location.MEASURED, "method"]]
+    cases = {method: set(rows[keys].itertuples(index=False, name=None)) for method, rows in runs.groupby("method")}
+    assert cases["local+"] == cases[rival]
+    assert set(location.COMPARED[part.replace("_", "-")]) == set(cases)
+
+
+def test_page_on_choosing_a_method_says_what_is_stored():
+    file = Path(__file__).parents[1] / "docs" / "choosing.md"
+    if not file.exists():
+        pytest.skip("the pages are not installed with the package")
+    ends = {
+        part: study.outcomes(eo.datasets.load_study(f"location_{part}"))
+        for part in ("st_paul", "tables", "late", "grid")
+    }
+    after = ends["st_paul"].groupby(["version", "method"])["evaluations"].median()
+    reached = {part: rows.groupby("method")["reached"].agg(["sum", "size"]) for part, rows in ends.items()}
+    gaps = ends["grid"].groupby(["n_sites", "units", "method"])["gap"].median()
+    both = ["local+", "gp-pm"]
+
+    def counts(part):
+        return [f"{found} of {runs}" for found, runs in reached[part].loc[both].to_numpy()]
+
+    rows = {
+        "optimum of St. Paul, embedded demand, after": [f"{after['embedded', m]:g}" for m in both],
+        "optimum of St. Paul, published demand, after": [f"{after['published', m]:g}" for m in both],
+        "optimum found at all loads and service rates": counts("tables"),
+        "optimum found for late responses": counts("late"),
+        "best known value reached in random cities": counts("grid"),
+        "above the best known, 50 sites and 20 units": [f"{gaps[50, 20, m]:.2f} %" for m in both],
+        "above the best known, 50 sites and 30 units": [f"{gaps[50, 30, m]:.2f} %" for m in both],
+    }
+    page = file.read_text("utf-8")
+    for label, (ours, theirs) in rows.items():
+        assert f"| {label} | {ours} | {theirs} |" in page
+    by_row = ends["tables"].groupby(["method", "version", "table", "row"])["evaluations"].median().unstack("method")
+    behind = by_row[by_row["local+"] > by_row["gp-pm"]]
+    assert f"({len(behind)} of {len(by_row)} loads and rates)" in page
+    spread = "{:g} to {:g}".format
+    ours, theirs = (spread(behind[m].min(), behind[m].max()) for m in both)
+    assert f"This takes {ours} evaluations in the median\ninstead of {theirs}." in page
+    grid = eo.datasets.load_study("location_grid").query("method == 'local+' and evaluation == 1 and n_sites == 50")
+    first = 100 * (grid["best"] / grid["best_known"] - 1).max()
+    assert f"the first deployment of `local+` is within {np.ceil(10 * first) / 10:g} % of the best known" in page
+
+
 def test_what_the_module_of_sparbl_says_of_tables_and_medians():
     tables = study.outcomes(eo.datasets.load_study("location_tables"))
     share = tables.groupby("method")["reached"].agg(["mean", "size"])
-    assert share["size"].tolist() == [230] * 4
-    found = {"gp-pm": 1.0, "gp-pm-literal": 0.92, "sparbl": 0.97, "sparbl, 10 draws": 0.99}
+    assert share["size"].tolist() == [230] * 5
+    found = {"gp-pm": 1.0, "gp-pm-literal": 0.92, "local+": 0.99, "sparbl": 0.97, "sparbl, 10 draws": 0.99}
     assert share["mean"].round(2).to_dict() == found
     grid = eo.datasets.load_study("location_grid").drop_duplicates(["n_sites", "units", "seed"])
     excess = 100 * (grid["p_median"] / grid["best_known"] - 1)

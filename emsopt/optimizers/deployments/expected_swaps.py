@@ -36,8 +36,11 @@ class LocalSearchPlus(Optimizer):
 
     Notes
     -----
-    A variant of this package, made for hundreds of sites and evaluations that take milliseconds. With noise, a new
-    value is compared with a single earlier one, which misleads the search.
+    A variant of this package. Any metric will do, as the estimate takes the costs of sites and atoms from the objective
+    (those of response times for an `emsopt.operations.OperationsObjective`). Deployments told or enqueued are centres
+    as any other. At a local optimum all promising swaps are evaluated before it is left: where the start is one, which
+    is rare, "gp-pm" can be faster. With noise, a new value is compared with a single earlier one, which misleads the
+    search; the deployment that a run returns is the one that a model recommends.
 
     Examples
     --------

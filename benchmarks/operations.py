@@ -3,7 +3,10 @@
     python benchmarks/operations.py             # Auckland: calls a second, all features; simpy doing the same
     python benchmarks/operations.py --truth     # 20 cities of ten million calls beside the exact hypercube: minutes
     python benchmarks/operations.py --dispatch  # closest unit and offsets beside the optimal dispatch, 50 small cities
+    python benchmarks/operations.py --joint     # offsets and deployment together, published St. Paul
     python benchmarks/operations.py --search    # a better deployment for Auckland than the one that comes with it
+    python benchmarks/operations.py --policies  # searches of deployment and offsets at equal simulated calls: minutes
+    python benchmarks/operations.py --relocation  # rules of relocation beside none and perfect relocation: minutes
 
 The simpy model has the same priorities, transport, trips home, interpolated places, redispatch, queues and random
 laws. It draws other numbers, so its means must agree within their errors; they are printed side by side.
@@ -11,13 +14,27 @@ laws. It draws other numbers, so its means must agree within their errors; they 
 
 import argparse
 import heapq
-from itertools import count
+import time
+from dataclasses import replace
+from itertools import count, product
 
 import numpy as np
 from _timing import median_seconds
 
 import emsopt as eo
-from emsopt.operations import OperationsObjective, Policy, System, best_offsets, optimal_dispatch, simulate
+from emsopt.operations import (
+    Duration,
+    OperationsObjective,
+    Policy,
+    Priority,
+    System,
+    best_offsets,
+    best_table,
+    compare,
+    optimal_dispatch,
+    simulate,
+)
+from emsopt.operations.objective import late_from_home
 
 CITIES, CALLS, LEVEL = 20, 10_000_000, 0.99
 
@@ -175,6 +192,108 @@ def dispatch():
             print(f"{metric}: {name} above the optimum by {parts.round(2)} % (quartiles and largest)")
 
 
+def joint():
+    """Print by how much offsets, deployments and both lower late calls of published St. Paul, and in what time."""
+    metric = ("late", 8.0)
+    for load in (0.225, 0.5, 0.8):
+        city = eo.datasets.load_st_paul(version="published").with_offered_load(load, units=9)
+        mean = eo.evaluators.evaluate_all(city, 9, evaluator="approximate").best.sites
+        late = eo.evaluators.evaluate_all(city, 9, evaluator="approximate", metric=metric).best.sites
+        before = eo.Objective(city, 9, metric=metric)(mean)
+        print(f"load {load}: late {100 * before:.3f} % at the optimum of the mean response")
+        for name, sites, options in (
+            ("offsets", mean, {}),
+            ("deployment for late calls", late, {"steps": 1}),
+            ("deployment for late calls, offsets", late, {}),
+            ("both, from the optimum of the mean", mean, {"steps": 2100, "moves": 0.3}),
+            ("both, from that for late calls", late, {"steps": 2100, "moves": 0.3}),
+        ):
+            start = time.process_time()
+            found = [best_offsets(city, sites, metric, rng=seed, **options) for seed in range(3)]
+            seconds = (time.process_time() - start) / 3
+            gains = [100 * (1 - one.value / before) for one in found]
+            print(f"| {name} | {np.round(gains, 2)} | {seconds:.1f} s |", [sorted(one.sites.tolist()) for one in found])
+
+
+class Logged(OperationsObjective):
+    """Late share of Auckland by deployment and offsets; keeps each value and the CPU seconds until then."""
+
+    def __init__(self):
+        system, self.given = eo.datasets.load_auckland()
+        super().__init__(system, eo.DeploymentSpace(system.city, 16, colocation=5), calls=20_000, rng=7)
+        self.found, self.clock, self.begin = [], [], time.process_time()
+
+    def evaluation(self, sites, offsets=None):
+        """Return the simulation, and keep its late share."""
+        played = simulate(self.system, sites, policy=Policy(offsets=offsets), calls=20_000, rng=7)
+        self.found.append((played.late_share, sites, offsets))
+        self.clock.append(time.process_time() - self.begin)
+        return played
+
+    def best(self):
+        """Return the least late share, its deployment and its offsets."""
+        return min(self.found, key=lambda one: one[0])
+
+
+def policies(budget=200, seeds=10):
+    """Print how soon searches of deployment and offsets come within 1 % of the best value known, Auckland."""
+
+    def staged(method):
+        def run(log, seed):
+            sites = eo.minimize(log, method, budget=budget // 2, rng=seed).x
+            used = np.unique(sites)
+
+            def late(minutes):
+                offsets = np.zeros(log.city.n_sites)
+                offsets[used] = minutes
+                return log.evaluation(sites, offsets).late_share
+
+            rng = np.random.default_rng(seed)
+            if method == "gp-pm":
+                box, start = [(-6, 6)] * len(used), np.zeros(len(used))
+                eo.minimize(late, bounds=box, x0=start, budget=budget - len(log.found), rng=seed)
+            best, least = np.zeros(len(used)), log.best()[0]
+            while len(log.found) < budget:
+                tried = best.copy()
+                tried[rng.integers(len(used))] += rng.choice([0.3, 1.0, 3.0]) * rng.standard_normal()
+                if (value := late(tried)) <= least:
+                    best, least = tried, value
+
+        return run
+
+    def random(log, seed):
+        rng = np.random.default_rng(seed)
+        while len(log.found) < budget:
+            offsets = rng.uniform(-6, 6, log.city.n_sites) * (len(log.found) >= budget // 2)
+            log.evaluation(log.space.sample(rng=rng), offsets)
+
+    runs = {}
+    for name, run in {"gp-pm, boke-auto": staged("gp-pm"), "local": staged("local"), "random": random}.items():
+        runs[name] = [Logged() for _ in range(seeds)]
+        for seed, log in enumerate(runs[name]):
+            log.begin = time.process_time()
+            run(log, seed)
+    least = min(log.best()[0] for logs in runs.values() for log in logs)
+    print(f"least late share on the calls of the search: {100 * least:.2f} %")
+    for name, logs in runs.items():
+        when = []
+        for log in logs:
+            near = [n for n, one in enumerate(log.found) if one[0] <= 1.01 * least]
+            when.append((near[0] + 1, log.clock[near[0]]) if near else (np.inf, np.inf))
+        evaluations, seconds = np.median(when, axis=0)
+        gaps = [100 * (log.best()[0] / least - 1) for log in logs]
+        found = [(sites, Policy(offsets=offsets)) for _, sites, offsets in (log.best() for log in logs)]
+        fresh = [
+            100 * compare(log.system, log.given, one, calls=200_000, rng=99).difference().value
+            for log, one in zip(logs, found, strict=True)
+        ]
+        print(
+            f"| {name} | {np.isfinite(when).all(axis=1).sum()} of {seeds} | {evaluations:.0f} | {seconds:.1f} "
+            f"| {np.median(gaps):.2f} (largest {max(gaps):.2f}) | {np.median([log.clock[-1] for log in logs]):.1f} "
+            f"| {np.median(fresh):+.2f} |"
+        )
+
+
 def search():
     """Print what searches find for Auckland, and the paired difference in late calls, on calls not searched with."""
     system, sites = eo.datasets.load_auckland()
@@ -183,21 +302,88 @@ def search():
         for seed in range(3):
             objective = OperationsObjective(system, space, calls=100_000, rng=seed)
             run = eo.minimize(objective, method, budget=budget, rng=seed)
-            ours, theirs = (simulate(system, x, calls=2_000_000, rng=99) for x in (run.x, sites))
-            moves = (ours.late - theirs.late).sum(axis=1) / ours.calls.sum(axis=1)
-            half = 2.09 * moves.std(ddof=1) / np.sqrt(len(moves))  # Student's t, 20 batches, 95 %
+            found = compare(system, sites, run.x, calls=2_000_000, rng=99)
+            print(f"{method:6} {budget} evaluations, seed {seed}, JEMSS {100 * found.a.late_share:.2f} %: {found!r}")
+
+
+def st_paul():
+    """Return published St. Paul with driving times between all places, and the nine sites of fewest late calls.
+
+    Driving times that the case lacks follow a line in the distance as the crow flies, fitted to those it has. Calls end
+    on scene, after as long as makes the mean service time that of the case.
+    """
+    city = eo.datasets.load_st_paul(version="published")
+    where = np.vstack([city.site_locations, city.atom_locations]) * [np.cos(np.radians(44.95)), 1] * 111.2
+    km, n = np.linalg.norm(where[:, None] - where, axis=2), city.n_sites
+    slope, start = np.polyfit(km[:n, n:].ravel(), city.travel_times.ravel(), 1)
+    minutes = np.where(km > 0, start + slope * km, 0)
+    minutes[:n, n:], minutes[n:, :n] = city.travel_times, city.travel_times.T
+    best = eo.evaluators.evaluate_all(city, 9, evaluator="approximate", metric=("late", 8.0)).best
+    scene = city.service_times.mean() - best.mean_response
+    system = System(city, minutes, priorities=[Priority(on_scene=Duration(scene))])
+    return system, best.sites
+
+
+def with_load(system, load):
+    """Return the system with another rate of calls: the load of the city's mean service times per unit of nine."""
+    return replace(system, city=system.city.with_offered_load(load, units=9))
+
+
+def medians(system, units):
+    """Return the sites from which k free units would come late to fewest of the calls, for k = 1 to ``units``."""
+    city, table = system.city, []
+    late = eo.City(city.arrival_rates, late_from_home(system), turnout_times=0, service_times=1)
+    for k in range(1, units + 1):
+        found = eo.evaluators.p_median(late, min(k, city.n_sites)).sites
+        table.append([*found, *[found[0]] * (k - len(found))])
+    return table
+
+
+def relocation():
+    """Print rules of relocation beside none and perfect relocation, judged on calls that they were not chosen with."""
+    area = st_paul()
+    cases = {"Auckland": eo.datasets.load_auckland()}
+    cases |= {f"St. Paul at {load}": (with_load(area[0], load), area[1]) for load in (0.225, 0.5)}
+    for name, (system, sites) in cases.items():
+        delay = system.priorities[0].delay + system.city.turnout_times[0]
+
+        def best_of(rules, system=system, sites=sites):
+            return min(rules, key=lambda rule: simulate(system, sites, policy=rule, calls=50_000, rng=1).late_share)
+
+        def rules(delay=delay, **options):
+            """Return one rule for each busy fraction and combination of options."""
+            keys, values = zip(*({"busy": (0.05, 0.1, 0.2, 0.3, 0.5, 0.65)} | options).items(), strict=True)
+            return [Policy(coverage=8 - delay, **dict(zip(keys, each, strict=True))) for each in product(*values)]
+
+        table = medians(system, len(sites))
+        policies = {
+            "expected coverage (DMEXCLP)": best_of(rules()),
+            "the same with patience (ours)": (ours := best_of(rules(patience=(10, 15, 20, 30, 45)))),
+            "table of medians, freed unit": Policy(table=table, moves=0),
+            "table nested by loss, freed unit": best_table(system, sites, steps=0),
+            "table searched, freed unit (ours)": best_table(system, sites, steps=400, rng=2),
+            "table searched, one more moves (ours)": best_table(system, sites, Policy(moves=1), steps=400, rng=2),
+            "dispatch by coverage": (spare := best_of(rules(dispatch=["coverage"], relocate=[False]))),
+            "dispatch by coverage, and ours": replace(ours, dispatch="coverage"),
+            "perfect relocation (bound)": Policy(table=table, instant=True),
+        }
+        print(f"{name}: busy {ours.busy}, patience {ours.patience}; dispatch busy {spare.busy}")
+        for label, policy in ({"none": Policy()} | policies).items():
+            found = compare(system, sites, (sites, policy), calls=1_000_000, rng=99)
+            value, low, high = 100 * np.array(found.difference())
             print(
-                f"{method:6} {budget} evaluations, seed {seed}: late {100 * ours.late_share:.2f} %, "
-                f"JEMSS {100 * theirs.late_share:.2f} %, difference {100 * moves.mean():.2f} ± {100 * half:.2f} points"
+                f"| {label} | {100 * found.b.late_share:.2f} | {value:+.2f} ({low:.2f} to {high:.2f}) "
+                f"| {found.b.mean_response:.2f} | {found.b.relocations:.2f} |",
+                flush=True,
             )
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--truth", action="store_true")
-    parser.add_argument("--dispatch", action="store_true")
-    parser.add_argument("--search", action="store_true")
+    parts = (truth, dispatch, joint, search, relocation, policies)
+    for part in parts:
+        parser.add_argument(f"--{part.__name__}", action="store_true")
     options = parser.parse_args()
-    chosen = [part for part in (truth, dispatch, search) if getattr(options, part.__name__)]
+    chosen = [part for part in parts if getattr(options, part.__name__)]
     for part in chosen or [speed]:
         part()

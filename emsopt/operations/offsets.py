@@ -1,4 +1,7 @@
-"""Dispatch that is not closest: minutes added to the response times of stations before they are compared."""
+"""Dispatch that is not closest: minutes added to the response times of stations before they are compared.
+
+Offsets change which deployment is best, so that both can be searched at once.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from ..city.deployment_space import DeploymentSpace, check_sites
 from ..evaluators.objective import Objective
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, Progress, Rng, Sites
+    from .._types import FloatArray, IntArray, Progress, Rng, Sites
     from ..city import City
     from ..evaluators.metrics import Metric
 
@@ -26,10 +29,12 @@ class Offsets:
 
     Attributes
     ----------
+    sites : ndarray of int, shape (p,)
+        The deployment, which differs from that given only if ``moves`` are tried.
     minutes : ndarray, shape (N,)
         Added to the response times of each site; 0 where no unit is. Their mean over the sites in use is 0.
     value, value_without : float
-        The metric with them, and with the closest unit always sent.
+        The metric with them, and of the deployment given with the closest unit always sent.
     city : City
         The city with ``preference`` set to response times plus offsets.
 
@@ -41,6 +46,7 @@ class Offsets:
     True
     """
 
+    sites: IntArray
     minutes: FloatArray
     value: float
     value_without: float
@@ -61,6 +67,7 @@ def best_offsets(
     metric: Metric = ("late", 8.0),
     *,
     steps: int = 700,
+    moves: float = 0.0,
     rng: Rng = None,
     progress: Progress = False,
     **options: object,
@@ -80,6 +87,9 @@ def best_offsets(
         As for `Objective`.
     steps : int
         Evaluations.
+    moves : float
+        Share of the steps that move a unit to an unused site, with its offset, instead: a joint search of deployment
+        and offsets.
     rng : numpy.random.Generator or seed, optional
     progress : bool or callable
         True shows a bar; a function is called with (steps done, steps).
@@ -99,25 +109,33 @@ def best_offsets(
     """
     sites = check_sites(city, sites)
     rng, steps = _validate.generator(rng), _validate.whole_number(steps, "steps")
-    used = np.unique(sites)
+    moves = _validate.finite_number(moves, "moves", 0, 1)
 
     def shifted(offsets: FloatArray) -> City:
         return city._varied(preference=city.response_times + offsets[:, None])
 
-    def value(offsets: FloatArray) -> float:
+    def value(sites: IntArray, offsets: FloatArray) -> float:
         city = shifted(offsets)
         space = DeploymentSpace(city, len(sites), colocation=True)
         return Objective(city, space, metric=metric, **options)(sites)  # type: ignore[arg-type]
 
     best = np.zeros(city.n_sites)
-    first = least = value(best)
+    first = least = value(sites, best)
     with bar(progress, steps, "step") as show:
         for step in range(steps):
-            tried = best.copy()
-            tried[rng.choice(used)] += rng.choice(STEPS_MIN) * rng.standard_normal()
-            found = value(tried)
+            tried, where = best.copy(), sites
+            unused = np.setdiff1d(np.arange(city.n_sites), sites)
+            if len(unused) and moves and rng.random() < moves:
+                where, u, new = sites.copy(), rng.integers(len(sites)), rng.choice(unused)
+                where[u], tried[new] = new, best[sites[u]]
+                if sites[u] not in where:
+                    tried[sites[u]] = 0
+            else:
+                tried[rng.choice(np.unique(sites))] += rng.choice(STEPS_MIN) * rng.standard_normal()
+            found = value(where, tried)
             if found <= least:
-                best, least = tried, found
+                sites, best, least = where, tried, found
             show(step + 1)
+    used = np.unique(sites)
     best[used] -= best[used].mean()
-    return Offsets(best, least, first, shifted(best))
+    return Offsets(sites, best, least, first, shifted(best))

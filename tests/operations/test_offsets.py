@@ -47,3 +47,17 @@ def test_units_may_share_a_site():
     found = best_offsets(city, [0, 0, 1], "mean_response", steps=50, rng=0)
     assert found.value == pytest.approx(eo.evaluators.exact_hypercube(found.city, [0, 0, 1]).mean_response)
     assert found.value <= found.value_without
+
+
+def test_units_move_with_their_offsets():
+    """One unit too many at a dear site: the joint search moves it, and its value is that of the city it returns."""
+    rng = np.random.default_rng(4)
+    city = eo.City(rng.uniform(0.2, 1, 12), rng.uniform(1, 12, (6, 12)), turnout_times=1, service_times=30)
+    city = city.with_offered_load(0.5, units=3)
+    alone = best_offsets(city, [0, 2, 5], steps=80, rng=1)
+    both = best_offsets(city, [0, 2, 5], steps=80, moves=0.4, rng=1)
+    assert alone.sites.tolist() == [0, 2, 5]
+    assert both.value < alone.value
+    assert len(set(both.sites)) == 3
+    assert set(np.flatnonzero(both.minutes)) <= set(both.sites)
+    assert eo.evaluators.exact_hypercube(both.city, both.sites).late_fraction(8.0) == pytest.approx(both.value)

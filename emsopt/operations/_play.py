@@ -219,7 +219,11 @@ def play(
     closed, ended = np.empty(2 * MOST_UNITS, np.int64), 0  # slots of calls that are over now
     now, hour, n, done, begin, row = 0.0, 0, 0, 0, -1.0, 0
     speed, per_minute = speeds[0], rate * by_hour[0]
-    next_hour, next_call = 60.0, -math.log(_numbers.uniform(seed, 0, GAP)) / per_minute
+    steady = np.all(by_hour == by_hour[0]) and np.all(speeds == speed)
+    for u in range(p):
+        steady = steady and np.all(duty[u] == duty[u, 0])
+    next_hour = np.inf if steady else 60.0  # nothing happens at full hours if all are alike
+    next_call = -math.log(_numbers.uniform(seed, 0, GAP)) / per_minute
     while done < counted:
         freed, next_free = -1, np.inf
         for u in range(p):

@@ -353,3 +353,10 @@ def test_a_unit_without_patience_goes_to_the_nearest_site():
     nearest = {2: 0, 3: 1}  # atom at 2 km, atom at 8 km
     assert set(homewards["goal"]) == {0, 1}
     assert all(nearest[row.origin] == row.goal for row in homewards.itertuples() if row.origin in nearest)
+
+
+def test_rare_calls_do_not_step_through_every_hour():
+    """At one call in a hundred million hours: each finds both units at home."""
+    found = simulate(town(1e-8, priorities=[Priority(on_scene=Duration(10))]), [0, 1], calls=1_000, rng=20)
+    assert found.mean_response == pytest.approx(1 + 2)
+    assert found.hours > 1e10

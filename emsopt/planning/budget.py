@@ -211,7 +211,7 @@ class Offer(NamedTuple):
     """What can be bought: stations in ascending order of price.
 
     A deployment is given by the station of each unit, in ascending order. ``places`` are the sites of each station, one
-    for each unit that it may hold; ``prices`` are 0 where it is there already; ``owned`` is the number of units that are.
+    for each unit that it may hold; ``prices`` are 0 where it is there already; ``owned`` units are there already.
     """
 
     places: list[IntArray]

@@ -17,7 +17,10 @@ Prices replace the constraint that every atom is served. Each site can then be j
 
 is at most the optimum for any u. A deflected subgradient ascent raises L almost to the bound of the linear relaxation.
 During the ascent, a site is fixed as OPEN or CLOSED once the opposite choice would raise L to the best cost known.
-Branching decides the other sites.
+Branching decides the other sites. A branch moves only the prices of atoms around the site that it decides. Moving all
+prices takes many times the work, and raises the bound less, as those far away have to settle again. Several sites that
+are chosen in some of the steps are compared before branching. The gains of their branches are known from earlier
+branches or, if there are none, from short trials. The site with the largest product of both gains is decided.
 
 An atom pays only sites cheaper than its price. So L needs no more of the costs than each atom's nearest sites, as long
 as no price exceeds the cost of the last one listed. Lists whose atoms would pay more, or in which the best choice has
@@ -59,7 +62,11 @@ FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step, in units of (best - L) / 
 MEMORY = 0.4  # share of the previous direction in the next one; damps zigzagging
 RECENT = 0.1  # weight of the newest step in `lately`, the recent frequency with which a site was chosen
 ROOT_STEPS, ROOT_PATIENCE = 6000, 50  # maximum number of steps, and steps without progress that halve the step length
-BRANCH_STEPS, BRANCH_PATIENCE = 40, 8
+WIDE_STEP, WIDE_STEPS, LOCAL_STEP, LOCAL_STEPS = 2.0, 40, 1.5, 50  # first length and number of steps of a branch
+BRANCH_PATIENCE, TRIAL_STEPS = 8, 25
+WIDE = 0.5  # share of the atoms around a site from which a branch is wide, and too costly for trials
+CANDIDATES, DIVIDED = 8, 0.4  # sites compared before branching: those chosen in about this share of recent steps
+LEAST_GAIN = 1e-3  # of a branch, as share of the gap, so that the other branch counts too
 POLISHED = 200  # steps of the root after which its current choice is improved by interchange
 SHAKEN = 12  # largest number of sites exchanged at random before an interchange
 DRAWN = 0.02  # added to how recent choices weigh a site in random exchanges, so that each may be drawn
@@ -154,12 +161,10 @@ def minimise(
         bound, _, state, prices32, lately = dive.pop() if dive else heappop(queue)
         if bound >= search.target:
             continue
-        free = np.flatnonzero(state == FREE)
-        site = free[np.abs(lately[free] - 0.5).argmin()]
+        site, around = search.division(bound, state, prices32, lately)
         for choice in (CLOSED, OPEN):
             branch = state.copy(), prices32.astype(float), lately.copy()
-            branch[0][site] = choice
-            branch_bound = max(bound, search.ascend(*branch, BRANCH_STEPS))
+            branch_bound = search.ascend(bound, *branch, site, choice, around)
             searched += 1
             if branch_bound < search.target:
                 known += 1
@@ -193,6 +198,7 @@ class _Search:
         self.steps, self.shaken = 0, 1
         self.read, self.exchanged = 0, 0  # list entries read in ascents and in interchanges, about
         self.found = 0  # value of `exchanged` when the best choice was found
+        self.gained, self.tried = np.zeros((2, n)), np.zeros((2, n))  # sum and number of gains, by choice and site
         self.improve(self.chosen)
 
     @property
@@ -275,11 +281,11 @@ class _Search:
         k = max(2, len(state) // self.p)
         prices = cost[np.minimum(start[:-1] + k, start[1:]) - 1]
         lately = np.zeros(len(state))
-        walk = _walk(prices)
-        bound = -np.inf
+        walk, rest = _walk(prices, FIRST_STEP), (0.0, np.zeros(len(state)))
+        every, bound = np.arange(len(prices)), -np.inf
         while self.steps < ROOT_STEPS:
-            near = _reduced(self.full, state, walk[0])
-            ended, trial, bound = self.piece(near, state, prices, lately, walk, POLISHED, ROOT_PATIENCE)
+            near = _reduced(self.full, state, walk[0], every)
+            ended, trial, bound = self.piece(near, state, prices, lately, walk, rest, POLISHED, ROOT_PATIENCE)
             if bound >= self.target or ended or self.late:
                 break
             self.improve(trial)
@@ -287,15 +293,50 @@ class _Search:
         self.allowed = state != CLOSED
         if bound < self.target:
             self.shake(SEARCHING[0], lately)
-        self.near = _reduced(self.full, state, np.full(len(prices), np.inf))
+        self.near = _reduced(self.full, state, np.full(len(prices), np.inf), every)
         return bound, state, prices, lately
 
-    def ascend(self, state: NDArray[np.int8], prices: FloatArray, lately: FloatArray, steps: int) -> float:
-        """Raise the bound of a branch, change its arrays in place, and return the bound."""
-        near = _reduced(self.near, state, prices)
-        walk = _walk(np.minimum(prices, near.cost[near.start[1:] - 1]))
-        _, _, bound = self.piece(near, state, prices, lately, walk, steps, BRANCH_PATIENCE)
-        return bound
+    def division(
+        self, bound: float, state: NDArray[np.int8], prices: NDArray[np.float32], lately: FloatArray
+    ) -> tuple[int, IntArray]:
+        """Return the site to branch on, whose two branches gain most, and the atoms around it."""
+        free, gap = np.flatnonzero(state == FREE), self.best - bound
+        scores = dict[int, float]()
+        for site in free[np.argsort(np.abs(lately[free] - DIVIDED), kind="stable")[:CANDIDATES]]:
+            if not self.tried[:, site].all() and not self.late:
+                around = _around(self.near, state, prices, site)
+                for choice in (OPEN, CLOSED) if len(around) < WIDE * len(prices) else ():
+                    branch = state.copy(), prices.astype(float), lately.copy()
+                    self.ascend(bound, *branch, site, choice, around, trial=True)
+            gains = self.gained[:, site] / np.maximum(self.tried[:, site], 1) / gap
+            scores[site] = np.clip(gains, LEAST_GAIN, 1).prod()
+        best = max(scores, key=scores.__getitem__)
+        return best, _around(self.near, state, prices, best)
+
+    def ascend(
+        self,
+        bound: float,
+        state: NDArray[np.int8],
+        prices: FloatArray,
+        lately: FloatArray,
+        site: int,
+        choice: int,
+        around: IntArray,
+        trial: bool = False,
+    ) -> float:
+        """Decide a site, raise the bound by the prices around it, change the arrays in place, and return the bound."""
+        state[site] = choice
+        near = _reduced(self.near, state, prices, around)
+        moved = np.minimum(prices[around], near.cost[near.start[1:] - 1])
+        wide = len(around) >= WIDE * len(prices)
+        first, steps = (WIDE_STEP, WIDE_STEPS) if wide else (LOCAL_STEP, TRIAL_STEPS if trial else LOCAL_STEPS)
+        walk, rest = _walk(moved, first), _rest(self.near, prices, around, len(state))
+        _, _, raised = self.piece(near, state, moved, lately, walk, rest, steps, BRANCH_PATIENCE)
+        prices[around] = moved
+        raised = max(bound, raised)
+        self.gained[choice - OPEN, site] += min(raised, self.best) - bound
+        self.tried[choice - OPEN, site] += 1
+        return raised
 
     def piece(
         self,
@@ -304,6 +345,7 @@ class _Search:
         prices: FloatArray,
         lately: FloatArray,
         walk: tuple[FloatArray, FloatArray, FloatArray],
+        rest: tuple[float, FloatArray],
         steps: int,
         patience: int,
     ) -> tuple[bool, BoolArray, float]:
@@ -311,12 +353,13 @@ class _Search:
         trial = np.zeros(len(state), dtype=np.bool_)
         cheapest, choice, ended = np.inf, trial, 0
         while steps > 0 and not ended and not (self.late and np.isfinite(walk[2][0])):
-            some = min(steps, max(1, PIECE // len(near.site)))
+            some = min(steps, max(1, PIECE // max(1, len(near.site))))
             target = self.best, self.target
-            ended, cost, found = _ascend(near, self.p, state, prices, lately, trial, walk, target, some, patience)
+            ended, found = _ascend(near, self.p, state, prices, lately, trial, walk, rest, target, some, patience)
             self.steps += some
             self.read += some * len(near.site)
             steps -= some
+            cost = _paid(self.full, found)
             if cost < cheapest:
                 cheapest, choice = cost, found
             if cost < self.best or ended == DECIDED:
@@ -329,20 +372,52 @@ class _Search:
 PROVEN, DECIDED, CONVERGED = 1, 2, 3  # why an ascent ended
 
 
-def _walk(prices: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _walk(prices: FloatArray, first: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return what an ascent keeps: current prices, direction, and (bound, step length, steps without progress)."""
-    return prices.copy(), np.zeros(len(prices)), np.array([-np.inf, FIRST_STEP, 0.0])
+    return prices.copy(), np.zeros(len(prices)), np.array([-np.inf, first, 0.0])
 
 
 @njit(cache=True, nogil=True)
-def _reduced(near: Lists, state: NDArray[np.int8], prices: FloatArray) -> Lists:
-    """Return lists without CLOSED sites, each ended by its first OPEN site, as no atom is served from beyond it.
+def _around(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], site: int) -> IntArray:
+    """Return the atoms that pay a site, and those that pay a site that these pay."""
+    close = np.arange(len(state) + 1) == site
+    for _ in range(2):
+        atoms = np.zeros(len(prices), np.bool_)
+        for j in range(len(prices)):
+            r = near.start[j]
+            while r < near.start[j + 1] and near.cost[r] < prices[j]:
+                atoms[j] |= close[near.site[r]]
+                r += 1
+        for a in np.flatnonzero(atoms):
+            for r in range(near.start[a], near.start[a + 1]):
+                i = near.site[r]
+                close[i] |= near.cost[r] < prices[a] and i < len(state) and state[i] != CLOSED
+    return np.flatnonzero(atoms)
+
+
+@njit(cache=True, nogil=True)
+def _rest(near: Lists, prices: FloatArray, moving: IntArray, n_sites: int) -> tuple[float, FloatArray]:
+    """Return the sum of the prices of the atoms that do not move, and the profits of the sites from them."""
+    stays, value, profits = np.ones(len(prices), np.bool_), 0.0, np.zeros(n_sites + 1)
+    stays[moving] = False
+    for j in np.flatnonzero(stays):
+        r, price = near.start[j], min(prices[j], near.cost[near.start[j + 1] - 1])
+        value += price
+        while r < near.start[j + 1] and near.cost[r] < price:
+            profits[near.site[r]] += near.cost[r] - price
+            r += 1
+    return value, profits[:n_sites]
+
+
+@njit(cache=True, nogil=True)
+def _reduced(near: Lists, state: NDArray[np.int8], prices: FloatArray, atoms: IntArray) -> Lists:
+    """Return lists of some atoms without CLOSED sites, each ended by its first OPEN site: beyond it none is served.
 
     They are also ended where they hold twice the sites that an atom pays, and a few: shorter lists are read faster.
     """
-    start, n = np.zeros_like(near.start), 0
-    site, cost = np.empty_like(near.site), np.empty_like(near.cost)
-    for j in range(len(start) - 1):
+    size, n = (near.start[atoms + 1] - near.start[atoms]).sum(), 0
+    start, site, cost = np.zeros(len(atoms) + 1, np.int64), np.empty(size, near.site.dtype), np.empty(size)
+    for a, j in enumerate(atoms):
         paid = 0
         for r in range(near.start[j], near.start[j + 1]):
             i = near.site[r]
@@ -351,12 +426,12 @@ def _reduced(near: Lists, state: NDArray[np.int8], prices: FloatArray) -> Lists:
             site[n], cost[n] = i, near.cost[r]
             if near.cost[r] < prices[j]:
                 paid += 1
-            elif n - start[j] >= 2 * paid + SPARE:
+            elif n - start[a] >= 2 * paid + SPARE:
                 site[n], cost[n] = len(state), cost[n - 1]
             n += 1
             if site[n - 1] == len(state) or state[site[n - 1]] == OPEN:
                 break
-        start[j + 1] = n
+        start[a + 1] = n
     return Lists(start, site[:n].copy(), cost[:n].copy())
 
 
@@ -369,24 +444,24 @@ def _ascend(
     lately: FloatArray,
     trial: BoolArray,
     walk: tuple[FloatArray, FloatArray, FloatArray],
+    rest: tuple[float, FloatArray],
     known: tuple[float, float],
     steps: int,
     patience: int,
-) -> tuple[int, float, BoolArray]:
+) -> tuple[int, BoolArray]:
     """Raise the bound of a branch by subgradient steps, and fix sites where the bound allows it.
 
     The arrays are changed in place: ``state``, ``prices`` (the best found), ``lately`` (how often each site was chosen
-    in the last steps), ``trial`` (the current choice) and ``walk``. ``known`` holds the best cost known and the bound
-    from which a branch is of no use. The step length is halved after ``patience`` steps without progress.
+    in the last steps), ``trial`` (the current choice) and ``walk``. ``rest`` holds the sum of the prices of atoms
+    not in the lists, which stay, and the profits of the sites from them. ``known`` holds the best cost known and the
+    bound from which a branch is of no use. The step length is halved after ``patience`` steps without progress.
 
     Returns
     -------
     ended : int
         0, or why the ascent ended: PROVEN (no better choice), DECIDED (one choice is left, that returned) or CONVERGED.
-    cost : float
-        Cost of the cheapest choice seen; too low if it serves some atom from beyond its list.
     cheapest : ndarray of bool, shape (N,)
-        That choice.
+        The choice seen that is cheapest for the atoms in the lists.
     """
     n_sites, n_atoms = len(state), len(near.start) - 1
     start, site, cost = near
@@ -395,8 +470,8 @@ def _ascend(
     profits, reach = np.empty(n_sites), np.empty(n_atoms, np.int64)
     least, cheapest = np.inf, trial.copy()
     for _ in range(steps):
-        profits[:] = 0.0
-        value = 0.0
+        profits[:] = rest[1]
+        value = rest[0]
         for j in range(n_atoms):
             price, r = trial_prices[j], start[j]
             value += price
@@ -417,7 +492,7 @@ def _ascend(
             kept[0] = value
             prices[:] = trial_prices
         if kept[0] >= target:
-            return PROVEN, least, cheapest
+            return PROVEN, cheapest
         undecided = False
         for i in range(n_sites):
             if state[i] == FREE:
@@ -429,7 +504,7 @@ def _ascend(
                 undecided |= state[i] == FREE
             lately[i] += RECENT * (trial[i] - lately[i])
         if not undecided:  # the one choice left is `trial`
-            return DECIDED, least, trial.copy()
+            return DECIDED, trial.copy()
 
         if kept[2] >= patience:
             kept[1] *= 0.5
@@ -442,11 +517,11 @@ def _ascend(
             direction[j] = 1 - serving + MEMORY * direction[j]
             length += direction[j] ** 2
         if kept[1] < LAST_STEP or length == 0.0:
-            return CONVERGED, least, cheapest
+            return CONVERGED, cheapest
         for j in range(n_atoms):
             price = trial_prices[j] + kept[1] * (best - value) / length * direction[j]
             trial_prices[j] = min(max(price, cost[start[j]]), cost[start[j + 1] - 1])
-    return 0, least, cheapest
+    return 0, cheapest
 
 
 @njit(cache=True, nogil=True)
@@ -460,15 +535,14 @@ def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArr
         none); the smallest profit of a FREE site left out (infinity if there is none).
     """
     trial[:] = state == OPEN
-    free = np.flatnonzero(state == FREE)
-    free = free[np.argsort(profits[free], kind="mergesort")]
-    wanted, total = p - trial.sum(), 0.0
-    for i in np.append(np.flatnonzero(trial), free[:wanted]):
-        trial[i] = True
-        total += profits[i]
-    worst_in = profits[free[wanted - 1]] if wanted > 0 else -np.inf
-    best_out = profits[free[wanted]] if len(free) > wanted else np.inf
-    return total, worst_in, best_out
+    free, wanted = np.flatnonzero(state == FREE), p - trial.sum()
+    best_out = np.inf
+    if len(free) > wanted:
+        free = free[np.argpartition(profits[free], wanted)]
+        best_out = profits[free[wanted]]
+    trial[free[:wanted]] = True
+    worst_in = profits[free[:wanted]].max() if wanted > 0 else -np.inf
+    return profits[trial].sum(), worst_in, best_out
 
 
 @njit(cache=True, nogil=True)

@@ -123,6 +123,16 @@ def test_branching_finds_the_optimum_without_the_heuristic(seed, no_heuristic):
     assert p_median(city, 5).objective == pytest.approx(optimum, rel=1e-12)
 
 
+@pytest.mark.parametrize("seed", [18, 27, 49])
+def test_branches_that_move_few_prices_find_the_optimum(seed, no_heuristic, monkeypatch):
+    """Without the heuristic the optimum comes from a branch, and the general solver knows nothing of prices."""
+    moved, around = [], solver._around
+    monkeypatch.setattr(solver, "_around", lambda *given: moved.append(around(*given)) or moved[-1])
+    city = plane_city(40, 60, seed)
+    assert p_median(city, 12).objective == pytest.approx(general_solver(city, 12), rel=1e-7)
+    assert moved and min(map(len, moved)) < 30  # else the seed tests nothing
+
+
 def test_every_atom_is_served_by_its_closest_unit():
     city = plane_city(30, 50, 2)
     found = p_median(city, 6)

@@ -1,6 +1,7 @@
 """Check the simulation of operations where the truth is known, and measure its speed beside simpy.
 
     python benchmarks/operations.py             # Auckland: calls a second, all features; simpy doing the same
+    python benchmarks/operations.py --growth    # calls a second by policy, at three sizes
     python benchmarks/operations.py --truth     # 20 cities of ten million calls beside the exact hypercube: minutes
     python benchmarks/operations.py --dispatch  # closest unit and offsets beside the optimal dispatch, 50 small cities
     python benchmarks/operations.py --joint     # offsets and deployment together, published St. Paul
@@ -16,10 +17,11 @@ import argparse
 import heapq
 import time
 from dataclasses import replace
+from functools import partial
 from itertools import count, product
 
 import numpy as np
-from _timing import median_seconds
+from _timing import growth_exponent, median_seconds
 
 import emsopt as eo
 from emsopt.operations import (
@@ -175,6 +177,30 @@ def speed():
         error = np.std(times) / np.sqrt(len(times))
         ours = f"mean response {table.mean_response_min[priority.name]:.2f}"
         print(f"{priority.name:8} {ours}, simpy {np.mean(times):.2f} ± {error:.2f}")
+
+
+def growth(calls=20_000, sizes=((10, 20, 70), (30, 60, 500), (100, 200, 2000))):
+    """Print thousand calls a second by policy and size, and how the time of a call grows with the units."""
+    seconds = {}
+    for units, n_sites, n_atoms in sizes:
+        rng = np.random.default_rng(0)
+        places = rng.uniform(0, 20, (n_sites + n_atoms, 2))
+        minutes = np.linalg.norm(places[:, None] - places, axis=2)
+        rates = rng.exponential(size=n_atoms)
+        city = eo.City(rates, minutes[:n_sites, n_sites:], turnout_times=0, service_times=35)
+        kinds = [Priority(on_scene=Duration(30))]
+        system = System(city.with_offered_load(0.4, units), minutes, priorities=kinds)
+        for name, policy in {
+            "closest unit": Policy(),
+            "compliance table": best_table(system, range(units), steps=0),
+            "expected coverage": Policy(coverage=4.0),
+            "dispatch by coverage": Policy("coverage", coverage=4.0, relocate=False),
+        }.items():
+            run = partial(simulate, system, range(units), policy=policy, calls=calls, warmup=0, rng=0)
+            seconds.setdefault(name, []).append(median_seconds(run, 3))
+    for name, times in seconds.items():
+        rates = np.round(calls / 1e3 / np.array(times), 1)
+        print(f"| {name} | {rates} | {growth_exponent([size[0] for size in sizes], times):.2f} |")
 
 
 def dispatch():
@@ -380,7 +406,7 @@ def relocation():
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parts = (truth, dispatch, joint, search, relocation, policies)
+    parts = (growth, truth, dispatch, joint, search, relocation, policies)
     for part in parts:
         parser.add_argument(f"--{part.__name__}", action="store_true")
     options = parser.parse_args()

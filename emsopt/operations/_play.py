@@ -159,36 +159,41 @@ def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
 
 
 @njit(cache=True, nogil=True)
-def count_cover(fleet: Any, u: int, sites: Any, near: IntArray, count: IntArray) -> None:
-    """Set ``count`` to the free units that cover each group of atoms; unit u is not counted."""
-    count[:] = 0
+def value_cover(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, value: FloatArray) -> None:
+    """Set ``value`` to d_j q^n, shape (G,), with n the free units that cover group j, less ``own``; u is not counted.
+
+    Times 1 - q, it is what one more unit adds there (own = 0), or what a unit that covers it adds now (own = 1).
+    """
+    count[:] = -own
     for v in range(len(fleet)):
         if v != u and fleet[v].on and not fleet[v].busy:
-            for r in range(sites[fleet[v].home].near, sites[fleet[v].home].near_end):
-                count[near[r]] += 1
+            for r in range(rules.sites[fleet[v].home].near, rules.sites[fleet[v].home].near_end):
+                count[rules.near[r]] += 1
+    for j in range(len(count)):
+        value[j] = rules.weight[j] * rules.powers[max(count[j], 0)]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def covered(i: int, sites: Any, near: IntArray, weight: FloatArray, powers: FloatArray, count: IntArray) -> float:
-    """Return the expected coverage that one more unit adds at site i, over 1 - q: Σ_j d_j q^(units that cover j)."""
-    gain = 0.0
+def covered(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
+    """Return the value of the groups that site i covers."""
+    total = 0.0
     for r in range(sites[i].near, sites[i].near_end):
-        gain += weight[near[r]] * powers[count[near[r]]]
-    return gain
+        total += value[near[r]]
+    return total
 
 
 @njit(cache=True, nogil=True)
-def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, count: IntArray) -> int:
+def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, count: IntArray, value: FloatArray) -> int:
     """Return the site where free unit u adds most expected coverage, discounted by the driving times to the sites.
 
     Its own site is tried first: it stays if no other is better.
     """
-    count_cover(fleet, u, rules.sites, rules.near, count)
+    value_cover(fleet, u, rules, 0, count, value)
     most, home = -1.0, fleet[u].home
     site = home
     for step in range(-1, len(minutes)):
         i = step if step >= 0 else home
-        gain = covered(i, rules.sites, rules.near, rules.weight, rules.powers, count)
+        gain = covered(i, rules.sites, rules.near, value)
         if rules.patience < np.inf:
             gain *= math.exp(-minutes[i] / rules.patience)
         if gain > most * (1 + 1e-12):
@@ -208,13 +213,13 @@ def play(
     rate, trips, turnout_spread, drive_spread, handover, handover_spread = world[:6]
     by_hour, speeds, atoms, guide, classes, units, takes, to_place, service, hospital_of = world[6:]
     dispatch, on_the_way, queue, relocation, moves, haste = rules[:6]
-    sites, preference, table, near, weight, powers = rules[7:]
+    sites, preference, table, near = rules[7:11]
     batches, histogram, by_atom, moved, trace = tally
     p, K, N, home_mode = len(fleet), len(classes), len(sites), len(to_place) - 1
 
     unused, top = np.arange(len(calls)), len(calls)  # stack of slots
     waiting, head, length = np.zeros((K, QUEUE), np.int64), np.zeros(K, np.int64), np.zeros(K, np.int64)
-    need, count = np.zeros(N, np.int64), np.zeros(len(weight), np.int64)
+    need, count, value = np.zeros(N, np.int64), np.zeros(len(rules.weight), np.int64), np.zeros(len(rules.weight))
     jobs = np.empty(2 * MOST_UNITS, np.int64)  # to be given a unit now; the last one first
     closed, ended = np.empty(2 * MOST_UNITS, np.int64), 0  # slots of calls that are over now
     now, hour, n, done, begin, row = 0.0, 0, 0, 0, -1.0, 0
@@ -320,7 +325,7 @@ def play(
             leave = max(now, calls[slot].time + classes[k].delay)
             in_time = calls[slot].time + classes[k].target - leave
             if dispatch == 2:
-                count_cover(fleet, -1, sites, near, count)
+                value_cover(fleet, -1, rules, 1, count, value)
             for v in range(p):
                 unit = fleet[v]
                 if classes[k].advanced and not unit.advanced:
@@ -339,11 +344,7 @@ def play(
                         score += sites[unit.home].turnout
                 score += sites[unit.home].offset
                 if dispatch == 2 and not unit.busy and score < in_time:  # before all that come late
-                    for r in range(sites[unit.home].near, sites[unit.home].near_end):
-                        count[near[r]] -= 1
-                    score = covered(unit.home, sites, near, weight, powers, count) + 1e-9 * score - IN_TIME
-                    for r in range(sites[unit.home].near, sites[unit.home].near_end):
-                        count[near[r]] += 1
+                    score = covered(unit.home, sites, near, value) + 1e-9 * score - IN_TIME
                 if score < best:
                     best, u = score, v
             if u < 0:
@@ -397,7 +398,7 @@ def play(
             if relocation == 1:
                 site = site_by_table(fleet, freed, table, to_place, now, need)
             elif relocation == 2:
-                site = site_by_coverage(fleet, freed, rules, to_place[home_mode, :N, unit.goal], count)
+                site = site_by_coverage(fleet, freed, rules, to_place[home_mode, :N, unit.goal], count, value)
             moved[0] += site != unit.home
             unit.home = site
             if unit.goal != site:

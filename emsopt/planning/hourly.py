@@ -25,7 +25,7 @@ from ..city.city import City, check_city
 from ..errors import InputError
 from ..evaluators.metrics import metric_label
 from ..evaluators.objective import Objective
-from ..optimizers.deployments.swaps import AFFORDABLE
+from ..optimizers.deployments.swaps import affordable
 from . import _moves
 from .sweeps import search_again
 
@@ -304,7 +304,7 @@ def _affordable(objectives: list[Objective]) -> bool:
     space = objectives[0].space
     places = int((space.capacities > space.floors).sum())
     steps = space.count * places * min(places, space.units)
-    each = AFFORDABLE[objectives[0].evaluator] / len(objectives)
+    each = affordable(objectives[0]) / len(objectives)
     return space.count <= min(MOST_STATES, each) and steps <= MOST_STEPS
 
 

@@ -13,7 +13,7 @@ from ..errors import InputError
 from ..evaluators.by_name import evaluate
 from ..evaluators.median import p_median
 from ..evaluators.objective import Objective
-from ..optimizers.deployments.swaps import AFFORDABLE, best_deployment, local_search
+from ..optimizers.deployments.swaps import affordable, best_deployment, local_search
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,7 @@ def sweep(
         for done, (label, city) in enumerate(cities.items(), 1):
             objective = Objective(city, fleets[label], evaluator, metric, **options)
             space = objective.space
-            if space.count * len(cities) <= AFFORDABLE[objective.evaluator]:
+            if space.count * len(cities) <= affordable(objective):
                 run = best_deployment(objective, rng=0)
             else:
                 run = search_again(objective, before, rng=0)

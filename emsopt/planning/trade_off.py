@@ -34,7 +34,7 @@ from ..evaluators._expected_cost import Preferred, expected_changes, preferred
 from ..evaluators.median import p_median
 from ..evaluators.metrics import is_mean, metric_function
 from ..evaluators.objective import Objective
-from ..optimizers.deployments.swaps import AFFORDABLE, random_neighbour
+from ..optimizers.deployments.swaps import affordable, random_neighbour
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 BUDGET = 5000  # evaluations of a search, unless another number is given
 GUIDED, RANDOM = 8, 8  # swaps tried in a step: the most promising ones, and random ones
 STARTS = 10  # weights of the metrics for which a start is computed, besides the metrics alone
-WHOLE = 200_000  # deployments that are enumerated if each takes a whole evaluation, of about 0.1 ms
 CHUNK = 256  # deployments between two signs of progress
 DIGITS = 9  # decimals that count when values are compared; the others are rounding
 
@@ -180,8 +179,7 @@ def front(
         seed = int(generator.integers(2**63))
         objectives = [objective.seeded(seed) for objective in objectives]
     total = first.space.count
-    few = AFFORDABLE[first.evaluator] if all(map(is_mean, metrics)) else min(AFFORDABLE[first.evaluator], WHOLE)
-    limit = total if budget is None and total <= few else BUDGET
+    limit = total if budget is None and total <= min(map(affordable, objectives)) else BUDGET
     limit = min(limit if budget is None else _validate.whole_number(budget, "budget"), total)
     known = _Known(objectives, limit)
     with bar(progress, limit, "deployment") as show:

@@ -8,6 +8,7 @@ import pytest
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.evaluators import exact_hypercube, groups
+from emsopt.optimizers.deployments.swaps import affordable
 from emsopt.optimizers.description import describe
 
 CITY = eo.City(
@@ -151,3 +152,9 @@ def test_wrong_metrics_are_refused_at_once(metric, words):
 def test_what_needs_a_mean_over_calls_says_so():
     with pytest.raises(InputError, match="mean over calls"):
         eo.evaluators.metrics.metric_costs(CITY, ("percentile", 90))
+
+
+def test_fewer_deployments_are_enumerated_where_each_takes_a_whole_evaluation():
+    city = eo.datasets.grid_city(n_sites=8, units=3, rng=1)
+    mean, worst = (eo.Objective(city, 3, "approximate", metric) for metric in ("mean_response", "busiest"))
+    assert affordable(worst) < affordable(mean)

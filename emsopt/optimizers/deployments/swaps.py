@@ -16,6 +16,7 @@ from ..._types import IntArray, Progress, Rng, Sites
 from ...city.deployment_space import DeploymentSpace, check_sites
 from ...evaluators.enumeration import enumerate_objective
 from ...evaluators.median import p_median
+from ...evaluators.metrics import is_mean
 from ...evaluators.objective import Objective
 from ..run import Run
 from .base import Optimizer
@@ -23,6 +24,7 @@ from .base import Optimizer
 RESTARTS, CLASSICAL = 8, 2  # random starts of a search, and others
 # Enumerations up to this many deployments take at most about half a minute on two cores.
 AFFORDABLE = {"approximate": 1_000_000, "exact": 20_000, "simulation": 200}
+WHOLE = 200_000  # the same if the metric takes a whole evaluation of each, about 0.1 ms or more
 
 
 def local_search(
@@ -194,12 +196,18 @@ def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
     return [p_median(city, space).sites, space.canonical(crowd)]
 
 
+def affordable(objective: Objective) -> int:
+    """Return the largest number of deployments that are enumerated rather than searched."""
+    most = AFFORDABLE[objective.evaluator]
+    return most if is_mean(objective.metric) else min(most, WHOLE)
+
+
 def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress = False) -> Run:
     """Find the best deployment: by enumeration if there are few enough, else by local search.
 
-    All deployments are enumerated if there are at most ``AFFORDABLE`` of them for the objective's evaluator. Otherwise
-    `local_search` runs with the approximate evaluator. If the objective has another evaluator, a second local search
-    with that one starts from the result.
+    All deployments are enumerated if there are at most ``AFFORDABLE`` of them for the objective's evaluator, or at most
+    ``WHOLE`` if the metric is not a mean over calls. Otherwise `local_search` runs with the approximate evaluator. If
+    the objective has another evaluator, a second local search with that one starts from the result.
 
     Parameters
     ----------
@@ -227,7 +235,7 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
     """
     _validate.instance(objective, "objective", Objective, "emsopt.Objective")
     space = objective.space
-    if space.count <= AFFORDABLE[objective.evaluator]:
+    if space.count <= affordable(objective):
         everything = enumerate_objective(objective, progress=progress)
         evaluated, value = len(everything.values), float(everything.values.min())
         objective.evaluations += evaluated

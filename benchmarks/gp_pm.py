@@ -7,11 +7,12 @@
     python benchmarks/gp_pm.py large               # 200 and 1,000 sites: 100 evaluations of GP-pM and local searches
     python benchmarks/gp_pm.py local               # 200 sites: seconds of "local+" to 0.1 % above the best known value
     python benchmarks/gp_pm.py noise               # 80 simulations of 2,000 calls: the deployment that a run returns
+    python benchmarks/gp_pm.py metrics             # metrics without a cost of each site and atom: 100 evaluations
 
 The cities of ``growth``, ``large`` and ``local`` are uniform random points (`p_median.random_city`), load 0.5; city and
-run share the seed. Nothing was tuned on seeds 0-9, nor on 200-209, by which ``noise`` draws cities (`grid_city`). The
-best known value is that of `local_search` from the p-median and 12 random deployments. Seconds are the CPU time of ask
-and tell together.
+run share the seed. Nothing was tuned on seeds 0-9, nor on 200-209, by which ``noise`` and ``metrics`` draw cities
+(`grid_city`). The best known value is that of `local_search` from the p-median and 12 random deployments. Seconds are
+the CPU time of ask and tell together.
 """
 
 import argparse
@@ -172,6 +173,24 @@ def noise(seeds, calls=2000, budget=80):
         )
 
 
+def metrics(seeds, budget=100):
+    """Print how far runs end above the best of them and of 1,000 evaluations of local search, by metric."""
+    for name in ("percentile", "worst", "range", "busiest"):
+        gaps = {method: [] for method in ("gp-pm", "local", "local+")}
+        for seed in (200 + seed for seed in seeds):
+            city = eo.datasets.grid_city(30, 10, 0.4, rng=seed)
+            x, y = city.atom_locations.T
+            quarters = 2 * (x > np.median(x)) + (y > np.median(y))
+            metric = {"percentile": ("percentile", 90), "busiest": "busiest"}.get(name, (name, quarters))
+            objective = eo.Objective(city, 10, "approximate", metric)
+            found = {method: eo.minimize(objective, method, budget=budget, rng=seed).fun for method in gaps}
+            best = min(eo.minimize(objective, method, budget=1000, rng=seed).fun for method in ("local", "local+"))
+            for method, value in found.items():
+                gaps[method].append(100 * (value / min(best, *found.values()) - 1))
+        ends = ", ".join(f"{m} {np.mean(g):.2f} +- {np.std(g, ddof=1) / np.sqrt(len(g)):.2f}" for m, g in gaps.items())
+        print(f"{name}: {ends} % above the best known", flush=True)
+
+
 def timed(optimizer, limit):
     """Run an optimizer for so many CPU seconds of ask, tell and evaluations; return it and the clock at each value."""
     clock, start = [], time.process_time()
@@ -184,7 +203,7 @@ def timed(optimizer, limit):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("st-paul", "grid", "growth", "large", "local", "noise"))
+    parser.add_argument("part", choices=("st-paul", "grid", "growth", "large", "local", "noise", "metrics"))
     parser.add_argument("--cities", type=int, default=10, help="different grid cities among the seeds")
     parser.add_argument("--seeds", type=int, default=10)
     options = parser.parse_args()
@@ -196,7 +215,7 @@ def main():
     elif options.part == "growth":
         growth()
     else:
-        {"large": large, "local": local, "noise": noise}[options.part](seeds)
+        {"large": large, "local": local, "noise": noise, "metrics": metrics}[options.part](seeds)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ENUMERATED = 20_000  # deployments, which take seconds
 TOGETHER = 12  # units at one station at most, if any number may share it
-KICKS, KICK = 8, 3  # how often a search leaves a local optimum, and by how many random moves
+KICKS, KICK = 24, 3  # how often a search leaves a local optimum, and by how many random moves
 ROUNDING = 1e-9  # of the budget
 
 
@@ -138,7 +138,7 @@ def within_budget(
     -----
     If the budget pays for at most 20,000 deployments of at least as many units as today's, all are evaluated, and the
     best is proven. Otherwise units are moved, added and removed, always by the best single change, from today's or the
-    cheapest deployment on and then eight times from the best one after three random changes; this proves nothing.
+    cheapest deployment on and then 24 times from the best one after three random changes; this proves nothing.
 
     If calls are lost, the metric is that of the answered ones, and fewer units may seem better; `units_needed` says how
     many keep losses small. With ``colocation=True`` a station holds at most 12 units more than it has.

@@ -19,6 +19,7 @@ from .calibration import back_test, recorded_drives
 from .comparison import comparison, robustness
 from .control import control_bounds, control_run, control_sets, control_study
 from .curves import convergence, load_sweep, response_distribution, response_histogram
+from .fleet import fleet_curve
 from .maps import deployment, deployments
 from .model import approximation_error, correction_factor, utilization
 from .operations import drives
@@ -49,6 +50,7 @@ __all__ = [
     "drives",
     "example_13",
     "exploration",
+    "fleet_curve",
     "hourly_plan",
     "line_panels",
     "load_sweep",

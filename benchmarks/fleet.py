@@ -52,7 +52,7 @@ def growth():
     """Print CPU seconds by size."""
     rows = {"fleet curve, 5 sizes": [], "with start, 5 sizes": [], "budget": []}
     for n in SIZES:
-        city, prices, start = setting(n, n // 10, 0, 20)
+        city, prices, _ = setting(n, n // 10, 0, 20)
         fleet = fleet_curve(city, [n // 10], evaluator="approximate").sites[0]  # compiles too
         sizes, options = range(n // 10, n // 10 + 5), {"evaluator": "approximate"}
         calls = [

@@ -6,15 +6,20 @@ import time
 import numpy as np
 
 
-def median_seconds(function, runs, clock=time.thread_time):
-    """Return the median CPU seconds of a call (or those of another clock), after one call that compiles."""
+def median_seconds(function, runs, clock=time.process_time):
+    """Return the median CPU seconds of a call, of all threads (or those of another clock), after one that compiles."""
+    return medians(function, runs, clock)[0]
+
+
+def medians(function, runs, *clocks):
+    """Return the median seconds of a call by each clock, after one call that compiles."""
     function()
     seconds = []
     for _ in range(runs):
-        start = clock()
+        start = [clock() for clock in clocks]
         function()
-        seconds.append(clock() - start)
-    return statistics.median(seconds)
+        seconds.append([clock() - began for clock, began in zip(clocks, start, strict=True)])
+    return [statistics.median(column) for column in zip(*seconds, strict=True)]
 
 
 def growth_exponent(sizes, seconds):

@@ -8,10 +8,10 @@ import numpy as np
 
 from .._files import locate
 from ..city import City
-from ..operations import Duration, Priority, System
 
 if TYPE_CHECKING:
     from .._types import IntArray
+    from ..operations import System
 
 # The Auckland case of JEMSS.jl (github.com/uoa-ems-research/JEMSS.jl, data/cities/auckland).
 CALLS_PER_DAY, UNITS = 280, 16
@@ -51,6 +51,8 @@ def load_auckland() -> tuple[System, IntArray]:
     0.65
     """
     import pandas as pd
+
+    from ..operations import Duration, Priority, System
 
     folder = locate.package_file("auckland")
     places = pd.read_csv(folder / "places.csv")

@@ -84,8 +84,8 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     Notes
     -----
     The balance equations are solved by successive over-relaxation. After each sweep the probabilities are rescaled for
-    each number of busy units. Every additional unit doubles the work: 20 units take about two seconds of CPU time,
-    which all cores share, 24 units some 40 and 0.6 GB, 26 units 180 and 1.6 GB. `approximate_hypercube` and `simulate`
+    each number of busy units. Every additional unit doubles the work: 20 units take about 1.3 seconds of CPU time,
+    which all cores share, 24 units some 28 and 0.5 GB, 26 units 120 and 1.5 GB. `approximate_hypercube` and `simulate`
     take larger fleets.
 
     Examples

@@ -38,7 +38,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
-from scipy.special import expit
 
 from .. import _validate
 from .._types import ArrayLike, FloatArray
@@ -185,6 +184,8 @@ def survival(minutes: ArrayLike) -> FloatArray:
     """
     times = _validate.floats(minutes, "minutes", "min")
     times = _validate.real_array(times, "minutes", (None,) * times.ndim, unit="min", low=0)
+    from scipy.special import expit
+
     chance: FloatArray = expit(-SURVIVAL_AT_0 - SURVIVAL_A_MINUTE * times)
     return chance
 

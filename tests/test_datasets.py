@@ -420,3 +420,20 @@ def test_grid_cities_can_be_saved(tmp_path):
 def test_grid_cities_that_cannot_be_are_refused(options, culprit):
     with pytest.raises(InputError, match=culprit):
         eo.datasets.grid_city(**options)
+
+
+# -- Auckland's main roads ------------------------------------------------------------------------------------------
+
+
+def test_main_roads_of_auckland_keep_its_travel_times():
+    """Against the minutes along all roads of the case, which were computed apart from the reduced network."""
+    system, _ = eo.datasets.load_auckland()
+    city, net = system.city, eo.datasets.load_roads("auckland")
+    minutes = net.travel_times(city.site_locations, city.atom_locations, off_road_kmh=47)
+    nearest = city.travel_times.argmin(axis=0)
+    assert net.n_edges <= 5_000
+    assert (minutes.argmin(axis=0) == nearest).mean() > 0.98
+    from_nearest = (table[nearest, np.arange(city.n_atoms)] for table in (minutes, city.travel_times))
+    assert np.abs(np.subtract(*from_nearest)).mean() < 0.1
+    for ends in eo.datasets.ROUTES["auckland"].values():
+        assert len(net.shortest_path(net.edge_minutes(), *ends)) > 40

@@ -7,7 +7,7 @@
 `paper_table`               tables of "Optimizing Server Locations in Spatial Queues", to compare your figures with
 `load_claims`               what five papers claim: their number, ours, a verdict, and where it is shown
 `load_study`                stored results of the package's own studies
-`load_roads`                the road networks of Monaco and Luxembourg, and `ROUTES` through them
+`load_roads`                the road networks of Monaco, Luxembourg and Auckland, and `ROUTES`
 `practice_calls`            a log of calls and the stations of a fictitious town, with some errors to find
 `san_jose_calls`            two weeks of calls and the stations of a real city, with all recorded times
 `write_templates`           template files for your own calls and stations

@@ -1,4 +1,4 @@
-"""Road networks of "Bayesian Analysis of Combinatorial Gaussian Process Bandits" and routes through them."""
+"""Road networks: those of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Auckland, and routes."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,11 +16,13 @@ LUXEMBOURG_GIT_BLOB = "c507ce16eb340bede88ac0c8e74c19519e09409f"
 ROUTES = {
     "monaco": {"A": ("125974224#0", "157294578#3"), "B": ("214636589#0", "-196017194#1")},
     "luxembourg": {"A": ("-31118#2", "--32646#1"), "B": ("-30436#5", "-30946#0")},
+    "auckland": {"A": ("road 2918", "road 776"), "B": ("road 891", "road 776")},
     "luxembourg, rebuilt": {"A": ("-31118#1", "--32646#1"), "B": ("-30436#1", "-30946")},
 }
 """First and last edge of two routes per network. Luxembourg: the edges of the paper, appendix B.2; in the rebuilt
 network, other pieces of the same streets. Monaco: the paper's four ids do not exist there, so these are routes of
-similar extent: A from Cap-d'Ail along the coast to Roquebrune, B from the port of Monaco up to La Turbie.
+similar extent: A from Cap-d'Ail along the coast to Roquebrune, B from the port of Monaco up to La Turbie. Auckland:
+from the stations St John Western (A) and North Shore (B) to Middlemore Hospital.
 
 >>> import emsopt as eo
 >>> net = eo.datasets.load_roads("monaco")
@@ -31,18 +33,19 @@ True
 
 
 def load_roads(name: str = "monaco") -> "RoadNetwork":
-    """Return a road network of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 4.
+    """Return a road network: one of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", or Auckland's.
 
     Parameters
     ----------
-    name : {"monaco", "luxembourg"}
+    name : {"monaco", "luxembourg", "auckland"}
         "monaco" is embedded: OpenStreetMap of March 2016, with turn restrictions, default speeds by road class, and a
         **terrain that is a surrogate** (`RoadNetwork.notes`). It covers the same place as the network of that paper,
         which is not part of this package. "luxembourg" is the published network of the LuST scenario. It is flat,
         whereas that paper added elevations; no edge therefore recovers energy. ``lust.net.xml`` is searched in
         ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/luxembourg``. If only ``luxembourg_rebuilt.net.xml.gz`` is found, a rebuild
         from the same map, it is read instead, and ``notes`` says so. Otherwise the published network is downloaded and
-        its checksum verified.
+        its checksum verified. "auckland" is embedded: the main roads of the city of `load_auckland`, flat, with the
+        speeds of that case, and few curves.
 
     Returns
     -------
@@ -65,8 +68,8 @@ def load_roads(name: str = "monaco") -> "RoadNetwork":
     """
     from ..roads import RoadNetwork
 
-    if choice(name, "name", ("monaco", "luxembourg")) == "monaco":
-        return RoadNetwork.load(locate.package_file("monaco", "roads.json.gz"))
+    if choice(name, "name", ("monaco", "luxembourg", "auckland")) != "luxembourg":
+        return RoadNetwork.load(locate.package_file(name, "roads.json.gz"))
     published = "luxembourg/lust.net.xml"
     rebuilt = locate.find_local("luxembourg/luxembourg_rebuilt.net.xml.gz")
     if rebuilt is not None and locate.find_local(published) is None:

@@ -21,7 +21,13 @@ MEASURES = ("mean_response", "late", "loss")
 
 
 class Difference(NamedTuple):
-    """Estimate and confidence interval of a difference."""
+    """Estimate and confidence interval of a difference.
+
+    Examples
+    --------
+    >>> Difference(-0.02, -0.03, -0.01).high < 0
+    True
+    """
 
     value: float
     low: float

@@ -64,7 +64,7 @@ RECENT = 0.1  # weight of the newest step in `lately`, the recent frequency with
 ROOT_STEPS, ROOT_PATIENCE = 6000, 50  # maximum number of steps, and steps without progress that halve the step length
 WIDE_STEP, WIDE_STEPS, LOCAL_STEP, LOCAL_STEPS = 2.0, 40, 1.5, 50  # first length and number of steps of a branch
 BRANCH_PATIENCE, TRIAL_STEPS = 8, 25
-WIDE = 0.5  # share of the atoms around a site from which a branch is wide, and too costly for trials
+WIDE = 0.5  # share of the atoms around a site from which a branch is wide, and trials cost too much
 CANDIDATES, DIVIDED = 8, 0.4  # sites compared before branching: those chosen in about this share of recent steps
 LEAST_GAIN = 1e-3  # of a branch, as share of the gap, so that the other branch counts too
 POLISHED = 200  # steps of the root after which its current choice is improved by interchange
@@ -199,6 +199,7 @@ class _Search:
         self.read, self.exchanged = 0, 0  # list entries read in ascents and in interchanges, about
         self.found = 0  # value of `exchanged` when the best choice was found
         self.gained, self.tried = np.zeros((2, n)), np.zeros((2, n))  # sum and number of gains, by choice and site
+        self.local = True  # whether no branch was found to be wide
         self.improve(self.chosen)
 
     @property
@@ -303,9 +304,10 @@ class _Search:
         free, gap = np.flatnonzero(state == FREE), self.best - bound
         scores = dict[int, float]()
         for site in free[np.argsort(np.abs(lately[free] - DIVIDED), kind="stable")[:CANDIDATES]]:
-            if not self.tried[:, site].all() and not self.late:
+            if self.local and not self.tried[:, site].all() and not self.late:
                 around = _around(self.near, state, prices, site)
-                for choice in (OPEN, CLOSED) if len(around) < WIDE * len(prices) else ():
+                self.local = len(around) < WIDE * len(prices)
+                for choice in (OPEN, CLOSED) if self.local else ():
                     branch = state.copy(), prices.astype(float), lately.copy()
                     self.ascend(bound, *branch, site, choice, around, trial=True)
             gains = self.gained[:, site] / np.maximum(self.tried[:, site], 1) / gap

@@ -133,6 +133,8 @@ def within_budget(
     ------
     InputError
         If the budget does not pay for a single unit, or an argument is invalid.
+    UnstableQueueError
+        If calls queue and the smallest fleet cannot serve them: today's, or a single unit without ``start``.
 
     Notes
     -----
@@ -141,7 +143,7 @@ def within_budget(
     cheapest deployment on and then 24 times from the best one after three random changes; this proves nothing.
 
     If calls are lost, the metric is that of the answered ones, and fewer units may seem better; `units_needed` says how
-    many keep losses small. With ``colocation=True`` a station holds at most 12 units more than it has.
+    many keep losses small. With ``colocation=True`` a station holds at most 12 units more than today's fleet.
 
     Examples
     --------
@@ -239,9 +241,13 @@ class Offer(NamedTuple):
         return np.sort([self.places[k][0] for k in np.setdiff1d(x, self.there)]).astype(np.int64)
 
     def listing(self, p: int) -> Iterator[IntArray]:
-        """Yield all affordable deployments of p units; the cheapest completion bounds what a part may cost."""
-        room = np.array([len(places) for places in self.places])
-        widest, total = int(room.max(initial=1)), np.r_[0.0, np.cumsum(self.prices)]
+        """Yield all affordable deployments of p units; only parts that can be completed are extended."""
+        room = [len(places) for places in self.places]
+        cheapest = np.full((len(room) + 1, p + 1), np.inf)  # completion by so many units at stations from k on
+        cheapest[:, 0] = 0.0
+        for k in reversed(range(len(room))):
+            left_over = np.maximum(np.arange(p + 1) - room[k], 0)
+            cheapest[k] = np.minimum(cheapest[k + 1], self.prices[k] + cheapest[k + 1, left_over])
 
         def extend(chosen: list[int], station: int, left: float) -> Iterator[IntArray]:
             if len(chosen) == p:
@@ -249,10 +255,8 @@ class Offer(NamedTuple):
                 return
             for k in range(station, len(room)):
                 for n in range(1, min(room[k], p - len(chosen)) + 1):
-                    further = -(-(p - len(chosen) - n) // widest)  # stations needed after this one, at least
-                    if k + further >= len(room) or total[k + 1 + further] - total[k] > left:
-                        continue
-                    yield from extend(chosen + [k] * n, k + 1, left - self.prices[k])
+                    if self.prices[k] + cheapest[k + 1, p - len(chosen) - n] <= left:
+                        yield from extend(chosen + [k] * n, k + 1, left - self.prices[k])
 
         yield from extend([], 0, self.money - self.unit_cost * max(p - self.owned, 0))
 

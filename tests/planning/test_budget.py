@@ -8,6 +8,7 @@ import pytest
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.planning import within_budget
+from emsopt.planning.budget import Offer
 
 TOWN = eo.datasets.grid_city(n_sites=7, units=3, rng=1)
 PRICES = np.random.default_rng(0).integers(2, 8, 7).astype(float)
@@ -71,6 +72,13 @@ def test_twins_are_paid_for_once():
     assert plan.cost == 3
     assert set(plan.sites) <= set(twins)
     assert len(plan.built) == 1
+
+
+def test_a_dear_station_for_two_units_does_not_make_sizes_hard_to_list():
+    prices = np.r_[np.ones(39), 9.5]
+    places = np.split(np.arange(41), np.arange(1, 40))  # the last holds two units
+    offer = Offer(places, prices, np.empty(0, int), unit_cost=0.0, owned=0, money=9.6)
+    assert [next(offer.listing(p), None) is not None for p in (9, 10, 11)] == [True, False, False]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -149,13 +149,14 @@ def run(
         with parallel_config(**(settings if left else _SERIAL)):
             items = left.items()
             found = as_completed(work, items) if executor is None else submitted(executor, work, items)
-            for key, result, failure in found:
-                if failure is None:
-                    keep(by_key[key], result)
-                    rows[key] = result
-                else:
-                    failed[key] = failure
-                show(len(rows) + len(failed))
+            with closing(found):  # cancels what is left if an error comes from here, such as of `progress`
+                for key, result, failure in found:
+                    if failure is None:
+                        keep(by_key[key], result)
+                        rows[key] = result
+                    else:
+                        failed[key] = failure
+                    show(len(rows) + len(failed))
     flat = [case | row for key, case in by_key.items() for row in rows.get(key, ())]
     table = pd.DataFrame(flat) if flat else pd.DataFrame(columns=columns)
     if failed:

@@ -148,6 +148,18 @@ def test_an_executor_gives_what_serial_gives():
     assert {number for numbers in blas for number in numbers} == {1}
 
 
+def test_an_error_of_the_progress_function_cancels_what_is_left(tmp_path):
+    def stop(done, total):
+        if done:
+            raise KeyError("stop")
+
+    # `held` keeps the traceback, and with it the frame that submitted the cases.
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyError) as held:
+        study.run(noted, study.cases(x=range(10, 1000), folder=[str(tmp_path)]), backend=pool, progress=stop)
+    assert held.value.args == ("stop",)
+    assert len((tmp_path / "calls").read_text().splitlines()) < 990
+
+
 def test_cases_do_not_depend_on_which_others_run(serial):
     alone = study.run(search, GRID[3:4])
     rows = serial[(serial["method"] == "sparbl") & (serial["seed"] == 1)].reset_index(drop=True)

@@ -3,7 +3,7 @@
 import concurrent.futures
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -18,7 +18,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def as_completed(function: Callable[[Any], Any], items: Iterable[Any], **options: Any) -> Iterator[Any]:
+def as_completed(function: Callable[[Any], Any], items: Iterable[Any], **options: Any) -> Generator[Any, None, None]:
     """Yield ``function(item)`` of each item through joblib, in order of completion.
 
     An item is taken from ``items`` only when a worker is free for it. ``options`` are those of `joblib.Parallel`; the
@@ -39,7 +39,7 @@ def as_completed(function: Callable[[Any], Any], items: Iterable[Any], **options
 
 def submitted(
     executor: concurrent.futures.Executor, function: Callable[[Any], Any], items: Iterable[Any]
-) -> Iterator[Any]:
+) -> Generator[Any, None, None]:
     """Yield ``function(item)`` of each item, in order of completion; closing the iterator cancels calls not begun."""
     futures = [executor.submit(function, item) for item in items]
     try:

@@ -54,8 +54,9 @@ def by_group(evaluation: Evaluation, labels: Iterable[object], threshold: float 
     """
     import pandas as pd
 
+    labels = list(labels) if np.iterable(labels) and not isinstance(labels, str) else labels
+    codes = check_labels(labels, len(evaluation.demand_shares))  # before their names, as it raises the clearer error
     names = list(dict.fromkeys(labels))
-    codes = check_labels(labels, len(evaluation.demand_shares))
     shares, mean = _served(evaluation, codes, None)
     late = _served(evaluation, codes, threshold)[1]
     known = np.bincount(codes, evaluation.demand_shares) > 0

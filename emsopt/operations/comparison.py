@@ -56,9 +56,9 @@ class PairedComparison:
     b: Operations
 
     def difference(self, measure: str = "late", priority: int | str | None = None, level: float = 0.95) -> Difference:
-        """Return b less a of ``"mean_response"`` (min), ``"late"`` or ``"loss"`` (shares), with its interval.
+        """Return b minus a, of ``"mean_response"`` (min), ``"late"`` or ``"loss"`` (shares), with its interval.
 
-        The interval is Student's, from the differences of the batches: what both owe to the calls cancels.
+        The interval is Student's t, from the differences between batches, in which the variation of the calls cancels.
         """
         from scipy.special import stdtrit
 
@@ -77,7 +77,7 @@ class PairedComparison:
         return Difference(float(estimate), float(estimate - half), float(estimate + half))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a measure: its value in a and in b, their difference, and its 95 % interval."""
+        """Return one row per measure: its value in a and in b, their difference, and its 95 % interval."""
         import pandas as pd
 
         rows = {}

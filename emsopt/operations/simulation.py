@@ -121,7 +121,7 @@ class Operations:
         return ratio(above, below, level) if below.any() else (np.nan, np.nan)
 
     def _batches(self, measure: str, priority: int | str | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return what is above and below the line of a measure in each batch, shapes (B,)."""
+        """Return the numerator and denominator of a measure in each batch, shapes (B,)."""
         _validate.choice(measure, "measure", ("mean_response", "late", "loss"))
         answered, columns = self.calls - self.lost, self._columns(priority)
         above, below = {

@@ -50,7 +50,7 @@ def best_table(
     steps : int
         Simulations after the first; 0 returns the start.
     calls : int
-        Of each simulation. Few calls let the search fit their chance.
+        Of each simulation. With few calls the search fits their noise.
     rng : numpy.random.Generator or seed, optional
     progress : bool or callable
         True shows a bar; a function is called with (steps done, steps).

@@ -71,6 +71,13 @@ def test_the_table_of_groups_agrees_with_the_metrics():
     assert table["late_over_5_min"].max() == pytest.approx(value(("worst", LABELS, 5.0)))
 
 
+def test_labels_may_come_from_an_iterator_and_are_checked_before_use():
+    evaluation = exact_hypercube(CITY, SITES)
+    assert eo.evaluators.by_group(evaluation, iter(LABELS)).equals(eo.evaluators.by_group(evaluation, LABELS))
+    with pytest.raises(InputError, match="texts or numbers"):
+        eo.evaluators.by_group(evaluation, [[label] for label in LABELS])
+
+
 def test_percentiles_are_those_of_the_calls():
     evaluation = exact_hypercube(CITY, SITES)
     minutes = CITY.response_times[SITES].ravel()

@@ -231,12 +231,14 @@ def metric_label(metric: Metric) -> str:
     if kind in OF_GROUPS:
         what = "mean response" if len(rest) < 2 else f"fraction of responses of {rest[1]:g} min or more"
         unit = " (min)" if len(rest) < 2 else ""
-        number = len(set(np.asarray(rest[0]).tolist()))
+        number = len(set(rest[0]))
         return {
             "worst": f"{what} of the worst of {number} groups{unit}",
             "range": f"{what}, worst minus best of {number} groups{unit}",
             "gini": f"Gini coefficient of the {what} of {number} groups",
         }[kind]
+    if kind == "standard":
+        return f"fraction of responses beyond {named(rest[0]).name}"
     return {
         "mean_response": "mean response (min)",
         "mortality": "probability of not surviving a cardiac arrest",
@@ -244,6 +246,5 @@ def metric_label(metric: Metric) -> str:
         "busiest": "utilisation of the busiest unit",
         "station_cost": "cost of the stations in use",
         "late": "fraction of responses of {:g} min or more",
-        "standard": "fraction of responses beyond {}",
         "percentile": "{:g}th percentile of response (min)",
     }[kind].format(*rest)

@@ -78,6 +78,13 @@ def test_labels_may_come_from_an_iterator_and_are_checked_before_use():
         eo.evaluators.by_group(evaluation, [[label] for label in LABELS])
 
 
+def test_labels_of_metrics_count_groups_and_name_standards():
+    pairs = [("north", 1), ("south", 1), ("north", 1), ("south", 2)]
+    assert eo.Objective(CITY, 2, "exact", ("worst", pairs)).label == "mean response of the worst of 3 groups (min)"
+    own = eo.evaluators.Standard("county", "response", "dispatch", 10, 0.85, "county code")
+    assert eo.Objective(CITY, 2, "exact", ("standard", own)).label == "fraction of responses beyond county"
+
+
 def test_percentiles_are_those_of_the_calls():
     evaluation = exact_hypercube(CITY, SITES)
     minutes = CITY.response_times[SITES].ravel()

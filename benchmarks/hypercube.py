@@ -3,6 +3,7 @@
     python benchmarks/hypercube.py            # p up to 15, half a minute
     python benchmarks/hypercube.py --large    # also p = 20, every deployment of St. Paul exactly
     python benchmarks/hypercube.py --growth   # three sizes of each task and the exponents of growth: two minutes
+    python benchmarks/hypercube.py --spatial-queue FILE   # beside HomogeneousRate.py of StarYX96/SpatialQueue
 
 Times are medians of several runs after one that compiles, in CPU seconds of all threads, except where the wall clock
 is named.
@@ -10,11 +11,14 @@ is named.
 
 import argparse
 import re
+import runpy
 import subprocess
 import sys
 import time
+from functools import partial
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import scipy.sparse as sp
@@ -66,6 +70,24 @@ def exact_line(p, spread, runs):
         apart = abs(general_solver(grid, sites) - e.mean_response)
         line += f"; scipy sparse solve {general * 1e3:6.0f} ms ({general / seconds:.0f} x), {apart:.0e} min apart"
     return line
+
+
+def spatial_queue(path):
+    """Time SpatialQueue's birth and death model on its own random cities, and the same cities here."""
+    peer, mu = SimpleNamespace(**runpy.run_path(str(path))), 1.76  # services an hour
+    for p in (9, 12, 15):
+        rate, sites = 0.5 * mu * p, np.arange(p)  # a load of 0.5
+        minutes, shares = peer.Random_Pref(p, 71, seed=4)[1][:, :p].T, peer.Random_Fraction(71, seed=4)
+        city = eo.City(shares * rate, minutes, turnout_times=0, service_times=60 / mu)
+        their = partial(lambda p, rate: peer.BnD(p, mu, rate, *peer.Transition_Rate(p, 71, rate, mu))[0], p, rate)
+        our = partial(exact_hypercube, city, sites)
+        seconds, *ours = median_seconds(their, 3), median_seconds(our, 9), median_seconds(partial(our, tol=1e-4), 9)
+        busy, here = (np.arange(1 << p)[:, None] >> sites & 1).T @ their(), our().utilizations
+        print(
+            f"  p = {p:2}: {seconds:.3f} s, here {1e3 * ours[0]:.2f} ms ({seconds / ours[0]:.0f} x), with a tolerance "
+            f"of 1e-4 {1e3 * ours[1]:.2f} ms ({seconds / ours[1]:.0f} x); utilizations "
+            f"{abs(busy - here).max():.0e} and {abs(our(tol=1e-4).utilizations - here).max():.0e} apart"
+        )
 
 
 def plane_city(n_sites, n_atoms, units, load=0.5):
@@ -127,10 +149,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--spatial-queue", type=Path, metavar="FILE", help="its HomogeneousRate.py")
     parser.add_argument("--alone", type=int, metavar="P", help="only P units, and the memory that takes")
     options = parser.parse_args()
     if options.growth:
         growth()
+        return
+    if options.spatial_queue:
+        spatial_queue(options.spatial_queue)
         return
     if options.alone:
         print(exact_line(options.alone, 0.0, 3))

@@ -383,8 +383,9 @@ def is_queue(capacity: str) -> bool:
 def unstable(city: City, sites: IntArray) -> UnstableQueueError:
     """Return the error that says that the queue at these sites grows without bound."""
     return UnstableQueueError(
-        f"calls arrive at {city.total_rate:g} per hour, at least as fast as {len(sites)} units at these sites can "
-        "serve them, so the queue grows without bound. Add units, lower the load, or use capacity='loss'."
+        f"calls arrive at {city.total_rate:g} per hour, at least as fast as {len(sites)} "
+        f"{'unit' if len(sites) == 1 else 'units'} at these sites can serve them, so the queue grows without bound. "
+        "Add units, lower the load, or use capacity='loss'."
     )
 
 

@@ -42,7 +42,7 @@ def by_group(evaluation: Evaluation, labels: Iterable[object], threshold: float 
     Raises
     ------
     InputError
-        If there is not one label per atom.
+        If there is not one label per atom, or `evaluation` is no `Evaluation`.
 
     Examples
     --------
@@ -54,6 +54,9 @@ def by_group(evaluation: Evaluation, labels: Iterable[object], threshold: float 
     """
     import pandas as pd
 
+    from .evaluation import Evaluation
+
+    _validate.instance(evaluation, "evaluation", Evaluation, "emsopt.evaluators.Evaluation")
     labels = list(labels) if np.iterable(labels) and not isinstance(labels, str) else labels
     codes = check_labels(labels, len(evaluation.demand_shares))  # before their names, as it raises the clearer error
     names = list(dict.fromkeys(labels))

@@ -27,7 +27,8 @@ a function                                     any function from an `Evaluation`
 ``labels``, one per atom, put each atom in a group, such as a district; a third entry, as in ``("worst", labels, 8.0)``,
 replaces mean responses by late fractions. `emsopt.evaluators.groups` has the definitions.
 
-``{"mean_response": 1, ("late", 8.0): 20}``    weighted mix of the above: here a late call counts as 20 extra minutes
+``{"mean_response": 1, ("late", 8.0): 20}``    weighted mix of the above: here a late call counts as 20 extra minutes;
+                                               in it, write ``labels`` and ``costs`` as tuples
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _validate
+from ..errors import InputError
 from .policy import Policy
 from .simulation import Operations, simulate
 
@@ -100,8 +101,8 @@ class PairedComparison:
 
 def compare(
     system: System,
-    a: Sites | tuple[Sites, Policy],
-    b: Sites | tuple[Sites, Policy],
+    a: Sites | tuple[Sites, Policy | None],
+    b: Sites | tuple[Sites, Policy | None],
     *,
     rng: Rng = None,
     **options: Any,
@@ -114,8 +115,9 @@ def compare(
     Parameters
     ----------
     system : System
-    a, b : array_like of int, shape (p,), or pair (array_like, Policy)
-        A deployment, or a deployment and a policy. They may differ in the number of units.
+    a, b : array_like of int, shape (p,), or pair (array_like, Policy or None)
+        A deployment, or a deployment and a policy; None is the default of `simulate`. They may
+        differ in the number of units.
     rng : numpy.random.Generator or seed, optional
     **options
         For `simulate`, such as ``calls``, ``batches`` and ``capacity``.
@@ -123,6 +125,11 @@ def compare(
     Returns
     -------
     PairedComparison
+
+    Raises
+    ------
+    InputError
+        If a policy comes without a deployment, or an argument is invalid.
 
     Notes
     -----
@@ -140,7 +147,9 @@ def compare(
     seed = int(_validate.generator(rng).integers(2**62))
 
     def played(way: Any) -> Operations:
-        paired = isinstance(way, tuple) and len(way) == 2 and isinstance(way[1], Policy)
+        if isinstance(way, Policy):
+            raise InputError("`a` and `b` must be deployments, or pairs such as (sites, policy); got a policy alone.")
+        paired = isinstance(way, tuple) and len(way) == 2 and (way[1] is None or isinstance(way[1], Policy))
         sites, policy = way if paired else (way, None)
         return simulate(system, sites, policy=policy, rng=seed, **options)
 

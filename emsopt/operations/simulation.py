@@ -201,8 +201,9 @@ def simulate(
     advanced : array_like of bool, shape (p,), optional
         Which units are advanced; they may answer every call. Default: all.
     shifts : array_like, shape (p, 2), optional
-        Hours of the day at which each unit's duty begins and ends, whole numbers from 0 to 24; it may span midnight.
-        Default: always on duty. A call that is under way when a shift ends is finished first.
+        Hours of the day at which each unit's duty begins and ends, whole numbers from 0 to 24; it may span midnight,
+        and lasts all day if both are equal. Default: always on duty. A call that is under way when a shift ends is
+        finished first.
     capacity : {"queue", "loss"}
         Whether a call that finds no unit waits, the most urgent first, or is lost.
     calls : int
@@ -268,8 +269,8 @@ def simulate(
     begin, end = _play.play(seed, warmup, calls, duty, _world(system), rules, fleet, opened, tally)
     if end < 0:
         raise UnstableQueueError(
-            f"more than {_play.QUEUE:,} units were waited for: the calls keep more than {p} units busy. Add units, "
-            "or shorten shifts and service less."
+            f"calls that wait need more than {_play.QUEUE:,} units: {p} {'unit' if p == 1 else 'units'} cannot serve "
+            "all calls. Add units, lengthen their shifts, lower the load, or use capacity='loss'."
         )
     counts, (answered, response, late) = tally.batches, tally.atoms.T
     weeks, minute = np.divmod([begin, end], 60 * HOURS)
@@ -370,7 +371,7 @@ def _duty(shifts: ArrayLike | None, units: int) -> np.ndarray[tuple[int, int], n
         return np.ones((units, HOURS), bool)
     hours = _validate.real_array(shifts, "shifts", (units, 2), low=0)
     if hours.max() > 24 or np.any(hours % 1):
-        raise InputError(f"`shifts` must hold whole hours from 0 to 24; got {hours.tolist()}.")
+        raise InputError(f"`shifts` must hold whole hours from 0 to 24; got {_validate.shown(hours.tolist())}.")
     begin, end = hours.T[:, :, None]
     hour = np.arange(HOURS) % 24
     return np.where(begin < end, (begin <= hour) & (hour < end), (begin <= hour) | (hour < end))

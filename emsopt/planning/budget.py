@@ -50,6 +50,7 @@ class BudgetPlan:
         How the deployment was found: "proven by enumeration" of all that the budget pays for, or "swap search".
     by_units : DataFrame
         One row per fleet size: the best deployment found for it, its value and cost, and the number of stations built.
+        A swap search looks for the best plan, not for the best of each size: other rows can often be improved.
 
     Examples
     --------

@@ -16,6 +16,7 @@ import pandas as pd
 
 from .. import _validate
 from .._running.progress import bar
+from ..calls.calibration import Fit
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace, check_sites
 from ..errors import AccuracyWarning, InputError
@@ -24,13 +25,11 @@ from ..evaluators.enumeration import enumerate_objective
 from ..evaluators.metrics import Metric, metric_function, metric_label
 from ..evaluators.objective import Objective
 from ..optimizers.search import minimize
-from .comparison import LEAST_DRAWS, TAIL, uncertain
+from .comparison import LEAST_DRAWS, TAIL, UncertainCity, uncertain
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Progress, Rng, Sites
-    from ..calls.calibration import Fit
     from ..evaluators.evaluation import Evaluation
-    from .comparison import UncertainCity
 
 ENUMERATED = 20_000  # deployments of a size, which take seconds
 FURTHER = 6  # sizes by default
@@ -239,6 +238,10 @@ def fleet_curve(
 
 def estimated(city: City | Fit | UncertainCity, options: dict[str, Any]) -> tuple[City, UncertainCity | None]:
     """Return the city as estimated, and what is uncertain about it, if anything."""
+    if not isinstance(city, (City, Fit, UncertainCity)):
+        raise InputError(
+            f"`city` must be an emsopt.City or what emsopt.calls.calibrate returns; got {_validate.shown(city)}."
+        )
     if not isinstance(city, City):
         known = uncertain(city, **options)
         return known.city(), known

@@ -113,7 +113,8 @@ class Front:
     def __repr__(self) -> str:
         how = "exact" if self.exact else "found by a search"
         return (
-            f"<Front: {len(self.sites)} deployments, {how}, {self.evaluations:,} evaluated; {'; '.join(self.labels)}>"
+            f"<Front: {len(self.sites)} deployment{'s'[: len(self.sites) != 1]}, {how}, {self.evaluations:,} "
+            f"evaluated; {'; '.join(self.labels)}>"
         )
 
 

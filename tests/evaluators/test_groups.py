@@ -172,3 +172,8 @@ def test_fewer_deployments_are_enumerated_where_each_takes_a_whole_evaluation():
     city = eo.datasets.grid_city(n_sites=8, units=3, rng=1)
     mean, worst = (eo.Objective(city, 3, "approximate", metric) for metric in ("mean_response", "busiest"))
     assert affordable(worst) < affordable(mean)
+
+
+def test_by_group_takes_evaluations_only():
+    with pytest.raises(InputError, match=r"`evaluation` must be an emsopt\.evaluators\.Evaluation; got City"):
+        eo.evaluators.by_group(CITY, LABELS)

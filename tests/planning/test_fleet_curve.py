@@ -132,7 +132,7 @@ def test_twin_sites_are_one_station():
         (lambda: fleet_curve(TOWN, [9], start=[0]), "do not fit"),
         (lambda: fleet_curve(TOWN, [2], evaluator="simulation"), "hides small gains"),
         (lambda: fleet_curve(TOWN, [2], cell_km=1), "needs a fit"),
-        (lambda: fleet_curve(3, [2]), "`fit` must be"),
+        (lambda: fleet_curve(3, [2]), "`city` must be an emsopt.City"),
         (lambda: closing(TOWN, [1, 1]), "two or more stations"),
         (lambda: closing(TOWN, [0, 1], keep_units="no"), "keep_units"),
     ],

@@ -86,7 +86,7 @@ def best_table(
 
     costs = late_from_home(system) if metric == "late" else system.city.response_times
     best = [list(entry) for entry in policy.table or _nested(costs, system.city.demand_shares, first, policy.busy)]
-    least = value(best) if steps else 0.0
+    least = value(best)
     with bar(progress, steps, "step") as show:
         for step in range(steps):
             level, new = int(rng.integers(p)), int(rng.integers(system.city.n_sites))

@@ -17,6 +17,7 @@ from .._running.progress import bar
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace, check_sites
 from ..errors import InputError
+from ..evaluators.evaluation import is_queue
 from ..evaluators.metrics import Metric, metric_label
 from ..evaluators.objective import Objective
 from .fleet_curve import without_chance
@@ -135,7 +136,7 @@ def within_budget(
     InputError
         If the budget does not pay for a single unit, or an argument is invalid.
     UnstableQueueError
-        If calls queue and the smallest fleet cannot serve them: today's, or a single unit without ``start``.
+        If calls queue and units that are slower than the mean cannot serve them.
 
     Notes
     -----
@@ -158,9 +159,12 @@ def within_budget(
     here = check_sites(city, start, "start") if len(start) else np.empty(0, np.int64)
     each = _validate.positive_number(unit_cost, "unit_cost", zero=True)
     offer = _offer(city, _prices(city, station_cost), each, here, colocation, money)
+    load = city.total_rate * city.mean_service_time / 60 if is_queue(capacity) else 0.0  # fewer units never catch up
     sizes = list(takewhile(lambda p: next(offer.listing(p), None) is not None, count(max(1, len(here)))))
+    sizes = [p for p in sizes if p > load]
     if not sizes:
-        raise InputError(f"`budget` must pay for at least one unit and its station; got {budget:g}. Raise it.")
+        least = f"{int(load) + 1} units" if load >= 1 else "one unit"
+        raise InputError(f"`budget` must pay for at least {least} with stations; got {budget:g}. Raise it.")
     evaluator = without_chance(evaluator, sizes[-1])
 
     @cache
@@ -187,7 +191,7 @@ def within_budget(
         else:
             generator = _validate.generator(0 if rng is None else rng)
             for done in range(1 + KICKS):
-                x = offer.indices(here) if len(here) else listed[0]
+                x = offer.indices(here) if len(here) == sizes[0] else listed[0]
                 if best:
                     x = min(best.values(), key=lambda found: found[1])[0]
                     for _ in range(KICK):

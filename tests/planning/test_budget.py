@@ -50,6 +50,20 @@ def test_a_search_is_said_and_proves_nothing(monkeypatch):
     assert (searched.by_units["value"] >= proven.by_units["value"].reindex(searched.by_units.index) - 1e-12).all()
 
 
+@pytest.mark.parametrize("enumerated", [20_000, 3])
+def test_fleets_that_a_queue_outgrows_are_left_out(enumerated, monkeypatch):
+    monkeypatch.setattr("emsopt.planning.budget.ENUMERATED", enumerated)
+    busy = TOWN.with_offered_load(0.9, units=3)  # 2.7 units of work
+    plan = within_budget(busy, 25, station_cost=PRICES, unit_cost=2, start=[0, 3], capacity="queue", rng=0)
+    assert plan.by_units.index.min() == 3
+    rows = [x for p in range(3, 8) for x in combinations(range(7), p)]
+    paid = [x for x in rows if sum(PRICES[k] for k in set(x) - {0, 3}) + 2 * (len(x) - 2) <= 25]
+    best = min(eo.evaluators.exact_hypercube(busy, x, capacity="queue").mean_response for x in paid)
+    assert plan.value == pytest.approx(best)
+    with pytest.raises(InputError, match="at least 3 units"):
+        within_budget(busy, 1, station_cost=PRICES, unit_cost=2, start=[0, 3], capacity="queue")
+
+
 def test_where_nothing_can_be_built_nothing_is():
     prices = np.where(np.arange(7) < 3, 1.0, np.inf)
     plan = within_budget(TOWN, 100, station_cost=prices, unit_cost=1)

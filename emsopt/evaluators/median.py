@@ -120,7 +120,8 @@ def p_median(
     units : int or DeploymentSpace
         Fleet size p, with at most one unit per listed site, or the allowed deployments.
     time_limit : float, optional
-        Seconds after which the best sites found are returned, with the remaining gap.
+        Seconds after which the best sites found are returned, with the remaining gap. The first call after an
+        installation compiles code, which takes some seconds more.
     progress : bool or callable
         True shows a bar; a function is called with (branches searched, branches known so far).
 

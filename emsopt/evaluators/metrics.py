@@ -129,8 +129,9 @@ def metric_function(city: City, metric: Metric) -> Callable[[Evaluation], float]
         case "busiest":
             return lambda e: float(e.utilizations.max())
         case ("percentile", q):
-            if not 0 < _validate.positive_number(q, "q", "percent") < 100:
-                raise InputError(f"`q` must be a percentage above 0 and below 100; got {q:g}.")
+            if not 1 <= _validate.positive_number(q, "q", "percent") < 100:
+                hint = f" For the {100 * q:g}th percentile pass {100 * q:g}." if q < 1 else ""
+                raise InputError(f"`q` must be a percentage from 1 to below 100; got {q:g}.{hint}")
             return lambda e: e.percentile(q)
         case ("worst" | "range" | "gini" as kind, labels, *rest) if len(rest) <= 1:
             threshold = _validate.positive_number(rest[0], "threshold", "min") if rest else None

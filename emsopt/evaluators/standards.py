@@ -136,7 +136,9 @@ def standards(
     check_city(city)
     at = city.response_times[evaluation.sites] if evaluation.sites.max() < city.n_sites else np.empty(0)
     if not np.array_equal(at, evaluation.response_times):
-        raise InputError("`evaluation` must be of a deployment of `city`; its response times are others.")
+        raise InputError(
+            "`evaluation` must be of a deployment of `city`; its response times are others. Evaluate it in this city."
+        )
     rows = []
     for one in chosen:
         within, mean = _reached(city, evaluation, one, delay)

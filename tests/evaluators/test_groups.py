@@ -147,6 +147,7 @@ def test_a_checkpoint_knows_the_labels():
         (("range",), "metric"),
         (("range", LABELS, -1), "threshold"),
         (("percentile", 0), "above 0"),
+        (("percentile", 0.9), "pass 90"),
         (("percentile", 100), "below 100"),
         (("percentile", "90"), "percent"),
         (["percentile", 90], "metric"),

@@ -35,6 +35,7 @@ class _OneThread:
 
                 self._libraries = ThreadpoolController()
             if self._inside == 0:
+                self._release()
                 self._limit = self._libraries.limit(limits=1, user_api="blas")
             self._inside += 1
 
@@ -42,10 +43,14 @@ class _OneThread:
         with self._lock:
             self._inside -= 1
             if self._inside == 0:
-                for library in self._libraries.lib_controllers:
-                    # OpenBLAS lets only the thread that set the limit lift it, and that may be another thread.
-                    getattr(library, "clear_controlling_thread", lambda force: None)(force=True)
+                self._release()
                 self._limit.restore_original_limits()
+                self._release()
+
+    def _release(self) -> None:
+        """Let this thread set limits: OpenBLAS obeys only the one that set the last limit, until it is released."""
+        for library in self._libraries.lib_controllers:
+            getattr(library, "clear_controlling_thread", lambda force: None)(force=True)
 
 
 one_thread = _OneThread()

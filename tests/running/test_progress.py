@@ -47,6 +47,9 @@ TASKS = {
     "evaluators.p_median_of_points": lambda **p: eo.evaluators.p_median_of_points(POINTS, POINTS, 2, **p),
     "evaluators.values": lambda **p: eo.evaluators.values(CITY, some(0), **p),
     "operations.best_offsets": lambda **p: eo.operations.best_offsets(CITY, [0, 1], steps=3, rng=0, **p),
+    "operations.best_table": lambda **p: eo.operations.best_table(
+        eo.operations.System(CITY), [0, 1], steps=2, calls=200, rng=0, **p
+    ),
     "optimizers.best_deployment": lambda **p: eo.optimizers.best_deployment(eo.Objective(CITY, 2), **p),
     "optimizers.bocvs": lambda **p: eo.optimizers.bocvs(AIRFOIL, budget=1, rng=0, regret=False, **p),
     "optimizers.local_search": lambda **p: eo.optimizers.local_search(eo.Objective(CITY, 2), rng=0, **p),
@@ -55,9 +58,12 @@ TASKS = {
     ),
     "optimizers.minimize": lambda **p: eo.minimize(eo.Objective(CITY, 2), "random", budget=3, rng=0, **p),
     "planning.compare": lambda **p: eo.planning.compare(Certain(), TWO, draws=100, rng=0, **p),
+    "planning.fleet_curve": lambda **p: eo.planning.fleet_curve(CITY, [1, 2], **p),
+    "planning.front": lambda **p: eo.planning.front(CITY, 2, ["mean_response", ("late", 5.0)], **p),
     "planning.hourly_plan": lambda **p: eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1, **p),
     "planning.judge_plan": lambda **p: eo.planning.judge_plan(PLAN, [WEEK, WEEK], **p),
     "planning.robustness": lambda **p: eo.planning.robustness(Certain(), TWO, draws=100, rng=0, **p),
+    "planning.within_budget": lambda **p: eo.planning.within_budget(CITY, 3, station_cost=1, unit_cost=1, **p),
     "study.run": lambda **p: eo.study.run(square, [{"side": 1}, {"side": 2}], **p),
     "planning.sweep": lambda **p: eo.planning.sweep({"now": CITY, "later": CITY.scaled(2)}, 2, **p),
 }

@@ -83,5 +83,12 @@ def load_auckland() -> tuple[System, IntArray]:
         Priority("medium", 0.245, 8, DELAY_MIN, on_scene=on_scene, transport=TRANSPORTED),
         Priority("low", 0.185, 20, DELAY_MIN, mode=1, on_scene=on_scene, transport=TRANSPORTED),
     ]
-    system = System(city, minutes, len(hospitals), priorities=priorities, handover=Duration(HANDOVER_MIN))
+    system = System(
+        city,
+        minutes,
+        len(hospitals),
+        priorities=priorities,
+        handover=Duration(HANDOVER_MIN),
+        hospital_locations=where[hospitals],
+    )
     return system, np.array(STATIONS_OF_UNITS) - 1

@@ -1,8 +1,9 @@
 """Animated maps of a day: units drive to the calls of a simulation or of a log, for notebooks or as one HTML file.
 
-The page holds one row per call and moves the units between them, so it needs no kernel and stays small. Drives are
-straight lines, whatever the roads. A unit is back at its station as soon as it is free, as in the models. There,
-service times do not depend on drives, so that this may be before it arrives.
+The page holds one row per call or drive and moves the units between them, so it needs no kernel and stays small. Drives
+are straight lines, whatever the roads. In a day of the hypercube model or of a log, a unit is back at its station as
+soon as it is free, as in the models. There, service times do not depend on drives, so that this may be before it
+arrives. Simulated operations have drives to hospitals and back to a station too, and units that turn around.
 """
 
 from __future__ import annotations
@@ -16,18 +17,20 @@ from ..calls.areas import cells
 from ..calls.replaying import Replay
 from ..errors import InputError
 from ..evaluators.day import Day
+from ..operations import Operations
 from . import _colours
 from ._page import Page
 from .deployments import lat_lon, place_names, rounded
 
 if TYPE_CHECKING:
     from .._types import ArrayLike, IntArray, Rng
+    from ..city import City
 
 TENTHS = 10  # times on the page are whole tenths of a minute
 
 
 def replay_map(
-    played: Day | Replay,
+    played: Day | Replay | Operations,
     *,
     start: float = 0.0,
     hours: float = 24.0,
@@ -41,10 +44,11 @@ def replay_map(
 
     Parameters
     ----------
-    played : Day or Replay
-        A simulated day (`emsopt.evaluators.simulate_day`) or the replayed calls of a log (`emsopt.calls.replay`).
+    played : Day, Replay or Operations
+        A simulated day (`emsopt.evaluators.simulate_day`), the replayed calls of a log (`emsopt.calls.replay`), or
+        operations that were simulated with ``trace`` (`emsopt.operations.simulate`).
     start, hours : float
-        What to show: hours from the first call of a log, or from the start of a day, and how many of them.
+        What to show: hours from the first call of a log, or from the start of a day or simulation, and how many.
     draw : int
         Which draw of a `Replay`.
     cell_km, exact : float, bool
@@ -65,7 +69,7 @@ def replay_map(
     Raises
     ------
     InputError
-        If no call comes in these hours, the city has no coordinates, or an option is invalid.
+        If no call comes in these hours, the city or its hospitals have no coordinates, or an option is invalid.
 
     Examples
     --------
@@ -77,11 +81,13 @@ def replay_map(
     """
     start = _validate.positive_number(start, "start", "h", zero=True)
     hours = _validate.positive_number(hours, "hours", "h")
+    if isinstance(played, Operations):
+        return _of_operations(played, 60 * start, 60 * (start + hours), height)
     if isinstance(played, Day):
         scene, places, sites, columns = _of_day(played)
         release = played.release
     else:
-        _validate.instance(played, "played", Replay, "emsopt.evaluators.Day or emsopt.calls.Replay")
+        _validate.instance(played, "played", Replay, "emsopt.evaluators.Day, emsopt.calls.Replay or Operations")
         draw = _validate.whole_number(draw, "draw", 0, len(played.unit) - 1)
         exact = _validate.truth(exact, "exact")
         scene, places, sites, columns = _of_log(played, draw, None if exact else cell_km)
@@ -123,22 +129,78 @@ def _of_day(day: Day) -> tuple[dict[str, Any], list[list[float]], IntArray, tupl
     city = day.city
     _colours.require_locations(city)
     scale, digits = (1, 5) if city.geographic else (1000, 1)
-    which, locations = _colours.stations(city)
-    scene = {
+    which, _ = _colours.stations(city)
+    scene = _scene_of_city(city, scale, digits) | {
         "title": f"{city.name}: {len(day.sites)} units, a simulated day",
         "notes": f"{city.notes} Units still busy with calls from before the start are counted, but not drawn.".strip(),
+        "clock": 0,
+    }
+    columns = day.minute, day.atom, day.unit, day.turnout, day.response, day.service
+    return scene, lat_lon(scale * np.array(city.atom_locations), digits), which[day.sites], columns
+
+
+def _scene_of_city(city: City, scale: int, digits: int) -> dict[str, Any]:
+    """Return what the map of a city shows whatever happens there."""
+    return {
         "plane": not city.geographic,
         "bounds": lat_lon(scale * np.array(_colours.extent(city)), digits),
         "shapes": [
             {"type": shape["type"], "coordinates": rounded(shape["coordinates"], scale, digits)}
             for shape in city.atom_shapes or ()
         ],
-        "stations": _stations(place_names(city), lat_lon(scale * locations, digits)),
+        "stations": _stations(place_names(city), lat_lon(scale * _colours.stations(city)[1], digits)),
         "date": "",
-        "clock": 0,
     }
-    columns = day.minute, day.atom, day.unit, day.turnout, day.response, day.service
-    return scene, lat_lon(scale * np.array(city.atom_locations), digits), which[day.sites], columns
+
+
+def _of_operations(played: Operations, begin: float, end: float, height: int) -> Page:
+    """Return the page of the drives that a simulation recorded."""
+    city, trace, locations = played.system.city, played.trace, played.system.hospital_locations
+    if trace is None or not ((trace["leave"] < end) & (trace["until"] > begin)).any():
+        raise InputError(
+            f"`played` has no recorded drive between {begin / 60:g} and {end / 60:g} h; simulate with a larger `trace`."
+        )
+    _colours.require_locations(city)
+    if played.system.hospitals and locations is None:
+        raise InputError("the system has hospitals without places; make it with `hospital_locations`.")
+    scale, digits = (1, 5) if city.geographic else (1000, 1)
+    n, m = city.travel_times.shape
+    which, stations = _colours.stations(city)
+    hospitals = np.empty((0, 2)) if locations is None else locations
+    last, trace = trace["leave"].max(), trace[trace["leave"] < end]
+    sent = trace[(trace["goal"] >= n) & (trace["goal"] < n + m)]
+    done = trace[trace["goal"] < n + m].groupby("unit")["leave"].shift(-1)  # the next drive that is not to a hospital
+    goal = trace["goal"].to_numpy()
+    place = np.where(goal < n, which[np.minimum(goal, n - 1)], goal - n + len(stations))
+    gone = (sent["until"] > begin) | (done[sent.index].fillna(last) > begin)
+    shown = sent[gone]
+    scene = _scene_of_city(city, scale, digits) | {
+        "title": f"{city.name}: {len(played.sites)} units, simulated operations",
+        "notes": f"{city.notes} A call appears when its unit sets out. What units do after their last recorded drive, "
+        "and where they are when they go on duty, is not drawn.".strip(),
+        "clock": begin % (24 * 60),
+        "minutes": end - begin,
+        "calls": lat_lon(scale * np.array(city.atom_locations), digits),
+        "hospitals": lat_lon(scale * hospitals, digits),
+        "home": which[played.sites].tolist(),
+        "counted": ["units sent", "Units sent", "Mean drive, min"],
+    }
+    events = {
+        "at": _tenths(shown["leave"] - begin),
+        "place": (shown["goal"] - n).tolist(),
+        "unit": shown["unit"].tolist(),
+        "go": _tenths(shown["leave"] - begin),
+        "there": _tenths(shown["arrive"] - begin),
+        "free": _tenths(done[shown.index].fillna(last) - begin),
+        "release": [0] * len(played.sites),
+        "drives": {
+            "unit": trace["unit"].tolist(),
+            "go": _tenths(trace["leave"] - begin),
+            "there": _tenths(trace["arrive"] - begin),
+            "to": place.tolist(),
+        },
+    }
+    return Page("replay", scene, [{"name": "replay", **events}], height, None)
 
 
 def _of_log(

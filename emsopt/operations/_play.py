@@ -29,6 +29,7 @@ UNIT = np.dtype(
         ("advanced", bool), ("on", bool), ("busy", bool),
         ("origin", int), ("goal", int), ("leave", float), ("arrive", float),
         ("job", int), ("since", float), ("free", float), ("end", int),  # present call: sent at, ends at, and where
+        ("hospital", int), ("carry", float), ("arrived", float), ("homeward", float),  # on the way there; -1 if nowhere
         ("row", int),  # of its last drive in the trace
         ("worked", float),  # minutes of calls that are over
         ("off", float), ("overtime", float),  # end of the last shift; minutes worked after the ends of shifts
@@ -97,7 +98,7 @@ class Tally(NamedTuple):
     histogram: IntArray  # (K, BINS)
     atoms: FloatArray  # (M, 3) answered, response, late
     moves: FloatArray  # (2,) relocations, units taken over
-    trace: FloatArray  # (n, 7) unit, call or -1, origin, goal, leave, arrive, until
+    trace: FloatArray  # (n, 7) unit, call (-1 if none), origin, goal, leave, arrive, until
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -108,6 +109,16 @@ def minutes_to(unit: Any, to_place: FloatArray, mode: int, place: int, now: floa
         return there
     left = min((unit.arrive - now) / (unit.arrive - unit.leave), 1.0)
     return left * to_place[mode, place, unit.origin] + (1 - left) * there
+
+
+@njit(cache=True, nogil=True, inline="always")
+def record(u: int, call: int, origin: int, goal: int, leave: float, arrive: float, trace: FloatArray, row: int) -> int:
+    """Write a drive into the trace if there is room; return the number of drives traced so far."""
+    if row == len(trace):
+        return row
+    trace[row, 0], trace[row, 1], trace[row, 2], trace[row, 3] = u, call, origin, goal
+    trace[row, 4], trace[row, 5], trace[row, 6] = leave, arrive, arrive
+    return row + 1
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -123,10 +134,8 @@ def drive(
         trace[last, 6] = min(trace[last, 5], now)
         fleet[u].row = -1
     if row < len(trace):
-        trace[row, 0], trace[row, 1], trace[row, 2], trace[row, 3] = u, call, place, goal
-        trace[row, 4], trace[row, 5], trace[row, 6] = leave, arrive, arrive
         fleet[u].row = row
-        row += 1
+    row = record(u, call, place, goal, leave, arrive, trace, row)
     fleet[u].origin, fleet[u].goal, fleet[u].leave, fleet[u].arrive = place, goal, leave, arrive
     return row
 
@@ -269,6 +278,12 @@ def play(
             now, changed = next_free, True
             unit = fleet[freed]
             call = calls[unit.job // MOST_UNITS]
+            place = unit.goal
+            if unit.hospital >= 0:
+                row = record(freed, call.number, place, unit.hospital, unit.carry, unit.arrived, trace, row)
+                place = unit.hospital
+            if unit.end != place:
+                row = record(freed, call.number, place, unit.end, unit.homeward, now, trace, row)
             unit.busy = False
             unit.worked += now - unit.since
             if not unit.on:
@@ -375,19 +390,23 @@ def play(
             minutes = minutes_to(unit, to_place, mode, scene, now) / speed
             arrive = leave + _numbers.duration(minutes, drive_spread, seed, number, first + DRIVE)
             if trips:
-                end = scene
+                end, unit.hospital = scene, -1
                 free = arrive + _numbers.duration(
                     classes[k].scene, classes[k].scene_spread, seed, number, first + SCENE
                 )
                 if job % MOST_UNITS == 0 and _numbers.uniform(seed, number, TRANSPORT) < classes[k].transport:
-                    end = hospital_of[j]
+                    end = unit.hospital = hospital_of[j]
+                    unit.carry = free
                     free += to_place[home_mode, end, scene] / speed
+                    unit.arrived = free
                     free += _numbers.duration(handover, handover_spread, seed, number, first + HANDOVER)
                 if not on_the_way:
+                    unit.homeward = free
                     free += to_place[home_mode, home, end] / speed
                     end = home
             else:
                 free, end = now + _numbers.duration(service[home, j], -1.0, seed, number, first + SCENE), home
+                unit.hospital, unit.homeward = -1, free
             row = drive(fleet, u, number, scene, now, leave, arrive, trace, row)
             unit.busy, unit.job, unit.since, unit.free, unit.end = True, job, now, free, end
             call.sent = min(call.sent, now)

@@ -60,8 +60,8 @@ class Operations:
     hours : float
         Simulated hours.
     trace : DataFrame or None
-        The first drives: unit, call (-1 for a drive to a site), origin and goal (places), and the minutes at which the
-        drive begins (``leave``), would end (``arrive``), and ends (``until``).
+        The first drives, by their begin: unit, call (-1 for a drive to a site after it is over), origin and goal
+        (places), and the minutes at which the drive begins (``leave``), would end (``arrive``), and ends (``until``).
 
     Examples
     --------
@@ -288,7 +288,11 @@ def simulate(
 
         names = ["unit", "call", "origin", "goal", "leave", "arrive", "until"]
         rows = tally.trace[~np.isnan(tally.trace[:, 0])]
-        traced = pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names[:4], int))
+        traced = (
+            pd.DataFrame(rows, columns=names)
+            .astype(dict.fromkeys(names[:4], int))
+            .sort_values("leave", kind="stable", ignore_index=True)
+        )
     return Operations(
         system, sites, policy, counts[..., 0], counts[..., 1], counts[..., 3], counts[..., 4], counts[..., 2],
         tally.histogram, *by_atom, utilizations, tally.moves[0] / hours, tally.moves[1] / hours, hours, traced,

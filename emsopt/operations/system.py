@@ -146,6 +146,8 @@ class System:
         Relative rates of calls by hour of the week (from Monday at midnight) or of the day. Their mean is set to 1.
     speed_by_hour : array_like, shape (168,) or (24,), optional
         Speed over the mean speed; driving times are divided by it when a unit sets out.
+    hospital_locations : array_like, shape (H, 2), optional
+        For maps, as the locations of the city's sites.
 
     Raises
     ------
@@ -169,6 +171,7 @@ class System:
     handover: Duration = Duration(0, 0)
     calls_by_hour: FloatArray = None  # type: ignore[assignment]  # ones by default
     speed_by_hour: FloatArray = None  # type: ignore[assignment]
+    hospital_locations: FloatArray | None = None
 
     if TYPE_CHECKING:
 
@@ -182,6 +185,7 @@ class System:
             handover: Duration = Duration(0, 0),
             calls_by_hour: ArrayLike | None = None,
             speed_by_hour: ArrayLike | None = None,
+            hospital_locations: ArrayLike | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -229,6 +233,9 @@ class System:
         for name in ("travel_cv", "turnout_cv"):
             if np.ndim(getattr(self.city, name)):
                 raise InputError(f"`{name}` of the city must be a single number here; average it over sites and atoms.")
+        if self.hospital_locations is not None:
+            where = _validate.real_array(self.hospital_locations, "hospital_locations", (hospitals, 2))
+            checked["hospital_locations"] = where
         if self.hospital_of is not None:
             numbers = _validate.real_array(self.hospital_of, "hospital_of", (self.city.n_atoms,))
             if not hospitals or numbers.min() < 0 or numbers.max() >= hospitals or np.any(numbers % 1):

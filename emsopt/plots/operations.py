@@ -22,8 +22,7 @@ PARTS = ("drives to a call", "on scene, transport, hospital", "drives to a site"
 def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw what each unit does, from the drives that a simulation recorded.
 
-    Where a row is empty, the unit waits at a site or is off duty. Work after a drive to a call is drawn if the next
-    drive begins at the scene or hospital; if units count as busy until they are home, only their drives are recorded.
+    Where a row is empty, the unit waits at a site or is off duty.
 
     Parameters
     ----------
@@ -60,15 +59,12 @@ def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLik
         raise InputError(
             f"`result` has no recorded drive between {begin:g} and {end:g} h; simulate with a larger `trace`."
         )
-    last = trace["leave"].max()  # what follows is not known
-    answered = trace["call"] >= 0
-    to_call, to_site = trace[answered], trace[~answered]
+    last, n = trace["leave"].max(), result.system.city.n_sites  # after the last drive nothing is known
+    trace = trace[trace["goal"] < n + result.system.city.n_atoms]  # drives to hospitals are work
+    to_site, to_call = trace[trace["goal"] < n], trace[trace["goal"] >= n]
     following = trace.groupby("unit")[["leave", "origin"]].shift(-1).fillna(np.inf)
     after = following["leave"].clip(upper=last)
-    # A unit that drives from a station next was free before it left.
-    at_work = trace[
-        answered & (trace["until"] == trace["arrive"]) & (following["origin"] >= result.system.city.n_sites)
-    ]
+    at_work = to_call[(to_call["until"] == to_call["arrive"]) & (following["origin"][to_call.index] >= n)]
     spans = (
         (to_call["unit"], to_call["leave"], to_call["until"]),
         (at_work["unit"], at_work["until"], after[at_work.index]),

@@ -15,6 +15,7 @@ from emsopt.city.city import City
 from emsopt.datasets import san_jose_calls
 from emsopt.evaluators import approximate_hypercube, simulate_day
 from emsopt.maps import deployment_map, exploration_map, replay_map
+from emsopt.operations import System, simulate
 from emsopt.roads import grid_roads
 
 playwright_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
@@ -338,6 +339,40 @@ def test_units_drive_to_calls_as_the_clock_runs(page, tmp_path, record_property)
     held = slider.input_value()
     page.wait_for_timeout(300)
     assert slider.input_value() == held
+
+
+def test_units_turn_around_and_bring_patients_to_a_hospital(page, tmp_path):
+    city = degrees()
+    n, m = city.travel_times.shape
+    system = System(city, np.ones((n + m + 1,) * 2), 1, hospital_locations=[[0.0, 51.5]])
+    rows = [  # to atom 5 and its hospital; back to site 3, on the way to which it is sent to atom 7
+        (0, 0, 2, n + 5, 10.0, 14.0, 14.0), (0, 0, n + 5, n + m, 20.0, 24.0, 24.0),
+        (0, -1, n + m, 3, 30.0, 40.0, 35.0), (0, 1, n + m, n + 7, 35.0, 39.0, 39.0),
+    ]  # fmt: skip
+    names = ["unit", "call", "origin", "goal", "leave", "arrive", "until"]
+    played = replace(simulate(system, [2], calls=50, trace=1, rng=0), trace=pd.DataFrame(rows, columns=names))
+    page.goto(replay_map(played, hours=1).save(tmp_path / "night.html").as_uri())
+    slider, houses, found = page.get_by_label("Time"), page.locator(".station"), []
+    dots = """() => { const map = document.querySelector('.emsopt-map').map, found = []; map.eachLayer(layer => {
+        if (layer.getRadius?.() === 6) found.push([layer.getLatLng().lat, layer.getLatLng().lng]); }); return found; }"""
+    for minute in (5, 12, 17, 22, 27, 35, 37):
+        slider.fill(str(minute))
+        found += page.evaluate(dots)
+        assert sum(map(int, houses.all_inner_texts())) == (minute == 5)
+    sites, atoms = city.site_locations[:, ::-1], city.atom_locations[:, ::-1]
+    hospital = np.array([51.5, 0.0])
+    turned = (hospital + sites[3]) / 2
+    expected = [
+        (sites[2] + atoms[5]) / 2,
+        atoms[5],
+        (atoms[5] + hospital) / 2,
+        hospital,
+        turned,
+        (turned + atoms[7]) / 2,
+    ]
+    assert np.array(found) == pytest.approx(np.array(expected), abs=1e-4)
+    assert page.locator(".hospital").count() == 1
+    assert "2 units sent" in page.locator(".summary").inner_text()
 
 
 def test_a_day_of_san_jose_is_smooth(page, tmp_path, record_property):

@@ -17,6 +17,12 @@ def day():
 
 
 @pytest.fixture(scope="module")
+def night():
+    system, sites = eo.datasets.load_auckland()
+    return eo.operations.simulate(system, sites, calls=100, trace=300, rng=0)
+
+
+@pytest.fixture(scope="module")
 def log():
     calls, stations = eo.datasets.san_jose_calls()
     played = eo.calls.replay(eo.calls.calibrate(calls, stations), draws=2)
@@ -120,3 +126,39 @@ def test_only_days_and_replays_are_played(day):
     bare = eo.City([1.0], [[1.0]], turnout_times=1.0, service_times=30.0)
     with pytest.raises(InputError, match="has no `atom_locations`"):
         replay_map(eo.evaluators.simulate_day(bare, [0], rng=0))
+
+
+def test_drives_of_operations_are_on_the_page(night):
+    n, m = night.system.city.travel_times.shape
+    drives = night.trace[night.trace["leave"] < 300]
+    page = replay_map(night, hours=5)
+    (view,) = page.views
+    assert view["drives"]["unit"] == drives["unit"].tolist()
+    assert view["drives"]["go"] == np.round(10 * drives["leave"]).astype(int).tolist()
+    places = [*(station["at"] for station in page.scene["stations"]), *page.scene["calls"], *page.scene["hospitals"]]
+    where = np.concatenate(
+        [night.system.city.site_locations, night.system.city.atom_locations, night.system.hospital_locations]
+    )
+    assert [places[k] for k in view["drives"]["to"]] == pytest.approx(where[drives["goal"]][:, ::-1], abs=1e-5)
+    sent = drives[(drives["goal"] >= n) & (drives["goal"] < n + m)]
+    assert (view["unit"], view["place"]) == (sent["unit"].tolist(), (sent["goal"] - n).tolist())
+    assert drives["goal"].max() >= n + m  # some carry a patient
+    assert all(at < free for at, free in zip(view["go"], view["free"], strict=True))
+
+
+def test_operations_later_begin_with_the_drives_before(night):
+    page = replay_map(night, start=2, hours=2)
+    (view,) = page.views
+    assert page.scene["clock"] == 120
+    assert min(view["drives"]["go"]) < 0  # tells where the units are
+    assert len(view["at"]) < (night.trace["leave"] < 240).sum()
+
+
+def test_operations_that_cannot_be_drawn(night):
+    with pytest.raises(InputError, match="no recorded drive between 900 and 924 h"):
+        replay_map(night, start=900)
+    with pytest.raises(InputError, match="simulate with a larger `trace`"):
+        replay_map(replace(night, trace=None))
+    nowhere = replace(night, system=replace(night.system, hospital_locations=None))
+    with pytest.raises(InputError, match="`hospital_locations`"):
+        replay_map(nowhere)

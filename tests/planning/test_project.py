@@ -82,6 +82,7 @@ def changed(project, change):
         (packed(**{"project.json": "[" * 100_000}), "not valid JSON"),
         (packed(**{"project.json": "{}", "city/atoms.csv": " " * 2**27}), "more than 64 MB"),
     ],
+    ids=["picture", "notes", "path", "no format", "deep", "large"],  # archives hold the time at which they are made
 )
 def test_foreign_files_are_refused(content, said):
     with pytest.raises(InputError, match=said):

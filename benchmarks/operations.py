@@ -365,6 +365,34 @@ def medians(system, units):
     return table
 
 
+class Entry(OperationsObjective):
+    """Late calls by one entry of a compliance table, all others given."""
+
+    def __init__(self, system, sites, policy, k, seed):
+        space = eo.DeploymentSpace(system.city, k, colocation=len(sites))
+        super().__init__(system, space, calls=50_000, rng=seed)
+        self.sites, self.policy, self.k = sites, policy, k
+
+    def evaluation(self, entry):
+        """Return the operations with this entry."""
+        return simulate(self.system, self.sites, policy=self.with_entry(entry), calls=50_000, rng=self.options["rng"])
+
+    def with_entry(self, entry):
+        """Return the policy with this entry in its table."""
+        table = [*self.policy.table[: self.k - 1], tuple(map(int, entry)), *self.policy.table[self.k :]]
+        return replace(self.policy, table=tuple(table))
+
+
+def table_by_gp(system, sites, policy, simulations=400, seed=2):
+    """Search a compliance table by GP-pM, entry by entry from the largest on, with its start as the first proposal."""
+    policy = best_table(system, sites, policy, steps=0)
+    for k in range(len(sites), 0, -1):
+        entry = Entry(system, sites, policy, k, seed)
+        start = sorted(policy.table[k - 1])
+        policy = entry.with_entry(eo.minimize(entry, "gp-pm", budget=simulations // len(sites), x0=[start], rng=seed).x)
+    return policy
+
+
 def relocation():
     """Print rules of relocation beside none and perfect relocation, judged on calls that they were not chosen with."""
     area = st_paul()
@@ -389,6 +417,8 @@ def relocation():
             "table nested by loss, freed unit": best_table(system, sites, steps=0),
             "table searched, freed unit (ours)": best_table(system, sites, steps=400, rng=2),
             "table searched, one more moves (ours)": best_table(system, sites, Policy(moves=1), steps=400, rng=2),
+            "table by GP-pM, freed unit": table_by_gp(system, sites, Policy(moves=0)),
+            "table by GP-pM, one more moves": table_by_gp(system, sites, Policy(moves=1)),
             "dispatch by coverage": (spare := best_of(rules(dispatch=["coverage"], relocate=[False]))),
             "dispatch by coverage, and ours": replace(ours, dispatch="coverage"),
             "perfect relocation (bound)": Policy(table=table, instant=True),

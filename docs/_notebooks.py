@@ -3,6 +3,7 @@
     python docs/_notebooks.py [NUMBER ...]
 
 Outputs are kept in ``docs/_build/executed`` until the notebook or the package changes. An error in a cell is an error.
+Notebooks that nbval has run (`_nbval`) are there already.
 """
 
 import hashlib
@@ -34,15 +35,25 @@ def key(path: Path) -> str:
 
 def execute(path: Path) -> Path:
     """Run a notebook, unless its outputs are kept already, and return the file with outputs."""
-    kept = CACHE / f"{path.stem}.{key(path)}.ipynb"
-    if kept.is_file():
+    if (kept := kept_at(path)).is_file():
         return kept
-    CACHE.mkdir(parents=True, exist_ok=True)
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         NotebookClient(
             notebook, timeout=PATIENCE, resources={"metadata": {"path": folder}}, store_widget_state=True
         ).execute()
+    return keep(path, notebook)
+
+
+def kept_at(path: Path) -> Path:
+    """Return the file for a notebook's outputs."""
+    return CACHE / f"{path.stem}.{key(path)}.ipynb"
+
+
+def keep(path: Path, notebook: nbformat.NotebookNode) -> Path:
+    """Write a notebook that has run, in place of its older outputs, and return the file."""
+    kept = kept_at(path)
+    CACHE.mkdir(parents=True, exist_ok=True)
     for old in CACHE.glob(f"{path.stem}.*.ipynb"):
         old.unlink()
     part = kept.with_suffix(".part")

@@ -1,6 +1,6 @@
 """The notebooks as files: thin cells, stored without outputs, links that lead somewhere, solutions that solve.
 
-That they run is checked with nbval: ``pytest --nbval-lax notebooks``.
+That they run is checked with nbval, by the command of CONTRIBUTING.md, which ``.ci/run`` runs.
 """
 
 import gzip
@@ -89,6 +89,17 @@ def test_maps_have_a_still_twin(path):
     for k, text in enumerate(code):
         if "deployment_map(" in text:
             assert "eo.plots.deployment" in code[k + 1]
+
+
+def test_ci_runs_all_by_nbval():
+    """Whole, by the documented command, and a cell that fails fails the run."""
+    root = FOLDER.parent
+    command = re.search(r"<!-- notebooks -->\n```bash\n(.*)\n```", (root / "CONTRIBUTING.md").read_text("utf-8"))[1]
+    assert re.fullmatch(r"\.venv/bin/python -m pytest .*--nbval-lax notebooks", command)
+    assert '\nbash -euo pipefail -c "$(.ci/command notebooks CONTRIBUTING.md)"\n' in (root / ".ci" / "pages").read_text(
+        "utf-8"
+    )
+    assert "\n.ci/pages\n" in (root / ".ci" / "run").read_text("utf-8")
 
 
 def test_your_city_runs_with_the_files_of_another_city(tmp_path):

@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 import pytest
-from test_dashboard_page import choose_files, drawn, photograph, voila  # noqa: F401 - the server is a fixture
-from test_notebook_pages import ROOT, browser, maps, panel_texts, until, watched  # noqa: F401 - so is the browser
+from test_dashboard_page import choose_files, drawn
+from test_notebook_pages import ROOT, maps, panel_texts, until, watched
 
 pytestmark = pytest.mark.browser
 
@@ -77,7 +77,7 @@ def unfold(page):
         folded.first.click()
 
 
-def test_nothing_overlaps_and_all_is_on_one_screen(browser, voila):  # noqa: F811
+def test_nothing_overlaps_and_all_is_on_one_screen(browser, voila):
     with watched(browser, voila) as page:
         page.goto(voila)
         drawn(page)
@@ -93,7 +93,7 @@ def test_nothing_overlaps_and_all_is_on_one_screen(browser, voila):  # noqa: F81
         check_widths(page, "unfolded")
 
 
-def test_a_real_city_goes_through_on_one_page(browser, voila, tmp_path):  # noqa: F811
+def test_a_real_city_goes_through_on_one_page(browser, voila, tmp_path):
     """San José's files are calibrated, compared, tested, saved, and opened again by another visitor, without code."""
     folder = ROOT / "emsopt" / "data" / "san_jose"
     if not folder.is_dir():
@@ -143,7 +143,7 @@ def test_a_real_city_goes_through_on_one_page(browser, voila, tmp_path):  # noqa
         assert page.locator(".emsopt-results table").inner_text() == figures
 
 
-def test_everything_works_by_keyboard(browser, voila):  # noqa: F811
+def test_everything_works_by_keyboard(browser, voila):
     """Tab reaches all controls that are shown, and Enter, Space and arrows work them; the focus can be seen."""
     with watched(browser, voila) as page:
         page.goto(voila)
@@ -176,7 +176,7 @@ def test_everything_works_by_keyboard(browser, voila):  # noqa: F811
         until(page, lambda: panel_texts(page) != before, "another fleet", 60)
 
 
-def test_axe_finds_nothing_serious(browser, voila):  # noqa: F811
+def test_axe_finds_nothing_serious(browser, voila):
     script = Path(os.environ.get("EMSOPT_AXE", "missing"))
     if not script.is_file():
         pytest.skip("needs axe-core, named by EMSOPT_AXE")

@@ -3,19 +3,16 @@
 import json
 import os
 import re
-import shutil
 import statistics
 import time
 from pathlib import Path
 
 import pytest
-from test_notebook_pages import (  # noqa: F401 - the browser is a fixture
+from test_notebook_pages import (
     PATIENCE,
     ROOT,
-    browser,
     maps,
     panel_texts,
-    served,
     stations,
     until,
     watched,
@@ -30,18 +27,6 @@ AT_ONCE = 4  # visitors, who then leave
 LEFT = 120  # seconds until the memory of those who left must be free
 
 
-@pytest.fixture(scope="module")
-def voila(tmp_path_factory):
-    """Address of a dashboard that Voila serves as the README starts it."""
-    folder, home = tmp_path_factory.mktemp("dashboard"), tmp_path_factory.mktemp("home")
-    shutil.copy(ROOT / "notebooks" / "dashboard.ipynb", folder)
-    readme = (ROOT / "README.md").read_text("utf-8")
-    options = re.search(r"bin/voila notebooks/dashboard.ipynb (.+)", readme)[1].split()
-    arguments = ["voila", str(folder / "dashboard.ipynb"), *options, "--Voila.ip=127.0.0.1"]
-    with served(arguments, home, "/voila/static/voila.js") as address:
-        yield address
-
-
 def photograph(page, name):
     if shots := os.environ.get("EMSOPT_SHOTS"):
         Path(shots).mkdir(parents=True, exist_ok=True)
@@ -51,7 +36,7 @@ def photograph(page, name):
         page.set_viewport_size({"width": 1400, "height": 1000})
 
 
-def test_the_dashboard_answers(browser, voila, tmp_path, record_property):  # noqa: F811
+def test_the_dashboard_answers(browser, voila, tmp_path, record_property):
     too_large = tmp_path / "calls.csv"
     with too_large.open("wb") as file:
         file.truncate(50 * 2**20)
@@ -134,7 +119,7 @@ def drawn(page):
     page.wait_for_function("window.jupyterapp?.widgetManager?.kernel?.connectionStatus === 'connected'")
 
 
-def test_visitors_come_and_go(browser, voila, record_property):  # noqa: F811
+def test_visitors_come_and_go(browser, voila, record_property):
     """Some close the page, some vanish; their kernels end, and that of a page that stays open and idle does not."""
     with watched(browser, voila) as page:
         page.goto(voila)
@@ -178,7 +163,7 @@ def test_visitors_come_and_go(browser, voila, record_property):  # noqa: F811
 
 
 @pytest.mark.parametrize("end", ["killed", "ended by the server"])
-def test_a_kernel_that_is_gone_is_said(browser, voila, end):  # noqa: F811
+def test_a_kernel_that_is_gone_is_said(browser, voila, end):
     with watched(browser, voila) as page:
         page.goto(voila)
         drawn(page)
@@ -228,7 +213,7 @@ def choose_files(page, paths):
     chooser.value.set_files(paths)
 
 
-def test_files_that_are_too_large_replace_those_before(browser, voila, tmp_path):  # noqa: F811
+def test_files_that_are_too_large_replace_those_before(browser, voila, tmp_path):
     """They are refused in the page; reading then neither takes the files before nor hides why."""
     too_large = tmp_path / "large_calls.csv"
     with too_large.open("wb") as file:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from test_dashboard_page import choose_files, drawn
-from test_notebook_pages import browser, served, until, watched  # noqa: F401 - the browser is a fixture
+from test_notebook_pages import served, until, watched
 
 import emsopt as eo
 
@@ -23,7 +23,7 @@ FILLED = """() => {  // what a city takes of its map, beside the legend
 }"""
 
 
-def test_a_project_is_served_and_saved_as_a_download(browser, tmp_path):  # noqa: F811
+def test_a_project_is_served_and_saved_as_a_download(browser, tmp_path):
     path = tmp_path / "town.emsopt.zip"
     city = eo.datasets.load_st_paul()
     eo.planning.Project(city, {"units": 5}).save(path)

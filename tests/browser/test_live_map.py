@@ -7,10 +7,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from test_notebook_pages import (  # noqa: F401 - the browser is a fixture
+from test_notebook_pages import (
     PATIENCE,
     TOKEN,
-    browser,
     run_cells,
     served,
     until,
@@ -54,7 +53,7 @@ HOSTS = {
 
 
 @pytest.mark.parametrize("host", HOSTS)
-def test_a_click_changes_the_results_and_not_the_view(browser, host, tmp_path, record_property):  # noqa: F811
+def test_a_click_changes_the_results_and_not_the_view(browser, host, tmp_path, record_property):
     pytest.importorskip(host, reason=f"needs the package {host}")
     folder, home = tmp_path / "notebooks", tmp_path / "home"
     for made in (folder, home):

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,22 +17,9 @@ from emsopt.maps import deployment_map, exploration_map, replay_map
 from emsopt.operations import System, simulate
 from emsopt.roads import grid_roads
 
-playwright_api = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="needs the browser Chromium on the path"),
-]
+pytestmark = pytest.mark.browser
 
 NASTY = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 @pytest.fixture

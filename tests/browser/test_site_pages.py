@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from test_notebook_pages import MAPLESS, NOTEBOOKS, PROJECTOR, UNFIT, browser, until, watched  # noqa: F401
+from test_notebook_pages import MAPLESS, NOTEBOOKS, PROJECTOR, UNFIT, until, watched
 
 SITE = Path(__file__).parents[2] / "docs" / "_build" / "html"
 PAGES = [page for page in sorted(SITE.rglob("*.html")) if "_static" not in page.parts]
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.skipif(not PAGES, reason="needs t
 
 
 @pytest.mark.parametrize("path", OPENED, ids=lambda path: path.relative_to(SITE).as_posix())
-def test_a_page_opens_without_errors_and_without_other_hosts(browser, path):  # noqa: F811
+def test_a_page_opens_without_errors_and_without_other_hosts(browser, path):
     with watched(browser, SITE.as_uri()) as page:
         page.goto(path.as_uri())
         assert page.locator("h1").count() >= 1
@@ -46,7 +46,7 @@ def test_links_between_pages_lead_somewhere():
 
 
 @pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS if path.stem[:2] not in MAPLESS])
-def test_maps_of_a_notebook_are_alive(browser, name):  # noqa: F811
+def test_maps_of_a_notebook_are_alive(browser, name):
     with watched(browser, SITE.as_uri()) as page:
         page.goto((SITE / "generated" / "notebooks" / f"{name}.html").as_uri())
         drawn = lambda: [frame for frame in page.frames if frame.locator(MAP).count()]
@@ -63,7 +63,7 @@ def test_maps_of_a_notebook_are_alive(browser, name):  # noqa: F811
         until(page, lambda: shape.bounding_box() != before, "a map that zooms in")
 
 
-def test_the_gallery_has_all_maps_of_the_notebooks_alive(browser):  # noqa: F811
+def test_the_gallery_has_all_maps_of_the_notebooks_alive(browser):
     maps = re.compile(r"\" title=\"(Map: [^\"]+)\"")
     notebooks = [path.read_text("utf-8") for path in PAGES if path.parent.name == "notebooks"]
     theirs = sorted(title for text in notebooks for title in maps.findall(text))
@@ -81,7 +81,7 @@ def test_the_gallery_has_all_maps_of_the_notebooks_alive(browser):  # noqa: F811
 
 
 @pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS])
-def test_a_notebook_fits_a_projector(browser, name):  # noqa: F811
+def test_a_notebook_fits_a_projector(browser, name):
     with watched(browser, SITE.as_uri()) as page:
         page.set_viewport_size(PROJECTOR)
         page.goto((SITE / "generated" / "notebooks" / f"{name}.html").as_uri())
@@ -90,7 +90,7 @@ def test_a_notebook_fits_a_projector(browser, name):  # noqa: F811
         assert page.evaluate(UNFIT, [".cell_output", PROJECTOR["height"] - bar]) == []
 
 
-def test_the_register_is_filtered_by_words_and_verdict(browser):  # noqa: F811
+def test_the_register_is_filtered_by_words_and_verdict(browser):
     with watched(browser, SITE.as_uri()) as page:
         page.goto((SITE / "claims.html").as_uri())
         count = lambda: int(page.locator(".claims-filter output").inner_text().split()[0])

@@ -11,7 +11,7 @@ hence from k = (V - F) / ((D / 1.645)² - F) on, if D stays what it is. If the d
 data of this kind settles it.
 
 **Limits.** Only what the calibration draws is uncertain: the errors of the queueing model, and whether the future will
-be like the log, are not counted. `emsopt.calls.back_test` shows the former, `robustness` some of the latter. Units are
+be like the log, are not counted. `emsopt.calls.back_test` shows the former. Units are
 sent in the order of the estimated times in all drawn cities (`emsopt.calls.drawn_cities`), so that a deployment without
 one of its units can be better in some of them, by very little. The answer says so, and what share of calls is lost.
 """

@@ -16,7 +16,7 @@ from ._style import STYLE
 from .bandits import confidence_parameters, cumulative_regret
 from .boke import boke_step
 from .calibration import back_test, recorded_drives
-from .comparison import comparison, robustness
+from .comparison import comparison
 from .control import control_bounds, control_run, control_sets, control_study
 from .curves import convergence, load_sweep, response_distribution, response_histogram
 from .fleet import fleet_curve
@@ -58,7 +58,6 @@ __all__ = [
     "regret_curves",
     "response_distribution",
     "response_histogram",
-    "robustness",
     "routes",
     "search_steps",
     "study_curves",

@@ -1,4 +1,4 @@
-"""Figures of comparisons under uncertainty: which deployment is better, who gains, and whether the advice holds."""
+"""Figures of comparisons under uncertainty: which deployment is better, and who gains."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import numpy as np
 from .. import _validate
 from ..evaluators.metrics import metric_label
 from ..planning.comparison import Comparison
-from ..planning.robustness import Robustness
-from ._style import AxesArray, AxLike, figure, look, panels, styled
+from ._style import AxesArray, AxLike, look, panels, styled
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_ATOMS = 15
@@ -73,46 +71,3 @@ def comparison(answer: Comparison, ax: AxLike = None) -> tuple[Figure, AxesArray
     right.set_yticks(rows, atoms["atom"].tolist())
     right.set(xlabel=f"{label}, {answer.names[-1]} minus {answer.names[0]}")
     return fig, axes
-
-
-@styled()
-def robustness(answer: Robustness, ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw the difference of the last deployment to the first in each variant, with 90 % intervals.
-
-    Dots are filled if the interval excludes 0.
-
-    Parameters
-    ----------
-    answer : emsopt.planning.Robustness
-    ax : matplotlib Axes or empty Figure, optional
-
-    Returns
-    -------
-    fig, ax
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
-    >>> import pandas as pd
-    >>> stations = pd.DataFrame({"name": ["West", "Mid", "East"], "lon": [0.0, 0.05, 0.1], "lat": [45.0, 45.0, 45.0]})
-    >>> fit = eo.calls.calibrate(eo.calls.synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
-    >>> plans = {"today": ["West", "East"], "moved": ["West", "Mid"]}
-    >>> answer = eo.planning.robustness(fit, plans, speeds=(0.8,), halves=False, draws=100, rng=0)
-    >>> fig, ax = eo.plots.robustness(answer, ax=Figure())
-    >>> len(ax.get_yticklabels()) >= 2
-    True
-    """
-    _validate.instance(answer, "answer", Robustness, "emsopt.planning.Robustness")
-    table = answer.to_frame()
-    fig, ax = figure(ax, (8, 1.6 + 0.4 * len(table)))
-    rows, clear = np.arange(len(table)), (table["low"] > 0) | (table["high"] < 0)
-    colours = [look(int(gap >= 0))["color"] for gap in table["difference"]]
-    ax.hlines(rows, table["low"], table["high"], colors=colours, linewidth=2.5)
-    faces = [colour if sure else "white" for colour, sure in zip(colours, clear, strict=True)]
-    ax.scatter(table["difference"], rows, c=faces, edgecolors=colours, zorder=3)
-    ax.axvline(0, color="black", linewidth=1)
-    ax.set_yticks(rows, table.index.tolist())
-    ax.invert_yaxis()
-    ax.set(xlabel=f"{metric_label(answer.metric)}, {answer.names[-1]} minus {answer.names[0]}")
-    return fig, ax

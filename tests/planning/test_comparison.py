@@ -1,6 +1,6 @@
 """Comparisons under uncertainty: a city with a known posterior, symmetry, dominance, closed forms and messages."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ import pytest
 import emsopt as eo
 from emsopt.calls.drawn_cities import drawn_cities
 from emsopt.errors import InputError, UnstableQueueError
-from emsopt.planning import Comparison, Robustness, compare, robustness
+from emsopt.planning import Comparison, compare
 
 
 @dataclass(frozen=True)
@@ -150,77 +150,17 @@ def test_messages_say_what_is_wrong(arguments, message):
         compare(**arguments)
 
 
-# -- variants ---------------------------------------------------------------------------------------------------------
+# -- overload ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_advice_holds_at_other_speeds_if_only_shares_matter():
-    answer = robustness(Known(share=0.4, sd=0.01), {"a": [0], "b": [1]}, rng=0)
-    table = answer.to_frame()
-    assert table.index.tolist() == ["as estimated", "speeds 25% lower", "speeds 25% higher"]
-    assert answer.holds
-    assert table["difference"].tolist() == pytest.approx([-2, -2 / 0.75, -2 / 1.25], rel=0.03)
-    assert "The same holds in 2 of 2 variants." in str(answer)
-    assert compare(Known(share=0.4, sd=0.01), {"a": [0], "b": [1]}, draws=200, rng=0).difference == pytest.approx(
-        tuple(table.iloc[0, :3])
-    )
-
-
-def test_a_reversed_variant_is_told():
-    gaps = np.linspace(-1, -0.5, 100)
-    values = {"as estimated": gaps, "one": gaps + 2, "two": gaps + 0.8}
-    values = {name: np.column_stack([np.zeros(100), column]) for name, column in values.items()}
-    answer = Robustness(("a", "b"), "mean_response", values, {"three": "too few drives"})
-    assert not answer.holds
-    assert answer.to_frame()["verdict"].tolist() == ["same", "reversed", "open"]
-    assert "With one it is 'a', beyond chance." in str(answer)
-    assert "With two it is 'a', though not beyond chance." in str(answer)
-    assert "three (too few drives)" in str(answer)
-
-
-def test_cells_and_halves_of_a_log_are_variants(small_fit):
-    fit, today = small_fit
-    answer = robustness(fit, {"today": today, "all at one": [0] * len(today)}, draws=100, rng=0)
-    table = answer.to_frame()
-    assert table.index.tolist() == [
-        *("as estimated", "speeds 25% lower", "speeds 25% higher", "cells of 0.5 km", "cells of 2 km"),
-        *("the first half of the log", "the second half of the log"),
-    ]
-    assert answer.holds
-    assert (table["best"] == "today").all()
-    assert not answer.left_out
-
-
-def test_variants_keep_their_names_and_an_unstable_one_does_not_end_the_others():
-    """A city in which slower units bring so many calls that a queue grows without end."""
-    pair = {"a": [0], "b": [1]}
-    table = robustness(Known(), pair, speeds=(0.751, 0.749, 1.25, 1.25), rng=0).to_frame()
-    assert table.index.tolist() == ["as estimated", "speeds 24.9% lower", "speeds 25.1% lower", "speeds 25% higher"]
-
-    class Jammed(Known):
-        def draws(self, n, rng=None, **options):
-            for city in super().draws(n, rng, **options):
-                yield Slowed(**{f.name: getattr(city, f.name) for f in fields(city)})
-
-    class Slowed(eo.City):
-        def _varied(self, **arrays):
-            slower = arrays["travel_times"][0, 0] > self.travel_times[0, 0]
-            more = {"arrival_rates": self.arrival_rates * 1e4} if slower else {}
-            return super()._varied(**arrays, **more)
-
-    answer = robustness(Jammed(), pair, capacity="queue", rng=0)
-    assert answer.to_frame().index.tolist() == ["as estimated", "speeds 25% higher"]
-    assert answer.left_out["speeds 25% lower"].startswith("unstable: ")
-    assert "Not computed: speeds 25% lower (unstable: " in str(answer)
-    assert "The same holds in 1 of 1 variants." in str(answer)
-
+def test_a_drawn_city_whose_calls_outgrow_the_units_is_named():
     class Rush(Known):
         def draws(self, n, rng=None, **options):
             for k, city in enumerate(super().draws(n, rng, **options)):
                 yield city.scaled(1e4 if k == 2 else 1)
 
-    for ask in (compare, robustness):
-        with pytest.raises(UnstableQueueError, match="in drawn city 3, calls arrive at 10 per hour"):
-            ask(Rush(), pair, capacity="queue", rng=0)
+    with pytest.raises(UnstableQueueError, match="in drawn city 3, calls arrive at 10 per hour"):
+        compare(Rush(), {"a": [0], "b": [1]}, capacity="queue", rng=0)
 
 
 # -- calibrated logs --------------------------------------------------------------------------------------------------
@@ -348,9 +288,8 @@ def test_options_are_those_of_the_demand_and_of_the_city(small_fit):
     pair = {"today": today, "two at A": ["A", "A", "C", "D"]}
     values = [compare(fit, pair, draws=100, rng=0, **more).values for more in ({}, {"reach_km": 2})]
     assert not np.allclose(*values)
-    for ask in (compare, robustness):
-        with pytest.raises(InputError, match="there is no option 'reach'; there are area_name, areas, cell_km"):
-            ask(fit, pair, draws=100, reach=2)
+    with pytest.raises(InputError, match="there is no option 'reach'; there are area_name, areas, cell_km"):
+        compare(fit, pair, draws=100, reach=2)
 
 
 def test_hours_and_cells_are_those_of_the_city_of_the_fit(small_fit):

@@ -6,8 +6,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from emsopt.errors import InputError
-from emsopt.planning import Comparison, Robustness
-from emsopt.plots import comparison, robustness
+from emsopt.planning import Comparison
+from emsopt.plots import comparison
 
 GAPS = np.linspace(-1, 0.5, 60)
 ATOMS = pd.DataFrame(
@@ -40,15 +40,3 @@ def test_bars_count_the_draws_and_only_clear_atoms_are_filled():
 def test_something_else_is_refused():
     with pytest.raises(InputError, match=r"`answer` must be an emsopt.planning.Comparison; got int"):
         comparison(3)
-
-
-def test_each_variant_has_a_row_and_only_clear_ones_are_filled():
-    values = {"as estimated": GAPS, "speeds 25% lower": GAPS - 2}
-    values = {name: np.column_stack([np.full(60, 6.0), 6 + gaps]) for name, gaps in values.items()}
-    _, ax = robustness(Robustness(("a", "b"), "mean_response", values, {}), Figure())
-    assert [label.get_text() for label in ax.get_yticklabels()] == list(values)
-    faces = ax.collections[1].get_facecolors()
-    assert faces[0, :3] == pytest.approx(1)
-    assert (faces[1, :3] < 1).any()
-    with pytest.raises(InputError, match=r"emsopt.planning.Robustness; got int"):
-        robustness(3)

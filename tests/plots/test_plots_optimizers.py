@@ -109,7 +109,9 @@ def test_rings_are_units_moved_and_the_region_is_coloured():
     _, ax = plots.trust_region(SPACE, centre, 2, Figure(), values={0: 5.0}, proposal=3, optimum=1)
     dots = [line for line in ax.lines if line.get_marker() in "os" and line.get_markersize() == 36]
     radii = [np.hypot(line.get_xdata()[0], line.get_ydata()[0]) for line in dots]
-    np.testing.assert_allclose(radii, np.abs(SPACE - SPACE[centre]).sum(axis=1) / 2, atol=1e-12)
+    apart = np.abs(SPACE - SPACE[centre]).sum(axis=1)
+    assert ((apart <= 2).sum(), len(SPACE)) == (7, 10)
+    np.testing.assert_allclose(radii, apart / 2, atol=1e-12)
     colours = [line.get_markerfacecolor() for line in dots]
     assert len(set(colours)) == 3
     assert sum(c != max(colours, key=colours.count) for c in colours) == 4  # six of one colour, one centre, three out

@@ -62,7 +62,6 @@ TASKS = {
     "planning.front": lambda **p: eo.planning.front(CITY, 2, ["mean_response", ("late", 5.0)], **p),
     "planning.hourly_plan": lambda **p: eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1, **p),
     "planning.judge_plan": lambda **p: eo.planning.judge_plan(PLAN, [WEEK, WEEK], **p),
-    "planning.robustness": lambda **p: eo.planning.robustness(Certain(), TWO, draws=100, rng=0, **p),
     "planning.within_budget": lambda **p: eo.planning.within_budget(CITY, 3, station_cost=1, unit_cost=1, **p),
     "study.run": lambda **p: eo.study.run(square, [{"side": 1}, {"side": 2}], **p),
     "planning.sweep": lambda **p: eo.planning.sweep({"now": CITY, "later": CITY.scaled(2)}, 2, **p),

@@ -9,9 +9,10 @@ import ipywidgets as widgets
 import numpy as np
 from ipywidgets import BoundedFloatText, Checkbox, Dropdown, FloatSlider
 
-from .. import _validate, plots
+from .. import _validate, plots, problems
 from ..optimizers import LEARNERS, ControlRun, bocvs
 from ..problems import ControlProblem
+from ..problems.control.ready_made import COSTS, VARIANCES
 from ._panel import Panel
 from ._widgets import button, control, image, lines, seed_input, table
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from .._types import Rng
 
 MOST_PLAYS = 300  # otherwise a run with very cheap sets could take minutes
-CHEAPEST = 0.01
+CHEAPEST, GIVEN = 0.01, "as given"
 EXPLANATION = (
     "α is the share of the best expected value that may be given up for a cheaper set. The table shows "
     "the answer for known expected values and costs. Play lets a method, which does not know them, learn them within "
@@ -43,10 +44,11 @@ def control_panel(problem: ControlProblem, *, budget: float = 20, rng: Rng = Non
     -------
     Panel
         With ``refs``, a dict of its inputs and outputs by name. Inputs: ``alpha`` (tolerance: fraction of the best
-        expected value, measured from the problem's ``worst`` value, that may be given up for a cheaper set), ``costs``
-        (a list of inputs, the mean cost of a play of each set), ``method``, ``budget``, ``seed``, ``halving`` (whether
-        α is halved as the method plays; for the method "unknown-cost" only) and ``play`` (a button that lets the method
-        spend the budget). Outputs: ``sets`` (table: which sets are good enough for the known values and costs),
+        expected value, measured from the problem's ``worst`` value, that may be given up for a cheaper set),
+        ``variance`` and ``cost_set`` (as given or, for ready-made problems and seven sets, the paper's), ``costs`` (a
+        list of inputs, the mean cost of a play of each set), ``method``, ``budget``, ``seed``, ``halving`` (whether α
+        is halved as "unknown-cost" plays) and ``play`` (a button that lets the method spend the budget). Outputs:
+        ``sets`` (table: which sets are good enough for the known values and costs),
         ``message`` (errors and remarks), ``picture`` (the sets played against the cost spent) and ``figures``
         (recommendation, spending and regret of the run). Functions: ``problem`` returns the problem with the edited
         costs, and ``run`` the `ControlRun` that is shown, or None.
@@ -72,9 +74,15 @@ class _ControlPanel(Panel):
 
     def __init__(self, problem: ControlProblem, budget: float, rng: Rng) -> None:
         share, cost = "Share of the best value that may be given up", "Upper limit on the cost of all plays"
+        left_out, filled = "Of every variable that is left to chance", "Fills in the mean costs of all sets"
         halving = "As in the paper's experiments: in the end, only the best set is good enough"
+        self.original = problem.solved()
+        self.variants = _variants(self.original)
+        self.sets = {GIVEN: tuple(problem.costs.tolist())} | (COSTS if len(problem.costs) == 7 else {})
         controls = {
             "alpha": control(FloatSlider, 0.1, "Tolerance α", share, (0.0, 0.5, 0.01)),
+            "variance": control(Dropdown, GIVEN, "Variance", left_out, options=[*self.variants]),
+            "cost_set": control(Dropdown, GIVEN, "Costs", filled, action=self._fill, options=[*self.sets]),
             "method": control(Dropdown, next(iter(LEARNERS)), "Method", "Method that plays", options=list(LEARNERS)),
             "budget": control(BoundedFloatText, budget, "Budget", cost, (1.0, 100.0)),
             "seed": seed_input(rng, "Seed of all random choices"),
@@ -82,7 +90,6 @@ class _ControlPanel(Panel):
             "play": button("Play", "Spend the budget by this method", self._play, slow=True),
         }
         super().__init__(controls, ("sets", "picture", "figures"))
-        self.original = problem.solved()
         self.run: ControlRun | None = None
         least = min(CHEAPEST, float(problem.costs.min()))
         tip, style = "Mean cost of a play that controls {}, from {:g} to 1", {"description_width": "11em"}
@@ -94,7 +101,7 @@ class _ControlPanel(Panel):
         self.refs |= {"costs": self.costs, "problem": self.compute, "run": lambda: self.run}
         grid = widgets.GridBox(self.costs, layout={"grid_template_columns": columns})
         editor = widgets.Accordion([grid], titles=("Mean cost of a play of each set",))
-        rows = "alpha | editor | sets | method budget seed | halving play | message | picture | figures"
+        rows = "alpha | variance cost_set editor | sets | method budget seed halving play | message | picture | figures"
         self.arrange(f"{problem.objective.name}: what to control", EXPLANATION, rows, editor=editor)
         self.respond()
 
@@ -102,8 +109,13 @@ class _ControlPanel(Panel):
         return set() if self.at.method == "unknown-cost" else {"halving"}
 
     def compute(self) -> ControlProblem:
-        """Return the problem with the edited costs."""
-        return replace(self.original, costs=np.array([field.value for field in self.costs]))
+        """Return the problem with the chosen variance and the edited costs."""
+        return replace(self.variants[self.at.variance], costs=np.array([field.value for field in self.costs]))
+
+    def _fill(self) -> None:
+        """Fill in the costs of the chosen set."""
+        for field, mean in zip(self.costs, self.sets[self.at.cost_set], strict=True):
+            field.value = mean
 
     def draw(self, answer: ControlProblem) -> None:
         """Show the answer for known values, and remove a run made under other settings."""
@@ -120,6 +132,17 @@ class _ControlPanel(Panel):
         self.show(picture=_picture(run, problem, at.alpha), figures=_figures(run, problem, at.alpha))
         self.run = run
         return f"Stopped after {MOST_PLAYS} plays, within the budget." if run.plays == MOST_PLAYS else ""
+
+
+def _variants(problem: ControlProblem) -> dict[str, ControlProblem]:
+    """Return the problem and, if it is one of `emsopt.problems`, the same with the paper's variances, by name."""
+    make, u = getattr(problems, f"{problem.objective.name}_control", None), problem.nodes(4)
+    others = {f"{v:g}": make(variance=v) for v in VARIANCES} if make else {}
+    same = all(
+        p.control_sets == problem.control_sets and np.array_equal(p.objective.exact(u), problem.objective.exact(u))
+        for p in others.values()
+    )
+    return {GIVEN: problem} | (others if same else {})
 
 
 def _sets(problem: ControlProblem, alpha: float) -> str:

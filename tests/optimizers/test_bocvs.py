@@ -180,6 +180,20 @@ def test_exploration_plays_every_set_in_turn():
     assert (run.history["phase"] == "exploit").any()
 
 
+def test_bounds_start_anew_where_hyperparameters_are_estimated_again():
+    """Bounds of other hyperparameters are no bounds: after a fit only the set whose turn it is has one."""
+    problem, rng = eo.problems.hill_control(), np.random.default_rng(1)
+    learner, anew, fits = UnknownCost(problem, budget=60, rng=0), 0, 0
+    for _ in range(14):
+        i, x = learner.ask()
+        if learner.model.fits > max(fits, 1):
+            assert np.flatnonzero(np.isfinite(learner.upper)).tolist() == [i]
+            anew += 1
+        fits = learner.model.fits
+        learner.tell(i, x, problem.play(i, x, rng=rng))
+    assert anew > 2
+
+
 def test_alpha_is_halved_after_every_d_plays_and_costs_are_bounded_from_below():
     seen = []
 
@@ -241,7 +255,8 @@ def test_the_cheapest_good_set_is_played_once_costs_are_known_well_enough():
         5,
         5 * problem.costs,
     )  # every cost bound is 0: the largest bound decides
-    assert learner.ask()[0] in (0, 2, 3)
+    largest = {k: learner.model.best(k, "upper")[0] for k in (0, 2, 3)}
+    assert learner.ask()[0] == max(largest, key=largest.get)
     assert (learner.cost_bounds() == 0).all()
 
 
@@ -385,6 +400,9 @@ def test_regrets_are_those_of_the_definition():
     np.testing.assert_allclose(history["weighted_regret"], weighted)
     stricter = with_regret(history, problem, 0.0)
     assert (stricter["quality_regret"] > history["quality_regret"]).all()
+    cheap = history.assign(set=0, x=[x[:1] for x in history["x"]])
+    assert problem.costs[0] < problem.costs[solved.target(0.0)]
+    assert (with_regret(cheap, problem, 0.0)["cost_regret"] == 0).all()  # what plays cost less is no gain
     with pytest.raises(InputError, match="`history` must have a column 'x', as the history of a ControlRun has"):
         with_regret(history[["set"]], problem)
     with pytest.raises(InputError, match=r"must be an emsopt\.problems\.ControlProblem; got Problem"):

@@ -141,6 +141,7 @@ def test_line_11_as_printed_leaves_the_exploration():
     assert max(map(max, printed.values())) == 322 > m * tau == 315
     own = {i: {k * m + i for k in range(tau)} for i in range(1, m + 1)}  # the plays of set i, in turn
     assert [len(set(printed[i]) & own[i]) for i in printed] == [1] * m
+    assert all({k * m + i for k in range(m + 1)} <= own[i] for i in own), "with m for τ"
 
 
 def lemma_2(alpha, gap, deviation):

@@ -37,8 +37,8 @@ def counted(verdicts):
 
 
 @pytest.fixture(scope="module")
-def study():
-    return eo.datasets.load_study("bocvs")
+def study(control_study):
+    return control_study
 
 
 def differ(wanted):
@@ -55,7 +55,8 @@ def figure_1(study):
             place = f"{PANELS[objective]}, {costs} costs, variance {variance}"
             lead = f"{three(row.error)}; {three(row.lead_error)} of the difference"
             numbers[place] = f"{three(row.ours)} against {three(row.theirs)} of {row.rival}", lead
-            verdicts[place] = {"win": "reproduced", "tie": "in part", "loss": "refuted"}[row.verdict]
+            # the paper leaves open how the kernel is fitted, among others: a loss refutes nothing
+            verdicts[place] = "reproduced" if row.verdict == "win" else "not reproduced"
     return numbers, verdicts
 
 
@@ -101,13 +102,13 @@ def ends(study):
     restarts = last[last["method"] == "unknown-cost"].groupby("objective")[["restarts", "plays"]].sum()
     runs = last[last["method"] == "unknown-cost"].groupby("objective")["restarts"].max()
     simple, spent = (mean.loc[("airfoil", "cheap", 0.04), name] for name in ("simple_regret", "cost_regret"))
-    seeds = study["seed"].nunique()
+    seeds = study.groupby(KEYS)["seed"].nunique()
     late = 100 * restarts["restarts"] / restarts["plays"]
     return {
         "Algorithm 1, lines 17 to 20": f"{runs[['hartmann', 'levy']].max():.0f} on Hartmann and Levy, at most "
         f"{runs['ackley']:.0f} in a run on Ackley ({late['ackley']:.1f} % of the plays)",
         "Algorithm 1, lines 22 to 24": f"covered in all {(study['covered'] == 1).sum():,} rows",
-        "Figure 1, number of runs": f"{seeds} seeds",
+        "Figure 1, number of runs": f"{span(seeds)} seeds",
         "Experiments, budget": f"{study['cost'].max()}",
         "Figure 1, simple regret": f"airfoil (cheap costs, variance 0.04): at most {simple.max():.1g} with every method, "
         f"cost regret {span(spent)}",

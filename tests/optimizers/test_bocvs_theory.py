@@ -79,8 +79,15 @@ def made(script):
 
 
 @pytest.fixture(scope="module")
-def stored():
-    return eo.datasets.load_study("bocvs_bounds")
+def stored(made):
+    """Return the study of the bounds, after two seeds of its shortest runs were played again."""
+    bound, table = bounds.gain_bound(made.instance()[0], 1000), eo.datasets.load_study("bocvs_bounds")
+    for _, row in table.query("plays == 1000 and alpha == 0.1 and seed < 2").iterrows():
+        again = made.search(1000, int(row["each"]), row["alpha"], int(row["seed"]), bound)
+        assert again["quality_regret"] == pytest.approx(row["quality_regret"], abs=2)
+        for name in ("cost_regret", "bound_3", "bound_5", "bound_4"):
+            assert again[name] == pytest.approx(row[name], rel=0.01)
+    return table
 
 
 def test_bounds_equal_the_formulas_by_hand():
@@ -148,15 +155,6 @@ def test_plays_settle_on_the_cheapest_acceptable_set(stored):
     assert long["on_target"].min() > 0.95
 
 
-def test_a_row_of_the_bounds_can_be_repeated(made, stored):
-    bound = bounds.gain_bound(made.instance()[0], 1000)
-    row = stored.query("plays == 1000 and alpha == 0.1 and seed == 1").iloc[0]
-    again = made.search(1000, int(row["each"]), 0.1, 1, bound)
-    assert again["quality_regret"] == pytest.approx(row["quality_regret"], abs=2)
-    for name in ("cost_regret", "bound_3", "bound_5", "bound_4"):
-        assert again[name] == pytest.approx(row[name], rel=0.01)
-
-
 def test_phase_1_stays_below_the_proofs_bound(made):
     """Plays of all sets but the best lose 2 (m - 1) τ M at most in the exploration: 400 here, and they lose 48."""
     _, features, hill, weights, costs = made.instance()
@@ -167,16 +165,6 @@ def test_phase_1_stays_below_the_proofs_bound(made):
     assert (sets != 2).sum() == 2 * each
     assert lost == pytest.approx(48, abs=2)
     assert 2 * (3 - 1) * each * M == pytest.approx(400)
-
-
-def test_the_exploration_costs_more_than_the_proof_of_theorem_3_allows():
-    """It ends with 2 τ M, the theorem has m τ M with m = 7: up to 60 units of cost the plays lose 3.5 to 4.6 τ M."""
-    names, stored = ["hartmann", "ackley"], eo.datasets.load_study("bocvs")
-    part = stored[stored["objective"].isin(names) & (stored["method"] == "unknown-cost") & (stored["cost"] == 60)]
-    problems = {name: getattr(eo.problems, f"{name}_control")() for name in names}
-    M = part["objective"].map({name: p.set_values.max() - p.worst for name, p in problems.items()})
-    lost = part["quality_regret"] / (part["plays"] / 7 * M)
-    assert [round(lost.min(), 1), round(lost.max(), 1)] == [3.5, 4.6]
 
 
 def test_a_late_play_costs_at_most_twice_its_radius_more(made):
@@ -194,8 +182,18 @@ def test_a_late_play_costs_at_most_twice_its_radius_more(made):
     assert 0.5 < max(excess) <= 2
 
 
-def test_feasible_sets_are_the_acceptable_ones_after_enough_exploration():
-    """Lemma 2 on the hill: exact in every later play from fifty plays per set on, in a part of them with fewer."""
+def test_feasible_sets_are_the_acceptable_ones_after_enough_exploration(made):
+    """Lemma 2 on the hill: exact in every later play from fifty plays per set on, in a part of them with fewer.
+
+    Two seeds of the study are played again up to 400 plays.
+    """
+    K, features, hill, weights, costs = made.instance()
+    known = {"norm": made.NORM, "noise_sd": made.NOISE, "delta": made.DELTA}
+    betas = bounds.theorem_beta(np.arange(1, 401), bounds.gain_bound(K, 400), **known)
+    for each, seed in itertools.product((10, 50), range(2)):
+        rng = np.random.default_rng(seed)
+        exact = made.algorithm(features, hill, weights, costs, betas, each, 0.1, 1 + 2 / 20_000, made.NOISE, rng)[2]
+        assert exact[3 * each :].all() == (each == 50)
     table = eo.datasets.load_study("bocvs_exploration")
     exact = table.groupby("each")["exact"].min()
     assert (exact[exact.index >= 50] == 1).all()

@@ -72,7 +72,26 @@ def test_a_run_is_the_packages_run(panel, method):
     assert not refs["play"].disabled
 
 
-@pytest.mark.parametrize(("name", "value"), [("alpha", 0.2), ("budget", 3.0), ("seed", 1), ("method", "ts-psq")])
+def test_variance_and_cost_set_are_the_papers():
+    """The table is that of the ready-made problem; sets are counted from their worst value."""
+    refs = eo.panels.control_panel(eo.problems.levy_control(), rng=0).refs
+    refs["variance"].value, refs["cost_set"].value = "0.04", "moderate"
+    wanted = eo.problems.levy_control("moderate", 0.04)
+    assert refs["problem"]().costs.tolist() == wanted.costs.tolist()
+    assert refs["problem"]().marginals == wanted.marginals
+    shown = [(cells[0], cells[1]) for cells in rows(refs["sets"]).values()]
+    assert shown == [(f"{c:g}", f"{v:.4g}") for c, v in zip(wanted.costs, wanted.set_values, strict=True)]
+    refs["variance"].value = refs["cost_set"].value = "as given"
+    assert refs["problem"]().costs.tolist() == eo.problems.levy_control().costs.tolist()
+    own = eo.problems.Problem("hill", lambda u: u.sum(axis=1), [(0, 1)] * 2, "max", 2.0, [1, 1])
+    other = eo.panels.control_panel(replace(eo.problems.hill_control(), objective=own, set_values=(), set_points=()))
+    # only the name is that of a ready-made problem
+    assert other.refs["variance"].options == other.refs["cost_set"].options == ("as given",)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("variance", "0.04"), ("alpha", 0.2), ("budget", 3.0), ("seed", 1), ("method", "ts-psq")]
+)
 def test_a_run_of_other_settings_is_taken_away(panel, name, value):
     refs = panel.refs
     refs["play"].click()
@@ -148,7 +167,7 @@ def test_forty_moves_at_random_end_in_no_exception(monkeypatch):
     panel = eo.panels.control_panel(eo.problems.hill_control(), budget=2, rng=0)
     refs, played = panel.refs, 0
     for _ in range(40):
-        move = rng.integers(7)
+        move = rng.integers(8)
         if move == 0:
             refs["alpha"].value = float(rng.uniform(-0.1, 0.7))
         elif move == 1:
@@ -159,6 +178,8 @@ def test_forty_moves_at_random_end_in_no_exception(monkeypatch):
             refs["budget"].value = float(rng.choice([-1, 1, 1.5, 2.5]))
         elif move == 4:
             refs["halving"].value = not refs["halving"].value
+        elif move == 5:
+            refs["variance"].value = rng.choice(refs["variance"].options).item()
         else:
             refs["play"].click()
             played += 1

@@ -106,9 +106,6 @@ def gain_bound(covariance: ArrayLike, most: int, noise_variance: float = 1.0) ->
 
 def theorem_beta(plays: ArrayLike, gain: Gain, *, norm: float, noise_sd: float, delta: float) -> FloatArray:
     """Return β_t = B + σ √(2 (γ_{t-1} + 1 + log(1/δ))) of Theorem 1 at t = ``plays``."""
-    norm = _validate.positive_number(norm, "norm")
-    noise_sd = _validate.positive_number(noise_sd, "noise_sd", zero=True)
-    delta = _validate.probability(delta, "delta")
     return norm + noise_sd * np.sqrt(2 * (gain(np.asarray(plays) - 1) + 1 - np.log(delta)))
 
 
@@ -209,7 +206,6 @@ def exploration_needed(
     int or None
         None if no τ up to ``most`` is enough.
     """
-    gap = _validate.positive_number(gap, "gap")
     threshold = gap / (2 - noise_sd) if printed else gap / (2 * (2 - alpha))
     t = np.arange(1, most + 1)
     beta = theorem_beta(sets * t, gain, norm=norm, noise_sd=noise_sd, delta=delta)

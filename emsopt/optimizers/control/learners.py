@@ -181,11 +181,6 @@ class UnknownCost(ControlLearner):
       are kept.
     - The lower bound starts at ``worst``.
 
-    The cost bounds are wide: until a set of mean cost c has been played 2 log(T) / c² times, its bound is 0. In the
-    paper's settings (cheap costs, 45 plays per set in the exploration) they distinguish the set of mean cost 1 from the
-    others, but not a mean cost of 0.1 from one of 0.01. Among sets whose cost bound is 0, the largest E[u] decides
-    instead of the cost.
-
     Parameters
     ----------
     problem : ControlProblem

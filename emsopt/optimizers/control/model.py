@@ -29,9 +29,7 @@ within no other.
 Hyperparameters are either given or estimated. Estimates maximise the likelihood, with a prior of standard deviation 1
 on the logarithms of the lengthscales, and are updated when the number of plays has grown by the factor GROWTH. In
 this case the first INITIAL plays are at random points, because the scale is unknown, and the prior mean is the mean
-of the values at the last fit.
-
-The model is meant for hundreds of plays; `benchmarks/bocvs.py` measures it.
+of the values at the last fit. The model is meant for hundreds of plays (`benchmarks/bocvs.py`).
 """
 
 from dataclasses import dataclass

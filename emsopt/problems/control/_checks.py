@@ -47,10 +47,7 @@ def checked_sets(
 
 
 def _listed(values: Iterable[T], name: str, of: str) -> list[T]:
-    """Return ``values`` as a list; raise unless they are a sequence with at least one entry.
-
-    For the message, ``name`` is what holds the values, and ``of`` is what an entry is, such as "variable".
-    """
+    """Return ``values``, which ``name`` holds, as a list; raise unless they are a sequence with an entry."""
     if isinstance(values, str) or not np.iterable(values):
         raise InputError(f"{name} must be a list of {of}s; got {shown(values)}.")
     if not (result := list(values)):

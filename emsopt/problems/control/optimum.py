@@ -14,21 +14,9 @@ CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # number of local searches, their no
 def long_search(expected: Callable[..., FloatArray], d: int, start: FloatArray | None) -> tuple[float, FloatArray]:
     """Return the highest value of a function on the unit cube of d dimensions, and the point that attains it.
 
-    First SCREENED points are compared on SCREEN_NODES nodes. Then L-BFGS-B with numerical gradients on CLIMB_NODES
-    nodes starts from the best CLIMBED of them, and from ``start`` if given. The best result is evaluated on all nodes.
-
-    Parameters
-    ----------
-    expected : callable
-        A function of points, shape (K, d), and optionally the number of nodes; it returns expected values, shape (K,).
-    d : int
-    start : ndarray, shape (d,), or None
-        A point known to be good.
-
-    Returns
-    -------
-    value : float
-    x : ndarray, shape (d,)
+    ``expected`` takes points, shape (K, d), and optionally the number of nodes, and returns values, shape (K,).
+    SCREENED points are compared on SCREEN_NODES nodes. Then L-BFGS-B with numerical gradients on CLIMB_NODES nodes
+    starts from the best CLIMBED of them and from ``start`` if given. The best result is evaluated on all nodes.
     """
     from scipy.optimize import minimize
 

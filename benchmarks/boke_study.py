@@ -8,9 +8,11 @@ noise-free Figure 6: Forrester, Goldstein-Price, camel, Hartmann 3, Rosenbrock 4
 noisy      Figure 7: the same, with noise of 5 % of each function's standard deviation over its box
 sprinkler  Figure 8: the spray range of the garden sprinkler, 8 inputs
 tuning     Figure 9: random forest and XGBoost on wine and California housing (needs emsopt[tuning])
-constant   BOKE and BOKE+ with other noise constants ς than the default, on Figures 6, 7 (F), 8 and 9 (C, D)
+constant   BOKE and BOKE+ with other noise constants ς than the default, on Figures 6 (A to E), 8 and 9 (C, D)
 fill       Figure 3: how well density, a Gaussian process, Latin hypercubes and uniform points fill cubes of 1, 2, 3 and
            5 inputs
+forms      Sphere 6 and Goldstein-Price in the forms of the paper's source, with and without noise
+sensitivity BOKE+ with other p, factors of the bandwidth and ς, and GP-UCB with other bandwidths
 noise      what a run returns with noise: the problems of Figure 7, and three with noise of another size
 seconds    CPU seconds of whole runs of all methods on the problems of Figures 6 to 8
 theory     Theorems 4.10 and 4.13: cumulative regret on finite sets, and its bounds
@@ -31,6 +33,10 @@ has the regret of each run with another ς after its last evaluation; the defaul
 ``run.best_observed`` and of the best point evaluated, which only these tables know. "boke_theory" has cumulative regret
 (2.3) and the bounds on it; see `on_finite_set`.
 
+"boke_forms" has eight seeds, not thirty, and "boke_sensitivity" five, after one run of each of eight training functions
+with five or six inputs, whose mean is given (together about three CPU minutes). With six inputs BOKE's search also
+starts from corners: the runs of Sphere 6 were made with it, "boke_seconds" before, and "boke_constant" has no Sphere 6.
+
 CPU seconds are compared across methods only within the parts "sprinkler" and "seconds" ("boke_seconds": mean and
 standard error), where the methods take turns in one process, run in one go. Tuning takes two and a half hours of one
 core, nearly all of it for growing trees; ``--problems`` runs one task at a time and keeps the stored rows of the
@@ -38,15 +44,19 @@ others.
 """
 
 import time
-from functools import cache
+from functools import cache, partial
+from itertools import combinations
 
 import _studies
+import boke_training
 import numpy as np
+import pandas as pd
 
 import emsopt as eo
 from emsopt import study
 from emsopt.optimizers import BOX_METHODS, Box, density_design, fill_distance, on_box, process_design
 from emsopt.optimizers.boxes.boke import DELTA, FINITE, exploration
+from emsopt.problems import Problem
 from emsopt.surrogates.kernel_regression import condition
 
 FUNCTIONS = ["forrester", "goldstein_price", "six_hump_camel", "hartmann3", "rosenbrock4", "sphere6"]
@@ -62,11 +72,48 @@ RUNS = {"noise-free": 30, "noisy": 30, "sprinkler": 30, "tuning": 30, "seconds":
 BUDGET = 60
 CONSTANTS = [5e-5, 5e-4, 5e-2]  # ς, in tuning the second alone; the default 5e-3 is in the other tables
 DESIGNS, FILL_INPUTS = ["density", "process", "latin hypercube", "uniform"], [1, 2, 3, 5]
+TRAINING_SEED = 1100  # not among those by which the defaults were chosen
 FILL_AT, FILL_RUNS = [4, 8, 16, 32], 100
 NOISE_SD = 0.1  # of the theorems' searches
 SETTINGS = ["finite", "wave, h = 0.02", "wave, h = 0.05", "wave, h = 0.1"]
 NOISE = 0.05  # in standard deviations of the function on its box
+FORMS = ["sphere6 as cited", "sphere6 in DiceOptim", "goldstein_price as cited"]
+RIVALS, FORM_RUNS = ["boke", "boke+", "gp-ucb-fixed"], 8
+VARIANTS = [
+    ("boke+", {"exploring": p, "scale": h, "noise_sd": s})
+    for p in (0.3, 0.6)
+    for h in (0.02, 0.05, 0.1)
+    for s in (5e-4, 5e-3)
+]
+VARIANTS += [("gp-ucb-fixed", {"bandwidth": h}) for h in (0.3, 0.5, 0.8, 1.5)]
+REPORTED = [VARIANTS[k] for k in (0, 7, 9, 12, 13, 14, 15)]  # the best of training, two with the default ς, the rival's
+SENSITIVE, SENSITIVE_RUNS = ["sphere6", "sphere6 in DiceOptim", "sprinkler"], 5
 NOISES = {"six_hump_camel": 0.5, "rosenbrock4": 2000.0, "hartmann3": 0.3}  # for the part "noise"
+
+
+def cited(name, noise_sd):
+    """Return a function in the form of Picheny, Wagner and Ginsbourger (2013) or of their R package DiceOptim.
+
+    There Sphere 6 is (Σ 2^i x_i² - 1745) / 899 on the unit cube. In DiceOptim it is that of
+    10 x - 5 + (-5, -3, -1, 1, 3, 5), turned by 22.5 degrees in each of the 15 coordinate planes, with the minimum at
+    (1, 0.8, 0.6, 0.4, 0.2, 0). With uniform x this has mean 0 and standard deviation 1.
+    Goldstein-Price is (log f - 8.693) / 2.427, with inputs scaled to the unit square.
+    """
+    if name == "goldstein_price as cited":
+        plain = eo.problems.goldstein_price()
+        low, high = plain.bounds.T
+        values = lambda x: (np.log(plain.exact(low + (high - low) * x)) - 8.693) / 2.427
+        return Problem(name, values, [(0, 1)] * 2, "min", (np.log(3) - 8.693) / 2.427, None, noise_sd)
+    factors, turn, shift = 2.0 ** np.arange(1, 7), np.eye(6), np.array([-5.0, -3, -1, 1, 3, 5])
+    if name == "sphere6 as cited":
+        return Problem(name, lambda x: (x**2 @ factors - 1745) / 899, [(0, 1)] * 6, "min", -1745 / 899, None, noise_sd)
+    for i, j in combinations(range(6), 2):
+        plane = np.eye(6)
+        plane[[i, j], [i, j]] = np.cos(np.pi / 8)
+        plane[[i, j], [j, i]] = -np.sin(np.pi / 8), np.sin(np.pi / 8)
+        turn = turn @ plane
+    values = lambda x: (((10 * x - 5 + shift) @ turn) ** 2 @ factors - 1745.3796) / 899.0367
+    return Problem(name, values, [(0, 1)] * 6, "min", -1745.3796 / 899.0367, None, noise_sd)
 
 
 @cache
@@ -75,10 +122,10 @@ def problem(name, noisy):
     if name in TUNING:
         model, data = name.split(" on ")
         return getattr(eo.problems, f"{model}_tuning")(data)
-    make = getattr(eo.problems, name)
+    make = partial(cited, name) if name in FORMS else getattr(eo.problems, name)
     if not noisy:
-        return make()
-    f = make()
+        return make(noise_sd=0.0) if name in FORMS else make()
+    f = make(noise_sd=0.0)
     low, high = f.bounds.T
     points = low + (high - low) * np.random.default_rng(0).random((100_000, f.dimension))
     return make(noise_sd=NOISE * float(f(points).std()))
@@ -187,14 +234,13 @@ def noise(options):
 
 
 def with_constant(problem_name, method, noise_sd, budget, seed):
-    """Task: the last row of a run of BOKE or BOKE+ with a given ς; "noisy sphere6" is sphere6 as in Figure 7."""
-    name = problem_name.removeprefix("noisy ")
-    return search(name, method, name != problem_name, budget, seed, noise_sd=noise_sd)[-1]
+    """Task: the last row of a run of BOKE or BOKE+ with a given ς."""
+    return search(problem_name, method, False, budget, seed, noise_sd=noise_sd)[-1]
 
 
 def constant(options):
     """Run and store BOKE and BOKE+ with other noise constants."""
-    names = options.problems or [*FUNCTIONS, "noisy sphere6", "sprinkler", *TUNING[2:]]
+    names = options.problems or [*FUNCTIONS[:-1], "sprinkler", *TUNING[2:]]
     cases = [
         case
         for name in names
@@ -210,6 +256,64 @@ def constant(options):
     file = _studies.table_file("boke_constant", options)
     beside_stored(table[["problem", "method", "noise_sd", "seed", "regret"]], file).to_csv(
         file, index=False, float_format="%.4g"
+    )
+
+
+def last(problem_name, method, noisy, budget, seed, constants=None):
+    """Task: the regret after the last evaluation."""
+    return {"regret": search(problem_name, method, noisy, budget, seed, **(constants or {}))[-1]["regret"]}
+
+
+def forms(options):
+    """Run and store the functions in the forms of their source."""
+    cases = study.cases(
+        seed=range(options.runs or FORM_RUNS),
+        problem_name=FORMS,
+        noisy=[False, True],
+        method=RIVALS,
+        budget=options.budget,
+    )
+    table = _studies.run(last, cases, "boke_forms", options).rename(columns={"problem_name": "problem"})
+    table.drop(columns="budget").to_csv(_studies.table_file("boke_forms", options), index=False, float_format="%.4g")
+    print(table.groupby(["problem", "noisy", "method"])["regret"].median().unstack())
+
+
+def sensitivity(options):
+    """Run and store other constants: on training functions, by which one would choose, and on the paper's."""
+    training, rows = [case for case in boke_training.FAMILY if case[1] >= 5], []
+    cases = [
+        {"method": method, "options": chosen, "name": name, "inputs": d, "noise": noise, "seed": TRAINING_SEED}
+        for method, chosen in VARIANTS
+        for name, d, noise in training
+    ]
+    table = _studies.run(boke_training.trial, cases, "boke_sensitivity_training", options)
+    for method, chosen in VARIANTS:
+        same = (table["method"] == method) & (table["options"] == chosen)
+        mean = np.exp(np.log(table["ratio"][same].clip(lower=boke_training.LEAST)).mean())
+        rows.append({"problem": "training", "method": method, **chosen, "seed": TRAINING_SEED, "regret": mean})
+    cases = [
+        {
+            "problem_name": name,
+            "method": method,
+            "noisy": False,
+            "budget": options.budget,
+            "seed": seed,
+            "constants": chosen,
+        }
+        for seed in range(options.runs or SENSITIVE_RUNS)
+        for name in SENSITIVE
+        for method, chosen in REPORTED
+    ]
+    for row in _studies.run(last, cases, "boke_sensitivity", options).to_dict("records"):
+        rows.append(
+            {"problem": row["problem_name"], **row["constants"], **{k: row[k] for k in ("method", "seed", "regret")}}
+        )
+    table = pd.DataFrame(rows)[["problem", "method", "exploring", "scale", "noise_sd", "bandwidth", "seed", "regret"]]
+    table.to_csv(_studies.table_file("boke_sensitivity", options), index=False, float_format="%.4g")
+    print(
+        table.groupby(["problem", "method", "exploring", "scale", "noise_sd", "bandwidth"], dropna=False)["regret"].agg(
+            ["mean", "median"]
+        )
     )
 
 
@@ -310,13 +414,21 @@ def results(name, options):
 def beside_stored(table, file):
     """Return a table with the stored rows of other problems and methods, sorted."""
     table = _studies.beside_stored(table, file, ["problem", "method"])
-    rank = {name: k for k, name in enumerate([*FUNCTIONS, "noisy sphere6", "sprinkler", *TUNING, *METHODS])}
+    rank = {name: k for k, name in enumerate([*FUNCTIONS, "sprinkler", *TUNING, *METHODS])}
     return table.sort_values(["problem", "method"], key=lambda names: names.map(rank), kind="stable")
 
 
 def main():
     parser = _studies.parser(__doc__)
-    further = {"fill": fill, "constant": constant, "noise": noise, "seconds": seconds, "theory": theory}
+    further = {
+        "fill": fill,
+        "constant": constant,
+        "forms": forms,
+        "sensitivity": sensitivity,
+        "noise": noise,
+        "seconds": seconds,
+        "theory": theory,
+    }
     parser.add_argument("--part", choices=[*PROBLEMS, *further], required=True)
     parser.add_argument("--problems", nargs="+", help="these only, instead of all of the part")
     parser.add_argument("--methods", nargs="+", help="these only, instead of all")

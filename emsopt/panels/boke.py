@@ -2,8 +2,8 @@
 
 BOKE and BOKE+ are methods of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
 
-Limits: the function has one input. Whenever a control changes, the method is rebuilt from the observed values, so BOKE+
-chooses its next point again; the same controls and seed give the same choice.
+Limits: the function has one or two inputs. Whenever a control changes, the method is rebuilt from the observed values,
+so BOKE+ chooses its next point again; the same controls and seed give the same choice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ipywidgets import Dropdown, FloatLogSlider, FloatSlider
 from .. import plots
 from ..errors import InputError
 from ..optimizers import BOKEPlus, profile
-from ..optimizers.boxes.boke import DELTA, EXPLORING, NOISE_SD, SCALE, bandwidth, exploration
+from ..optimizers.boxes.boke import DELTA, EXPLORING, NOISE_SD, RULES, SCALE, exploration, log_upper_bound
 from ..problems import Problem, decaying_wave
 from ..surrogates.kernel_regression import KERNELS, leave_one_out_bandwidth
 from ._panel import Panel, SteppedPanel
@@ -30,7 +30,8 @@ SAMPLE_NOISE = 0.1  # standard deviation in the paper's Figures 1, 4 and 5
 EXPLANATION = (
     "Top: the regression with its band, and the points. Middle: the density of the points. Bottom: the acquisition "
     "function, which BOKE maximises, and the next point (dotted). Step evaluates that point. If p is below 1, the "
-    "method is BOKE+: with probability 1 - p, a step goes to the maximum of the regression instead."
+    "method is BOKE+: with probability 1 - p, a step goes to the maximum of the regression instead. With two inputs, "
+    "maps show the regression and the logarithm of the acquisition function, with the points and the next one (cross)."
 )
 
 
@@ -40,26 +41,27 @@ def boke_panel(f: Problem | None = None, *, rng: Rng = None) -> Panel:
     Parameters
     ----------
     f : Problem, optional
-        A function of one input, to be maximised. Default: `emsopt.problems.decaying_wave`, the example of BOKE's paper,
-        with its noise of standard deviation 0.1.
+        A function of one or two inputs, to be maximised. Default: `emsopt.problems.decaying_wave`, the example of
+        BOKE's paper, with its noise of standard deviation 0.1; ``inputs`` switches to a sum of two such waves.
     rng : int or Generator, optional
         Initial seed. By default, one is drawn and shown.
 
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``scale`` (factor of the bandwidth h = factor
-        t^(-1/5), in widths of the box, after t points), ``noise`` (the constant ς in the weight of exploration β = 2 ς²
-        log(2 π² t² / (3 δ))), ``exploring`` (probability p of a step that maximises the upper bound), ``kernel`` and
-        ``seed``. Buttons: ``step`` (evaluate the next point), ``run`` (ten steps) and ``restart`` (start again with
-        five points). Outputs: ``message`` (errors and remarks), ``picture`` (the model and the next point) and
-        ``figures`` (table of the numbers behind the picture). ``told`` is a function that returns the points and
-        values observed so far, shape (t, 2).
+        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``scale`` (factor of the bandwidth
+        h = factor · d t^(-1/(d+4)), in widths of the box, for d inputs after t points), ``rule`` (Scott's, which this
+        is, Silverman's, or fixed, when h is the factor), ``inputs`` (1 or 2, without ``f``), ``noise`` (the constant ς
+        in the weight of exploration β = 2 ς² log(2 π² t² / (3 δ))), ``exploring`` (probability p of a step that
+        maximises the upper bound), ``kernel`` and ``seed``. Buttons: ``step`` (evaluate the next point), ``run`` (ten
+        steps) and ``restart`` (start again with five points). Outputs: ``message`` (errors and remarks), ``picture``
+        (the model and the next point) and ``figures`` (table of the numbers behind the picture). ``told`` is a function
+        that returns the points and values observed so far, shape (t, d + 1).
 
     Raises
     ------
     InputError
-        If the function has several inputs or is to be minimised, or the seed is invalid.
+        If the function has more than two inputs or is to be minimised, or the seed is invalid.
 
     Examples
     --------
@@ -68,50 +70,64 @@ def boke_panel(f: Problem | None = None, *, rng: Rng = None) -> Panel:
     >>> "step" in panel.controls
     True
     """
-    f = decaying_wave(noise_sd=SAMPLE_NOISE) if f is None else f
-    if getattr(f, "dimension", None) != 1 or f.sense != "max":
-        raise InputError(f"`f` must be a Problem of one input with sense 'max'; got {f!r}.")
-    return _BokePanel(f, rng)
+    if f is not None and (getattr(f, "dimension", 3) > 2 or f.sense != "max"):
+        raise InputError(f"`f` must be a Problem of one or two inputs with sense 'max'; got {f!r}.")
+    return _BokePanel([f] if f else [decaying_wave(noise_sd=SAMPLE_NOISE), _two_waves()], rng)
+
+
+def _two_waves() -> Problem:
+    """Return the sum of a decaying wave of each of two inputs."""
+    wave = decaying_wave()
+    values = lambda x: wave(x[:, :1]) + wave(x[:, 1:])
+    return Problem("two waves", values, [(0, 1)] * 2, "max", noise_sd=SAMPLE_NOISE)
 
 
 class _BokePanel(SteppedPanel):
-    """The panel that `boke_panel` returns."""
+    """The panel that `boke_panel` returns, for functions of which one is shown at a time."""
 
-    def __init__(self, f: Problem, rng: Rng) -> None:
-        self.f, self.told = f, list[tuple[float, float]]()
-        low, high = f.bounds[0]
-        self.truth = np.asarray(f.exact(np.linspace(low, high, 501)[:, None]))
+    def __init__(self, functions: list[Problem], rng: Rng) -> None:
+        self.functions, self.told = {f.dimension: f for f in functions}, list[tuple[float, ...]]()
         noise = "Weight of exploration: β = 2 ς² log(2 π² t² / (3 δ)), with values in standard deviations"
         exploring = "Probability of a step that maximises the upper bound: 1 for BOKE, less for BOKE+"
-        factor, kernels = "Factor in the bandwidth h = factor · t^(-1/5), in widths of the box", list(KERNELS)
+        factor, kernels = "Factor of the bandwidth, or the bandwidth if fixed, in widths of the box", list(KERNELS)
+        rule, rules, numbers = "How the bandwidth falls with the points", [*RULES, "fixed"], list(self.functions)
+        inputs = "Number of inputs of the function; changing it restarts the method"
         controls = {
             "scale": control(FloatLogSlider, SCALE, "Bandwidth factor", factor, (-3, 0.5, 0.05)),
+            "rule": control(Dropdown, "scott", "Bandwidth's rule", rule, options=rules),
             "noise": control(FloatLogSlider, NOISE_SD, "Noise constant ς", noise, (-4, 1, 0.05)),
             "exploring": control(FloatSlider, 1.0, "Exploring, p", exploring, (0.05, 1.0, 0.05)),
             "kernel": control(Dropdown, "gaussian", "Kernel", "Kernel of regression and density", options=kernels),
+            "inputs": control(Dropdown, numbers[0], "Inputs", inputs, action=self.restart, options=numbers),
         }
         enough = f"All {MOST} points that this panel allows are evaluated."
         super().__init__(controls, rng, ("picture", "figures"), enough)
         self.refs["told"] = lambda: np.array(self.told)
         self.begin()
-        rows = "scale | noise | exploring | kernel | seed | step run restart | message | picture figures"
+        rows = "scale rule | noise | exploring | kernel inputs | seed | step run restart | message | picture figures"
         self.arrange("BOKE, step by step", EXPLANATION, rows)
         self.respond()
+
+    @property
+    def f(self) -> Problem:
+        """The function that is shown."""
+        return self.functions[self.at.inputs]
 
     def begin(self) -> None:
         """Evaluate the first points, a Latin hypercube."""
         self.draws = np.random.default_rng(self.at.seed)
-        low, high = self.f.bounds[0]
+        low, high = self.f.bounds.T
         self.told.clear()
-        for x in low + (high - low) * (self.draws.permutation(FIRST) + self.draws.random(FIRST)) / FIRST:
-            self._evaluate(float(x))
+        columns = [(self.draws.permutation(FIRST) + self.draws.random(FIRST)) / FIRST for _ in low]
+        for x in low + (high - low) * np.column_stack(columns):
+            self._evaluate(x)
 
     def step(self) -> None:
-        self._evaluate(float(self._method().ask()[0]))
+        self._evaluate(self._method().ask())
 
-    def _evaluate(self, x: float) -> None:
+    def _evaluate(self, x: FloatArray) -> None:
         """Evaluate a point with noise, and record it."""
-        self.told.append((x, float(self.f.exact([x]) + self.f.noise_sd * self.draws.standard_normal())))
+        self.told.append((*x.tolist(), float(self.f.exact(x) + self.f.noise_sd * self.draws.standard_normal())))
 
     def finished(self) -> bool:
         return len(self.told) >= MOST
@@ -119,52 +135,67 @@ class _BokePanel(SteppedPanel):
     def _method(self) -> BOKEPlus:
         """Return the method with the current constants and all points observed so far."""
         at, rng = self.at, np.random.default_rng([self.at.seed, len(self.told)])
-        constants = {"scale": at.scale, "noise_sd": at.noise, "exploring": at.exploring, "kernel": at.kernel}
+        rule = {"bandwidth": at.scale} if at.rule == "fixed" else {"bandwidth": at.rule, "scale": at.scale}
+        constants = {"noise_sd": at.noise, "exploring": at.exploring, "kernel": at.kernel, **rule}
         method = BOKEPlus(self.f, **constants, initial=0, rng=rng)
-        for x, value in self.told:
-            method.tell([x], value)
+        for *x, value in self.told:
+            method.tell(x, value)
         return method
 
-    def compute(self) -> tuple[BOKEPlus, float]:
-        return self._method(), float(self._method().ask()[0])
+    def compute(self) -> tuple[BOKEPlus, FloatArray]:
+        return self._method(), self._method().ask()
 
-    def draw(self, answer: tuple[BOKEPlus, float]) -> None:
+    def draw(self, answer: tuple[BOKEPlus, FloatArray]) -> None:
         method, proposal = answer
-        picture = _picture(method, np.array(self.told), self.truth, proposal)
+        picture = _picture(method, self.f, np.array(self.told), proposal)
         self.show(picture=picture, figures=_figures(method, proposal, self.f))
 
 
-def _picture(method: BOKEPlus, known: FloatArray, truth: FloatArray, proposal: float) -> str:
-    """Return a picture of the model and the next point as HTML.
-
-    ``known`` holds the observed points and values, shape (t, 2), and ``truth`` the function without noise at the points
-    of `profile`.
-    """
-    frame, count = profile(method), len(known)
+def _picture(method: BOKEPlus, f: Problem, known: FloatArray, proposal: FloatArray) -> str:
+    """Return a picture of the model and the next point as HTML; ``known`` has points and values, shape (t, d + 1)."""
+    shown, count, inputs = ", ".join(f"{x:.2f}" for x in proposal), len(known), len(proposal)
+    if inputs == 2:
+        alt = f"{count} points; maps of regression and acquisition function; the next point is x = ({shown})."
+        return image(lambda figure: _maps(method, known, proposal, figure), alt, dpi=72)
+    frame = profile(method)
+    truth = np.asarray(f.exact(frame.index.to_numpy()[:, None]))
 
     def draw(figure: Any) -> None:
-        plots.boke_step(frame, known, figure, truth=truth, proposal=proposal, title=f"{count} points")
+        plots.boke_step(frame, known, figure, truth=truth, proposal=proposal[0], title=f"{count} points")
         figure.set_layout_engine(None)  # fitting the margins takes longer than all the rest
         figure.subplots_adjust(left=0.11, right=0.98, bottom=0.08, top=0.88, hspace=0.12)
 
     alt = (
         f"{count} points; the regression is highest, {frame['mean'].max():.2f}, at x = {frame['mean'].idxmax():.2f}; "
-        f"the next point is x = {proposal:.2f}."
+        f"the next point is x = {shown}."
     )
     return image(draw, alt, dpi=72)
 
 
-def _figures(method: BOKEPlus, proposal: float, f: Problem) -> str:
+def _maps(method: BOKEPlus, known: FloatArray, proposal: FloatArray, figure: Any) -> None:
+    """Draw the regression and the logarithm of the acquisition function over two inputs, with the points."""
+    model, (low, high) = method.surrogate(), method.space.bounds.T
+    side = np.linspace(0, 1, 61)
+    grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    bound = log_upper_bound(model, exploration(len(model.y), method.noise_sd), grid)[0]
+    panels = {"Regression": model.predict(grid)[0], "Log acquisition": bound}
+    for axes, (title, values) in zip(figure.subplots(1, 2), panels.items(), strict=True):
+        axes.imshow(values.reshape(61, 61), origin="lower", extent=(low[0], high[0], low[1], high[1]), aspect="auto")
+        axes.plot(*known[:, :2].T, "o", color="white", markeredgecolor="black", markersize=4)
+        axes.plot(*proposal, "X", color="red", markeredgecolor="white", markersize=9, clip_on=False)
+        axes.set_title(title)
+
+
+def _figures(method: BOKEPlus, proposal: FloatArray, f: Problem) -> str:
     """Return a table of the numbers behind the picture, such as bandwidth, β and the best observed value."""
-    t = len(method.values)
     rows = {
-        "points t": f"{t}",
-        "bandwidth h": f"{bandwidth(t, 1, method.scale):.4f}",
+        "points t": f"{len(method.values)}",
+        "bandwidth h": f"{method.surrogate().bandwidth[0]:.4f}",
         "bandwidth by leave-one-out": f"{leave_one_out_bandwidth(method.points, method.gains):.4f}",
-        "β": f"{exploration(t, method.noise_sd):.3g}",
+        "β": f"{exploration(len(method.values), method.noise_sd):.3g}",
         "best observed": _point(*method.best),
         "true maximum": _point(f.best_x, f.best_value),
-        "next": f"{proposal:.4f}",
+        "next": ", ".join(f"{x:.4f}" for x in proposal),
     }
     caption = f"δ = {DELTA}; the default of p in BOKE+ is {EXPLORING}."
     return table(caption, ["now"], ((title, [text]) for title, text in rows.items()))
@@ -172,4 +203,4 @@ def _figures(method: BOKEPlus, proposal: float, f: Problem) -> str:
 
 def _point(x: FloatArray | None, value: float | None) -> str:
     """Return a point and its value as text, or "unknown" if either is None."""
-    return "unknown" if x is None or value is None else f"{value:.3f} at {x[0]:.3f}"
+    return "unknown" if x is None or value is None else f"{value:.3f} at {', '.join(f'{each:.3f}' for each in x)}"

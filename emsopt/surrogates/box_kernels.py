@@ -138,6 +138,41 @@ class SquaredExponential(Smooth, RBF):
         return K, K
 
 
+class Additive(SquaredExponential):
+    """Mean of squared-exponential kernels of one input each (Duvenaud, Nickisch and Rasmussen 2011).
+
+    Its functions are sums of one function per input, which few points suffice to learn. Parameters are as in
+    `SquaredExponential`, with one lengthscale per input.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import box_kernels
+    >>> kernel = box_kernels.Additive([0.5, 0.5])
+    >>> kernel(np.array([[0.0, 0.0], [1.0, 0.0]])).round(3).tolist()
+    [[1.0, 0.568], [0.568, 1.0]]
+    """
+
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> FloatArray:
+        """Return the kernel between points (m, d) and (n, d), or of X with itself; gradients are by `contracted`."""
+        return self._parts(X, X if Y is None else Y)[0].sum(axis=2)
+
+    def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
+        """Return the kernel of X with itself and a function that contracts its gradient, as `Smooth.contracted`."""
+        parts, apart = self._parts(X, X)
+        return parts.sum(axis=2), lambda S: np.einsum("ab,abk,abk->k", S, parts, apart**2)
+
+    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
+        """Return the kernel between points and data, and a function that contracts its gradient, as in `Smooth`."""
+        parts, apart = self._parts(points, X)
+        return parts.sum(axis=2), lambda W: -np.einsum("ij,ijk,ijk->ik", W, parts, apart) / self.length_scale
+
+    def _parts(self, points: ArrayLike, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return the terms of the kernel and the scaled distances r, each of shape (m, n, d)."""
+        apart = (np.atleast_2d(points)[:, None] - np.atleast_2d(X)) / self.length_scale
+        return np.exp(-0.5 * apart**2) / apart.shape[2], apart
+
+
 class Matern52(Smooth, Matern):
     """Scikit-learn's Matérn kernel with ν = 5/2, with the gradients of `Smooth`.
 

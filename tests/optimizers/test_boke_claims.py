@@ -1,13 +1,13 @@
 """Claims of the BOKE paper that stored studies decide: verdicts and numbers of the register are computed from them here.
 
-A method is behind a rival, or ahead of it, if the mean of the paired differences of their regrets is more than two
-standard errors from 0.
+A method is behind a rival, or ahead of it, if the 95 % interval of the mean of the paired differences of their regrets,
+by Student's t, excludes 0. Otherwise the two are level.
 """
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import levene, wilcoxon
+from scipy.stats import levene, t, wilcoxon
 
 import emsopt as eo
 
@@ -40,13 +40,19 @@ def gap(runs, rival, methods=BOTH):
     return runs[methods].sub(runs[rival] if isinstance(rival, str) else rival, axis=0).agg(["mean", "sem"])
 
 
-def behind(gaps):
-    return gaps.loc["mean"] > 2 * gaps.loc["sem"]
+def behind(gaps, runs=30):
+    """Return which methods are behind, of their mean differences and standard errors over so many runs."""
+    return gaps.loc["mean"] > t.ppf(0.975, runs - 1) * gaps.loc["sem"]
+
+
+def level(gaps, runs=30):
+    """Return which methods are neither behind nor ahead."""
+    return ~behind(gaps, runs) & ~behind(gaps.mul([-1, 1], axis=0), runs)
 
 
 def verdict(gaps):
-    """Return the verdict on "BOKE and BOKE+ compete with the rival"."""
-    return {0: "reproduced", 1: "in part", 2: "refuted"}[behind(gaps).sum()]
+    """Return the verdict on "BOKE and BOKE+ compete with the rival", whose constants the paper leaves open."""
+    return {0: "reproduced", 1: "in part", 2: "not reproduced"}[behind(gaps).sum()]
 
 
 def constants(problem):
@@ -55,30 +61,82 @@ def constants(problem):
     return table.pivot(index="seed", columns=["method", "noise_sd"], values="regret")
 
 
+def chosen(problem):
+    """Return regrets of BOKE+ and the fixed GP-UCB with the constants that are best on training functions."""
+    runs = eo.datasets.load_study("boke_sensitivity").query("problem == @problem")
+    best = runs[(runs["noise_sd"] == 0.0005) | (runs["bandwidth"] == 0.8)]
+    best = best.pivot(index="seed", columns="method", values="regret")[["boke+", FIXED]]
+    assert len(best) == 5
+    assert level(gap(best, FIXED, ["boke+"]), 5).all()
+    return best
+
+
 # -- Figures 6 and 7 ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("figure", PARTS)
 @pytest.mark.parametrize("panel", range(6))
 def test_panels_of_figures_6_and_7(figure, panel, claim):
-    """Whether BOKE and BOKE+ compete with GP-UCB."""
+    """Whether BOKE and BOKE+ compete with GP-UCB, on the textbook's functions."""
     place, runs = f"Figure {figure}({'ABCDEF'[panel]})", regrets(PARTS[figure]).loc[PANELS[panel]]
     assert len(runs) == 30
     row, gaps = claim("boke", place, 60, *runs[[*BOTH, FIXED]].median()), gap(runs, FIXED)
     claim("boke", place, *gaps.T.to_numpy().ravel(), column="error")
-    assert row.verdict == verdict(gaps)
+    if panel not in (1, 5):  # of which the source has other forms, see `test_forms_of_the_source`
+        assert row.verdict == verdict(gaps)
 
 
-@pytest.mark.parametrize(("place", "stored"), [("6(D)", "hartmann3"), ("6(F)", "sphere6"), ("7(F)", "noisy sphere6")])
-def test_other_noise_constants_leave_boke_and_boke_plus_behind(place, stored, claim):
-    """By more than two errors with each of three further ς."""
-    runs = regrets("noisy" if "noisy" in stored else "noise_free").loc[stored.removeprefix("noisy ")]
-    others = constants(stored)
+def test_other_noise_constants_leave_boke_and_boke_plus_behind(claim):
+    """On Hartmann 3, with each of three further ς."""
+    runs, others = regrets("noise_free").loc["hartmann3"], constants("hartmann3")
     assert others.notna().sum().tolist() == [30] * 6
     assert behind(others.sub(runs[FIXED], axis=0).agg(["mean", "sem"])).all()
     times = others.median() / runs[FIXED].median()
     given = others.columns.get_level_values("noise_sd").unique().sort_values()
-    claim("boke", f"Figure {place}", *runs[[*BOTH, FIXED]].median(), *given, times.min(), times.max())
+    claim("boke", "Figure 6(D)", *runs[[*BOTH, FIXED]].median(), *given, times.min(), times.max())
+
+
+FORMS = ["goldstein_price as cited", "sphere6 as cited", "sphere6 in DiceOptim"]
+
+
+@pytest.mark.parametrize(("figure", "noisy"), [(6, False), (7, True)])
+def test_forms_of_the_source(figure, noisy, claim):
+    """Sphere 6 and Goldstein-Price as the paper's source has them, eight runs each, and one of them again."""
+    table = eo.datasets.load_study("boke_forms").query("noisy == @noisy")
+    runs = table.pivot(index=["problem", "seed"], columns="method", values="regret")
+    assert runs.groupby("problem").size().tolist() == [8] * 3
+    for panel, names in (("B", FORMS[:1]), ("F", FORMS[1:])):
+        values = [x for name in names for x in runs.loc[name, [*BOTH, FIXED]].median()]
+        gaps = [gap(runs.loc[name], FIXED) for name in names]
+        row = claim("boke", f"Figure {figure}({panel})", 60, 8, *values)
+        claim("boke", f"Figure {figure}({panel})", *np.ravel([g.T for g in gaps]), column="error")
+        ours = gap(regrets(PARTS[figure]).loc["sphere6" if panel == "F" else "goldstein_price"], FIXED)
+        lost = [behind(ours).sum(), *(behind(g, 8).sum() for g in gaps)]
+        assert lost == ([0, 0] if panel == "B" else [2, 0, 2])
+        verdicts = {"B": "reproduced", "F": "in part" if figure == 6 else "not reproduced"}
+        assert row.verdict == verdicts[panel]
+    formula = gap(runs.loc[FORMS[1]], FIXED).mul([-1, 1], axis=0)
+    assert behind(formula, 8).tolist() == [False, figure == 6]  # "more accurate", as Figure 7 has it, it is not
+    if figure == 6:
+        rival = eo.datasets.load_study("boke_sensitivity").query("problem == 'sphere6'").groupby("bandwidth")["regret"]
+        rival, spheres = rival.median(), [chosen(name).median() for name in ("sphere6", FORMS[2])]
+        assert rival[1.5] < rival[0.8] / 50 < rival[0.5] / 100
+        claim("boke", "Figure 6(F)", 5, *np.ravel(spheres), *rival.index, *rival, column="why")
+
+
+def test_the_forms_of_the_source_and_a_stored_run(script):
+    """The minima and, for DiceOptim's sphere, mean 0 and standard deviation 1, which its constants are there for."""
+    study = script("benchmarks/boke_study.py")
+    minima = {FORMS[0]: [0.5, 0.25], FORMS[1]: [0] * 6, FORMS[2]: [1, 0.8, 0.6, 0.4, 0.2, 0]}
+    for name, x in minima.items():
+        f = study.problem(name, False)
+        values = f.exact(np.random.default_rng(0).random((50_000, f.dimension)))
+        assert f(x) == pytest.approx(f.best_value, abs=1e-6)
+        assert values.min() > f.best_value
+        assert name == FORMS[1] or (abs(values.mean()) < 0.02 and abs(values.std() - 1) < 0.02)
+    table = eo.datasets.load_study("boke_forms").set_index(["problem", "noisy", "method", "seed"])["regret"]
+    again = study.last(FORMS[0], "boke", False, 60, 3)["regret"]
+    assert again == pytest.approx(table[FORMS[0], False, "boke", 3], rel=0.02)
 
 
 def test_rosenbrock_with_a_tenth_of_the_noise_constant(claim):
@@ -96,6 +154,7 @@ def test_where_boke_plus_is_faster_than_boke(claim):
     claim("boke", "Section 5.1 (Figure 6 B, E, F)", 30, *numbers[:6], 60, *numbers[6:])
     gaps = [gap(regrets("noise_free").loc[name], "boke", ["boke+"])["boke+"] for name in places]
     claim("boke", "Section 5.1 (Figure 6 B, E, F)", 60, *np.ravel(gaps), column="error")
+    assert [bool(behind(g.mul([-1, 1]))) for g in gaps] == [False, False, True]
 
 
 def test_where_boke_plus_is_like_boke(claim):
@@ -105,7 +164,7 @@ def test_where_boke_plus_is_like_boke(claim):
     claim("boke", "Section 5.1 (Figure 6 A, C, D)", *median.loc[names, BOTH].to_numpy().ravel())
     gaps = pd.DataFrame({name: gap(ends.loc[name], "boke", ["boke+"])["boke+"] for name in names})
     claim("boke", "Section 5.1 (Figure 6 A, C, D)", *gaps.T.to_numpy().ravel(), column="error")
-    assert (gaps.loc["mean"].abs() > 2 * gaps.loc["sem"]).tolist() == [True, False, True]
+    assert level(gaps).tolist() == [False, True, False]
 
 
 def test_where_kr_ucb_falls_behind(claim):
@@ -128,9 +187,10 @@ def test_where_kr_ucb_falls_behind(claim):
 def test_some_runs_hardly_move(claim):
     """Section 5.1 calls BOKE and BOKE+ stable: their worst of thirty runs beside GP-UCB's."""
     ends, median = regrets("noise_free"), medians("noise_free")
-    worst = ends.groupby("problem").max().loc[["forrester", "hartmann3", "sphere6"], ["boke", FIXED]]
-    claim("boke", "Section 5.1 (stability, Figure 6)", 30, *worst.iloc[0], *worst.iloc[1], *worst.iloc[2])
-    assert (median[BOTH].max(axis=1) < median["random"]).all()
+    worst = ends.groupby("problem").max().loc[["forrester", "hartmann3", "sphere6"], [*BOTH, FIXED]]
+    claim("boke", "Section 5.1 (stability, Figure 6)", 30, *worst.to_numpy().ravel())
+    worse = median[BOTH].gt(median["random"], axis=0)
+    assert worse.stack()[lambda x: x].index.tolist() == [("sphere6", "boke")]
 
 
 def test_boke_plus_mends_slow_starts_on_two_functions(claim):
@@ -140,15 +200,23 @@ def test_boke_plus_mends_slow_starts_on_two_functions(claim):
 
 
 def test_with_noise_boke_is_better_than_kr_ucb_on_some_functions(claim):
-    """Section 5.1 says significantly: signed-rank tests at 5 %, of runs with the same first design."""
+    """Section 5.1 says significantly: by Student's t and by signed-rank tests at 5 %, of runs with the same first design."""
+    ahead, later = {method: set() for method in BOTH}, {method: set() for method in BOTH}
+    for name, rows in regrets("noisy").groupby("problem"):
+        gaps = gap(rows, "kr-ucb")
+        for method in BOTH:
+            ahead[method] |= {name} if behind(gaps.mul([-1, 1], axis=0))[method] else set()
+            later[method] |= {name} if behind(gaps)[method] else set()
+    assert ahead == {"boke": {"goldstein_price", "six_hump_camel"}, "boke+": {"six_hump_camel", "hartmann3", "sphere6"}}
+    assert later == {"boke": {"sphere6"}, "boke+": set()}
     significant = {}
     for method in BOTH:
         groups = regrets("noisy").groupby("problem")
         tests = {name: wilcoxon(rows[method], rows["kr-ucb"], alternative="less").pvalue for name, rows in groups}
         significant[method] = {name for name, p in tests.items() if p < 0.05}
-    assert significant["boke"] == significant["boke+"] - {"hartmann3"}
-    assert (medians("noisy")[BOTH].max(axis=1) < medians("noisy")["kr-ucb"]).all()
-    numbers = (5, len(significant["boke"]), 6, len(significant["boke+"]), 6)
+    assert significant["boke"] == significant["boke+"] - {"hartmann3", "sphere6"}
+    assert (medians("noisy")[BOTH].max(axis=1) < medians("noisy")["kr-ucb"]).sum() == 5
+    numbers = (len(ahead["boke"]), 6, len(ahead["boke+"]), 6, 5, len(significant["boke"]), len(significant["boke+"]))
     claim("boke", "Section 5.1 (Figure 7, KR-UCB)", *numbers, column="error")
 
 
@@ -176,13 +244,12 @@ def test_boke_does_not_beat_kr_ucb_on_the_sprinkler(claim):
     assert not behind(gaps).any()
     mean = curve("sprinkler", "mean").loc["sprinkler"]
     ahead = mean.index[mean["boke+"] < mean["kr-ucb"]]
-    assert ahead.min() > 30
-    assert ahead.max() < 46
+    assert (ahead.min(), ahead.max()) == (34, 42)
     assert not (mean["boke"] < mean["kr-ucb"])[20:].any()
 
 
 def test_on_the_sprinkler_gp_ucb_is_far_ahead(claim):
-    """With every ς, and by more than two errors."""
+    """With every ς, beyond chance."""
     place, runs = "Figure 8 (accuracy)", regrets("sprinkler").loc["sprinkler"]
     claim("boke", place, *runs[[*BOTH, FIXED, "gp-ucb"]].median())
     claim("boke", place, *gap(runs, FIXED).T.to_numpy().ravel(), column="error")
@@ -190,7 +257,16 @@ def test_on_the_sprinkler_gp_ucb_is_far_ahead(claim):
     every = pd.concat([others, runs[BOTH]], axis=1)
     assert behind(every.sub(runs[FIXED], axis=0).agg(["mean", "sem"])).all()
     times, given = every.median() / runs[FIXED].median(), others.columns.get_level_values("noise_sd")
-    claim("boke", place, given.min(), given.max(), times.min(), times.max())
+    best = chosen("sprinkler")
+    claim("boke", place, given.min(), given.max(), times.min(), times.max(), 0.3, 0.02, 0.0005, *best.median())
+    claim("boke", place, 5, *gap(best, FIXED, ["boke+"])["boke+"], column="error")
+
+
+def test_constants_chosen_on_training_functions():
+    table = eo.datasets.load_study("boke_sensitivity")
+    training = table[table["problem"] == "training"].sort_values("regret").groupby("method").first()
+    assert training.loc["boke+", ["exploring", "scale", "noise_sd"]].tolist() == [0.3, 0.02, 0.0005]
+    assert training.loc[FIXED, "bandwidth"] == 0.8
 
 
 def test_spread_of_the_runs_on_the_sprinkler(claim):
@@ -204,7 +280,7 @@ SECONDS = (0.06, 0.1)
 
 
 def test_the_sprinkler_at_equal_time(claim):
-    """Median regret at equal CPU seconds, interpolated between evaluations."""
+    """Median regret at equal CPU seconds, interpolated between evaluations; the runs are not stored for a measure of chance."""
     curves = eo.datasets.load_study("boke_sprinkler_curves").groupby("method")
 
     def at(method):
@@ -239,7 +315,11 @@ def test_forests_at_the_end(claim):
     scores = [[-gaps[task][method]["mean"], gaps[task][method]["sem"]] for task in FORESTS for method in BOTH]
     claim("boke", place, *np.ravel(scores), column="error")
     assert behind(gaps[FORESTS[0]]).all()
-    assert not behind(gaps[FORESTS[1]].abs()).any()
+    assert level(gaps[FORESTS[1]]).all()
+    for task in FORESTS:
+        runs = regrets("tuning").loc[task]
+        assert level(gap(runs, "kr-ucb")).all()
+        assert behind(gap(runs, "random").mul([-1, 1], axis=0)).all()
 
 
 def test_forests_at_24_evaluations(claim):
@@ -277,16 +357,15 @@ def test_boosted_trees_start_well(claim):
 
 
 def test_kr_ucb_on_boosted_trees(claim):
-    """Figure 9 (C, D) has KR-UCB fast: it ends ahead of BOKE, and of GP-UCB on houses."""
+    """Figure 9 (C, D) has KR-UCB faster: it ends ahead of BOKE, BOKE+ and random points, and of GP-UCB on houses."""
     place, methods = "Figure 9(C, D) (KR-UCB)", ["kr-ucb", FIXED, "boke"]
     numbers = [x for t in (24, 60) for x in (t, *tuned(t).loc[BOOSTED, methods].to_numpy().ravel())]
     claim("boke", place, *numbers)
     gaps = {task: gap(regrets("tuning").loc[task], FIXED, ["kr-ucb"])["kr-ucb"] for task in BOOSTED}
     claim("boke", place, *np.ravel(list(gaps.values())), column="error")
-    (level, error), (ahead, its_error) = (gaps[task] for task in BOOSTED)
-    assert abs(level) < 2 * error
-    assert ahead < -2 * its_error
-    assert (tuned(60).loc[BOOSTED, "kr-ucb"] < tuned(60).loc[BOOSTED, "boke"]).all()
+    assert [bool(level(gaps[task])) for task in BOOSTED] == [True, False]
+    assert behind(gaps[BOOSTED[1]].mul([-1, 1]))
+    assert all(behind(gap(regrets("tuning").loc[task], "kr-ucb", [*BOTH, "random"])).all() for task in BOOSTED)
 
 
 def test_boke_plus_on_boosted_trees(claim):
@@ -305,7 +384,10 @@ def test_boke_plus_on_boosted_trees(claim):
         (tenth[t] - ends.loc[t, rival]).agg(["mean", "sem"]) for rival in (FIXED, "kr-ucb", "boke+") for t in BOOSTED
     ]
     claim("boke", place, 0.0005, *np.ravel(gaps), column="error")
-    assert all(abs(mean) < 2 * error for mean, error in gaps[:2])
+    assert all(level(g) for g in gaps[:2])
+    behind_plus = [behind(gap(ends.loc[t], "boke+", ["boke", "random"])).tolist() for t in BOOSTED]
+    assert behind_plus == [[True, False], [True, True]]
+    assert [bool(behind(gap(ends.loc[t], FIXED, ["boke+"])).item()) for t in BOOSTED] == [True, False]
 
 
 # -- over all figures ---------------------------------------------------------------------------------------
@@ -319,7 +401,7 @@ def competing(rival):
         for _, runs in regrets(part).groupby("problem")
     ]
     assert len(gaps) == 17
-    return sum(map(behind, gaps)).tolist(), sum((-g.loc["mean"] > 2 * g.loc["sem"]) for g in gaps).tolist()
+    return sum(map(behind, gaps)).tolist(), sum(behind(g.mul([-1, 1], axis=0)) for g in gaps).tolist()
 
 
 def test_boke_competes_on_some_problems(claim):
@@ -362,7 +444,7 @@ def test_density_fills_best_in_the_stored_designs(filled, claim):
     at_32 = filled.xs(32, level="t")
     numbers = [at_32.loc[d, design] for design in ("density", "latin hypercube", "uniform") for d in (1, 2, 3, 5)]
     claim("boke", "Figure 3 (against other designs)", 32, *numbers)
-    claim("boke", "Section 3.2 (uniform sampling)", 8, 1, 3, 16, 5, 4, 3, 4, 8, 5)
+    claim("boke", "Section 6 (space-filling design)", 8, 1, 3, 16, 5, 4, 3, 4, 8, 5)
 
 
 def test_density_and_process_fill_alike(filled, claim):
@@ -385,9 +467,8 @@ def test_fill_distances_fall_at_their_rate(filled, claim):
     assert (share.loc[designs[2:], [2, 3, 5]] > -0.9).all(axis=None)
 
 
-def test_emptying_fills_two_inputs_as_far_as_measured(filled, claim):
-    """Corollary 4.8 (b), with Scott's bandwidths."""
-    claim("boke", "Corollary 4.8 (b)", 2, *filled.loc[2, "density"], 4, 8, 16, 32)
+def test_emptying_fills_two_inputs_as_far_as_measured(filled):
+    """As Corollary 4.8 (b) has it for kernels of bounded support; here with Scott's bandwidths and a Gaussian one."""
     assert filled.loc[2, "density"].is_monotonic_decreasing
 
 
@@ -409,6 +490,8 @@ def test_costs_grow_as_table_1_says(claim):
     claim("boke", "Table 1 (GP-UCB, evaluation)", *(exponent(FIXED, "evaluation", last) for last in (4, 2)))
     assert all(0.7 < slope < 1.15 for slope in (*linear, same, exponent("boke-auto", "evaluation", 4)))
     assert 1.7 < quadratic < 2.3
+    assert all(2 < exponent(FIXED, "preparation", last) < 3 for last in (4, 2))
+    assert all(1.4 < exponent(FIXED, "evaluation", last) < 2.3 for last in (4, 2))
 
 
 def test_total_time_of_runs_grows_as_table_1_says(claim):

@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 import emsopt as eo
 from emsopt.optimizers import GPEI, GPUCB, Categorical, Integer
 from emsopt.optimizers._values import standardized
-from emsopt.optimizers.boxes.gp_ei import NOISE_FREE, log_improvement
+from emsopt.optimizers.boxes.gp_ei import NOISE_FREE, SPREAD, log_improvement
 from emsopt.surrogates.box_kernels import Matern52
 from emsopt.surrogates.gaussian_process import condition
 
@@ -23,17 +23,19 @@ def wave(x):
 
 
 def told(t=25, noisy=False):
-    """Return an optimizer that was told t random values of the wave, to be maximised."""
+    """Return an optimizer that was told t random values of the wave, with noise of one that is not a sum."""
     rng = np.random.default_rng(0)
     optimizer = GPEI(wave, bounds=[(0, 1)] * 2, sense="max", noisy=noisy, initial=0, rng=0)
     for x in rng.random((t, 2)):
-        optimizer.tell(x, wave(x) + 0.2 * noisy * rng.normal())
+        optimizer.tell(x, wave(x) * (1 + noisy * x[1]) + 0.2 * noisy * rng.normal())
     return optimizer
 
 
 @pytest.mark.parametrize("noisy", [False, True])
 def test_the_fitted_posterior_and_its_likelihood_are_scikit_learns(noisy):
-    """The posterior with equal hyperparameters; and no lengthscales on a grid have a larger likelihood."""
+    """The posterior with equal hyperparameters; and no lengthscales on a grid have a larger likelihood, with noise times
+    the prior.
+    """
     optimizer = told(40, noisy)
     process, X, y = optimizer.process(), optimizer.points, standardized(optimizer.gains)
     kernel = ConstantKernel(process.amplitude) * Matern(process.kernel.length_scale, (0.05, 20), nu=2.5)
@@ -45,9 +47,14 @@ def test_the_fitted_posterior_and_its_likelihood_are_scikit_learns(noisy):
     np.testing.assert_allclose(ours, mean, atol=1e-5)
     np.testing.assert_allclose(variance, deviation**2, atol=1e-6 * process.amplitude)
     assert process.log_likelihood == pytest.approx(same.log_marginal_likelihood_value_, abs=1e-3)
+    assert isinstance(process.kernel, Matern52)
+
+    def height(process):
+        return process.log_likelihood - noisy * np.log(process.kernel.length_scale).var() * 2 / (2 * SPREAD**2)
+
     for lengthscales in product(np.geomspace(0.05, 20, 15), repeat=2):
         other = condition(Matern52(lengthscales), X, y, noise_ratio=process.noise_ratio)
-        assert other.log_likelihood < process.log_likelihood + 0.1
+        assert height(other) < height(process) + 0.1
 
 
 @pytest.mark.parametrize("method", [GPEI, GPUCB])
@@ -125,3 +132,22 @@ def test_points_of_a_batch_are_spread_out():
     optimizer = told()
     points = optimizer.ask(4)
     assert pdist(points).min() > 1e-3
+
+
+def test_with_noise_it_finds_the_deepest_valleys_of_a_sum():
+    """Styblinski-Tang in four inputs: random points end 47 above the minimum in the median, the wrong valley of one input 14.
+
+    With lengthscales of largest likelihood and no sum of kernels, four runs had ended 31 to 48 above it.
+    """
+
+    def sums(x):
+        return 0.5 * float((x**4 - 16 * x**2 + 5 * x).sum())
+
+    def regret(seed):
+        noise = np.random.default_rng([seed, 7])
+        run = eo.minimize(
+            lambda x: sums(x) + 8 * noise.normal(), "gp-ei", bounds=[(-5, 5)] * 4, budget=50, rng=seed, noisy=True
+        )
+        return sums(run.x) + 4 * 39.16617
+
+    assert np.median([regret(seed) for seed in range(3)]) < 10

@@ -22,7 +22,11 @@ def words(widget):
 
 
 def figure(panel, name):
-    return re.search(rf">{name}</th><td>([^<]*)<", panel.refs["figures"].value)[1]
+    return number(panel.refs, name)
+
+
+def number(refs, name):
+    return re.search(rf">{name}</th><td>([^<]*)<", refs["figures"].value)[1]
 
 
 def test_it_opens_with_five_noisy_points_and_steps_to_the_next():
@@ -89,15 +93,33 @@ def test_no_setting_breaks_it(shared, seed):
     assert refs["message"].value == ""
 
 
+@pytest.mark.parametrize("rule", ["scott", "silverman", "fixed"])
+def test_the_bandwidth_follows_its_rule_in_one_and_two_inputs(rule):
+    """The figures have (5.1), (5.2) or the factor itself, and the next point is that of BOKE."""
+    refs = panels.boke_panel(rng=0).refs
+    for d in (1, 2):
+        refs["inputs"].value, refs["rule"].value, refs["scale"].value = d, rule, 0.1
+        known = refs["told"]()
+        assert known.shape == (5, d + 1)
+        h = {"scott": 0.1 * d * 5 ** (-1 / (d + 4)), "silverman": 0.1 * d * (5 * (d + 2) / 4) ** (-1 / (d + 4))}
+        assert float(number(refs, "bandwidth h")) == pytest.approx(h.get(rule, 0.1), abs=1e-4)
+        refs["step"].click()
+        assert len(refs["told"]()) == 6
+        assert "alt='6 points" in refs["picture"].value
+    x = refs["told"]()[-1, :2]
+    assert ((x >= 0) & (x <= 1)).all()
+    assert np.abs(known[:, :2] - x).max(axis=1).min() > 0.01
+
+
 def test_it_takes_a_function_of_one_input_to_be_maximised():
     square = eo.problems.Problem("hill", lambda x: 1 - (x[:, 0] - 2) ** 2, [(0, 5)], "max")
     panel = panels.boke_panel(square, rng=1)
     panel.refs["run"].click()
     assert panel.refs["told"]()[:, 1].max() > 0.9
     assert "unknown" in panel.refs["figures"].value
-    with pytest.raises(InputError, match="one input"):
+    with pytest.raises(InputError, match="one or two inputs"):
         panels.boke_panel(eo.problems.hartmann3())
-    with pytest.raises(InputError, match="one input"):
+    with pytest.raises(InputError, match="one or two inputs"):
         panels.boke_panel(eo.problems.forrester())
     with pytest.raises(InputError, match="`rng` must"):
         panels.boke_panel(rng=-1)

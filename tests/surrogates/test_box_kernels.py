@@ -5,11 +5,15 @@ import pytest
 from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-from emsopt.surrogates.box_kernels import Matern52, SquaredExponential
+from emsopt.surrogates.box_kernels import Additive, Matern52, SquaredExponential
 from emsopt.surrogates.gaussian_process import condition, fit, negative_log_likelihood
 
 KERNELS = {SquaredExponential: RBF, Matern52: lambda lengthscales: Matern(lengthscales, nu=2.5)}
 either = pytest.mark.parametrize("kernel", KERNELS)
+with_lengthscales = pytest.mark.parametrize(
+    ("kernel", "lengthscales"),
+    [*((kernel, scales) for kernel in KERNELS for scales in (0.7, [0.3, 0.6, 1.2])), (Additive, [0.3, 0.6, 1.2])],
+)
 
 
 @pytest.fixture
@@ -31,6 +35,12 @@ def test_kernel_and_contraction_equal_scikit_learns(data, kernel, lengthscales):
     np.testing.assert_allclose(contract(S), np.tensordot(S, gradient, 2), rtol=1e-10)
 
 
+def test_an_additive_kernel_is_the_mean_of_kernels_of_one_input(data):
+    X, _, points = data
+    parts = [RBF(scale)(X[:, [k]], points[:, [k]]) for k, scale in enumerate((0.3, 0.6, 1.2))]
+    np.testing.assert_allclose(Additive([0.3, 0.6, 1.2])(X, points), np.mean(parts, axis=0), rtol=1e-12)
+
+
 @either
 def test_fixed_lengthscales_have_no_gradient(data, kernel):
     X, y, _ = data
@@ -39,8 +49,7 @@ def test_fixed_lengthscales_have_no_gradient(data, kernel):
     assert fit(kernel, X, y).kernel == kernel
 
 
-@either
-@pytest.mark.parametrize("lengthscales", [0.7, [0.3, 0.6, 1.2]], ids=["shared", "one each"])
+@with_lengthscales
 def test_likelihood_gradient_matches_finite_differences(data, kernel, lengthscales):
     X, y, _ = data
     kernel = kernel(lengthscales)
@@ -50,8 +59,7 @@ def test_likelihood_gradient_matches_finite_differences(data, kernel, lengthscal
     np.testing.assert_allclose(slope, numeric, rtol=1e-4, atol=1e-4)
 
 
-@either
-@pytest.mark.parametrize("lengthscales", [0.7, [0.3, 0.6, 1.2]], ids=["shared", "one each"])
+@with_lengthscales
 def test_slopes_match_finite_differences_and_values_match_predict(data, kernel, lengthscales):
     X, y, points = data
     process = condition(kernel(lengthscales), X, y, 0.4, noise_ratio=1e-3)

@@ -85,14 +85,12 @@ def maximize_on_box(
     return np.clip(low + width * best, low, high), float(value)
 
 
-def highest(
-    function: Slopes, d: int, rng: np.random.Generator, *, near: FloatArray | Sequence[FloatArray] = ()
-) -> FloatArray:
+def highest(function: Slopes, d: int, rng: np.random.Generator, **options: Any) -> FloatArray:
     """Search the unit cube for the point where a function is largest; return the best found, shape (d,).
 
-    ``function`` is as in `maximize_on_box`, ``near`` as in `starts_on_box`.
+    ``function`` is as in `maximize_on_box`, ``options`` are those of `best_of_pool`.
     """
-    return next(best_of_pool(function, d, rng, near=near))
+    return next(best_of_pool(function, d, rng, **options))
 
 
 def best_of_pool(
@@ -103,16 +101,22 @@ def best_of_pool(
     near: FloatArray | Sequence[FloatArray] = (),
     pool: int = POOL,
     spreads: Sequence[float] = (0.1,),
+    corners: bool = False,
 ) -> Iterator[FloatArray]:
     """Yield the point of the unit cube where a function is largest, then the points the search began with, best first.
 
     L-BFGS-B starts from the best ``STARTS`` of ``pool`` random points. Half of these points are normally distributed
-    around the points ``near``, with each of the standard deviations ``spreads`` for an equal part of them.
+    around the points ``near``, with each of the standard deviations ``spreads`` for an equal part of them. With
+    ``corners``, it also starts from the best ``STARTS`` of the corners of the cube.
     """
     cube = np.tile([0.0, 1.0], (d, 1))
     tried = np.vstack([starts_on_box(cube, pool // len(spreads), rng, near=near, spread=spread) for spread in spreads])
     ranked = tried[np.argsort(-function(tried)[0], kind="stable")]
-    yield maximize_on_box(function, ranked[:STARTS], cube)[0]
+    starts = ranked[:STARTS]
+    if corners:
+        vertices = corners_of_cube(d, 1024, rng)
+        starts = np.vstack([starts, vertices[np.argsort(-function(vertices)[0], kind="stable")[:STARTS]]])
+    yield maximize_on_box(function, starts, cube)[0]
     yield from ranked
 
 
@@ -196,3 +200,9 @@ def starts_on_box(
         moved = centres + spread * (high - low) * rng.standard_normal(centres.shape)
         points[1::2] = np.clip(moved, low, high)
     return points
+
+
+def corners_of_cube(d: int, most: int, rng: np.random.Generator) -> FloatArray:
+    """Return the corners of the unit cube, shape (2^d, d), or ``most`` random ones if there are more."""
+    some = rng.integers(0, 2, (most, d)) if 2**d > most else np.arange(2**d)[:, None] >> np.arange(d) & 1
+    return some.astype(float)

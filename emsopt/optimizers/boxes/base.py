@@ -159,9 +159,9 @@ class BoxOptimizer(AskTell[FloatArray]):
         kernels = [SquaredExponential(np.full(self.space.coordinates, width)) for width in (0.5, 0.2, 1.0)]
         return sign * estimated_gains(kernels, self.points, self.gains)
 
-    def _climb(self, function: Slopes) -> FloatArray:
+    def _climb(self, function: Slopes, **options: Any) -> FloatArray:
         """Maximise a function on the unit cube, starting from random points and near the best observed points."""
-        x = highest(function, self.space.coordinates, self.rng, near=self._leaders())
+        x = highest(function, self.space.coordinates, self.rng, near=self._leaders(), **options)
         return x if self.space.simple and not len(self.failed) else self._climb_admitted(function, x)
 
     def _ranked(self, function: Slopes, **options: Any) -> Iterator[FloatArray]:

@@ -40,20 +40,13 @@ k, ν    the same            squared-exponential kernel, and noise variance divi
 s       the same            standard deviation of the process
 V       -                   density, not the W of BOKE
 κ       ``confidence``      weight of exploration
--       ``exploring``       share, among the steps not by the sum, of those by the upper bound; further ones follow if
-                            no peak is worth climbing
--       ``COORDINATEWISE``  share of the steps by the sum, if it is used
 κ'      ``CONFIDENCES``     weight of exploration along the coordinates, drawn from these numbers at each step
-n       -                   coefficients of the quadratic, (d + 1)(d + 2) / 2
--       ``NEIGHBOURS`` · n  number of points used for the quadratic (all points if there are fewer)
+n       -                   coefficients of the quadratic, (d + 1)(d + 2) / 2; it uses ``NEIGHBOURS`` · n points
 h       -                   distance from the peak to the farthest of them; a point at distance u has weight
                             max(1 - u²/h², 0)
 r       -                   distance from the peak to its (d + 1)-th nearest neighbour; the next point differs from
                             the peak by at most r in each input
 λ       ``RIDGE``           ridge penalty on the curvatures, and a tenth of it on the slopes, for few points
--       ``CROWDED``         distance on the unit cube below which points crowd a peak, see above
--       ``PROMISING``       smallest predicted gain worth a step, in standard deviations of the observed values
--       ``RETURNING``       share of the steps that climb the best peak although it is known
 ======  ==================  ====================================================================================
 
 With noise, peaks are found in the posterior mean at the observed points instead of the observed values. An evaluation
@@ -90,10 +83,10 @@ CONFIDENCE = 2.0
 SPREAD = 0.7  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
 NEIGHBOURS = 1.5
 RIDGE = 1e-6
-CROWDED = 0.01
-PROMISING = 0.01
-RETURNING = 0.5
-COORDINATEWISE = 0.5
+CROWDED = 0.01  # distance on the unit cube below which points crowd a peak
+PROMISING = 0.01  # smallest predicted gain worth a step, in standard deviations of the observed values
+RETURNING = 0.5  # share of the steps that climb the best peak although it is known
+COORDINATEWISE = 0.5  # share of the steps by the sum, if it is used
 CONFIDENCES = (0.0, 1.0, 2.0)
 CLEARLY = 0.7
 MANY = 500  # coefficients of the quadratic from which on they are found through the points, cheaper and equal

@@ -9,27 +9,36 @@ and Adams (2012), and the acquisition is handled as a logarithm (Ament et al. 20
 ======  =================  ===================================================================================
 symbol  name               meaning
 ======  =================  ===================================================================================
-μ, σ    `GaussianProcess`  posterior mean and standard deviation, Matérn kernel with ν = 5/2, points on the unit cube
+μ, σ    `GaussianProcess`  posterior mean and standard deviation, Matérn kernel with ν = 5/2 or `Additive`
 g       -                  best observed value; with noise, best posterior mean at an observed point
 φ, Φ    -                  density and distribution function of the standard normal distribution
 ======  =================  ===================================================================================
 
-Before every step the likelihood is maximised over one lengthscale per input, amplitude and (if there is any) noise,
-from the last fit, from broad lengthscales and from ``RESTARTS`` random ones. Preparing a step therefore costs O(t³)
-some hundred times, and an evaluation of the acquisition function O(t²).
+Before every step the likelihood is maximised over one lengthscale per input and the amplitude, from the last fit, from
+broad lengthscales and from ``RESTARTS`` random ones. Preparing a step therefore costs O(t³) some hundred times, and an
+evaluation of the acquisition function O(t²).
+
+With noise, the likelihood alone overfits: for a few dozen values it is largest with lengthscales at their bounds and
+hardly any noise, and the next points are close to random. The lengthscales then have the prior of `GPUCB`, the noise is
+fitted too, and before every step the likelihood chooses between a Matérn kernel and a sum of kernels of one input each
+(`Additive`), which few points determine better. Without noise, runs are those of the plain method.
 """
 
 from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..._types import FloatArray
-from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, GaussianProcess, fit
+from ...surrogates.gaussian_process import GaussianProcess, fit
 from .._values import standardized
 from ..expected_improvement import log_expected_improvement
 from .base import BoxOptimizer
-from .gp_ucb import NOISY, POOL, with_expected
+from .gp_ucb import NOISY, POOL, SPREAD, with_expected
+
+if TYPE_CHECKING:
+    from sklearn.gaussian_process.kernels import Kernel
 
 RESTARTS = 2
 NOISE_FREE = 1e-8  # smaller than in `GPUCB`, so that the model resolves more digits near the optimum
@@ -37,7 +46,7 @@ RANDOM = (0.1, 2.0)  # range of random lengthscales, in widths of the box
 
 
 class GPEI(BoxOptimizer):
-    """Gaussian process with a Matérn 5/2 kernel, fitted before every step, and expected improvement.
+    """Gaussian process, fitted before every step, and expected improvement; with noise it may be `Additive`.
 
     Parameters
     ----------
@@ -60,14 +69,19 @@ class GPEI(BoxOptimizer):
 
     def process(self) -> GaussianProcess:
         """Return the Gaussian process of largest likelihood, for standardised values."""
-        from ...surrogates.box_kernels import Matern52
+        from ...surrogates.box_kernels import Additive, Matern52
 
-        X, y, d = self.points, standardized(self.gains), self.space.coordinates
-        low, high = np.log(RANDOM)
-        starts = [np.full(d, 0.5), *np.exp(self.rng.uniform(low, high, (RESTARTS, d)))]
-        kernels = [Matern52(start) for start in starts] + ([self._last.kernel] if self._last else [])
-        ratio, bounds = (NOISY, NOISE_RATIO_BOUNDS) if self.objective.noisy else (NOISE_FREE, (NOISE_FREE, NOISE_FREE))
-        fits = [fit(kernel, X, y, noise_ratio=ratio, noise_ratio_bounds=bounds) for kernel in kernels]
+        X, y, broad = self.points, standardized(self.gains), np.full(self.space.coordinates, 0.5)
+        kernels: list[Kernel] = [Matern52(broad)]
+        if self.objective.noisy:
+            kernels.append(Additive(broad))
+            options: dict[str, Any] = {"noise_ratio": NOISY, "spread": SPREAD}
+        else:
+            low, high = np.log(RANDOM)
+            kernels += map(Matern52, np.exp(self.rng.uniform(low, high, (RESTARTS, len(broad)))))
+            options = {"noise_ratio": NOISE_FREE, "noise_ratio_bounds": (NOISE_FREE, NOISE_FREE)}
+        kernels += [self._last.kernel] if self._last else []
+        fits = [fit(kernel, X, y, **options) for kernel in kernels]
         self._last = max(fits, key=lambda process: process.log_likelihood)
         return self._last
 

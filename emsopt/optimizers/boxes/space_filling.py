@@ -15,7 +15,7 @@ import numpy as np
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
 from ...surrogates import gaussian_process, kernel_regression
-from ._search import Slopes, highest
+from ._search import Slopes, corners_of_cube, highest
 from .boke import bandwidth, emptiness
 
 LENGTHSCALE = 0.8  # in units of √(d/12), as in `GPUCBFixed`
@@ -101,8 +101,7 @@ def fill_distance(points: ArrayLike) -> float:
     d = design.shape[1]
     rng = np.random.default_rng(0)
     probes = rng.random((PROBES, d))
-    corners = rng.integers(0, 2, (PROBES, d)) if 2**d > PROBES else np.arange(2**d)[:, None] >> np.arange(d) & 1
-    tried = np.vstack([corners, probes])
+    tried = np.vstack([corners_of_cube(d, PROBES, rng), probes])
     return float(np.max(KDTree(design).query(tried)[0]))
 
 

@@ -8,10 +8,12 @@ agents          Figure 2: UCB, Bayes-UCB and Thompson sampling with a Gaussian p
 shifted         Figure 2 again, with the potential energy subtracted before rectifying, an option of ours; Monaco only,
                 because Luxembourg is flat here
 sparse          Figure 2 again, with inducing points as in the paper (Algorithm 3) instead of the exact process
+printed         Figure 2 with all that appendix B prints: inducing contexts move and the kernel's parameters are learned
 parametrisation Figure 3: Bayes-UCB with ω = 1 and ξ = 1 or 0.5, UCB with β_t as in Theorem 3.1 and half of it
 optimism        UCB with smaller β_t than in Figure 3: a quarter of that of Theorem 3.1 to a hundredth; not in the paper
 lengthscale     Figures 4 and 5: Bayes-UCB and Thompson sampling at lengthscales from 0.1 to 2
 exploration     Figures 6 to 9: which edges each of the six agents drove, how often and since when; first run only
+simple          Figure 2 in Monaco with paths that pass no junction twice, as section 4.1 defines them
 =============== ===================================================================================================
 
 Sizes are the paper's: two routes each in Monaco and Luxembourg, five runs, 500 rounds; "agents" and "shifted" have
@@ -19,7 +21,9 @@ fifteen further runs of 150 rounds, because five are too few to tell the agents 
 minutes of one processor. Some stored tables hold less: "agents" and "parametrisation" have energies in Luxembourg up to
 round 150, and "agents" none of "gp-ts-joint"; "lengthscale" was run with ``--runs 3``, in Luxembourg also with
 ``--horizon 150`` (eight minutes), "sparse" with ``--runs 3`` in Monaco and ``--runs 1 --horizon 150`` in Luxembourg,
-"optimism" with ``--networks monaco``; and "sparse" has energies up to round 150. Runs of the same number face the same
+"optimism" with ``--networks monaco``, "simple" with ``--networks monaco --horizon 150`` (two minutes), "printed" with
+``--runs 1 --networks monaco --horizon 30`` (two minutes; of the paper's size it would take more than two hours,
+Luxembourg included); and "sparse" has energies up to round 150. Runs of the same number face the same
 drawn energies and noise with every policy. Except in "sparse" the Gaussian process is exact. Luxembourg is left out if
 its file is not found (see `emsopt.datasets.load_roads`); Monaco's routes are our own choice, see
 `emsopt.datasets.ROUTES`. The paper added heights to Luxembourg, which is flat here; Monaco's heights are a surrogate.
@@ -32,12 +36,19 @@ which is not rectified; "agents" also has the rectified cost of one drive along 
 stored, and every fiftieth of "lengthscale" and "optimism".
 """
 
+import heapq
 from functools import lru_cache
 
+import _printed_agent
 import _studies
+import numpy as np
+import pandas as pd
 
 from emsopt import bandits, datasets, study
-from emsopt.errors import DataUnavailableError
+from emsopt._running.checkpoint import stream
+from emsopt.bandits import environment, navigation
+from emsopt.errors import DataUnavailableError, NoWayError
+from emsopt.roads import snapping
 from emsopt.roads.energy import potential_energy
 
 SIX = ["gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb"]
@@ -50,12 +61,14 @@ COMPARED = {
     "agents": [*SIX, "gp-ts-joint"],
     "shifted": SIX,
     "sparse": ["svgp-ts", "svgp-bucb", "svgp-ucb"],
+    "printed": ["svgp-ts", "svgp-bucb", "svgp-ucb"],
     "parametrisation": ["gp-bucb", *VARIANTS, "gp-ucb"],
     "optimism": [*SMALL],
     "lengthscale": ["gp-ts", "gp-bucb", "bi-ts", "bi-bucb"],
     "exploration": SIX,
+    "simple": SIX,
 }
-LARGE = ["agents", "shifted", "exploration"]  # stored compressed
+LARGE = ["agents", "shifted", "exploration", "parametrisation", "simple", "lengthscale"]  # stored compressed
 SPARSELY = ["lengthscale", "optimism"]  # every fiftieth round is stored
 LENGTHSCALES = [0.1, 0.25, 0.5, 1.0, 1.5, 2.0]
 STORED_BY = ["network", "lengthscale", "route", "policy", "run"]  # a new run replaces the stored one, others stay
@@ -73,7 +86,7 @@ def prior(network, lengthscale):
     return bandits.navigation_prior(roads(network), lengthscale=lengthscale)
 
 
-def drive(network, route, lengthscale, run, policy, horizon, shift=None):
+def drive(network, route, lengthscale, run, policy, horizon, **options):
     net = roads(network)
     return bandits.run(
         net,
@@ -81,8 +94,7 @@ def drive(network, route, lengthscale, run, policy, horizon, shift=None):
         (VARIANTS | SMALL).get(policy, policy),
         horizon=horizon,
         rng=seed(network, route, run),
-        prior=prior(network, lengthscale),
-        shift=shift,
+        **options or {"prior": prior(network, lengthscale)},
     )
 
 
@@ -90,9 +102,9 @@ def seed(network, route, run):
     return study.seed_of({"network": network, "route": route, "run": run})
 
 
-def regret(network, route, lengthscale, run, policy, horizon, shift=None):
+def regret(network, route, lengthscale, run, policy, horizon, **options):
     """Task: one run; one row per ten rounds."""
-    result = drive(network, route, lengthscale, run, policy, horizon, shift)
+    result = drive(network, route, lengthscale, run, policy, horizon, **options)
     best_energy, best_cost = reference(network, route, lengthscale, run)
     excess = result.history["expected_energy"].cumsum() - result.history["round"] * best_energy
     columns = {"excess_energy": excess, "edges_seen": seen_so_far(result.arms), "best_cost": best_cost}
@@ -103,15 +115,27 @@ def regret(network, route, lengthscale, run, policy, horizon, shift=None):
 def shifted(network, **case):
     """Task: one run that subtracts the potential energy before rectifying."""
     net = roads(network)
-    return regret(network, **case, shift=potential_energy(net.lengths, net.inclines))
+    shift = potential_energy(net.lengths, net.inclines)
+    return regret(network, **case, prior=prior(network, case["lengthscale"]), shift=shift)
+
+
+def printed(network, route, lengthscale, run, **case):
+    """Task: one run with the agent of appendix B, in the world that the others face."""
+    agent, world = _printed_agent.PrintedGP(prior(network, lengthscale)), drawn(network, route, lengthscale, run)
+    return regret(network, route, lengthscale, run, **case, regression=agent, expected=world.expected)
+
+
+def drawn(network, route, lengthscale, run):
+    """Return the world that all policies face in one run."""
+    net = roads(network)
+    options = {"rng": seed(network, route, run)}
+    return bandits.Navigation(net, *datasets.ROUTES[net.name][route], prior(network, lengthscale), **options)
 
 
 @lru_cache(maxsize=1)
 def reference(network, route, lengthscale, run):
     """Return energy and rectified cost of the path of least rectified cost, from which energies are measured."""
-    net = roads(network)
-    options = {"rng": seed(network, route, run)}
-    world = bandits.Navigation(net, *datasets.ROUTES[net.name][route], prior(network, lengthscale), **options)
+    world = drawn(network, route, lengthscale, run)
     best = world.best_path(1)
     return world.expected[best].sum(), world.costs[best].sum()
 
@@ -128,6 +152,79 @@ def seen_so_far(rounds):
 def exploration(network, route, lengthscale, run, policy, horizon):
     """Task: one run; one row per edge driven."""
     return drive(network, route, lengthscale, run, policy, horizon).visits
+
+
+class SimplePath:
+    """Oracle of the cheapest legal path that passes no junction twice, by branch and bound.
+
+    Turns where the route begins and ends are closed. If the shortest path still passes a junction twice, two branches
+    close one of its two turns there: a simple path lacks at least one of them. `loops` counts the calls in which the
+    shortest path by itself passes a junction twice.
+    """
+
+    def __init__(self, net, start, end):
+        self.net, (self.start, self.end) = net, net.edges([start, end])
+        starts, ends = ([line[k] for line in net.polylines] for k in (0, -1))
+        self.tails, self.heads = snapping._junctions(net.connections, np.array(starts), np.array(ends)).T
+        self.number = {tuple(turn): net.n_edges + k for k, turn in enumerate(net.connections.tolist())}
+        places = self.heads[net.connections[:, 0]]
+        at_ends = np.isin(places, [self.tails[self.start], self.heads[self.end]])
+        self.at_ends, self.loops = np.concatenate([np.zeros(net.n_edges, dtype=bool), at_ends]), 0
+
+    def repeated(self, path):
+        """Return the two turns of a path at the junction that it passes twice first, or None."""
+        turns = {}
+        for turn in zip(path[:-1].tolist(), path[1:].tolist(), strict=True):
+            if (place := self.heads[turn[0]]) in turns:
+                return turns[place], turn
+            turns[place] = turn
+        return None
+
+    def is_simple(self, path):
+        """Return whether a path passes no junction twice."""
+        return len({self.tails[path[0]], *self.heads[path]}) == len(path) + 1
+
+    def __call__(self, costs, allowed=None):
+        """Return the edges of the path."""
+        path = self.net.shortest_path(costs, self.start, self.end)
+        if self.is_simple(path):
+            return path
+        self.loops += 1
+        is_ring = self.tails[self.start] == self.heads[self.end]
+        waiting, count, closures = [], 0, [] if is_ring else [self.at_ends]
+        while True:
+            for shut in closures:
+                try:
+                    path = self.net.shortest_path(costs, self.start, self.end, closed=shut)
+                except NoWayError:
+                    continue
+                count += 1
+                heapq.heappush(waiting, (costs[path].sum(), count, path, shut))
+            if not waiting:
+                raise NoWayError("no legal path passes every junction at most once.")
+            _, _, path, shut = heapq.heappop(waiting)
+            if (turns := self.repeated(path)) is None:
+                return path
+            closures = [shut | (np.arange(len(shut)) == self.number[turn]) for turn in turns]
+
+
+def simple(network, route, lengthscale, run, policy, horizon):
+    """Task: one run with simple paths; regret and energy are measured from the best of them."""
+    world = drawn(network, route, lengthscale, run)
+    world.oracle = SimplePath(world.net, world.oracle.start, world.oracle.end)
+    best = world.best_path(1)
+    world.oracle.loops = 0
+    _, kind, rule = navigation.parsed_policy(policy)
+    model = navigation.new_regression(kind, prior(network, lengthscale))
+    agent = bandits.Agent(model, rule, sense="min", rectify=True, rng=stream(world.seed, environment.AGENT))
+    found, seen = [], set()
+    for done in bandits.play(agent, world, world.oracle, horizon):
+        seen.update(done.arms.tolist())
+        change = [values[done.arms].sum() - values[best].sum() for values in (world.costs, world.expected)]
+        found.append([done.number, *change, len(seen), world.oracle.loops])
+    table = pd.DataFrame(found, columns=["round", "cumulative_regret", "excess_energy", "edges_seen", "loops"])
+    table[["cumulative_regret", "excess_energy"]] = table[["cumulative_regret", "excess_energy"]].cumsum()
+    return table.assign(best_cost=world.costs[best].sum())[EVERY - 1 :: EVERY]
 
 
 def networks(wanted):
@@ -169,7 +266,7 @@ def for_store(table, part):
         return table.drop(columns=["horizon", "lengthscale", "run"])
     table = table[table["round"] % (5 * EVERY) == 0] if part in SPARSELY else table
     table = table if part == "lengthscale" else table.drop(columns="lengthscale")
-    table = table if part == "agents" else table.drop(columns="best_cost")
+    table = table if part in ("agents", "simple") else table.drop(columns="best_cost")
     return table.drop(columns="horizon").round({"cumulative_regret": 1, "excess_energy": 1, "best_cost": 1})
 
 
@@ -182,7 +279,9 @@ def main():
     options = parser.parse_args()
     name, task = (
         f"navigation_{options.part}",
-        {"exploration": exploration, "shifted": shifted}.get(options.part, regret),
+        {"exploration": exploration, "shifted": shifted, "simple": simple, "printed": printed}.get(
+            options.part, regret
+        ),
     )
     suffix = ".csv.gz" if options.part in LARGE and not options.smoke else ".csv"
     table = _studies.run(task, cases(options.part, options), name, options)

@@ -47,17 +47,11 @@ class Round:
     Examples
     --------
     >>> import emsopt as eo
-    >>> import numpy as np
-    >>> class Arms:
-    ...     def available(self, t):
-    ...         return np.arange(3), None
-    ...     def observe(self, t, arms):
-    ...         return np.array([0.1, 0.9, 0.5])[arms]
-    >>> prior = eo.bandits.Prior(np.zeros(3), np.eye(3), noise_variance=0.01)
-    >>> agent = eo.bandits.Agent(eo.bandits.ExactGP(prior), eo.bandits.UCB(), sense="max")
-    >>> *_, last = eo.bandits.play(agent, Arms(), eo.bandits.TopK(1), horizon=20)
-    >>> last.number, last.arms.tolist(), last.values.tolist()
-    (20, [1], [0.9])
+    >>> net = eo.roads.grid_roads(3, 3)
+    >>> drives = []
+    >>> run = eo.bandits.run(net, "r0c0-r0c1", "r2c1-r2c2", horizon=5, rng=0, callback=drives.append)
+    >>> drives[-1].number, drives[-1].arms.tolist() == list(run.history["path"].iloc[-1])
+    (5, True)
     """
 
     number: int
@@ -109,8 +103,6 @@ def play(agent: Learner, environment: Environment, oracle: Oracle, horizon: int)
 
     Examples
     --------
-    Which two of five arms have the largest rewards?
-
     >>> from emsopt import bandits
     >>> class Arms:
     ...     rewards, rng = np.array([0.1, 0.9, 0.2, 0.8, 0.3]), np.random.default_rng(0)
@@ -173,8 +165,6 @@ class TopK:
 
 class ShortestPath:
     """Oracle that finds the cheapest legal path from one road edge to another.
-
-    The ``indices`` with which it is called are the non-negative costs of the edges.
 
     Parameters
     ----------

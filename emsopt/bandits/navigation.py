@@ -323,28 +323,12 @@ def _on_file(
 
 
 def new_regression(kind: str, prior: Prior) -> Regression:
-    """Return a regression that knows the prior, of the kind that a policy names.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> from emsopt.bandits import navigation
-    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
-    >>> type(navigation.new_regression("gp", eo.bandits.navigation_prior(net))).__name__
-    'ExactGP'
-    """
+    """Return a regression that knows the prior, of the kind that a policy names."""
     return (LARGE if isinstance(prior, LazyPrior) else REGRESSIONS)[kind](prior)
 
 
 def parsed_policy(policy: str | tuple[str, Rule | Optimism]) -> tuple[str, str, Rule | Optimism]:
-    """Return the name, the regression and the rule of a policy.
-
-    Examples
-    --------
-    >>> from emsopt.bandits import navigation
-    >>> navigation.parsed_policy("bi-ucb")
-    ('bi-ucb', 'bi', UCB(factor=1.0))
-    """
+    """Return the name, the regression and the rule of a policy."""
     if isinstance(policy, str):
         return policy, *POLICIES[_validate.choice(policy, "policy", POLICIES)]
     is_pair = isinstance(policy, tuple) and len(policy) == 2

@@ -52,8 +52,9 @@ def navigation_panel(
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``agent``, ``lengthscale`` (how much two edges
-        may differ in length, speed and incline and still inform about each other), ``noise`` (standard deviation of an
+        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``agent``; ``omega`` and ``xi`` of Bayes-UCB
+        and ``factor`` of β_t of UCB, which say how optimistic these are; ``lengthscale`` (how much two edges may differ
+        in length, speed and incline and still inform about each other), ``noise`` (standard deviation of an
         observation, relative to that of the energies by formula), ``horizon`` (number of rounds), ``seed`` and
         ``closed`` (ids of closed edges, separated by commas). Buttons: ``close`` (close the edge that the latest agent
         drove most often and that has a detour) and ``reopen`` (open all edges). Outputs: ``message`` (errors and
@@ -86,7 +87,7 @@ class _NavigationPanel(Panel):
     def __init__(self, net: RoadNetwork, route: tuple[int, int], agent: str, horizon: int, rng: Rng) -> None:
         self.net, self.route, self.bar = net, route, Bar("Driving")
         self.settings: tuple[Any, ...] = ()
-        self.runs: dict[str, bandits.NavigationRun] = {}  # all runs under the current settings, the latest last
+        self.runs: dict[str, bandits.NavigationRun] = {}  # all under the current settings by title, the latest last
         self.prior = lru_cache(maxsize=2)(partial(bandits.navigation_prior, net))  # each prior of Monaco takes 150 MB
         agents = [(title, name) for name, title in AGENTS.items()]
         about = "Its model of the edges, and its rule to choose a path"
@@ -96,6 +97,9 @@ class _NavigationPanel(Panel):
         tip = "Close the edge that the latest agent drove most often and can do without"
         controls = {
             "agent": control(Dropdown, agent, "Agent", about, options=agents),
+            "omega": control(FloatSlider, 1.0, "ω", "Larger: Bayes-UCB explores more", (0.2, 2.0, 0.1)),
+            "xi": control(FloatSlider, 1.0, "ξ", "Larger: Bayes-UCB explores more in later rounds", (0.1, 2.0, 0.1)),
+            "factor": control(FloatLogSlider, 1.0, "Factor of β", "Larger: UCB explores more", (-2, 0, 0.1)),
             "lengthscale": control(FloatLogSlider, 1.0, "Lengthscale", unlike, (-1, 0.5, 0.1)),
             "noise": control(FloatSlider, 0.1, "Noise", noise, (0.02, 0.5, 0.02)),
             "horizon": control(IntSlider, horizon, "Rounds", "How often the car drives", (10, 500, 10)),
@@ -107,24 +111,38 @@ class _NavigationPanel(Panel):
         view = LiveMap(sentence="This network has no polylines, so there is no map.")
         super().__init__(controls, ("figures", "regret"), view)
         self.refs["progress"] = self.bar
-        above = "agent | lengthscale | noise | horizon | seed | closed close reopen | message | progress"
+        above = "agent | omega xi factor | lengthscale noise | horizon seed | closed close reopen | message | progress"
         self.arrange(f"{net.name}: learning a route", EXPLANATION, f"{above} | figures regret | map")
         self.respond()
 
+    def unavailable(self) -> set[str]:
+        used = {"bucb": {"omega", "xi"}, "ucb": {"factor"}}
+        return {"omega", "xi", "factor"} - used.get(self.at.agent.split("-", 1)[1], set())
+
+    def _chosen(self) -> tuple[str, str | tuple[str, Any]]:
+        """Return the title and the policy of the chosen agent."""
+        at, title = self.at, AGENTS[self.at.agent]
+        kind, rule = bandits.POLICIES[at.agent]
+        if rule == bandits.BayesUCB() and (at.omega, at.xi) != (1, 1):
+            return f"{title}, ω {at.omega:g}, ξ {at.xi:g}", (kind, bandits.BayesUCB(at.omega, at.xi))
+        if rule == bandits.UCB() and at.factor != 1:
+            return f"{title}, {at.factor:.2g} β", (kind, bandits.UCB(at.factor))
+        return title, at.agent
+
     def compute(self) -> dict[str, bandits.NavigationRun]:
         """Return all runs under the current settings; first let the chosen agent drive, unless its run is known."""
-        at = self.at
+        at, (title, policy) = self.at, self._chosen()
         closed = tuple(sorted(set(self.net.edges(_names(at.closed), "closed").tolist())))
         settings = (at.lengthscale, at.noise, at.horizon, at.seed, closed)
         runs = dict(self.runs) if settings == self.settings else {}
-        latest = runs.pop(at.agent, None)
+        latest = runs.pop(title, None)
         if latest is None:
             prior = self.prior(lengthscale=at.lengthscale, noise_sd=at.noise)
             options = {"horizon": at.horizon, "rng": at.seed, "closed": closed, "prior": prior}
             with self.bar:
-                latest = bandits.run(self.net, *self.route, at.agent, progress=self.bar.tell, **options)
+                latest = bandits.run(self.net, *self.route, policy, progress=self.bar.tell, **options)
             latest = replace(latest, regression=None)  # a posterior takes 8 n² bytes
-        self.settings, self.runs = settings, {**runs, at.agent: latest}
+        self.settings, self.runs = settings, {**runs, title: latest}
         return self.runs
 
     def draw(self, answer: dict[str, bandits.NavigationRun]) -> str:
@@ -132,7 +150,7 @@ class _NavigationPanel(Panel):
         self.show(figures=figures, regret=_regret(answer))
         if self.net.polylines is not None:
             self.view.draw(_map(self.net, answer, self.route))
-        latest = answer[self.at.agent]
+        latest = answer[self._chosen()[0]]
         done = len(latest.history)
         return "" if done == self.at.horizon else f"Stopped after {done} rounds: {latest.message}."
 
@@ -173,11 +191,11 @@ def _names(text: str) -> list[str]:
 def _figures(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], closed: tuple[int, ...]) -> str:
     """Return a table of all runs and notes on the paths and closed roads as HTML. The latest run is last."""
     rows = {}
-    for name, run in runs.items():
+    for title, run in runs.items():
         expected = run.history["expected_energy"]
         tenth = max(1, len(expected) // 10)
         numbers = (run.regret, run.excess_energy, expected[:tenth].mean(), expected[-tenth:].mean(), len(run.visits))
-        rows[AGENTS[name]] = [f"{number:,.0f}" for number in numbers]
+        rows[title] = [f"{number:,.0f}" for number in numbers]
     path, needed = run.best_path, run.expected[list(run.best_path)].sum()
     best = f"The path without regret has {len(path)} edges and needs {needed:,.0f} Wh on average."
     rectified = "Regret is rectified: energy gained downhill does not count."
@@ -197,19 +215,19 @@ def _regret(runs: dict[str, bandits.NavigationRun]) -> str:
     """Return a picture of cumulative regret as HTML."""
 
     def draw(axes: Any) -> None:
-        for name, run in runs.items():
-            style, regret = look([*AGENTS].index(name)), run.history["cumulative_regret"]
-            axes.plot(run.history["round"], regret, label=AGENTS[name], **style)
+        for title, run in runs.items():
+            axes.plot(run.history["round"], run.history["cumulative_regret"], label=title, **look(styles.index(title)))
         axes.set(xlabel="Round", ylabel="Rectified regret (Wh)", ylim=(0, None))
         axes.legend(fontsize=9)
 
-    ends = ", ".join(f"{AGENTS[name]} {run.regret:,.0f} Wh" for name, run in runs.items())
+    styles = list(dict.fromkeys([*AGENTS.values(), *sorted(runs)]))
+    ends = ", ".join(f"{title} {run.regret:,.0f} Wh" for title, run in runs.items())
     return picture(draw, "What was lost while learning", f"Cumulative regret at the end: {ends}.")
 
 
 def _map(net: RoadNetwork, runs: dict[str, bandits.NavigationRun], route: tuple[int, int]) -> Page:
     """Return the map of the agents' drives, with the agent that ran last listed first."""
-    latest_first: dict[str, Any] = {AGENTS[name]: run for name, run in reversed(runs.items())}
+    latest_first: dict[str, Any] = dict(reversed(runs.items()))
     best = next(iter(latest_first.values())).best_path
     rounds = max(len(run.history) for run in runs.values())
     return exploration_map(net, latest_first, route=route, best=best, rounds=rounds)

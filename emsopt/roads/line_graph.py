@@ -1,7 +1,7 @@
 """Road edges and legal turns as a directed line graph: edges by id, closures, shortest paths.
 
 Nodes are road edges, and arcs are legal turns. Paths are found by Dijkstra's algorithm on the line graph. No path
-contains an edge twice, but it may pass a junction twice if turns are forbidden.
+contains an edge twice. Where turns are forbidden, U-turns among them, it may pass a junction twice to turn elsewhere.
 """
 
 from __future__ import annotations

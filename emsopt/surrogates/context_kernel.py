@@ -88,11 +88,8 @@ class ContextKernel:
 def matern(left: FloatArray, right: FloatArray) -> FloatArray:
     """Return the Matérn 5/2 kernel with variance and lengthscale 1 between rows, (k, d) and (m, d): shape (k, m).
 
-    Examples
-    --------
     >>> import numpy as np
-    >>> from emsopt.surrogates import context_kernel
-    >>> context_kernel.matern(np.zeros((1, 1)), np.array([[0.0], [2.0]])).round(4).tolist()
+    >>> matern(np.zeros((1, 1)), np.array([[0.0], [2.0]])).round(4).tolist()
     [[1.0, 0.1387]]
     """
     z = _distance(left, right)

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import gamma, kv
 from scipy.stats import norm
 
 from emsopt import bandits
@@ -84,14 +85,16 @@ def test_bounds_are_theorem_3_2s():
 
 @pytest.mark.parametrize(
     ("rule", "rounds", "share"),
-    [(bandits.UCB(), 50_000, 1.49), (bandits.BayesUCB(1.5, 2.0), 50_000, 1.30), (bandits.Thompson(True), 3_000, 0.26)],
+    [
+        (bandits.UCB(), 50_000, 1.49),
+        (bandits.BayesUCB(1.5, 2.0), 50_000, 1.30),
+        (bandits.Thompson(True), 125_000, 1.06),
+    ],
 )
 def test_learners_on_an_interval_stay_below_the_bound_and_guessing_does_not(rule, rounds, share):
     """Theorem 3.2: each round offers forty of 150 places in [0, 1]; the confidence parameter is that of its grid.
 
-    ``share``: regret of guessing, relative to the bound.
-
-    For Thompson sampling, whose bound is twice as large, guessing would exceed it after too many rounds.
+    ``share``: regret of guessing, relative to the bound. The bound of Thompson sampling is twice as large.
     """
     places, rng = np.linspace(0, 1, 150), np.random.default_rng(0)
     covariance = matern(places - places[:, None], 0.2)
@@ -136,6 +139,24 @@ def test_largest_slopes_of_draws_have_gaussian_tails():
     observed = (slopes[:, None] > levels).mean(axis=0)
     assert (observed <= c2 * np.exp(-(levels**2) / c3**2) * 1.2).all()
     assert observed[-1] > 3 * c2 * math.exp(-(levels[-1] ** 2) / (0.8 * c3) ** 2)
+
+
+def test_matern_kernels_are_four_times_differentiable_above_two_but_not_at_two(claim):
+    """Remark after (5): fourth differences of the kernel at 0, with lengthscale 1.
+
+    For ν = 5/2 they tend to 25. For ν = 2 the kernel has a term -r⁴ log r, so that each halving of the step adds 24 log 2.
+    """
+
+    def fourth(nu, step):
+        r = math.sqrt(2 * nu) * np.array([step, 2 * step])
+        near, far = 2 ** (1 - nu) / gamma(nu) * r**nu * kv(nu, r)
+        return (2 * far - 8 * near + 6) / step**4
+
+    smooth, rough = (np.array([fourth(nu, 0.1 / 2**k) for k in range(5)]) for nu in (2.5, 2.0))
+    assert smooth[-1] == pytest.approx(25, abs=0.5)
+    assert np.diff(rough)[-1] / math.log(2) == pytest.approx(24, abs=0.05)
+    assert np.diff(smooth)[-1] < 0.6 * np.diff(smooth)[-2], "this one converges"
+    claim("navigation", "Remark after (5)", 25, 24)
 
 
 def printed_grid(rule, t, d, K, L, side, noise, slopes):

@@ -10,6 +10,8 @@ import pytest
 
 import emsopt as eo
 from emsopt import study
+from emsopt.bandits.regression import collapsed
+from emsopt.roads import grid_roads
 from emsopt.roads.energy import potential_energy
 
 FILE = Path(__file__).parents[2] / "benchmarks" / "navigation_study.py"
@@ -33,10 +35,12 @@ def test_the_study_has_the_papers_size(navigation):
         "agents": 280,
         "shifted": 240,
         "sparse": 30,
+        "printed": 30,
         "parametrisation": 40,
         "optimism": 40,
         "lengthscale": 240,
         "exploration": 12,
+        "simple": 60,
     }
 
 
@@ -63,7 +67,9 @@ def test_rows_of_a_case(navigation):
     assert rows["best_cost"].tolist() == pytest.approx([world.costs[list(run.best_path)].sum()] * 3)
     shifted = navigation.shifted(**case)  # measured from the same path
     least = run.expected[list(run.best_path)].sum()
-    again = navigation.drive(**case, shift=potential_energy(net.lengths, net.inclines))
+    again = navigation.drive(
+        **case, prior=navigation.prior("monaco", 1.0), shift=potential_energy(net.lengths, net.inclines)
+    )
     energy = again.history["expected_energy"].cumsum() - least * again.history["round"]
     assert shifted["excess_energy"].to_numpy() == pytest.approx(energy[9::10], abs=1e-6)
     driven = pd.DataFrame(navigation.exploration(**case))
@@ -72,6 +78,87 @@ def test_rows_of_a_case(navigation):
     later = driven.set_index("edge").loc[list(run.history["path"][29]), "first_round"]
     assert later.between(1, 30).all()
     assert (driven["first_round"] == 1).sum() == len(run.history["path"][0])
+
+
+def cheapest_simple(net, costs, start, end):
+    """Return the cost of the cheapest of all legal paths that pass no junction twice; infinite if there is none."""
+    tails, heads = np.array([name.split("-") for name in net.ids]).T
+    onward = {edge: net.connections[net.connections[:, 0] == edge, 1].tolist() for edge in range(net.n_edges)}
+
+    def least(edge, passed):
+        if edge == end:
+            return costs[edge]
+        rest = [least(e, passed | {heads[e]}) for e in onward[edge] if heads[e] not in passed]
+        return costs[edge] + min(rest, default=np.inf)
+
+    return least(start, {tails[start], heads[start]})
+
+
+def test_the_oracle_of_simple_paths_finds_the_cheapest(navigation):
+    """Against all paths between edges of 150 small towns, a fifth of whose turns are forbidden."""
+    loops = searches = 0
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        net = grid_roads(4, 4, jitter=0.3, rng=rng)
+        turns = net.connections[rng.random(len(net.connections)) < 0.8]
+        net = eo.RoadNetwork(net.lengths, net.speed_limits, turns, ids=net.ids, polylines=net.polylines)
+        costs, (start, end) = rng.gamma(0.1, size=net.n_edges), rng.choice(net.n_edges, 2, replace=False)
+        oracle, least = navigation.SimplePath(net, start, end), cheapest_simple(net, costs, start, end)
+        if least == np.inf:
+            with pytest.raises(eo.EmsoptError, match="no legal path"):
+                oracle(costs)
+            continue
+        path, shortest = oracle(costs), net.shortest_path(costs, start, end)
+        assert oracle.is_simple(path)
+        assert costs[path].sum() == pytest.approx(least, rel=1e-9)
+        assert oracle.loops == (not oracle.is_simple(shortest))
+        loops += oracle.loops
+        searches += oracle.repeated(net.shortest_path(costs, start, end, closed=oracle.at_ends)) is not None
+    assert loops > searches > 5, "both kinds of repetition occur"
+
+
+def test_a_route_of_luxembourg_has_no_simple_path(navigation):
+    """B, in the rebuilt network: its last edge is reached only by passing the junction where it ends."""
+    try:
+        net = eo.datasets.load_roads("luxembourg")
+    except eo.errors.DataUnavailableError as error:
+        pytest.skip(str(error))
+    oracles = {route: navigation.SimplePath(net, *ends) for route, ends in eo.datasets.ROUTES[net.name].items()}
+    assert oracles["A"].is_simple(oracles["A"](net.lengths))
+    if net.name == "luxembourg, rebuilt":
+        with pytest.raises(eo.errors.NoWayError, match="every junction at most once"):
+            oracles["B"](net.lengths)
+
+
+def test_kernel_parameters_are_learned_along_the_slope_of_the_lower_bound(navigation):
+    """Central differences in the logarithms of all eight; a step of Adam moves each by its rate at most."""
+    net = grid_roads(4, 4, jitter=0.3, relief=40, rng=2)
+    prior = eo.bandits.navigation_prior(net, lengthscale=[1.0, 0.7, 1.5], sum_lengthscale=0.5)
+    printed, rng = navigation._printed_agent, np.random.default_rng(1)
+    gp = printed.PrintedGP(prior)
+    settings = gp.inducing, gp.batch, gp.rate, gp.steps, gp.context_rate, printed.RATE
+    assert settings == (1000, 2500, 0.1, 1, 0.01, 0.01), "appendix B.3"
+    gp, truth = printed.PrintedGP(prior, inducing=10, rng=0), prior.draw(rng=0)[:, 0]
+    assert np.abs(gp.prior.rows(np.arange(48)) - prior.covariance).max() < 1e-12
+    assert gp.prior.variance == pytest.approx(prior.variance)
+    for count in range(6):
+        arms = rng.choice(48, 8, replace=False)
+        before = gp.parameters
+        gp.update(arms, truth[arms] + np.sqrt(prior.noise_variance) * rng.standard_normal(8))
+        assert np.abs(gp.parameters - before).max() < (0.0101 if count == 0 else 0.02)
+    kernel, parameters = gp.prior.kernel, gp.parameters
+    at = gp._at(kernel).copy()
+    gp._move = lambda: None
+    gp._context_gradient(kernel, *collapsed(gp._seen, gp._values))
+    for place in range(8):
+        bounds = []
+        for step in (1e-5, -1e-5):
+            moved = parameters.copy()
+            moved[place] += step
+            gp.prior = printed.KernelPrior(prior.mean, printed.kernel_at(kernel, moved), prior.noise_variance)
+            gp._place(at)
+            bounds.append(gp.elbo())
+        assert gp.gradient[place] == pytest.approx((bounds[0] - bounds[1]) / 2e-5, abs=1e-4)
 
 
 def test_every_policy_named_can_be_played(navigation):
@@ -97,23 +184,14 @@ def test_a_tiny_study_runs_from_end_to_end(navigation, tmp_path, monkeypatch, ca
     pd.testing.assert_frame_equal(both[both["policy"] == "bi-ts"], table[table["policy"] == "bi-ts"])
 
 
-@pytest.mark.parametrize("policy", ["bi-ucb", "gp-bucb"])
-def test_stored_runs_can_be_repeated(navigation, policy):
-    """Rules without random draws: rounding on another processor hardly changes a path (none under four kinds tried)."""
-    stored = eo.datasets.load_study("navigation_agents")
-    case = {"network": "monaco", "route": "A", "run": 1, "policy": policy}
-    own = stored[(stored[list(case)] == pd.Series(case)).all(axis=1)].set_index("round")
-    again = navigation.regret(**case, lengthscale=1.0, horizon=60).set_index("round")
-    assert again["cumulative_regret"].to_numpy() == pytest.approx(own["cumulative_regret"].loc[:60], rel=1e-3)
-
-
 @pytest.mark.parametrize(
-    "part", ["agents", "shifted", "sparse", "parametrisation", "optimism", "lengthscale", "exploration"]
+    "part",
+    ["agents", "shifted", "sparse", "parametrisation", "optimism", "lengthscale", "exploration", "simple", "printed"],
 )
 def test_the_stored_studies_have_the_size_they_say(navigation, part):
     stored = eo.datasets.load_study(f"navigation_{part}")
-    routes = 2 if part in ("shifted", "optimism") else 4
-    runs = {"exploration": 1, "lengthscale": 3, "sparse": 3}.get(part, 5)
+    routes = 2 if part in ("shifted", "optimism", "simple", "printed") else 4
+    runs = {"exploration": 1, "printed": 1, "lengthscale": 3, "sparse": 3}.get(part, 5)
     assert set(stored["policy"]) == set(navigation.COMPARED[part])
     assert stored.groupby(["network", "route"]).ngroups == routes
     if part == "exploration":
@@ -133,7 +211,7 @@ def test_the_stored_studies_have_the_size_they_say(navigation, part):
         assert (stored.loc[stored["run"] >= 5, "round"] <= 150).all()
         stored = stored[stored["run"] < 5]
     assert (stored.groupby(keys)["run"].nunique() == runs).all()
-    assert stored["round"].max() == 500
+    assert stored["round"].max() == {"simple": 150, "printed": 30}.get(part, 500)
     if part == "lengthscale":
         assert (stored.groupby(["network", "route"])["lengthscale"].nunique() == 6).all()
         assert stored["excess_energy"].notna().all()

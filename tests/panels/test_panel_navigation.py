@@ -42,7 +42,7 @@ def test_figures_are_those_of_the_run(net, panel):
     assert f"{len(run.best_path)} edges" in panel.refs["figures"].value
     assert [view["name"] for view in panel.refs["map"].views] == [AGENTS["gp-ts"]]
     assert said(panel) == ""
-    assert panel.runs["gp-ts"].regression is None  # to save memory
+    assert panel.runs[AGENTS["gp-ts"]].regression is None  # to save memory
 
 
 def test_agents_under_one_setting_stay_to_compare_and_a_new_setting_begins_anew(panel):
@@ -53,6 +53,26 @@ def test_agents_under_one_setting_stay_to_compare_and_a_new_setting_begins_anew(
     refs["lengthscale"].value = 0.5
     assert AGENTS["gp-ts"] not in refs["figures"].value
     assert AGENTS["bi-ucb"] in refs["figures"].value
+
+
+@pytest.mark.parametrize(
+    ("agent", "rule", "title"),
+    [
+        ("gp-bucb", bandits.BayesUCB(1.0, 0.5), "GP, Bayes-UCB, ω 1, ξ 0.5"),
+        ("bi-ucb", bandits.UCB(0.5), "independent edges, UCB, 0.5 β"),
+    ],
+)
+def test_parameters_of_figure_3_are_those_of_the_rule_and_stay_to_compare(net, panel, agent, rule, title):
+    refs = panel.refs
+    assert all(refs[name].disabled for name in ("omega", "xi", "factor")), "Thompson sampling has none"
+    refs["agent"].value = agent
+    assert [refs[name].disabled for name in ("omega", "xi", "factor")] == [agent == "bi-ucb"] * 2 + [agent == "gp-bucb"]
+    refs["xi"].value, refs["factor"].value = 0.5, 0.5
+    run = bandits.run(net, *ROUTE, (agent[:2], rule), horizon=20, rng=0)
+    assert list(panel.runs) == [AGENTS["gp-ts"], AGENTS[agent], title]
+    assert panel.runs[title].regret == pytest.approx(run.regret)
+    assert title in refs["figures"].value
+    assert title in refs["regret"].value
 
 
 @pytest.mark.parametrize("name", ["lengthscale", "noise", "horizon", "seed"])
@@ -131,6 +151,9 @@ def test_random_changes_end_in_no_traceback(net):
     refs = panel.refs
     choices = {
         "agent": list(AGENTS),
+        "omega": [0.2, 1.0],
+        "xi": [0.5, 1.0],
+        "factor": [0.01, 1.0],
         "lengthscale": [0.1, 0.5, 3.0],
         "noise": [0.02, 0.3],
         "horizon": [10, 20],

@@ -3,14 +3,16 @@
     python benchmarks/approximation_error.py                # 100 random cities of 15 units each, and all of St. Paul
     python benchmarks/approximation_error.py --units 20     # the papers' medium size: 25 minutes
     python benchmarks/approximation_error.py --units 30     # the large one, against a simulation: 15 minutes
+    python benchmarks/approximation_error.py --light        # 15, 20 and 30 units at light loads: a minute
     python benchmarks/approximation_error.py --unequal      # units whose mean service times differ: takes a minute
     python benchmarks/approximation_error.py --hundreds     # 100 and 300 units, against a simulation: two minutes
 
-Writes emsopt/data/studies/approximation_error_15.csv (one row per city) and approximation_error_st_paul.csv (a summary
+Writes emsopt/data/studies/approximation_error_15.csv.gz (a row per city) and approximation_error_st_paul.csv (a summary
 over all deployments). Seeds are 0, 1, 2, ...; finished rows are kept, so that an interrupted run can be resumed. The
 stored tables of 20 and 30 units have 30 and 100 cities with plane travel times, and 20 with uniform ones
 (``--geometries``, ``--cities``). Fleets that are too large for the exact model are simulated with CALLS calls;
-``half_width_min`` is half the width of the 95 % confidence interval.
+``half_width_min`` is half the width of the 95 % confidence interval. ``--light`` writes approximation_error_light,
+of 4 cities for each size, geometry and load of LIGHT.
 """
 
 import argparse
@@ -27,23 +29,28 @@ import emsopt as eo
 from emsopt.evaluators import approximate_hypercube, evaluate_all, exact_hypercube, simulate, values
 
 FOLDER = Path(__file__).parents[1] / "emsopt" / "data" / "studies"
-LOADS = (0.2, 0.5, 0.8)
+LOADS, LIGHT = (0.2, 0.5, 0.8), (0.02, 0.05, 0.1)
 GEOMETRIES = ("plane", "uniform")
 MOST_EXACT, CALLS = 20, 10_000_000
 
 
-def random_cities(units, cities, geometries):
-    """Store the error of the mean response in random grid cities with one unit per site, by city, load and geometry."""
-    path = FOLDER / f"approximation_error_{units}.csv"
+def random_cities(sizes, cities, geometries, loads, name):
+    """Store the error of the mean response in random grid cities with one unit per site, by size, city, load, geometry.
+
+    The table has a column ``units`` if there are several sizes.
+    """
+    path = FOLDER / f"approximation_error_{name}.csv.gz"
     done = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=["geometry", "load", "seed"])
-    keys = set(zip(done["geometry"], done["load"], done["seed"], strict=True))
-    wanted = [(g, load, seed) for seed in range(cities) for g in geometries for load in LOADS]
-    for geometry, load, seed in tqdm([key for key in wanted if key not in keys]):
+    of = done["units"] if len(sizes) > 1 and len(done) else [sizes[0]] * len(done)
+    keys = set(zip(of, done["geometry"], done["load"], done["seed"], strict=True))
+    wanted = [(units, g, load, seed) for units in sizes for seed in range(cities) for g in geometries for load in loads]
+    for units, geometry, load, seed in tqdm([key for key in wanted if key not in keys]):
         city = eo.datasets.grid_city(n_sites=units, units=units, load=load, geometry=geometry, rng=seed)
         sites = np.arange(units)
         approximate = approximate_hypercube(city, sites)
         exact = exact_hypercube(city, sites) if units <= MOST_EXACT else simulate(city, sites, calls=CALLS, rng=seed)
-        row = {
+        row = {"units": units} if len(sizes) > 1 else {}
+        row |= {
             "geometry": geometry,
             "load": load,
             "seed": seed,
@@ -51,8 +58,8 @@ def random_cities(units, cities, geometries):
             "approximate_min": round(approximate.mean_response, 6),
             "utilization_error": round(np.abs(exact.utilizations - approximate.utilizations).max(), 6),
         }
-        if units > MOST_EXACT:
-            low, high = exact.intervals["mean_response"]
+        if max(sizes) > MOST_EXACT:
+            low, high = exact.intervals["mean_response"] if units > MOST_EXACT else (0, 0)
             row["half_width_min"] = round((high - low) / 2, 6)
         pd.DataFrame([row]).to_csv(path, mode="a", header=not path.exists(), index=False)
 
@@ -157,6 +164,7 @@ def main():
     parser.add_argument("--units", type=int, default=15)
     parser.add_argument("--cities", type=int, default=100)
     parser.add_argument("--geometries", nargs="+", choices=GEOMETRIES, default=GEOMETRIES)
+    parser.add_argument("--light", action="store_true")
     parser.add_argument("--unequal", action="store_true")
     parser.add_argument("--hundreds", action="store_true")
     options = parser.parse_args()
@@ -168,7 +176,10 @@ def main():
         unequal_units()
         return
     FOLDER.mkdir(parents=True, exist_ok=True)
-    random_cities(options.units, options.cities, options.geometries)
+    if options.light:
+        random_cities((15, 20, 30), 4, GEOMETRIES, LIGHT, "light")
+        return
+    random_cities((options.units,), options.cities, options.geometries, LOADS, options.units)
     if options.units == 15:
         st_paul()
 

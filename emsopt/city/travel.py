@@ -89,26 +89,18 @@ def budge_median_seconds(distance: ArrayLike, a: float, v: float) -> FloatArray:
     return np.where(d <= v**2 / a, 2 * np.sqrt(d / a), v / a + d / v)
 
 
-def budge_law(a: float, v: float, b0: float, b1: float, b2: float, metres_per_unit: float) -> Law:
-    r"""Return the law of mean travel time fitted by Budge, Ingolfsson and Zerom (2010).
+# Fitted to St. Paul by the authors of "Optimizing Server Locations in Spatial Queues" (published with their
+# code, MIT licence, (c) 2025 Yi Zhang): acceleration, cruising speed and the coefficients of the variation.
+ST_PAUL_COEFFICIENTS = (1.04729917e-4, 9.98233204e-3, -7.13341809, 4.16082726, 1.39337617e-2)
+METRES_PER_UNIT = 1600
+
+
+def st_paul_law(distance_km: ArrayLike) -> FloatArray:
+    r"""Return mean travel times (min) in St. Paul by road distance, by the law of Budge, Ingolfsson and Zerom (2010).
 
     With the median travel time :math:`m(d)` of `budge_median_seconds`, coefficient of variation
     :math:`c(d) = \sqrt{b_0(b_2+1) + b_1(b_2+1)m + b_2 m^2}/m` and lognormal spread, the mean is
     :math:`m \exp(c^2/2)`.
-
-    Parameters
-    ----------
-    a, v : float
-        Acceleration and cruising speed in units of length per second squared and per second.
-    b0, b1, b2 : float
-        Coefficients of the formula for the coefficient of variation above, with travel times in seconds.
-    metres_per_unit : float
-        Length in metres of the unit of distance used by ``a`` and ``v``.
-
-    Returns
-    -------
-    callable
-        Function from road distance (km) to mean travel time (min).
 
     Notes
     -----
@@ -120,19 +112,8 @@ def budge_law(a: float, v: float, b0: float, b1: float, b2: float, metres_per_un
     Budge, S., Ingolfsson, A. and Zerom, D. (2010). Empirical analysis of ambulance travel times: the case of
     Calgary emergency medical services. Management Science 56(4), 716-723.
     """
-    a, v = positive_number(a, "a"), positive_number(v, "v")
-
-    def law(distance_km: ArrayLike) -> FloatArray:
-        m = budge_median_seconds(np.asarray(distance_km, float) * 1000 / metres_per_unit, a, v)
-        spread = np.maximum(b0 * (b2 + 1) + b1 * (b2 + 1) * m + b2 * m**2, 0)  # negative below the fitted range
-        squared_variation = np.divide(spread, m**2, out=np.zeros_like(m), where=m > 0)
-        return m * np.exp(squared_variation / 2) / 60
-
-    return law
-
-
-# Fitted to St. Paul by the authors of "Optimizing Server Locations in Spatial Queues" (published with their
-# code, MIT licence, (c) 2025 Yi Zhang). One unit of distance is 1600 m.
-st_paul_law = budge_law(
-    a=1.04729917e-4, v=9.98233204e-3, b0=-7.13341809, b1=4.16082726, b2=1.39337617e-2, metres_per_unit=1600
-)
+    a, v, b0, b1, b2 = ST_PAUL_COEFFICIENTS
+    m = budge_median_seconds(np.asarray(distance_km, float) * 1000 / METRES_PER_UNIT, a, v)
+    spread = np.maximum(b0 * (b2 + 1) + b1 * (b2 + 1) * m + b2 * m**2, 0)  # negative below the fitted range
+    squared_variation = np.divide(spread, m**2, out=np.zeros_like(m), where=m > 0)
+    return m * np.exp(squared_variation / 2) / 60

@@ -47,22 +47,6 @@ def preferred(objective: Objective) -> Preferred:
 
 
 @njit(cache=True, nogil=True)
-def expected_costs(of: Preferred, counts: IntArray) -> FloatArray:
-    """Return the estimate for each row of ``counts``, shape (K,)."""
-    M, G = of.groups.shape
-    values = np.zeros(len(counts))
-    for k in range(len(counts)):
-        for j in range(M):
-            n = r = 0
-            while n < len(of.shares) and r < G:
-                for _ in range(min(counts[k, of.groups[j, r]], len(of.shares) - n)):
-                    values[k] += of.shares[n] * of.costs[j, r]
-                    n += 1
-                r += 1
-    return values
-
-
-@njit(cache=True, nogil=True)
 def expected_changes(of: Preferred, counts: IntArray) -> FloatArray:
     """Return how the estimate changes if a unit moves from group g to group h, shape (G, G).
 

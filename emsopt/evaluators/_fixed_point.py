@@ -1,4 +1,4 @@
-"""Solve the equations (3) of the approximate hypercube by fixed-point iteration, in compiled code.
+"""Solve the equations (3) of the approximate hypercube by scaled fixed-point iteration, in compiled code.
 
 Symbols and equation numbers are those of `emsopt.evaluators.approximate`. In fleets of more than `SHORT` units the list
 of units that an atom calls ends where it is needed with a negligible probability, and the steps are accelerated.
@@ -76,7 +76,7 @@ def solve(
     queue: bool,
     tol: float,
 ) -> tuple[FloatArray, FloatArray, float, float, int, float]:
-    """Solve the equations (3) for the utilisations of the units by fixed-point iteration.
+    """Solve the equations (3) for the utilisations of the units, scaled to their known sum in each step.
 
     ``rates`` are the calls per minute of each atom, shape (M,), ``service`` the mean service times in minutes, shape
     (N, M), and ``site_rates`` what `service_rates` returns. Returns the utilisations (p,), the correction factors Q

@@ -38,6 +38,8 @@ Held, M., Wolfe, P. and Crowder, H. P. (1974). Validation of subgradient optimiz
 Hansen, P. and Mladenović, N. (1997). Variable neighborhood search for the p-median. Location Science 5(4), 207-226.
 """
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -54,6 +56,9 @@ from ._nearest_sites import Costs, Lists, listing_of, lists_of, replaced
 
 _Branch: TypeAlias = tuple[float, int, NDArray[np.int8], NDArray[np.float32], FloatArray]
 """A branch of the search: its bound, its serial number, and its arrays `state`, `prices` and `lately`."""
+
+_held: list[int] = []
+"""Ctrl-C that came in the main thread during a search."""
 
 FREE, OPEN, CLOSED = 0, 1, 2
 
@@ -102,13 +107,20 @@ def common_divisor(values: FloatArray) -> float:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raise KeyboardInterrupt if Ctrl-C came at the end of a compiled function, which makes it a SystemError."""
+    """Hold Ctrl-C back until a search asks whether it is late: raised inside a compiled call, it can crash Python."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or handler is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: _held.append(number))
     try:
         yield
-    except SystemError as error:
-        if isinstance(error.__cause__, KeyboardInterrupt):
-            raise error.__cause__ from None
-        raise
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        came = len(_held)
+        _held.clear()
+    if came:
+        raise KeyboardInterrupt
 
 
 @interruptible()
@@ -204,6 +216,8 @@ class _Search:
 
     @property
     def late(self) -> bool:
+        if _held and threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
         return time.monotonic() > self.end
 
     @property

@@ -6,7 +6,7 @@
 ``optimizer_panel``    a search that you run step by step, and its predictions
 ``navigation_panel``   an agent that learns a route, and roads to close on it
 ``control_panel``      which variables to control, as tolerance and costs change
-``boke_panel``         BOKE for a function of one input: its constants, its model and its next point
+``boke_panel``         BOKE for one or two inputs: its constants, its model and its next point
 ``claims_panel``       what the papers claim, with our verdicts and links to the evidence
 ``dashboard``          a page for users who do not program: choose a city or upload your own, and place its units
 

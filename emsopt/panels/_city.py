@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider
 
+from ..datasets import load_st_paul
 from ..errors import InputError
 from ..evaluators import EXACT_UP_TO
 from ._charts import MODELS
@@ -14,7 +15,7 @@ from ._panel import Panel
 from ._widgets import MapView, SiteInputs, button, control
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..city.city import City
 
@@ -37,6 +38,24 @@ def city_controls(city: City, units: int, decades: int, step: float, models: tup
         "threshold": threshold_slider(),
         "evaluator": control(Dropdown, "exact", "Figures by", valued, options=options),
     }
+
+
+def demand_choice(city: City, action: Callable[[], object] | None = None) -> dict[str, Any]:
+    """Make the input ``demand`` of a panel about St. Paul, which has two demands; other cities have no such input."""
+    if city.site_names != load_st_paul().site_names:
+        return {}
+    tip = "The proxy that comes with the package, or the shares of the papers' authors, which may have to be downloaded"
+    now = "published" if "published" in city.name else "embedded"
+    return {"demand": control(Dropdown, now, "Demand", tip, (), action, options=["embedded", "published"])}
+
+
+@lru_cache(maxsize=8)
+def with_demand(city: City, demand: str) -> City:
+    """Return St. Paul with a demand and the same number of calls; without a demand, the city itself."""
+    if not demand or ("published" in city.name) == (demand == "published"):
+        return city
+    other = load_st_paul(demand)
+    return city.replace(arrival_rates=city.total_rate * other.demand_shares, name=other.name, notes=other.notes)
 
 
 def threshold_slider() -> Any:
@@ -64,6 +83,11 @@ class CityPanel(Panel):
     ) -> None:
         self.city, self.view = city, MapView(city, **editing)
         super().__init__(controls, outputs, self.view)
+
+    @property
+    def place(self) -> City:
+        """The city, with the demand that is chosen."""
+        return with_demand(self.city, getattr(self.at, "demand", ""))
 
     @property
     def metric(self) -> str | tuple[str, float]:

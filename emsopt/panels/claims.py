@@ -32,7 +32,7 @@ def claims_panel(paper: str = ALL, *, verdict: str = ALL) -> Panel:
     ----------
     paper : str
         Initial choice of the paper; see `emsopt.datasets.load_claims` for their names.
-    verdict : {"all", "reproduced", "in part", "refuted", "cannot be tested"}
+    verdict : {"all", "reproduced", "in part", "not reproduced", "refuted", "cannot be tested"}
         Initial choice of the verdict.
 
     Returns

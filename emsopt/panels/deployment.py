@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from ipywidgets import Dropdown
+from ipywidgets import Dropdown, IntSlider
 
 from .. import _validate
 from ..evaluators import EXACT_UP_TO, Evaluation, p_median, simulate
@@ -13,7 +13,7 @@ from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective
 from ..optimizers import best_deployment
 from . import _charts
-from ._city import OwnPanel, threshold_slider
+from ._city import OwnPanel, demand_choice, threshold_slider
 from ._widgets import button, control, table
 
 if TYPE_CHECKING:
@@ -44,18 +44,18 @@ def deployment_panel(city: City, units: int) -> Panel:
     ----------
     city : City
     units : int
-        Fleet size of the optimum and of the p-median deployment, each site holding one unit at most.
+        Initial fleet size of the optimum and of the p-median deployment, each site holding one unit at most.
 
     Returns
     -------
     Panel
         With ``refs``, a dict of its inputs and outputs by name. Inputs: ``sites`` (a list of checkboxes, the user's
-        deployment; a click on a station of the map adds or removes a unit there), ``threshold`` (minutes from which a
-        response is late), ``service`` (distribution of service times in the simulation) and ``calls`` (number of calls
-        to simulate). Buttons: ``optimum`` and ``p_median`` (make that deployment the user's), ``clear`` (untick all
-        sites) and ``run`` (simulate the three deployments). Outputs: ``message`` (errors and remarks), ``figures``
-        (table that compares the deployments by the hypercube models), ``simulation`` (table of simulated results) and
-        ``map``.
+        deployment; a click on a station of the map adds or removes a unit there), ``units`` (fleet size), ``threshold``
+        (minutes from which a response is late), ``service`` (distribution of service times in the simulation),
+        ``calls`` (number of calls to simulate) and, for St. Paul, ``demand``, as in `load_panel`. Buttons: ``optimum``
+        and ``p_median`` (make that deployment the user's), ``clear`` (untick all sites) and ``run`` (simulate the three
+        deployments). Outputs: ``message`` (errors and remarks), ``figures`` (table that compares the deployments by the
+        hypercube models), ``simulation`` (table of simulated results) and ``map``.
 
     Raises
     ------
@@ -77,11 +77,12 @@ class _DeploymentPanel(OwnPanel):
     """The panel that `deployment_panel` returns."""
 
     def __init__(self, city: City, units: int) -> None:
-        self.units, self.search = units, best_deployment(Objective(city, units, "approximate"), rng=0)
-        self.median = tuple(p_median(city, units).sites.tolist())
-        self.solve = lru_cache(maxsize=512)(partial(evaluate, city))
+        self.solve, self.search = lru_cache(maxsize=512)(evaluate), lru_cache(maxsize=64)(_search)
+        self.search(city, units)  # raises at once if the fleet does not fit
         law, calls = "Distribution of service times", "How many calls to simulate"
-        controls = {
+        fleet = control(IntSlider, units, "Fleet (units)", "Number of units, p", (1, city.n_sites), self.moved)
+        controls = demand_choice(city, self.moved) | {
+            "units": fleet,
             "clear": button("Clear", "Untick all sites", lambda: self.sites.take(())),
             "threshold": threshold_slider(),
             "service": control(Dropdown, "exponential", "Service times", law, (), self.moved, options=list(LAWS)),
@@ -89,13 +90,13 @@ class _DeploymentPanel(OwnPanel):
             "run": button("Run simulation", "Simulate the three deployments", self._simulate, slow=True),
         }
         super().__init__(city, controls, ("figures", "simulation"))
-        rows = "sites | optimum p_median clear | threshold | message | figures | service calls run | simulation | map"
-        title = f"{city.name}: a deployment of your own"
-        self.arrange(title, EXPLANATION, rows, sites=self.sites)
+        first = " ".join(name for name in ("demand", "units", "threshold") if name in controls)
+        rows = f"sites | optimum p_median clear | {first} | message | figures | service calls run | simulation | map"
+        self.arrange("A deployment of your own", EXPLANATION, rows, sites=self.sites)
         self.take("p-median")
 
     def known(self) -> dict[str, tuple[int, ...]]:
-        return {"optimum": tuple(self.search.x.tolist()), "p-median": self.median}
+        return self.search(self.place, self.at.units)[0]
 
     def moved(self) -> None:
         self.show(simulation="")  # its figures are out of date
@@ -106,19 +107,20 @@ class _DeploymentPanel(OwnPanel):
         deployments = self.deployments()
         quick = max(map(len, deployments.values())) <= EXACT_UP_TO
         models = ("exact", "approximate") if quick else ("approximate",)
-        return {model: {name: self.solve(x, model) for name, x in deployments.items()} for model in models}
+        return {model: {name: self.solve(self.place, x, model) for name, x in deployments.items()} for model in models}
 
     def draw(self, answer: dict[str, dict[str, Evaluation]]) -> str:
-        best, rate = next(iter(answer.values())), self.city.total_rate
+        city, best = self.place, next(iter(answer.values()))
         means = {f", {model}": evaluations.values() for model, evaluations in answer.items()}
-        caption = f"{rate:.3g} calls per hour. Optimum: by the approximate model, {self.search.message}."
+        message = self.search(city, self.at.units)[1]
+        caption = f"{city.name}: {city.total_rate:.3g} calls per hour. Optimum: by the approximate model, {message}."
         self.show(figures=_charts.figures(caption, best, self.at.threshold, means))
-        self.view.show(self.city, best)
+        self.view.show(city, best)
         return self._remark()
 
     def _remark(self) -> str:
         """Return a message if the user has not placed exactly ``units`` units."""
-        placed, units = len(self.sites.chosen), self.units
+        placed, units = len(self.sites.chosen), self.at.units
         return "" if placed == units else f"You placed {placed} of {units} units; the others have {units}."
 
     def _simulate(self) -> str:
@@ -126,7 +128,7 @@ class _DeploymentPanel(OwnPanel):
         deployments = self.deployments()
         law, cv = LAWS[self.at.service]
         options = {"calls": self.at.calls, "service": law, "cv": cv, "rng": SEED}
-        results = [simulate(self.city, sites, **options) for sites in deployments.values()]
+        results = [simulate(self.place, sites, **options) for sites in deployments.values()]
         intervals = [result.intervals["mean_response"] for result in results]
         rows = {
             "mean response (min)": [f"{result.mean_response:.3f}" for result in results],
@@ -136,3 +138,10 @@ class _DeploymentPanel(OwnPanel):
         caption = f"Simulation of {self.at.calls:,} calls, the same for all three; service times: {self.at.service}."
         self.show(simulation=table(caption, deployments, rows.items()))
         return self._remark()
+
+
+def _search(city: City, units: int) -> tuple[dict[str, tuple[int, ...]], str]:
+    """Return the sites of the optimum and of the p-median, by name, and how the optimum was found."""
+    found = best_deployment(Objective(city, units, "approximate"), rng=0)
+    median = p_median(city, units).sites
+    return {"optimum": tuple(found.x.tolist()), "p-median": tuple(median.tolist())}, found.message

@@ -5,7 +5,7 @@ This is Figure 5 of "Optimizing Server Locations in Spatial Queues".
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..evaluators import Evaluation, one_median, p_median
 from ..evaluators.objective import Objective
 from ..optimizers import local_search
 from . import _charts
-from ._city import CityPanel, city_controls
+from ._city import CityPanel, city_controls, demand_choice
 from ._widgets import control, lines
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def load_panel(city: City, units: int) -> Panel:
     Panel
         With ``refs``, a dict of its inputs and outputs by name. Inputs: ``load`` (factor on all call rates), ``units``
         (fleet size), ``objective`` (what the best deployment minimises), ``threshold`` (minutes from which a response
-        is late), ``evaluator`` (model that evaluates the result) and ``colocation`` (whether units may share a site).
+        is late), ``evaluator`` (model that evaluates the result), ``colocation`` (whether units may share a site) and,
+        for St. Paul, ``demand`` ("embedded" or "published"; see `emsopt.datasets.load_st_paul`).
         Outputs: ``message`` (errors and remarks), ``figures`` (table and sentences that compare the best deployment
         found with the p-median) and ``map``.
 
@@ -74,23 +75,23 @@ class _LoadPanel(CityPanel):
     """The panel that `load_panel` returns."""
 
     def __init__(self, city: City, units: int) -> None:
-        controls = city_controls(city, units, 3, 0.1, ("exact", "approximate"))
+        controls = demand_choice(city) | city_controls(city, units, 3, 0.1, ("exact", "approximate"))
         controls["colocation"] = control(Checkbox, True, "units may share a site", "Allow several units at a site")
         super().__init__(city, controls)
-        self.solve = lru_cache(maxsize=512)(partial(_solve, city))
+        self.solve = lru_cache(maxsize=512)(_solve)
         layout = " | ".join([*controls, "message", "figures", "map"])
-        self.arrange(f"{city.name}: the best deployment under load", EXPLANATION, layout)
+        self.arrange("The best deployment under load", EXPLANATION, layout)
         self.respond()
 
     def compute(self) -> tuple[City, dict[str, Evaluation], float]:
         at = self.at
-        return self.solve(at.load, at.units, self.metric, at.colocation, self.evaluator(at.units)[0])
+        return self.solve(self.place, at.load, at.units, self.metric, at.colocation, self.evaluator(at.units)[0])
 
     def draw(self, answer: tuple[City, dict[str, Evaluation], float]) -> str:
         city, evaluations, bound = answer
         best, median = (e.sites for e in evaluations.values())
         units, rate = self.at.units, f"{city.total_rate:.3g} calls per hour (load {self.at.load:.3g})"
-        caption = f"{rate}, {city.offered_load(units):.3g} times what {units} units can serve."
+        caption = f"{city.name}: {rate}, {city.offered_load(units):.3g} times what {units} units can serve."
         at_least = f"The mean response of {units} units cannot be below {bound:.3f} min, the p-median bound."
         where = f"Best found, units at: {_charts.units_at(city, best)}."
         said = lines(f"{_change(city, best, median)} {at_least}", where)

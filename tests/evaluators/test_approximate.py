@@ -142,11 +142,14 @@ def test_extreme_loads_keep_their_digits(work, units):
         city.scaled(1e3 if work > 1 else 1e-3)
 
 
-# -- large fleets --------------------------------------------------------------------------------------------
+# -- equation (3) --------------------------------------------------------------------------------------------
 
 
-def plain_fixed_point(city, sites, capacity="loss", tol=1e-13):
-    """Solve the equations (3) as printed, with every atom's full list of units; return utilisations and mean response."""
+def plain_fixed_point(city, sites, capacity="loss", tol=1e-13, scaled=True):
+    """Solve (3) with every atom's full list of units, as printed or with utilisations scaled to their sum in each step.
+
+    Returns utilisations, the residual of (3) as printed at them, and the mean response.
+    """
     p, work = len(sites), city.arrival_rates / 60 * city.mean_service_time
     order = np.lexsort((np.arange(p)[:, None] + np.zeros((1, city.n_atoms)), city.response_times[sites]), axis=0).T
     Q = correction_factors(p, work.sum(), capacity=capacity)
@@ -156,14 +159,48 @@ def plain_fixed_point(city, sites, capacity="loss", tol=1e-13):
     while moved > tol:
         busy = np.cumprod(np.column_stack([np.ones(len(order)), rho[order[:, :-1]]]), axis=1)
         V = np.bincount(order.ravel(), (work[:, None] * Q * busy).ravel(), p)
-        new = (V + blocked * work.sum() / p) / (1 + V)
-        new *= p * mean / new.sum()
-        rho, moved = new, abs(new - rho).max()
+        printed = (V + blocked * work.sum() / p) / (1 + V)
+        new = printed * p * mean / printed.sum() if scaled else (rho + printed) / 2
+        residual, moved, rho = abs(printed - rho).max(), abs(new - rho).max(), new
     chances = Q * np.cumprod(np.column_stack([np.ones(len(order)), rho[order[:, :-1]]]), axis=1) * (1 - rho[order])
     minutes = np.take_along_axis(city.response_times[sites].T, order, axis=1)
     response = (chances * minutes).sum(axis=1) / chances.sum(axis=1) @ city.demand_shares
     anyone = (city.response_times[sites] @ city.demand_shares).mean()
-    return rho, (1 - blocked) * response + blocked * anyone
+    return rho, residual, (1 - blocked) * response + blocked * anyone
+
+
+@pytest.mark.parametrize("version", ["embedded", "published"])
+def test_equation_3_is_solved_with_utilisations_scaled_to_their_sum(version, claim, request):
+    """At St. Paul's best deployment: scaled it holds to 1e-10, as printed it has a residual. Table 3 tells the two apart."""
+    st_paul = eo.datasets.load_st_paul() if version == "embedded" else request.getfixturevalue("published")
+    sites = {"embedded": [0, 3, 4, 10, 11, 12, 14, 15, 16], "published": [0, 1, 2, 3, 8, 9, 11, 15, 16]}[version]
+    residuals, sums = [], []
+    for theta in (0.1, 1, 2, 4.2):
+        city = st_paul.scaled(theta)
+        e = approximate_hypercube(city, sites, tol=1e-12)
+        scaled, residual, response = plain_fixed_point(city, sites)
+        assert e.utilizations == pytest.approx(scaled, abs=1e-10)
+        assert e.mean_response == pytest.approx(response, abs=1e-9)
+        exact = exact_hypercube(city, sites).utilizations.sum()
+        assert e.utilizations.sum() == pytest.approx(exact, abs=1e-9)  # Erlang's
+        residuals.append(residual)
+        sums.append(plain_fixed_point(city, sites, scaled=False)[0].sum() - exact)
+    row = claim("server locations", "Equation (3)")
+    whose = {"embedded": "proxy demand", "published": "authors' demand"}[version]
+    assert f"{', '.join(f'{r:.1e}' for r in residuals)} ({whose})" in row.ours
+    assert (np.abs(sums) > 1e-7).all()  # units, so that the solution of (3) as printed is another one
+    if version == "published":
+        table, apart = eo.datasets.paper_table(3), []
+        median = eo.evaluators.p_median(st_paul, 9).sites
+        for mu, minutes in zip(table["mu_per_day"], table["upper_bound_min"], strict=True):
+            city = st_paul.replace(service_times=24 * 60 / mu)
+            printed = plain_fixed_point(city, median, scaled=False)[2]
+            apart.append((abs(approximate_hypercube(city, median).mean_response - minutes), abs(printed - minutes)))
+        claim("server locations", "Equation (3)", *np.max(apart, axis=0))
+        assert np.max(apart, axis=0) == pytest.approx([0.005, 0.015], abs=5e-4)
+
+
+# -- large fleets --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("capacity", ["loss", "queue"])
@@ -172,7 +209,7 @@ def test_shortened_lists_and_accelerated_steps_leave_the_solution(units, load, c
     """Beyond 30 units both are in use; the notes of `approximate_hypercube` state an error five times as large."""
     city = eo.datasets.grid_city(n_sites=100, units=units, load=load, rng=3)
     sites = np.sort(np.random.default_rng(4).integers(0, 100, units))  # some sites hold two units
-    rho, response = plain_fixed_point(city, sites, capacity)
+    rho, _, response = plain_fixed_point(city, sites, capacity)
     e = approximate_hypercube(city, sites, capacity=capacity, tol=1e-12)
     by_site = np.bincount(sites, rho, 100)[sites] / np.bincount(sites)[sites]
     assert e.utilizations == pytest.approx(by_site, abs=1e-11)

@@ -1,5 +1,7 @@
 """Exact hypercube against closed forms (Erlang B and C, two units by hand) and its own limits."""
 
+import itertools
+import time
 from math import factorial
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 import emsopt as eo
-from emsopt.evaluators import exact_hypercube, p_median, values
+from emsopt.evaluators import approximate_hypercube, exact_hypercube, p_median, values
 
 
 def erlang_b(p, load):
@@ -161,6 +163,56 @@ def test_small_fleets_agree_with_a_direct_solve(capacity):
     assert np.unique(e.utilizations) == pytest.approx(np.sort(states @ P / counts), abs=1e-10)
 
 
+def phases(city, k):
+    """Return the states, loss and mean response of two units whose service takes k equal exponential phases.
+
+    ``city`` has two atoms, each served from its own site first; the same mean service time at any k.
+    """
+    states = list(itertools.product(range(k + 1), repeat=2))  # phases left of each unit
+    rates, service = np.zeros((len(states), len(states))), city.service_times[:, 0] / 60
+    for s, left in enumerate(states):
+        for atom, rate in enumerate(city.arrival_rates):
+            free = [unit for unit in (atom, 1 - atom) if left[unit] == 0]
+            for unit in free[:1]:
+                rates[s, states.index(tuple(k if u == unit else left[u] for u in (0, 1)))] += rate
+        for unit in (0, 1):
+            if left[unit]:
+                rates[s, states.index(tuple(left[u] - (u == unit) for u in (0, 1)))] += k / service[unit]
+    balance = np.vstack([(rates - np.diag(rates.sum(axis=1))).T, np.ones(len(states))])
+    chance = np.linalg.lstsq(balance, np.r_[np.zeros(len(states)), 1.0], rcond=None)[0]
+    busy = np.array(states) > 0
+    lost, minutes = chance[busy.all(axis=1)].sum(), 0.0
+    for atom, share in enumerate(city.demand_shares):
+        own, other = chance[~busy[:, atom]].sum(), chance[busy[:, atom] & ~busy[:, 1 - atom]].sum()
+        minutes += share * (own * city.response_times[atom, atom] + other * city.response_times[1 - atom, atom])
+    return len(states), lost, minutes / (1 - lost)
+
+
+def test_the_balance_equations_need_exponential_times(claim):
+    """Appendix B.1: with two phases of the same mean other values follow, and the chain has 3^p states in place of 2^p."""
+    city = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=[20.0, 60.0])
+    e = exact_hypercube(city, [0, 1])
+    states, lost, response = phases(city, 1)
+    assert (states, lost, response) == (4, pytest.approx(e.loss_probability), pytest.approx(e.mean_response))
+    states, lost, response = phases(city, 2)
+    claim("server locations", "Section B.1", e.mean_response, response, e.loss_probability, lost, states)
+
+
+def test_what_holds_with_a_queue():
+    """Theorem 2 at any load that a queue can serve, and Theorem 4: the p-median deployment is best at light load."""
+    city = eo.datasets.grid_city(n_sites=8, units=4, load=1.0, rng=0)
+    median = eo.evaluators.p_median(city, 4)
+    for load in (0.001, 0.3, 0.9):
+        busy = city.with_offered_load(load, 4)
+        for evaluator in ("approximate", "exact"):
+            found = eo.evaluators.evaluate_all(busy, 4, evaluator=evaluator, capacity="queue")
+            assert found.values.min() >= median.objective
+            at_best = city.response_times[found.best_sites].min(axis=0) @ city.demand_shares
+            assert load > 0.001 or at_best == pytest.approx(median.objective)
+    with pytest.raises(eo.errors.UnstableQueueError):  # Theorem 5 has the load grow without bound
+        exact_hypercube(city.with_offered_load(1.2, 4), np.arange(4), capacity="queue")
+
+
 def test_an_overloaded_queue_is_refused():
     city = eo.datasets.grid_city(n_sites=10, units=5, load=1.2, rng=0)
     with pytest.raises(eo.errors.UnstableQueueError, match="capacity='loss'"):
@@ -219,3 +271,23 @@ def test_balance_equations_as_printed_have_no_solution():
     assert np.linalg.matrix_rank(printed) == 4  # only P = 0 solves it
     right = into - np.diag(np.where(busy == 2, 0, a + b) + busy * mu)
     assert np.linalg.matrix_rank(right) == 3
+
+
+def test_cpu_time_of_both_models_by_number_of_units():
+    """Appendix B has 0.01 s and hours at 30 units: the exact model takes fewer units, and its time grows with each."""
+
+    def seconds(model, units):
+        city, taken = eo.datasets.grid_city(units, units, 0.5, rng=0), []
+        for _ in range(3):
+            start = time.process_time()
+            model(city, range(units))
+            taken.append(time.process_time() - start)
+        return min(taken)
+
+    assert seconds(approximate_hypercube, 30) < 0.01  # measured: 0.0003
+    exact = {units: seconds(exact_hypercube, units) for units in (14, 16, 18)}
+    assert exact[16] > 10 * seconds(approximate_hypercube, 16)
+    assert exact[18] > 4 * exact[14]  # measured: above 16
+    assert 0.02 < exact[18] * 2**12 / 3600 < 20  # hours for 30 units, if each doubles the time; measured: 0.4
+    with pytest.raises(eo.errors.InputError, match=r"at most 2\^28 states"):
+        exact_hypercube(eo.datasets.grid_city(30, 30, 0.5, rng=0), range(30))

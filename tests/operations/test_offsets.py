@@ -1,8 +1,5 @@
 """Dispatch with offsets, between the closest unit and the optimal dispatch."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -34,10 +31,8 @@ def test_offsets_lie_between_closest_and_optimal():
 
 
 @pytest.mark.parametrize(("load", "gain"), [(0.225, 0.038), (0.5, 0.016), (0.8, 0.009)])
-def test_gains_on_published_st_paul(load, gain):
-    if not any(Path(os.environ.get("EMSOPT_DATA", "")).rglob("Saint_Paul.pkl")) or "EMSOPT_DATA" not in os.environ:
-        pytest.skip("needs Saint_Paul.pkl in the folder that EMSOPT_DATA names")
-    city = eo.datasets.load_st_paul(version="published").with_offered_load(load, units=9)
+def test_gains_on_published_st_paul(load, gain, published):
+    city = published.with_offered_load(load, units=9)
     sites = eo.evaluators.evaluate_all(city, 9, evaluator="approximate").best.sites
     assert best_offsets(city, sites, rng=0).gain >= gain
 

@@ -374,3 +374,32 @@ def test_a_fleet_too_large_for_the_sites_is_refused(city):
         eo.panels.deployment_panel(city, 18)
     with pytest.raises(eo.EmsoptError, match="units"):
         eo.panels.load_panel(city, 0)
+
+
+# -- demand and fleet size of St. Paul ------------------------------------------------------------------------------
+
+
+def test_the_fleet_of_the_deployment_panel_can_change(city):
+    panel = eo.panels.deployment_panel(city, 9)
+    panel.refs["units"].value = 7
+    assert "others have 7" in panel.refs["message"].value
+    panel.refs["optimum"].click()
+    best = evaluate_all(city, 7, "approximate").best
+    assert panel.sites.chosen == tuple(best.sites.tolist())
+    assert panel.refs["message"].value == ""
+
+
+@pytest.mark.parametrize("make", [panels.load_panel, panels.deployment_panel])
+def test_the_demand_of_st_paul_can_change(city, published, make):
+    """The figures then are those of a panel made for the other demand, and back again."""
+    panel, other = make(city, 9), make(published, 9)
+    before = panel.refs["figures"].value
+    for demand, expected in (("published", other.refs["figures"].value), ("embedded", before)):
+        panel.refs["demand"].value = demand
+        if make is panels.deployment_panel:
+            panel.refs["p_median"].click()
+        assert panel.refs["figures"].value == expected
+
+
+def test_other_cities_have_no_choice_of_demand():
+    assert "demand" not in eo.panels.load_panel(eo.datasets.grid_city(6, 2, rng=1), 2).refs

@@ -20,10 +20,13 @@ A place may hold several units: x_k then is the number of units at place k, at m
 cost of each ordered pair of different units at this place. The function is then xᵀA x + (b - diag A)ᵀx. At a place for
 one unit the diagonal has no effect: include a term A_kk x_k² in b.
 
-The terminal capacities of the papers' cut omit the linear terms Σ_j A⁻_ij; `minimum_cut` includes them.
+The terminal capacities of the papers' cut omit the linear terms Σ_j A⁻_ij; `minimum_cut` includes them. For cuts with
+exactly p places the papers cite Chen et al. (2016), who prove this problem NP-complete; here a multiplier leads to
+about p places, and a greedy repair to p.
 
 References
 ----------
+Chen, W. et al. (2016). On size-constrained minimum s-t cut problems and others. Theoretical Computer Science 609.
 Ito, S. and Fujimaki, R. (2016). Large-scale price optimization via network flow. NeurIPS 29.
 Glover, F. and Laguna, M. (1997). Tabu Search. Kluwer.
 """

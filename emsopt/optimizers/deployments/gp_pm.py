@@ -56,7 +56,7 @@ from functools import partial
 import numpy as np
 
 from ... import _validate
-from ..._types import ArrayLike, FloatArray, IntArray, Rng, Sites
+from ..._types import ArrayLike, FloatArray, IntArray, Rng
 from ...city.deployment_space import check_deployments
 from ...errors import InputError
 from ...evaluators.objective import Objective
@@ -69,7 +69,7 @@ EDGE = 20.0
 GROW, SHRINK = (3, 1.5), (10, 2 / 3)
 BETA = 25
 SPREAD = 0.2
-LISTED = 20_000  # literal: largest number of deployments listed to find a centre
+LISTED = 25_000  # literal: largest number of deployments listed to find a centre; St. Paul's listed sites give 24,310
 # Steps to maximise the likelihood: literal, and ours in the first fit and in later ones.
 PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = 50, 15, 5
 ALWAYS_FIT = 100  # up to this number of observations hyperparameters are trained with each, then less often
@@ -146,10 +146,6 @@ class GPpM(Optimizer):
         self.edge, self.restarts = self._first_edge, 0
         self._region_value, self._region_best = np.inf, -1  # value of the region's best deployment, and its index
         self._successes = self._failures = 0
-
-    def prior_mean(self, sites: Sites) -> float:
-        """Return the prior mean of one deployment, shape (p,): its p-median objective, without the fitted constant."""
-        return float(self._prior(self.space.group_counts(self.space.canonical(sites))[None])[0])
 
     def predict(self, deployments: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the surrogate's posterior mean and standard deviation.

@@ -9,12 +9,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 from register_numbers import NUMBER, agrees
 
-from emsopt.datasets import load_claims
+from emsopt._files import locate
+from emsopt.datasets import load_claims, load_st_paul
+from emsopt.errors import DataUnavailableError
 
 # How fast examples run and are drawn says something about the machine only.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 ROOT = Path(__file__).resolve().parents[1]
+collect_ignore_glob = ["*conftest.py"]  # which have no examples, and the same name in several folders
 
 
 @pytest.fixture(scope="session")
@@ -55,6 +58,21 @@ def claim():
         return found
 
     return row
+
+
+@pytest.fixture(scope="session")
+def published():
+    """St. Paul with the authors' demand: from ``$EMSOPT_DATA``, the cache, or a download, tried for ten seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(locate, "DOWNLOAD_TIMEOUT_S", 10)
+        try:
+            return load_st_paul("published")
+        except DataUnavailableError as error:
+            if not isinstance(error.__cause__, OSError):  # a file that is not the published one
+                raise
+            pytest.skip(
+                f"needs Saint_Paul.pkl, in the folder EMSOPT_DATA or downloaded ({type(error.__cause__).__name__})"
+            )
 
 
 @pytest.fixture

@@ -25,8 +25,10 @@ def brute(A, b, units, floors, capacities):
 
 def test_example_7_of_the_paper():
     A, b = -np.array([[0.0, 2, 3], [2, 0, 1], [3, 1, 0]]), np.array([9.0, 8, -7])
+    every = [np.array(x) for x in itertools.product([0, 1], repeat=3)]
+    assert min(value(A, b, x) for x in every) == -7
     x, bound = minimum_cut(A, b)
-    assert x.tolist() == [0, 0, 1]
+    assert x.tolist() == minimum_cut(A, b - A.sum(axis=1))[0].tolist() == [0, 0, 1]  # with capacities as printed too
     assert value(A, b, x) == -7
     assert bound == pytest.approx(-7, abs=1e-6)
 
@@ -47,7 +49,7 @@ def test_cut_is_the_minimum_of_300_submodular_functions():
         printed, _ = minimum_cut(A, b - A.sum(axis=1))
         printed_wrong += value(A, b, printed) > values.min() + 1e-5
     assert wrong == 0
-    assert 170 <= printed_wrong <= 186  # 178, give or take ties
+    assert abs(printed_wrong - 178) <= 8  # ties
 
 
 @pytest.mark.parametrize("method", ["swap", "relaxation", "exact"])
@@ -181,6 +183,59 @@ def test_a_semidefinite_relaxation_can_hold_the_number_of_units():
     fractional += 0.5 * np.outer([0, 0, 0, 0, 1, 1, 1], [0, 0, 0, 0, 1, 1, 1])
     assert (np.trace(fractional), fractional.sum()) == (3, 9)  # a mixture, which rounding has to resolve
     assert np.linalg.eigvalsh(fractional)[0] > -1e-12
+
+
+def semidefinite(A, b, p, steps=1500):
+    """Relax to a semidefinite X in place of x xᵀ, with diag X = x, Σ x = p and X1 = p x; return x and X.
+
+    Alternating directions: projections on these equations and on the semidefinite matrices.
+    """
+    m = len(b) + 1
+    C, scale = np.block([[np.zeros((1, 1)), b[None] / 2], [b[:, None] / 2, A]]), 0.2 * np.linalg.norm(A)
+    rows = [{(0, 0): 1}, {(0, i): 1 for i in range(1, m)}]
+    rows += [{(i, i): 1, (0, i): -1} for i in range(1, m)]
+    rows += [{**{(i, j): 1 for j in range(1, m)}, (0, i): -p} for i in range(1, m)]
+    K, right = np.zeros((len(rows), m, m)), np.r_[1, p, np.zeros(len(rows) - 2)]
+    for k, weights in enumerate(rows):
+        for (i, j), weight in weights.items():
+            K[k, i, j] += weight / 2
+            K[k, j, i] += weight / 2
+    K = K.reshape(len(rows), -1)
+    inverse, Z, U = np.linalg.pinv(K), np.zeros((m, m)), np.zeros((m, m))
+    for _ in range(steps):
+        V = (Z - U - C / scale).ravel()
+        Y = (V - inverse @ (K @ V - right)).reshape(m, m)
+        size, Q = np.linalg.eigh(Y + U)
+        Z = (Q * np.maximum(size, 0)) @ Q.T
+        U = U + Y - Z
+    assert np.abs(Y - Z).max() < 1e-6
+    return Y[0, 1:], Y[1:, 1:]
+
+
+def test_rounding_a_semidefinite_relaxation():
+    """Section 4.3, twelve programs of twelve places and five units: normal draws around the relaxed solution, rounded.
+
+    Rounded at one half, a draw need not have five units. With its five largest entries the best of forty draws is at
+    the optimum or near it; one draw alone is above it, by a share of the distance to an average deployment.
+    """
+    rng, share, best, above = np.random.default_rng(0), [], [], []
+    every = [np.isin(np.arange(12), chosen) for chosen in itertools.combinations(range(12), 5)]
+    for _ in range(12):
+        A, b = instance(rng, 12)
+        values = [value(A, b, x) for x in every]
+        x, X = semidefinite(A, b, 5)
+        assert (A * X).sum() + b @ x <= min(values) + 1e-6
+        draws = rng.multivariate_normal(x, X - np.outer(x, x), 40, check_valid="ignore")
+        share.append(((draws > 0.5).sum(axis=1) == 5).mean())
+        rounded = [value(A, b, np.argsort(np.argsort(-row)) < 5) for row in draws]
+        found = (np.array([min(rounded), np.mean(rounded)]) - min(values)) / (np.mean(values) - min(values))
+        best.append(found[0])
+        above.append(found[1])
+    assert 0.4 < np.mean(share) < 0.7
+    assert min(share) < 0.3
+    assert max(best) < 0.02
+    assert sum(b < 1e-9 for b in best) >= 9
+    assert 0.04 < np.mean(above) < 0.12
 
 
 def test_swaps_end_no_higher_than_algorithm_1_and_often_lower():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.evaluators._expected_cost import expected_changes, expected_costs, preferred
+from emsopt.evaluators._expected_cost import expected_changes, preferred
 from emsopt.optimizers import LocalSearch, LocalSearchPlus
 
 METHODS = [LocalSearchPlus, LocalSearch]
@@ -18,6 +18,16 @@ def plain_estimate(objective, sites):
         order = sorted(sites, key=lambda i: city.preference_ranks[i, j])
         total += share * sum((1 - load) * load**k * objective.costs[i, j] for k, i in enumerate(order))
     return total
+
+
+def expected_costs(of, counts):
+    """Return the estimate for each row of ``counts``, (K,)."""
+    values = np.zeros(len(counts))
+    for k, row in enumerate(counts):
+        for groups, costs in zip(of.groups, of.costs, strict=True):
+            listed = np.repeat(costs, row[groups])[: len(of.shares)]
+            values[k] += of.shares[: len(listed)] @ listed
+    return values
 
 
 @pytest.mark.parametrize("metric", ["mean_response", ("late", 8.0)])

@@ -136,16 +136,24 @@ def test_steps_of_the_proof_of_lemma_12():
         assert square < 0.06 * sqrt(2 * log(1 / tau)) * tau
 
 
+def test_steps_47_and_49_do_not_add_up_to_lemma_12(claim):
+    """(iii): at τ = s_0 / D the sum of (47) over s_0 coefficients is no multiple of s_0 log D / t; with σ²/t for σ² it is."""
+    t, tau = np.array([10, 10_000]), 5 / D
+    times = (1 / t + 2 * log(1 / tau)) / (log(D) / t)
+    claim("server locations, version one", "Proof of Lemma 12, (iii)", times[0], 10, times[1], 10_000)
+    assert (1 / t + 2 * log(1 / tau) / t) / (log(D) / t) == pytest.approx(1.56, abs=0.005)
+
+
 def test_small_observations_are_shrunk_as_lemma_14_says():
     """At most y exp(y²/2) 2τ/3 for y > 0; near y = 0 and small τ it is 2τ/π, so that the constant is nearly attained.
 
-    For y < 0 the inequality as printed turns round; it is meant for absolute values.
+    For every y < 0 the inequality as printed is false; it holds for absolute values.
     """
     for tau in (0.9, 0.3, 0.05, 1e-3):
         for y in np.linspace(0.01, 3, 12):
             bound = y * exp(y * y / 2) * 2 * tau / 3
             assert 0 < shrunk(y, tau) <= bound
-            assert shrunk(-y, tau) >= -bound
+            assert shrunk(-y, tau) > -bound
     assert shrunk(0.01, 1e-3) / 0.01 == pytest.approx(2e-3 / np.pi, rel=0.01)
 
 

@@ -4,8 +4,6 @@ The version is "Optimizing Server Locations for Stochastic Emergency Service Sys
 same, its tests stand for both.
 """
 
-import os
-
 import numpy as np
 import pytest
 
@@ -40,11 +38,10 @@ def test_thompson_sampling_has_to_minimise_its_draw():
     assert asked[SparBL] < np.mean(every.values) < asked[Printed]
 
 
-def test_the_margin_condition_fails_for_listed_sites_and_holds_for_distinct_deployments():
+def test_the_margin_condition_fails_for_listed_sites_and_holds_for_distinct_deployments(published):
     """Assumption 4(b) with ω = 1: the optimum has no lead where twins tie, and one over the next distinct value."""
-    leads = {"embedded": 0.005, "published": 0.040} if "EMSOPT_DATA" in os.environ else {"embedded": 0.005}
-    for version, lead in leads.items():
-        every = eo.evaluators.evaluate_all(eo.datasets.load_st_paul(version), 9, evaluator="approximate")
+    for city, lead in ((eo.datasets.load_st_paul(), 0.005), (published, 0.040)):
+        every = eo.evaluators.evaluate_all(city, 9, evaluator="approximate")
         best, second = np.sort(every.values)[:2]
         assert every.space.multiplicity(every.best_sites) > 1  # listings with the same value: no lead
         assert second - best == pytest.approx(lead, abs=5e-4)  # min: the condition can hold for Δ below it
@@ -73,15 +70,38 @@ def test_an_edge_of_two_ends_with_the_first_reduction():
 # -- section 6: random cities -------------------------------------------------------------------------------------
 
 
-def test_no_load_brings_the_p_median_as_far_behind_as_printed():
-    """Not 23 % in our cities, though its gap grows with the load, here 0.2, 0.95 and 20 times what units can serve."""
+def behind(city, units, restarts=0):
+    """Gap of the p-median to the best found, in percent, with St. Paul's turnout and with none."""
+    objective = eo.Objective(city, units, "approximate")
+    best = eo.optimizers.local_search(objective, restarts=restarts, rng=0).fun
+    median, turnout = objective(eo.evaluators.p_median(city, units).sites), city.turnout_times[0]
+    return 100 * (median / best - 1), 100 * ((median - turnout) / (best - turnout) - 1)
+
+
+def test_no_load_brings_the_p_median_as_far_behind_as_printed(claim):
+    """Not 23 % in our cities, except with a turnout of 0 at a load of 20, the last of three: there in some of them."""
     for sites, units, geometry in ((30, 15, "plane"), (30, 15, "uniform"), (50, 20, "plane")):
-        excess = []
-        for load in (0.2, 0.95, 20):
-            city = eo.datasets.grid_city(sites, units, load, rng=1, geometry=geometry)
-            objective = eo.Objective(city, units, "approximate")
-            best = eo.optimizers.local_search(objective, restarts=0, rng=0).fun
-            excess.append(100 * (objective(eo.evaluators.p_median(city, units).sites) / best - 1))
-        assert excess[0] < excess[1]
-        assert max(excess) < 20
-        assert (geometry == "plane") == (excess[2] > 10)
+        excess = [
+            behind(eo.datasets.grid_city(sites, units, load, rng=1, geometry=geometry), units)
+            for load in (0.2, 0.95, 20)
+        ]
+        low, high, extreme = np.array(excess)
+        assert (low < high).all()
+        assert extreme[0] < 20
+        assert max(high) < 17
+        assert (geometry == "plane") == (extreme[0] > 10)
+    claim("server locations, version one", "Section 6, p-median", *high, *extreme)
+
+
+def test_a_turnout_of_0_leaves_every_proposal_as_it_is():
+    """Turnout is the same at all sites, so it moves all values alike: only gaps in percent change.
+
+    SparBL is left out: it standardises values, but its chain soon amplifies their rounding.
+    """
+    city = eo.datasets.grid_city(12, 5, 0.5, rng=0)
+    for method in ("gp-pm", "genetic"):
+        with_it, without = (
+            eo.minimize(eo.Objective(c, 5, "approximate"), method, budget=24, rng=0).history
+            for c in (city, city.replace(turnout_times=0))
+        )
+        assert np.allclose(with_it["value"], without["value"] + 1.75, atol=1e-9), method

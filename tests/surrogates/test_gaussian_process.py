@@ -6,6 +6,7 @@ from scipy.optimize import approx_fprime
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
+import emsopt as eo
 from emsopt.errors import ConvergenceError, InputError
 from emsopt.surrogates.gaussian_process import condition, fit, negative_log_likelihood
 from emsopt.surrogates.kernels import DeploymentKernel
@@ -21,6 +22,27 @@ def data():
     prior = X @ np.linspace(1, 2, 10)
     y = prior + 0.5 + X @ rng.normal(size=10) + 0.3 * X[:, 0] * X[:, 1] + 0.01 * rng.normal(size=30)
     return X, y, prior, elsewhere, elsewhere @ np.linspace(1, 2, 10)
+
+
+def test_a_plain_kernel_models_deployments(claim):
+    """Section 2.3 finds Gaussian processes not suited to discrete spaces; R² on what sixty of 792 deployments leave out.
+
+    The squared exponential takes entries of 0 and 1 as real numbers; kernel (13) is the paper's.
+    """
+    plain, own = [], []
+    for seed in range(4):
+        every = eo.evaluators.evaluate_all(eo.datasets.grid_city(12, 5, 0.5, rng=seed), 5, evaluator="approximate")
+        X = np.array([np.bincount(row, minlength=12) for row in every.sites], float)
+        seen, left = np.split(np.random.default_rng(seed).permutation(len(X)), [60])
+        level, spread = every.values[seen].mean(), every.values[left].var()
+        for kernel, found in ((RBF(1.5, (0.1, 100)), plain), (DeploymentKernel(np.ones(12), 0.8), own)):
+            process = fit(kernel, X[seen], every.values[seen], np.full(60, level))
+            mean, _ = process.predict(X[left], np.full(len(left), level))
+            found.append(1 - np.mean((mean - every.values[left]) ** 2) / spread)
+    found = [732, 60, min(plain), max(plain), min(own), max(own)]
+    claim("server locations", "Section 2.3", *found)
+    claim("server locations, version one", "Section 2.3", *found)
+    assert (np.array(plain) > np.array(own) - 0.02).all()
 
 
 KERNELS = [DeploymentKernel(np.linspace(0.5, 2, 10), 0.8), DeploymentKernel(0.5) + RBF(2.0), RBF(1.5)]

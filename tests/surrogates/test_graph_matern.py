@@ -9,6 +9,7 @@ import pytest
 from scipy.linalg import fractional_matrix_power
 from scipy.special import gamma, kv
 
+from emsopt.datasets import load_roads
 from emsopt.errors import InputError
 from emsopt.surrogates.graph_matern import graph_matern, incidence_laplacian, matern52, product_plus_sum
 
@@ -34,6 +35,8 @@ def test_laplacian_is_132_and_133_with_lengths_clipped():
     lengths[3] = 0.2
     expected = by_definition(lengths, connections)
     assert np.allclose(incidence_laplacian(lengths, connections).toarray(), expected, rtol=1e-13, atol=0)
+    monaco = load_roads("monaco").lengths
+    assert (len(monaco), (monaco < 1).sum()) == (3003, 1)
 
 
 @pytest.mark.parametrize("nu", [1, 2, 3])

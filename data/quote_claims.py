@@ -26,8 +26,10 @@ def counts():
     found = claims.groupby(["paper", "verdict"], sort=False).size().unstack(fill_value=0)
     found = found.reindex(columns=VERDICTS, fill_value=0)
     found.loc["all"] = found.sum()
-    rows = [[paper, row.sum(), *row] for paper, row in found.iterrows()]
-    return table(["paper", "claims", *VERDICTS], rows)
+    distinct = (claims["same_as"] == "").groupby(claims["paper"]).sum()
+    distinct["all"] = distinct.sum()
+    rows = [[paper, row.sum(), distinct[paper], *row] for paper, row in found.iterrows()]
+    return table(["paper", "claims", "distinct", *VERDICTS], rows)
 
 
 def update(text):

@@ -2,19 +2,23 @@
 
 import ast
 import functools
+import itertools
 import json
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from register_numbers import NUMBER, agrees
 
 import emsopt as eo
+from emsopt._files import locate
 
 ROOT = Path(__file__).parents[1]
 PAPERS = ("server locations", "server locations, version one", "navigation", "bocvs", "boke")
 VERDICTS = eo.datasets.VERDICTS
 CLAIMS = eo.datasets.load_claims()
+STUDIES = sorted({path.name.split(".")[0] for path in locate.package_file("studies").iterdir()})
 
 
 def is_skipped(node):
@@ -65,10 +69,22 @@ def test_every_paper_has_claims_in_one_block_and_at_least_thirty():
 
 
 def test_columns_are_those_described_and_places_differ():
-    assert list(CLAIMS) == ["paper", "place", "claim", "theirs", "ours", "error", "verdict", "why", "evidence"]
+    columns = ["paper", "place", "claim", "theirs", "ours", "error", "verdict", "why", "evidence", "same_as"]
+    assert list(CLAIMS) == columns
     assert not CLAIMS.duplicated(["paper", "place"]).any()
     assert (CLAIMS[["place", "claim"]] != "").all(axis=None)
     assert (CLAIMS.map(str.strip) == CLAIMS).all(axis=None)
+
+
+def test_claims_of_both_versions_are_told():
+    """Column `same_as`: a claim of version two, with the same verdict unless `why` speaks of the other version."""
+    first, second = (CLAIMS[CLAIMS["paper"] == paper].set_index("place") for paper in (PAPERS[1], PAPERS[0]))
+    assert (CLAIMS.loc[CLAIMS["paper"] != PAPERS[1], "same_as"] == "").all()
+    pairs = first[first["same_as"] != ""]
+    assert len(pairs) > 50
+    assert set(pairs["same_as"]) <= set(second.index)
+    differ = pairs[pairs["verdict"] != second["verdict"].reindex(pairs["same_as"]).to_numpy()]
+    assert differ.index[~differ["why"].str.contains("second version")].tolist() == []
 
 
 def test_every_claim_has_a_verdict_and_all_but_the_reproduced_a_reason():
@@ -144,17 +160,39 @@ def literals(claim):
     nodes = [*ast.walk(ast.parse(code))]
     for name in {node.id for node in nodes if isinstance(node, ast.Name)} & set(known):
         nodes += ast.walk(known[name])
-    return [node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) in (int, float)]
+    values = [node.value for node in nodes if isinstance(node, ast.Constant)]
+    shares = [SHARE.fullmatch(value) for value in values if isinstance(value, str)]  # "3 of 40" in a list of cases
+    numbers = [value for value in values if type(value) in (int, float)]
+    return numbers + [count(number) for share in filter(None, shares) for number in share.groups()]
+
+
+WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+NUMBERS = {word: k for k, word in enumerate(WORDS)} | {
+    "fifteen": 15,
+    "twenty": 20,
+    "thirty": 30,
+    "forty": 40,
+    "sixty": 60,
+}
+COUNT = rf"(\d[\d,]*|{'|'.join(NUMBERS)})"
+RUNS = re.compile(rf"\b{COUNT} (?:(?:random|stored|paired|independent) )?(?:seeds|runs|cities)\b", re.IGNORECASE)
+SHARE = re.compile(rf"\b{COUNT} of {COUNT}\b", re.IGNORECASE)
+
+
+def count(text):
+    """Return a count given in digits or as a word."""
+    return NUMBERS[text.lower()] if text.lower() in NUMBERS else int(text.replace(",", ""))
 
 
 def unbound(claims):
-    """Return the places of rows that no test reads although their evidence lacks a decimal of column `ours`."""
+    """Return the places of rows that no test reads although their evidence lacks a decimal or share of column `ours`."""
     sources = [f.read_text("utf-8") for f in (ROOT / "tests").rglob("test_*.py") if "test_claims" not in f.name]
     readers = [r for source in sources if re.search(r"\b(claim|load_claims)\(", source) for r in readings(source)]
     free = []
     for claim in claims.itertuples():
         own = re.sub(r"(Theorem|Section) \d\.\d|\(\d\.\d+\)", "", claim.ours)  # (3.2) is an equation's
         decimals = [number.lstrip("-") for number in NUMBER.findall(own) if "." in number or "e-" in number]
+        decimals += [str(count(number)) for share in SHARE.findall(own) for number in share]
         if not decimals or any(paper == claim.paper and is_compared(claim.place, *of) for paper, *of in readers):
             continue
         scales = (1, 100) if re.search("%|points", claim.ours) else (1,)
@@ -164,9 +202,71 @@ def unbound(claims):
     return free
 
 
+def studies_of(claim):
+    """Return the stored studies that a claim's evidence reads, also by functions and fixtures of its file."""
+    file, code, _ = *claim.evidence.partition("::")[::2], ""
+    if file.endswith(".py"):
+        functions = {
+            f.name: f for f in ast.parse((ROOT / file).read_text("utf-8")).body if isinstance(f, ast.FunctionDef)
+        }
+        open_, seen = [claim.evidence.partition("::")[2]], set()
+        while open_:
+            if (name := open_.pop()) in functions and name not in seen:
+                seen.add(name)
+                code += ast.unparse(functions[name]) + "\n"
+                open_ += re.findall(r"\w+", ast.unparse(functions[name]))
+    read = set(re.findall(r"load_study\(f?['\"]([^'\"]+)['\"]", code or evidence_of(claim)))
+    patterns = [re.compile(re.sub(r"\{.*?\}", r"\\w+", name)) for name in read]
+    return [name for name in STUDIES if any(pattern.fullmatch(name) for pattern in patterns)]
+
+
+@functools.cache
+def run_counts(study):
+    """Return how many runs a study has, together and for each value of its other columns; none if it has averages."""
+    table = eo.datasets.load_study(study)
+    runs = [name for name in ("seed", "run") if name in table]
+    others = [name for name in table if name not in runs]
+    few = lambda name: (
+        table[name].nunique() <= 15 or name == "row"
+    )  # of a paper's table; numbers with more are measured
+    others = [name for name in others if not pd.api.types.is_numeric_dtype(table[name]) or few(name)]
+    cases = table[runs + others].drop_duplicates()
+    groups = (
+        [list(some) for k in {1, 2, 3, 4, len(others)} for some in itertools.combinations(others, k)] if runs else []
+    )
+    return {len(cases)}.union(*(cases.groupby(some).size() for some in groups)) if runs else set()
+
+
+def miscounted(claims):
+    """Return rows that state a number of runs which none of the studies that their evidence reads has."""
+    wrong = []
+    for claim in claims.itertuples():
+        counts = set().union(*map(run_counts, studies_of(claim)))
+        said = [count(number) for text in (claim.ours, claim.error, claim.why) for number in RUNS.findall(text)]
+        wrong += [(claim.paper, claim.place, number) for number in said if counts and number not in counts]
+    return wrong
+
+
+@pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
+def test_numbers_of_runs_are_those_of_the_studies():
+    """In all columns: "ten seeds", "3 of 40 runs" (of which 40 is checked here). Say "6 of 10 cities", not "six cities"."""
+    assert miscounted(CLAIMS) == []
+
+
+def test_another_number_of_runs_is_found():
+    row = CLAIMS[CLAIMS["place"] == "Section 6, genetic algorithm stuck"]
+    assert "ten cities" in row["why"].item()
+    assert miscounted(row) == []
+    other = row.assign(why=row["why"].str.replace("ten cities", "17 cities"))
+    assert miscounted(other) == [(PAPERS[1], row["place"].item(), 17)]
+
+
 @pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
 def test_our_decimals_are_held_by_a_test():
-    """Either a test reads the row, or the row's evidence has all of its decimals, those in per cent maybe as shares."""
+    """Either a test reads the row, or the row's evidence has all of its decimals and shares ("3 of 40").
+
+    Decimals in per cent may stand as shares there.
+    """
     assert unbound(CLAIMS) == []
 
 
@@ -261,7 +361,8 @@ def test_the_readme_has_the_counts_of_the_register(script):
     assert quote.update(readme) == readme, "run: python data/quote_claims.py"
     assert readme.count("<!-- end of claims -->") == len(quote.BLOCK.findall(readme)) == 1
     found = CLAIMS["verdict"].value_counts()
-    assert f"| all | {len(CLAIMS)} | {' | '.join(str(found[v]) for v in VERDICTS)} |" in readme
+    distinct = (CLAIMS["same_as"] == "").sum()
+    assert f"| all | {len(CLAIMS)} | {distinct} | {' | '.join(str(found[v]) for v in VERDICTS)} |" in readme
 
 
 # Decimals, percentages, and whole numbers from 1,000 on. Smaller ones are too common to be anybody's.

@@ -1,6 +1,7 @@
 """Numbers of the register's rows on server locations that come from the stored studies, computed again from them.
 
-Each test writes the numbers of a row as the register prints them. A row whose study has changed fails here.
+Each test writes the numbers of a row as the register prints them. A row whose study has changed fails here. Before numbers
+of a method are quoted, some of its stored runs are played again, so that a row whose method is broken fails here too.
 """
 
 import math
@@ -8,11 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import t as student
+from scipy.stats import ttest_rel
 from scipy.stats.mstats import mjci
 
 import emsopt as eo
 from emsopt import study
 from emsopt.evaluators import approximate_hypercube, exact_hypercube
+from emsopt.evaluators.approximate import correction_factors
 from emsopt.optimizers.deployments.gp_pm import REPAIRS
 
 V2, V1 = "server locations", "server locations, version one"
@@ -26,7 +30,48 @@ def ours(place, paper=V2, column="ours"):
 
 
 @pytest.fixture(scope="module")
-def ends():
+def played():
+    """Stored runs, played again: they end at the optimum as they did, with other processors a little sooner or later.
+
+    Four cities of ten sites, in at most 1.2 times the evaluations of the slowest of ten stored runs (random search:
+    in two of ten); St. Paul's late responses, where GP-pM needs its scale; and a busy St. Paul.
+    """
+    runs = {
+        "grid": study.outcomes(eo.datasets.load_study("location_grid")),
+        "late": study.outcomes(eo.datasets.load_study("location_late")),
+        "tables": study.outcomes(eo.datasets.load_study("location_tables")),
+    }
+    cases = []
+    for method in ("gp-pm", "gp-pm-literal", "gp-zero", "sparbl", "bocs", "genetic"):
+        stored = runs["grid"].query("n_sites == 10 and method == @method")
+        assert stored["reached"].all()
+        for row in stored.itertuples():
+            if row.seed in (1, 2, 4, 5):
+                case = {"part": "grid", "run": 0, "method": method, "n_sites": 10, "units": 5, "seed": row.seed}
+                cases.append(
+                    (case, row, eo.datasets.grid_city(10, 5, 0.5, rng=row.seed), 5, 1.2 * stored["evaluations"].max())
+                )
+    city = eo.datasets.load_st_paul()
+    for row in (
+        runs["late"].query("method == 'gp-pm' and version == 'embedded' and minutes == 8 and run < 2").itertuples()
+    ):
+        case = {"part": "late", "run": row.run, "method": "gp-pm", "version": "embedded", "minutes": 8.0}
+        cases.append((case, row, city, 9, 100))
+    table = runs["tables"].query("table == 1 and row == 0.5 and version == 'embedded' and run < 2")
+    for row in table[table["method"].isin(["sparbl", "gp-pm"])].itertuples():
+        names = {"version": "embedded", "table": 1, "row": 0.5}
+        case = {"part": "tables", "run": row.run, "method": row.method, **names}
+        cases.append((case, row, city.with_offered_load(0.5, 9), 9, 100))
+    for case, row, at, units, most in cases:
+        assert row.reached
+        metric = ("late", 8.0) if case["part"] == "late" else "mean_response"
+        objective, goal = eo.Objective(at, units, "approximate", metric), row.best_known + 1e-7
+        run = eo.minimize(objective, row.method, budget=int(most), rng=study.seed_of(case), target=goal)
+        assert run.fun <= goal, f"{case} missed the optimum, {row.best_known}, by {run.fun - row.best_known:.4f}"
+
+
+@pytest.fixture(scope="module")
+def ends(played):
     """How each stored run in a random city ended; ``p-median`` is the gap of its deployment."""
     table = study.outcomes(eo.datasets.load_study("location_grid"))
     return table.assign(**{"p-median": 100 * (table["p_median"] / table["best_known"] - 1)})
@@ -41,7 +86,7 @@ def gaps(ends):
 
 
 @pytest.fixture(scope="module")
-def st_paul():
+def st_paul(played):
     return study.outcomes(eo.datasets.load_study("location_st_paul")).groupby(["method", "version"])
 
 
@@ -57,11 +102,28 @@ def both(values):
     return " and ".join(f"{x:g}" for x in values)
 
 
+def beyond_chance(differences):
+    """Return the sign of the mean of paired differences beyond chance, by Student's t at 95 %, and 0 for a tie."""
+    error = student.ppf(0.975, len(differences) - 1) * differences.sem()
+    return int(np.sign(differences.mean()) * (abs(differences.mean()) > error))
+
+
+PAPERS, BASELINES = ("gp-pm-literal", "sparbl"), ("p-median", "bocs", "genetic")
+
+
 @pytest.mark.parametrize("k", range(6))
 def test_panels_of_figure_3_and_of_version_ones_figure_2(ends, gaps, k):
     """Cities of ten in which a method ends at the best known value, and median gaps in percent."""
     at = ends.set_index(["n_sites", "units"]).loc[SIZES[k]].groupby("method")["reached"].sum()
     gap = gaps.loc[SIZES[k]].median()
+    lead = {m: [beyond_chance(gaps.loc[SIZES[k]][m] - gaps.loc[SIZES[k]][r]) for r in BASELINES] for m in PAPERS}
+    if k == 2:  # both are ahead of the p-median beyond chance, GP-pM also of BOCS
+        assert lead == {"gp-pm-literal": [-1, -1, 0], "sparbl": [-1, 0, 0]}
+    if k > 2:  # GP-pM is ahead of the baselines beyond chance, SparBL is not
+        assert lead == {"gp-pm-literal": [-1, -1, -1], "sparbl": [0, 0, 0]}
+    if k > 3:
+        assert at[["gp-pm", "gp-pm-literal", "sparbl"]].max() == 0
+        assert gap["gp-pm-literal"] < gap[["genetic", "bocs", "p-median"]].min() < gap["sparbl"]
     found = [at[m] for m in ("gp-pm-literal", "gp-pm", "sparbl")]
     gap = [f"{gap[m]:.2f}" for m in ("gp-pm-literal", "gp-pm", "sparbl", "genetic", "p-median")]
     assert ours(f"Figure 3({'abcdef'[k]})") == (
@@ -71,6 +133,25 @@ def test_panels_of_figure_3_and_of_version_ones_figure_2(ends, gaps, k):
     assert ours(f"Figure 2({'abcdef'[k]})", V1) == (
         f"GP-pM as printed in {found[0]} of 10 cities (median gap {gap[0]} %), with our repairs in {found[1]} ({gap[1]} %); "
         f"SparBL in {found[2]} ({gap[2]} %)"
+    )
+
+
+@pytest.mark.usefixtures("played")
+def test_curves_break_after_the_random_start():
+    runs = eo.datasets.load_study("location_grid").set_index(["n_sites", "units", "seed", "method", "evaluation"])
+    best = runs["best"].unstack().ffill(axis=1)
+    before, after = (100 * (1 - best[k + 5] / best[k]) for k in (15, 20))
+    more = (before - after).groupby(level=[0, 1, 3]).agg(beyond_chance).unstack()
+    assert (more["gp-pm"] == -1).all()
+    assert (more["gp-pm-literal"] == -1).sum() == 4
+    assert more.index[more["sparbl"] == -1].tolist() == [(10, 5)]
+    span = lambda fall, method: "{:.2f} to {:.2f}".format(
+        *fall.unstack("method")[method].groupby(level=[0, 1]).mean().agg(["min", "max"])
+    )
+    words = [f"{span(after, m)} against {span(before, m)}" for m in ("gp-pm-literal", "gp-pm", "sparbl")]
+    assert ours("Section 6, curves", V1) == (
+        "fall of the best value from evaluation 20 to 25 against that from 15 to 20, in percent, means of ten cities in six sizes: "
+        f"GP-pM as printed {words[0]}, with our repairs {words[1]}, SparBL {words[2]}"
     )
 
 
@@ -98,12 +179,21 @@ def test_random_cities(ends, gaps):
     assert ours("Section 6, genetic algorithm", column="error") == (
         "paired SparBL minus genetic: " + ", ".join(f"{m:.2f} +- {s:.2f}" for m, s in apart.to_numpy()) + " points"
     )
-    assert (sparbl > pm[large]).all()
+    beyond = lambda one, other: [beyond_chance(gaps.loc[size][one] - gaps.loc[size][other]) for size in medium]
+    assert beyond("gp-pm-literal", "p-median") == beyond("gp-pm", "p-median") == [-1, -1, -1, -1]
+    assert beyond("gp-pm-literal", "bocs") == beyond("gp-pm", "genetic") == [-1, -1, -1, -1]
+    assert beyond("gp-pm-literal", "genetic")[1:] == [-1, -1, -1]  # at (30, 5) a hair from a tie
+    assert beyond("sparbl", "genetic") == beyond("sparbl", "bocs") == [0, 0, 0, 0]
+    assert beyond("sparbl", "p-median") == [-1, 0, 0, 0]
+    assert beyond("sparbl", "random") == [-1, -1, 0, -1]
     a, b = sparbl
     assert ours("Abstract", V1) == (
         f"at 50 sites with 20 and 30 units SparBL ends {a:.2f} and {b:.2f} % above the best known value (medians); the "
         f"p-median deployment, without a search, {pm[large[0]]:.2f} and {pm[large[1]]:.2f} %, random search "
         f"{medians['random'][large[0]]:.2f} and {medians['random'][large[1]]:.2f} %"
+    )
+    assert ours("Abstract", V1, "error") == "standard errors of SparBL's means {:.2f} and {:.2f} points".format(
+        *errors["sparbl"][large]
     )
     last = (50, 30)
     assert ours("Section 6, BOCS stuck", V1) == (
@@ -132,7 +222,7 @@ def test_random_cities(ends, gaps):
         f"best known value against genetic: medians 0 to {medians['genetic'].max():.1f} %; GP-pM against genetic at most "
         f"{literal.max():.1f} % in any city, {lead.max():.1f} % with our repairs"
     )
-    assert ours("Section 6, p-median", V1) == (
+    assert ours("Section 6, p-median", V1).startswith(
         f"best known value against p-median: medians {pm.min():.1f} to {pm.max():.1f} %, worst city "
         f"{gaps['p-median'].max():.1f} % (load 0.5, plane)"
     )
@@ -149,10 +239,11 @@ def test_larger_systems(gaps):
     by_size = lambda m: ", ".join(f"{medians[m][s]:.2f}" for s in SIZES)
     assert ours("Section 7.2, larger systems") == (
         f"median gaps in the six sizes: genetic {by_size('genetic')} %; BOCS {by_size('bocs')} %; SparBL {by_size('sparbl')} %; "
-        f"GP-pM as printed {by_size('gp-pm-literal')} %"
+        f"GP-pM as printed {by_size('gp-pm-literal')} %; p-median {by_size('p-median')} %"
     )
     rank = medians.reset_index().corr("spearman")["units"]
-    assert rank[["genetic", "bocs", "sparbl", "gp-pm-literal"]].round(2).tolist() == [0.84, 0.84, 0.84, 0.66]
+    methods = ["genetic", "bocs", "sparbl", "gp-pm-literal", "p-median"]
+    assert rank[methods].round(2).tolist() == [0.84, 0.84, 0.84, 0.66, -0.55]
 
 
 def test_sparbl_against_bocs(gaps, median_of):
@@ -165,6 +256,8 @@ def test_sparbl_against_bocs(gaps, median_of):
         f"{g:g} against {h:g} evaluations (authors' demand)"
     )
     apart = gaps["sparbl"] - gaps["bocs"]
+    assert beyond_chance(apart) == 0
+    assert all(beyond_chance(apart.loc[size]) == 0 for size in SIZES)
     spread = [median_of(m)[k][1] for m in ("sparbl", "bocs") for k in (0, 1)]
     assert ours("Section 6, BOCS", column="error") == (
         f"paired gap over sixty cities: {apart.mean():.2f} +- {apart.sem():.2f} points; medians on St. Paul: {min(spread):.0f} "
@@ -177,71 +270,89 @@ def test_sparbl_against_bocs(gaps, median_of):
 
 def test_medians_of_st_paul(st_paul, median_of, gaps):
     found, size = st_paul["reached"].sum(), st_paul.size()
-    of = {m: [x for x, _ in median_of(m)] for m in ("gp-pm", "gp-pm-literal", "gp-zero", "sparbl", "bocs")}
+    merged, printed, zero = "gp-pm-literal", "gp-pm-literal, 17 sites", "gp-zero-literal, 17 sites"
+    of = {m: [x for x, _ in median_of(m)] for m in ("gp-pm", merged, printed, "gp-zero", "sparbl", "bocs")}
     error = {m: [round(e) for _, e in median_of(m)] for m in of}
     large = gaps.groupby(level=[0, 1]).median().loc[SIZES[-2:]].round(2)
     listed, its_error = median_of("sparbl, 17 sites")[0]
     assert ours("Algorithm 2 (SparBL)") == (
         f"stations listed twice merged: {of['sparbl'][0]:g} (proxy demand) and {of['sparbl'][1]:g} (authors' demand) evaluations, "
         f"{both(found['sparbl'][VERSIONS])} of 40 runs within 100; a binary for each listed site: {listed:g}, "
-        f"{found['sparbl, 17 sites', 'embedded']} of 20"
+        f"{found['sparbl, 17 sites', 'embedded']} of 20; with Algorithm 1's printed cut as well "
+        f"{both(found['sparbl, printed cut, 17 sites'][VERSIONS])} of 10 runs"
+    )
+    assert ours("Algorithm 2", V1) == (
+        f"with the minimum in place of the printed maximum, and stations listed twice merged: {found['sparbl', 'embedded']} of "
+        f"40 runs in St. Paul (proxy demand), {found['sparbl', 'published']} of 40 (authors' demand) within 100 evaluations"
     )
     assert ours("Algorithm 2 (SparBL)", column="error") == (
         f"{median_of('sparbl')[0][1]:.1f} and {median_of('sparbl')[1][1]:.1f}; {its_error:.0f}"
     )
     assert ours("Algorithm 4") == (
-        f"as printed: St. Paul {both(found['gp-pm-literal'][VERSIONS])} of 10 runs, median {both(of['gp-pm-literal'])} "
-        f"evaluations; {large['gp-pm-literal'].map('{:.2f}'.format).str.cat(sep=' and ')} % above the best known at 50 sites. With our repairs: "
+        f"as printed on 17 binaries: St. Paul {both(found[printed][VERSIONS])} of 10 runs, median {both(of[printed])} evaluations "
+        f"(stations listed twice merged: {both(found[merged][VERSIONS])}, {both(of[merged])}); {large['gp-pm-literal'].map('{:.2f}'.format).str.cat(sep=' and ')} % above the best known at 50 sites. With our repairs: "
         f"{both(found['gp-pm'][VERSIONS])}, {both(of['gp-pm'])}; {both(large['gp-pm'])} %"
     )
     apart = gaps["gp-pm-literal"] - gaps["gp-pm"]
     assert ours("Algorithm 4", column="error") == (
-        f"paired, sixty cities: {apart.mean():.2f} +- {apart.sem():.2f} points; St. Paul {both(error['gp-pm-literal'])} (as "
+        f"paired, sixty cities: {apart.mean():.2f} +- {apart.sem():.2f} points; St. Paul {both(error[printed])} (as "
         f"printed), {both(error['gp-pm'])} evaluations"
     )
     assert ours("Section 6, GP-zero") == (
         f"median evaluations {of['gp-pm'][0]:g} against {of['gp-zero'][0]:g} (proxy demand), {of['gp-pm'][1]:g} against "
-        f"{of['gp-zero'][1]:g} (authors' demand); {large['gp-pm'].iloc[0]} against {large['gp-zero'].iloc[0]} % at (50, 20)"
+        f"{of['gp-zero'][1]:g} (authors' demand); {large['gp-pm'].iloc[0]} against {large['gp-zero'].iloc[0]} % at (50, 20). As printed on 17 "
+        f"binaries, within 100: GP-pM {both(found[printed][VERSIONS])} of 10 runs, GP-zero {both(found[zero][VERSIONS])}"
     )
+    runs = {key: of.set_index("run")["evaluations"].clip(upper=101) for key, of in st_paul}
+    for first, second, version in (
+        ("gp-pm", "gp-zero", "embedded"),
+        ("gp-pm", "gp-zero", "published"),
+        (printed, zero, "published"),
+    ):
+        assert beyond_chance(runs[first, version] - runs[second, version]) == -1
     assert ours("Section 7.2, speed") == (
-        f"GP-pM as printed {both(of['gp-pm-literal'])}, with our repairs {both(of['gp-pm'])}; SparBL {both(of['sparbl'])} "
+        f"GP-pM as printed on 17 binaries {both(of[printed])}, with our repairs {both(of['gp-pm'])}; SparBL {both(of['sparbl'])} "
         "evaluations (proxy and authors' demand)"
     )
-    assert ours("Section 7.2, speed", column="error") == "; ".join(
-        both(error[m]) for m in ("gp-pm-literal", "gp-pm", "sparbl")
-    )
+    assert ours("Section 7.2, speed", column="error") == "; ".join(both(error[m]) for m in (printed, "gp-pm", "sparbl"))
     assert ours("Figure 4(b)") == (
         f"found of ten within 100 (authors' demand): GP-pM {found['gp-pm', 'published']}, as printed "
-        f"{found['gp-pm-literal', 'published']}, GP-zero {found['gp-zero', 'published']}, SparBL all of "
+        f"{found[printed, 'published']}, GP-zero {found['gp-zero', 'published']} (as printed {found[zero, 'published']}), SparBL all of "
         f"{size['sparbl', 'published']}, BOCS {found['bocs', 'published']}, genetic {found['genetic', 'published']}, random "
         f"{found['random', 'published']}"
     )
     assert found["sparbl", "published"] == size["sparbl", "published"]
-    assert ours("Section 6, curves", V1) == (
-        f"median evaluation of the optimum: GP-pM as printed {both(of['gp-pm-literal'])}, with our repairs {both(of['gp-pm'])}, "
-        f"SparBL {both(of['sparbl'])} (proxy and authors' demand)"
-    )
     soon = st_paul["evaluations"].agg(lambda n: (n <= 80).sum())
     assert ours("Section 7.1, Figure 5", V1) == (
         f"within 80: SparBL {soon['sparbl', 'embedded']} (proxy demand) and {soon['sparbl', 'published']} (authors' demand) of 40 "
-        f"runs; GP-pM as printed {both(found['gp-pm-literal'][VERSIONS])} of 10 within 100, with our repairs "
-        f"{both(soon['gp-pm'][VERSIONS])} within 80"
+        f"runs; GP-pM as printed {both(soon[printed][VERSIONS])} of 10, with our repairs {both(soon['gp-pm'][VERSIONS])}"
     )
     assert ours("Section 7.1, guarantee", V1) == (
-        f"{40 - found['sparbl', 'embedded']} of 40 runs of SparBL and {10 - found['gp-pm-literal', 'embedded']} of 10 of GP-pM "
+        f"{40 - found['sparbl', 'embedded']} of 40 runs of SparBL and {10 - found[printed, 'embedded']} of 10 of GP-pM "
         "as printed miss it within 100 (proxy demand)"
     )
     assert ours("Figure 5", V1) == (
-        f"median evaluations (authors' demand): GP-pM as printed {of['gp-pm-literal'][1]:g}, with our repairs {of['gp-pm'][1]:g}; "
+        f"median evaluations (authors' demand): GP-pM as printed {of[printed][1]:g}, with our repairs {of['gp-pm'][1]:g}; "
         f"GP-zero {of['gp-zero'][1]:g}, SparBL {of['sparbl'][1]:g}, BOCS {of['bocs'][1]:g}, genetic and random above 100"
     )
     medians = st_paul["evaluations"].median().unstack("version")
     assert medians.loc[["genetic", "random"]].min(axis=None) > 100
     rivals = medians.loc[["gp-zero", "bocs", "sparbl", "genetic", "random", "annealing"]]
-    assert (medians.loc["gp-pm-literal"] < rivals).all(axis=None)
+    assert (medians.loc[merged] < rivals).all(axis=None)
+    assert medians.loc[printed, "published"] < rivals["published"].min()
 
 
+@pytest.mark.usefixtures("played")
 def test_tables_and_late_responses():
+    objective = eo.Objective(eo.datasets.load_st_paul(), 9, "approximate", ("late", 8.0))
+    for literal in (True, False):  # kernel (13) has a variance of at least 2; our factor in front of it suits fractions
+        optimizer = eo.optimizers.GPpM(objective, rng=0, literal=literal)
+        for sites in [optimizer.draw() for _ in range(20)]:
+            optimizer.tell(sites, objective(sites))
+        assert np.ptp(optimizer.values) < 0.2
+        prior = optimizer.process.amplitude * optimizer.process.kernel.diag(np.ones((1, 14)))[0]
+        assert (prior >= 2) == literal
+        assert (prior < 0.2) != literal
     runs = study.outcomes(eo.datasets.load_study("location_tables")).groupby(["method", "table", "version"])
     at, of = runs["reached"].sum(), runs.size()
     assert set(of[:, 1]) == {50}
@@ -298,7 +409,12 @@ def test_error_of_the_approximation():
         f"{three(units, 'uniform')} min ({cities(units, 'uniform')} cities)"
         for units in (20, 30)
     )
-    larger = f"loads 0.2, 0.5, 0.8; {larger}"
+    light = eo.datasets.load_study("approximation_error_light").query("geometry == 'plane'")
+    light = (light["approximate_min"] - light["exact_min"]).abs().groupby([light["units"], light["load"]]).mean()
+    assert light[:, 0.05].max() < 0.002 < light[:, 0.1].min()
+    larger = f"loads 0.2, 0.5, 0.8; {larger}; plane at loads 0.02, 0.05, 0.1 (4 cities): " + " and ".join(
+        f"{units} units {', '.join(f'{x:.4f}' for x in light[units])} min" for units in (20, 30)
+    )
     assert ours("Section B.2, medium and large") == ours("Figure 10(b), 20 and 30 units", V1) == larger
     errors = lambda units: f"{three(units, 'plane', 'sem', 4)}; {three(units, 'uniform', 'sem', 4)}"
     small, larger = errors(15), f"{errors(20)}; {errors(30)}"
@@ -323,11 +439,31 @@ def test_loads_at_which_the_error_is_as_small_as_printed(geometry, below, above)
     assert means[0] < 0.002 < means[1]
 
 
+def test_larsons_equations_are_not_linear():
+    """Section 2.2 calls (3) linear. Three like units, each the first choice of one atom, are busy alike by Erlang's formula."""
+    city = eo.City(
+        [0.6] * 3, 2.0 + 3.0 * ((np.arange(3)[:, None] - np.arange(3)) % 3), turnout_times=1.0, service_times=50.0
+    )
+    Q = correction_factors(3, city.offered_load(3) * 3)
+
+    def right_hand_side(busy):
+        preferred = busy[(np.arange(3)[:, None] + np.arange(3)) % 3]  # of each unit: itself, the next, the last
+        before = np.cumprod(np.column_stack([np.ones(3), preferred[:, :-1]]), axis=1)
+        work = sum(Q[k] * np.roll(before[:, k], k) for k in range(3)) * city.offered_load(3)
+        return 1 - 1 / (1 + work)
+
+    busy = approximate_hypercube(city, [0, 1, 2]).utilizations
+    assert right_hand_side(busy) == pytest.approx(busy, abs=1e-9)
+    few, many = np.zeros(3), np.array([0.9, 0.0, 0.9])
+    halfway = (right_hand_side(few) + right_hand_side(many)) / 2
+    assert np.abs(right_hand_side((few + many) / 2) - halfway).max() > 0.005
+
+
 def test_algorithm_4_of_version_one(ends, st_paul):
     """Runs that found the optimum, over both demands, and cities in which a run ended at the best known value."""
     runs, cities = st_paul["reached"].sum(), ends.groupby("method")["reached"].sum()
     assert ours("Algorithm 4", V1) == (
-        f"as printed: the optimum of St. Paul in {runs['gp-pm-literal'].sum()} of 20 runs, the best known value in "
+        f"as printed: the optimum of St. Paul in {runs['gp-pm-literal, 17 sites'].sum()} of 20 runs, the best known value in "
         f"{cities['gp-pm-literal']} of 60 random cities; with our repairs {runs['gp-pm'].sum()} and {cities['gp-pm']}"
     )
 
@@ -354,3 +490,19 @@ def test_what_each_repair_of_gp_pm_contributes():
         alone, without = gaps["gp-pm-literal"] - gaps[f"literal + {repair}"], gaps[f"gp-pm - {repair}"] - gaps["gp-pm"]
         assert f"| `{repair}` | {both(alone)} | {both(without)} |" in file.read_text("utf-8")
     assert f"| all | {both(gaps['gp-pm-literal'] - gaps['gp-pm'])} |" in file.read_text("utf-8")
+
+
+def test_layouts_and_loads_of_random_cities():
+    """Cities of (30, 15), layouts even, hot spot and two towns, loads 0.2, 0.5 and 0.8, turnouts of 1.75 and 0 min.
+
+    Nowhere is the p-median 23 % behind, and GP-pM with our repairs is ahead of SparBL and of the genetic algorithm.
+    """
+    ends = study.outcomes(eo.datasets.load_study("location_layouts"))
+    assert set(ends["layout"]) == {"even", "hot spot", "two towns"}
+    for turnout in (0, 1.75):  # the stored values are with 1.75 min
+        least = ends["best_known"] - 1.75 + turnout
+        assert (100 * (ends["p_median"] - ends["best_known"]) / least).max() < 23
+    gaps = ends.pivot_table(index=["layout", "load", "seed"], columns="method", values="gap")
+    assert gaps.notna().all(axis=None)
+    for rival in ("sparbl", "genetic"):
+        assert ttest_rel(gaps["gp-pm"], gaps[rival], alternative="less").pvalue < 0.001

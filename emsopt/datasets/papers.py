@@ -9,7 +9,7 @@ from ..errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-VERDICTS = ("reproduced", "in part", "refuted", "cannot be tested")  # of `load_claims`
+VERDICTS = ("reproduced", "in part", "not reproduced", "refuted", "cannot be tested")  # of `load_claims`
 """The verdicts of `load_claims`, which explains them.
 
 >>> import emsopt as eo
@@ -84,7 +84,9 @@ def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataF
         in our words; ``theirs`` and ``ours`` are the numbers that the paper and this package give, with the ``error``
         of ours. ``verdict`` is one of `VERDICTS`, and ``why`` gives the reason.
         ``evidence`` is a test of what the row says (``tests/FILE.py::NAME``) or a section of a notebook
-        (``notebooks/FILE.ipynb#HEADING``). All columns are strings; what does not apply is empty.
+        (``notebooks/FILE.ipynb#HEADING``). ``same_as`` is the place of the row of version two that states the same
+        claim; only rows of version one have it, and rows without it are the distinct claims. All columns are strings;
+        what does not apply is empty.
 
     Raises
     ------
@@ -93,20 +95,31 @@ def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataF
 
     Notes
     -----
-    The verdicts mean:
+    Every row is graded by these rules. What is graded is the whole of ``claim``, in the setting that the paper gives;
+    where the paper leaves a setting open, ``why`` says which one we took.
 
-    - "reproduced": we saw what the paper says, and its number is within our error or the precision printed. A theorem
-      is reproduced if its statement held wherever we checked it, also if its bound is loose; ``why`` says how loose.
-    - "in part": the claim holds for one half or for some of the cases that it names, with another constant or symbol
-      than printed, or only with repairs of ours; ``why`` says which.
-    - "refuted": the claim fails in its own setting, by more than two errors or by a counterexample that meets its
-      assumptions. If a proof is wrong but its statement holds, the step of the proof has a row of its own.
-    - "cannot be tested": nothing that we can run decides it; ``why`` gives the reason. A setting of ours that differs
-      from the paper's never refutes a claim: the verdict is then this one or "in part".
+    - "reproduced": all of the claim holds. A number lies within our error or the precision printed. A theorem or lemma
+      held wherever its statement was checked, also if its bound is loose; ``why`` says how loose. A comparison points
+      the stated way, beyond chance.
+    - "in part": a part of the claim holds, which ``why`` names: one half, some of the cases, another constant or symbol
+      than printed, or all of it with a repair of ours. So is a formula that one changed symbol, sign or index mends,
+      unless its printed form is what is claimed; ``why`` names the change. One without a term or factor is "refuted".
+    - "not reproduced": we tried what is stated and do not see the effect, or see the contrary, but something that the
+      paper leaves open (a constant, a data set, a form of a function, a starting design) may explain it.
+    - "refuted": a counterexample that meets all assumptions, a step of a proof that is wrong, or a number that
+      contradicts the paper's own inputs or other numbers. A comparison is refuted only in the paper's own setting, with
+      all of its constants known. If a proof is wrong but its statement holds, the step has a row of its own.
+    - "cannot be tested": nothing that we can run decides it, such as a statement about complexity classes; ``why``
+      gives the reason, and what was checked instead.
+
+    Chance is judged by Student's t: of n paired runs, a difference counts if its 95 % interval with n - 1 degrees of
+    freedom excludes zero. Otherwise the two are tied. A tie supports "as good as" and never "better".
+
+    The evidence of a row about an algorithm runs that algorithm, or compares runs of it with a stored study.
 
     Of St. Paul, "authors' demand" is ``load_st_paul("published")`` and "proxy demand" the default. GP-pM "as printed"
-    is ``GPpM(literal=True)``, and "with our repairs" the default. Tests of the authors' demand are skipped unless
-    ``$EMSOPT_DATA`` is the folder of their file (see `load_st_paul`). "The hill" is `problems.hill_control`.
+    is ``GPpM(literal=True)``, and "with our repairs" the default. One parameter of the proxy demand was fitted to three
+    of the papers' values, so agreement on it is partly circular. "The hill" is `problems.hill_control`.
 
     Examples
     --------

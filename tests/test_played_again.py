@@ -104,6 +104,13 @@ def boke(problem, until=None, noisy=False, **options):
     return Study("boke_study", play, [{"problem": problem}], columns, relative=True, **options)
 
 
+def boke_ends(task, *instances, values=("regret",), equal=None):
+    """Return the entry of a table of the last rows of BOKE's runs; ``task`` is one of the script or plays by itself."""
+    play = task if callable(task) else boke_task(task, budget=60)
+    values, equal = dict.fromkeys(values, 1e-3), equal or {"": NONE}
+    return Study("boke_study", play, instances, values, equal=equal, relative=True)
+
+
 def with_constants(made, cases):
     """Play runs with those of the reported constants that the cases name."""
     rows = []
@@ -249,37 +256,16 @@ STUDIES = {
     "boke_noisy_curves": boke("six_hump_camel", 10, noisy=True),
     "boke_sprinkler_curves": boke("sprinkler", 20, methods=("boke", "boke+", "kr-ucb", "random")),
     "boke_tuning_curves": boke("forest on wine", 2, methods=("boke", "random")),
-    "boke_constant": Study(
-        "boke_study",
-        boke_task("with_constant", budget=60),
-        [{"problem": "six_hump_camel", "noise_sd": 5e-4}],
-        {"regret": 1e-3},
-        equal={"": NONE},
-        relative=True,
+    "boke_constant": boke_ends("with_constant", {"problem": "six_hump_camel", "noise_sd": 5e-4}),
+    "boke_forms": boke_ends("last", {"problem": "goldstein_price as cited", "noisy": False}),
+    "boke_sensitivity": boke_ends(
+        with_constants, {"problem": "sphere6", "exploring": 0.3}, {"problem": "sphere6", "bandwidth": 0.8}
     ),
-    "boke_forms": Study(
-        "boke_study",
-        boke_task("last", budget=60),
-        [{"problem": "goldstein_price as cited", "noisy": False}],
-        {"regret": 1e-3},
-        equal={"": NONE},
-        relative=True,
-    ),
-    "boke_sensitivity": Study(
-        "boke_study",
-        with_constants,
-        [{"problem": "sphere6", "exploring": 0.3}, {"problem": "sphere6", "bandwidth": 0.8}],
-        {"regret": 1e-3},
-        equal={"": NONE},
-        relative=True,
-    ),
-    "boke_noise": Study(
-        "boke_study",
-        boke_task("returned", budget=60),
-        [{"problem": "six_hump_camel", "noise_sd": 0.5}],
-        dict.fromkeys(["recommended", "luckiest", "best_evaluated"], 1e-3),
+    "boke_noise": boke_ends(
+        "returned",
+        {"problem": "six_hump_camel", "noise_sd": 0.5},
+        values=("recommended", "luckiest", "best_evaluated"),
         equal={"": NONE, "random": 0},
-        relative=True,
     ),
     "boke_fill": Study(
         "boke_study", fill, [{"inputs": 1}], {"mean": 1e-3, "q25": 1e-3}, "t", 4, method="design", run=""

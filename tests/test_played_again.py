@@ -240,7 +240,7 @@ STUDIES = {
         {"plays": 0, "explored": 0, "cost_regret": 6e-5, "quality_regret": 1e-3, "weighted_regret": 1e-3},
         method="exploration",
     ),
-    "bocvs_bounds": Study("bocvs_theory_study", on_the_hill("search_plays"), [{"plays": 3000}], BOUNDS, method="alpha"),
+    "bocvs_bounds": Study("bocvs_theory_study", on_the_hill("search_plays"), [{"plays": 1000}], BOUNDS, method="alpha"),
     "bocvs_exploration": Study(
         "bocvs_theory_study",
         on_the_hill("search_exploration"),
@@ -255,7 +255,7 @@ STUDIES = {
     "boke_noise_free_curves": boke("six_hump_camel", 6),
     "boke_noisy_curves": boke("six_hump_camel", 10, noisy=True),
     "boke_sprinkler_curves": boke("sprinkler", 20, methods=("boke", "boke+", "kr-ucb", "random")),
-    "boke_tuning_curves": boke("forest on wine", 2, methods=("boke", "random")),
+    "boke_tuning_curves": boke("forest on wine", 2, methods=("boke",)),
     "boke_constant": boke_ends("with_constant", {"problem": "six_hump_camel", "noise_sd": 5e-4}),
     "boke_forms": boke_ends("last", {"problem": "goldstein_price as cited", "noisy": False}),
     "boke_sensitivity": boke_ends(

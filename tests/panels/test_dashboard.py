@@ -488,7 +488,9 @@ def test_binder_ends_kernels_of_closed_pages_only():
     (settings,) = json.loads((folder / "jupyter_server_config.json").read_text("utf-8")).values()
     assert 60 <= settings["cull_idle_timeout"] <= 600
     assert settings["cull_connected"] is False
-    assert "cp binder/jupyter_server_config.json ~/.jupyter/" in (folder / "postBuild").read_text("utf-8")
+    post_build = (folder / "postBuild").read_text("utf-8")
+    assert "cp binder/jupyter_server_config.json ~/.jupyter/" in post_build
+    assert post_build.index("cd notebooks") < post_build.index("python -m emsopt")  # else it compiles the checkout
 
 
 def test_names_stay_text(refs):

@@ -222,12 +222,21 @@ BREAKS = [
         "variance = self._base_variance",
     ),
     Break(
+        "arms drawn one by one where joint samples are asked for",
+        NAVIGATION,
+        "Section 2.2, GP-TS",
+        "bandits/policies.py",
+        "values = self.regression.sample(arms, self.rng)",
+        "values = np.array([self.regression.sample(arms[[k]], self.rng)[0] for k in range(len(arms))])",
+    ),
+    Break(
         "joint samples conditioned without noise",
         NAVIGATION,
         "Section 2.2, GP-TS",
         "bandits/exact.py",
         "surprise = sums / counts - samples[self._arms] - noise",
         "surprise = sums / counts - samples[self._arms]",
+        ("tests/bandits/test_bandit_regressions.py::test_joint_samples_have_the_posterior_moments",),
     ),
     Break(
         "weights of the graph by the edge after the turn",

@@ -73,6 +73,12 @@ def test_costs_are_shifted_down_and_rewards_up(prior):
         agent = bandits.Agent(bandits.IndependentArms(prior), rule, sense="min", rectify=True)
         wanted = bandits.rectified_mean(prior.mean - np.sqrt(beta) * deviation, np.sqrt(prior.noise_variance))
         assert agent.indices(4, arms) == pytest.approx(wanted, rel=1e-12)
+    sample, rectified = (
+        bandits.Agent(bandits.IndependentArms(prior), bandits.Thompson(), sense="min", rectify=rectify, rng=0)
+        for rectify in (False, True)
+    )
+    wanted = bandits.rectified_mean(sample.indices(4, arms), np.sqrt(prior.noise_variance))
+    assert rectified.indices(4, arms) == pytest.approx(wanted, rel=1e-12)
 
 
 @pytest.mark.parametrize("joint", [False, True])

@@ -10,6 +10,7 @@ from emsopt import bandits
 from emsopt.bandits.regression import collapsed
 from emsopt.errors import InputError
 from emsopt.roads import RoadNetwork, grid_roads
+from emsopt.surrogates.graph_matern import graph_matern, incidence_laplacian, matern52
 
 
 @pytest.fixture(scope="module")
@@ -264,9 +265,12 @@ def test_independent_arms_follow_the_conjugate_update(prior):
 # -- prior ----------------------------------------------------------------------------------------------------
 
 
-def test_navigation_prior_has_the_papers_variances():
-    """Section 4.1: mean variance 0.25² and noise 0.1² of the variance of the deterministic energies."""
-    from emsopt.roads.energy import edge_energy
+def test_navigation_prior_has_the_papers_kernel_and_variances():
+    """Section 4.1: mean variance 0.25² and noise 0.1² of the variance of the deterministic energies, and its kernel.
+
+    The kernel is k_G k_f + k_f, of contexts with unit variance.
+    """
+    from emsopt.roads.energy import edge_energy, unit_variance
 
     net = grid_roads(5, 4, jitter=0.2, relief=30, rng=0)
     prior = bandits.navigation_prior(net)
@@ -274,6 +278,10 @@ def test_navigation_prior_has_the_papers_variances():
     assert np.array_equal(prior.mean, energy)
     assert np.diag(prior.covariance).mean() == pytest.approx(0.25**2 * energy.var(), rel=1e-12)
     assert prior.noise_variance == pytest.approx(0.1**2 * energy.var(), rel=1e-12)
+    contexts = unit_variance(np.column_stack([net.lengths, net.speed_limits, net.inclines]))
+    graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=2, kappa=1)
+    wanted = (graph + 1) / 2 * matern52(contexts)
+    assert prior.covariance == pytest.approx(wanted * 0.25**2 * energy.var(), rel=1e-12)
 
 
 def test_congestion_makes_an_arm_of_every_edge_and_hour():

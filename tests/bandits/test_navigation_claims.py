@@ -194,6 +194,7 @@ def test_independent_draws_do_not_choose_sets_as_often_as_they_are_best(claim):
         draws = [agent.indices(1, np.arange(4)) for _ in range(4000)]
         assert np.mean([d[:2].sum() > d[2:].sum() for d in draws]) == pytest.approx(wanted, abs=0.03)
     claim("navigation", "Theorem 3.1 (iii) and Algorithm 2", ndtr(-1 / math.sqrt(2)), ndtr(-0.5))
+    claim("navigation", "Section 2.2, GP-TS", ndtr(-0.5))
 
 
 def test_optimism_lost_is_at_most_pi_squared_over_6(claim):

@@ -294,6 +294,8 @@ def test_gp_ucb_asks_for_the_top_of_its_upper_bound(method, claim):
     bound = mean + 1.5 * np.sqrt(np.maximum(variance, 0))
     assert abs(GRID[mean.argmax()] - GRID[bound.argmax()]) > 1e-2  # the top of the mean is elsewhere
     assert optimizer.ask()[0] == pytest.approx(GRID[bound.argmax()], abs=2e-3)
+    fewer = told(method, points=[0.2, 0.5, 0.6], confidence=1.5)
+    assert (np.max(fewer.process().kernel.length_scale) == h) == (method is GPUCBFixed)
     claim("boke", "Section 5 (GP-UCB)", 2e-3)
 
 

@@ -101,7 +101,7 @@ FORMS = ["goldstein_price as cited", "sphere6 as cited", "sphere6 in DiceOptim"]
 
 @pytest.mark.parametrize(("figure", "noisy"), [(6, False), (7, True)])
 def test_forms_of_the_source(figure, noisy, claim):
-    """Sphere 6 and Goldstein-Price as the paper's source has them, eight runs each, and one of them again."""
+    """Sphere 6 and Goldstein-Price as the paper's source has them, eight runs each."""
     table = eo.datasets.load_study("boke_forms").query("noisy == @noisy")
     runs = table.pivot(index=["problem", "seed"], columns="method", values="regret")
     assert runs.groupby("problem").size().tolist() == [8] * 3

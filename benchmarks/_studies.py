@@ -1,13 +1,11 @@
 """What the studies share: options of the command line, and the files of finished cases and of tables.
 
 Finished cases are kept in ``emsopt-results/``, so that an interrupted study can be resumed. If a method has changed,
-remove its file there. A study that takes hours and is not complete has its finished cases in ``benchmarks/partial``,
-from which a new folder starts. Tables go to where `emsopt.datasets.load_study` finds them, those of a tiny study
-(``--smoke``) to the folder of the cases.
+remove its file there. Tables go to where `emsopt.datasets.load_study` finds them, those of a tiny study (``--smoke``)
+to the folder of the cases.
 """
 
 import argparse
-import gzip
 from pathlib import Path
 
 import pandas as pd
@@ -16,7 +14,6 @@ import emsopt
 from emsopt import study
 
 STORED = Path(emsopt.__file__).parent / "data" / "studies"
-PARTIAL = Path(__file__).parent / "partial"
 QUARTILES = {"q25": lambda values: values.quantile(0.25), "q75": lambda values: values.quantile(0.75)}
 
 
@@ -34,9 +31,7 @@ def parser(description, *, runs=None):
 def run(task, cases, name, options):
     """Run a study, or resume it, and return its rows."""
     options.folder.mkdir(parents=True, exist_ok=True)
-    file, begun = options.folder / f"{_full(name, options)}.jsonl", PARTIAL / f"{_full(name, options)}.jsonl.gz"
-    if begun.exists() and not file.exists():
-        file.write_bytes(gzip.decompress(begun.read_bytes()))
+    file = options.folder / f"{_full(name, options)}.jsonl"
     return study.run(task, cases, file=file, backend=options.backend, workers=options.workers, progress=True)
 
 

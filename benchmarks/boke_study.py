@@ -33,8 +33,8 @@ has the regret of each run with another ς after its last evaluation; the defaul
 ``run.best_observed`` and of the best point evaluated, which only these tables know. "boke_theory" has cumulative regret
 (2.3) and the bounds on it; see `on_finite_set`.
 
-"boke_forms" has eight seeds, not thirty, and "boke_sensitivity" five, after one run of each of eight training functions
-with five or six inputs, whose mean is given (together about three CPU minutes). With six inputs BOKE's search also
+"boke_sensitivity" has five seeds, not thirty, after one run of each of eight training functions with five or six
+inputs, whose mean is given (less than three CPU minutes; "boke_forms" takes four). With six inputs BOKE's search also
 starts from corners: the runs of Sphere 6 were made with it, "boke_seconds" before, and "boke_constant" has no Sphere 6.
 
 CPU seconds are compared across methods only within the parts "sprinkler" and "seconds" ("boke_seconds": mean and
@@ -78,7 +78,7 @@ NOISE_SD = 0.1  # of the theorems' searches
 SETTINGS = ["finite", "wave, h = 0.02", "wave, h = 0.05", "wave, h = 0.1"]
 NOISE = 0.05  # in standard deviations of the function on its box
 FORMS = ["sphere6 as cited", "sphere6 in DiceOptim", "goldstein_price as cited"]
-RIVALS, FORM_RUNS = ["boke", "boke+", "gp-ucb-fixed"], 8
+RIVALS = ["boke", "boke+", "gp-ucb-fixed"]
 VARIANTS = [
     ("boke+", {"exploring": p, "scale": h, "noise_sd": s})
     for p in (0.3, 0.6)
@@ -267,7 +267,7 @@ def last(problem_name, method, noisy, budget, seed, constants=None):
 def forms(options):
     """Run and store the functions in the forms of their source."""
     cases = study.cases(
-        seed=range(options.runs or FORM_RUNS),
+        seed=range(options.runs or RUNS["noisy"]),
         problem_name=FORMS,
         noisy=[False, True],
         method=RIVALS,

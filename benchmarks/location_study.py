@@ -5,7 +5,7 @@
 ======== ==========================================================================================================
 grid     Figure 3: six configurations (N, p), 10 random cities each (city and run share the seed), 120 evaluations
 st-paul  St. Paul, 10 runs of 100 evaluations (SparBL 40; with a binary for each listed site 20)
-layouts  random cities of (30, 15) by layout of demand and load, 10 cities each (3 are stored), 120 evaluations
+layouts  random cities of (30, 15) by layout of demand and load, 10 cities each, 120 evaluations
 tables   ten loads of Table 1, thirteen service rates of Table 3; 5 runs each, until the optimum or 100 evaluations
 late     St. Paul, share of calls answered later than 7, 8, 9 min; 10 runs each, until the optimum or 100 evaluations
 ablation the cities of ``grid`` with (50, 20): GP-pM with each of its repairs alone and without each; 120 evaluations

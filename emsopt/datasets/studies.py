@@ -29,18 +29,18 @@ def load_study(name: str) -> "pd.DataFrame":
         its repairs alone and without each): the ``best`` value of each run by
         ``evaluation``, one row per improvement and one for the end, with the optimizer's ``cpu_seconds``, the best
         known value (``best_known``) and the value of the p-median deployment (``p_median``); "location_layouts": the
-        same for three cities of 30 sites and 15 units by ``layout`` of demand and load; "location_tables": only the
+        same for ten cities of 30 sites and 15 units by ``layout`` of demand and load; "location_tables": only the
         last row of each run. Read them with `emsopt.study.outcomes`. Written by ``benchmarks/location_study.py``.
 
         "navigation_agents", "navigation_parametrisation", "navigation_lengthscale", "navigation_sparse": cumulative
         regret (Wh, rectified, as `emsopt.bandits.navigation` defines it) and the number of distinct edges driven, at
-        every tenth round or less often, for five runs of every policy on each route; the last two have three runs, in
-        Luxembourg of 150 rounds and for "navigation_sparse" one. They also have ``excess_energy``, the expected energy
-        up to the round above that of the path of least rectified cost (Wh, not rectified; not for "gp-ts-joint"; in
-        Luxembourg and in "navigation_sparse" up to round 150). "navigation_agents" has the rectified cost of that path
-        (``best_cost``) and fifteen further runs of 150 rounds. In Monaco: "navigation_shifted", with the potential
-        energy subtracted before rectifying; "navigation_simple", with paths that pass no junction twice (``loops``: up
-        to the round, how often the shortest path does); "navigation_optimism", UCB with smaller confidence parameters;
+        every tenth round or less often, for five runs of every policy on each route; the last has three runs, in
+        Luxembourg one of 150 rounds. They also have ``excess_energy``, the expected energy up to the round above that
+        of the path of least rectified cost (Wh, not rectified; not for "gp-ts-joint"; in Luxembourg and in
+        "navigation_sparse" up to round 150). "navigation_agents" has the rectified cost of that path (``best_cost``)
+        and fifteen further runs of 150 rounds. In Monaco: "navigation_shifted", with the potential energy subtracted
+        before rectifying; "navigation_simple", with paths that pass no junction twice (``loops``: up to the round, how
+        often the shortest path does); "navigation_optimism", UCB with smaller confidence parameters;
         "navigation_printed", the first 30 rounds of one run with the sparse process as printed.
         "navigation_exploration": each edge driven in the first of these runs, with the number of visits and the round
         of the first visit. Written by ``benchmarks/navigation_study.py``.

@@ -227,13 +227,16 @@ def by_lengthscale(network, last):
 
 def rises(network, last):
     """Return how much more regret each run has at the longest lengthscale than at the shortest, kWh."""
-    table = study("lengthscale").query("network == @network and round == @last")
+    table = study("lengthscale").query("network == @network and round == @last and lengthscale in (0.1, 2)")
     wide = table.pivot(index=["route", "run"], columns=["lengthscale", "policy"], values="cumulative_regret") / 1000
+    assert (wide.groupby("route").size() == 5).all()
     return wide[2.0] - wide[0.1], np.log(wide[2.0] / wide[0.1])
 
 
-def is_tied(differences):
-    return not is_clear(differences) and not is_clear(-differences)
+def trends(rise):
+    """Return what differs beyond chance from the shortest to the longest lengthscale: 1 if it rises, -1 if it falls."""
+    signs = rise.groupby("route").agg(lambda values: is_clear(values) - int(is_clear(-values))).stack()
+    return signs[signs != 0].to_dict()
 
 
 def listed(groups, policies):
@@ -241,7 +244,7 @@ def listed(groups, policies):
     routes = [(policy, route, groups.loc[(route, policy)]) for policy in policies for route in "AB"]
     numbers = [f"{policy.upper()} {route} {joined(group['mean'])}" for policy, route, group in routes]
     errors = [joined([group["sem"].min(), group["sem"].max()], between=" to ") for *_, group in routes]
-    return f"at lengthscales 0.1, 0.25, 0.5, 1, 1.5, 2: {'; '.join(numbers)} kWh", "; ".join(errors)
+    return f"at lengthscales {joined(routes[0][2].index, '{:g}')}: {'; '.join(numbers)} kWh", "; ".join(errors)
 
 
 def relative(groups):
@@ -252,27 +255,31 @@ def relative(groups):
 
 
 def test_figure_5():
-    groups, (rise, in_logs) = by_lengthscale("Monaco", 500), rises("Monaco", 500)
-    assert all(is_tied(rise.loc[route, policy]) for route in "AB" for policy in rise)
-    relative_to_own = in_logs["bi-bucb"] - in_logs["gp-bucb"]
-    assert [is_clear(relative_to_own.loc[route]) for route in "AB"] == [True, False]
+    """Figures 4 and 5: of four agents on four routes one moves beyond chance in kWh; in ratios see below."""
+    networks, relatives = ("Monaco", "Luxembourg"), []
+    moved = [{("A", "gp-bucb"): -1}, {}], [{("A", "gp-bucb"): -1}, {("B", "bi-ts"): 1}]
+    for network, in_kwh, in_ratio in zip(networks, *moved, strict=True):
+        rise, in_logs = rises(network, 500)
+        assert (trends(rise), trends(in_logs)) == (in_kwh, in_ratio)
+        assert all(is_clear(own) for _, own in (in_logs["bi-bucb"] - in_logs["gp-bucb"]).groupby("route"))
+        relatives.append(f"{network} {relative(by_lengthscale(network, 500))}")
+    widths = rises("Monaco", 500)[0][["bi-bucb", "bi-ts"]].groupby("route").agg(half_width)
+    assert f"up to {widths.max(axis=None):.0f} kWh" in register("Figure 5, BI").why
     for place, policies in (("GP-BUCB", ["gp-bucb"]), ("GP-TS", ["gp-ts"]), ("BI", ["bi-bucb", "bi-ts"])):
         row = register(f"Figure 5, {place}")
-        assert (row.ours, row.error) == listed(groups, policies)
+        assert (row.ours, row.error) == listed(by_lengthscale("Monaco", 500), policies)
     row = register("Section 4.2, lengthscale")
-    assert row.ours == f"regret of GP-BUCB relative to BI-BUCB from 0.1 to 2: {relative(groups)}"
+    assert row.ours == f"regret of GP-BUCB relative to BI-BUCB from 0.1 to 2: {'; '.join(relatives)}"
 
 
 def test_figures_4_and_5_in_luxembourg():
-    groups = by_lengthscale("Luxembourg", 150)
+    groups, row = by_lengthscale("Luxembourg", 500), register("Figures 4 and 5, Luxembourg")
     numbers, errors = listed(groups, ["gp-bucb", "gp-ts", "bi-bucb", "bi-ts"])
-    row = register("Figures 4 and 5, Luxembourg")
-    assert row.ours == f"after 150 rounds, {numbers}; GP-BUCB relative to BI-BUCB from 0.1 to 2: {relative(groups)}"
+    assert row.ours == f"{numbers}; GP-BUCB relative to BI-BUCB from 0.1 to 2: {relative(groups)}"
     assert row.error == errors
-    rise, _ = rises("Luxembourg", 150)
-    assert all(is_tied(rise.loc[route, policy]) for route in "AB" for policy in rise)
     means = groups["mean"].unstack("lengthscale").xs("gp-bucb", level="policy")
-    assert (1 - means[2.0] / means[0.1]).round(2).tolist() == [0.18, 0.28]
+    assert (means[2.0] < means[0.1]).all()
+    assert trends(rises("Luxembourg", 500)[0]) == {}
 
 
 @pytest.mark.parametrize(("number", "network", "route"), [(6 + k, *place) for k, place in enumerate(ROUTES)])
@@ -380,7 +387,7 @@ def test_energy_saved_by_the_shift():
     assert row.ours.startswith(f"Monaco by the formula, {'; '.join(said)}; our shift")
 
 
-def test_energies_in_the_results_are_those_of_the_studies():
+def test_numbers_in_the_results_are_those_of_the_studies():
     if not RESULTS.exists():
         pytest.skip("the results are not installed with the package")
     columns = {}
@@ -391,6 +398,7 @@ def test_energies_in_the_results_are_those_of_the_studies():
                 own = table.query("network == @network and route == @route").groupby("policy")["excess_energy"]
                 columns[f"{network} {route}{places[1]}"] = own.agg(["mean", "sem"]) / 1000
     text = RESULTS.read_text("utf-8")
+    assert register("Section 4.2, lengthscale").ours.partition(": ")[2] in text
     assert f"| agent | {' | '.join(columns)} |" in text
     for policy in SIX:
         cells = [f"{own.loc[policy, 'mean']:.1f} ± {own.loc[policy, 'sem']:.1f}" for own in columns.values()]

@@ -191,7 +191,7 @@ def test_a_tiny_study_runs_from_end_to_end(navigation, tmp_path, monkeypatch, ca
 def test_the_stored_studies_have_the_size_they_say(navigation, part):
     stored = eo.datasets.load_study(f"navigation_{part}")
     routes = 2 if part in ("shifted", "optimism", "simple", "printed") else 4
-    runs = {"exploration": 1, "printed": 1, "lengthscale": 3, "sparse": 3}.get(part, 5)
+    runs = {"exploration": 1, "printed": 1, "sparse": 3}.get(part, 5)
     assert set(stored["policy"]) == set(navigation.COMPARED[part])
     assert stored.groupby(["network", "route"]).ngroups == routes
     if part == "exploration":
@@ -214,6 +214,7 @@ def test_the_stored_studies_have_the_size_they_say(navigation, part):
     assert stored["round"].max() == {"simple": 150, "printed": 30}.get(part, 500)
     if part == "lengthscale":
         assert (stored.groupby(["network", "route"])["lengthscale"].nunique() == 6).all()
-        assert stored["excess_energy"].notna().all()
-        assert stored.groupby("network")["round"].max().to_dict() == {"monaco": 500, "luxembourg": 150}
+        known = (stored["network"] == "monaco") | (stored["round"] <= 150)
+        assert (stored["excess_energy"].notna() == known).all()
+        assert (stored.groupby([*keys, "run"])["round"].max() == 500).all()
     assert (stored.groupby([*keys, "run"])["cumulative_regret"].diff().dropna() >= -1e-9).all()

@@ -101,22 +101,22 @@ FORMS = ["goldstein_price as cited", "sphere6 as cited", "sphere6 in DiceOptim"]
 
 @pytest.mark.parametrize(("figure", "noisy"), [(6, False), (7, True)])
 def test_forms_of_the_source(figure, noisy, claim):
-    """Sphere 6 and Goldstein-Price as the paper's source has them, eight runs each."""
+    """Sphere 6 and Goldstein-Price as the paper's source has them, thirty runs each."""
     table = eo.datasets.load_study("boke_forms").query("noisy == @noisy")
     runs = table.pivot(index=["problem", "seed"], columns="method", values="regret")
-    assert runs.groupby("problem").size().tolist() == [8] * 3
+    assert runs.groupby("problem").size().tolist() == [30] * 3
     for panel, names in (("B", FORMS[:1]), ("F", FORMS[1:])):
         values = [x for name in names for x in runs.loc[name, [*BOTH, FIXED]].median()]
         gaps = [gap(runs.loc[name], FIXED) for name in names]
-        row = claim("boke", f"Figure {figure}({panel})", 60, 8, *values)
+        row = claim("boke", f"Figure {figure}({panel})", 60, 30, *values)
         claim("boke", f"Figure {figure}({panel})", *np.ravel([g.T for g in gaps]), column="error")
         ours = gap(regrets(PARTS[figure]).loc["sphere6" if panel == "F" else "goldstein_price"], FIXED)
-        lost = [behind(ours).sum(), *(behind(g, 8).sum() for g in gaps)]
-        assert lost == ([0, 0] if panel == "B" else [2, 0, 2])
+        lost = [behind(ours).sum(), *(behind(g).sum() for g in gaps)]
+        assert lost == ([0, 0] if panel == "B" else [2, 0 if figure == 6 else 2, 2])
         verdicts = {"B": "reproduced", "F": "in part" if figure == 6 else "not reproduced"}
         assert row.verdict == verdicts[panel]
-    formula = gap(runs.loc[FORMS[1]], FIXED).mul([-1, 1], axis=0)
-    assert behind(formula, 8).tolist() == [False, figure == 6]  # "more accurate", as Figure 7 has it, it is not
+        ahead = [behind(g.mul([-1, 1], axis=0)).tolist() for g in gaps]
+        assert ahead == [[panel == "B" and figure == 7] * 2] * len(names)  # only on the logarithm, with noise
     if figure == 6:
         rival = eo.datasets.load_study("boke_sensitivity").query("problem == 'sphere6'").groupby("bandwidth")["regret"]
         rival, spheres = rival.median(), [chosen(name).median() for name in ("sphere6", FORMS[2])]

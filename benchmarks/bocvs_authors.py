@@ -36,7 +36,9 @@ from scipy.linalg import cho_solve
 
 from emsopt._running.blas_threads import one_thread
 from emsopt._running.checkpoint import stream
-from emsopt.optimizers import ETC50, ControlLearner, Hyperparameters, with_regret
+from emsopt.optimizers import ControlLearner, Hyperparameters
+from emsopt.optimizers.control.learners import ETC50
+from emsopt.optimizers.control.regret import with_regret
 from emsopt.problems import Play
 from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import condition

@@ -116,6 +116,28 @@ def algorithm(features, hill, weights, costs, betas, each, alpha, lam, noise, rn
     return sets, reached, exact
 
 
+def quality_bound(plays, each, sets, gain, *, norm, noise_sd, largest, delta=0.1, separated=False):
+    """Return the bound (3) of Theorem 1 on the quality regret, or (5) of Theorem 3 if the sets are ``separated``.
+
+    With T = ``plays``, τ = ``each``, m = ``sets`` and |f| <= M = ``largest`` they are 2 (m - 1) τ M + 2 β_T A_{T-mτ}(m)
+    + 2 (T - (m - 1) τ) / τ · β_{mτ} A_τ(1), and 2 m τ M + 2 β_T A_{T-mτ}(m) if τ is at least
+    `bounds.exploration_needed`, with probability 1 - 3δ - 2/T². The proof of Theorem 3 ends with 2 τ M for the
+    exploration, its statement with m τ M.
+    """
+    known = {"norm": norm, "noise_sd": noise_sd, "delta": delta}
+    later = 2 * bounds.theorem_beta(plays, gain, **known)
+    later = later * bounds.deviations(plays - sets * each, gain, sets, delta, sets)
+    if separated:
+        return 2 * sets * each * largest + later
+    early = bounds.theorem_beta(sets * each, gain, **known) * bounds.deviations(each, gain, sets, delta)
+    return 2 * (sets - 1) * each * largest + later + 2 * (plays - (sets - 1) * each) / each * early
+
+
+def cost_bound(plays, each, sets):
+    """Return the bound (4) of Theorems 1 and 3 on the cost regret, m τ + 2 (T - m τ) √(2 log T / τ)."""
+    return sets * each + 2 * (plays - sets * each) * np.sqrt(2 * np.log(plays) / each)
+
+
 def search(plays, each, alpha, seed, gain):
     """Return one row: regrets of a run of the algorithm, and their bounds."""
     _, features, hill, weights, costs = instance()
@@ -137,8 +159,8 @@ def search(plays, each, alpha, seed, gain):
     }
     arguments = plays, each, 3, gain
     for name, separated in (("bound_3", False), ("bound_5", True)):
-        row[name] = float(bounds.quality_bound(*arguments, largest=hill.max(), separated=separated, **known))
-    return row | {"bound_4": float(bounds.cost_bound(plays, each, 3))}
+        row[name] = float(quality_bound(*arguments, largest=hill.max(), separated=separated, **known))
+    return row | {"bound_4": float(cost_bound(plays, each, 3))}
 
 
 def search_plays(plays, alpha, seed):

@@ -51,11 +51,13 @@ import _studies
 import boke_training
 import numpy as np
 import pandas as pd
+from _designs import process_design
 
 import emsopt as eo
 from emsopt import study
-from emsopt.optimizers import BOX_METHODS, Box, density_design, fill_distance, on_box, process_design
-from emsopt.optimizers.boxes.boke import DELTA, FINITE, exploration
+from emsopt.optimizers import BOX_METHODS, Box, density_design, fill_distance
+from emsopt.optimizers.boxes.boke import DELTA, exploration
+from emsopt.optimizers.boxes.box import on_box
 from emsopt.problems import Problem
 from emsopt.surrogates.kernel_regression import condition
 
@@ -75,6 +77,7 @@ DESIGNS, FILL_INPUTS = ["density", "process", "latin hypercube", "uniform"], [1,
 TRAINING_SEED = 1100  # not among those by which the defaults were chosen
 FILL_AT, FILL_RUNS = [4, 8, 16, 32], 100
 NOISE_SD = 0.1  # of the theorems' searches
+FINITE = 2 * np.pi**2 / 3  # the δ with which β_t of Theorem 4.13 becomes that of Theorem 4.10
 SETTINGS = ["finite", "wave, h = 0.02", "wave, h = 0.05", "wave, h = 0.1"]
 NOISE = 0.05  # in standard deviations of the function on its box
 FORMS = ["sphere6 as cited", "sphere6 in DiceOptim", "goldstein_price as cited"]

@@ -3,10 +3,9 @@
     python benchmarks/p_median.py                        # 100 x 100, p = 10: seconds
     python benchmarks/p_median.py --sizes 200x200x20 200x1000x20 --limit 300 --instances 3
     python benchmarks/p_median.py --kind scattered       # times without geometry: the hard case
-    python benchmarks/p_median.py --only emsopt --kind points --sizes 5000x50000x200 --instances 1 --limit 1200
     python benchmarks/p_median.py --orlib FOLDER         # pmed1.txt to pmed40.txt of the OR-Library
 
-Random cities have sites and atoms anywhere in a square ("plane"; "points" if no matrix is formed), or times drawn
+Random cities have sites and atoms anywhere in a square ("plane"), or times drawn
 independently ("scattered"). Times are medians of CPU seconds over the instances, after one run that compiles; the limit
 is in seconds of the wall clock. "Proven" counts the instances solved to optimality within it, and the gap is the
 largest left by emsopt. Where two methods prove an instance, their optima must agree. Several sizes of increasing N M
@@ -31,8 +30,6 @@ import emsopt as eo
 
 def random_city(kind, n_sites, n_atoms, seed):
     rng = np.random.default_rng(seed)
-    if kind == "points":
-        return rng.uniform(0, 20, (n_sites, 2)), rng.uniform(0, 20, (n_atoms, 2)), rng.uniform(size=n_atoms)
     if kind == "plane":
         times = eo.city.travel.plane_km(rng.uniform(0, 20, (n_sites, 2)), rng.uniform(0, 20, (n_atoms, 2)))
     else:
@@ -55,11 +52,7 @@ def cpu_seconds():
 
 
 def lagrangian(city, units, limit):
-    if isinstance(city, eo.City):
-        found = eo.evaluators.p_median(city, units, time_limit=limit)
-    else:
-        sites, atoms, demand = city
-        found = eo.evaluators.p_median_of_points(sites, atoms, units, demand=demand, geographic=False, time_limit=limit)
+    found = eo.evaluators.p_median(city, units, time_limit=limit)
     return found.objective, found.gap
 
 
@@ -137,7 +130,7 @@ def compare_orlib(options, methods):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", nargs="+", default=["100x100x10"], metavar="NxMxP")
-    parser.add_argument("--kind", choices=("plane", "points", "scattered"), default="plane")
+    parser.add_argument("--kind", choices=("plane", "scattered"), default="plane")
     parser.add_argument("--instances", type=int, default=5)
     parser.add_argument("--limit", type=float, default=60.0, help="seconds an instance")
     parser.add_argument("--orlib", type=Path, metavar="FOLDER", help="solve pmed1.txt to pmed40.txt")
@@ -153,8 +146,7 @@ def main():
     if options.orlib:
         del methods["HiGHS"]  # minutes an instance
     methods = {name: method for name, method in methods.items() if options.only is None or name in options.only}
-    for kind in ("plane", "points"):
-        lagrangian(random_city(kind, 10, 10, 0), 3, 60)
+    lagrangian(random_city("plane", 10, 10, 0), 3, 60)
     (compare_orlib if options.orlib else compare_random)(options, methods)
 
 

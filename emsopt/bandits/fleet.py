@@ -17,7 +17,7 @@ import pandas as pd
 from .. import _validate
 from .._running.checkpoint import run_seed, stream
 from .._running.progress import bar
-from .._types import ArrayLike, FloatArray, Progress, Rng
+from .._types import FloatArray, Progress, Rng
 from ..errors import InputError
 from ..roads.network import RoadNetwork
 from .environment import AGENT, NOISE, Navigation
@@ -87,8 +87,6 @@ def run_fleet(
     rng: Rng = None,
     share: bool = True,
     prior: Prior | None = None,
-    expected: ArrayLike | None = None,
-    regression: Regression | None = None,
     progress: Progress = False,
     **kernel: Any,
 ) -> FleetRun:
@@ -107,7 +105,7 @@ def run_fleet(
         Source of all randomness. Runs with the same ``rng`` face the same energies.
     share : bool
         Whether all drivers learn from the observations of all. If False, each driver has a regression of its own.
-    prior, expected, regression, **kernel
+    prior, **kernel
         As in `run`.
     progress : bool or callable
         Whether to show a progress bar, or a function called with (rounds done, horizon).
@@ -137,11 +135,9 @@ def run_fleet(
     if not len(routes) or any(np.shape(route) != (2,) for route in routes):
         raise InputError(f"`routes` must hold at least one pair (start, end) of edges; got {routes!r}.")
     name, kind, rule = parsed_policy(policy)
-    if prior is None:
-        prior = navigation_prior(net, **kernel) if regression is None else regression.prior
-    first = new_regression(kind, prior) if regression is None else deepcopy(regression, {id(prior): prior})
-    seed = run_seed(rng)
-    city = Navigation(net, *routes[0], prior, expected=expected, rng=seed)
+    prior = navigation_prior(net, **kernel) if prior is None else prior
+    first, seed = new_regression(kind, prior), run_seed(rng)
+    city = Navigation(net, *routes[0], prior, rng=seed)
     oracles, best = [ShortestPath(net, *route) for route in routes], dict[tuple[int, int], float]()
     models = [first] if share else [deepcopy(first, {id(prior): prior}) for _ in routes]
     agents = [

@@ -216,7 +216,7 @@ def run(
         As in `emsopt.minimize`, with rounds in place of evaluations.
     **kernel
         Passed to `navigation_prior`: lengthscale, sum_lengthscale, nu, kappa, share, spread, noise_sd,
-        congestion, vehicle, lazy.
+        congestion, lazy.
 
     Returns
     -------

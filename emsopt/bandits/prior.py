@@ -32,7 +32,7 @@ from scipy.linalg import LinAlgError, cholesky
 from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray, Rng
 from ..errors import InputError
-from ..roads.energy import Vehicle, edge_energy, unit_variance
+from ..roads.energy import edge_energy, unit_variance
 from ..roads.network import RoadNetwork
 from ..surrogates.context_kernel import ContextKernel
 from ..surrogates.graph_matern import GraphMatern, graph_matern, incidence_laplacian, product_plus_sum
@@ -248,7 +248,6 @@ def navigation_prior(
     spread: float = 0.25,
     noise_sd: float = 0.1,
     congestion: ArrayLike | None = None,
-    vehicle: Vehicle | None = None,
     lazy: bool | None = None,
 ) -> Prior:
     """Return the prior over the edges of a road network or, with ``congestion``, over edges and hours.
@@ -272,8 +271,6 @@ def navigation_prior(
         Ratio of speed to speed limit in each of H hours (and on each of E edges), above 0 and at most 1. Each edge
         is a separate arm in each hour, which gives H E arms. With one row per round, every round has speeds of its
         own. Default: one hour at the speed limit.
-    vehicle : emsopt.roads.energy.Vehicle, optional
-        Car whose energies are the prior mean. Default: `Vehicle` with its default parameters.
     lazy : bool, optional
         Whether to return a `LazyPrior`, which stores no covariance and needs a whole number ``nu``. Default: above
         10,000 arms.
@@ -313,7 +310,7 @@ def navigation_prior(
         )
     speeds = (ratios.reshape(hours, -1) * net.speed_limits).ravel()
     lengths, inclines = np.tile(net.lengths, hours), np.tile(net.inclines, hours)
-    mean = edge_energy(lengths, speeds, inclines, vehicle=vehicle)
+    mean = edge_energy(lengths, speeds, inclines)
     scale = mean.var()
     if not scale > 1e-12 * np.abs(mean).max() ** 2:
         raise InputError(

@@ -59,7 +59,7 @@ def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
 
     Notes
     -----
-    Travel times are computed from road distances by `emsopt.city.travel.st_paul_law`. Turnout takes 1.75 min and
+    Travel times are computed from road distances by ``data/build_st_paul.py``. Turnout takes 1.75 min and
     service 1440/42.17 = 34.15 min everywhere. The embedded optimum is within 0.1 min of every optimum in the papers'
     tables. Part of this is circular: beta was fitted to three of their values, the p-median bound (5.33 min) and the
     optima at service rates of 42.17 and 10 a day (5.86 and 8.25 min). For the papers' figures use the published one.

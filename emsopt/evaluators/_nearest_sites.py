@@ -1,4 +1,4 @@
-"""The nearest sites of each atom, listed from a matrix of times or from coordinates, only as far as they are needed."""
+"""The nearest sites of each atom, listed from a matrix of times, only as far as they are needed."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -61,28 +61,6 @@ def matrix_costs(times: FloatArray, weights: FloatArray) -> Costs:
         return sites, costs
 
     return Costs(n_sites, n_atoms, nearest, lambda sites: times[sites] * weights)
-
-
-def point_costs(
-    sites: FloatArray, atoms: FloatArray, weights: FloatArray, law: Callable[[FloatArray], FloatArray]
-) -> Costs:
-    """Return the costs law(distance_ij) weights_j between points in any dimension, for a law that never falls."""
-    from scipy.spatial import KDTree
-
-    tree = KDTree(sites)
-
-    def nearest(which: IntArray, k: int) -> tuple[NDArray[np.int32], FloatArray]:
-        places, distances = np.empty((len(which), k), np.int32), np.empty((len(which), k))
-        rows = max(1, 200_000 // k)  # a piece takes about 0.1 s, so that Ctrl-C is noticed
-        for a in range(0, len(which), rows):
-            distances[a : a + rows], places[a : a + rows] = tree.query(atoms[which[a : a + rows]], np.arange(1, k + 1))
-        return places, law(distances) * weights[which, None]
-
-    def of(some: IntArray) -> FloatArray:
-        squares = ((sites[some, None, axis] - atoms[:, axis]) ** 2 for axis in range(sites.shape[1]))
-        return law(np.sqrt(sum(squares))) * weights
-
-    return Costs(len(sites), len(atoms), nearest, of)
 
 
 def lists_of(costs: Costs, atoms: IntArray, k: int) -> Lists:

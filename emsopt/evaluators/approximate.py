@@ -122,7 +122,7 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     shares, waited, average = answer_shares(order, rho, Q), queued_shares(city, sites), twin_average(city, sites)
     if queue:
         shares = (1 - blocked) * shares + blocked * waited[:, None]
-    measures = average @ rho, average @ shares, wait, waited, steps, moved
+    measures = average @ rho, average @ shares, wait, steps, moved
     return Evaluation.of(city, sites, "approximate", capacity, blocked, *measures)
 
 

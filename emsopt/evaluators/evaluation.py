@@ -21,7 +21,6 @@ from ._intervals import Answers
 if TYPE_CHECKING:
     import pandas as pd
 
-WAIT_NODES = 64  # of the quadrature over waits
 NEGLIGIBLE = 1e-10  # share of calls of a pair of unit and atom
 
 
@@ -59,8 +58,6 @@ class Evaluation:
         Share of atom j's answered calls that unit i answers; columns sum to one.
     mean_wait : float
         Mean wait in queue over all calls, min.
-    queued_shares : ndarray, shape (p,)
-        Share of the queued calls that each unit answers; sums to one.
     iterations : int
         Number of sweeps (exact) or fixed-point steps (approximate); for a simulation, the number of calls counted.
     residual : float
@@ -96,7 +93,6 @@ class Evaluation:
     utilizations: FloatArray
     dispatch_fractions: FloatArray
     mean_wait: float
-    queued_shares: FloatArray
     iterations: int
     residual: float
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
@@ -139,24 +135,20 @@ class Evaluation:
         return self.dispatch_fractions @ self.demand_shares
 
     @overload
-    def late_fraction(self, threshold: float, *, include_wait: bool = False) -> float: ...
+    def late_fraction(self, threshold: float) -> float: ...
     @overload
-    def late_fraction(self, threshold: ArrayLike, *, include_wait: bool = False) -> float | FloatArray: ...
-    def late_fraction(self, threshold: ArrayLike, *, include_wait: bool = False) -> float | FloatArray:
+    def late_fraction(self, threshold: ArrayLike) -> float | FloatArray: ...
+    def late_fraction(self, threshold: ArrayLike) -> float | FloatArray:
         """Fraction of answered calls whose response takes ``threshold`` minutes or more.
 
         It is the sum of demand share times dispatch fraction over all pairs of unit and atom whose response time is at
         least the threshold: equation (22) of the first version of "Optimizing Server Locations in Spatial Queues". If
         times vary, each pair counts with the probability that its response takes so long.
-        With ``include_wait`` the time in queue is added: the wait of a queued call is taken as exponential (exact for
-        the hypercube model, approximate for general service times).
 
         Parameters
         ----------
         threshold : float or array_like, shape (k,)
-            Minutes.
-        include_wait : bool
-            Measure from the arrival of the call rather than from the dispatch.
+            Minutes from the dispatch of a unit; the time in queue is not included.
 
         Returns
         -------
@@ -165,14 +157,7 @@ class Evaluation:
         single = not np.iterable(threshold) or isinstance(threshold, str)
         given: Any = [threshold] if single else threshold
         thresholds = real_array(given, "threshold", (None,), unit="min", low=0)
-        late = self._late(thresholds)
-        if include_wait and self.queue_probability > 0:
-            # Queued calls: replace the response time by the response time plus an exponential wait.
-            waited = self.queue_probability * self.queued_shares[:, None] * self.demand_shares
-            mean = self.mean_wait / self.queue_probability
-            for k, t in enumerate(thresholds):
-                late[k] += (waited * (self._later(t, mean) - self._pairs_late(t))).sum()
-        late = np.clip(late, 0.0, 1.0)
+        late = np.clip(self._late(thresholds), 0.0, 1.0)
         return float(late[0]) if single else late
 
     def atom_late(self, threshold: float) -> FloatArray:
@@ -274,19 +259,6 @@ class Evaluation:
     def _pairs_late(self, threshold: float) -> FloatArray:
         """Return the probability that a response takes ``threshold`` or more for each unit and atom, shape (p, M)."""
         return (self.response_times >= threshold).astype(float) if self.law is None else self.law.late(threshold)
-
-    def _later(self, threshold: float, mean_wait: float) -> FloatArray:
-        """Return the probability that an exponential wait plus a response takes ``threshold`` or more, shape (p, M).
-
-        It is ∫ P(response >= t - w) dF(w), by a quadrature in F(w) over w < t.
-        """
-        if self.law is None:
-            return np.exp(-np.maximum(threshold - self.response_times, 0) / mean_wait)
-        first = np.exp(-threshold / mean_wait)  # the probability that the wait alone takes so long
-        nodes, weights = np.polynomial.legendre.leggauss(WAIT_NODES)
-        exceeded = first + (1 - first) * (1 + nodes) / 2
-        parts = (w * self.law.late(threshold + mean_wait * np.log(v)) for v, w in zip(exceeded, weights, strict=True))
-        return first + (1 - first) / 2 * sum(parts)
 
     @cached_property
     def _mixture(self) -> tuple[ResponseLaw, FloatArray]:

@@ -98,11 +98,9 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     0.2
     """
     sites, tol, queue = check_sites(city, sites), _validate.positive_number(tol, "tol"), is_queue(capacity)
-    (shares, busy, queued, blocked, *rest), station, _ = _solved(city, sites, queue, tol)
+    (shares, busy, _, blocked, *rest), station, _ = _solved(city, sites, queue, tol)
     size = np.bincount(station)[station]
-    wait, iterations, residual = rest
-    measures = busy[station], shares[station] / size[:, None], wait, queued[station] / size, iterations, residual
-    return Evaluation.of(city, sites, "exact", capacity, blocked, *measures)
+    return Evaluation.of(city, sites, "exact", capacity, blocked, busy[station], shares[station] / size[:, None], *rest)
 
 
 def prepare(

@@ -10,7 +10,6 @@ the best mean response (Lemma 3). The model is good if units are seldom busy. Un
 and it sees no benefit in a second unit at a station.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -19,12 +18,10 @@ import numpy as np
 
 from .. import _validate
 from .._running.progress import bar
-from .._types import ArrayLike, FloatArray, IntArray, Progress
+from .._types import IntArray, Progress
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
-from ..city.travel import EARTH_RADIUS_KM, Law
-from ..errors import InputError
-from ._nearest_sites import matrix_costs, point_costs
+from ._nearest_sites import matrix_costs
 from ._p_median import common_divisor, minimise
 from .by_name import evaluate
 
@@ -171,102 +168,6 @@ def p_median(
     return _location(city, space.canonical(np.r_[sites, places[: space.units - len(sites)]]), bound)
 
 
-def p_median_of_points(
-    site_locations: ArrayLike,
-    atom_locations: ArrayLike,
-    units: int,
-    *,
-    demand: ArrayLike | None = None,
-    travel_times: Law | None = None,
-    geographic: bool = True,
-    time_limit: float | None = None,
-    progress: Progress = False,
-) -> Location:
-    """Find the p-median of points, for cities too large for a matrix of travel times.
-
-    Only each atom's nearest sites are kept, so 5,000 sites and 50,000 atoms take less than a gigabyte.
-
-    Parameters
-    ----------
-    site_locations, atom_locations : array_like, shape (N, 2) and (M, 2)
-        Longitude and latitude in degrees, or km east and north.
-    units : int
-        Fleet size p, at most N, with at most one unit per site.
-    demand : array_like, shape (M,), optional
-        Calls from each atom, in any unit; at least 0. Default: the same from each.
-    travel_times : callable, optional
-        Law from distance (km) to time (min), such as ``emsopt.city.travel.constant_speed(50)``; it must not fall with
-        distance. Default: the distance itself, so that results are in km.
-    geographic : bool
-        Whether locations are longitude and latitude.
-    time_limit, progress
-        As for `p_median`.
-
-    Returns
-    -------
-    Location
-        Its times are travel times without turnout, or km.
-
-    Raises
-    ------
-    InputError
-        If the locations, the demand or the law is invalid, or the fleet does not fit the sites.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> places = [[0, 0], [3, 0], [10, 0]]
-    >>> found = eo.evaluators.p_median_of_points(places, places, 2, demand=[1, 2, 4], geographic=False)
-    >>> found.sites.tolist(), round(found.objective, 3)
-    ([1, 2], 0.429)
-    """
-    sites = _validate.real_array(site_locations, "site_locations", (None, 2))
-    atoms = _validate.real_array(atom_locations, "atom_locations", (None, 2))
-    p = _validate.whole_number(units, "units", high=len(sites))
-    calls = np.ones(len(atoms)) if demand is None else demand
-    calls = _validate.real_array(calls, "demand", (len(atoms),), low=0)
-    if not calls.any():
-        raise InputError("`demand` is all zero; at least one atom must have calls.")
-    seconds = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
-    if geographic:
-        _validate.degrees(sites, "`site_locations`")
-        _validate.degrees(atoms, "`atom_locations`")
-    rule = (lambda km: km) if travel_times is None else travel_times
-
-    def law(distance: FloatArray) -> FloatArray:
-        """Return times by distance or, if geographic, by chord of the unit sphere."""
-        km = 2 * EARTH_RADIUS_KM * np.arcsin(np.minimum(distance / 2, 1)) if geographic else distance
-        return np.asarray(rule(km), float)
-
-    _check_law(law, (2.0 if geographic else float(np.hypot(*np.ptp(np.vstack([sites, atoms]), axis=0)))))
-    where = (_on_sphere(sites), _on_sphere(atoms)) if geographic else (sites, atoms)
-    shares = calls / calls.sum()
-    counts = np.flatnonzero(shares)
-    costs = point_costs(where[0], where[1][counts], shares[counts], law)
-    with bar(progress, None, "branch") as show:
-        forced = np.zeros(len(sites), dtype=np.bool_)
-        chosen, bound = minimise(costs, p, forced, 0.0, seconds, lambda n, known: show(n, total=known))
-    best = np.flatnonzero(chosen)
-    closest, minutes = point_costs(where[0][best], where[1], np.ones(len(atoms)), law).nearest(np.arange(len(atoms)), 1)
-    return _gap(best, best[closest[:, 0]], float(shares @ minutes[:, 0]), bound)
-
-
-def _check_law(law: Callable[[FloatArray], FloatArray], longest: float) -> None:
-    """Raise unless a law's times up to the longest distance are finite, at least 0 and never fall."""
-    times = law(np.linspace(0, longest, 10_000))
-    if times.shape != (10_000,) or not np.isfinite(times).all() or times[0] < 0 or (np.diff(times) < 0).any():
-        raise InputError(
-            "`travel_times` must turn an array of distances (km) into times (min) that are finite, at least 0, and "
-            "never fall with distance; it does not. Use a law of `emsopt.city.travel`."
-        )
-
-
-def _on_sphere(degrees: FloatArray) -> FloatArray:
-    """Return points given by longitude and latitude as points on the unit sphere, shape (n, 3)."""
-    lon, lat = np.radians(degrees).T
-    return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
-
-
 def one_median(city: City) -> Location:
     """Find the single site with the smallest mean response time; on a tie, the one listed first.
 
@@ -327,11 +228,7 @@ def bounds(
 def _location(city: City, sites: IntArray, bound: float) -> Location:
     """Build the `Location` of chosen sites; ``bound`` is a lower bound, or infinite if the sites are optimal."""
     times = city.response_times[sites]
-    return _gap(sites, sites[times.argmin(axis=0)], float(city.demand_shares @ times.min(axis=0)), bound)
-
-
-def _gap(sites: IntArray, assignment: IntArray, objective: float, bound: float) -> Location:
-    """Build a `Location` from its objective and a lower bound, which may be infinite."""
+    objective = float(city.demand_shares @ times.min(axis=0))
     bound = float(min(bound, objective))
     gap = (objective - bound) / objective if objective > bound else 0.0
-    return Location(sites, objective, bound, gap, assignment)
+    return Location(sites, objective, bound, gap, sites[times.argmin(axis=0)])

@@ -29,8 +29,8 @@ class Objective:
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact up to 12 units, else approximate.
     metric : str, tuple, callable or mapping
-        "mean_response" (min), ("late", minutes), ("percentile", q), ("worst", labels) and others, any function of an
-        `Evaluation`, or a weighted mix: `emsopt.evaluators.metrics` lists them, and says which are slower.
+        "mean_response" (min), ("late", minutes), ("percentile", q), any function of an `Evaluation`, or a weighted mix:
+        `emsopt.evaluators.metrics` says which are slower.
     **options
         Passed to the evaluator, such as ``capacity``; for a simulation ``calls`` and ``rng``.
 

@@ -40,7 +40,7 @@ from ..city.response_law import ResponseLaw
 from ..errors import InputError
 from . import _intervals
 from ._order import UnitOrder, unit_order
-from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable
+from .evaluation import Evaluation, is_queue, twin_average, unstable
 from .metrics import check_costs
 from .service_distribution import service_law
 
@@ -160,7 +160,7 @@ def simulate(
     utilizations = average @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1)
     answered = np.bincount(unit * city.n_atoms + atom, number, p * city.n_atoms).reshape(p, -1)
     fractions = average @ _fractions(answered, order)
-    measures = utilizations, fractions, float(waited.sum() / calls), queued_shares(city, sites), calls, float("nan")
+    measures = utilizations, fractions, float(waited.sum() / calls), calls, float("nan")
     result = Evaluation.of(city, sites, "simulation", capacity, float(blocked.sum() / calls), *measures)
 
     in_batches = batches, city.n_atoms, level

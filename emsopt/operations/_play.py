@@ -26,7 +26,7 @@ IN_TIME = 1e4  # subtracted from the score of a unit that would be in time, wher
 UNIT = np.dtype(
     [
         ("home", int), ("first_home", int),  # site where it waits or to which it drives; where its shift begins
-        ("advanced", bool), ("on", bool), ("busy", bool),
+        ("on", bool), ("busy", bool),
         ("origin", int), ("goal", int), ("leave", float), ("arrive", float),
         ("job", int), ("since", float), ("free", float), ("end", int),  # present call: sent at, ends at, and where
         ("hospital", int), ("carry", float), ("arrived", float), ("homeward", float),  # on the way there; -1 if nowhere
@@ -45,7 +45,7 @@ CALL = np.dtype(
 CLASS = np.dtype(
     [
         ("share", float),  # cumulative
-        ("delay", float), ("mode", int), ("advanced", bool), ("scene", float), ("scene_spread", float),
+        ("delay", float), ("mode", int), ("scene", float), ("scene_spread", float),
         ("transport", float), ("target", float),
     ]
 )  # fmt: skip
@@ -316,12 +316,12 @@ def play(
 
         look = changed  # whether waiting jobs may find a unit
         while True:
-            if left == 0 and look:  # the most urgent waiting job that a free unit may answer
+            if left == 0 and look:  # the most urgent waiting job, if a unit is free
                 look = False
                 for k in range(K):
                     if length[k]:
                         for u in range(p):
-                            if fleet[u].on and not fleet[u].busy and (fleet[u].advanced or not classes[k].advanced):
+                            if fleet[u].on and not fleet[u].busy:
                                 look = True
                     if look:
                         jobs[0], left = waiting[k, head[k]], 1
@@ -343,8 +343,6 @@ def play(
                 value_cover(fleet, -1, rules, 1, count, value)
             for v in range(p):
                 unit = fleet[v]
-                if classes[k].advanced and not unit.advanced:
-                    continue
                 if unit.busy:
                     other = unit.job // MOST_UNITS
                     if unit.arrive <= now or other == slot or not takes[k, calls[other].priority]:

@@ -56,25 +56,23 @@ class PairedComparison:
     a: Operations
     b: Operations
 
-    def difference(self, measure: str = "late", priority: int | str | None = None, level: float = 0.95) -> Difference:
-        """Return b minus a, of ``"mean_response"`` (min), ``"late"`` or ``"loss"`` (shares), with its interval.
+    def difference(self, measure: str = "late") -> Difference:
+        """Return b minus a, of ``"mean_response"`` (min), ``"late"`` or ``"loss"`` (shares), with its 95 % interval.
 
         The interval is Student's t, from the differences between batches, in which the variation of the calls cancels.
         """
         from scipy.special import stdtrit
 
-        from ..evaluators._intervals import check_level
-
-        level, estimate, shifts = check_level(level), 0.0, np.zeros(len(self.a.calls))
+        estimate, shifts = 0.0, np.zeros(len(self.a.calls))
         for sign, one in ((1, self.b), (-1, self.a)):
-            above, below = one._batches(measure, priority)
+            above, below = one._batches(measure)
             if not below.any():
                 return Difference(np.nan, np.nan, np.nan)
             ratio = above.sum() / below.sum()
             estimate += sign * ratio
             shifts += sign * (above - ratio * below) / below.sum()
         batches = len(shifts)
-        half = stdtrit(batches - 1, (1 + level) / 2) * np.sqrt(batches / (batches - 1) * (shifts**2).sum())
+        half = stdtrit(batches - 1, 0.975) * np.sqrt(batches / (batches - 1) * (shifts**2).sum())
         return Difference(float(estimate), float(estimate - half), float(estimate + half))
 
     def to_frame(self) -> pd.DataFrame:

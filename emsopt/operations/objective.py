@@ -17,20 +17,20 @@ from .system import System
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .._types import FloatArray, IntArray, Sites
+    from .._types import FloatArray, Sites
     from ..city import DeploymentSpace
 
 
 class OperationsObjective(Objective):
-    """Function from a deployment to the mean response or the late share of simulated operations.
+    """Function from a deployment to the share of calls that are late in simulated operations.
+
+    A call is late by the target of its priority, counted from the call.
 
     Parameters
     ----------
     system : System
     units : int or DeploymentSpace
         Fleet size p, or the deployments that a search may propose.
-    metric : {"late", "mean_response"}
-        Share of calls that are late by the target of their priority, or mean response (min), both from the call.
     rng : int or Generator, optional
         With a whole number every deployment meets the same calls, and a deployment always has the same value.
     **options
@@ -38,8 +38,8 @@ class OperationsObjective(Objective):
 
     Notes
     -----
-    Optimizers that need a cost of each site and atom, such as "gp-pm", take the response times of the city, or the
-    share of an atom's calls that a unit at home would reach late.
+    Optimizers that need a cost of each site and atom, such as "gp-pm", take the share of an atom's calls that a unit at
+    home would reach late.
 
     Examples
     --------
@@ -55,19 +55,15 @@ class OperationsObjective(Objective):
         self,
         system: System,
         units: int | DeploymentSpace,
-        metric: str = "late",
         *,
         rng: Any = None,
         **options: Any,
     ) -> None:
-        _validate.choice(metric, "metric", ("late", "mean_response"))
         _validate.instance(system, "system", System, "emsopt.operations.System")
         super().__init__(system.city, units, "simulation")
-        self.system, self.metric = system, metric
-        self.label = "share of late calls" if metric == "late" else "mean response from the call (min)"
-        if metric == "late":
-            self.costs = late_from_home(system)
-        known = ("policy", "advanced", "shifts", "capacity", "calls", "warmup", "batches")
+        self.system, self.metric, self.label = system, "late", "share of late calls"
+        self.costs = late_from_home(system)
+        known = ("policy", "shifts", "capacity", "calls", "warmup", "batches")
         for name in options:
             _validate.choice(name, "options", known)
         # The summary is there for checkpoints: a search resumes only with the same system.
@@ -79,12 +75,7 @@ class OperationsObjective(Objective):
     @cached_property
     def ready(self) -> Callable[..., FloatArray]:
         """Function that maps checked deployments, shape (K, p), to their values, shape (K,), without counting them."""
-
-        def some(rows: IntArray) -> list[float]:
-            found = [self.evaluation(sites) for sites in rows]
-            return [one.late_share if self.metric == "late" else one.mean_response for one in found]
-
-        return partial(map_rows, some)
+        return partial(map_rows, lambda rows: [self.evaluation(sites).late_share for sites in rows])
 
     def evaluation(self, sites: Sites) -> Operations:  # type: ignore[override]
         """Return the full `Operations` of one deployment, without counting it in ``evaluations``."""

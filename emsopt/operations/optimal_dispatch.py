@@ -4,8 +4,8 @@ r"""The best dispatch of a small fleet, by a Markov decision process: the yardst
 symbol      meaning
 ==========  =============================================================================
 s           state: the set of busy units, a bit a unit
-π(s, j, k)  free unit that is sent to a call of atom j and priority k
-c           cost of a call: its weight times the metric's cost of the unit's site and atom
+π(s, j)     free unit that is sent to a call of atom j
+c           cost of a call: the metric's cost of the unit's site and atom
 g           mean cost a minute under π
 h(s)        relative cost of state s
 ==========  =============================================================================
@@ -27,13 +27,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import _validate
 from ..city.deployment_space import check_sites
 from ..errors import InputError
 from ..evaluators.metrics import metric_costs
 
 if TYPE_CHECKING:
-    from .._types import ArrayLike, FloatArray, IntArray, Sites
+    from .._types import FloatArray, IntArray, Sites
     from ..city import City
     from ..evaluators.metrics import Metric
 
@@ -47,9 +46,9 @@ class OptimalDispatch:
     Attributes
     ----------
     cost, preferred_cost : float
-        Mean weighted cost of an answered call, of the optimal policy and of always sending the preferred free unit.
-    policy : ndarray of int, shape (2^p, M, K)
-        Unit to send in each state (bit i is set if unit i is busy) to each atom and priority; -1 if all are busy.
+        Mean cost of an answered call, of the optimal policy and of always sending the preferred free unit.
+    policy : ndarray of int, shape (2^p, M, 1)
+        Unit to send in each state (bit i is set if unit i is busy) to each atom; -1 if all are busy.
     loss_probability : float
         Of the optimal policy.
     iterations : int
@@ -83,9 +82,6 @@ def optimal_dispatch(
     city: City,
     sites: Sites,
     metric: Metric = "mean_response",
-    *,
-    shares: ArrayLike = (1.0,),
-    weights: ArrayLike = (1.0,),
 ) -> OptimalDispatch:
     """Return the policy of dispatch with the least mean cost a call, for at most ten units.
 
@@ -96,8 +92,6 @@ def optimal_dispatch(
     sites : array_like of int, shape (p,)
     metric : str, tuple or mapping
         As for `Objective`.
-    shares, weights : array_like, shape (K,)
-        Share of each priority in the calls of every atom, and weight of the metric in its calls.
 
     Returns
     -------
@@ -106,7 +100,7 @@ def optimal_dispatch(
     Raises
     ------
     InputError
-        If there are more than ten units, or shares do not sum to 1.
+        If there are more than ten units.
 
     Notes
     -----
@@ -125,15 +119,10 @@ def optimal_dispatch(
     p = len(sites)
     if p > MOST_UNITS:
         raise InputError(f"optimal dispatch is for at most {MOST_UNITS} units, as it has 2^p states; got {p}.")
-    shares, weights = (
-        _validate.real_array(given, name, (None,), low=0) for given, name in ((shares, "shares"), (weights, "weights"))
-    )
-    if len(shares) != len(weights) or abs(shares.sum() - 1) > 1e-9:
-        raise InputError(f"`shares` must sum to 1 and be as many as `weights`; got {shares} and {weights}.")
     key = city.response_times if city.preference is None else city.preference
     preferred = np.argsort(key[sites], axis=0, kind="stable")  # (p, M)
-    costs = metric_costs(city, metric)[sites][:, :, None] * weights  # (p, M, K)
-    rates = city.arrival_rates[:, None] / 60 * shares  # (M, K)
+    costs = metric_costs(city, metric)[sites][:, :, None]  # (p, M, 1)
+    rates = city.arrival_rates[:, None] / 60  # (M, 1)
     ends = 1 / (city.service_times[sites] @ city.demand_shares)
     states = np.arange(1 << p)
     busy = (states[:, None] >> np.arange(p)) & 1 == 1  # (S, p)
@@ -142,7 +131,7 @@ def optimal_dispatch(
     for r in range(p - 1, -1, -1):  # the most preferred free unit
         unit = preferred[r]
         first = np.where(busy[:, unit], first, unit)
-    policy = np.repeat(first[:, :, None], len(shares), axis=2)
+    policy = first[:, :, None]
     following = states[:, None] | (1 << np.arange(p))  # state after unit i is sent
     dearest = costs.max()
 

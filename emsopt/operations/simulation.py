@@ -180,7 +180,6 @@ def simulate(
     sites: Sites,
     *,
     policy: Policy | None = None,
-    advanced: ArrayLike | None = None,
     shifts: ArrayLike | None = None,
     capacity: str = "queue",
     calls: int = 100_000,
@@ -198,8 +197,6 @@ def simulate(
         Site of each unit; a site may occur several times.
     policy : Policy, optional
         Default: the closest unit is sent, and units return to their sites.
-    advanced : array_like of bool, shape (p,), optional
-        Which units are advanced; they may answer every call. Default: all.
     shifts : array_like, shape (p, 2), optional
         Hours of the day at which each unit's duty begins and ends, whole numbers from 0 to 24; it may span midnight,
         and lasts all day if both are equal. Default: always on duty. A call that is under way when a shift ends is
@@ -222,7 +219,7 @@ def simulate(
     Raises
     ------
     InputError
-        If an argument is out of range, or no unit may answer a priority.
+        If an argument is out of range.
     UnstableQueueError
         If a queue grows beyond 4,096 units needed.
 
@@ -244,19 +241,13 @@ def simulate(
     batches, trace = _validate.whole_number(batches, "batches", 2), _validate.whole_number(trace, "trace", 0)
     calls = _validate.whole_number(calls, "calls", batches)
     warmup = calls // 10 if warmup is None else _validate.whole_number(warmup, "warmup", 0)
-    given = np.ones(p, bool) if advanced is None else np.asarray(advanced, object)
-    kinds = np.array(
-        [_validate.truth(one, "advanced") for one in _validate.listed(given, "`advanced`", p, "truth values")]
-    )
-    if not kinds.any() and any(priority.advanced for priority in system.priorities):
-        raise InputError("a priority needs advanced units, but `advanced` names none.")
     seed = int(_validate.generator(rng).integers(2**62))
     duty = _duty(shifts, p)
 
     fleet = np.zeros(p, _play.UNIT)
     for name in ("home", "first_home", "origin", "goal"):
         fleet[name] = sites
-    fleet["advanced"], fleet["on"], fleet["row"] = kinds, duty[:, 0], -1
+    fleet["on"], fleet["row"] = duty[:, 0], -1
     tally = _play.Tally(
         batches=np.zeros((batches, K, 5)),
         histogram=np.zeros((K, _play.BINS), int),
@@ -315,7 +306,7 @@ def _world(system: System) -> _play.World:
     classes = np.zeros(len(priorities), _play.CLASS)
     for k, priority in enumerate(priorities):
         units[k, : len(priority.units) - 1] = np.cumsum(priority.units)[:-1]
-        for name in ("share", "delay", "mode", "advanced", "transport", "target"):
+        for name in ("share", "delay", "mode", "transport", "target"):
             classes[name][k] = getattr(priority, name)
         classes["scene"][k], classes["scene_spread"][k] = priority.on_scene.mean, priority.on_scene.spread
     classes["share"] = np.cumsum(classes["share"])

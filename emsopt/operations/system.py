@@ -76,8 +76,6 @@ class Priority:
         Mode of driving to the call, a row of ``minutes``.
     units : sequence of float
         Probabilities that a call needs 1, 2, ... units.
-    advanced : bool
-        Whether only advanced units may answer.
     on_scene : Duration
         From arrival until the unit leaves the scene.
     transport : float
@@ -98,7 +96,6 @@ class Priority:
     delay: float = 0.0
     mode: int = 0
     units: tuple[float, ...] = (1.0,)
-    advanced: bool = False
     on_scene: Duration = Duration(0, 0)
     transport: float = 0.0
     takes_from: tuple[str, ...] = ()
@@ -110,7 +107,6 @@ class Priority:
         checked["target"] = _validate.positive_number(self.target, "target", "min")
         checked["delay"] = _validate.positive_number(self.delay, "delay", "min", zero=True)
         checked["mode"] = _validate.whole_number(self.mode, "mode", 0)
-        _validate.truth(self.advanced, "advanced")
         _validate.instance(self.on_scene, "on_scene", Duration, "emsopt.operations.Duration")
         checked["transport"] = _validate.finite_number(self.transport, "transport", 0, 1)
         units = _validate.real_array(self.units, "units", (None,), low=0)

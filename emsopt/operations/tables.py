@@ -23,7 +23,6 @@ def best_table(
     system: System,
     sites: Sites,
     policy: Policy | None = None,
-    metric: str = "late",
     *,
     steps: int = 300,
     calls: int = 50_000,
@@ -33,10 +32,10 @@ def best_table(
 ) -> Policy:
     """Search a compliance table by local search over its entries, on the same calls for all tables.
 
-    The start is nested: from the deployment, the site that adds least to the expected metric of units at home, each of
-    them busy with probability ``policy.busy``, is left out again and again. A step replaces a site by another in one
-    entry, or in this entry and all larger ones, and is kept if the simulated metric does not rise. The search is this
-    project's own.
+    The start is nested: from the deployment, the site that adds least to the expected late share of units at home, each
+    of them busy with probability ``policy.busy``, is left out again and again. A step replaces a site by another in one
+    entry, or in this entry and all larger ones, and is kept if the simulated late share does not rise. The search is
+    this project's own.
 
     Parameters
     ----------
@@ -46,7 +45,6 @@ def best_table(
     policy : Policy, optional
         Its other rules are kept, and its table, if any, is the start. Default: ``Policy(moves=0)``, by which only a
         unit that becomes free is sent to another site.
-    metric : {"late", "mean_response"}
     steps : int
         Simulations after the first; 0 returns the start.
     calls : int
@@ -72,7 +70,6 @@ def best_table(
     """
     _validate.instance(system, "system", System, "emsopt.operations.System")
     policy = _validate.instance(policy or Policy(moves=0), "policy", Policy, "emsopt.operations.Policy")
-    _validate.choice(metric, "metric", ("late", "mean_response"))
     steps, rng = _validate.whole_number(steps, "steps", 0), _validate.generator(rng)
     first = check_sites(system.city, sites)
     seed, p = int(rng.integers(2**62)), len(first)
@@ -81,11 +78,12 @@ def best_table(
         return replace(policy, table=tuple(tuple(entry) for entry in table))
 
     def value(table: list[list[int]]) -> float:
-        found = simulate(system, first, policy=ruled(table), calls=calls, rng=seed, **options)
-        return found.late_share if metric == "late" else found.mean_response
+        return simulate(system, first, policy=ruled(table), calls=calls, rng=seed, **options).late_share
 
-    costs = late_from_home(system) if metric == "late" else system.city.response_times
-    best = [list(entry) for entry in policy.table or _nested(costs, system.city.demand_shares, first, policy.busy)]
+    best = [
+        list(entry)
+        for entry in policy.table or _nested(late_from_home(system), system.city.demand_shares, first, policy.busy)
+    ]
     least = value(best)
     with bar(progress, steps, "step") as show:
         for step in range(steps):

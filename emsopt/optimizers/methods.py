@@ -11,23 +11,20 @@ from ..errors import InputError
 from ..evaluators.objective import Objective
 from ..problems import Problem
 from .ask_tell import AskTell
-from .boxes.base import BoxOptimizer
+from .boxes.base import BoxOptimizer, RandomPoints
 from .boxes.boke import BOKE, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
 from .boxes.box import BoxObjective, on_box
 from .boxes.gp_ei import GPEI
 from .boxes.gp_ucb import GPUCB, GPUCBFixed
 from .boxes.kr_ucb import KRUCB
-from .boxes.random_points import RandomPoints
 from .deployments.annealing import SimulatedAnnealing
-from .deployments.base import Optimizer
+from .deployments.base import Optimizer, RandomSearch
 from .deployments.bocs import BOCS
-from .deployments.expected_swaps import LocalSearchPlus
 from .deployments.genetic import Genetic
 from .deployments.gp_pm import GPpM, GPzero
-from .deployments.random_search import RandomSearch
 from .deployments.sparbl import SparBL, SparBLPlus
-from .deployments.swaps import LocalSearch
+from .deployments.swaps import LocalSearch, LocalSearchPlus
 
 Function: TypeAlias = Objective | Problem | BoxObjective | Callable[..., Any]
 

@@ -1,29 +1,46 @@
 """`minimize` and `maximize`: search for the best deployment, or the best point of a box, within a budget."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._running.checkpoint import Form, are_indices, are_numbers
+from .._running.checkpoint import Form, are_indices, are_numbers, summary
 from .._running.loop import RunOptions, loop
 from .._running.warn import warn
 from .._running.workers import Workers, mapper
 from .._types import Callback, PathLike, Progress, Rng
 from ..errors import InputError
+from ..evaluators.metrics import is_mean
+from ..evaluators.objective import Objective
 from ..problems.inputs import Bounds
 from .ask_tell import AskTell
+from .boxes.box import BoxObjective
 from .deployments.base import Optimizer
-from .description import describe
-from .ends import end_of, recommended
-from .evaluations import batch_on_file, default_batch, evaluations, is_own
+from .evaluations import (
+    Catch,
+    batch_on_file,
+    check_catch,
+    default_batch,
+    evaluations,
+    is_outcome,
+    is_own,
+    outcome_of,
+    value_of,
+)
 from .methods import BY_KIND, Function, chosen, goal_of
-from .outcomes import Catch, check_catch, is_outcome, outcome_of, value_of
 from .run import Run
 from .starts import candidates, pairs
+
+Given = list[tuple[Any, float]]
+"""Candidates of a run with their values, in order."""
+
+CONFIRMED = 5
+"""Number of values that the recommended candidate of a noisy run must have before the target counts as reached."""
 
 
 def minimize(
@@ -144,7 +161,7 @@ def minimize(
 
     Notes
     -----
-    "local+" (`LocalSearchPlus`) takes every metric, an `emsopt.operations.OperationsObjective`, pinned and closed sites
+    "local+" takes every metric, an `emsopt.operations.OperationsObjective`, pinned and closed sites
     and several units per site, as "gp-pm" does. It begins with a deployment of its own, after those of ``x0``, and goes
     on from the best known. "gp-pm" is the better choice where the estimate of "local+" misleads: in the stored runs
     only at light load with one of two demands. A noisy objective misleads "local+", which compares single values, but
@@ -303,3 +320,111 @@ def _search(
     x, fun = recommended(optimizer, given) if goal.noisy else (luckiest, best)
     x, luckiest = space.presented(x), space.presented(luckiest)
     return Run(x, fun, len(history), message, history, luckiest, best, *end)
+
+
+def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
+    """Return what identifies a run: a dict of plain values, which must equal the one stored in a checkpoint.
+
+    It holds the method's ``name``, the settings and generator of ``method`` if this is an optimizer, and the numbers of
+    the objective and its search space: see `_settings`, `_deployments` and `_box`.
+    """
+    of = _deployments(objective) if isinstance(objective, Objective) else _box(objective)
+    return {"method": name, **({} if isinstance(method, str) else _settings(method)), **of}
+
+
+def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
+    """Return an optimizer's public attributes that are plain values, and a hash of its generator."""
+    plain = {
+        name: value
+        for name, value in sorted(vars(optimizer).items())
+        if name[0] != "_" and (value is None or isinstance(value, (bool, int, float, str)))
+    }
+    state = repr(optimizer.rng.bit_generator.state)
+    return {"settings": plain, "rng": sha256(state.encode()).hexdigest()[:16]}
+
+
+def _deployments(objective: Objective) -> dict[str, Any]:
+    """Return the part of the description for deployments: city, fleet, metric, evaluator and allowed deployments.
+
+    Arrays are replaced by summaries. Options that do not change the values, such as ``progress``, are left out.
+    """
+    city, space = objective.city, objective.space
+    skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))
+    numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
+    numbers += [] if city.response_law is None else [np.asarray(cv) for cv in (city.travel_cv, city.turnout_cv)]
+    metric = objective.metric
+    parts = [part for part in (metric if isinstance(metric, Mapping) else [metric]) if not is_mean(part)]
+    lists = [[np.asarray(one).tolist() for one in part] for part in parts if isinstance(part, tuple)]
+    return {
+        "city": summary(*(array for array in numbers if array is not None)),
+        "units": space.units,
+        "metric": objective.label,
+        **({"labels": sha256(repr(lists).encode()).hexdigest()[:16]} if lists else {}),
+        "costs": summary(objective.costs),
+        "evaluator": objective.evaluator,
+        "options": {k: repr(v) for k, v in sorted(objective.options.items()) if k not in skipped},
+        "capacities": space.site_capacities.tolist(),
+        "pinned": sorted(space.pinned),
+    }
+
+
+def _box(objective: BoxObjective) -> dict[str, Any]:
+    """Return the part of the description for a box: the function's name (or that of its type), noise, sense and box."""
+    f, space = objective.function, objective.space
+    return {
+        "function": str(getattr(f, "name", getattr(f, "__qualname__", type(f).__qualname__))),
+        "sense": objective.sense,
+        "noise_sd": float(getattr(f, "noise_sd", 0) or 0),
+        "noisy": objective.noisy,
+        "bounds": space.bounds.tolist(),
+        "integers": list(space.integers),
+        "names": list(space.names),
+        "logarithmic": [k for k, one in enumerate(space.inputs) if one.log],
+        "choices": [list(one.choices) for one in space.inputs],
+    }
+
+
+def end_of(optimizer: AskTell[Any], target: float | None, given: Given) -> Callable[[bool], str]:
+    """Return a function that returns why to end after a batch, or "". Its argument says if the budget is used.
+
+    With noise, values reach the target by chance. The candidate that the run would return must then reach it by the
+    estimate of a model; it is evaluated again until it has ``CONFIRMED`` values. As fitting the model takes longer than
+    many an evaluation, this is checked again only when the number of values has grown by a twentieth, or at the end.
+
+    Parameters
+    ----------
+    optimizer : AskTell
+    target : float or None
+    given : list of (candidate, value)
+        To which the caller adds what is evaluated.
+    """
+    best, read, due = -np.inf if optimizer.better is max else np.inf, 0, 0.0
+
+    def why(last: bool) -> str:
+        nonlocal best, read, due
+        best, read = optimizer.better([best, *(value for _, value in given[read:])]), len(given)
+        value, missing = best, 0
+        if target is not None and optimizer.better(value, target) == value and (last or len(given) >= due):
+            if optimizer.objective.noisy:
+                x, value = recommended(optimizer, given)
+                due, missing = 1.05 * len(given), CONFIRMED - sum(np.array_equal(x, other) for other, _ in given)
+            if optimizer.better(value, target) == value:
+                if missing <= 0:
+                    return f"target of {target:g} reached"
+                if not last:
+                    optimizer.enqueue([x] * missing)
+                due = len(given) + missing
+        if optimizer.exhausted:
+            unknown = sum(value is None or not np.isfinite(value) for value in optimizer.taken.values())
+            if not unknown and optimizer.better([best, *optimizer.values]) == best:  # values may come from before
+                return f"every allowed {optimizer.noun} evaluated, so this is the optimum"
+            return f"every allowed {optimizer.noun} asked for" + (f"; {unknown} without a value" if unknown else "")
+        return ""
+
+    return why
+
+
+def recommended(optimizer: AskTell[Any], given: Given) -> tuple[Any, float]:
+    """Return the candidate of a run that a model recommends, in canonical form, and its estimated value."""
+    x, estimate = optimizer.recommend({tuple(x.tolist()) for x, _ in given})
+    return optimizer.space.canonical(x), estimate

@@ -2,7 +2,6 @@
 
 ``load_panel``         the best deployment as load, fleet, threshold and objective change
 ``deployment_panel``   your own deployment beside the optimum and the p-median deployment
-``front_panel``        deployments that trade metrics off, along a slider
 ``optimizer_panel``    a search that you run step by step, and its predictions
 ``navigation_panel``   an agent that learns a route, and roads to close on it
 ``control_panel``      which variables to control, as tolerance and costs change
@@ -27,7 +26,6 @@ from .boke import boke_panel
 from .claims import claims_panel
 from .control import control_panel
 from .deployment import deployment_panel
-from .front import front_panel
 from .load import load_panel
 from .navigation import navigation_panel
 from .optimizer import optimizer_panel
@@ -39,7 +37,6 @@ __all__ = [
     "control_panel",
     "dashboard",
     "deployment_panel",
-    "front_panel",
     "load_panel",
     "navigation_panel",
     "optimizer_panel",

@@ -13,13 +13,14 @@ from .. import _validate
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace, check_sites
 from ..errors import InputError
+from ..evaluators.by_name import check_evaluator
 from ..evaluators.metrics import Metric, metric_label
 from ..evaluators.objective import Objective
 from .comparison import LEAST_DRAWS, TAIL
-from .fleet_curve import best_of, drawn_values, estimated, extensions, without_chance
+from .fleet_curve import best_of, drawn_values, estimated, extensions
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray, Rng, Sites
+    from .._types import FloatArray, IntArray, Sites
     from ..calls.calibration import Fit
     from .comparison import UncertainCity
 
@@ -85,34 +86,24 @@ def closing(
     city: City | Fit | UncertainCity,
     sites: Sites,
     *,
-    keep_units: bool = True,
-    evaluator: str | None = None,
-    capacity: str = "loss",
     metric: Metric = "mean_response",
     draws: int = 200,
-    rng: Rng = None,
     **options: Any,
 ) -> Closures:
     """Rank the stations of a deployment by what closing each of them costs.
+
+    The units of a closed station move to other stations of the deployment, one after the other to where it is best.
+    Fleets of up to 12 units are evaluated exactly, larger ones approximately.
 
     Parameters
     ----------
     city : City, or what `emsopt.calls.calibrate` returns, or another `UncertainCity`
     sites : sequence of int or str
         Today's deployment, at two or more stations. Interchangeable sites (twins) are one station.
-    keep_units : bool
-        Whether the units of a closed station move to other stations of the deployment, one after the other to where it
-        is best; otherwise they leave the fleet.
-    evaluator : {"exact", "approximate"}, optional
-        Default: exact up to 12 units, else approximate.
-    capacity : {"loss", "queue"}
-        What happens to calls that find every unit busy.
     metric : str, tuple or mapping
         What is measured, as for `Objective`.
     draws : int
-        Number of cities drawn from a fit, at least 100.
-    rng : int or Generator, optional
-        Random seed of the draws. Default: 0.
+        Number of cities drawn from a fit, at least 100; always the same ones.
     **options
         For a fit: as for `Fit.city`, such as ``cell_km``.
 
@@ -125,22 +116,16 @@ def closing(
     InputError
         If the deployment has fewer than two stations, or a site or option is invalid.
 
-    Notes
-    -----
-    If calls are lost, the metric is that of the answered ones, which may even improve when units leave;
-    `evaluate_table` shows the share of lost calls.
-
     Examples
     --------
     >>> import emsopt as eo
     >>> city = eo.City([0.1, 0.2, 0.4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
-    >>> eo.planning.closing(city, [0, 1, 2], keep_units=False).stations[0]
+    >>> eo.planning.closing(city, [0, 1, 2]).stations[0]
     'site 1'
     """
     centre, known = estimated(city, options)
     today = np.sort(check_sites(centre, sites))
-    keep_units, draws = _validate.truth(keep_units, "keep_units"), _validate.whole_number(draws, "draws", LEAST_DRAWS)
-    evaluator = without_chance(evaluator, len(today))
+    draws, evaluator = _validate.whole_number(draws, "draws", LEAST_DRAWS), check_evaluator(None, len(today))
     places = centre.twin_groups
     stations = np.unique(places[today])
     if len(stations) < 2:
@@ -149,21 +134,21 @@ def closing(
         )
 
     def objective(p: int) -> Objective:
-        return Objective(centre, DeploymentSpace(centre, p, colocation=True), evaluator, metric, capacity=capacity)
+        return Objective(centre, DeploymentSpace(centre, p, colocation=True), evaluator, metric)
 
     after = []
     for station in stations:
         rest = today[places[today] != station]
         others = np.where(np.isin(np.arange(centre.n_sites), rest), len(today), 0)
-        while keep_units and len(rest) < len(today):
+        while len(rest) < len(today):
             rest = best_of(objective(len(rest) + 1), extensions(rest, others))[0]
         after.append(rest)
     values = np.array([objective(len(rest))(rest) for rest in after])
     order = np.argsort(values, kind="stable")
     harm = None
     if known is not None:
-        cities = known.draws(draws, _validate.generator(0 if rng is None else rng))
-        drawn = drawn_values(cities, [today, *(after[k] for k in order)], evaluator, capacity, metric)
+        cities = known.draws(draws, _validate.generator(0))
+        drawn = drawn_values(cities, [today, *(after[k] for k in order)], evaluator, "loss", metric)
         harm = drawn[:, 1:] - drawn[:, :1]
     return Closures(
         stations=tuple(centre.site_names[today[places[today] == k][0]] for k in stations[order]),

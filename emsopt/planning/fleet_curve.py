@@ -87,8 +87,8 @@ class FleetCurve:
         values = self.values[None] if self.draws is None else self.draws
         return np.asarray((values <= standard).mean(axis=0), float)
 
-    def smallest(self, standard: float, probability: float = 0.9) -> int | None:
-        """Return the smallest of the fleets that meets a standard with a probability; None if none of them does.
+    def smallest(self, standard: float) -> int | None:
+        """Return the smallest of the fleets that meets a standard with 90 % probability; None if none of them does.
 
         Examples
         --------
@@ -97,15 +97,15 @@ class FleetCurve:
         >>> curve.smallest(6.0), curve.smallest(5.0)
         (9, None)
         """
-        enough = self.probabilities(standard) >= _validate.probability(probability, "probability")
+        enough = self.probabilities(standard) >= 0.9
         return int(self.units[enough.argmax()]) if enough.any() else None
 
-    def to_frame(self, standard: float | None = None, threshold: float = 8.0) -> pd.DataFrame:
+    def to_frame(self, standard: float | None = None) -> pd.DataFrame:
         """Return one row per fleet size: its metric, what the last unit gained, other measures, its sites.
 
         ``gain`` is per further unit. With draws, ``low`` and ``high`` are the 90 % interval of ``value``, and
         ``gain_low`` and ``gain_high`` that of ``gain``; with a ``standard``, ``meets`` is the probability of meeting
-        it. Responses of ``threshold`` minutes or more are late.
+        it. Responses of 8 minutes or more are late.
         """
         table = pd.DataFrame({"value": self.values, "gain": self.gains}, index=pd.Index(self.units, name="units"))
         if self.draws is not None:
@@ -114,7 +114,7 @@ class FleetCurve:
             table.loc[self.units[1:], ["gain_low", "gain_high"]] = np.quantile(gains, [TAIL, 1 - TAIL], axis=0).T
         if standard is not None:
             table["meets"] = self.probabilities(standard)
-        measures = pd.DataFrame([found.summary(threshold) for found in self.evaluations], index=table.index)
+        measures = pd.DataFrame([found.summary(8.0) for found in self.evaluations], index=table.index)
         return table.join(measures).assign(sites=[sites.tolist() for sites in self.sites], found=self.found)
 
     def __repr__(self) -> str:
@@ -203,7 +203,9 @@ def fleet_curve(
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
     here = None if start is None else np.sort(check_sites(centre, start, "start"))
     sizes = _sizes(units, here)
-    evaluator = without_chance(evaluator, sizes[-1])
+    evaluator = check_evaluator(evaluator, sizes[-1])
+    if evaluator == "simulation":
+        raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides small gains.")
     generator = _validate.generator(0 if rng is None else rng)
 
     def objective(p: int, colocation: bool | int = colocation) -> Objective:
@@ -248,14 +250,6 @@ def estimated(city: City | Fit | UncertainCity, options: dict[str, Any]) -> tupl
     if options:
         raise InputError(f"option {min(options)!r} needs a fit by emsopt.calls.calibrate; got a City.")
     return city, None
-
-
-def without_chance(evaluator: str | None, units: int) -> str:
-    """Return the name of an evaluator without chance; the default is that of the largest fleet."""
-    evaluator = check_evaluator(evaluator, units)
-    if evaluator == "simulation":
-        raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides small gains.")
-    return evaluator
 
 
 def drawn_values(

@@ -16,26 +16,22 @@ from ._style import STYLE
 from .bandits import confidence_parameters, cumulative_regret
 from .boke import boke_step
 from .calibration import back_test, recorded_drives
-from .comparison import comparison
 from .control import control_bounds, control_run, control_sets, control_study
 from .curves import convergence, load_sweep, response_distribution, response_histogram
-from .fleet import fleet_curve
 from .maps import deployment, deployments
-from .model import approximation_error, correction_factor, utilization
+from .model import approximation_error, correction_factor
 from .operations import drives
 from .optimizers import cut_graph, example_13, trust_region
 from .own_city import hourly_plan, weekly_profile
 from .roads import exploration, routes
 from .searches import regret_curves, search_steps
 from .small_multiples import line_panels, study_curves
-from .trade_off import trade_off
 
 __all__ = [
     "STYLE",
     "approximation_error",
     "back_test",
     "boke_step",
-    "comparison",
     "confidence_parameters",
     "control_bounds",
     "control_run",
@@ -50,7 +46,6 @@ __all__ = [
     "drives",
     "example_13",
     "exploration",
-    "fleet_curve",
     "hourly_plan",
     "line_panels",
     "load_sweep",
@@ -61,8 +56,6 @@ __all__ = [
     "routes",
     "search_steps",
     "study_curves",
-    "trade_off",
     "trust_region",
-    "utilization",
     "weekly_profile",
 ]

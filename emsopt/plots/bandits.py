@@ -98,10 +98,8 @@ def cumulative_regret(
 
 
 @styled()
-def confidence_parameters(
-    rules: Mapping[str, UCB | BayesUCB], n_arms: int, horizon: int = 500, ax: AxLike = None
-) -> tuple[Figure, Axes]:
-    """Draw the confidence parameter β_t of each rule against the round t.
+def confidence_parameters(rules: Mapping[str, UCB | BayesUCB], n_arms: int, ax: AxLike = None) -> tuple[Figure, Axes]:
+    """Draw the confidence parameter β_t of each rule in the first 500 rounds t.
 
     In round t, a rule's confidence bound lies √β_t posterior standard deviations from the posterior mean. Figure 3 of
     "Bayesian Analysis of Combinatorial Gaussian Process Bandits" compares such rules.
@@ -110,8 +108,8 @@ def confidence_parameters(
     ----------
     rules : dict of str to rule
         Each with a method ``beta(t, n_arms)``: `emsopt.bandits.UCB` or `emsopt.bandits.BayesUCB`.
-    n_arms, horizon : int
-        Number of base arms, which are the edges of a road network, and number of rounds to draw.
+    n_arms : int
+        Number of base arms, which are the edges of a road network.
     ax : matplotlib Axes or empty Figure, optional
 
     Returns
@@ -127,7 +125,7 @@ def confidence_parameters(
     >>> len(ax.lines)
     2
     """
-    t = np.arange(1, _validate.whole_number(horizon, "horizon") + 1)
+    t = np.arange(1, 501)
     n_arms = _validate.whole_number(n_arms, "n_arms")
     fig, ax = figure(ax, (7, 4))
     for k, (name, rule) in enumerate(rules.items()):

@@ -25,20 +25,21 @@ if TYPE_CHECKING:
 FLOOR = 1e-4  # lower bound for simple regret on a logarithmic axis
 COLUMNS = ("simple_regret", "quality_regret", "cost_regret", "weighted_regret", "plays", "on_target")
 DRAWN = 128  # number of plays drawn for each set
+ALPHA = 0.1  # tolerance of `control_sets`
 
 
 @styled()
-def control_sets(problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0.1) -> tuple[Figure, AxesArray]:
+def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw a problem of two variables: its function, the best plays of each set, and their expected values.
+
+    The shaded band holds the acceptable expected values: those at least 0.9 times the best, both measured from the
+    problem's ``worst`` value.
 
     Parameters
     ----------
     problem : emsopt.problems.ControlProblem
         A problem with two variables.
     ax : sequence of two matplotlib Axes or empty Figure, optional
-    alpha : float
-        Tolerance: the shaded band holds the acceptable expected values, those at least 1 - alpha times the best, both
-        measured from the problem's ``worst`` value.
 
     Returns
     -------
@@ -80,8 +81,8 @@ def control_sets(problem: ControlProblem, ax: AxLike = None, *, alpha: float = 0
 
     x = np.linspace(0, 1, 101)
     top = problem.set_values.max()
-    least = problem.worst + (1 - alpha) * (top - problem.worst)
-    right.axhspan(least, top, color="#dddddd", zorder=0, label=f"acceptable (α = {alpha:g})")
+    least = problem.worst + (1 - ALPHA) * (top - problem.worst)
+    right.axhspan(least, top, color="#dddddd", zorder=0, label=f"acceptable (α = {ALPHA:g})")
     for i, name in enumerate(problem.set_names):
         style: Style = {"color": _symbol(i)["color"], "label": f"control {name}, cost {problem.costs[i]:g}"}
         if len(problem.control_sets[i]) == 1:

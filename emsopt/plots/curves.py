@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .._types import ArrayLike, FloatArray
+    from .._types import FloatArray
     from ..evaluators import Evaluation
 
 BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes
@@ -32,8 +32,8 @@ LOADS = {
 
 
 @styled()
-def load_sweep(frame: pd.DataFrame, ax: AxLike = None, *, label: str = "Mean response (min)") -> tuple[Figure, Axes]:
-    """Draw the metric of several deployments against the load or another parameter.
+def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
+    """Draw the mean response of several deployments against the load or another parameter.
 
     Suits Tables 1 and 3 of "Optimizing Server Locations in Spatial Queues" (Table 3 is in its first version only).
 
@@ -44,8 +44,6 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None, *, label: str = "Mean res
         per unit, and each numeric column becomes a line. Columns with "bound" in their name are dashed in
         grey. If the index has another name, the axis is labelled with it.
     ax : matplotlib Axes or empty Figure, optional
-    label : str
-        Quantity shown, with unit.
 
     Returns
     -------
@@ -76,7 +74,7 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None, *, label: str = "Mean res
     if loads.min() > 0 and loads.max() / loads.min() > 50:
         ax.set_xscale("log")
     axis = str(frame.index.name or "offered_load")
-    ax.set(xlabel=LOADS.get(axis) or words(axis).capitalize(), ylabel=label)
+    ax.set(xlabel=LOADS.get(axis) or words(axis).capitalize(), ylabel="Mean response (min)")
     ax.legend()
     return fig, ax
 
@@ -183,18 +181,15 @@ def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
 
 
 @styled()
-def response_distribution(
-    evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, thresholds: ArrayLike = (6, 8, 10)
-) -> tuple[Figure, Axes]:
+def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the share of answered calls with a response time of t or longer, against t.
+
+    A table prints it at 6, 8 and 10 min.
 
     Parameters
     ----------
     evaluations : Evaluation or dict of str to Evaluation
     ax : matplotlib Axes or empty Figure, optional
-    thresholds : sequence of float
-        Response times (min) to mark. With one to six of them, a table prints the share of answered calls that take
-        each or longer.
 
     Returns
     -------
@@ -211,7 +206,7 @@ def response_distribution(
     'Response time t (min)'
     """
     named = _colours.named_evaluations(None, evaluations)
-    thresholds = np.sort(np.asarray(thresholds, dtype=float).ravel())
+    thresholds = np.array([6.0, 8.0, 10.0])
     end = 1.05 * max(_longest(named), *thresholds)
     fig, ax = figure(ax)
     for threshold in thresholds:
@@ -224,8 +219,7 @@ def response_distribution(
     ax.set(xlabel="Response time t (min)", ylabel="Calls answered in t or later (%)")
     ax.set(xlim=(0, end), ylim=(0, 103))
     legend_above(ax, len(named))
-    if 0 < thresholds.size <= 6:
-        _late_table(ax, named, thresholds)
+    _late_table(ax, named, thresholds)
     return fig, ax
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .._types import FloatArray
     from ..city import City
     from ..evaluators import Evaluation
-    from ..maps._colours import Limits, Value
+    from ..maps._colours import Value
     from ._style import AxesArray
 
 WIDEST_LINE = 3.5  # points, for a station that answers all calls of an atom
@@ -38,7 +38,6 @@ def deployment(
     ax: AxLike = None,
     *,
     value: Value = "response",
-    limits: Limits = None,
 ) -> tuple[Figure, Axes]:
     """Draw a static map of a deployment, the counterpart of `emsopt.maps.deployment_map`.
 
@@ -53,7 +52,7 @@ def deployment(
     evaluation : Evaluation, optional
         Default: only demand and candidate sites.
     ax : matplotlib Axes or empty Figure, optional
-    value, limits
+    value
         As for `emsopt.maps.deployment_map`.
 
     Returns
@@ -71,7 +70,7 @@ def deployment(
     True
     """
     named = {"": None} if evaluation is None else _colours.named_evaluations(city, evaluation, "")
-    fig, axes = _maps(city, named, ax, value, limits)
+    fig, axes = _maps(city, named, ax, value)
     return fig, axes[0]
 
 
@@ -82,7 +81,6 @@ def deployments(
     ax: AxLike = None,
     *,
     value: Value = "response",
-    limits: Limits = None,
 ) -> tuple[Figure, AxesArray]:
     """Draw several deployments with the same colour scale, up to three side by side, more in rows of two or three.
 
@@ -93,7 +91,7 @@ def deployments(
         Evaluations by name; the names become titles.
     ax : sequence of matplotlib Axes or empty Figure, optional
         One Axes for each evaluation.
-    value, limits
+    value
         As for `emsopt.maps.deployment_map`.
 
     Returns
@@ -111,7 +109,7 @@ def deployments(
     >>> axes.size
     1
     """
-    return _maps(city, _colours.named_evaluations(city, evaluations), ax, value, limits)
+    return _maps(city, _colours.named_evaluations(city, evaluations), ax, value)
 
 
 def _maps(
@@ -119,13 +117,12 @@ def _maps(
     named: Mapping[str, Evaluation | None],
     ax: AxLike,
     value: Value,
-    limits: Limits,
 ) -> tuple[Figure, AxesArray]:
     """Draw a map per evaluation with a common colour scale, one legend and the city's notes."""
     _colours.require_locations(city)
     shaded = [_colours.atom_values(city, evaluation, value) for evaluation in named.values()]
     together = np.concatenate([values for values, *_ in shaded])
-    edges = _colours.class_edges(*_colours.limits_of(together, limits))
+    edges = _colours.class_edges(*_colours.limits_of(together, None))
     scale = _colours.classes(together, edges)
     colours, below, above = scale["colours"], scale["below"], scale["above"]
     inner = colours[below : len(colours) - above]  # the outer classes become the open ends of the colour bar

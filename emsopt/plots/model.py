@@ -1,4 +1,4 @@
-"""The hypercube model: utilisation of units, error of the approximation, and the correction factor."""
+"""The hypercube model: error of the approximation, and the correction factor."""
 
 from __future__ import annotations
 
@@ -10,69 +10,16 @@ from matplotlib.ticker import LogLocator
 
 from .. import _validate
 from ..maps import _colours
-from ._style import AxLike, Style, figure, legend_above, look, styled, whole_ticks, words
+from ._style import AxLike, Style, figure, look, styled, whole_ticks, words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..evaluators import Evaluation
 
 MEDIAN = {"color": "black", "linewidth": 1.6}
 CLAIMED = 0.002  # upper limit of the mean absolute error that the papers report, min
-
-
-@styled()
-def utilization(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw the utilisation of each unit, the share of time it is busy (%), and the mean of each fleet.
-
-    Parameters
-    ----------
-    evaluations : Evaluation or dict of str to Evaluation
-        Stations without a unit in an evaluation have no bar there; colocated units have one bar each.
-    ax : matplotlib Axes or empty Figure, optional
-
-    Returns
-    -------
-    fig, ax
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
-    >>> city = eo.datasets.load_st_paul()
-    >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
-    >>> fig, ax = eo.plots.utilization(result, ax=Figure())
-    >>> len(ax.patches) >= len(result.sites)
-    True
-    """
-    named = _colours.named_evaluations(None, evaluations)
-    busy = {name: _busy(e) for name, e in named.items()}
-    rows = pd.concat(busy).droplevel(0).index.unique().sort_values()
-    fig, ax = figure(ax, (8, 1.4 + 0.3 * len(rows) * max(1, 0.75 * len(named))))
-    thickness = 0.8 / len(named)
-    for k, (name, units) in enumerate(busy.items()):
-        places = rows.get_indexer(units.index) + (k - (len(named) - 1) / 2) * thickness
-        ax.barh(places, units, 0.9 * thickness, color=look(k)["color"], label=name)
-        ax.axvline(units.mean(), linewidth=1.3, **look(k))
-    ax.set_yticks(range(len(rows)), rows.get_level_values("name"))
-    ax.invert_yaxis()
-    ax.grid(visible=False, axis="y")
-    ax.tick_params(axis="y", length=0)
-    ax.set(xlabel="Time busy (%); line: mean of the fleet", xlim=(0, None))
-    legend_above(ax, len(named))
-    return fig, ax
-
-
-def _busy(evaluation: Evaluation) -> pd.Series[float]:
-    """Return the time busy (%) of each unit, by site, rank at the site, and name."""
-    rank = pd.Series(evaluation.sites).groupby(evaluation.sites).cumcount() + 1
-    names = [name if k == 1 else f"{name} ({k})" for name, k in zip(evaluation.site_names, rank, strict=True)]
-    index = pd.MultiIndex.from_arrays([evaluation.sites, rank, names], names=["site", "rank", "name"])
-    return pd.Series(100 * evaluation.utilizations, index)
 
 
 @styled()
@@ -81,7 +28,6 @@ def approximation_error(
     ax: AxLike = None,
     *,
     load: str = "utilization",
-    group: str = "geometry",
     error: str = "error_min",
 ) -> tuple[Figure, Axes]:
     """Draw box plots of the error in mean response of the approximate hypercube model against the exact one.
@@ -91,11 +37,11 @@ def approximation_error(
     Parameters
     ----------
     frame : DataFrame
-        One row per city. The three arguments below name its columns: the load (a number, printed as it is; the
-        column's name becomes the label of the axis), the type of city, and the absolute error of the mean response
-        (min).
+        One row per city, with its type in ``geometry`` and two columns that the arguments below name: the load (a
+        number, printed as it is; the column's name becomes the label of the axis) and the absolute error of the mean
+        response (min).
     ax : matplotlib Axes or empty Figure, optional
-    load, group, error : str
+    load, error : str
         Names of these columns.
 
     Returns
@@ -112,15 +58,15 @@ def approximation_error(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['plane', 'uniform', 'papers: mean below 0.002 min']
     """
-    _validate.columns(frame, (load, group, error))
-    loads, groups = sorted(frame[load].unique()), list(dict.fromkeys(frame[group]))
+    _validate.columns(frame, (load, "geometry", error))
+    loads, groups = sorted(frame[load].unique()), list(dict.fromkeys(frame["geometry"]))
     fig, ax = figure(ax)
     wide = 0.8 / len(groups)
     handles: list[Artist] = []
     for k, kind in enumerate(groups):
         colour = look(k)["color"]
         line = {"color": colour, "linewidth": 1.3}
-        samples = {x: part.to_numpy() for x, part in frame[frame[group] == kind].groupby(load)[error]}
+        samples = {x: part.to_numpy() for x, part in frame[frame["geometry"] == kind].groupby(load)[error]}
         places = [loads.index(x) + (k - (len(groups) - 1) / 2) * wide for x in samples]
         box = {"facecolor": colour, "alpha": 0.55, "edgecolor": colour}
         dots = {"marker": ".", "markersize": 5, "markeredgecolor": colour}

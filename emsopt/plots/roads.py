@@ -8,7 +8,6 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from .. import _validate
 from ..errors import InputError
 from ..maps import _colours
 from ..maps._page import ROADS
@@ -38,7 +37,6 @@ def exploration(
     *,
     route: tuple[int | str, int | str] | None = None,
     best: Iterable[int | str] | None = None,
-    rounds: int | None = None,
 ) -> tuple[Figure, AxesArray]:
     """Draw one static map per agent, with edges shaded by how often they were driven.
 
@@ -57,9 +55,6 @@ def exploration(
         First and last edge, marked A and B.
     best : array_like, optional
         Edges of the path without regret, by index or id, such as `NavigationRun.best_path`.
-    rounds : int, optional
-        Draw only edges driven for the first time up to this round; their shades still count all rounds. Default: all
-        driven edges.
 
     Returns
     -------
@@ -77,26 +72,24 @@ def exploration(
     1
     """
     named = gather_visits(net, visits)
-    last = np.inf if rounds is None else _validate.whole_number(rounds, "rounds")
     lines, limits, height = _extent(net)
     fig, axes = _maps(ax, len(named), height)
     ends = () if route is None else net.edges(list(route), "route")
     path = [] if best is None else [lines[edge] for edge in net.edges(best, "best")]
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
-        known = frame[frame["first_round"] <= last]
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         if path:
             panel.add_collection(LineCollection(path, **BEST))
         bounds = [kind["from"] for kind in CLASSES]
-        which = np.searchsorted(bounds, known["visits"], side="right") - 1
+        which = np.searchsorted(bounds, frame["visits"], side="right") - 1
         for k, kind in enumerate(CLASSES):  # the most frequent on top
-            driven = [lines[edge] for edge in known["edge"].to_numpy()[which == k]]
+            driven = [lines[edge] for edge in frame["edge"].to_numpy()[which == k]]
             panel.add_collection(LineCollection(driven, zorder=3 + k, **_line(kind)))
         for text, edge, at in zip("AB", ends, (0, -1), strict=False):
             note(panel, text, lines[edge][at], bbox=DISC, **WHITE)
         bare(panel)
         panel.set(**limits)
-        panel.set_title(f"{name}: {len(known)} edges")
+        panel.set_title(f"{name}: {len(frame)} edges")
     handles = [marker(kind["text"], **_line(kind)) for kind in CLASSES]
     handles += [marker("best path, without regret", **BEST)] if path else []
     fig.legend(handles=handles, title="Rounds in which an edge was driven", loc="outside lower left", ncols=6)

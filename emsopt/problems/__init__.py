@@ -36,12 +36,12 @@ from .functions import (
 )
 from .garden_sprinkler import sprinkler
 from .problem import Problem, on_unit_cube
-from .station_siting import fitted_travel_time, sited_city, siting
+from .station_siting import sited_city, siting
 from .tuning import forest_tuning, xgboost_tuning
 
 __all__ = ["ControlProblem", "Empirical", "Play", "Problem", "TruncatedNormal", "Uniform", "ackley6"]
 __all__ += ["ackley_control", "airfoil", "airfoil_control", "decaying_wave", "ems_control", "ems_service"]
-__all__ += ["fitted_travel_time", "forest_tuning", "forrester", "goldstein_price", "hartmann3", "hartmann6"]
+__all__ += ["forest_tuning", "forrester", "goldstein_price", "hartmann3", "hartmann6"]
 __all__ += ["hartmann_control", "hill_control", "levy6", "levy_control", "on_unit_cube", "plant"]
 __all__ += ["plant_control", "rosenbrock4", "sited_city", "siting", "six_hump_camel", "sphere6", "sprinkler"]
 __all__ += ["xgboost_tuning"]

@@ -67,8 +67,6 @@ class Box:
         than two choices.
     sizes : list of int
         Number of coordinates of each input.
-    points : ndarray, shape (n, d), or None
-        The only points that are allowed, see `FiniteSet`; None if all points within the bounds are.
 
     Examples
     --------
@@ -80,8 +78,6 @@ class Box:
     >>> box.named(box.from_unit([1.0, 0.2, 0.9, 0.3]))
     {'rate': 100.0, 'solver': 'lbfgs'}
     """
-
-    points: FloatArray | None = None
 
     def __init__(
         self, bounds: Bounds, integers: Sequence[int | str] = (), constraints: Callable[..., object] | None = None

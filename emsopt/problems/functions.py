@@ -20,188 +20,12 @@ References
 - Jamil, M. and Yang, X.-S. (2013). A literature survey of benchmark functions for global optimization problems.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from .._types import FloatArray, Rng
 from .problem import Problem
-
-
-def forrester(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return (6x - 2)² sin(12x - 4) on [0, 1]: minimum -6.02074 at 0.757249.
-
-    Parameters
-    ----------
-    noise_sd : float
-        Standard deviation of the noise on each value.
-    rng : int or Generator, optional
-        Source of randomness for the noise.
-
-    Returns
-    -------
-    Problem
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.forrester()
-    >>> f.sense, round(f.best_value, 4)
-    ('min', -6.0207)
-    >>> round(f([0.757249]), 4)
-    -6.0207
-    """
-    return Problem("forrester", _forrester, [(0, 1)], "min", -6.020740055767083, [0.75724876], noise_sd, rng)
-
-
-def decaying_wave(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return -exp(-1.4 x) cos(3.5 π x) on [0, 1]: maximum 0.675761 at 0.274197.
-
-    Equation (3.5) of "Bayesian Optimization by Kernel Regression and Density-based Exploration" (BOKE). Options as in
-    `forrester`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.decaying_wave()
-    >>> f.sense, round(f.best_value, 4)
-    ('max', 0.6758)
-    >>> round(f([0.274197]), 4)
-    0.6758
-    """
-    return Problem("decaying_wave", _decaying_wave, [(0, 1)], "max", 0.6757608313797878, [0.27419669], noise_sd, rng)
-
-
-def goldstein_price(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return the Goldstein-Price function on [-2, 2]²: minimum 3 at (0, -1); options as in `forrester`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.goldstein_price()
-    >>> f.sense, round(f.best_value, 4)
-    ('min', 3.0)
-    >>> round(f([0, -1]), 4)
-    3.0
-    """
-    return Problem("goldstein_price", _goldstein_price, [(-2, 2)] * 2, "min", 3.0, [0, -1], noise_sd, rng)
-
-
-def six_hump_camel(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return (4 - 2.1 x1² + x1⁴/3) x1² + x1 x2 + (4 x2² - 4) x2² on [-3, 3] x [-2, 2].
-
-    Minimum -1.031628 at (0.089842, -0.712656) and, by symmetry, at (-0.089842, 0.712656). Options as in `forrester`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.six_hump_camel()
-    >>> f.sense, round(f.best_value, 4)
-    ('min', -1.0316)
-    >>> round(f([0.089842, -0.712656]), 4)
-    -1.0316
-    """
-    best = [0.08984201, -0.7126564]
-    return Problem("six_hump_camel", _camel, [(-3, 3), (-2, 2)], "min", -1.0316284534898774, best, noise_sd, rng)
-
-
-def hartmann3(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return the Hartmann function of 3 inputs on [0, 1]³.
-
-    Minimum -3.862780 at (0.114589, 0.555649, 0.852547). Options as in `forrester`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.hartmann3()
-    >>> f.sense, round(f.best_value, 4)
-    ('min', -3.8628)
-    >>> round(f([0.114614, 0.555649, 0.852547]), 4)
-    -3.8628
-    """
-    best = [0.11458888, 0.5556489, 0.85254698]
-    return Problem("hartmann3", _hartmann, [(0, 1)] * 3, "min", -3.862779787332663, best, noise_sd, rng)
-
-
-def hartmann6(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return the Hartmann function of 6 inputs on [0, 1]⁶.
-
-    Minimum -3.322368 at (0.201690, 0.150011, 0.476874, 0.275332, 0.311652, 0.657301). Options as in `forrester`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.hartmann6()
-    >>> f.sense, round(f.best_value, 4)
-    ('min', -3.3224)
-    >>> round(f([0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573]), 4)
-    -3.3224
-    """
-    best = [0.20168951, 0.15001069, 0.47687397, 0.27533243, 0.31165162, 0.65730054]
-    return Problem("hartmann6", _hartmann, [(0, 1)] * 6, "min", -3.322368011415515, best, noise_sd, rng)
-
-
-def rosenbrock4(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return Σ 100 (x_{k+1} - x_k²)² + (1 - x_k)² on [-5, 10]⁴: minimum 0 at (1, 1, 1, 1).
-
-    Options as in `forrester`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.rosenbrock4()
-    >>> f.sense, round(f.best_value, 4)
-    ('min', 0.0)
-    >>> round(f([1] * 4), 4)
-    0.0
-    """
-    return Problem("rosenbrock4", _rosenbrock, [(-5, 10)] * 4, "min", 0.0, [1] * 4, noise_sd, rng)
-
-
-def sphere6(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return Σ x_k² on [-5.12, 5.12]⁶: minimum 0 at the origin; options as in `forrester`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.sphere6()
-    >>> f.sense, round(f.best_value, 4)
-    ('min', 0.0)
-    >>> round(f([0] * 6), 4)
-    0.0
-    """
-    return Problem("sphere6", _sphere, [(-5.12, 5.12)] * 6, "min", 0.0, [0] * 6, noise_sd, rng)
-
-
-def ackley6(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return the Ackley function on [-32.768, 32.768]⁶: minimum 0 at the origin.
-
-    Options as in `forrester`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.ackley6()
-    >>> f.sense, round(f.best_value, 4)
-    ('min', 0.0)
-    >>> round(f([0.0] * 6), 4)
-    0.0
-    """
-    return Problem("ackley6", _ackley, [(-32.768, 32.768)] * 6, "min", 0.0, [0] * 6, noise_sd, rng)
-
-
-def levy6(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
-    """Return the Levy function on [-10, 10]⁶: minimum 0 at (1, ..., 1); options as in `forrester`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.levy6()
-    >>> f.sense, round(f.best_value, 4)
-    ('min', 0.0)
-    >>> round(f([1] * 6), 4)
-    0.0
-    """
-    return Problem("levy6", _levy, [(-10, 10)] * 6, "min", 0.0, [1] * 6, noise_sd, rng)
-
 
 HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
 HARTMANN_SHAPES = {
@@ -268,3 +92,99 @@ def _levy(x: FloatArray) -> FloatArray:
     inner = (w[:, :-1] - 1) ** 2 * (1 + 10 * np.sin(np.pi * w[:, :-1] + 1) ** 2)
     last = (w[:, -1] - 1) ** 2 * (1 + np.sin(2 * np.pi * w[:, -1]) ** 2)
     return np.sin(np.pi * w[:, 0]) ** 2 + inner.sum(axis=1) + last
+
+
+DOC = """Return {what}.
+
+    The {kind} is {best} at {at}.
+
+    Parameters
+    ----------
+    noise_sd : float
+        Standard deviation of the noise on each value.
+    rng : int or Generator, optional
+        Source of randomness for the noise.
+
+    Returns
+    -------
+    Problem
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> f = eo.problems.{name}()
+    >>> f.sense, f.best_value
+    ({sense!r}, {best!r})
+    >>> bool(abs(f(f.best_x) - f.best_value) < 1e-12)
+    True
+    """
+
+
+def _standard(
+    name: str,
+    function: Callable[[FloatArray], FloatArray],
+    bounds: list[tuple[float, float]],
+    best: float,
+    best_x: list[float],
+    what: str,
+    sense: str = "min",
+) -> Callable[..., Problem]:
+    """Return the public function that makes the problem of this name."""
+
+    def make(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
+        return Problem(name, function, bounds, sense, best, best_x, noise_sd, rng)
+
+    make.__name__ = make.__qualname__ = name
+    kind, at = f"{sense}imum", ", ".join(f"{x:g}" for x in best_x)
+    make.__doc__ = DOC.format(what=what, kind=kind, best=best, at=f"({at})", name=name, sense=sense)
+    return make
+
+
+# name, function, bounds, best value, where, what it is
+forrester = _standard(
+    "forrester", _forrester, [(0, 1)], -6.020740055767083, [0.75724876], "(6x - 2)² sin(12x - 4) on [0, 1]"
+)
+decaying_wave = _standard(
+    "decaying_wave",
+    _decaying_wave,
+    [(0, 1)],
+    0.6757608313797878,
+    [0.27419669],
+    "-exp(-1.4 x) cos(3.5 π x) on [0, 1], equation (3.5) of the BOKE paper",
+    sense="max",
+)
+goldstein_price = _standard(
+    "goldstein_price", _goldstein_price, [(-2, 2)] * 2, 3.0, [0, -1], "the Goldstein-Price function on [-2, 2]²"
+)
+six_hump_camel = _standard(
+    "six_hump_camel",
+    _camel,
+    [(-3, 3), (-2, 2)],
+    -1.0316284534898774,
+    [0.08984201, -0.7126564],
+    "(4 - 2.1 x1² + x1⁴/3) x1² + x1 x2 + (4 x2² - 4) x2² on [-3, 3] x [-2, 2], with a second optimum by symmetry",
+)
+hartmann3 = _standard(
+    "hartmann3",
+    _hartmann,
+    [(0, 1)] * 3,
+    -3.862779787332663,
+    [0.11458888, 0.5556489, 0.85254698],
+    "the Hartmann function of 3 inputs on [0, 1]³",
+)
+hartmann6 = _standard(
+    "hartmann6",
+    _hartmann,
+    [(0, 1)] * 6,
+    -3.322368011415515,
+    [0.20168951, 0.15001069, 0.47687397, 0.27533243, 0.31165162, 0.65730054],
+    "the Hartmann function of 6 inputs on [0, 1]⁶",
+)
+rosenbrock4 = _standard(
+    "rosenbrock4", _rosenbrock, [(-5, 10)] * 4, 0.0, [1] * 4, "Σ 100 (x_{k+1} - x_k²)² + (1 - x_k)² on [-5, 10]⁴"
+)
+sphere6 = _standard("sphere6", _sphere, [(-5.12, 5.12)] * 6, 0.0, [0] * 6, "Σ x_k² on [-5.12, 5.12]⁶")
+ackley6 = _standard(
+    "ackley6", _ackley, [(-32.768, 32.768)] * 6, 0.0, [0] * 6, "the Ackley function on [-32.768, 32.768]⁶"
+)
+levy6 = _standard("levy6", _levy, [(-10, 10)] * 6, 0.0, [1] * 6, "the Levy function on [-10, 10]⁶")

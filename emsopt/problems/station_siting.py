@@ -7,11 +7,11 @@ x_1, y_1  location of the first station: longitude and latitude, or kilometres e
 ...       and so on for each station, 2 p inputs in all
 ========  ==================================================================================================
 
-The domain is the bounding box of the city's atoms, repeated for each station. The value is the mean response (or
-another metric) of the hypercube model with one unit at each station. Travel times are a function of the straight-line
-distance. By default this function is a line fitted to the city's table of travel times, and it therefore ignores local
-features such as rivers and motorways. The turnout time of every station is the average over the city's listed sites,
-and the service time of every call is `City.mean_service_time`.
+The domain is the bounding box of the city's atoms, repeated for each station. The value is the mean response of the
+hypercube model, exact up to 12 stations, with one unit at each station. Travel times are a line in the straight-line
+distance, fitted to the city's table, and therefore ignore local features such as rivers and motorways. The turnout time
+of every station is the average over the city's listed sites, and the service time of every call is
+`City.mean_service_time`.
 
 Limits. Stations may be placed anywhere, even in a lake. Stations are interchangeable, which gives every optimum p!
 copies. Where the nearest station of an atom changes, the order in which units respond changes and the value jumps
@@ -20,7 +20,7 @@ areas has no distances within an area.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -29,39 +29,22 @@ from .._types import ArrayLike, FloatArray
 from ..city import travel
 from ..city.city import City, check_city
 from ..errors import InputError
-from ..evaluators.by_name import check_evaluator, values
-from ..evaluators.metrics import metric_costs
+from ..evaluators.by_name import values
 from .problem import Problem
-
-if TYPE_CHECKING:
-    from ..evaluators.metrics import Metric
 
 TravelTime: TypeAlias = Callable[[FloatArray], FloatArray]
 """Function from straight-line distances (km) to travel times (min)."""
 
 
-def siting(
-    city: City,
-    stations: int,
-    *,
-    travel_time: TravelTime | None = None,
-    metric: "Metric" = "mean_response",
-    evaluator: str | None = None,
-) -> Problem:
+def siting(city: City, stations: int) -> Problem:
     """Return the siting of a city's stations as a minimisation problem with 2 p inputs.
 
     Parameters
     ----------
     city : City
-        Must have ``atom_locations``, and ``site_locations`` unless ``travel_time`` is given.
+        Must have ``atom_locations`` and ``site_locations``.
     stations : int
         Number of stations p, with one unit each.
-    travel_time : callable, optional
-        Function from straight-line distances (km) to minutes, both ndarrays. Default: `fitted_travel_time`.
-    metric
-        As in `emsopt.Objective`: "mean_response" (in minutes), ("late", minutes), or a weighted mix.
-    evaluator : {"exact", "approximate"}, optional
-        Default: "exact" for up to 12 stations, otherwise "approximate".
 
     Returns
     -------
@@ -84,17 +67,14 @@ def siting(
     (6.98, 7.67)
     """
     p = _validate.whole_number(stations, "stations")
-    evaluator = _validate.choice(check_evaluator(evaluator, p), "evaluator", ("exact", "approximate"))
-    atoms = _locations(city, "atom_locations")
-    law = fitted_travel_time(city) if travel_time is None else travel_time
-    metric_costs(city, metric)  # raises immediately if the metric is invalid
+    atoms, law = _locations(city, "atom_locations"), fitted_travel_time(city)
     low, high = atoms.min(axis=0), atoms.max(axis=0)
     if (low >= high).any():
         raise InputError("`city.atom_locations` must span an area, but they lie on one line parallel to an axis.")
 
     def value(x: FloatArray) -> float:
         there = _with_stations(city, x.reshape(p, 2), law)
-        return float(values(there, np.arange(p)[None], metric_costs(there, metric), evaluator)[0])
+        return float(values(there, np.arange(p)[None])[0])
 
     axes = ("lon", "lat") if city.geographic else ("x", "y")
     names = [f"{axis}{k}" for k in range(1, p + 1) for axis in axes]
@@ -102,7 +82,7 @@ def siting(
     return Problem("siting", lambda points: [value(x) for x in points], box, "min", variables=names)
 
 
-def sited_city(city: City, x: ArrayLike, *, travel_time: TravelTime | None = None) -> City:
+def sited_city(city: City, x: ArrayLike) -> City:
     """Return the city with its listed sites replaced by stations at the given locations.
 
     Parameters
@@ -110,14 +90,12 @@ def sited_city(city: City, x: ArrayLike, *, travel_time: TravelTime | None = Non
     city : City
     x : array_like, shape (2 p,) or (p, 2)
         A point of `siting`.
-    travel_time
-        As in `siting`.
 
     Returns
     -------
     City
         City with p sites named "station 1" and so on. Evaluating it with one unit at every site
-        (`emsopt.evaluators.evaluate`), with the same metric and evaluator, yields the value of `siting`.
+        (`emsopt.evaluators.evaluate`) yields the value of `siting`.
 
     Examples
     --------
@@ -128,8 +106,9 @@ def sited_city(city: City, x: ArrayLike, *, travel_time: TravelTime | None = Non
     locations = _validate.floats(x, "x")
     if locations.size == 0 or locations.size % 2:
         raise InputError(f"`x` must hold two coordinates per station; got shape {locations.shape}.")
-    law = fitted_travel_time(city) if travel_time is None else travel_time
-    return _with_stations(city, locations.reshape(-1, 2), law).replace(atom_shapes=city.atom_shapes)
+    return _with_stations(city, locations.reshape(-1, 2), fitted_travel_time(city)).replace(
+        atom_shapes=city.atom_shapes
+    )
 
 
 def fitted_travel_time(city: City) -> TravelTime:
@@ -153,7 +132,7 @@ def fitted_travel_time(city: City) -> TravelTime:
     """
     km = _crow_km(city, _locations(city, "site_locations"))
     if np.ptp(km) == 0:
-        raise InputError("No line can be fitted, because all sites are equally far from all atoms. Pass `travel_time`.")
+        raise InputError("No line can be fitted, because all sites are equally far from all atoms.")
     slope, start = np.polyfit(km.ravel(), city.travel_times.ravel(), 1)
     return lambda km: np.maximum(start + slope * np.asarray(km, dtype=float), 0.0)
 

@@ -5,9 +5,8 @@ the quality of wine and the value of Californian homes. The paper names the hype
 ranges used here are `RANGES`. Whole-number hyperparameters are rounded, as in the paper. The largest number of trees
 determines the cost of an evaluation and is kept small.
 
-By default the models use a fixed sample of 2,000 rows, and an evaluation takes about a second; ``all_rows=True`` uses
-all 6,497 or 20,640 rows. The folds and the random seeds of the models are fixed: a point always has the same value, and
-is evaluated only once per session.
+The models use a fixed sample of 2,000 of the 6,497 or 20,640 rows, and an evaluation takes about a second. The folds
+and the random seeds of the models are fixed: a point always has the same value, and is evaluated only once per session.
 
 scikit-learn (and, for XGBoost, xgboost) is loaded when a point is first evaluated.
 """
@@ -48,14 +47,12 @@ RANGES = {
 WHOLE = ("n_estimators", "max_depth", "min_samples_split")
 
 
-def forest_tuning(data: str = "wine", *, all_rows: bool = False) -> Problem:
+def forest_tuning(data: str = "wine") -> Problem:
     """Return the problem of tuning scikit-learn's random forest: five hyperparameters, three of them whole numbers.
 
     Parameters
     ----------
     data : {"wine", "california"}
-    all_rows : bool
-        Whether to use all rows of the data instead of a sample of 2,000.
 
     Returns
     -------
@@ -69,10 +66,10 @@ def forest_tuning(data: str = "wine", *, all_rows: bool = False) -> Problem:
     >>> problem.dimension, problem.sense
     (5, 'max')
     """
-    return _problem("forest", data, all_rows)
+    return _problem("forest", data)
 
 
-def xgboost_tuning(data: str = "wine", *, all_rows: bool = False) -> Problem:
+def xgboost_tuning(data: str = "wine") -> Problem:
     """Return the problem of tuning XGBoost: seven hyperparameters, two of them whole numbers.
 
     Parameters and result are as in `forest_tuning`.
@@ -91,23 +88,25 @@ def xgboost_tuning(data: str = "wine", *, all_rows: bool = False) -> Problem:
     """
     if find_spec("xgboost") is None:  # raises now rather than at the first evaluation
         raise MissingDependencyError('Tuning XGBoost needs xgboost. Install it with `pip install "emsopt[tuning]"`.')
-    return _problem("xgboost", data, all_rows)
+    return _problem("xgboost", data)
 
 
-def _problem(model: str, data: str, all_rows: bool) -> Problem:
+def _problem(model: str, data: str) -> Problem:
     """Return the problem of tuning a model."""
     _validate.choice(data, "data", tuple(DATA))
-    names, name = tuple(RANGES[model]), f"{model} on {data}{', all rows' if all_rows else ''}"
+    names = tuple(RANGES[model])
 
     def function(points: FloatArray) -> list[float]:
-        return [_score(model, tuple(x.tolist()), data, all_rows) for x in points]
+        return [_score(model, tuple(x.tolist()), data) for x in points]
 
     integers = [k for k, name in enumerate(names) if name in WHOLE]
-    return Problem(name, function, list(RANGES[model].values()), "max", variables=names, integers=integers)
+    return Problem(
+        f"{model} on {data}", function, list(RANGES[model].values()), "max", variables=names, integers=integers
+    )
 
 
 @cache
-def _score(model: str, values: tuple[float, ...], data: str, all_rows: bool) -> float:
+def _score(model: str, values: tuple[float, ...], data: str) -> float:
     """Return the mean R² of five folds; cached, because all methods of a study start from the same points."""
     from sklearn.model_selection import KFold, cross_val_score
 
@@ -122,15 +121,22 @@ def _score(model: str, values: tuple[float, ...], data: str, all_rows: bool) -> 
         from xgboost import XGBRegressor as Regressor
     learner = Regressor(**settings, random_state=0, n_jobs=1)
     folds = KFold(FOLDS, shuffle=True, random_state=0)
-    return float(cross_val_score(learner, *_rows(data, all_rows), cv=folds, scoring="r2").mean())
+    return float(cross_val_score(learner, *_rows(data), cv=folds, scoring="r2").mean())
 
 
 @cache
-def _rows(data: str, all_rows: bool) -> tuple[FloatArray, FloatArray]:
-    """Return inputs and target of the data, either all rows or the fixed sample."""
+def _rows(data: str) -> tuple[FloatArray, FloatArray]:
+    """Return inputs and target of the fixed sample."""
+    X, y = _table(data)
+    import pandas as pd
+
+    kept = pd.RangeIndex(len(y)).to_series().sample(ROWS, random_state=SAMPLE_SEED).to_numpy()
+    return X[kept], y[kept]
+
+
+def _table(data: str) -> tuple[FloatArray, FloatArray]:
+    """Return inputs and target of all rows."""
     import pandas as pd
 
     table = pd.read_csv(locate.package_file("tuning", f"{data}.csv.gz"))
-    if not all_rows:
-        table = table.sample(ROWS, random_state=SAMPLE_SEED)
     return table.drop(columns=DATA[data]).to_numpy(), table[DATA[data]].to_numpy(dtype=float)

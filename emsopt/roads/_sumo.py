@@ -1,6 +1,6 @@
 """Read a road network in the format of the traffic simulator SUMO (``.net.xml``, also compressed by gzip).
 
-A lane is open to the vehicle if ``allow`` lists it or, without ``allow``, if ``disallow`` does not list it. A road is
+A lane is open to cars if ``allow`` lists it or, without ``allow``, if ``disallow`` does not list it. A road is
 open if any of its lanes is open; its length, speed limit and geometry are those of its first open lane. Its incline is
 that between the heights of the lane's ends, or follows from a terrain (`emsopt.roads._terrain`). A turn is legal
 if a connection leads from an open lane to an open lane; lane changes along a road are assumed to be possible. Internal
@@ -25,6 +25,7 @@ from ..errors import InputError
 from ._limits import FARTHEST_M, LONGEST_M, MOST_M_S, MOST_PARTS
 from ._terrain import STEEPEST, terrain_inclines
 
+CAR = "passenger"  # SUMO's name of the vehicle class
 MOST_TEXT = 2 * 10**9
 MOST_ELEMENT = 4 * 10**6  # bytes; an edge with all its lanes has a few thousand
 ENCODINGS = "UTF-8, UTF-16, ISO-8859-1, US-ASCII"  # those supported by the parser
@@ -37,13 +38,9 @@ HIGHEST_M = 1e4  # largest height of a point
 Attributes: TypeAlias = dict[str, str]
 
 
-def read_net(path: PathLike, vehicle: str, heights: Callable[[FloatArray], ArrayLike] | None = None) -> dict[str, Any]:
-    """Return the arguments of a `RoadNetwork`: the roads open to a vehicle class, and the turns between them."""
+def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None = None) -> dict[str, Any]:
+    """Return the arguments of a `RoadNetwork`: the roads open to cars, and the turns between them."""
     path = existing_file(path, "path", "a SUMO network, .net.xml or .net.xml.gz")
-    if not isinstance(vehicle, str):
-        raise InputError(
-            f"`vehicle` must be SUMO's name of a vehicle class, such as 'passenger'; got {shown(vehicle)}."
-        )
     if heights is not None and not callable(heights):
         raise InputError(f"`heights` must be a function of longitude and latitude; got {shown(heights)}.")
     roads: dict[str, tuple[float, float, str, FloatArray]] = {}  # length, speed limit, class and points
@@ -55,7 +52,7 @@ def read_net(path: PathLike, vehicle: str, heights: Callable[[FloatArray], Array
     try:
         for tag, element, lanes in _top_elements(path):
             if tag == "edge" and element.get("function", "normal") == "normal":
-                opened = [lane for lane in lanes if _is_open(lane, vehicle)]
+                opened = [lane for lane in lanes if _is_open(lane)]
                 if opened:
                     name, where = element.get("id"), f"lane {shown(opened[0].get('id'))}"
                     if name is None or name in roads:
@@ -70,7 +67,7 @@ def read_net(path: PathLike, vehicle: str, heights: Callable[[FloatArray], Array
             elif tag == "connection":
                 start = open_lanes.get((element.get("from"), element.get("fromLane")))
                 end = open_lanes.get((element.get("to"), element.get("toLane")))
-                if start is not None and end is not None and _is_open(element, vehicle):
+                if start is not None and end is not None and _is_open(element):
                     turns.add((start, end))
             elif tag == "location":
                 location = element
@@ -81,7 +78,7 @@ def read_net(path: PathLike, vehicle: str, heights: Callable[[FloatArray], Array
     except (expat.ExpatError, *inflate.DAMAGED) as error:
         raise InputError(f"{path} is truncated or not XML ({error}). Download or export it again.") from error
     if not roads:
-        raise InputError(f"{path} has no road open to the vehicle class {shown(vehicle)}.")
+        raise InputError(f"{path} has no road open to the vehicle class {CAR!r}.")
     lengths, speed_limits, classes, lines = zip(*roads.values(), strict=True)
     polylines, reason = _in_degrees([line[:, :2] for line in lines], location)
     if heights is None:
@@ -151,12 +148,12 @@ def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes
     yield from complete
 
 
-def _is_open(element: Attributes, vehicle: str) -> bool:
-    """Return whether a lane or connection admits the vehicle; ``allow`` overrides ``disallow``."""
+def _is_open(element: Attributes) -> bool:
+    """Return whether a lane or connection admits cars; ``allow`` overrides ``disallow``."""
     if allowed := element.get("allow", "").split():
-        return vehicle in allowed or "all" in allowed
+        return CAR in allowed or "all" in allowed
     refused = element.get("disallow", "").split()
-    return vehicle not in refused and "all" not in refused
+    return CAR not in refused and "all" not in refused
 
 
 def _number(element: Attributes, key: str, where: str, unit: str, most: float) -> float:

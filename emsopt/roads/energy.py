@@ -10,11 +10,11 @@ symbol       name                   meaning
 ===========  =====================  ===========================================================================
 E            -                      energy taken from the battery, Wh; negative if braking returns energy
 ℓ, v, α      ``lengths`` ...        length (m), speed (m/s), incline (rad, upward positive)
-m, g         ``mass``, ``gravity``  1830 kg, 9.82 m/s²
-C_r          ``rolling``            rolling resistance coefficient, 0.01
-A, C_d       ``front_area`` ...     front surface, 2.6 m²; air drag coefficient, 0.35
-ρ            ``air_density``        1.2 kg/m³
-η⁺, η⁻       ``drive_efficiency``   0.98; ``recuperation_efficiency`` 0.96
+m, g         MASS, GRAVITY          1830 kg, 9.82 m/s²
+C_r          ROLLING                rolling resistance coefficient, 0.01
+A, C_d       FRONT_AREA, DRAG       front surface, 2.6 m²; air drag coefficient, 0.35
+ρ            AIR_DENSITY            1.2 kg/m³
+η⁺, η⁻       DRIVE_EFFICIENCY ...   0.98; RECUPERATION_EFFICIENCY 0.96
 ===========  =====================  ===========================================================================
 
 The equation as printed divides by η for either sign of the energy. Dividing a negative energy by 0.96 would return more
@@ -22,62 +22,23 @@ energy to the battery than the wheels supply. Here positive energy at the wheels
 negative energy is multiplied by η⁻. Turns, stops, acceleration, heating and traffic are ignored.
 """
 
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from .._types import ArrayLike, FloatArray
-from .._validate import instance, one_each, positive_number, real_array
-from ..errors import InputError
+from .._validate import one_each, real_array
 
 J_PER_WH = 3600.0
 INCLINES: dict[str, Any] = {"unit": "rad, not degrees", "low": -1.57, "high": 1.57}  # from straight down to straight up
 
 
-@dataclass(frozen=True, kw_only=True)
-class Vehicle:
-    """Parameters of a car and of the air.
-
-    The defaults are those of Table 2 of "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
-
-    Parameters
-    ----------
-    mass : float
-        kg.
-    rolling : float
-        Rolling resistance coefficient.
-    front_area : float
-        m².
-    drag : float
-        Air drag coefficient.
-    drive_efficiency, recuperation_efficiency : float
-        Fraction of the battery's energy that reaches the wheels, and of the wheels' energy that returns to the battery;
-        above 0, at most 1.
-    gravity : float
-        m/s².
-    air_density : float
-        kg/m³.
-    """
-
-    mass: float = 1830.0
-    rolling: float = 0.01
-    front_area: float = 2.6
-    drag: float = 0.35
-    drive_efficiency: float = 0.98
-    recuperation_efficiency: float = 0.96
-    gravity: float = 9.82
-    air_density: float = 1.2
-
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if positive_number(value, name) > 1 and name.endswith("efficiency"):
-                raise InputError(f"`{name}` must be a fraction, at most 1; got {value:g}.")
+MASS, GRAVITY = 1830.0, 9.82  # Table 2, in the units of the table above
+ROLLING, FRONT_AREA, DRAG, AIR_DENSITY = 0.01, 2.6, 0.35, 1.2
+DRIVE_EFFICIENCY, RECUPERATION_EFFICIENCY = 0.98, 0.96
 
 
-def edge_energy(
-    lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0, *, vehicle: Vehicle | None = None
-) -> FloatArray:
+def edge_energy(lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArray:
     """Return the energy that a car takes from its battery on each edge, by the equation in the module's docstring.
 
     Parameters
@@ -88,8 +49,6 @@ def edge_energy(
         m/s, not negative.
     inclines : array_like, shape (E,), or float
         rad, upward positive.
-    vehicle : Vehicle, optional
-        Default: `Vehicle` with its default parameters.
 
     Returns
     -------
@@ -103,28 +62,27 @@ def edge_energy(
     >>> edge_energy([100.0, 100.0], [13.89, 13.89], [0.0, -0.05]).round(3).tolist()
     [8.08, -16.356]
     """
-    car = instance(Vehicle() if vehicle is None else vehicle, "vehicle", Vehicle, "emsopt.roads.energy.Vehicle")
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
     speeds = real_array(speeds, "speeds", lengths.shape, unit="m/s", low=0.0)
     inclines = one_each(inclines, "inclines", len(lengths), **INCLINES)
-    weight = car.mass * car.gravity
+    weight = MASS * GRAVITY
     climbing = weight * np.sin(inclines)
-    rolling = weight * car.rolling * np.cos(inclines)
-    drag = 0.5 * car.drag * car.front_area * car.air_density * speeds**2
+    rolling = weight * ROLLING * np.cos(inclines)
+    drag = 0.5 * DRAG * FRONT_AREA * AIR_DENSITY * speeds**2
     at_wheels = lengths * (climbing + rolling + drag) / J_PER_WH
-    return np.where(at_wheels > 0, at_wheels / car.drive_efficiency, at_wheels * car.recuperation_efficiency)
+    return np.where(at_wheels > 0, at_wheels / DRIVE_EFFICIENCY, at_wheels * RECUPERATION_EFFICIENCY)
 
 
-def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0, *, vehicle: Vehicle | None = None) -> FloatArray:
+def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArray:
     """Return c m g Δh of edges, Wh: the change of potential energy, scaled by the mean c of the car's efficiencies.
 
     If inclines follow from heights of junctions, the sum is the same for all paths between two edges. Subtracting it
-    from every edge therefore changes no comparison of paths. By default c = (0.98 + 0.96) / 2 = 0.97. For c between
+    from every edge therefore changes no comparison of paths. Here c = (0.98 + 0.96) / 2 = 0.97. For c between
     η⁻ and 1/η⁺ an edge's energy by `edge_energy` minus this is positive.
 
     Parameters
     ----------
-    lengths, inclines, vehicle
+    lengths, inclines
         As in `edge_energy`.
 
     Examples
@@ -134,10 +92,9 @@ def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0, *, vehicle: 
     >>> (edge_energy([100.0, 100.0], speeds, inclines) - potential_energy([100.0, 100.0], inclines)).round(2).tolist()
     [9.33, 7.84]
     """
-    car = instance(Vehicle() if vehicle is None else vehicle, "vehicle", Vehicle, "emsopt.roads.energy.Vehicle")
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
     rise = lengths * np.sin(one_each(inclines, "inclines", len(lengths), **INCLINES))
-    return 0.5 * (car.drive_efficiency + car.recuperation_efficiency) * car.mass * car.gravity * rise / J_PER_WH
+    return 0.5 * (DRIVE_EFFICIENCY + RECUPERATION_EFFICIENCY) * MASS * GRAVITY * rise / J_PER_WH
 
 
 def unit_variance(columns: ArrayLike) -> FloatArray:

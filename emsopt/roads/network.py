@@ -128,21 +128,18 @@ class RoadNetwork(LineGraph):
         cls,
         path: PathLike,
         *,
-        vehicle: str = "passenger",
         heights: Callable[[FloatArray], ArrayLike] | None = None,
         strongly_connected: bool = True,
         name: str | None = None,
     ) -> RoadNetwork:
         """Read a SUMO network, ``.net.xml`` or ``.net.xml.gz``.
 
-        Legal turns, including U-turns, are the connections in the file between lanes that are open to the vehicle.
+        Legal turns, including U-turns, are the connections in the file between lanes that are open to cars.
         Roads without heights have incline 0, and those steeper than 0.35 rad get that incline, as ``notes`` states.
 
         Parameters
         ----------
         path : path-like
-        vehicle : str
-            SUMO's name of the vehicle class. A road is kept if any of its lanes is open to it.
         heights : callable, optional
             Function from longitude and latitude, shape (n, 2), to the height of the ground in metres, shape (n,), used
             in place of the file's own heights. Where geometry stays in metres (see ``notes``), it gets metres east and
@@ -159,7 +156,7 @@ class RoadNetwork(LineGraph):
             if it has more than 2 GB of text, 4 MB in one element or 4 million points and turns (plus four per road), or
             a compression ratio above 100.
         """
-        return cls._of_file(path, read_net(path, vehicle, heights), name, strongly_connected)
+        return cls._of_file(path, read_net(path, heights), name, strongly_connected)
 
     @classmethod
     def from_osm(
@@ -439,12 +436,6 @@ class RoadNetwork(LineGraph):
         start = self._snapper.places(origins, "origins", off_road_km)
         end = self._snapper.places(destinations, "destinations", off_road_km)
         return self._way_finder.times(start, end, minutes) + per_m * (start.distances[:, None] + end.distances)
-
-    def off_road_minutes(
-        self, points: ArrayLike, off_road_kmh: float = OFF_ROAD_KMH, off_road_km: float = OFF_ROAD_KM
-    ) -> FloatArray:
-        """Return the minutes on the straight line from each point to its road, shape (K,), as in `travel_times`."""
-        return _minutes_per_m(off_road_kmh) * self._snapper.places(points, "points", off_road_km).distances
 
     def ways(
         self,

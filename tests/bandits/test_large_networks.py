@@ -11,8 +11,7 @@ from emsopt import bandits
 from emsopt.bandits.districts import districts
 from emsopt.errors import InputError
 from emsopt.roads import grid_roads
-from emsopt.surrogates.graph_matern import GraphMatern, graph_matern, incidence_laplacian
-from emsopt.surrogates.selected_inverse import inverse_power_diagonal
+from emsopt.surrogates.graph_matern import GraphMatern, graph_matern, incidence_laplacian, inverse_power_diagonal
 
 ROUTES = [("r0c0-r0c1", "r5c4-r5c5"), ("r5c0-r5c1", "r0c4-r0c5"), ("r0c2-r1c2", "r4c3-r5c3")]
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from emsopt.calls import calibrate, replay
+from emsopt.calls import Replay, calibrate, read_calls, replay
 from emsopt.city.city import City
 from emsopt.datasets import san_jose_calls
-from emsopt.evaluators import approximate_hypercube, simulate_day
+from emsopt.evaluators import approximate_hypercube
 from emsopt.maps import deployment_map, exploration_map, replay_map
 from emsopt.operations import System, simulate
 from emsopt.roads import grid_roads
@@ -290,34 +290,38 @@ def test_the_first_click_on_a_map_that_is_partly_out_of_sight_is_not_lost(page, 
 
 
 def test_units_drive_to_calls_as_the_clock_runs(page, tmp_path, record_property):
-    city = degrees()
-    one = replace(
-        simulate_day(city, [2, 3], hours=1, rng=0),
-        minute=np.array([10.0, 20.0, 21.0]),
-        atom=np.array([0, 19, 5]),
-        unit=np.array([0, 1, -1]),
-        turnout=np.array([1.0, 1.0, np.nan]),
-        response=np.array([5.0, 3.0, np.nan]),
-        service=np.array([20.0, 2.0, np.nan]),
-        release=np.array([0.0, 8.0]),
+    times = pd.to_datetime(["2024-01-01 10:00", "2024-01-01 10:10", "2024-01-01 10:11"])
+    calls = read_calls(pd.DataFrame({"time": times, "lon": [8.8, 8.84, 8.8], "lat": [53.07, 53.1, 53.1]}))
+    stations = pd.DataFrame({"name": ["a", "b"], "lon": [8.81, 8.83], "lat": [53.08, 53.08]})
+    nothing = np.nan
+    one = Replay(
+        calls,
+        deployment=np.array([0, 1]),
+        response=np.array([[5.0, 3.0, nothing]]),
+        unit=np.array([[0, 1, -1]]),
+        busy=np.array([[20.0, 2.0]]),
+        turnout=np.array([[1.0, 1.0, nothing]]),
+        service=np.array([[20.0, 2.0, nothing]]),
+        dispatched=times.to_numpy().astype("datetime64[s]"),
+        stations=stations,
     )
-    page.goto(replay_map(one).save(tmp_path / "day.html").as_uri())
+    drawn = replay_map(one)
+    page.goto(drawn.save(tmp_path / "day.html").as_uri())
     slider, houses = page.get_by_label("Time"), page.locator(".station")
     texts, moving = [], []
     dots = """() => { const map = document.querySelector('.emsopt-map').map, found = []; map.eachLayer(layer => {
         if (layer.getRadius?.() === 6) found.push([layer.getLatLng().lat, layer.getLatLng().lng]); }); return found; }"""
-    for minute in (0, 10, 13, 16, 21, 31):
+    for minute in (0, 3, 6, 11, 21):
         slider.fill(str(minute))
         texts.append(" ".join(houses.all_inner_texts()))
         moving.append(page.evaluate(dots))
-    assert texts == ["1 0", "1 1", "0 1", "0 1", "0 0", "1 1"]
-    home, call = city.site_locations[2][::-1], city.atom_locations[0][::-1]
-    assert moving[2][0] == pytest.approx(home + (call - home) * 2 / 4, abs=1e-4)  # two of four minutes under way
-    assert moving[3][0] == pytest.approx(call, abs=1e-4)
-    assert [len(each) for each in moving] == [0, 0, 1, 1, 2, 0]
+    assert texts == ["1 1", "0 1", "0 1", "0 0", "1 1"]
+    home, call = np.array([53.08, 8.81]), np.array(drawn.scene["calls"][drawn.views[0]["place"][0]])
+    assert moving[1][0] == pytest.approx(home + (call - home) * 2 / 4, abs=1e-4)  # two of four minutes under way
+    assert moving[2][0] == pytest.approx(call, abs=1e-4)
+    assert [len(each) for each in moving] == [0, 1, 1, 2, 0]
     assert "0 of 2 units busy · 3 calls, 1 of them lost" in page.locator(".summary").inner_text()
     slider.fill("0")
-    assert "1 of 2 units busy · 0 calls" in page.locator(".summary").inner_text()  # with a call from before
     page.get_by_role("button", name="Play").press("Enter")
     while float(slider.input_value()) < 1:
         page.wait_for_timeout(50)
@@ -409,7 +413,7 @@ def test_no_barrier_is_serious(page, kind, tmp_path):
     shown = {
         "deployments": lambda: deployment_map(city, both),
         "roads": lambda: exploration_map(net, visits, route=(0, 5)),
-        "replay": lambda: replay_map(simulate_day(city, [0, 2, 3], rng=0)),
+        "replay": lambda: replay_map(simulate(System(city), [0, 2, 3], calls=100, trace=300, rng=0)),
     }[kind]()
     page.goto(shown.save(tmp_path / "map.html").as_uri())
     page.locator(".leaflet-container").wait_for()

@@ -20,7 +20,6 @@ from emsopt.errors import UnstableQueueError
 from emsopt.evaluators import (
     EXACT_UP_TO,
     Evaluation,
-    approximate_hypercube,
     evaluate,
     evaluate_all,
     exact_hypercube,
@@ -77,25 +76,12 @@ def test_late_fraction_counts_from_the_threshold_on(loss):
     late = loss.late_fraction([0, 3, 3.01, 4, 4.5, 9, 9.5, 10, 10.01, 1e9])
     np.testing.assert_allclose(late * 72, [72, 72, 53, 53, 19, 19, 5, 5, 0, 0], atol=1e-9)
     assert isinstance(loss.late_fraction(8), float)
-    assert loss.late_fraction(8, include_wait=True) == loss.late_fraction(8)  # lost calls do not wait
 
 
 def test_percentiles_are_response_times_that_occur(loss):
     found = [loss.percentile(100 * k / 72) for k in (1, 18.9, 19.1, 52.9, 53.1, 66.9, 67.1, 72)]
     assert found == [3, 3, 4, 4, 9, 9, 10, 10]
     assert loss.percentile_90 == loss.percentile(90) == 9
-
-
-def test_late_fraction_with_wait_where_all_stations_are_alike():
-    """M/M/2: the wait exceeds t with C exp(-(2μ - λ) t); then 4 min of response to everyone."""
-    city = eo.City([2.0, 1.0], np.full((2, 2), 3.0), turnout_times=1.0, service_times=20.0)
-    for evaluator in (exact_hypercube, approximate_hypercube):
-        e = evaluator(city, [0, 1], capacity="queue")
-        late = e.late_fraction(np.array([2.0, 4.0, 5.0, 10.0, 64.0]), include_wait=True)
-        waits = np.array([0.0, 1.0, 6.0, 60.0])
-        np.testing.assert_allclose(late[:2], [1, 1], rtol=1e-9)
-        np.testing.assert_allclose(late[2:], np.exp(-3 * waits[1:] / 60) / 3, rtol=1e-8)
-        assert e.late_fraction(5.0) == 0
 
 
 def test_default_evaluator_is_exact_up_to_twelve_units():
@@ -242,13 +228,3 @@ def test_progress_is_told(six_sites):
     evaluate_all(six_sites, 3, "approximate", progress=lambda done, total: steps.append((done, total)))
     assert [done for done, _ in steps] == sorted(done for done, _ in steps)
     assert steps[-1] == (14, 14)
-
-
-def test_late_fraction_with_wait_by_hand(queue):
-    """A call that waits is answered by whoever becomes free, each unit equally often, wherever it comes from."""
-    thresholds = np.array([0.0, 3.5, 8.0, 9.5, 12.0, 30.0])
-    shares = CITY.demand_shares
-    for t, late in zip(thresholds, queue.late_fraction(thresholds, include_wait=True), strict=True):
-        at_once = (IMMEDIATE * (t <= RESPONSE)) @ shares
-        after_wait = np.exp(-(6 - 3) / 60 * np.maximum(t - RESPONSE, 0)).mean(axis=0) @ shares
-        assert late == pytest.approx(at_once.sum() + after_wait / 3, rel=1e-9)

@@ -89,11 +89,10 @@ def test_late_fraction_falls_with_the_threshold_and_agrees_with_percentiles(case
     city, sites, evaluator, capacity = case
     e = EVALUATORS[evaluator](city, sites, capacity=capacity)
     thresholds = np.sort(thresholds)
-    for include_wait in (False, True):
-        late = e.late_fraction(thresholds, include_wait=include_wait)
-        assert (np.diff(late) <= 1e-12).all()
-        assert late[0] <= 1
-        assert late[-1] >= 0
+    late = e.late_fraction(thresholds)
+    assert (np.diff(late) <= 1e-12).all()
+    assert late[0] <= 1
+    assert late[-1] >= 0
     weights = e.dispatch_fractions * e.demand_shares
     for t, value in zip(thresholds, e.late_fraction(thresholds), strict=True):
         assert value == pytest.approx(weights[e.response_times >= t].sum(), abs=1e-12)

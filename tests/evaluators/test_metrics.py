@@ -12,6 +12,8 @@ from emsopt.city import deployment_space
 from emsopt.errors import EmsoptError, InputError
 from emsopt.evaluators import approximate_hypercube, by_name, exact_hypercube
 from emsopt.evaluators.metrics import metric_costs, metric_label
+from emsopt.optimizers.deployments.swaps import affordable
+from emsopt.optimizers.search import describe
 
 CITY = eo.City(
     [1.0, 0.5, 0.3],
@@ -30,27 +32,6 @@ def test_costs_of_lateness_start_at_the_threshold():
     """Version one's (22): late is t_ij >= threshold; 7 min occur at (2, 0) and (2, 1)."""
     np.testing.assert_array_equal(metric_costs(CITY, ("late", 7.0)), [[0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1]])
     np.testing.assert_array_equal(metric_costs(CITY, ("late", np.nextafter(7.0, 8)))[2], [0, 0, 0])
-
-
-def test_survival_has_the_published_values():
-    """Erkut, Ingolfsson and Erdogan (2008) with De Maio et al. (2003): 0.1510, 0.0587, 0.0214 at 4, 8 and 12 min."""
-    np.testing.assert_allclose(eo.evaluators.survival([4, 8, 12]), [0.1510, 0.0587, 0.0214], atol=5e-5)
-    assert float(eo.evaluators.survival(0)) == pytest.approx(1 / (1 + np.exp(0.679)))
-    with pytest.raises(InputError, match="minutes"):
-        eo.evaluators.survival(-1)
-
-
-def test_costs_of_mortality_are_means_over_random_times():
-    fixed = metric_costs(CITY, "mortality")
-    np.testing.assert_allclose(fixed, 1 - eo.evaluators.survival(CITY.response_times))
-    varied = CITY.replace(travel_cv=0.5, turnout_cv=0.3)
-    rng = np.random.default_rng(0)
-    sample = varied.response_law.sample(np.full(200_000, 1), np.full(200_000, 0), rng.standard_normal((2, 200_000)))
-    drawn = 1 - eo.evaluators.survival(sample)
-    error = drawn.std() / np.sqrt(len(drawn))
-    assert metric_costs(varied, "mortality")[1, 0] == pytest.approx(drawn.mean(), abs=4 * error)
-    assert metric_costs(varied, "mortality")[1, 0] < fixed[1, 0]  # survival is convex in time
-    assert "surviving" in metric_label("mortality")
 
 
 def test_costs_of_a_mix_are_the_weighted_sum():
@@ -83,6 +64,13 @@ def test_labels_name_the_unit():
         ({"mean_response": -1}, ["weight", "mean_response", "-1"]),
         ({"mean_response": np.nan}, ["weight", "nan"]),
         ({("late", 8): "much"}, ["weight", "'much'"]),
+        (("percentile", 0), ["above 0"]),
+        (("percentile", 0.9), ["pass 90"]),
+        (("percentile", 100), ["below 100"]),
+        (("percentile", "90"), ["percent"]),
+        (["percentile", 90], ["metric"]),
+        ({("percentile", 90): 0}, ["weight"]),
+        (np.zeros(3), ["metric"]),
     ],
 )
 def test_malformed_metrics_are_refused_by_name(metric, words):
@@ -91,6 +79,11 @@ def test_malformed_metrics_are_refused_by_name(metric, words):
     assert isinstance(caught.value, ValueError)
     missing = [word for word in words if word not in str(caught.value)]
     assert not missing, f"{missing} not in: {caught.value}"
+
+
+def test_what_needs_a_mean_over_calls_says_so():
+    with pytest.raises(InputError, match="mean over calls"):
+        metric_costs(CITY, ("percentile", 90))
 
 
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
@@ -180,3 +173,52 @@ def test_an_objective_says_whether_it_is_noisy():
     stream = eo.Objective(CITY, 2, "simulation", calls=500, rng=np.random.default_rng(1))
     assert stream.noisy
     assert stream([0, 1]) != stream([0, 1])
+
+
+# -- functions of an evaluation --------------------------------------------------------------------------------------
+
+
+def busiest(evaluation):
+    return evaluation.utilizations.max()
+
+
+def value(metric, sites=(0, 1, 3)):
+    return eo.Objective(CITY, len(sites), "exact", metric)(sites)
+
+
+def test_percentiles_are_those_of_the_calls():
+    evaluation = exact_hypercube(CITY, [0, 1, 3])
+    minutes = CITY.response_times[[0, 1, 3]].ravel()
+    shares = (evaluation.dispatch_fractions * CITY.demand_shares).ravel()
+    for q in (50, 90, 99):
+        expected = min(t for t in minutes if shares[minutes <= t].sum() >= q / 100)
+        assert value(("percentile", q)) == expected
+
+
+def test_own_functions_and_mixes():
+    assert value(lambda e: e.loss_probability) == exact_hypercube(CITY, [0, 1, 3]).loss_probability
+    mix = {"mean_response": 2, ("percentile", 90): 0.5}
+    assert value(mix) == pytest.approx(2 * value("mean_response") + 0.5 * value(("percentile", 90)))
+    for wrong in (lambda e: np.nan, lambda e: "short", lambda e: e.utilizations):
+        with pytest.raises(InputError, match="value of the metric <lambda>"):
+            value(wrong)
+
+
+def test_own_functions_are_evaluated_searched_and_pickled():
+    objective = eo.Objective(CITY, 2, "exact", busiest)
+    everything = objective.space.listing()
+    np.testing.assert_array_equal(objective.values(everything), [value(busiest, x) for x in everything])
+    assert objective.evaluations == len(everything)
+    assert pickle.loads(pickle.dumps(objective))([0, 1]) == objective([0, 1])
+    assert eo.optimizers.best_deployment(objective).fun == objective.values(everything).min()
+    for method in ("local+", "gp-pm"):
+        run = eo.minimize(eo.Objective(CITY, 2, "exact", ("percentile", 90)), method, budget=6, rng=0)
+        assert run.fun == min(value(("percentile", 90), x) for x in everything)
+    fewer, more = (eo.Objective(eo.datasets.grid_city(8, 3, rng=1), 3, "approximate", m) for m in (busiest, MIX))
+    assert affordable(fewer) < affordable(more)  # each takes a whole evaluation
+
+
+def test_a_checkpoint_knows_the_metric():
+    first, same, other = (eo.Objective(CITY, 2, "exact", ("percentile", q)) for q in (90, 90, 95))
+    assert describe(first, "local", "local") == describe(same, "local", "local")
+    assert describe(first, "local", "local") != describe(other, "local", "local")

@@ -12,7 +12,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.evaluators import bounds, evaluate, evaluate_all, one_median, p_median, p_median_of_points
+from emsopt.evaluators import bounds, evaluate, evaluate_all, one_median, p_median
 from emsopt.evaluators._interchange import interchange, swap_changes
 from emsopt.evaluators._nearest_sites import listing_of, lists_of, matrix_costs
 
@@ -316,39 +316,6 @@ def test_whole_numbers_are_proven_to_the_next_whole_number(no_heuristic):
     calls = city.arrival_rates.sum()
     assert found.gap > 0
     assert found.lower_bound * calls == pytest.approx(round(found.lower_bound * calls), abs=1e-6)
-
-
-@pytest.mark.parametrize("geographic", [False, True])
-def test_points_give_the_optimum_of_their_matrix(geographic, monkeypatch):
-    """In km, and in minutes of a law, with atoms without demand and with short lists."""
-    rng = np.random.default_rng(1)
-    sites, atoms = (np.array([4.0, 49.0]) + rng.uniform(0, 1, (n, 2)) for n in (30, 80))
-    demand = rng.integers(0, 3, 80)
-    km = (eo.city.travel.great_circle_km if geographic else eo.city.travel.plane_km)(sites, atoms)
-    monkeypatch.setattr(solver, "SMALL", 0)
-    for law in (None, eo.city.travel.constant_speed(40)):
-        city = make_city(km if law is None else law(km), demand)
-        found = p_median_of_points(sites, atoms, 4, demand=demand, travel_times=law, geographic=geographic)
-        expected = p_median(city, 4)
-        np.testing.assert_array_equal(found.sites, expected.sites)
-        np.testing.assert_array_equal(found.assignment, expected.assignment)
-        assert (found.objective, found.gap) == (pytest.approx(expected.objective, rel=1e-9), 0)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"units": 6}, "units"),
-        ({"demand": np.zeros(8)}, "all zero"),
-        ({"demand": [1.0]}, "demand"),
-        ({"travel_times": lambda km: -km}, "never fall"),
-        ({"geographic": True, "site_locations": np.full((5, 2), 400.0)}, "degrees"),
-    ],
-)
-def test_bad_points_are_refused(options, message):
-    given = {"site_locations": np.eye(5, 2), "atom_locations": np.eye(8, 2), "units": 2, "geographic": False}
-    with pytest.raises(InputError, match=message):
-        p_median_of_points(**given | options)
 
 
 def test_values_of_swaps_are_kept_up_to_date():

@@ -97,21 +97,6 @@ def test_the_approximation_is_as_accurate_as_without_variation(study):
     assert (with_variation[1:] < 0.005).all()
 
 
-def test_the_wait_in_queue_adds_to_varying_responses():
-    """M/M/2 with stations alike: the wait exceeds t with C exp(-(2μ - λ) t), drawn here beside the response."""
-    city = eo.City([3.0], np.full((2, 1), 5.0), 1.0, 25.0, travel_cv=0.5, turnout_cv=0.3)
-    e = exact_hypercube(city, [0, 1], capacity="queue")
-    rng, n = np.random.default_rng(0), 400_000
-    response = city.response_law.sample(np.zeros(n, int), np.zeros(n, int), rng.standard_normal((2, n)))
-    queued = rng.random(n) < e.queue_probability
-    total = response + queued * rng.exponential(e.mean_wait / e.queue_probability, n)
-    for t in (2.0, 6.0, 10.0, 40.0):
-        late = (total >= t).mean()
-        found = e.late_fraction(t, include_wait=True)
-        assert found == pytest.approx(late, abs=4 * np.sqrt(late * (1 - late) / n) + 1e-6)
-        assert found >= e.late_fraction(t)
-
-
 # -- the simulation -----------------------------------------------------------------------------------------------
 
 

@@ -167,17 +167,12 @@ def test_expected_coverage_sends_free_units_to_the_busy_side():
     assert {0, 1} <= set(two.trace[two.trace["call"] < 0]["goal"])  # a second unit at site 0 would add 0.9 * 0.05
 
 
-def test_shifts_hours_and_kinds():
-    kinds = [
-        Priority("urgent", 0.5, advanced=True, on_scene=Duration(10)),
-        Priority("other", 0.5, on_scene=Duration(10)),
-    ]
+def test_shifts_and_hours():
     by_hour = np.where(np.arange(24) < 12, 1.9, 0.1)
-    system = town(0.5, priorities=kinds, calls_by_hour=by_hour)
+    system = town(0.5, priorities=[Priority(on_scene=Duration(10))], calls_by_hour=by_hour)
     found = simulate(
         system,
         [0, 1, 1],
-        advanced=[True, False, False],
         shifts=[[0, 24], [8, 20], [20, 8]],
         calls=3_000,
         trace=3_000,
@@ -188,8 +183,6 @@ def test_shifts_hours_and_kinds():
     assert set(hour[sent["unit"] == 1]) <= set(range(8, 21))  # turnout may end in the hour after
     assert not set(hour[sent["unit"] == 2]) & set(range(9, 20))
     assert (hour < 12).mean() > 0.85
-    advanced = simulate(system, [0, 1], advanced=[True, False], policy=Policy(offsets=[99, 0]), calls=2_000, rng=9)
-    assert advanced.utilizations[1] < advanced.utilizations[0]  # it may not answer the urgent half, and others come too
 
 
 def test_results_as_tables():
@@ -220,15 +213,11 @@ def test_results_as_tables():
         (lambda: simulate(town(), [0], policy=Policy(offsets=[1])), "2 entries"),
         (lambda: simulate(town(), [0, 1], policy=Policy(table=[[0]])), "2 entries"),
         (lambda: simulate(town(), [0], policy=Policy(table=[[5]])), "0 to 1"),
-        (lambda: simulate(town(), [0], advanced=[True, False]), "1 truth values"),
-        (lambda: simulate(town(priorities=[Priority(advanced=True)]), [0], advanced=[False]), "advanced units"),
         (lambda: simulate(town(), [0], shifts=[[0, 25]]), "whole hours"),
-        (lambda: simulate(town(), [0, 1], advanced=["no", "yes"]), "True or False"),
         (lambda: simulate(town(), [0], trace=-1), "`trace`"),
         (lambda: simulate(town(), [0], calls=10), "at least 20"),
         (lambda: simulate(town(), [0], calls=20, rng=0).interval("late", 7), "from 0 to 0"),
         (lambda: simulate(town(), [0], calls=20, rng=0).percentile(0.9, "low"), "'all'"),
-        (lambda: Priority(advanced="no"), "True or False"),
         (lambda: Priority(on_scene=10), "Duration"),
         (lambda: Priority(takes_from="low"), "sequence of names"),
         (lambda: Policy(table=[["a"]]), "site of `table`"),
@@ -265,15 +254,11 @@ def test_two_calls_that_lose_their_units_at_one_moment_are_both_over():
 
 
 def test_units_that_begin_a_shift_leave_no_suitable_call_waiting():
-    """Two units begin at 8, one of them advanced: the basic one takes the other call, and no unit stands idle."""
-    kinds = [
-        Priority("other", 0.5, on_scene=Duration(15, 0)),
-        Priority("advanced", 0.5, advanced=True, on_scene=Duration(15, 0)),
-    ]
+    """Three units begin at 8, when calls wait: no unit stands idle."""
     rates = np.where(np.arange(24) < 8, 1.0, 0.001)
-    system = town(0.3, priorities=kinds, calls_by_hour=rates)
-    shifts, many = [[8, 9], [8, 9], [8, 20]], [True, True, False]
-    found = simulate(system, [0, 0, 1], advanced=many, shifts=shifts, calls=1_000, warmup=0, trace=5_000, rng=12)
+    system = town(0.3, priorities=[Priority(on_scene=Duration(15, 0))], calls_by_hour=rates)
+    shifts = [[8, 9], [8, 9], [8, 20]]
+    found = simulate(system, [0, 0, 1], shifts=shifts, calls=1_000, warmup=0, trace=5_000, rng=12)
     sent = found.trace[found.trace["call"] >= 0]
     opening = sent[sent["leave"] % 1440 <= 482].groupby(sent["leave"] // 1440)["unit"].nunique()
     assert (opening == 3).mean() > 0.4

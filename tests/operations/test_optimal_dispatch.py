@@ -64,16 +64,7 @@ def test_the_closest_unit_is_not_always_the_best():
     assert found.gap > 0.01
 
 
-def test_urgent_calls_get_the_close_unit():
-    city = eo.City([1.5], [[2], [6]], turnout_times=0, service_times=30)
-    found = optimal_dispatch(city, [0, 1], shares=[0.3, 0.7], weights=[1.0, 0.05])
-    assert found.policy[0, 0].tolist() == [0, 1]  # the others take the far one, to keep the close one free
-    assert found.policy[-1].tolist() == [[-1, -1]]
-
-
 def test_bad_input():
     city = random_city(0, 2)
     with pytest.raises(eo.errors.InputError, match="at most 10 units"):
         optimal_dispatch(city, [0] * 11)
-    with pytest.raises(eo.errors.InputError, match="sum to 1"):
-        optimal_dispatch(city, [0, 1], shares=[0.5, 0.4], weights=[1, 1])

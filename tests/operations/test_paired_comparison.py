@@ -16,9 +16,9 @@ def test_intervals_of_differences_hold_the_truth_as_often_as_they_say():
     city = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40)
     exact = [eo.evaluators.exact_hypercube(city, sites).mean_response for sites in ([0, 1], [0, 0])]
     found = [compare(System(city), [0, 1], [0, 0], capacity="loss", calls=10_000, rng=seed) for seed in range(60)]
-    parts = [one.difference("mean_response", level=0.9) for one in found]
+    parts = [one.difference("mean_response") for one in found]
     inside = sum(part.low < exact[1] - exact[0] < part.high for part in parts)
-    assert 48 <= inside <= 59  # binomial, 60 intervals of 90 %
+    assert 53 <= inside <= 60  # binomial, 60 intervals of 95 %
 
 
 def test_pairs_are_more_certain_than_single_runs():
@@ -29,7 +29,6 @@ def test_pairs_are_more_certain_than_single_runs():
     assert late.high - late.low < 0.7 * np.hypot(*singles)
     assert late.high < 0
     assert found.to_frame().loc["late", "difference"] == late.value
-    assert found.difference("mean_response", "low").high < 0
     assert "points" in repr(found)
     same = compare(SYSTEM, SITES, list(SITES), calls=1_000, rng=np.random.default_rng(1))
     assert same.difference("mean_response") == (0, 0, 0)
@@ -51,8 +50,6 @@ def test_searched_tables_are_better_on_their_own_calls():
     [
         (lambda: compare(SYSTEM, SITES, (SITES, "none")), "sites"),
         (lambda: compare(SYSTEM, SITES, SITES, calls=1_000, rng=0).difference("speed"), "measure"),
-        (lambda: compare(SYSTEM, SITES, SITES, calls=1_000, rng=0).difference(level=95), "0.95"),
-        (lambda: best_table(SYSTEM, SITES, metric="speed"), "metric"),
         (lambda: best_table(SYSTEM, SITES, "closest"), "policy"),
         (lambda: Policy("coverage"), "needs `coverage`"),
         (lambda: Policy(instant=True), "needs `table`"),

@@ -6,7 +6,8 @@ from own_functions import BOX, INPUTS, METHODS, bowl
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import BOKE, BOX_METHODS, KRUCB, BOKEAuto, Box, Categorical, Integer, RandomPoints
+from emsopt.optimizers import BOX_METHODS, BOKEAuto, Box, Categorical, Integer
+from emsopt.optimizers.boxes.base import RandomPoints
 
 
 @pytest.mark.parametrize("method", sorted({*METHODS} - {"random"}))
@@ -138,17 +139,6 @@ def test_a_region_without_further_points_is_said_to_have_none():
     optimizer.ask()
     with pytest.raises(InputError, match="no point was found that is allowed and has not been asked for yet"):
         optimizer.ask()
-
-
-def test_candidates_that_the_constraints_forbid_are_named():
-    points = np.random.default_rng(0).random((7, 2)) / 2
-    with pytest.raises(InputError, match=r"`candidates` must hold points .* they return False at all 7, such as \[0\."):
-        BOKE(bounds=BOX, sense="min", constraints=beyond, candidates=points)
-    one = BOKE(bounds=BOX, sense="min", constraints=beyond, candidates=[*points, [1, 1]], rng=0)
-    assert one.ask().tolist() == [1, 1]
-    assert one.exhausted
-    with pytest.raises(InputError, match="takes no `candidates`"):
-        KRUCB(bounds=BOX, sense="min", candidates=points)
 
 
 def beyond(x):

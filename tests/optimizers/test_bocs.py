@@ -17,7 +17,8 @@ def quadratic(seed, n, density=1.0):
 
 
 def run(objective, budget, rng, **options):
-    optimizer = BOCS(objective, rng=rng, **options)
+    optimizer = BOCS(objective, rng=rng)
+    vars(optimizer).update(options)
     for _ in range(budget):
         x = optimizer.ask()
         optimizer.tell(x, objective(x))

@@ -8,10 +8,10 @@ from scipy.stats import truncnorm
 
 import emsopt as eo
 from emsopt.errors import InputError, ResumeWarning
-from emsopt.optimizers import Hyperparameters, bocvs, with_regret
+from emsopt.optimizers import Hyperparameters, bocvs
 from emsopt.optimizers.control.learners import ETC50, LEARNERS, UCBCVS, UnknownCost
 from emsopt.optimizers.control.model import ControlModel, PosteriorSample
-from emsopt.optimizers.control.regret import NODES
+from emsopt.optimizers.control.regret import NODES, with_regret
 from emsopt.problems import ControlProblem, Play, Problem, TruncatedNormal, Uniform
 
 SETS = [[0], [1, 2], [0, 1], [0, 1, 2]]

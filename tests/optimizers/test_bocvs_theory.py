@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import emsopt as eo
-from emsopt.optimizers import with_regret
 from emsopt.optimizers.control import bounds
+from emsopt.optimizers.control.regret import with_regret
 from emsopt.problems import ControlProblem, Problem, Uniform
 
 
@@ -90,7 +90,7 @@ def stored(made):
     return table
 
 
-def test_bounds_equal_the_formulas_by_hand():
+def test_bounds_equal_the_formulas_by_hand(made):
     def one(t):
         return np.where(np.asarray(t) > 0, 2.0, 0.0)
 
@@ -100,11 +100,11 @@ def test_bounds_equal_the_formulas_by_hand():
     later = 2 * beta * (2 * np.sqrt(4 * (1000 + 2 - 300) * 2) + 3 * tail)
     early = 2 * (1000 - 200) / 100 * beta * (2 * np.sqrt(4 * 102 * 2) + tail)
     arguments = 1000, 100, 3, one
-    got = bounds.quality_bound(*arguments, largest=7.0, **known)
+    got = made.quality_bound(*arguments, largest=7.0, **known)
     assert got == pytest.approx(2 * 2 * 100 * 7 + later + early)
-    got = bounds.quality_bound(*arguments, largest=7.0, separated=True, **known)
+    got = made.quality_bound(*arguments, largest=7.0, separated=True, **known)
     assert got == pytest.approx(2 * 3 * 100 * 7 + later)
-    assert bounds.cost_bound(1000, 100, 3) == pytest.approx(300 + 1400 * np.sqrt(2 * np.log(1000) / 100))
+    assert made.cost_bound(1000, 100, 3) == pytest.approx(300 + 1400 * np.sqrt(2 * np.log(1000) / 100))
     tau = bounds.exploration_needed(0.5, 3, one, alpha=0.1, **known)
     value = [beta * (2 * np.sqrt(4 * (t + 2) * 2) + tail) / t for t in (tau - 1, tau)]
     assert value[1] <= 0.5 / (2 * 1.9) < value[0]
@@ -126,12 +126,12 @@ def test_quality_regret_stays_below_theorem_3(stored):
     assert not telling[stored["plays"] <= 10_000].any()
 
 
-def test_cost_regret_stays_below_the_bound(stored):
+def test_cost_regret_stays_below_the_bound(made, stored):
     """(4), with costs of 0 or 1; the bound is below the regret of the worst plays only from 10,000 plays on."""
     part = stored[stored["alpha"] == 0.1]
     assert (part["cost_regret"] <= part["bound_4"]).all()
     assert (part["bound_4"] < part["worst_cost"]).equals(part["plays"] >= 10_000)
-    assert bounds.cost_bound(700, 45, 7) > 100  # more than the whole budget of the paper's experiments
+    assert made.cost_bound(700, 45, 7) > 100  # more than the whole budget of the paper's experiments
 
 
 def test_both_bounds_hold_together(stored):

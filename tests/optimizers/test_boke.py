@@ -9,9 +9,11 @@ from scipy.optimize import minimize
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import BOKE, GPUCB, KRUCB, BOKEPlus, GPUCBFixed, RandomPoints
+from emsopt.optimizers import BOKE, BOKEPlus
+from emsopt.optimizers.boxes.base import RandomPoints
 from emsopt.optimizers.boxes.boke import bandwidth, emptiness, exploration, log_upper_bound
-from emsopt.optimizers.boxes.gp_ucb import upper_bound
+from emsopt.optimizers.boxes.gp_ucb import GPUCB, GPUCBFixed, upper_bound
+from emsopt.optimizers.boxes.kr_ucb import KRUCB
 from emsopt.surrogates.kernel_regression import condition
 
 GRID = np.linspace(0, 1, 20_001)
@@ -107,37 +109,6 @@ def test_the_bandwidth_follows_a_rule_or_is_fixed(rule, h, claim):
     """(5.1) and (5.2) with t = 4 and d = 1."""
     assert told(BOKE, bandwidth=rule).surrogate().bandwidth[0] == pytest.approx(h, rel=1e-12)
     claim("boke", "Section 5 (5.1)", bandwidth(1, 1))
-
-
-@pytest.mark.parametrize("method", [BOKE, BOKEPlus])
-def test_on_a_finite_set_only_its_points_are_asked_for(method):
-    """All of them, once each, if there is no noise; the best of those not yet evaluated comes next."""
-    points = np.random.default_rng(1).random((12, 2))
-    f = eo.problems.Problem("hill", lambda x: -((x - 0.4) ** 2).sum(axis=1), [(0, 1)] * 2, "max")
-    optimizer = method(f, candidates=[*points, points[0]], initial=3, rng=0)
-    run = eo.maximize(f, optimizer, budget=12)
-    assert sorted(map(tuple, run.history["x"])) == sorted(map(tuple, points))
-    assert optimizer.exhausted
-    with pytest.raises(InputError, match="all 12 allowed points have been asked for"):
-        optimizer.ask()
-    with pytest.raises(InputError, match="must be one of the 12 candidates"):
-        optimizer.tell([0.5, 0.5], 0.0)
-
-
-def test_on_a_finite_set_boke_takes_the_top_of_the_upper_bound():
-    """With noise, points are visited again; β is that of Theorem 4.10."""
-    grid = np.linspace(0, 1, 9)[:, None]
-    f = eo.problems.Problem("wave", lambda x: np.sin(6 * x[:, 0]), [(0, 1)], "max", noise_sd=0.3, rng=0)
-    optimizer = BOKE(f, candidates=grid, noise_sd=0.5, bandwidth=0.1, initial=2, rng=0)
-    for t in range(30):
-        x = optimizer.ask()
-        if t > 2:
-            X, y = scaled(optimizer)
-            m, W = naive(grid, X[:, None], y, 0.1)
-            bound = m + np.sqrt(4 * 0.5**2 * np.log(t) / W)
-            assert bound[np.flatnonzero(grid[:, 0] == x[0])[0]] >= bound.max() - 1e-9
-        optimizer.tell(x, f(x))
-    assert len({tuple(x) for x in optimizer.told}) < 10
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-310, 1e150, 1e300])
@@ -322,9 +293,6 @@ def test_fitted_gp_ucb_is_an_honest_yardstick():
         (BOKE, {"initial": -1}, "`initial` must be a whole number"),
         (BOKE, {"bandwidth": "rule"}, "`bandwidth` must be one of 'scott', 'silverman'"),
         (BOKE, {"bandwidth": 0.0}, "`bandwidth` must be a number above 0"),
-        (BOKE, {"candidates": [[0.5], [2.0]]}, "input 0 is 2 in row 1"),
-        (BOKE, {"candidates": [0.5]}, "`candidates` must have shape"),
-        (KRUCB, {"candidates": [[0.5]]}, "takes no `candidates`"),
         (BOKEPlus, {"exploring": 1.5}, "`exploring` must be a probability"),
         (KRUCB, {"closeness": 1.0}, "`closeness` must be below 1"),
         (KRUCB, {"widening": 0.0}, "`widening` must be a probability"),

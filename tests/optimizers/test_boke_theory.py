@@ -8,7 +8,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.optimizers import BOKE, BOKEPlus, fill_distance
-from emsopt.optimizers.boxes.boke import FINITE, exploration
+from emsopt.optimizers.boxes.boke import exploration
 from emsopt.surrogates.kernel_regression import condition, scott
 
 BOUNDED = ["epanechnikov", "uniform"]
@@ -286,7 +286,7 @@ def test_worse_points_are_visited_no_oftener_than_lemma_4_9_says(study, claim):
     """Mean visits of 20 runs of 1,000 steps; the closer a point is to the best, the more visits it takes."""
     f, T = np.random.default_rng(0).random(12), 1000
     runs = [
-        study.visits(np.linspace(0, 1, 12)[:, None], f, 0.01, FINITE, [], T, np.random.default_rng(k))[0]
+        study.visits(np.linspace(0, 1, 12)[:, None], f, 0.01, study.FINITE, [], T, np.random.default_rng(k))[0]
         for k in range(20)
     ]
     visits = np.mean([np.bincount(points, minlength=12) for points in runs], axis=0)
@@ -315,7 +315,9 @@ def test_wide_bandwidths_in_the_first_steps_do_no_harm(study, claim):
     """Remark 4.12: (4.28) need hold from some step on only, but the bound then depends on that step."""
     f = np.random.default_rng(0).random(12)
     grid, T = np.linspace(0, 1, 12)[:, None], 1000
-    points, *_ = study.visits(grid, f, lambda t: 0.3 if t < 100 else 0.01, FINITE, [], T, np.random.default_rng(0))
+    points, *_ = study.visits(
+        grid, f, lambda t: 0.3 if t < 100 else 0.01, study.FINITE, [], T, np.random.default_rng(0)
+    )
     late = f.max() - f[points[500:]]
     assert late.mean() < 0.02
     claim("boke", "Remark 4.12", 0.3, 100, len(late), 0.02)
@@ -337,7 +339,9 @@ def test_a_tiny_bandwidth_gives_ucb1_with_half_its_bonus(study, claim):
     UCB1 of Auer et al. has 2 log t / n for values in an interval of width 1, where ς = 1/2: 8 ς² log t / n.
     """
     f, n = np.random.default_rng(3).random(10), 10
-    points, *_ = study.visits(np.linspace(0, 1, n)[:, None], f, 1e-6, FINITE, range(n), 300, np.random.default_rng(4))
+    points, *_ = study.visits(
+        np.linspace(0, 1, n)[:, None], f, 1e-6, study.FINITE, range(n), 300, np.random.default_rng(4)
+    )
     rng, same = np.random.default_rng(4), {4: 0, 8: 0}
     sums, counts = f + study.NOISE_SD * rng.standard_normal(n), np.ones(n)
     for t, chosen in enumerate(points, n):
@@ -361,7 +365,7 @@ def test_the_bound_on_visits_is_of_ucb1s_order_and_twice_as_large(claim):
 
 def test_not_every_action_is_tried(study, claim):
     """Section 4.3.1: the regression shares values, so 201 points need not be tried once each, as UCB1 does."""
-    points, *_ = study.visits(GRID, WAVE(GRID), 0.05, FINITE, [], 400, np.random.default_rng(5))
+    points, *_ = study.visits(GRID, WAVE(GRID), 0.05, study.FINITE, [], 400, np.random.default_rng(5))
     assert len(set(points)) < 150
     assert (WAVE(GRID).max() - WAVE(GRID)[points[-100:]]).mean() < 0.05
     claim("boke", "Section 4.3.1 (sharing)", 150, len(GRID), len(points), 100, 0.05)

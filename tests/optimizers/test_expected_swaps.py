@@ -5,7 +5,8 @@ import pytest
 
 import emsopt as eo
 from emsopt.evaluators._expected_cost import expected_changes, preferred
-from emsopt.optimizers import LocalSearch, LocalSearchPlus
+from emsopt.optimizers import LocalSearch
+from emsopt.optimizers.deployments.swaps import LocalSearchPlus
 
 METHODS = [LocalSearchPlus, LocalSearch]
 
@@ -86,11 +87,3 @@ def test_proposals_are_allowed_until_the_space_is_used_up(options):
     optimizer = played(LocalSearchPlus(eo.Objective(city, space, "approximate"), rng=1), 60)
     assert len(optimizer.sites) == space.count
     assert all(sites in space for sites in optimizer.sites)
-
-
-def test_starts_where_it_is_told():
-    city = eo.datasets.load_st_paul()
-    starts = [np.arange(9), np.arange(3, 12)]
-    optimizer = LocalSearchPlus(eo.Objective(city, 9, "approximate"), starts=starts, rng=0)
-    space = optimizer.space
-    assert [space.canonical(optimizer.ask()).tolist() for _ in starts] == [space.canonical(s).tolist() for s in starts]

@@ -11,9 +11,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import emsopt as eo
-from emsopt.optimizers import GPEI, GPUCB, Categorical, Integer
+from emsopt.optimizers import Categorical, Integer
 from emsopt.optimizers._values import standardized
-from emsopt.optimizers.boxes.gp_ei import NOISE_FREE, SPREAD, log_improvement
+from emsopt.optimizers.boxes.gp_ei import GPEI, NOISE_FREE, SPREAD, log_improvement
+from emsopt.optimizers.boxes.gp_ucb import GPUCB
 from emsopt.surrogates.box_kernels import Matern52
 from emsopt.surrogates.gaussian_process import condition
 

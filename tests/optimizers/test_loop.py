@@ -236,7 +236,7 @@ def test_each_search_takes_its_own_kind_of_optimizer():
     """A box's optimizer cannot search deployments, nor the other way round, nor a class what an instance can."""
     objective = eo.Objective(eo.datasets.grid_city(6, 2, rng=0), 2, "approximate")
     bounds = [(0, 5), (0, 5)]
-    points = eo.optimizers.RandomPoints(lambda x: x.sum(), bounds=bounds, sense="max", integers=[0, 1])
+    points = eo.optimizers.BOX_METHODS["random"](lambda x: x.sum(), bounds=bounds, sense="max", integers=[0, 1])
     sites = eo.optimizers.RandomSearch(objective)
     for method in (points, eo.optimizers.RandomSearch):
         with pytest.raises(InputError, match="or an instance of Optimizer created for this objective; got Random"):

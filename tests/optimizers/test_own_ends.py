@@ -9,8 +9,9 @@ from own_functions import BOX, bowl, evaluations_on_file
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import BOKE, Categorical, Integer, RandomPoints
-from emsopt.optimizers.ends import end_of
+from emsopt.optimizers import Categorical, Integer
+from emsopt.optimizers.boxes.base import RandomPoints
+from emsopt.optimizers.search import end_of
 
 FOUR = {"k": Integer(0, 3)}
 
@@ -180,12 +181,3 @@ def test_values_known_before_may_be_arrays_of_one_number():
     assert (run.x.tolist(), run.fun) == ([0.5], 0.2)
     with pytest.raises(InputError, match=r"`initial\[1\]` must have shape"):
         eo.minimize(lambda x: 9.0, bounds=[(0, 1)], budget=1, rng=0, initial=[[[0.1], [0.5]], [0.7, 0.2]])
-
-
-def test_a_checkpoint_knows_the_candidates_of_its_optimizer(tmp_path):
-    rows, file = np.linspace(0, 1, 9)[:, None], tmp_path / "run.jsonl"
-    options = {"budget": 4, "rng": 0, "checkpoint": file}
-    box = {"bounds": [(0, 1)], "sense": "min", "rng": 0}
-    eo.minimize(bowl, BOKE(bowl, **box, candidates=rows), **options)
-    with pytest.raises(InputError, match="belongs to another run: its candidates"):
-        eo.minimize(bowl, BOKE(bowl, **box, candidates=rows[:-1]), **options)

@@ -7,7 +7,8 @@ from scipy.optimize import Bounds
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import Box, Categorical, Integer, RandomPoints, Real
+from emsopt.optimizers import Box, Categorical, Integer, Real
+from emsopt.optimizers.boxes.base import RandomPoints
 
 # -- inputs ------------------------------------------------------------------------------------------------------------
 

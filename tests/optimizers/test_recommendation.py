@@ -171,7 +171,7 @@ def test_a_simulated_deployment_is_recommended_by_its_estimate():
 def test_a_run_chooses_among_its_own_evaluations():
     """The optimizer was told an excellent point before the run; the run still returns one it evaluated."""
     f = noisy_valley()
-    optimizer = eo.optimizers.RandomPoints(f, rng=0)
+    optimizer = eo.optimizers.BOX_METHODS["random"](f, rng=0)
     for _ in range(5):
         optimizer.tell([0.3, 0.3], -1.0)
     run = eo.minimize(f, optimizer, budget=10, rng=0)

@@ -193,8 +193,10 @@ def test_an_optimizer_that_asks_otherwise_is_refused(objective, tmp_path):
     file = tmp_path / "run.jsonl"
     full = eo.minimize(objective, Genetic(objective, rng=0), budget=30, checkpoint=file)
     assert same(eo.minimize(objective, Genetic(objective, rng=0), budget=30, checkpoint=file), full)
-    for other in (Genetic(objective, rng=1), Genetic(objective, population=5, rng=0)):
-        with pytest.raises(InputError, match=r"its (rng|settings) is .* Resume with the same problem, method, options"):
+    for other in (Genetic(objective, rng=1), eo.optimizers.SparBL(objective, sweeps=5, rng=0)):
+        with pytest.raises(
+            InputError, match=r"its (rng|method|settings) is .* Resume with the same problem, method, options"
+        ):
             eo.minimize(objective, other, budget=30, checkpoint=file)
 
 

@@ -13,7 +13,8 @@ KIN = [*METHODS, BOCS]  # of the same base
 
 
 def run(kind, objective, budget, rng, **options):
-    optimizer = kind(objective, rng=rng, **options)
+    optimizer = kind(objective, rng=rng)
+    vars(optimizer).update(options)
     for _ in range(budget):
         x = optimizer.ask()
         optimizer.tell(x, objective(x))
@@ -73,7 +74,8 @@ def test_plus_descends_to_a_local_minimum_of_its_draw():
 def test_proposals_are_new_and_allowed_until_none_is_left(method):
     city = eo.datasets.grid_city(7, 3, rng=1)
     objective = eo.Objective(city, eo.DeploymentSpace(city, 3, colocation=2, pinned=(2,), closed=(5,)), "approximate")
-    optimizer = method(objective, initial=5, sweeps=5, rng=0)
+    optimizer = method(objective, rng=0)
+    optimizer.initial, optimizer.sweeps = 5, 5
     while not optimizer.exhausted:
         x = optimizer.ask()
         assert x in objective.space

@@ -39,9 +39,6 @@ def grid(units):
 PANELS = {
     "deployment": lambda: panels.deployment_panel(grid(3), 3),
     "load": lambda: panels.load_panel(grid(3), 3),
-    "front": lambda: panels.front_panel(
-        eo.planning.front(grid(3), 3, ["mean_response", ("late", 8.0), "busiest"], "approximate")
-    ),
     "optimizer": lambda: panels.optimizer_panel(eo.Objective(grid(3), 3, "approximate"), rng=0),
     "optimizer, shared sites": lambda: panels.optimizer_panel(
         eo.Objective(grid(3), eo.DeploymentSpace(grid(3), 3, colocation=True), "approximate", ("late", 8.0)),

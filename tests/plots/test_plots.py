@@ -313,7 +313,7 @@ def test_a_histogram_has_the_calls_between_two_late_fractions(both, doubled):
 
 
 def test_response_distribution_falls_as_late_fractions_do(both, doubled):
-    _, ax = plots.response_distribution({"both": both, "doubled": doubled}, thresholds=(4, 8))
+    _, ax = plots.response_distribution({"both": both, "doubled": doubled})
     curve = next(line for line in ax.lines if line.get_label() == "both")
     t, y = curve.get_data()
     assert y == pytest.approx(100 * both.late_fraction(t))
@@ -338,15 +338,6 @@ def test_response_distribution_of_times_that_vary_is_a_smooth_curve(city, both):
 
 
 # -- bars, boxes, correction ----------------------------------------------------------------------------------------
-
-
-def test_utilization_bars_show_percent_by_station(both, doubled):
-    _, ax = plots.utilization({"both": both, "doubled": doubled})
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["A (unit 1)", "A (unit 1) (2)", "B"]
-    first, second = ax.containers
-    assert [bar.get_width() for bar in first] == pytest.approx([30, 20])
-    assert [bar.get_width() for bar in second] == pytest.approx([25, 25])
-    assert "(%)" in ax.get_xlabel()
 
 
 def test_boxes_stand_where_the_errors_lie():
@@ -389,7 +380,6 @@ def all_figures(city, one, other):
         "convergence": lambda **k: plots.convergence([6.0, 5.0], **k),
         "response_histogram": lambda **k: plots.response_histogram({"a": one, "b": other}, **k),
         "response_distribution": lambda **k: plots.response_distribution({"a": one, "b": other}, **k),
-        "utilization": lambda **k: plots.utilization({"a": one, "b": other}, **k),
         "approximation_error": lambda **k: plots.approximation_error(errors, **k),
         "correction_factor": lambda **k: plots.correction_factor(pd.DataFrame({0.1: [1.0, 1.2]}), **k),
     }
@@ -439,7 +429,7 @@ def test_text_of_a_map_stays_inside_the_figure(city, both, doubled):
 
 def test_the_style_is_not_left_behind(both):
     before = dict(mpl.rcParams)
-    plots.utilization(both)
+    plots.response_distribution(both)
     assert dict(mpl.rcParams) == before
     with plt.style.context(plots.STYLE):
         assert mpl.rcParams["font.size"] == 12
@@ -465,7 +455,6 @@ def test_the_style_is_not_left_behind(both):
         (lambda c, e: plots.convergence([1.0], band="sigma"), "`band` must be one of"),
         (lambda c, e: plots.convergence([1.0], against="days"), "`against` must be one of"),
         (lambda c, e: plots.convergence([1.0], against="seconds"), "must have a column 'best'"),
-        (lambda c, e: plots.utilization([e]), "Evaluation"),
         (lambda c, e: plots.approximation_error(FRAME), "must have a column 'utilization'"),
     ],
 )

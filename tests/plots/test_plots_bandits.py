@@ -79,8 +79,8 @@ def test_excess_energy_may_be_negative(frame):
 
 def test_confidence_parameters_are_the_rules_own():
     rules = {"BUCB": bandits.BayesUCB(), "half UCB": bandits.UCB(0.5)}
-    _, ax = plots.confidence_parameters(rules, 3003, 100, ax=Figure())
-    t = np.arange(1, 101)
+    _, ax = plots.confidence_parameters(rules, 3003, ax=Figure())
+    t = np.arange(1, 501)
     np.testing.assert_allclose(ax.lines[0].get_ydata(), bandits.BayesUCB().beta(t, 3003))
     np.testing.assert_allclose(ax.lines[1].get_ydata(), 0.5 * bandits.UCB().beta(t, 3003))
     with pytest.raises(InputError, match="define β_t"):

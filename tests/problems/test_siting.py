@@ -5,7 +5,8 @@ import pytest
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.problems import fitted_travel_time, sited_city, siting
+from emsopt.problems import sited_city, siting
+from emsopt.problems.station_siting import fitted_travel_time
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +30,9 @@ def test_the_line_is_found_again(town):
     np.testing.assert_allclose(fitted_travel_time(town)([0.0, 2.0, 10.0]), [1.5, 4.5, 16.5], rtol=1e-9)
 
 
-@pytest.mark.parametrize("evaluator", ["exact", "approximate"])
-@pytest.mark.parametrize("metric", ["mean_response", ("late", 7.0)])
-def test_at_the_listed_sites_it_is_the_objective_over_the_list(town, evaluator, metric):
+def test_at_the_listed_sites_it_is_the_objective_over_the_list(town):
     """The line being exact, the value is that of the discrete objective at the same places."""
-    f = siting(town, 3, evaluator=evaluator, metric=metric)
-    objective = eo.Objective(town, 3, evaluator=evaluator, metric=metric)
+    f, objective = siting(town, 3), eo.Objective(town, 3)
     for sites in ([0, 1, 2], [5, 3, 1]):
         assert f(town.site_locations[sites].ravel()) == pytest.approx(objective(sites), abs=1e-9)
     assert f.dimension == 6
@@ -71,16 +69,11 @@ def test_with_hardly_a_call_it_is_the_distance_to_the_nearest(town):
     assert f(x) == pytest.approx(1.0 + town.demand_shares @ (1.5 + 1.5 * km), abs=1e-5)
 
 
-def test_another_travel_time_is_used(town):
-    still = siting(town, 2, travel_time=lambda km: np.full_like(km, 3.0))
-    assert still([1, 1, 5, 5]) == pytest.approx(4.0)  # 1 min turnout and 3 min, from wherever
-
-
 def test_some_place_beside_the_best_of_the_list_is_better():
     """Freedom pays: of 300 small moves of the best three listed sites, some lower the response."""
     city = eo.datasets.grid_city(12, 3, 0.3, rng=3)
-    f = siting(city, 3, evaluator="approximate")
-    listed = eo.evaluators.evaluate_all(city, 3, evaluator="approximate")
+    f = siting(city, 3)
+    listed = eo.evaluators.evaluate_all(city, 3, evaluator="exact")
     x = city.site_locations[listed.best.sites].ravel()
     assert f(x) == pytest.approx(listed.mean_response.min(), abs=1e-9)
     moved = x + np.random.default_rng(0).normal(0, 0.3, (300, 6))
@@ -93,8 +86,6 @@ def test_some_place_beside_the_best_of_the_list_is_better():
         ({"atom_locations": None}, {}, "must have `atom_locations`"),
         ({"site_locations": None}, {}, "must have `site_locations`"),
         ({}, {"stations": 0}, "`stations` must be a whole number"),
-        ({}, {"evaluator": "simulation"}, "`evaluator` must be one of"),
-        ({}, {"metric": "mean"}, "`metric` must be"),
     ],
 )
 def test_bad_input_is_refused(town, change, options, message):

@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 
 from emsopt.errors import InputError
-from emsopt.problems.tuning import RANGES, ROWS, WHOLE, _rows, _score, forest_tuning, xgboost_tuning
+from emsopt.problems.tuning import RANGES, ROWS, WHOLE, _rows, _score, _table, forest_tuning, xgboost_tuning
 
 SMALL = [10, 3, 2, 1.0, 0.0]  # a forest of ten shallow trees
 
 
 def test_the_data_are_those_published():
     """Rows and columns as their sources state; means as computed from the raw files."""
-    X, y = _rows("wine", True)
+    X, y = _table("wine")
     assert X.shape == (6497, 11)
     assert (y.min(), y.max()) == (3, 9)
     assert y.mean() == pytest.approx(5.818378, abs=1e-6)
-    X, y = _rows("california", True)
+    X, y = _table("california")
     assert X.shape == (20640, 8)
     assert y.mean() == pytest.approx(2.068558, abs=1e-6)
-    sample, _ = _rows("california", False)
+    sample, _ = _rows("california")
     assert sample.shape == (ROWS, 8)
     assert len({tuple(row) for row in sample} - {tuple(row) for row in X}) == 0
 
@@ -27,7 +27,7 @@ def test_a_forest_scores_as_by_hand(claim):
     """Five folds written out: 1 - residual over total sum of squares."""
     from sklearn.ensemble import RandomForestRegressor
 
-    X, y = _rows("wine", False)
+    X, y = _rows("wine")
     order = np.random.RandomState(0).permutation(ROWS)
     scores = []
     for k in range(5):

@@ -197,18 +197,6 @@ def test_steep_roads_of_a_file_are_cut_and_noted(net_file):
     assert "1 of 5 roads would be steeper than 0.35 rad: incline cut to that." in net.notes
 
 
-def test_other_vehicles_have_other_roads(net_file):
-    path = net_file(NET)
-    bus = RoadNetwork.from_sumo(path, vehicle="bus", strongly_connected=False)
-    assert bus.lengths[0] == 99
-    assert {("north", "south"), ("west", "north")} <= turns_by_id(bus)
-    truck = RoadNetwork.from_sumo(path, vehicle="truck", strongly_connected=False)
-    assert "south" not in truck.ids  # `allow` goes before `disallow`
-    bicycle = RoadNetwork.from_sumo(path, vehicle="bicycle", strongly_connected=False)
-    assert "cycleway" in bicycle.ids
-    assert not {"south", "east"} & set(bicycle.ids)
-
-
 def test_compressed_file_is_the_same_whatever_its_name(net_file, tmp_path):
     plain = RoadNetwork.from_sumo(net_file(NET))
     packed = tmp_path / "packed.xml"
@@ -273,8 +261,6 @@ def test_wrong_files_are_refused(net_file, tmp_path):
     for path in (None, 5, "", "a\0b"):
         with pytest.raises(InputError, match="`path` must be the path"):
             RoadNetwork.from_sumo(path)
-    with pytest.raises(InputError, match="`vehicle` must be SUMO's name"):
-        RoadNetwork.from_sumo(net_file(NET), vehicle=None)
     with pytest.raises(InputError, match=r"town.net.xml does not hold a valid network: `name` must be text"):
         RoadNetwork.from_sumo(net_file(NET), name=5)
     with pytest.raises(InputError, match=r"Expected a SUMO network.*<osm>"):

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import emsopt as eo
 from emsopt._running.blas_threads import one_thread
-from emsopt.optimizers.deployments.random_search import RandomSearch
+from emsopt.optimizers import RandomSearch
 
 
 def blas_threads():

@@ -13,7 +13,6 @@ CITY = eo.datasets.grid_city(n_sites=5, units=2, size=3, rng=0)
 SQUARE = eo.RoadNetwork([100.0, 200.0, 300.0, 400.0], [10.0] * 4, [(0, 1), (1, 2), (0, 3), (3, 2)])
 PLAN = eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1)
 WEEK = eo.calls.HeldOut(np.tile(CITY.arrival_rates, (2, 1)), np.ones((2, CITY.n_atoms)))
-POINTS = [[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [3.0, 3.0]]
 TWO = {"a": [0, 1], "b": [2, 3]}
 AIRFOIL = eo.problems.airfoil_control(costs="cheap", variance=0.02)
 
@@ -44,7 +43,6 @@ TASKS = {
     "evaluators.evaluate_all": lambda **p: eo.evaluators.evaluate_all(CITY, 2, **p),
     "evaluators.evaluate_near": lambda **p: eo.evaluators.evaluate_near(eo.Objective(CITY, 2), some(0)[0], 1, **p),
     "evaluators.p_median": lambda **p: eo.evaluators.p_median(CITY, 2, **p),
-    "evaluators.p_median_of_points": lambda **p: eo.evaluators.p_median_of_points(POINTS, POINTS, 2, **p),
     "evaluators.values": lambda **p: eo.evaluators.values(CITY, some(0), **p),
     "operations.best_offsets": lambda **p: eo.operations.best_offsets(CITY, [0, 1], steps=3, rng=0, **p),
     "operations.best_table": lambda **p: eo.operations.best_table(
@@ -59,10 +57,8 @@ TASKS = {
     "optimizers.minimize": lambda **p: eo.minimize(eo.Objective(CITY, 2), "random", budget=3, rng=0, **p),
     "planning.compare": lambda **p: eo.planning.compare(Certain(), TWO, draws=100, rng=0, **p),
     "planning.fleet_curve": lambda **p: eo.planning.fleet_curve(CITY, [1, 2], **p),
-    "planning.front": lambda **p: eo.planning.front(CITY, 2, ["mean_response", ("late", 5.0)], **p),
     "planning.hourly_plan": lambda **p: eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1, **p),
     "planning.judge_plan": lambda **p: eo.planning.judge_plan(PLAN, [WEEK, WEEK], **p),
-    "planning.within_budget": lambda **p: eo.planning.within_budget(CITY, 3, station_cost=1, unit_cost=1, **p),
     "study.run": lambda **p: eo.study.run(square, [{"side": 1}, {"side": 2}], **p),
     "planning.sweep": lambda **p: eo.planning.sweep({"now": CITY, "later": CITY.scaled(2)}, 2, **p),
 }

@@ -202,3 +202,19 @@ class BoxOptimizer(AskTell[FloatArray]):
 def _agree(one: float, other: float) -> bool:
     """Return whether two values are equal up to rounding, or one of them is not finite."""
     return not np.isfinite(one) or not np.isfinite(other) or bool(np.isclose(one, other, rtol=1e-6, atol=1e-12))
+
+
+class RandomPoints(BoxOptimizer):
+    """Ask for points drawn uniformly from the box, without an initial design.
+
+    Parameters
+    ----------
+    f, sense, bounds, integers, noisy, constraints, rng
+        As in `BoxOptimizer`.
+    """
+
+    def __init__(self, f: Function | None = None, **options: Any) -> None:
+        super().__init__(f, **options, initial=0)
+
+    def _propose(self) -> FloatArray:
+        return self.draw()

@@ -7,8 +7,7 @@ symbol  name                          meaning
 ======  ============================  ============================================================================
 m, W    `KernelRegression`            regression (3.1) and density (3.9) of the t observed points, on the unit cube
 h_t     `bandwidth`                   Scott's rule (5.1): ``scale`` · d · t^(-1/(d+4)), or another one, see `BOKE`
-β_t     `exploration`                 2 ς² log(2 π² t² / (3 δ)), Theorem 4.13 with kernel constant M_Ψ = 1; on a
-                                      finite decision set 4 ς² log t, Theorem 4.10
+β_t     `exploration`                 2 ς² log(2 π² t² / (3 δ)), Theorem 4.13 with kernel constant M_Ψ = 1
 ς       ``noise_sd``                  noise level, in standard deviations of the observed values
 δ       ``DELTA``                     probability that the bound fails
 p       ``exploring``                 BOKE+: probability of a step by (3.12); otherwise (3.14)
@@ -37,17 +36,17 @@ search started from corners. Only this number was changed, because studies with 
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ... import _validate
-from ..._types import ArrayLike, FloatArray
+from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
-from ...problems.finite_set import FiniteSet
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
 from .._values import spread, standardized
-from ._search import Slopes
+from ._search import Slopes, corners_of_cube, highest
 from .base import BoxOptimizer
 from .box import Function
 
@@ -57,11 +56,11 @@ if TYPE_CHECKING:
 SCALE = 0.05
 NOISE_SD = 0.005
 DELTA = 0.1
-FINITE = 2 * np.pi**2 / 3  # the δ with which β_t of Theorem 4.13 becomes that of Theorem 4.10
 RULES = {"scott": scott, "silverman": silverman}
 EXPLORING = 0.6
 CORNERED = 6  # number of inputs with which the search also starts from corners, see above
 EMPTIEST = -1000.0  # lower bound of log W; points with smaller W count as equally unexplored
+PROBES = 10_000  # random points of the cube in `fill_distance`
 LOWEST = -300.0  # lower bound of the maximised logarithm; without exploration it would be -inf at the worst point
 
 
@@ -84,8 +83,6 @@ class BOKE(BoxOptimizer):
         "gaussian", "epanechnikov" or "uniform".
     bandwidth : {"scott", "silverman"} or float
         Rule of the bandwidth, (5.1) or (5.2) of the paper, or a fixed bandwidth in widths of the box.
-    candidates : array_like, shape (n, d), optional
-        Finite decision set: the only points that may be asked for. β_t is then that of Theorem 4.10.
 
     Notes
     -----
@@ -113,7 +110,6 @@ class BOKE(BoxOptimizer):
         noise_sd: float = NOISE_SD,
         kernel: str = "gaussian",
         bandwidth: str | float = "scott",
-        candidates: ArrayLike | None = None,
         **options: Any,
     ) -> None:
         super().__init__(f, **options)
@@ -125,9 +121,6 @@ class BOKE(BoxOptimizer):
             if isinstance(bandwidth, str)
             else _validate.positive_number(bandwidth, "bandwidth")
         )
-        self.delta = DELTA
-        if candidates is not None:
-            self.space, self.delta = FiniteSet(self.space, candidates), FINITE
 
     def surrogate(self) -> KernelRegression:
         """Return the kernel regression and density of the points observed so far and of those still pending.
@@ -147,17 +140,13 @@ class BOKE(BoxOptimizer):
 
     def _choose(self) -> Iterator[FloatArray]:
         model = self.surrogate()
-        beta = exploration(len(model.y), self.noise_sd, self.delta)
+        beta = exploration(len(model.y), self.noise_sd)
         yield from self._tops(lambda x: log_upper_bound(model, beta, x))
         yield from self._tops(lambda x: emptiness(model, x))
 
     def _tops(self, function: Slopes) -> Iterator[FloatArray]:
-        """Yield the maximiser of a function on the unit cube or, on a finite set, all of its points, the best first."""
-        if self.space.points is None:
-            yield self._climb(function, corners=self.space.coordinates == CORNERED)
-            return
-        points = self.space.to_unit(self.space.points)
-        yield from points[np.argsort(-function(points)[0], kind="stable")]
+        """Yield the maximiser of a function on the unit cube."""
+        yield self._climb(function, corners=self.space.coordinates == CORNERED)
 
 
 class BOKEPlus(BOKE):
@@ -167,7 +156,7 @@ class BOKEPlus(BOKE):
 
     Parameters
     ----------
-    f, scale, noise_sd, kernel, bandwidth, candidates, sense, bounds, integers, noisy, constraints, initial, rng
+    f, scale, noise_sd, kernel, bandwidth, sense, bounds, integers, noisy, constraints, initial, rng
         As in `BOKE`.
     exploring : float
         Probability p of a step of BOKE, above 0 and at most 1.
@@ -259,7 +248,7 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
     model, gains = optimizer.surrogate(), optimizer.gains
     mean, log_density = model.predict(unit)
     scale, sign = spread(gains) or 1.0, 1 if optimizer.better is max else -1
-    beta = exploration(len(model.y), optimizer.noise_sd, optimizer.delta)
+    beta = exploration(len(model.y), optimizer.noise_sd)
     bonus = scale * np.sqrt(beta) * np.exp(-np.maximum(log_density, EMPTIEST) / 2)
     mean = sign * (gains.mean() + scale * mean)
     columns = {"mean": mean, "bonus": bonus, "bound": mean + sign * bonus, "density": np.exp(log_density)}
@@ -288,3 +277,57 @@ def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tupl
     value = np.maximum(np.logaddexp(lift, bonus), LOWEST)
     rise, share = np.where(np.isfinite(lift), np.exp(-value), 0.0), np.exp(bonus - value)
     return value, rise[:, None] * mean_slope - 0.5 * share[:, None] * density_slope
+
+
+def density_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
+    """Return n points of the unit cube: the first at random, each further one where their density is least.
+
+    The density is a sum of Gaussian kernels with `bandwidth`, and the rule is (3.10) of the BOKE paper.
+
+    Parameters
+    ----------
+    n, d : int
+        Numbers of points and of dimensions.
+    rng : int or Generator, optional
+
+    Returns
+    -------
+    ndarray, shape (n, d)
+
+    Examples
+    --------
+    >>> density_design(3, 1, rng=0).round(2).ravel().tolist()  # a random one, and as far from it as can be
+    [0.64, 0.0, 1.0]
+    """
+    n, d, rng = _validate.whole_number(n, "n"), _validate.whole_number(d, "d"), _validate.generator(rng)
+    X = rng.random((1, d))
+    while len(X) < n:
+        model = condition(X, np.zeros(len(X)), bandwidth(len(X), d))
+        X = np.vstack([X, highest(partial(emptiness, model), d, rng)])
+    return X
+
+
+def fill_distance(points: ArrayLike) -> float:
+    """Return a lower bound on the fill distance of a design, (3.11) of the BOKE paper.
+
+    The fill distance is the largest distance from a point of the unit cube to the nearest point of the design. The
+    bound is the largest such distance from a fixed set of ``PROBES`` random points and from the corners of the cube
+    (with more than 13 inputs, from ``PROBES`` of the corners).
+
+    Parameters
+    ----------
+    points : array_like, shape (n, d)
+
+    Examples
+    --------
+    >>> round(fill_distance([[0.5, 0.5]]), 4)
+    0.7071
+    """
+    from scipy.spatial import KDTree
+
+    design = _validate.real_array(points, "points", (None, None))
+    d = design.shape[1]
+    rng = np.random.default_rng(0)
+    probes = rng.random((PROBES, d))
+    tried = np.vstack([corners_of_cube(d, PROBES, rng), probes])
+    return float(np.max(KDTree(design).query(tried)[0]))

@@ -27,15 +27,6 @@ class BoxObjective:
         "max" or "min".
     noisy : bool
         Whether repeated evaluations of a point can give different values.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.optimizers.on_box(lambda x: (x[0] - 0.2) ** 2, bounds=[(0, 1)], sense="min")
-    >>> isinstance(f, eo.optimizers.BoxObjective)
-    True
-    >>> f([0.2])
-    0.0
     """
 
     function: Callable[..., Any]
@@ -85,13 +76,6 @@ def on_box(
     ------
     InputError
         If ``sense`` is missing or contradicts the ``sense`` of ``f``, or another option is invalid.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.optimizers.on_box(lambda x: (x[0] - 0.2) ** 2, bounds=[(0, 1)], sense="min")
-    >>> f.sense, f([0.2])
-    ('min', 0.0)
     """
     given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
     if not given:

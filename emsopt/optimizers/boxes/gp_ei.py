@@ -52,17 +52,6 @@ class GPEI(BoxOptimizer):
     ----------
     f, sense, bounds, integers, noisy, constraints, initial, rng
         As in `BoxOptimizer`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.forrester()
-    >>> optimizer = eo.optimizers.GPEI(f, rng=0)
-    >>> for _ in range(6):
-    ...     x = optimizer.ask()
-    ...     optimizer.tell(x, f(x))
-    >>> optimizer.best[1] == min(optimizer.values)
-    True
     """
 
     _last: GaussianProcess | None = None

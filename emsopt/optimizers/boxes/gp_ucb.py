@@ -48,17 +48,6 @@ class GPUCBFixed(BoxOptimizer):
         √β: the acquisition function is the posterior mean plus this many posterior standard deviations of `process`.
     bandwidth : float
         Lengthscale of every input, in units of √(d/12) widths of the box.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.forrester()
-    >>> optimizer = eo.optimizers.GPUCBFixed(f, rng=0)
-    >>> for _ in range(6):
-    ...     x = optimizer.ask()
-    ...     optimizer.tell(x, f(x))
-    >>> optimizer.best[1] == min(optimizer.values)
-    True
     """
 
     def __init__(
@@ -95,17 +84,6 @@ class GPUCB(GPUCBFixed):
     ----------
     f, confidence, bounds, integers, noisy, initial, rng
         As in `GPUCBFixed`. Its ``bandwidth`` has no effect here.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.forrester()
-    >>> optimizer = eo.optimizers.GPUCB(f, rng=0)
-    >>> for _ in range(6):
-    ...     x = optimizer.ask()
-    ...     optimizer.tell(x, f(x))
-    >>> optimizer.best[1] == min(optimizer.values)
-    True
     """
 
     _last: GaussianProcess | None = None

@@ -53,16 +53,6 @@ class KRUCB(BOKE):
     widening : float
         α, above 0 and at most 1: a new point is added while there are at most t^α distinct ones. It has no effect in
         noise-free runs.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.forrester()
-    >>> optimizer = eo.optimizers.KRUCB(f, rng=0)
-    >>> x = optimizer.ask()
-    >>> optimizer.tell(x, f(x))
-    >>> len(optimizer.values)
-    1
     """
 
     def __init__(
@@ -78,8 +68,6 @@ class KRUCB(BOKE):
         self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
         self.closeness = _validate.probability(closeness, "closeness")
         self.widening = _validate.probability(widening, "widening")
-        if self.space.points is not None:
-            raise InputError("KR-UCB steps to new points, so it takes no `candidates`; use BOKE on a finite set.")
         if self.closeness == 1:
             raise InputError("`closeness` must be below 1, as no new point has a kernel value above 1; got 1.")
 

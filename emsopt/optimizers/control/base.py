@@ -53,7 +53,7 @@ class ControlLearner:
     --------
     >>> import emsopt as eo
     >>> problem = eo.problems.hill_control()
-    >>> learner = eo.optimizers.UCBPSQ(problem, rng=0)
+    >>> learner = eo.optimizers.LEARNERS["ucb-psq"](problem, rng=0)
     >>> i, x = learner.ask()
     >>> problem.set_names[i]
     'all'

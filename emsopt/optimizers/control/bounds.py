@@ -1,7 +1,8 @@
-r"""Regret bounds of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs", as numbers.
+r"""Exploration that Lemma 2 of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets" asks for, as a number.
 
-The theorems hide their constants; here they are the proofs' (appendix B). m sets are played, τ times each in the
-exploration, T plays are made in all, and f has |f| <= M and a norm of at most B in the space of a kernel k(x, x) <= 1.
+The full title ends "with No-Regret Costs". The theorems hide their constants; here they are the proofs' (appendix B). m
+sets are played, τ times each in the exploration, T plays are made in all, and f has a norm of at most B in the space of
+a kernel k(x, x) <= 1. The bounds of Theorems 1 and 3 are in ``benchmarks/bocvs_theory_study.py``.
 
 =======  ==============  =========================================================================================
 symbol   name            meaning
@@ -12,7 +13,6 @@ T        ``plays``       number of plays, exploration included
 γ_t      ``gain``        largest information gain of t plays, a function of t: `gain_bound`
 B, σ     ``norm``,       bound on the norm of f; standard deviation of the noise on a value
          ``noise_sd``
-M        ``largest``     bound on |f|
 δ        ``delta``       every event of the proofs fails with at most this probability
 α, ε     ``alpha``,      tolerance; gap between (1 - α) times the best expected value and the best of a set that is
          ``gap``         not acceptable
@@ -21,16 +21,11 @@ M        ``largest``     bound on |f|
 .. math:: β_t = B + σ \sqrt{2 (γ_{t-1} + 1 + \log(1/δ))}, \qquad
           A_n(s) = 2 \sqrt{4 (n + 2) γ_n} + s (4 \log(m/δ) + 8 \log 4 + 1)
 
-**Theorem 1** (3) bounds the quality regret by 2 (m - 1) τ M + 2 β_T A_{T-mτ}(m) + 2 (T - (m - 1) τ) / τ · β_{mτ}
-A_τ(1), and (4) the cost regret by m τ + 2 (T - m τ) √(2 log T / τ), both with probability 1 - 3δ - 2/T². **Theorem 3**
-(5) replaces the quality bound by 2 m τ M + 2 β_T A_{T-mτ}(m) if τ is at least what **Lemma 2** asks for.
-
 **Where the paper's statements differ from its proofs,** this module follows what can be proven:
 
 - Lemma 2 compares β_{mτ} A_τ(1) / τ with ε / (2 - σ). The last step of its proof needs α in place of σ, and the proof
   takes 2 β E[σ] for β E[σ] twice. Both mended, the threshold is ε / (2 (2 - α)).
-- The proof of Theorem 3 ends with 2 τ M for the exploration and log(1/δ). Its statement has m τ M and log(m/δ), which
-  m sets need.
+- The proof of Theorem 3 ends with log(1/δ). Its statement has log(m/δ), which m sets need.
 - Lemma 6, which A_n rests on, takes the model's noise variance λ as 1 + 2/T, whatever the noise is. For a larger λ it
   fails. The learners of this package take λ from the noise.
 """
@@ -109,69 +104,10 @@ def theorem_beta(plays: ArrayLike, gain: Gain, *, norm: float, noise_sd: float, 
     return norm + noise_sd * np.sqrt(2 * (gain(np.asarray(plays) - 1) + 1 - np.log(delta)))
 
 
-def _deviations(n: ArrayLike, gain: Gain, sets: int, delta: float, several: int = 1) -> FloatArray:
+def deviations(n: ArrayLike, gain: Gain, sets: int, delta: float, several: int = 1) -> FloatArray:
     """Return A_n(s), which bounds the sum of expected posterior deviations over n plays (Lemmas 6 and 7)."""
     n = np.asarray(n)
     return 2 * np.sqrt(4 * (n + 2) * gain(n)) + several * (4 * np.log(sets / delta) + 8 * np.log(4) + 1)
-
-
-def quality_bound(
-    plays: ArrayLike,
-    each: ArrayLike,
-    sets: int,
-    gain: Gain,
-    *,
-    norm: float,
-    noise_sd: float,
-    largest: float,
-    delta: float = 0.1,
-    separated: bool = False,
-) -> FloatArray:
-    """Return the bound (3) of Theorem 1 on the quality regret, or (5) of Theorem 3.
-
-    Parameters
-    ----------
-    plays, each : array_like of int
-        T and τ, with m τ <= T.
-    sets : int
-        m.
-    gain : callable
-        γ_t, as from `gain_bound`.
-    norm, noise_sd, largest, delta : float
-        B, σ, M and δ.
-    separated : bool
-        Whether to return (5), which holds if τ is at least `exploration_needed`.
-
-    Returns
-    -------
-    ndarray
-        In units of f, shaped as ``plays``.
-
-    Examples
-    --------
-    >>> gain = gain_bound(np.eye(2), 10_000)
-    >>> quality_bound(10_000, 1000, 3, gain, norm=1.0, noise_sd=0.01, largest=1.0).round()
-    np.float64(11895.0)
-    """
-    T, tau = np.asarray(plays), np.asarray(each)
-    known = {"norm": norm, "noise_sd": noise_sd, "delta": delta}
-    later = 2 * theorem_beta(T, gain, **known) * _deviations(T - sets * tau, gain, sets, delta, sets)
-    if separated:
-        return 2 * sets * tau * largest + later
-    early = theorem_beta(sets * tau, gain, **known) * _deviations(tau, gain, sets, delta)
-    return 2 * (sets - 1) * tau * largest + later + 2 * (T - (sets - 1) * tau) / tau * early
-
-
-def cost_bound(plays: ArrayLike, each: ArrayLike, sets: int) -> FloatArray:
-    """Return the bound (4) of Theorems 1 and 3 on the cost regret, m τ + 2 (T - m τ) √(2 log T / τ).
-
-    Examples
-    --------
-    >>> cost_bound(700, 45, 7).round()  # plays of the paper's experiments: more than their budget of 100
-    np.float64(730.0)
-    """
-    T, tau = np.asarray(plays), np.asarray(each)
-    return sets * tau + 2 * (T - sets * tau) * np.sqrt(2 * np.log(T) / tau)
 
 
 def exploration_needed(
@@ -192,8 +128,12 @@ def exploration_needed(
     ----------
     gap : float
         ε.
-    sets, gain, norm, noise_sd, delta
-        As in `quality_bound`.
+    sets : int
+        m.
+    gain : callable
+        γ_t, as from `gain_bound`.
+    norm, noise_sd, delta : float
+        B, σ and δ.
     alpha : float
         α.
     printed : bool
@@ -209,5 +149,5 @@ def exploration_needed(
     threshold = gap / (2 - noise_sd) if printed else gap / (2 * (2 - alpha))
     t = np.arange(1, most + 1)
     beta = theorem_beta(sets * t, gain, norm=norm, noise_sd=noise_sd, delta=delta)
-    enough = np.flatnonzero(beta * _deviations(t, gain, sets, delta) / t <= threshold)
+    enough = np.flatnonzero(beta * deviations(t, gain, sets, delta) / t <= threshold)
     return int(t[enough[0]]) if len(enough) else None

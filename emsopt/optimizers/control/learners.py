@@ -36,15 +36,6 @@ class UCBPSQ(ControlLearner):
     """Play the set with the largest expected upper confidence bound, E[u], regardless of cost.
 
     Sets contained in another set are left out, because their largest E[u] is never larger.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> learner = eo.optimizers.UCBPSQ(problem, rng=0)
-    >>> set_index, inputs = learner.ask()
-    >>> set_index in range(3)
-    True
     """
 
     def _propose(self) -> tuple[int, FloatArray]:
@@ -52,17 +43,7 @@ class UCBPSQ(ControlLearner):
 
 
 class TSPSQ(ControlLearner):
-    """Play the set with the largest expected value of a posterior sample, ignoring sets contained in another.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> learner = eo.optimizers.TSPSQ(problem, rng=0)
-    >>> set_index, inputs = learner.ask()
-    >>> set_index in range(3)
-    True
-    """
+    """Play the set with the largest expected value of a posterior sample, ignoring sets contained in another."""
 
     def _propose(self) -> tuple[int, FloatArray]:
         sample = PosteriorSample(self.model)
@@ -80,15 +61,6 @@ class UCBCVS(ControlLearner):
         root of (amplitude / t).
     **options
         As in `ControlLearner`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> learner = eo.optimizers.UCBCVS(problem, rng=0)
-    >>> set_index, inputs = learner.ask()
-    >>> set_index in range(3)
-    True
     """
 
     def __init__(
@@ -124,15 +96,6 @@ class ETC50(UCBPSQ):
         Number of plays for each group; 50 in the paper.
     **options
         As in `ControlLearner`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> learner = eo.optimizers.ETC50(problem, rng=0)
-    >>> set_index, inputs = learner.ask()
-    >>> set_index in range(3)
-    True
     """
 
     def __init__(self, problem: ControlProblem, *, plays_per_group: int = 50, **options: Any) -> None:

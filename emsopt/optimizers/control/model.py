@@ -76,7 +76,7 @@ class Hyperparameters:
     >>> import emsopt as eo
     >>> problem = eo.problems.hill_control()
     >>> known = eo.optimizers.Hyperparameters(lengthscales=[0.2, 0.5])
-    >>> learner = eo.optimizers.UCBPSQ(problem, hyperparameters=known, rng=0)
+    >>> learner = eo.optimizers.LEARNERS["ucb-psq"](problem, hyperparameters=known, rng=0)
     >>> known.amplitude, known.noise_variance
     (1.0, 0.0001)
     """

@@ -53,14 +53,6 @@ def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0
     InputError
         If the history lacks a column or has sets that the problem does not have, ``alpha`` is not in [0, 1), or
         ``worst`` of the problem is not below its best value.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> run = eo.optimizers.bocvs(problem, budget=5, rng=0)
-    >>> "simple_regret" in eo.optimizers.with_regret(run.history, problem)
-    True
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     _validate.columns(history, ["set", "x"], "history", "the history of a ControlRun")

@@ -58,7 +58,7 @@ class ControlRun:
     history : DataFrame
         One row per play: its number ``play``, ``set``, ``x`` (tuple), ``value`` and ``cost`` observed, ``spent`` so
         far, ``phase`` and ``seconds`` since the start; with ``regret=True`` also the columns that
-        `emsopt.optimizers.with_regret` adds.
+        `emsopt.optimizers.control.regret.with_regret` adds.
 
     Examples
     --------

@@ -7,7 +7,6 @@ the number k of evaluations after the initial ones, a schedule that needs no bud
 import numpy as np
 
 from ..._types import IntArray, Rng
-from ..._validate import positive_number, whole_number
 from ...evaluators.objective import Objective
 from .base import Optimizer
 from .swaps import random_neighbour
@@ -21,42 +20,25 @@ class SimulatedAnnealing(Optimizer):
     Parameters
     ----------
     objective : Objective
-    initial : int
-        Number of random deployments; the walk starts from the best of them.
-    temperature : float, optional
-        T₀, the temperature at the first move, in the objective's unit. Default: the standard deviation of the initial
-        values.
     rng : int or Generator, optional
 
     Notes
     -----
-    The walk can visit deployments already observed, with their known values and without asking for them again. If it
+    The walk starts from the best of ten random deployments, with the standard deviation of their values as T₀. It can
+    visit deployments already observed, with their known values and without asking for them again. If it
     finds no others, it restarts from a random one. The method needs thousands of cheap evaluations; with a hundred its
     results are poor.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> optimizer = eo.optimizers.SimulatedAnnealing(objective, rng=0)
-    >>> sites = optimizer.ask()
-    >>> optimizer.tell(sites, objective(sites))
-    >>> len(sites), objective.evaluations
-    (2, 1)
     """
 
-    def __init__(
-        self, objective: Objective, *, initial: int = 10, temperature: float | None = None, rng: Rng = None
-    ) -> None:
+    initial = 10
+
+    def __init__(self, objective: Objective, *, rng: Rng = None) -> None:
         super().__init__(objective, rng=rng)
-        self.initial = whole_number(initial, "initial")
-        self.start = None if temperature is None else positive_number(temperature, "temperature", zero=True)
         self.position: IntArray | None = None
         self.height = np.inf
 
     def _temperature(self) -> float:
-        start = float(np.std(self.values[: self.initial])) if self.start is None else self.start
-        return start / max(1, len(self.values) - self.initial)
+        return float(np.std(self.values[: self.initial])) / max(1, len(self.values) - self.initial)
 
     def _propose(self) -> IntArray:
         if self.position is None or len(self.values) < self.initial:

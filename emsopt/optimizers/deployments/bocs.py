@@ -31,6 +31,8 @@ from ..._types import IntArray, Rng
 from ...evaluators.objective import Objective
 from .sparbl import SparBL
 
+SWEEPS = 20  # Gibbs sweeps between two draws within a proposal; before its first draw, ten times as many
+
 
 class BOCS(SparBL):
     """Bayesian optimization of combinatorial structures, by simulated annealing (BOCS-SA).
@@ -38,10 +40,6 @@ class BOCS(SparBL):
     Parameters
     ----------
     objective : Objective
-    initial : int
-        Number of random deployments to begin with.
-    sweeps : int
-        Gibbs sweeps between two draws within a proposal; before its first draw, ten times as many.
     rng : int or Generator, optional
 
     Attributes
@@ -60,8 +58,8 @@ class BOCS(SparBL):
     (2, 1)
     """
 
-    def __init__(self, objective: Objective, *, initial: int = 20, sweeps: int = 20, rng: Rng = None) -> None:
-        super().__init__(objective, initial=initial, sweeps=sweeps, method="annealing", rng=rng)
+    def __init__(self, objective: Objective, *, rng: Rng = None) -> None:
+        super().__init__(objective, sweeps=SWEEPS, method="annealing", rng=rng)
 
     def _propose(self) -> IntArray:
         self.state = None

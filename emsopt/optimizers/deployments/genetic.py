@@ -8,10 +8,8 @@ here each child competes at once (steady state), because evaluations are expensi
 
 import numpy as np
 
-from ... import _validate
-from ..._types import IntArray, Rng
+from ..._types import IntArray
 from ...city.deployment_space import DeploymentSpace
-from ...evaluators.objective import Objective
 from .base import Optimizer
 from .swaps import random_neighbour
 
@@ -24,10 +22,6 @@ class Genetic(Optimizer):
     Parameters
     ----------
     objective : Objective
-    population : int
-        Number of deployments that may become parents, and of random deployments at the start.
-    mutation : float
-        Mean number of units of a child that are relocated at random.
     rng : int or Generator, optional
 
     Notes
@@ -46,10 +40,8 @@ class Genetic(Optimizer):
     (2, 1)
     """
 
-    def __init__(self, objective: Objective, *, population: int = 20, mutation: float = 0.5, rng: Rng = None) -> None:
-        super().__init__(objective, rng=rng)
-        self.population = _validate.whole_number(population, "population", low=2)
-        self.mutation = _validate.positive_number(mutation, "mutation", zero=True)
+    population = 20  # deployments that may become parents, and random ones at the start
+    mutation = 0.5  # mean number of units of a child that are relocated at random
 
     def _propose(self) -> IntArray:
         if len(self.values) < self.population:

@@ -164,22 +164,11 @@ class SparBLPlus(SparBL):
     ----------
     objective : Objective
         Its city and the cost matrix of its metric are used.
-    initial, sweeps, rng
-        See `SparBL`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> optimizer = eo.optimizers.SparBLPlus(objective, rng=0)
-    >>> sites = optimizer.ask()
-    >>> optimizer.tell(sites, objective(sites))
-    >>> len(sites), objective.evaluations
-    (2, 1)
+    rng : int or Generator, optional
     """
 
-    def __init__(self, objective: Objective, *, initial: int = 20, sweeps: int = 100, rng: Rng = None) -> None:
-        super().__init__(objective, initial=initial, sweeps=sweeps, rng=rng)
+    def __init__(self, objective: Objective, *, rng: Rng = None) -> None:
+        super().__init__(objective, rng=rng)
         city = self.space.city
         groups = city.twin_groups[city.preferred_order]  # (M, N): places as each atom prefers them, twins adjacent
         self._order = np.array([list(dict.fromkeys(row)) for row in groups.tolist()])

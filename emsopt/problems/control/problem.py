@@ -32,7 +32,7 @@ variance, its standard deviation of 0.14 would often make a cost of mean 0.1 neg
 standard deviation.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -46,11 +46,13 @@ from ..problem import Problem
 from ._checks import check_alpha, check_objective, checked_marginals, checked_sets
 from ._chunks import in_chunks
 from .marginals import Marginal
-from .optimum import long_search, sobol
 
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22
 CHUNK = 65_536  # points evaluated at a time
+SCRAMBLING = 1
+SCREENED, SCREEN_NODES = 4096, 128  # number of screened points, and nodes for each
+CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # number of local searches, their nodes, and step of differences
 NOISY_FROM = 0.1  # mean costs below this have no noise
 
 
@@ -348,3 +350,35 @@ class Play:
         if not _validate.is_real(self.cost) or not 0 <= self.cost <= 1:
             raise InputError(f"`cost` must lie in [0, 1]; got {self.cost!r}. Divide all costs by the largest possible.")
         object.__setattr__(self, "point", point)
+
+
+def long_search(expected: Callable[..., FloatArray], d: int, start: FloatArray | None) -> tuple[float, FloatArray]:
+    """Return the highest value of a function on the unit cube of d dimensions, and the point that attains it.
+
+    ``expected`` takes points, shape (K, d), and optionally the number of nodes, and returns values, shape (K,).
+    SCREENED points are compared on SCREEN_NODES nodes. Then L-BFGS-B with numerical gradients on CLIMB_NODES nodes
+    starts from the best CLIMBED of them and from ``start`` if given. The best result is evaluated on all nodes.
+    """
+    from scipy.optimize import minimize
+
+    screened = sobol(d, SCREENED)
+    starts = screened[np.argsort(-expected(screened, SCREEN_NODES))[:CLIMBED]]
+    if start is not None:
+        starts = np.vstack([starts, start])
+
+    def descent(x: FloatArray) -> tuple[float, FloatArray]:
+        shifts = np.where(x > 0.5, -STEP, STEP)
+        values = expected(np.vstack([x, x + np.diag(shifts)]), CLIMB_NODES)
+        return -values[0], -(values[1:] - values[0]) / shifts
+
+    ends = [minimize(descent, x, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * d).x for x in starts]
+    candidates = np.vstack([starts, np.clip(ends, 0, 1)])
+    x = candidates[np.argmax(expected(candidates, CLIMB_NODES))]
+    return float(expected(x)), x
+
+
+def sobol(d: int, n: int) -> FloatArray:
+    """Return n Sobol points of the unit cube with a fixed scrambling, shape (n, d)."""
+    from scipy.stats import qmc
+
+    return qmc.Sobol(d, seed=SCRAMBLING).random(n)

@@ -1,7 +1,6 @@
 """Binary quadratic programs against brute force, each other and the paper's Example 7."""
 
 import itertools
-import time
 
 import numpy as np
 import pytest
@@ -239,9 +238,9 @@ def test_rounding_a_semidefinite_relaxation():
     assert 0.04 < np.mean(above) < 0.12
 
 
-def test_algorithm_1_is_fast_and_swaps_end_no_higher_and_often_lower():
-    """Twelve dense programs of 20 places and 8 units, with the default settings of both; time at 20 and 160 places."""
-    rng, lower, seconds = np.random.default_rng(8), 0, {20: [], 160: []}
+def test_swaps_end_no_higher_than_algorithm_1_and_often_lower():
+    """Twelve dense programs of 20 places and 8 units, with the default settings of both."""
+    rng, lower = np.random.default_rng(8), 0
     for _ in range(12):
         A, b = instance(rng, 20)
         swaps = minimize_quadratic(A, b, 8, rng=0)
@@ -249,10 +248,3 @@ def test_algorithm_1_is_fast_and_swaps_end_no_higher_and_often_lower():
         assert relaxed.lower_bound <= swaps.value <= relaxed.value + 1e-9
         lower += swaps.value < relaxed.value - 1e-9
     assert lower >= 3
-    for n, taken in seconds.items():
-        A, b = instance(rng, n)
-        for _ in range(3):
-            start = time.process_time()
-            minimize_quadratic(A, b, 2 * n // 5, method="relaxation")
-            taken.append(time.process_time() - start)
-    assert min(seconds[160]) < min(1, 64 * min(seconds[20]))  # measured: 0.15 s, four times as long

@@ -149,6 +149,9 @@ def test_largest_eigenvalue_grows_with_the_size_only_if_arms_are_correlated():
     sizes = [1, 5, 20, 40]
     assert [bandits.largest_eigenvalue(alike, K) for K in sizes] == pytest.approx(sizes, rel=1e-6)
     assert [bandits.largest_eigenvalue(apart, K) for K in sizes] == pytest.approx([1.0] * 4)
+    between = [bandits.largest_eigenvalue(correlated(40), K) for K in sizes]
+    assert (np.diff(between) > 0).all()
+    assert all(value <= K * (1 + 1e-9) for value, K in zip(between, sizes, strict=True))
 
 
 @pytest.mark.parametrize(

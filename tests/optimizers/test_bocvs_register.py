@@ -174,7 +174,7 @@ def promised():
         "Theorem 1, probability": f"{broken.sum()} of {len(table)} runs break a bound",
         "Proof of Theorem 1, probabilities": f"{broken.sum()} of {len(table)} runs break a bound",
         "After Theorem 1, convergence": f"{100 * table[table['plays'] >= 30_000]['on_target'].min():.1f} % of the later "
-        "plays or more, from 30,000 plays on",
+        "plays of every run, from 30,000 plays on",
         "Lemma 2": f"exact in all plays from {exact[exact == 1].index.min()} plays per set on, in {exact[20]:.3f} with 20",
         "Theorem 3, (5)": f"{strict['quality_regret']:,.0f} against a bound of {strict['bound_5']:,.0f} at a million plays "
         "(α = 0)",

@@ -64,6 +64,13 @@ def test_figure_1(study):
     numbers, verdicts = figure_1(study)
     assert differ(numbers) == {}
     assert CLAIMS.loc[list(verdicts), "verdict"].to_dict() == verdicts
+    last = study[study["cost"] == 100].set_index(KEYS[:3])
+    for (objective, costs, variance), row in control_verdicts(study).drop("levy").iterrows():
+        wide = last.loc[(objective, costs, variance)].pivot(index="seed", columns="method", values="simple_regret")
+        lower, seeds = (wide["unknown-cost"] < wide[row.rival]).sum(), len(wide)
+        why = CLAIMS.loc[f"{PANELS[objective]}, {costs} costs, variance {variance}", "why"]
+        assert f"lower with {'all' if lower == seeds else f'{lower} of'} {seeds} seeds" in why
+        assert ("within 0.0001" in why) == (wide[["unknown-cost", row.rival]].max(axis=None) < 1e-4)
 
 
 def wins(study):

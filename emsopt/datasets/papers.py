@@ -115,8 +115,8 @@ def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataF
     Chance is judged by Student's t: of n paired runs, a difference counts if its 95 % interval with n - 1 degrees of
     freedom excludes zero. Otherwise the two are tied. A tie supports "as good as" and never "better".
 
-    The evidence of a row about an algorithm runs that algorithm or reads its stored runs. Of these some are played
-    again by ``tests/test_played_again.py``, in their first rounds; times and the ends of tuning are not.
+    Evidence on what an algorithm achieves runs it or reads its stored runs; on a printed step it may be arithmetic.
+    ``tests/test_played_again.py`` plays the first rounds of some stored runs again, but no times and no ends of tuning.
 
     Of St. Paul, "authors' demand" is ``load_st_paul("published")`` and "proxy demand" the default. GP-pM "as printed"
     is ``GPpM(literal=True)``, and "with our repairs" the default. One parameter of the proxy demand was fitted to three

@@ -51,7 +51,8 @@ def played(rule, *, runs=1500, rounds=40, prior=None, seed=0):
         S = np.linalg.inv(inverse + (counts / prior.noise_variance)[:, :, None] * np.eye(n))
         mean, deviation = np.einsum("rij,rj->ri", S, sums / prior.noise_variance), np.sqrt(S[:, range(n), range(n)])
         upper = mean + math.sqrt(beta[t]) * deviation
-        score, noise = upper, rng.standard_normal((runs, n))
+        noise = rng.standard_normal((runs, n))
+        score = upper + 1e-9 * noise  # ties, as in the first round, are broken at random
         if sampled:
             score = mean + np.einsum("rij,rj->ri", np.linalg.cholesky(S), noise)
         arms = np.argsort(score, axis=1)[:, -SIZE:]
@@ -149,6 +150,9 @@ def test_largest_eigenvalue_grows_with_the_size_only_if_arms_are_correlated():
     sizes = [1, 5, 20, 40]
     assert [bandits.largest_eigenvalue(alike, K) for K in sizes] == pytest.approx(sizes, rel=1e-6)
     assert [bandits.largest_eigenvalue(apart, K) for K in sizes] == pytest.approx([1.0] * 4)
+    between = [bandits.largest_eigenvalue(correlated(40), K) for K in sizes]
+    assert (np.diff(between) > 0).all()
+    assert all(value <= K * (1 + 1e-9) for value, K in zip(between, sizes, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +181,7 @@ def test_regret_splits_into_lost_optimism_and_width(rule):
         assert [abs(difference), error] == pytest.approx([0.1, 0.2], abs=0.05)
     else:
         assert (game["index"] >= game["best_index"] - 1e-12).all()
-        assert difference == pytest.approx(3.1 if isinstance(rule, bandits.UCB) else 2.8, abs=0.05)
+        assert difference == pytest.approx(2.8 if isinstance(rule, bandits.UCB) else 2.6, abs=0.05)
 
 
 def test_independent_draws_do_not_choose_sets_as_often_as_they_are_best(claim):

@@ -51,7 +51,7 @@ def moves(before, after):
     ("version", "ends", "off"), [("published", [5.55, 8.34], 0.009), ("embedded", [5.59, 8.27], 0.079)]
 )
 def test_table_1_holds_at_the_loads_of_the_data(version, ends, off, claim):
-    """Its original load, printed as 0.225, is 0.2231; with all ten loads scaled alike the optimum agrees to 0.01 min.
+    """Its original load, printed as 0.225, is 0.2231; with all ten scaled alike the optimum agrees in eight rows.
 
     The p-median's column agrees in six rows. In the four from 0.225 to 0.5 it is 0.06 to 0.09 min too high.
     """
@@ -71,6 +71,8 @@ def test_table_1_holds_at_the_loads_of_the_data(version, ends, off, claim):
         assert gap[1].round(2) == 0.01
         return
     assert city.offered_load(9) == pytest.approx(0.2231, abs=5e-5)
+    beyond = table.offered_load[np.abs(best - table.optimum_min) > 0.005]  # more than the printing
+    assert beyond.tolist() == [0.1, 0.6]
     odd = table.offered_load.between(0.2, 0.55)
     assert at_median[[0, -1]].round(2).tolist() == [5.56, 9.01]
     assert at_median[odd].round(2).tolist() == [5.92, 6.19, 6.63, 7.11]
@@ -95,7 +97,7 @@ def test_table_3_agrees_to_the_printed_digit(city, median, claim):
         rows.append((evaluate_all(slowed, 9, evaluator="approximate").values.min(), b.lower, b.upper))
     best, lower, upper = np.array(rows).T
     for ours, column in ((best, "optimum_min"), (lower, "lower_bound_min"), (upper, "upper_bound_min")):
-        assert np.abs(ours - table[column]).max() < 0.0056, column
+        assert np.abs(ours - table[column]).max() < 0.005, column
     assert (np.diff(upper - lower) < 0).all()
     assert (upper - lower)[[0, -1]].round(2).tolist() == [3.55, 0.02]
     assert [best[0].round(2), best[-1].round(3), upper[0].round(2), upper[-1].round(2)] == [8.25, 5.347, 8.88, 5.35]

@@ -116,12 +116,23 @@ def test_searches_find_the_best_of_a_grid():
     problem = random_problem(3)
     model = told(problem, 30)
     axis = np.linspace(0, 1, 41)
-    for i, grid in ((0, axis[:, None]), (1, np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2))):
+    grids = axis[:, None], np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    for i, grid in enumerate(grids):
         for kind in ("upper", "lower"):
             bound = model.bound(i, kind)
             value, x = model.best(i, kind)
             assert value == pytest.approx(bound(x[None])[0][0])
             assert value >= bound(grid)[0].max() - 0.01
+    learner, rng = UnknownCost(problem, rng=0, budget=2.0, hyperparameters=KNOWN), np.random.default_rng(0)
+    phases = set()
+    for _ in range(20):
+        i, x = learner.ask()
+        if i < 2 and learner.plays:
+            bound = learner.model.bound(i, "upper")
+            assert bound(x[None])[0][0] >= bound(grids[i])[0].max() - 0.01
+            phases.add(learner.phase)
+        learner.tell(i, x, problem.play(i, x, rng=rng))
+    assert phases == {"explore", "exploit"}
 
 
 def test_sets_within_others_have_no_larger_bound():

@@ -93,8 +93,13 @@ def test_sum_of_deviations_is_bounded(seed):
 
 
 def test_the_sum_of_deviations_needs_a_noise_variance_of_about_one():
-    """Lemma 6 fails for λ = 100 and plays that tell nothing of each other: their sum is T, the bound 0.14 T."""
+    """Lemma 6 fails for λ = 100 and plays that tell nothing of each other: their sum is T, the bound 0.14 T.
+
+    With Lemma 5's λ = 1 + 2/T it holds for them and for plays that do.
+    """
     T, lam = 200, 100
+    for K in (np.eye(T), *(squared_exponential(np.random.default_rng(d).random((T, d)), 0.3) for d in (1, 3, 6))):
+        assert deviations(K, 1 + 2 / T).sum() <= np.sqrt(4 * (T + 2) * gain(K, 1 + 2 / T))
     K = np.eye(T)
     assert deviations(K, lam).sum() == pytest.approx(T)
     assert np.sqrt(4 * (T + 2) * gain(K, lam)) == pytest.approx(28.4, abs=0.05)

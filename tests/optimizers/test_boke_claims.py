@@ -83,6 +83,10 @@ def test_panels_of_figures_6_and_7(figure, panel, claim):
     assert len(runs) == 30
     row, gaps = claim("boke", place, 60, *runs[[*BOTH, FIXED]].median()), gap(runs, FIXED)
     claim("boke", place, *gaps.T.to_numpy().ravel(), column="error")
+    if place == "Figure 6(E)":
+        tenth = constants("rosenbrock4").xs(5e-4, axis=1, level="noise_sd")[BOTH]
+        claim("boke", place, 0.0005, *tenth.median())
+        assert (tenth.mean() < runs[FIXED].mean()).all()
     if panel not in (1, 5):  # of which the source has other forms, see `test_forms_of_the_source`
         assert row.verdict == verdict(gaps)
 

@@ -16,11 +16,11 @@ def test_hand_value_on_the_flat():
 
 
 def test_hand_value_downhill_is_multiplied():
-    """Down 10 m on 100 m of road: 0.96 of what is left of the potential energy, and no more."""
-    alpha = -np.arcsin(0.1)
-    left = 1830 * 9.82 * 10 - 17970.6 * np.sqrt(0.99) - 10534.09  # J
-    energy = edge_energy([100.0], [13.89], [alpha])[0]
-    assert energy == pytest.approx(-0.96 * left / 3600, abs=2e-6)
+    """10 m on 100 m of road: down 0.96 of what is left of the potential energy, and no more; up all forces, over 0.98."""
+    climb, others = 1830 * 9.82 * 10, 17970.6 * np.sqrt(0.99) + 10534.09  # J
+    down, up = edge_energy([100.0] * 2, [13.89] * 2, np.arcsin([-0.1, 0.1]))
+    assert down == pytest.approx(-0.96 * (climb - others) / 3600, abs=2e-6)
+    assert up == pytest.approx((climb + others) / (3600 * 0.98), abs=2e-6)
 
 
 def test_parameters_are_table_2():

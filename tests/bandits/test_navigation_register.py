@@ -77,7 +77,7 @@ def test_figure_2(network, route):
         f"runs, BI-TS has {early['bi-ts'].mean():.1f} kWh more; energy of GP-TS, GP-BUCB, GP-UCB there "
         f"{joined(energy.mean())} kWh above the path of least rectified cost"
     )
-    errors = f"{joined(regret[mean.index[:2]].sem(), between='; ')}; {half_width(early['bi-ts']):.1f}"
+    errors = f"{joined(regret[mean.index[:2]].sem(), between='; ')}; {early['bi-ts'].sem():.1f}"
     assert row.error == f"{errors}; {joined(energy.sem())}"
     assert not is_clear(regret["bi-ts"] - regret["gp-ts"]), "not in five runs"
     assert all(is_clear(regret[p] - regret["gp-ts"]) for p in ("gp-bucb", "gp-ucb", "bi-bucb", "bi-ucb"))
@@ -178,23 +178,38 @@ def test_order_of_agents_with_inducing_points():
     assert row.error == f"BI minus these: {errors[0]} kWh; Luxembourg {errors[1]} kWh"
 
 
-FIGURE_3 = ["gp-bucb, xi 0.5", "gp-ucb, half beta", "gp-bucb", "gp-ucb"]
+LOWEST, HALF = "gp-bucb, xi 0.5", "gp-ucb, half beta"
+FIGURE_3 = {
+    LOWEST: eo.bandits.BayesUCB(xi=0.5),
+    HALF: eo.bandits.UCB(0.5),
+    "gp-bucb": eo.bandits.BayesUCB(),
+    "gp-ucb": eo.bandits.UCB(),
+}
 
 
 @pytest.mark.parametrize(("network", "route"), ROUTES)
 def test_figure_3_by_route(network, route):
-    regret = ends("parametrisation")[FIGURE_3].loc[(network, route)]
-    steps = regret.diff(axis=1).iloc[:, 1:]
+    monaco, row = network == "Monaco", register(f"Figure 3, order, {network} {route}")
+    regret, energy = (
+        ends("parametrisation", *of)[[*FIGURE_3]].loc[(network, route)]
+        for of in ((), ("excess_energy", 500 if monaco else 150))
+    )
+    steps, in_energy = (values.diff(axis=1).iloc[:, 1:] for values in (regret, energy))
     assert (steps > 0).all(axis=None), "in every run"
     assert all(is_clear(steps[policy]) for policy in steps)
-    row = register(f"Figure 3, order, {network} {route}")
+    assert [is_clear(in_energy[policy]) for policy in steps] == [False, not monaco, not monaco]
+    assert not any(is_clear(-in_energy[policy]) for policy in steps)
+    betas = np.array([rule.beta(np.arange(1, 501), 3003 if monaco else 5680) for rule in FIGURE_3.values()])
+    first = np.flatnonzero((np.diff(betas, axis=0) <= 0).any(axis=0)).max() + 2
+    assert f"the order of their parameters from round {first} on" in row.why
+    assert (betas.argmin(axis=0)[: first - 1] == 1).all(), "half of UCB's"
     assert row.ours == f"{joined(regret.mean(), between=' < ')} kWh"
     assert row.error == joined(regret.sem(), between="; ")
 
 
 def test_figure_3():
     regret = ends("parametrisation")
-    for place, a, b in (("Figure 3, xi", FIGURE_3[0], "gp-bucb"), ("Figure 3, half beta", FIGURE_3[1], "gp-ucb")):
+    for place, a, b in (("Figure 3, xi", LOWEST, "gp-bucb"), ("Figure 3, half beta", HALF, "gp-ucb")):
         runs = (regret[a] < regret[b]).sum()
         assert (
             register(place).ours == f"{regret[a].sum() / regret[b].sum():.2f} of the regret; less in {runs} of 20 runs"
@@ -205,8 +220,8 @@ def test_figure_3():
             assert [is_clear(saved.get_group((network, r))) for r in "AB"] == [clearly] * 2, (place, network)
         assert all(is_clear((regret[b] - regret[a]).loc[where]) for where in ROUTES)
     sampled = ends("agents")["gp-ts"]
-    assert all(is_clear((regret[FIGURE_3[0]] - sampled).loc[where]) for where in ROUTES)
-    ratios = by_route(regret[FIGURE_3[0]]).mean() / by_route(ends("agents")["gp-ts"]).mean()
+    assert all(is_clear((regret[LOWEST] - sampled).loc[where]) for where in ROUTES)
+    ratios = by_route(regret[LOWEST]).mean() / by_route(ends("agents")["gp-ts"]).mean()
     less = by_route(ends("optimism")).mean()[[f"gp-ucb, {factor} beta" for factor in (0.25, 0.1, 0.03, 0.01)]]
     sampled = by_route(ends("agents")["gp-ts"]).mean()
     routes = [f"{joined(less.loc[('Monaco', r)])} (Monaco {r}; GP-TS {sampled['Monaco', r]:.1f})" for r in "AB"]

@@ -267,7 +267,7 @@ def test_the_cheapest_good_set_is_played_once_costs_are_known_well_enough():
         5 * problem.costs,
     )  # every cost bound is 0: the largest bound decides
     largest = {k: learner.model.best(k, "upper")[0] for k in (0, 2, 3)}
-    assert learner.ask()[0] == max(largest, key=largest.get)
+    assert learner.ask()[0] == max(largest, key=largest.get) != 0, "though set 0 has the lowest mean cost"
     assert (learner.cost_bounds() == 0).all()
 
 

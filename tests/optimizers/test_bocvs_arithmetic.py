@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 
 def squared_exponential(X, lengthscale):
@@ -55,6 +56,8 @@ def test_the_materns_power_exceeds_one_half_from_two_variables_on():
 def test_information_gain_adds_up_play_by_play():
     """Lemma 4."""
     K = squared_exponential(np.random.default_rng(0).random((60, 3)), 0.4)
+    before, after = (multivariate_normal(cov=part + 0.1 * np.eye(60)).entropy() for part in (K, 0))
+    assert gain(K, 0.1) == pytest.approx(before - after, rel=1e-10)
     assert gain(K, 0.1) == pytest.approx(0.5 * np.log1p(deviations(K, 0.1) ** 2 / 0.1).sum(), rel=1e-10)
 
 

@@ -103,7 +103,10 @@ def hartmann_exact(problem, i, x):
 
 @pytest.mark.parametrize("variance", [0.02, 0.04])
 def test_expected_value_equals_the_closed_form(variance):
+    for make in (ready.ackley_control, ready.levy_control, ready.plant_control, ready.airfoil_control):
+        assert set(make(variance=variance).marginals) == {TruncatedNormal(variance, 0.5)}
     problem = ready.hartmann_control(variance=variance)
+    assert set(problem.marginals) == {TruncatedNormal(variance, 0.5)}
     for i in range(7):
         points = np.random.default_rng(i).random((6, len(problem.control_sets[i])))
         exact = [hartmann_exact(problem, i, x) for x in points]

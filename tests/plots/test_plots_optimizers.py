@@ -54,11 +54,18 @@ def test_example_7_is_cut_where_the_paper_cuts_it():
     assert overlaps(fig, ax) == []
 
 
-def test_printed_capacities_miss_the_minimum_once_b_is_changed():
-    """b = (3, 2, -7): by brute force f(1, 1, 1) = -14 is the minimum; the printed graph's cut is at f = -7."""
-    A, b = np.array(EXAMPLE_7, float), np.array([3.0, 2, -7])
-    every = np.array(list(itertools.product([0, 1], repeat=3)))
-    values = np.einsum("ki,ij,kj->k", every, A, every) + every @ b
+def test_printed_capacities_miss_the_minimum_once_b_is_changed(claim):
+    """By brute force: with b = (9, 8, -7) only the value of the printed cut is wrong, with b = (3, 2, -7) the point too."""
+    A, every = np.array(EXAMPLE_7, float), np.array(list(itertools.product([0, 1], repeat=3)))
+    pairs = np.einsum("ki,ij,kj->k", every, A, every)
+    drawn = pairs - every @ A.sum(axis=1)  # cut inner edges, each of capacity -A_ij
+    values, graph = pairs + every @ [9, 8, -7], drawn + every @ [9, 8, -7]
+    assert every[graph.argmin()].tolist() == every[values.argmin()].tolist() == [0, 0, 1]
+    low = graph.argmin()
+    claim("server locations", "Figure 1", graph[low], values[low], graph[-1], values[-1], -7, -14)
+    b = np.array([3.0, 2, -7])
+    values = pairs + every @ b
+    assert values[(drawn + every @ b).argmin()] == -7
     assert every[values.argmin()].tolist() == [1, 1, 1]
     assert values.min() == -14
     fig, (printed, corrected) = plots.cut_graph(A, b)

@@ -39,9 +39,18 @@ def test_the_problems_of_the_studies_are_closed_boxes(study):
 
 
 def test_noise_is_a_twentieth_of_the_spread(study, claim):
-    f = study.problem("forrester", True)
-    x = np.linspace(0, 1, 100_001)[:, None]
-    assert f.noise_sd == pytest.approx(0.05 * f.exact(x).std(), rel=0.01)
+    """On all six functions: standard deviation and moments of what is observed beyond the exact values."""
+    rng = np.random.default_rng(0)
+    for name in study.FUNCTIONS:
+        f = study.problem(name, True)
+        low, high = f.bounds.T
+        points = rng.uniform(low, high, (100_000, len(low)))
+        exact = f.exact(points)
+        draws = (f(points) - exact) / exact.std()
+        assert draws.mean() == pytest.approx(0, abs=5 * study.NOISE / len(draws) ** 0.5)
+        assert draws.std() == pytest.approx(study.NOISE, rel=0.04)
+        for scale in (-2, 2):
+            assert np.exp(scale * draws / draws.std()).mean() == pytest.approx(np.exp(scale**2 / 2), rel=0.15)
     claim("boke", "Section 5.1 (noise level)", study.NOISE)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.optimizers import BOKE, BOKEPlus, fill_distance
-from emsopt.optimizers.boxes.boke import exploration
+from emsopt.optimizers.boxes.boke import NOISE_SD, exploration
 from emsopt.surrogates.kernel_regression import condition, scott
 
 BOUNDED = ["epanechnikov", "uniform"]
@@ -115,14 +115,14 @@ def test_only_the_epanechnikov_kernel_meets_the_assumptions(kernel, continuous, 
     assert (values[0] == 0) == bounded
 
 
-def test_noise_of_a_problem_is_sub_gaussian_with_its_standard_deviation(claim):
+def test_noise_of_a_problem_is_sub_gaussian_with_its_standard_deviation(study, claim):
     """Section 4, the assumption on errors, (4.2): with equality, as the noise is Gaussian."""
     f = eo.problems.decaying_wave(noise_sd=0.3, rng=0)
     draws = np.array([f([0.5]) for _ in range(20_000)]) - WAVE([[0.5]])[0]
     for scale in (-5, -2, 2, 5):
         assert np.exp(scale * draws).mean() == pytest.approx(np.exp(0.3**2 * scale**2 / 2), rel=0.1)
     assert abs(np.corrcoef(draws[1:], draws[:-1])[0, 1]) < 0.03
-    claim("boke", "Section 4, assumption on the noise", 0.005, 0.05)
+    claim("boke", "Section 4, assumption on the noise", NOISE_SD, study.NOISE)
 
 
 def test_a_cut_gaussian_kernel_gives_the_same_regression(claim):

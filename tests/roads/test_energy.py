@@ -8,19 +8,20 @@ from emsopt.roads import energy as car
 from emsopt.roads.energy import edge_energy, unit_variance
 
 
-def test_hand_value_on_the_flat():
-    """1830 kg · 9.82 · 0.01 · 100 m = 17970.6 J; 0.5 · 0.35 · 2.6 · 1.2 · 100 · 13.89² = 10534.09 J."""
-    energy = edge_energy([100.0], [13.89])[0]
-    assert energy == pytest.approx((17970.6 + 10534.09) / (3600 * 0.98), abs=2e-6)
-    assert round(energy, 3) == 8.080
+def test_hand_values_on_the_flat_and_on_a_slope():
+    """1830 kg · 9.82 · 0.01 · 100 m = 17970.6 J; 0.5 · 0.35 · 2.6 · 1.2 · 100 · 13.89² = 10534.09 J.
 
-
-def test_hand_value_downhill_is_multiplied():
-    """10 m on 100 m of road: down 0.96 of what is left of the potential energy, and no more; up all forces, over 0.98."""
-    climb, others = 1830 * 9.82 * 10, 17970.6 * np.sqrt(0.99) + 10534.09  # J
-    down, up = edge_energy([100.0] * 2, [13.89] * 2, np.arcsin([-0.1, 0.1]))
+    With 10 m on 100 m of road, down 0.96 of what is left of the potential energy, and no more; up all forces, over 0.98.
+    Divided by 0.96 it would be more than what is left.
+    """
+    climb, rolling, air = 1830 * 9.82 * 10, 17970.6, 10534.09  # J
+    flat, down, up = edge_energy([100.0] * 3, [13.89] * 3, np.arcsin([0, -0.1, 0.1]))
+    others = rolling * np.sqrt(0.99) + air
+    assert round(flat, 3) == 8.080
+    assert flat == pytest.approx((rolling + air) / (3600 * 0.98), abs=2e-6)
     assert down == pytest.approx(-0.96 * (climb - others) / 3600, abs=2e-6)
     assert up == pytest.approx((climb + others) / (3600 * 0.98), abs=2e-6)
+    assert abs(down) <= (climb - others) / 3600 < abs(down) / 0.96**2
 
 
 def test_parameters_are_table_2():

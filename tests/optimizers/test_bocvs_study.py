@@ -7,6 +7,7 @@ from scipy import stats
 
 import emsopt as eo
 from emsopt.optimizers import LEARNERS, control_verdicts
+from emsopt.problems.control import plant_growth
 
 KEYS = ["objective", "costs", "variance", "method", "seed"]
 
@@ -203,7 +204,7 @@ def test_plays_on_the_airfoil(stored, ends):
     assert plays["unknown-cost"] < plays.drop("unknown-cost").min()
 
 
-def test_where_the_method_wins_no_cheap_set_is_acceptable(stored):
+def test_where_the_method_wins_no_cheap_set_is_acceptable(stored, monkeypatch):
     """Only the most expensive is on the plant, and the lead is there before exploitation; on Ackley a cheap one is played."""
     wins = control_verdicts(stored).query("verdict == 'win'").index
     assert {("plant", "cheap", 0.02), ("plant", "moderate", 0.02)} <= set(wins)
@@ -213,10 +214,11 @@ def test_where_the_method_wins_no_cheap_set_is_acceptable(stored):
     share = later(stored, "on_target") / later(stored, "plays")
     assert share.loc["ackley", "unknown-cost"].min() > 0.5
     assert share.loc["hartmann", "unknown-cost"].min() > 0.9
-    plant, airfoil = eo.problems.plant_control(), eo.problems.airfoil_control()
-    assert plant.acceptable(0.1).tolist() == [plant.costs.argmax()]
-    (best,) = airfoil.acceptable(0.0)  # without 0.1 of tolerance no set but one is as good as all variables
-    assert airfoil.costs[best] < airfoil.costs.max()
+    monkeypatch.setattr(plant_growth, "_trained", lambda: None)  # its file: the best values of the sets are stored
+    for variance in (0.02, 0.04):
+        plant, airfoil = (getattr(eo.problems, f"{name}_control")(variance=variance) for name in ("plant", "airfoil"))
+        assert plant.acceptable(0.0).tolist() == plant.acceptable(0.1).tolist() == [plant.costs.argmax()]
+        assert (airfoil.costs[airfoil.acceptable(0.0)] < airfoil.costs.max()).all()
 
 
 def test_quality_regret_per_play_and_per_unit(ends):
@@ -241,8 +243,10 @@ def test_cost_regret_by_method(stored, claim):
     wins = ahead.all(axis=1).groupby(level="objective").sum()
     assert wins.to_dict() == {"ackley": 4, "airfoil": 0, "hartmann": 1, "levy": 4, "plant": 0}
     assert ahead.loc["hartmann"].drop(columns="ucb-cvs").all(axis=None)
-    assert not behind.loc["hartmann"].any(axis=None)
-    assert not behind.loc[("airfoil", "moderate", 0.02)].any()
+    tied = ~(ahead | behind)["ucb-cvs"]
+    assert tied.loc["hartmann"].sum() == 3
+    assert tied.loc[("airfoil", "moderate", 0.02)]
+    assert behind["ucb-cvs"].loc["airfoil"].xs(0.04, level="variance").all()
     assert (end.loc["plant"] == 0).all(axis=None)
     means = end.loc["hartmann"].groupby(level=KEYS[1:3]).mean()
     ours, theirs = means["unknown-cost"], means.drop(columns="unknown-cost")

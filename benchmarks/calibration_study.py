@@ -16,9 +16,9 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 from _studies import parser, run, table_file
+from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
-from emsopt.calls import Truth, synthetic_log
 
 LOGS, DRAWS = 500, 100
 HOMES = ("names", "log", "none")

@@ -93,12 +93,20 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
 
 
 def degrees(points: FloatArray, name: str) -> FloatArray:
-    """Return points, shape (n, 2); raise unless all are NaN or valid longitudes and latitudes in degrees."""
-    outside = (np.abs(points) > (180, 90)).any(axis=1)
+    """Return points, shape (n, 2); raise unless all are NaN or valid longitudes and latitudes in degrees.
+
+    A city at the date line may go on beyond 180 degrees.
+    """
+    outside = (np.abs(points) > (190, 90)).any(axis=1)
     if outside.any():
         got = f"{points[outside][0].tolist()}.{degrees_hint(points)}"
         raise InputError(f"{name} must be longitude and latitude in degrees; got {got}")
     return points
+
+
+def turned(points: FloatArray, lon: float) -> FloatArray:
+    """Return points with the longitude that is nearest to ``lon``: across the date line it lies beyond 180 degrees."""
+    return points + [360, 0] * np.round((lon - points) / 360)
 
 
 def degrees_hint(points: FloatArray, *, plane: bool = True, names: tuple[str, str] | None = None) -> str:
@@ -114,9 +122,11 @@ def degrees_hint(points: FloatArray, *, plane: bool = True, names: tuple[str, st
             return f" Columns {names[0]!r} and {names[1]!r} look swapped: {names[1]!r} holds the longitudes."
         return " Latitude and longitude look swapped: longitude comes first."
     if max(longitude, latitude) > 180:
+        if not plane:
+            return " They look projected: give their reference system by `crs`, such as 'EPSG:3857'."
         return (
-            " Convert projected coordinates to degrees (a GeoDataFrame without a CRS needs `set_crs`)."
-            + " Coordinates in km need columns x and y, or geographic=False." * plane
+            " Convert projected coordinates to degrees (a GeoDataFrame without a CRS needs `set_crs`, a file of areas "
+            "`crs`). Coordinates in km need columns x and y, or geographic=False."
         )
     return ""
 

@@ -1,8 +1,77 @@
-"""Errors and warnings by kind. Messages say what was expected, what came and what to do."""
+"""Errors and warnings by kind. Messages say what was expected, what came and what to do.
+
+A message may hold the arguments that it names as data, so that the command and the dashboard say them in their words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from ._types import BoolArray
+
+
+class Argument(NamedTuple):
+    """An argument of a function that a message names, and the value that it should have, if that is known.
+
+    Examples
+    --------
+    >>> str(Argument("columns", {"time": "Alarm"}))
+    "`columns={'time': 'Alarm'}`"
+    """
+
+    name: str
+    value: object = None
+
+    def __str__(self) -> str:
+        value = str(self.value).replace("Ellipsis", "...") if isinstance(self.value, dict) else repr(self.value)
+        return f"`{self.name}`" if self.value is None else f"`{self.name}={value}`"
+
+
+class Message(str):
+    """A text with the arguments that it names; as a plain text it names them as Python does.
+
+    Attributes
+    ----------
+    parts : tuple of str or Argument
+
+    Examples
+    --------
+    >>> said = Message("Name it by ", Argument("columns", {"time": "Alarm"}), ".")
+    >>> str(said), said.by(lambda argument: f"--{argument.name}", ())
+    ("Name it by `columns={'time': 'Alarm'}`.", 'Name it by --columns.')
+    """
+
+    parts: tuple[str | Argument, ...]
+
+    def __new__(cls, *parts: str | Argument) -> Self:
+        """Join the parts."""
+        self = super().__new__(cls, "".join(map(str, parts)))
+        self.parts = parts
+        return self
+
+    @classmethod
+    def of(cls, text: object) -> Message:
+        """Return the message of an error, or of a text."""
+        held = text.args[0] if isinstance(text, EmsoptError) and text.args else text
+        return held if isinstance(held, cls) else cls(str(text))
+
+    def by(self, spell: Callable[[Argument], str], names: Iterable[str]) -> str:
+        """Return the text with arguments spelled by a function, also those that are only `names` in backticks."""
+        text = "".join(part if isinstance(part, str) else spell(part) for part in self.parts)
+        for name in names:
+            text = text.replace(f"`{name}`", spell(Argument(name)))
+        return text
 
 
 class EmsoptError(Exception):
     """Base class of all errors that this package raises on purpose.
+
+    Attributes
+    ----------
+    arguments : tuple of Argument
+        Arguments that the message names, with the values that would mend it.
 
     Examples
     --------
@@ -14,9 +83,16 @@ class EmsoptError(Exception):
     InputError
     """
 
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """Arguments that the message names."""
+        return tuple(part for part in Message.of(self).parts if isinstance(part, Argument))
+
 
 class InputError(EmsoptError, ValueError):
     """An argument, an option or the content of a file is invalid.
+
+    If the message is about cells of a table, ``rows`` is a mask of their rows, and otherwise None.
 
     Examples
     --------
@@ -27,6 +103,10 @@ class InputError(EmsoptError, ValueError):
     ...     print(type(error).__name__)
     InputError
     """
+
+    def __init__(self, message: str = "", rows: BoolArray | None = None) -> None:
+        super().__init__(message)
+        self.rows = rows
 
 
 class NoneLeftError(InputError):

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import _validate
 from ..errors import InputError
+from . import geography
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -22,12 +23,42 @@ if TYPE_CHECKING:
 
     from .._types import BoolArray, FloatArray
 
-LONGITUDE, LATITUDE = ("lon", "longitude", "lng"), ("lat", "latitude")
-BLANK = ("", "na", "n/a", "nan", "null", "none", "-")  # how programs write a missing value
+LONGITUDE, LATITUDE = ("lon", "longitude", "lng", "intptlon", "intptlong"), ("lat", "latitude", "intptlat")
+# How programs write a missing value.
+BLANK = (  # in lower case
+    *("", "na", "n/a", "n.a.", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "nat", "nil", "none", "(none)"),
+    *(
+        "null",
+        "(null)",
+        "<null>",
+        "[null]",
+        "\\n",
+        "-",
+        "--",
+        "---",
+        ".",
+        "?",
+        "unknown",
+        "unk",
+        "missing",
+        "undefined",
+    ),
+    *("blank", "(blank)", "empty", "not available", "not applicable", "not recorded", "-999", "-9999", "-99999"),
+    *("#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"),
+    *("not known", "k.a.", "k. a.", "keine angabe", "unbekannt", "nc", "n.c.", "s/d", "n/d", "n.d.", "onbekend"),
+)
+BLANKS = frozenset(BLANK)
 DECIMAL = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a number with a decimal comma, or with a thousands separator
+LONG = (  # columns of tables with one row per pair of places: origin, destination, minutes
+    ("from_id", "origin_id", "from", "origin", "site"),
+    ("to_id", "destination_id", "to", "destination", "atom"),
+    ("travel_time", "travel_time_p50", "travel_time_min", "minutes", "duration_min"),
+)
 MOST_SAID = 20  # maximum number of columns listed in a message
 FILE = "emsopt_file"  # key of `DataFrame.attrs`: the name of the file that a table was read from
 FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for messages
+HEADER = "emsopt_header"  # key of `DataFrame.attrs`: the line of the file that holds the header
+CRS = "emsopt_crs"  # key of `DataFrame.attrs`: the reference system of coordinates in columns; None for degrees
 
 
 class Table(NamedTuple):
@@ -51,9 +82,9 @@ class Table(NamedTuple):
         argument : str
             Name of the table in messages if it was not read from a file.
         name_columns : sequence of str
-            Columns that may hold the names of the rows; the first that the table has is used. If the table has none of
-            them, the names are the last of these words with a number from 1. Without ``name_columns`` rows have no
-            names.
+            Columns that may hold the names of the rows; the first that the table has is used, or the first of these
+            whose cells are distinct. If the table has none of them, the names are the last of these words with a number
+            from 1. Without ``name_columns`` rows have no names.
 
         Raises
         ------
@@ -66,6 +97,8 @@ class Table(NamedTuple):
         if not isinstance(frame, pd.DataFrame):
             raise InputError(f"`{argument}` must be a pandas DataFrame or a GeoDataFrame; got {type(frame).__name__}.")
         where = label(frame, argument)
+        if frame.index.nlevels > 1:  # such as osmnx's edges, by u, v and key
+            frame = frame.reset_index([key for key in frame.index.names if key not in (None, *frame.columns)])
         columns = [str(column).strip().lower() for column in frame.columns]
         repeated = _validate.first_repeated(columns)
         if repeated is not None:
@@ -82,7 +115,8 @@ class Table(NamedTuple):
 
     def _names(self, options: Sequence[str]) -> tuple[str, ...]:
         """Return the distinct names of the rows, from the first option that is a column; else numbered names."""
-        key = self.column(options)
+        keys = [key for key in options if key in self.frame.columns]
+        key = next((key for key in keys if distinct(self.frame[key])), keys[0] if keys else None)
         cells = None if key is None else [text(cell) for cell in self.frame[key]]
         return _validate.names(cells, f"{self.where}, column {key!r}", len(self.frame), options[-1])
 
@@ -134,24 +168,28 @@ class Table(NamedTuple):
         changed = [f"{match[1]}.{match[2]}" if match else cell for cell, match in zip(cells, commas, strict=True)]
         return self._replace(frame=self.frame.assign(**{key: changed}))
 
-    def degrees(self, x: str | None = None, y: str | None = None) -> FloatArray:
+    def degrees(self, x: str | None = None, y: str | None = None, crs: object = None) -> FloatArray:
         """Return longitude and latitude in degrees, shape (rows, 2).
 
         If their columns are given, a blank cell makes both numbers of its row NaN; otherwise it raises an error.
+        Coordinates in a reference system ``crs`` are converted.
         """
         blanks = x is not None
         x = x or self.needed(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
         y = y or self.needed(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
+        columns = []
         try:
-            lon = self.numbers(x, "degrees from -180 to 180", blanks=blanks, low=-180, high=180)
-            lat = self.numbers(y, "degrees from -90 to 90", blanks=blanks, low=-90, high=90)
+            for key, most, more in ((x, 180, 10), (y, 90, 0)):  # a city at the date line may go on beyond it
+                limits = {} if crs is not None else {"low": -most - more, "high": most + more}
+                expected = f"degrees from -{most} to {most}" if crs is None else "a number"
+                columns.append(self.numbers(key, expected, blanks=blanks, **limits))
         except InputError as error:
             cells = self.frame[[x, y]].to_numpy(dtype=object)
             hint = _validate.degrees_hint(_floats(cells), plane=not blanks, names=(x, y))
-            raise InputError(f"{error}{hint}") from error
-        points = np.column_stack([lon, lat])
+            raise InputError(f"{error}{hint}", error.rows) from error
+        points = np.column_stack(columns)
         points[np.isnan(points).any(axis=1)] = np.nan
-        return points
+        return geography.to_degrees(points, crs, f"{self.where}, columns {x!r} and {y!r}")
 
 
 def matrix(
@@ -165,6 +203,7 @@ def matrix(
         If its labels do not match the names, or a cell is not a number within the limits.
     """
     where = label(frame, argument)
+    frame = _wide(frame, where)
     cells = frame.astype(object).set_axis([*map(text, frame.index)]).set_axis([*map(text, frame.columns)], axis=1)
     if set(cells.index) != set(sites) and set(cells.index) == set(atoms) and set(cells.columns) == set(sites):
         raise InputError(f"{where} is transposed: rows must be sites and columns must be atoms. Pass its `.T`.")
@@ -175,6 +214,19 @@ def matrix(
         return f"{where}, row {sites[index[0]]!r}, column {atoms[index[1]]!r}"
 
     return _numbers(cells.loc[list(sites), list(atoms)].to_numpy(), place, expected, **limits)
+
+
+def _wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+    """Return a table of one row per pair of places, as r5py and r5r write it, as one of a column per destination."""
+    keys = [next((key for key in frame.columns if str(key).lower() in options), None) for options in LONG]
+    if any(key is None for key in keys):
+        return frame
+    start, end, value = keys
+    pairs = frame[[start, end]].map(text)
+    if pairs.duplicated().any():
+        twice = pairs[pairs.duplicated()].iloc[0].tolist()
+        raise InputError(f"{where} must have one row per pair of places; it has more than one from and to {twice}.")
+    return frame.assign(**pairs).pivot(index=start, columns=end, values=value)
 
 
 def check_labels(labels: Iterable[str], wanted: Sequence[str], where: str, kind: str) -> None:
@@ -217,7 +269,8 @@ def _numbers(
         cell = _validate.shown(text(cells[index]), str, 80)
         got = f"got {cell!r}" if cell.strip() else "the cell is blank"
         hint = " Use a decimal point, not a comma, and no thousands separator." if "," in cell else ""
-        raise InputError(f"{place(index)}: expected {expected}, but {got}{others(bad)}.{hint}")
+        rows = bad if bad.ndim == 1 else None
+        raise InputError(f"{place(index)}: expected {expected}, but {got}{others(bad)}.{hint}", rows)
     return values
 
 
@@ -255,7 +308,13 @@ def texts(cells: Iterable[object]) -> list[str]:
 
 def blank(cells: Iterable[object]) -> BoolArray:
     """Return a mask of the blank cells, including those marked with a word in `BLANK`."""
-    return np.array([text(cell).strip().lower() in BLANK for cell in cells], dtype=bool)
+    return np.array([text(cell).strip().lower() in BLANKS for cell in cells], dtype=bool)
+
+
+def distinct(cells: Iterable[object]) -> bool:
+    """Return whether all cells are filled and differ as text."""
+    words = [text(cell).strip() for cell in cells]
+    return all(words) and len(set(words)) == len(words)
 
 
 def others(bad: BoolArray) -> str:
@@ -287,7 +346,7 @@ def found(columns: Collection[object]) -> str:
 
 
 def without_geometry(
-    frame: pd.DataFrame, argument: str, kinds: Sequence[str]
+    frame: pd.DataFrame, argument: str, kinds: Sequence[str], *, crs: object = None, blanks: bool = False
 ) -> tuple[pd.DataFrame, tuple[dict[str, Any], ...] | None]:
     """Return a GeoDataFrame as a DataFrame with columns ``lon`` and ``lat``, and the outlines of its areas as GeoJSON.
 
@@ -298,6 +357,10 @@ def without_geometry(
         with a CRS is converted to degrees; without one, its coordinates are taken as they are.
     argument : str
         Name in messages.
+    crs : object
+        Reference system of the geometry if it does not say.
+    blanks : bool
+        Whether rows without geometry are allowed; their location is NaN.
     kinds : sequence of str
         Types of geometry allowed; if any row is a Point, all must be. The location of an area is a point inside it.
     """
@@ -315,12 +378,16 @@ def without_geometry(
     if (geometry.geom_type == "Point").any():
         kinds = ("Point",)  # if one row is a Point, all rows must be
     bad = ~geometry.geom_type.isin(kinds) | geometry.is_empty | ~geometry.is_valid
+    if blanks:
+        bad &= ~(geometry.isna() | geometry.is_empty)
     if bad.any():
         k = int(np.argmax(bad))
         shape = geometry.iloc[k]
         got = "nothing" if shape is None or shape.is_empty else f"a {shape.geom_type}; try `make_valid`"
-        raise InputError(f"`{argument}`, row {k + 1}: expected a valid {' or '.join(kinds)}, but got {got}.")
-    geometry = geometry if geometry.crs is None else geometry.to_crs(4326)
+        raise InputError(
+            f"{label(frame, argument)}, row {k + 1}: expected a valid {' or '.join(kinds)}, but got {got}."
+        )
+    geometry = geography.in_degrees(geometry, crs)
     points, outlines = geometry.representative_point(), None
     if kinds != ("Point",):
         shapes = [shape.__geo_interface__ for shape in geometry.force_2d()]

@@ -17,6 +17,7 @@ from .. import _validate
 from .._validate import shown
 from ..errors import InputError
 from . import columns as _columns
+from . import geography
 from .inflate import DAMAGED, Upload, pieces, values_in
 from .shapes import check_shape
 
@@ -81,15 +82,17 @@ MOST_VALUES = 8 * 10**6  # values in JSON, including empty lists and objects
 SAMPLE = 200  # rows from which columns are chosen
 SEPARATORS = ",;\t|^"
 MOST_ABOVE = 10  # lines above the header
+NEARLY = 0.75  # of the cells or separators that other lines have
 LONGEST_START = 2**17  # bytes from which the separator is found
 SPLIT = "Split it, for example by year."
+VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")  # a number or a time
 MOST_DIGITS = 300  # of an integer in JSON; more do not fit into a float
 
 
-def content_of(file: Path | Upload, most: int, remedy: str) -> bytes:
-    """Return the bytes of a file; raise if it cannot be read or has more than ``most``; ``remedy`` ends the message."""
+def content_of(file: Path | Upload, most: int, remedy: str, packed: tuple[str, ...] = (".gz",)) -> bytes:
+    """Return the bytes of a file, unpacked if it ends in one of ``packed``; raise if they are over ``most``."""
     try:
-        if file.name.lower().endswith(".gz"):
+        if file.name.lower().endswith(packed):
             return b"".join(pieces(file, most, remedy))
         with file.open("rb") as stream:
             content = stream.read(most + 1)
@@ -173,16 +176,24 @@ def table_of(
         `SAMPLE` cells of each by name, to names. Default: all.
     units : bool
         Whether a first row that has no digit, above one that has, holds units of measurement; its cells become blank.
+        So do rows that repeat the header, and footers: rows with at most one cell, and short rows at the end. A header
+        of numbers or times is refused.
     """
     from pandas import DataFrame
 
-    _, header = next(records, (0, None))
+    first_line, header = next(records, (0, None))
     if header is None:
         raise InputError(f"{name} is empty; its first line must name the columns.")
     if len(header) == 1 and any(mark in header[0] for mark in ";\t") and not units:
         raise InputError(f"{name} must be separated by commas; its first line is {shown(header[0])}.")
     if len(header) > MOST_COLUMNS:
         raise InputError(f"{name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are allowed.")
+    values = [cell for cell in header if VALUE.fullmatch(cell.strip())] if units else []
+    if len(values) > 1:
+        raise InputError(
+            f"{name} has no header: its first line holds values, such as {shown(values[0])} and {shown(values[1])}. "
+            "Put a line above it that names the columns, such as time,lon,lat."
+        )
     first = list(islice(records, SAMPLE))
     if units and len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
         first[0] = (first[0][0], [""] * len(header))
@@ -192,22 +203,32 @@ def table_of(
     places = _columns.alike(header, kept)
     rows: list[list[str]] = []
     most_rows = min(MOST_ROWS, MOST_CELLS // max(len(places), 1))
+    full, short = False, None
     for number, row in chain(first, records):
+        if units and full and (row == header or sum(map(bool, map(str.strip, row))) <= 1 < len(header)):
+            row = [""] * len(header)
+        elif units and full and len(row) < len(header):
+            short, row = short or (number, row), [""] * len(header)
+        elif short is not None:
+            number, row = short
+        full = full or len(row) == len(header)
         if len(row) != len(header):
             raise InputError(f"{name}, line {number}: expected {len(header)} cells, but got {len(row)}.")
         if len(rows) == most_rows:
             raise InputError(f"{name} has more than {most_rows:,} rows. {SPLIT}")
         rows.append([row[k] for k in places])
     table = DataFrame(rows, columns=[header[k] for k in places], dtype=object)
-    table.attrs.update({_columns.FILE: name, _columns.FOUND: _columns.found(header)})
+    table.attrs |= {_columns.FILE: name, _columns.FOUND: _columns.found(header), _columns.HEADER: first_line}
     return table
 
 
 def from_header(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Return rows without those above the header: the first with two cells that are not blank, if one is near."""
-    above = list(islice(records, MOST_ABOVE + 1))
-    full = (k for k, (_, row) in enumerate(above) if sum(bool(cell.strip()) for cell in row) > 1)
-    return chain(above[next(full, 0) :], records)
+    """Return rows without those above the header: the first with nearly as many filled cells as rows below it have."""
+    above = list(islice(records, 2 * MOST_ABOVE))
+    filled = np.array([sum(bool(cell.strip()) for cell in row) for _, row in above])
+    usual = [max(2.0, NEARLY * np.median(filled[k + 1 :])) if k + 1 < len(above) else 2.0 for k in range(len(above))]
+    start = np.flatnonzero((filled >= usual)[: MOST_ABOVE + 1])
+    return chain(above[int(start[0]) if len(start) else 0 :], records)
 
 
 def _digits(row: Iterable[str]) -> bool:
@@ -218,16 +239,17 @@ def _digits(row: Iterable[str]) -> bool:
 def _separator(content: bytes) -> str:
     """Return the most frequent separator of the header, or the one that a line for Excel names.
 
-    The header is the first line with a separator that the next line has as often, or more.
+    The header is the first line with a separator that the next line has as often, or more, and most lines nearly so.
     """
     lines = content[:LONGEST_START].decode(errors="ignore").split("\n")
-    start = [line for line in lines if line.strip()][: MOST_ABOVE + 1]
+    start = [line for line in lines if line.strip()][: 2 * MOST_ABOVE]
     said = re.fullmatch(r"sep=(.)\s*", start[0]) if start else None
     if said:
         return said[1]
     for line, below in zip(start, [*start[1:], start[-1]] if start else [], strict=True):
         mark = max(SEPARATORS, key=line.count)
-        if 0 < line.count(mark) <= below.count(mark):
+        usual = NEARLY * float(np.median([other.count(mark) for other in start]))
+        if max(1.0, usual) <= line.count(mark) <= below.count(mark):
             return mark
     return ","
 
@@ -306,10 +328,11 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
     return content
 
 
-def read_features(file: Path | Upload) -> list[tuple[dict[str, Any], Any]]:
+def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[str, Any], Any]]:
     """Return the properties and the geometry of each feature of a GeoJSON FeatureCollection.
 
-    For a feature that lacks them, the properties are an empty dict and the geometry is None.
+    For a feature that lacks them, the properties are an empty dict and the geometry is None. Coordinates are converted
+    to degrees from the reference system that the file names itself, or else from ``crs``.
     """
     content = read_json(file)
     features = content.get("features")
@@ -321,11 +344,25 @@ def read_features(file: Path | Upload) -> list[tuple[dict[str, Any], Any]]:
     for k, feature in enumerate(features, 1):
         if not isinstance(feature, dict) or not isinstance(feature.get("properties") or {}, dict):
             raise InputError(f"{file.name}, feature {k} must be an object with properties; got {shown(feature)}.")
+    own = content.get("crs")
+    if own is not None:
+        said = own.get("properties") if isinstance(own, dict) else None
+        crs = said.get("name", said.get("code")) if isinstance(said, dict) else None
+        if not isinstance(crs, (str, int)):
+            raise InputError(
+                f"{file.name} has an entry 'crs' that cannot be read: {shown(own)}. Remove it, and give `crs`."
+            )
+    shapes = [feature["geometry"] for feature in features if isinstance(feature.get("geometry"), dict)]
+    if crs is not None:
+        places = list(geography.positions([shape.get("coordinates") for shape in shapes]))
+        points = np.array([place[:2] for place in places], dtype=float).reshape(-1, 2)
+        for place, point in zip(places, geography.to_degrees(points, crs, file.name).tolist(), strict=True):
+            place[:2] = point
     return [(feature.get("properties") or {}, feature.get("geometry")) for feature in features]
 
 
 def read_outlines(
-    file: Path | Upload, keys: Sequence[str] = ("atom",), *, geographic: bool = True
+    file: Path | Upload, keys: Sequence[str] = ("atom",), *, geographic: bool = True, crs: object = None
 ) -> dict[str, dict[str, Any]]:
     """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons.
 
@@ -333,19 +370,26 @@ def read_outlines(
     ----------
     file : pathlib.Path or Upload
     keys : sequence of str
-        Properties that may hold the names; the first that all features have is used.
+        Properties that may hold the names, in upper or lower case. The first that all features have is used, or the
+        first of these whose values are distinct.
     geographic : bool
         Whether coordinates are longitude and latitude, which must be in range.
+    crs : object
+        As for `read_features`.
 
     Raises
     ------
     InputError
         If the file is damaged, an outline is invalid, or names are missing, blank or repeated.
     """
-    features = read_features(file)
-    key = next((key for key in keys if all(key in properties for properties, _ in features)), None)
-    if key is None:
-        raise InputError(f"{file.name}: every feature needs a property {' or '.join(map(repr, keys))}.")
+    features = read_features(file, crs)
+    common = [key for key in features[0][0] if all(key in properties for properties, _ in features)]
+    known = {key.lower(): key for key in common} | {key: key for key in common}
+    found = [known[key] for key in keys if key in known]
+    if not found:
+        said = f"a property {' or '.join(map(repr, keys))}; {_columns.found(features[0][0])}"
+        raise InputError(f"{file.name}: every feature needs {said}. Say which one holds the names.")
+    key = next((key for key in found if _columns.distinct(properties[key] for properties, _ in features)), found[0])
     given = [_columns.text(properties[key]) for properties, _ in features]
     names = _validate.names(given, f"{file.name}, property {key!r}", len(features), "area")
     for k, (name, (_, shape)) in enumerate(zip(names, features, strict=True)):

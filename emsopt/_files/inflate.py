@@ -1,6 +1,6 @@
-"""Read files that may be gzip-compressed, without trusting their declared sizes.
+"""Read files that may be compressed (gzip, or a .zip of one file), without trusting their declared sizes.
 
-A few kilobytes of gzip data can expand to gigabytes. Content is therefore read in pieces and refused once its
+A few kilobytes of compressed data can expand to gigabytes. Content is therefore read in pieces and refused once its
 size, or its ratio to the compressed size, exceeds that of any genuine file. Readers of JSON estimate with `values_in`
 whether the parsed values would fit into memory.
 """
@@ -9,22 +9,32 @@ from __future__ import annotations
 
 import gzip
 import io
+import zipfile
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
 
 from ..errors import InputError
 
-DAMAGED = (OSError, EOFError, zlib.error)  # errors raised by truncated or unreadable files
-GZIP_START = b"\x1f\x8b"
+DAMAGED = (
+    OSError,
+    EOFError,
+    zlib.error,
+    zipfile.BadZipFile,
+    RuntimeError,
+    NotImplementedError,
+)  # errors raised by truncated or unreadable files
+GZIP_START, ZIP_START = b"\x1f\x8b", b"PK\x03\x04"
 PIECE = 2**18  # bytes
 FREE = 2**24  # bytes of content below which the ratio is not checked
 RATIO = 100  # maximum compression ratio; road networks have 5 to 10
 
 
-class Upload(NamedTuple):
-    """A file in memory; it has the attribute ``name`` and the method ``open`` of a `Path`, which the readers use."""
+@dataclass(frozen=True, eq=False)
+class Upload:
+    """A file in memory, which readers take for a `Path` with ``open`` or for an open file with ``read``."""
 
     name: str
     content: bytes
@@ -33,10 +43,35 @@ class Upload(NamedTuple):
         """Return the content as an open file in binary mode, whatever the mode asked for."""
         return io.BytesIO(self.content)
 
+    def read(self, _most: int = -1) -> bytes:
+        """Return the whole content, also if it was read before."""
+        return self.content
+
 
 def values_in(text: bytes) -> int:
     """Estimate how many values JSON text holds, without parsing it, by counting its commas and opening brackets."""
     return sum(map(text.count, (b",", b"[", b"{")))
+
+
+def name_inside(path: Path | Upload) -> str:
+    """Return the name of the one file in a .zip."""
+    try:
+        with path.open("rb") as file:
+            return _member(file)[0]
+    except InputError as error:
+        raise InputError(f"{path.name} cannot be read: {error}") from error
+    except DAMAGED as error:
+        raise InputError(f"{path.name} is no .zip, or is damaged: {error}.") from error
+
+
+def _member(file: IO[bytes]) -> tuple[str, IO[bytes]]:
+    """Return the one file in a .zip, and its name; files of macOS beside it do not count."""
+    archive = zipfile.ZipFile(file)
+    names = [name for name in archive.namelist() if not PurePosixPath(name).name.startswith(".")]
+    names = [name for name in names if not name.endswith("/") and "__MACOSX" not in name]
+    if len(names) != 1:
+        raise InputError(f"It must hold one file; it holds {len(names)}. Unpack it, and give the one you need.")
+    return PurePosixPath(names[0]).name, archive.open(names[0])
 
 
 def pieces(path: Path | Upload, most: int, remedy: str = "Cut out the area you need.") -> Iterator[bytes]:
@@ -59,9 +94,12 @@ def pieces(path: Path | Upload, most: int, remedy: str = "Cut out the area you n
     """
     total = 0
     with path.open("rb") as file:
-        packed = file.read(len(GZIP_START)) == GZIP_START
+        start = file.read(len(ZIP_START))
+        packed = start.startswith((GZIP_START, ZIP_START))
         file.seek(0)
-        stream = gzip.GzipFile(fileobj=file) if packed else file
+        stream: IO[bytes] = file
+        if packed:
+            stream = _member(file)[1] if start == ZIP_START else gzip.GzipFile(fileobj=file)  # type: ignore[assignment]
         while piece := stream.read(PIECE):
             total += len(piece)
             if total > most:

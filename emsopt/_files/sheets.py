@@ -1,9 +1,10 @@
-"""Read tables from Excel workbooks and Parquet files, with the packages of the extra "tables"."""
+"""Read tables from Excel workbooks, Parquet files and geographic files, with the packages of "tables" and "maps"."""
 
 from __future__ import annotations
 
 import importlib
 import io
+import warnings
 import zipfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -12,13 +13,13 @@ import pandas as pd
 
 from ..errors import InputError, MissingDependencyError
 from . import columns, formats
+from .inflate import Upload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from .formats import Choose
-    from .inflate import Upload
 
 MOST_UNPACKED = 2**29  # bytes in a workbook
 
@@ -69,18 +70,38 @@ def read_parquet(file: Path | Upload, choose: Choose) -> pd.DataFrame:
     return frame
 
 
+def read_layer(file: Path | Upload) -> Any:
+    """Return the only layer of a shapefile or GeoPackage as a GeoDataFrame, or as a DataFrame without geometry.
+
+    Errors are those of `read_xlsx`. An `Upload` cannot be a shapefile, which consists of several files.
+    """
+    if isinstance(file, Upload) and file.name.lower().endswith(".shp"):
+        raise InputError(f"{file.name} is one of several files of a shapefile. Give its path, or save a GeoPackage.")
+    with _package("geopandas", file, "a geographic file", "maps") as (geopandas, content), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about the name of content without a file
+        source = content if isinstance(file, Upload) else file
+        layers = geopandas.list_layers(source)["name"].tolist()
+        if len(layers) != 1:
+            got = ", ".join(layers[:9]) or "none"
+            raise InputError(f"{file.name} must have one layer; it has {got}. Save the one you need by itself.")
+        frame = geopandas.read_file(source)
+    frame.attrs[columns.FILE] = file.name
+    return frame
+
+
+LAYERS = (".shp", ".gpkg", ".fgb")
 READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".parquet": read_parquet}
 
 
 @contextmanager
-def _package(module: str, file: Path | Upload, kind: str) -> Iterator[tuple[Any, io.BytesIO]]:
+def _package(module: str, file: Path | Upload, kind: str, extra: str = "tables") -> Iterator[tuple[Any, io.BytesIO]]:
     """Import an optional module, and open a file for it; errors that it raises become an `InputError`."""
     try:
         package = importlib.import_module(module)
     except ImportError as error:
         name = module.split(".")[0]
         raise MissingDependencyError(
-            f"{file.name} needs {name}, which is not installed: pip install 'emsopt[tables]'. Or save it as CSV."
+            f"{file.name} needs {name}, which is not installed: pip install 'emsopt[{extra}]'. Or save it as CSV."
         ) from error
     content = io.BytesIO(formats.content_of(file, formats.MOST_BYTES, formats.SPLIT))
     try:

@@ -7,10 +7,8 @@
 ``city_from_calls``  all steps at once
 ``held_out_weeks``   rates of each week, and of all others, to judge decisions
 ``calibrate``        turnout, travel and service times from the stamps of a log, as a `Fit`
-``road_speeds``      speeds of classes of roads from the drives of a log
 ``back_test``        what a `Fit` says beside what a later log recorded
 ``recorded_and_modelled``  the responses of a log beside those of an evaluation, by the same clock
-``synthetic_log``    a log drawn from a known `Truth`
 ``replay``           what would have happened to the calls of a log with another deployment
 
 >>> import emsopt as eo
@@ -31,12 +29,10 @@ from .log import CallLog, read_calls, read_stations
 from .profile import WeeklyProfile
 from .recorded import recorded_and_modelled, recorded_responses
 from .replaying import Replay, replay
-from .road_speeds import RoadSpeeds, road_speeds
-from .synthetic import Truth, synthetic_log
 from .weeks import HeldOut, held_out_weeks
 
-__all__ = ["BackTest", "CallLog", "Checks", "Demand", "Finding", "Fit", "HeldOut", "Replay", "RoadSpeeds"]
-__all__ += ["Truth", "WeeklyProfile"]
+__all__ = ["BackTest", "CallLog", "Checks", "Demand", "Finding", "Fit", "HeldOut", "Replay"]
+__all__ += ["WeeklyProfile"]
 __all__ += ["aggregate_calls", "back_test", "calibrate", "check_calls", "city_from_calls", "held_out_weeks"]
 __all__ += ["read_areas", "read_calls", "read_stations", "recorded_and_modelled", "recorded_responses", "regular_units"]
-__all__ += ["replay", "road_speeds", "synthetic_log"]
+__all__ += ["replay"]

@@ -36,6 +36,8 @@ RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds
 SAME = 0.98  # share of the times that a resolution must divide
 Z90 = 1.6448536269514722  # normal quantile of a two-sided interval of 90 %
 FEWEST = 10  # durations; fewer give no estimate
+LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
+SECOND_MIN = 1 / 60 + 1e-9  # a clock of seconds shows a drive to take longer
 
 HALF_ROOT, ROOT_2_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
 MOST_VALUES = 300  # distinct durations whose densities are computed
@@ -99,6 +101,25 @@ def minutes_between(start: Times, end: Times) -> FloatArray:
     minutes = (end - start).astype("timedelta64[s]").astype(float) / 60
     minutes[np.isnat(start) | np.isnat(end)] = np.nan
     return minutes
+
+
+def responses(dispatched: Times, arrived: Times) -> tuple[FloatArray, dict[str, int]]:
+    """Return the minutes from dispatch to arrival, NaN where no drive can have taken them, and how many are, by reason.
+
+    Those of at most a second, by clocks of seconds, are of units that were there.
+    """
+    minutes = minutes_between(dispatched, arrived)
+    unknown = np.isnan(minutes)
+    longest = max(LONGEST_MIN, TIMES_TYPICAL * float(np.median(minutes[~unknown]))) if not unknown.all() else np.inf
+    seconds = max(resolution(dispatched), resolution(arrived)) <= SECOND_MIN
+    reasons = {
+        "without dispatch or arrival": unknown,
+        "arrived before dispatch": minutes < 0,
+        "arrived within a second of dispatch": seconds & (minutes >= 0) & (minutes <= SECOND_MIN),
+        f"over {longest:.0f} min": minutes > longest,
+    }
+    left_out = {reason: int(which.sum()) for reason, which in reasons.items() if which.any()}
+    return np.where(np.any(list(reasons.values()), axis=0), np.nan, minutes), left_out
 
 
 # -- densities of recorded durations ------------------------------------------------------------------------------

@@ -1,48 +1,113 @@
 """Find which column of a table holds what, by its name and its first values.
 
-Names are compared in lower case, without spaces and signs: ``Date_Time_Of_Event`` as "datetimeofevent". A fitting name
-is not enough: the cells of a column of times must be times, and those of a column of numbers numbers.
+Names are compared in lower case, without accents, signs and what stands in brackets: ``Date_Time_Of_Event`` as
+"datetimeofevent". Names of times are also compared without the words that tell nothing, in any order:
+``arrival_time_primary_unit`` as "arrival". A fitting name is not enough: the cells of a column of times must be times,
+and those of a column of numbers numbers.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import pandas as pd
 
 from .._files.columns import DECIMAL, blank, found, texts
 from .._validate import shown
-from ..errors import InputError
+from ..errors import Argument, InputError, Message
 from . import _time_forms
+from ._places import place
+
+if TYPE_CHECKING:
+    from .._types import FloatArray
 
 Cells: TypeAlias = Mapping[str, Sequence[object]]
 Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
 
 # Words around the telling one in names such as First_Unit_On_Scene_DtTm, Longitude_WGS84 and IncidentNumber.
 _BEFORE = (
-    r"(?:date|time|dt|tm|stamp|and|of|the|to|first|1st|initial|unit|pump|crew|vehicle|call|incident|event|alarm|cad)*"
+    r"(?:date|time|dt|tm|stamp|and|of|the|to|first|1st|last|initial|primary|unit|pump|crew|vehicle|call|incident|event|"
+    r"alarm|cad|psap|911|999|112)*"
+)
+_SAY_NOTHING = re.compile(  # words in names of times, in several languages
+    "date|time|dt|tm|dttm|datetime|timestamp|stamp|ts|utc|local|actual|of|the|by|first|prim(?:ary)?|initial|units?|pump|"
+    "crew|vehicle|apparatus|resource|cad|ems|psap|911|999|112|du|des?|d|la|les?|l|del|al|el|di|il|der|am|um|y|datum|"
+    "uhrzeit|zeit|zeitpunkt|heure|horaire|fecha|hora|data|ora|tijd|tijdstip|fahrzeug|rettungsmittel|engin|vehicule|unidad|"
+    "movil|ambulanc(?:ia|e)|mezzo|voertuig|eenheid"
+)
+_SAY_LITTLE = re.compile(
+    "call|incident|event|alarm|emergency|appel|intervention|einsatz|llamada|incidente|chiamata|melding"
+)
+# Times that are no stamps of a unit: of the patient, of the hospital, of leaving the scene.
+_ELSEWHERE = re.compile(
+    "hosp|patient|dest|facil|transp|transf|cancel|birth|dob|updat|modif|zielort|klinik|krankenhaus|hopital|"
+    "(?:left|leav(?:e|ing)|depart(?:ed|ing|ure)?)(?:from|the)*scene|staging|staged"
 )
 _TIMED = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual)*"
 _AFTER = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual|on|to|scene|unit|first)*"
-_GEO = r"(?:geo|gps|wgs|84|incident|call|event|scene|address|location|site|map|start|centroid|point|decimal)*"
-_DEGREES = r"(?:wgs84|dd|deg|degrees|decimal|coord|coordinate)*"
-_ID = r"(?:no|num|nbr|number|id|key)"
+_GEO = (
+    "(?:geo|gps|utm|mga|osgb|bng|grid|coo?rd|koord|wgs|84|incident|call|event|scene|address|location|site|map|start|"
+    "centroid|point|einsatzort|gk)*"
+)
+_DEGREES = (
+    "(?:wgs84|dd|deg|degrees|decimal|micro|e[567]|coo?rd|coordinate|coordonnee|koord(?:inate)?|coordenada|utm|lambert|"
+    "l?93|rd|m)*"
+)
+_ID = "(?:no|num|nbr|nr|number|nummer|numero|id|key|ref|reference)"
 _MINUTES = r"(?:time|duration)?(?:in)?(?:min|mins|minutes)"
 
 # Patterns of names by role; an earlier pattern is preferred.
 _CALL = "call|event|incident|alarm|report(?:ed)?|creat(?:ed?|ion)|open(?:ed)?|entry|entered|start(?:ed)?|request(?:ed)?"
 TIME = (
     "time|datetime|timestamp|dttm",
-    rf"{_BEFORE}(?:receiv(?:ed)?|recvd|receipt|pickup|ofcall){_TIMED}",
-    rf"{_BEFORE}(?:{_CALL}){_TIMED}",
+    (
+        rf"{_BEFORE}(?:receiv(?:ed)?|re?c(?:ei)?vd?|receipt|pickup|ofcall|connect(?:ed)?|t0|(?:not|an)?ruf(?:eingang|annahme)|"
+        r"(?:meldungs)?eingang(?:notruf)?|priseappel|reception|recu|recepcion|recibida|ricezione|ricevuta|aangenomen|etimes01)"
+        rf"{_TIMED}"
+    ),
+    rf"{_BEFORE}(?:{_CALL}|(?:not|an)ruf|einsatzbeginn|appel|llamada|chiamata|melding){_TIMED}",
     rf"{_BEFORE}(?:date|day|time){_TIMED}",
 )
-DATE = ("date", *TIME)
+DATE = ("date", "datum|fecha|data|jour|giorno", *TIME)
 STAMPS = {
-    "dispatched": "dispatch(?:ed)?|assign(?:ed|ment)?|alert(?:ed)?|mobili[sz](?:ed|ation)?|toned|paged|notified|sent",
-    "en_route": "enroute|ontheway|respond(?:ed|ing)?|response|mobile|roll(?:ed|ing)?|depart(?:ed)?|activat(?:ed|ion)",
-    "on_scene": "(?:on|at)scene|arriv(?:ed|al|ing|e)?|scenearriv(?:ed|al)|attend(?:ed|ance)?|reached",
-    "cleared": "(?:lu)?clear(?:ed)?|available|closed?|released?|free|inservice|end(?:ed)?|finish(?:ed)?|completed?",
+    "dispatched": "disp(?:atch)?(?:ed)?|assign(?:ed|ment)?|alert(?:ed)?|mobili[sz](?:ed|ation)?|toned|paged|sent|"
+    "notif(?:y|ied)(?:dispatch)?|allocat(?:ed|ion)|etimes03|alarm(?:ierung|iert|ierungszeit|zeit)|alerte|declenche(?:ment)?|"
+    "despach(?:o|ad[oa])|asigna(?:cion|d[oa])|activacion|allarme|allertamento|attivazione|alarmering|gealarmeerd",
+    "en_route": "enroute|ontheway|respond(?:ed|ing)?|response|mobile|roll(?:ed|ing)?|depart(?:ed)?|activat(?:ed|ion)|"
+    "enro?u?te?|etimes05|ausgeruckt|ausruck(?:en|zeit)|abfahrt|anfahrt|salida|encamino|partenza|vertrek|vertrokken|uitgerukt",
+    "on_scene": "(?:on|at)scene|arriv(?:ed|al|ing|e)?|scenearriv(?:ed|al)|attend(?:ed|ance)?|reached|"
+    "arriv(?:ed|al)?(?:on|at)scene|onscn?|etimes06|(?:eintreffen|eintreffzeit|eingetroffen|ankunft)(?:e|einsatz)?(?:ort|"
+    "stelle)?|(?:arrivee)?(?:sll|sur(?:leslieux|lieux|place))|arrivee|llegada(?:al)?(?:lugar|escena)?|en(?:lugar|escena)|arrivo(?:sulposto)?|sulposto|terplaatse|"
+    "aankomst",
+    "cleared": "(?:lu)?clear(?:ed)?|available|closed?|released?|free|inservice|end(?:ed)?|finish(?:ed)?|completed?|"
+    "clrd?|backinservice|etimes13|frei(?:meldung|gemeldet)?|(?:einsatz)?ende|einsatzbereit|disponible|disponibilite|fin|"
+    "libre|liberad[oa]|liber[oa]|fine(?:missione)?|vrij|beschikbaar",
+}
+# Columns of elapsed times by role: first and last stamp, a usual duration (s) and words of their names.
+ELAPSED = {
+    "handling_time": ("time", "dispatched", 90.0, "(?:call)?(?:process(?:ing)?|handling|queue)|dispatch(?:response)?"),
+    "call_to_en_route": ("time", "en_route", 165.0, "calltomobile"),
+    "total_response_time": ("time", "on_scene", 510.0, "total(?:response|resp)|calltoarrival|.*attendance"),
+    "call_to_cleared": ("time", "cleared", 3090.0, "calltoclear"),
+    "response_time": ("dispatched", "on_scene", 420.0, "response|resp"),
+    "turnout_time": ("dispatched", "en_route", 75.0, "turnout|chute|reaction|activation|mobili[sz]ation"),
+    "travel_time": ("en_route", "on_scene", 300.0, "travel|driv(?:e|ing)|journey"),
+    "scene_time": ("on_scene", "cleared", 1500.0, "(?:on|at)?scene"),
+    "service_time": ("dispatched", "cleared", 3000.0, "service|total|busy|committed|task|job"),
+}
+_SPAN = r"(?:time|tm|duration|interval|elapsed|in|min|mins|minutes|sec|secs|seconds|s|qy|hh|mm|ss)*"
+SPAN = {role: rf"{_BEFORE}(?:{words}){_SPAN}" for role, (*_, words) in ELAPSED.items()}
+UNITS = {"sec": 1.0, "min": 60.0, "hour|hrs": 3600.0}  # seconds, by what a name says
+STATUSES = {  # further words for stamps in a column of statuses
+    "dispatched": "di?sp(?:atch)?|dp|ds|d|assgn",
+    "en_route": "er|enr|enrt|enroutetoscene|rsp|e",
+    "on_scene": "os|onscn|ar|arv|arr|arrd|arrivedatscene|arrivedonscene",
+    "cleared": "cl|clr|clrd|c|av|avl|avail|aq|back(?:in)?service|clearscene|availableinservice|(?:back)?inquarters",
 }
 STAMP = {role: rf"{_BEFORE}(?:{words}){_AFTER}" for role, words in STAMPS.items()}
 GUESSES = {  # what a name of a column of times has that is not recognised, such as "Arr" or "T_DISP"
@@ -58,10 +123,16 @@ NUMBERS = {
     "turnout_min": ("turnoutmin", rf"turnout{_MINUTES}"),
 }
 LABELS = {
-    "incident": (rf"(?:cad|starfire)?inc(?:ident)?{_ID}|cad{_ID}", rf"(?:event|call|case|run|job|masterincident){_ID}"),
+    "incident": (
+        rf"(?:cad|starfire)?inc(?:ident)?{_ID}|cad{_ID}|einsatz{_ID}|n(?:o|um|umero)?(?:inter|intervention|incident)e?",
+        rf"(?:event|call|case|run|job|masterincident){_ID}",
+    ),
     "unit": (
-        "onsceneunit|firstunit(?:onscene|arrived)?|firstarrivingunit",
-        rf"(?:unit|apparatus|vehicle|resource)(?:{_ID}|name)?|callsign|radioname",
+        "onsceneunit|firstunit(?:onscene|arrived)?|firstarrivingunit|prim(?:ary)?unit",
+        (
+            rf"(?:ems)?(?:unit|apparatus|vehicle|resource)(?:{_ID}|name)?|(?:unit|vehicle)?callsign|radioname|(?:funk)?rufname|"
+            "fahrzeug|engin|vehicule|indicatif|unidad|movil|mezzo|voertuig|roepnummer|eenheid"
+        ),
     ),
     "station": (
         "station|stationname|homestation|firststation",
@@ -71,30 +142,61 @@ LABELS = {
         "(?:final)?priority(?:level)?",
         "(?:call|initial|original)priority(?:level)?|(?:final)?severity(?:level)?(?:code)?|urgency",
     ),
+    "status": (
+        "(?:unit|event|call)?(?:status|activity|action|milestone)(?:code|type|name|desc(?:ription)?)?|eventtype",
+    ),
+    "patient": (
+        rf"(?:patient|patientcarereport|pt|pcr|epcr|casualty|victim){_ID}?|patient(?:age|sex|gender)|age|sex|gender",
+    ),
 }
 NAME = (
-    "name|site|station",
-    "(?:station|site|facility|depot|base|post|hospital)(?:name|label)|label",
+    "name|site|station|(?:rettungs|feuer)?wache|centre|caserne|kazerne|estacion|sede|nom|nombre|nome|naam",
+    "(?:station|stn|site|facility|depot|base|post|hospital)(?:name|label)|label",
     rf"(?:station|site|facility|depot|base|post)(?:{_ID})?",
     _ID,
 )
-LON = ("lon|longitude|lng|long", rf"{_GEO}(?:lon|longitude|lng|long){_DEGREES}", rf"{_GEO}x{_DEGREES}|easting.*")
-LAT = ("lat|latitude", rf"{_GEO}(?:lat|latitude){_DEGREES}", rf"{_GEO}y{_DEGREES}|northing.*")
-PLACE = (".*(?:location|point|coord.*|geom|geometry|lat(?:itude)?lon.*|latlng|lonlat|wkt|geocode|place)",)
+LON = (
+    "lon|longitude|lng|long",
+    rf"{_GEO}(?:lon|longitud(?:e|ine)?|lng|long|(?:geogr(?:aphische)?)lae?nge|lae?ngengrad|lengtegraad){_DEGREES}",
+    rf"{_GEO}x{_DEGREES}|{_GEO}(?:easting|rechtswert).*|(?:utm|mga|osgb|bng|grid)e(?:ast)?",
+)
+LAT = (
+    "lat|latitude",
+    rf"{_GEO}(?:lat|latitud(?:e|ine)?|(?:geogr(?:aphische)?)breite|breitengrad|breedtegraad){_DEGREES}",
+    rf"{_GEO}y{_DEGREES}|{_GEO}(?:northing|hochwert).*|(?:utm|mga|osgb|bng|grid)n(?:orth)?",
+)
+PLACE = (
+    ".*(?:point|geom|geometry|latlng|lonlat|wkt|geocode|place|(?:lat(?:itude)?lon|coord|gps|koord|posi[tz]ion).*)",
+    ".*(?:posicion|ubicacion|location|standort).*",
+)
 
-CALL_ROLES = ("time", "date", "lon", "lat", "place", *STAMPS, "service_min", "units_sent", *LABELS)
+CALL_ROLES = (
+    "time",
+    "date",
+    "lon",
+    "lat",
+    "place",
+    *STAMPS,
+    *ELAPSED,
+    "service_min",
+    "units_sent",
+    *LABELS,
+    "status_time",
+)
 SITE_ROLES = ("name", "lon", "lat", "place", "turnout_min", "service_min")
 EXPLAINED = {"time": "such as 2025-03-14 16:05", "lon": "longitude in degrees", "lat": "latitude in degrees"}
-_NUMERAL = r"[-+]?\d{1,3}(?:\.\d+)?"
-WKT = re.compile(
-    rf"(?:SRID=4326;)?\s*POINT\s*Z?\s*\(\s*({_NUMERAL})[\s,]+({_NUMERAL})(?:\s+\S+)?\s*\)", re.IGNORECASE | re.ASCII
-)
-PAIR = re.compile(rf"[^()]*[(\[]?\s*({_NUMERAL})\s*[,;]\s*({_NUMERAL})\s*[)\]]?", re.ASCII)  # latitude, longitude
 NUMERIC = re.compile(r"[-+]?\d+(?:[.,]\d+)?", re.ASCII)
 SHORT = re.compile(r"[-+]?\d{1,3}(?:[.,]\d{0,2})?", re.ASCII)
 FINE = re.compile(r"[-+]?\d{1,3}[.,]\d{3,}", re.ASCII)
 WIDEST_DEGREES = 3
 LONGEST_NAME = 80
+CHOICE, KIND = "where ", "kind "  # begin the roles of columns by which rows are chosen, or that say what a row is
+NO_CALL = re.compile(  # what rows are that are no calls, in several languages
+    r"(?i)\b(?:canc\w*|annul\w*|storn\w*|abgebrochen|abandon\w*|test\w*|tra?i?ning|trng|drill|exerci\w*|man(?:œ|oe)uvre|"
+    r"übung|simulacro|duplicate|status move|stand ?by|posting|(?:inter.?hosp\w*|inter.?facility|patient|pt|routine|long"
+    r" distance|non.?emergency|medical) trans\w*|transfer|krankentransport|traslado|trasferimento)\b"
+)
+MOST_KINDS = 40  # words among the first cells of a column that says what rows are
 ENOUGH = 0.8  # share of the first cells that must have a form
 
 
@@ -113,14 +215,58 @@ class _Search:
         """Return what a column holds, as `_time_forms.kind`; numbers are times only if the name says so."""
         if name not in self.kinds:
             kind = _time_forms.kind(self.cells[name], self.time_format)
-            timed = re.search("time|date|stamp|dt|alarm|arriv|clear", _plain(name))
-            self.kinds[name] = kind if kind != "number" else "moment" if timed else ""
+            timed = re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _plain(name)) or (
+                any(re.fullmatch(p, form) for p in (TIME[1], *STAMP.values()) for form in _forms(name))
+            )
+            if kind in ("number", "fraction"):
+                kind = ("moment" if kind == "number" else "clock") if timed else ""
+            self.kinds[name] = kind
         return self.kinds[name]
 
-    def first(self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True) -> str | None:
-        """Return the first free column whose name has the first possible pattern and that fits; None without one."""
+    def stamps(self, name: str) -> bool:
+        """Return whether a column may hold times of a unit."""
+        return self.kind(name) in ("moment", "clock") and not _ELSEWHERE.search(_plain(name))
+
+    def moment(self, name: str) -> bool:
+        """Return whether a column holds dates with times."""
+        return self.kind(name) == "moment"
+
+    def lasts(self, name: str, role: str) -> bool:
+        """Return whether a column holds elapsed times, such as those of a role of `ELAPSED`."""
+        kind, typical = self.kind(name), ELAPSED[role][2]
+        spans = _spanned(name) == ELAPSED[role][:2]
+        numbers = kind == "seconds" or (not kind and self._is(NUMERIC.fullmatch, name))
+        if numbers or kind == "spelt":
+            return (
+                kind == "spelt" or spans or re.search("time|tm|dur|interval|elapsed|sec|min", name.lower()) is not None
+            )
+        return kind == "clock" and (spans or _time_forms.is_elapsed(self._written(name), self._starts(), typical))
+
+    def tells(self, name: str, role: str) -> bool:
+        """Return whether the cells of a column suit a role: statuses are words for stamps in a log without stamps."""
+        if role == "status":
+            words = any(map(stamp_of, set(texts(self.cells[name]))))
+            return words and "incident" in self.taken and not STAMPS.keys() & self.taken.keys()
+        return role != "patient" or "incident" in self.taken
+
+    def _written(self, name: str) -> list[str | None]:
+        return _time_forms.written_cells(pd.Series(list(self.cells[name]), dtype=object))
+
+    def _starts(self) -> FloatArray:
+        """Return the times of day of the calls in the first rows."""
+        name = self.taken.get("time", self.taken.get("date"))
+        return np.array(np.nan) if name is None else _time_forms.clocks(self._written(name), self.time_format)
+
+    def first(
+        self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True, forms_of: int = 2
+    ) -> str | None:
+        """Return the first free column whose name has the first possible pattern and that fits; None without one.
+
+        Of the forms of names (`_forms`), the first ``forms_of`` count: all for columns of times.
+        """
+        forms = {name: _forms(name)[:forms_of] for name in self.free}
         return next(
-            (name for p in patterns for name in self.free if re.fullmatch(p, _plain(name)) and fits(name)), None
+            (n for p in patterns for n in self.free if any(re.fullmatch(p, f) for f in forms[n]) and fits(n)), None
         )
 
     def take(self, role: str, name: str | None) -> None:
@@ -135,26 +281,26 @@ class _Search:
             self.take("lon", self.first(LON, self._coordinate))
             self.take("lat", self.first(LAT, self._coordinate))
         if not {"lon", "lat"} <= self.taken.keys() and "place" not in self.given:
-            both = self.first(PLACE, lambda name: self._is(WKT, name) or self._is(PAIR, name))
-            self.take("place", both or next((name for name in self.free if self._is(WKT, name)), None))
+            both = self.first(PLACE, lambda name: self._is(place, name))
+            self.take("place", both or next((name for name in self.free if self._is(_ordered, name)), None))
 
     def take_numbers(self, *roles: str) -> None:
         """Take columns of numbers; the usual name is enough, so that cells that are no numbers are found."""
         for role in roles:
             usual, *further = NUMBERS[role]
-            self.take(role, self.first([usual]) or self.first(further, lambda name: self._is(NUMERIC, name)))
+            self.take(role, self.first([usual]) or self.first(further, lambda name: self._is(NUMERIC.fullmatch, name)))
 
     def _coordinate(self, name: str) -> bool:
         """Return whether a column may hold one coordinate; x and y look like km if rounded and spread widely."""
-        if len(_plain(name)) == 1 and self._is(SHORT, name):
+        if len(_plain(name)) == 1 and self._is(SHORT.fullmatch, name):
             values = [float(cell.replace(",", ".")) for cell in texts(self.cells[name]) if SHORT.fullmatch(cell)]
             return max(values) - min(values) < WIDEST_DEGREES and any(value % 1 for value in values)
-        return _plain(name) in ("lon", "lat") or self._is(DECIMAL, name) or not self._is(PAIR, name)
+        return _plain(name) in ("lon", "lat") or self._is(DECIMAL.fullmatch, name) or not self._is(place, name)
 
-    def _is(self, form: re.Pattern[str], name: str) -> bool:
+    def _is(self, form: Callable[[str], object], name: str) -> bool:
         cells = list(self.cells[name])
         filled = [text for text, empty in zip(texts(cells), blank(cells), strict=True) if not empty]
-        return bool(filled) and sum(form.fullmatch(text) is not None for text in filled) >= ENOUGH * len(filled)
+        return bool(filled) and sum(form(text) is not None for text in filled) >= ENOUGH * len(filled)
 
     def spare(self) -> dict[str, str]:
         """Return the columns of times that were not taken, each with the missing stamp that it may be, or ""."""
@@ -174,19 +320,22 @@ class _Search:
         if not absent:
             return self.taken
         times = [name for name in self.free if self.kind(name) in ("moment", "date")] if "time" in absent else []
-        fine = [name for name in self.free if self._is(FINE, name)] if {"lon", "lat"} & set(absent) else []
-        wanted = {role: repr(times[0]) if role == "time" and times else "..." for role in absent}
-        option = ", ".join(f"{role!r}: {name}" for role, name in wanted.items())
+        fine = [name for name in self.free if self._is(FINE.fullmatch, name)] if {"lon", "lat"} & set(absent) else []
+        option = Argument("columns", {role: times[0] if role == "time" and times else ... for role in absent})
         likely = f" (perhaps {', '.join(map(shown, [*times[1:], *fine][:5]))})" if times[1:] or fine else ""
         lacks = " and ".join(f"a column {role!r} ({EXPLAINED[role]})" for role in absent)
         hint = ""
         if "time" in absent and self.first(["demand|calls|count|population"]):
             hint = " Demand by place is not a log: pass it to `City.from_frames` with a column 'arrival_rate'."
-        raise InputError(f"{where} needs {lacks}. Name each by columns={{{option}}}{likely}; {found(names)}.{hint}")
+        rest = f"{likely}; {found(names)}.{hint}"
+        raise InputError(Message(f"{where} needs {lacks}. Name each by ", option, rest))
 
 
 def call_columns(
-    columns: Mapping[str, str | None] | None, time_format: str | None, spare: dict[str, str] | None = None
+    columns: Mapping[str, str | None] | None,
+    time_format: str | None,
+    spare: dict[str, str] | None = None,
+    chosen_by: Sequence[str] = (),
 ) -> Choose:
     """Return the function that chooses the columns of a log of calls.
 
@@ -198,6 +347,8 @@ def call_columns(
         As for `emsopt.calls.read_calls`.
     spare : dict, optional
         Filled with the columns of times that were not taken, each with the stamp that it may be, or "".
+    chosen_by : sequence of str
+        Further columns by which rows are chosen; their roles are `CHOICE` and their names.
 
     Returns
     -------
@@ -211,17 +362,31 @@ def call_columns(
         kind, taken = search.kind, search.taken
         search.take_place()
         _take_time(search)
+        search.take_numbers("service_min", "units_sent")
+        if kind_of_time := kind(taken["time"]) if "time" in taken and "date" not in taken else "":
+            clock = search.first([STAMP["dispatched"]], lambda name: kind(name) == "clock", 3)
+            if kind_of_time == "date" and clock is not None and "time" not in given:
+                taken["date"], taken["time"] = taken["time"], clock
+        for role, pattern in SPAN.items():
+            named = next((n for n in search.free if _spanned(n) == ELAPSED[role][:2] and search.lasts(n, role)), None)
+            search.take(role, named or search.first([pattern], partial(search.lasts, role=role)))
         for role in STAMPS:
-            search.take(role, search.first([STAMP[role]], lambda name: kind(name) in ("moment", "clock")))
-        search.take("on_scene", search.first([".*attendancetime(?:seconds)?"], lambda name: kind(name) == "seconds"))
-        times = [name for name in search.free if kind(name) == "moment"]
+            search.take(role, search.first([STAMP[role]], search.stamps, 3))
+        times = [name for name in search.free if kind(name) == "moment" and search.stamps(name)]
         if "time" not in taken and "time" not in given and "dispatched" in taken:
             taken["time"] = taken["dispatched"]  # the log has no earlier time of the call
         elif "time" not in taken and len(times) == 1:
             search.take("time", times[0])
-        search.take_numbers("service_min", "units_sent")
         for role, names_of in LABELS.items():
-            search.take(role, search.first(names_of))
+            search.take(role, search.first(names_of, partial(search.tells, role=role)))
+        if "status" in taken:
+            search.take("status_time", search.first([".*(?:status|event|action|activity|stamp).*"], search.moment))
+        for name in chosen_by:
+            taken[CHOICE + name] = _column(name, names, "`where`")
+        for name in search.free:
+            words = {text for text in map(str, cells[name]) if len(text) <= LONGEST_NAME}
+            if len(words) <= MOST_KINDS and any(map(NO_CALL.search, words)):
+                taken[KIND + name] = name
         if spare is not None:
             spare.update(search.spare())
         return search.check(where, names, ("time", "lon", "lat"))
@@ -238,8 +403,8 @@ def _take_time(search: _Search) -> None:
             search.take("date", day)
         return
     moment = search.first(TIME[:1], lambda name: kind(name) in ("moment", "date"))
-    moment = moment or search.first(TIME, lambda name: kind(name) == "moment")
-    clock = search.first(TIME, lambda name: kind(name) in ("clock", "seconds"))
+    moment = moment or search.first(TIME, lambda name: kind(name) == "moment" and search.stamps(name), 3)
+    clock = search.first(TIME, lambda name: kind(name) in ("clock", "seconds") and _spanned(name) is None, 3)
     if moment is None and clock is not None and (day is not None or "date" in search.taken):
         search.take("date", day)
         moment = clock
@@ -261,9 +426,58 @@ def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
     return choose
 
 
+def _ordered(text: str) -> bool | None:
+    """Return True for a place whose form says which number is which; None for all else."""
+    found = place(text)
+    return True if found and not found.pair else None
+
+
 def _plain(name: str) -> str:
-    """Return a name in lower case, with letters and digits only, and not longer than a name of a column may be."""
-    return re.sub(r"[\W_]+", "", name.lower())[:LONGEST_NAME]
+    """Return a name in lower case, with plain letters and digits only, and not longer than one of a column may be."""
+    return re.sub(r"[\W_]+", "", _folded(name).lower())[:LONGEST_NAME]
+
+
+def _folded(name: str) -> str:
+    """Return a name without accents."""
+    return "".join(c for c in unicodedata.normalize("NFKD", name.replace("ß", "ss")) if not unicodedata.combining(c))
+
+
+def _unbracketed(name: str) -> str:
+    """Return a name without what stands in brackets, if that leaves any."""
+    return next((short for short in [re.sub(r"\([^()]*\)|\[[^\[\]]*\]", " ", name)] if _plain(short)), name)
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name, parted by signs or capitals, which are all short of `LONGEST_NAME` characters."""
+    found = re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", _folded(_unbracketed(name))[:LONGEST_NAME])
+    return [word.lower() for word in found]
+
+
+def _forms(name: str) -> tuple[str, ...]:
+    """Return a name whole, without what stands in brackets, and its telling words alone; patterns may fit each."""
+    words = [word for word in _words(name) if not _SAY_NOTHING.fullmatch(word)]
+    telling = [word for word in words if not _SAY_LITTLE.fullmatch(word)] or words
+    return _plain(name), _plain(_unbracketed(name)), "".join(telling)
+
+
+def _spanned(name: str) -> tuple[str, str] | None:
+    """Return the stamps from which and to which an elapsed time counts, if a name such as "Call to Clear" says both."""
+    words = _words(name)
+    for k in (k for k, word in enumerate(words) if word in ("to", "until", "bis")):
+        before, after = [words[j:k] for j in range(k)], [words[k + 1 : j] for j in range(len(words), k + 1, -1)]
+        start, end = (next(filter(None, map(_moment_of, parts)), None) for parts in (before, after))
+        if start and end:
+            return start, end
+    return None
+
+
+def _moment_of(words: Sequence[str]) -> str | None:
+    """Return the stamp, or "time", that some words name; None for "time" alone and such."""
+    form = _forms(" ".join(words))[-1]
+    if _ELSEWHERE.search(form) or all(map(_SAY_NOTHING.fullmatch, words)):
+        return None
+    patterns = {**STAMP, "time": "|".join(TIME[1:3])}
+    return next((role for role, pattern in patterns.items() if re.fullmatch(pattern, form)), None)
 
 
 def _checked(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:
@@ -279,13 +493,32 @@ def _checked(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> 
 
 
 def _named(given: Mapping[str, str | None], names: Sequence[str]) -> dict[str, str]:
-    """Return the columns that the user named as they stand in the table; raise if the table lacks one."""
+    """Return the columns that the user named as they stand in the table; raise if the table lacks one.
+
+    "none" and an empty name mean None, unless a column has this name.
+    """
+    words = ("", "none")
+    wanted = {role: name for role, name in given.items() if name is not None}
+    there = {name.strip().lower() for name in names}
+    return {
+        role: _column(name, names, repr(role))
+        for role, name in wanted.items()
+        if name.strip().lower() in there or name.strip().lower() not in words
+    }
+
+
+def _column(name: str, names: Sequence[str], role: str) -> str:
+    """Return a column as it stands in the table; raise if there is none of this name."""
     known = {_plain(name): name for name in names} | {name.strip().lower(): name for name in names}
-    taken = {}
-    for role, name in given.items():
-        if name is not None:
-            column = known.get(name.strip().lower()) or known.get(_plain(name))
-            if column is None:
-                raise InputError(f"there is no column {shown(name)} to take for {role!r}; {found(names)}.")
-            taken[role] = column
-    return taken
+    column = known.get(name.strip().lower()) or known.get(_plain(name))
+    if column is None:
+        raise InputError(f"there is no column {shown(name)} to take for {role}; {found(names)}.")
+    return column
+
+
+def stamp_of(status: str) -> str | None:
+    """Return the stamp that a word for the status of a unit stands for, or None."""
+    word = _plain(status)
+    if _ELSEWHERE.search(word):
+        return None
+    return next((role for role in STAMPS if re.fullmatch(f"{STAMP[role]}|{STATUSES[role]}", word)), None)

@@ -1,7 +1,7 @@
 """The forms of times that a column may have, and how texts in them become times.
 
-All cells of a column must have one form. A regular expression must match the whole text, because a misread date or UTC
-offset would shift the hours of all calls.
+A regular expression must match the whole text, because a misread date or UTC offset would shift the hours of all calls.
+The form of most cells is tried first; spreadsheets leave some cells of a column in another one.
 
 =============  =====================================================================================================
 part           forms
@@ -10,10 +10,16 @@ ISO 8601       ``2025-03-14``, ``2025/3/14``, ``2025.03.14``, ``20250314``, and 
                ``16:05:30``, ``16:05:30.25``, ``1605``, ``160530``
 other dates    ``3/14/2025``, ``14.3.25``, ``14-MAR-25``, ``2025 Mar 14``, ``March 14, 2025``, after a weekday or not;
                with these, also the times ``4:05 PM``, ``04.05.30 p.m.``
-offset         ``Z``, ``-05``, ``-0500``, ``-05:00``, only after a time; up to 14 hours
+offset         ``Z``, ``UTC``, ``-05``, ``-0500``, ``GMT-05:00``, ``CDT`` (as in RFC 2822), only after a time; up to 14
+               hours
 numbers        seconds, ms, µs or ns since 1970 (in UTC); days since 30 December 1899, as in Excel; ``20250314160530``,
                ``202503141605`` and ``031420251605``
+time of day    ``16:05``, ``4:05:30 PM``; on a day before 1970, as Access and Excel write it (``12/30/1899 16:05``); a
+               fraction of a day (``0.67014``)
+elapsed        ``5:15`` (minutes or hours first, whichever is likelier), ``0:05:15``, ``0 days 00:05:15``, ``PT5M15S``
 =============  =====================================================================================================
+
+24:00 is midnight at the end of a day.
 
 Two-digit years are 1969 to 2068. Whether the day or the month comes first is decided by all cells of all columns of
 times: one number above 12 tells.
@@ -22,27 +28,30 @@ times: one number above 12 tells.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain, islice
 from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .._files.columns import BLANK, texts
+from .._files.columns import BLANKS, texts
 from .._types import FloatArray, IntArray, Times
 from .._validate import shown
-from ..errors import InputError
+from ..errors import Argument, InputError, Message
 
+HOURS = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "CET": 1, "CEST": 2}
+HOURS |= {"Z": 0, "z": 0, "UTC": 0, "GMT": 0}
+OFFSET = rf"(?:(?P<offset>{'|'.join(HOURS)}|(?:UTC|GMT)?[-+\u2212](?:0\d|1[0-4])(?::?[0-5]\d)?)(?:\s*\([A-Za-z ]+\))?)?"
 DAY = r"(?P<year>\d{4})(?P<dash>[-/.])?(?P<month>(?(dash)\d\d?|\d\d))(?(dash)(?P=dash))(?P<day>(?(dash)\d\d?|\d\d))"
 ISO = re.compile(
     DAY + r"(?:(?:[Tt]|\s+)(?P<hour>\d\d|\d(?=:))"
     r"(?:(?P<colon>:)?(?P<minute>\d\d)(?:(?(colon):)(?P<second>\d\d)(?:[.,]\d+)?)?)?"
-    r"\s*(?P<offset>[Zz]|[-+\u2212](?:0\d|1[0-4])(?::?[0-5]\d)?)?)?",
+    r"\s*" + OFFSET + ")?",
     re.ASCII,
 )
-OFFSET = r"(?P<offset>[Zz]|[-+\u2212](?:0\d|1[0-4])(?::?[0-5]\d)?)?"
 CLOCK = (
     r"(?P<hour>\d\d?)(?:(?P<colon>[:.h]?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)(?:[.,:]\d+)?)?)?"
     r"\s*(?P<half>[AaPp]\.?\s?[Mm]\.?)"
@@ -63,9 +72,16 @@ OTHERS = (
     WEEKDAY + r"(?P<day>\d\d?)(?:st|nd|rd|th)?[-/. ]?\s*" + MONTH + r"[-/. ,]?\s*(?P<year>\d{4}|\d\d)" + TIME,
     WEEKDAY + MONTH + r"[-/ ]\s*(?P<day>\d\d?)(?:st|nd|rd|th)?(?:[-/ ]|,\s*)(?P<year>\d{4})" + TIME,
     r"(?P<year>\d{4})[-/. ]" + MONTH + r"[-/. ](?P<day>\d\d?)" + TIME,
+    WEEKDAY
+    + MONTH
+    + r"\s+(?P<day>\d\d?)\s+(?P<hour>\d\d?):(?P<minute>\d\d):(?P<second>\d\d)\s*"
+    + OFFSET
+    + r"\s+(?P<year>\d{4})",
     r"(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)(?P<hour>\d\d)(?P<minute>\d\d)(?P<second>\d\d)?",
 )
+PARTS, CLOCK_PARTS = ("year", "month", "day"), ("hour", "minute", "second")
 FORMS = (COMPACT, ISO, NUMERIC, *(re.compile(form, re.ASCII) for form in OTHERS), NUMBER)
+MIXED = FORMS[1:]  # forms that some cells of a column may have beside the usual one
 # Groups of COMPACT and NUMERIC that hold year, month and day.
 ORDERS = {"month first": ("last", "first", "middle"), "day first": ("last", "middle", "first")}
 ORDERS["year first"] = ("first", "middle", "last")  # only two-digit years
@@ -76,11 +92,24 @@ MONTHS = {
 MONTHS |= {"mär": 3, "mrz": 3, "mai": 5, "okt": 10, "dez": 12}
 MOST_YEARS = 20  # a part of a date with more distinct values is not a year
 CLOCK_ONLY = re.compile(CLOCK + "?", re.ASCII)
+FRACTION = re.compile(r"0?\.\d{3,}|0(?:\.0*)?|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)  # of a day
+_PARTS = r"(?:(?P<first>\d+):)?(?P<middle>\d+):(?P<last>\d\d(?:\.\d+)?)"
+ELAPSED = re.compile(rf"(?:(?P<days>\d+) days?,?\s+)?{_PARTS}", re.ASCII)
+SPELT = re.compile(
+    r"(?:P?T?)(?:(?P<first>\d+)\s*h[a-z]*\s*)?(?:(?P<middle>\d+)\s*m[a-z]*\s*)?(?:(?P<last>\d+(?:\.\d+)?)\s*s[a-z]*)?",
+    re.ASCII | re.IGNORECASE,
+)
+DAY_ZERO = re.compile(r"(?:0?1/0?0|0?0/0?1)/1900|1900-0[01]-00|0000-00-00")  # days that do not exist
+FIRST_YEAR, DAYS_ZERO = 1970, (["1", "1", "1970"], ["1", "1", "2000"])  # a time of an earlier year is a time of day
 EPOCHS = (1.0, 1e-3, 1e-6, 1e-9)  # seconds per unit; times from 1980 to 2099 in these units do not overlap
 EPOCH_FIRST, EPOCH_LAST = 315_532_800, 4_102_444_800
 EXCEL_FIRST, EXCEL_LAST = 25_570, 73_051  # days from 30 December 1899 to 2 January 1970 and to 1 January 2100
+NUMERAL = re.compile(r"\d+(?:\.\d*)?|\.\d+|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)
 SECONDS = re.compile(r"\d{1,4}(?:\.\d*)?", re.ASCII)
-MISSING = (*BLANK, "nat", "<na>")  # blank cells, also as `texts` writes those that pandas marks
+LONGEST_BLANK = max(map(len, BLANKS))
+ENOUGH = 0.8  # share of the cells
+MOST_COMPARED = 1000
+SHORTLY = 1800, 4 * 3600  # seconds before a call and after it
 SAMPLE = 50  # cells that decide the form of a column
 
 
@@ -88,55 +117,153 @@ def parse(
     written: Sequence[str | None], time_format: str | None, where: str, beside: Iterable[Sequence[str | None]]
 ) -> tuple[Times, FloatArray]:
     """Return times as written, and their offsets, as `assembled` does."""
+    times, offsets = np.full(len(written), np.datetime64("NaT", "s")), np.full(len(written), np.nan)
     if time_format is not None and time_format not in ORDERS:
-        return by_format(written, time_format), np.full(len(written), np.nan)
-    form = _form(list(islice(filter(None, written), SAMPLE)))
-    if form is NUMBER:
-        return _from_numbers(written)
-    matches = [text and form.fullmatch(text) for text in written]
-    if form not in (COMPACT, NUMERIC):
-        return assembled(matches, form, ("year", "month", "day"))
-    orders = {time_format} if time_format else _orders(matches)
-    for column in beside:
-        if len(orders) == 1:
+        return by_format(written, time_format), offsets
+    columns = chain([written], beside)  # read only if needed
+    usual = _form(list(islice(filter(None, written), SAMPLE)))
+    rest = [k for k, text in enumerate(written) if text]
+    for form in (usual, *(form for form in MIXED if form is not usual)):
+        if not rest:
             break
+        cells = [written[k] for k in rest]
+        if form is NUMBER:
+            found, east = _from_numbers(cells, form is usual)
+        else:
+            matches = [text and form.fullmatch(text) for text in cells]
+            if not any(matches):
+                continue
+            order = _order(matches, time_format, where, columns) if form in (COMPACT, NUMERIC) else PARTS
+            found, east = assembled(matches, form, order)
+        times[rest], offsets[rest] = found, east
+        rest = [k for k, bad in zip(rest, np.isnat(found).tolist(), strict=True) if bad]
+    return times, offsets
+
+
+def _order(
+    matches: Sequence[re.Match[str] | str | None],
+    time_format: str | None,
+    where: str,
+    columns: Iterator[Sequence[str | None]],
+) -> Sequence[str]:
+    """Return the groups of year, month and day; raise if neither these cells nor other columns of times tell."""
+    orders = {time_format} if time_format else _orders(matches)
+    while len(orders) > 1 and (column := next(columns, None)) is not None:
         orders = (orders & _orders([text and _dates(text) for text in column])) or orders
-    if len(orders) > 1:
+    if len(orders) > 1 and not all(_day_zero(match) for match in matches if isinstance(match, re.Match)):
         parts = " or ".join(order.split()[0] for order in sorted(orders))
-        options = " or ".join(f"time_format={order!r}" for order in sorted(orders))
-        example = shown(next(filter(None, written)))
-        raise InputError(
-            f"{where}: no value tells whether {parts} comes first in times such as {example}. Pass {options}."
-        )
-    return assembled(matches, form, ORDERS[next(iter(orders))])
+        options = [part for order in sorted(orders) for part in (Argument("time_format", order), " or ")]
+        example = shown(next(match.string for match in matches if isinstance(match, re.Match)))
+        said = f"{where}: no value tells whether {parts} comes first in times such as {example}. Pass "
+        raise InputError(Message(said, *options[:-1], "."))
+    return ORDERS[min(orders)]
+
+
+def _day_zero(match: re.Match[str]) -> bool:
+    """Return whether the date of a match is one that programs write before a time of day."""
+    day = match.group(*(("first", "middle", "last") if "last" in match.re.groupindex else PARTS))
+    years = [int(part) for part in day if len(part) == 4 and part.isdigit()]
+    return min(years, default=FIRST_YEAR) < FIRST_YEAR or sorted(part.lstrip("0") for part in day) in DAYS_ZERO
 
 
 def kind(cells: Iterable[object], time_format: str | None = None) -> str:
-    """Return what most of the first cells are: "moment", "date", "clock" (time of day), "seconds", "number", or ""."""
-    sample = list(islice((text for text in written_cells(pd.Series(list(cells), dtype=object)) if text), SAMPLE))
-    enough = 0.8 * len(sample)
+    """Return what most of the first cells are.
+
+    "moment", "date", "clock" (time of day or elapsed time), "fraction" (of a day), "spelt" (elapsed time in words),
+    "seconds", "number", or "".
+    """
+    sample = list(islice(filter(None, _written(cells)), SAMPLE))
+    enough = ENOUGH * len(sample)
     if not sample:
         return ""
     if (
         time_format is not None
         and time_format not in ORDERS
-        and (~np.isnat(by_format(sample, time_format))).mean() > 0.8
+        and (~np.isnat(by_format(sample, time_format))).mean() > ENOUGH
     ):
         return "moment"
-    if sum(CLOCK_ONLY.fullmatch(text) is not None and ":" in text for text in sample) >= enough:
+    if sum(bool(ELAPSED.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text))) for text in sample) >= enough:
         return "clock"
+    fractions = [text for text in sample if FRACTION.fullmatch(text)]
+    if len(fractions) >= enough and any(map(float, fractions)):
+        return "fraction"
     if sum(SECONDS.fullmatch(text) is not None for text in sample) >= enough:
         return "seconds"
     form = _form(sample)
-    matches = [match for text in sample if (match := form.fullmatch(text))]
+    forms = dict.fromkeys((form, *MIXED))
+    matches = [match for text in sample if (match := next(filter(None, (f.fullmatch(text) for f in forms)), None))]
     if len(matches) < enough:
-        return ""
-    clock = [group for group in ("hour", "minute", "second") if group in form.groupindex]
+        return "spelt" if sum(bool(SPELT.fullmatch(text)) for text in sample) >= enough else ""
     if all(text.replace(".", "", 1).isdigit() for text in sample) and form is not ISO:
         return "number"
-    if any(any(int(part or 0) for part in match.group(*clock)) for match in matches):
-        return "moment"
-    return "date"
+    timed = any(int(match[part] or 0) for match in matches for part in CLOCK_PARTS if part in match.re.groupindex)
+    if not timed:
+        return "date"
+    return "clock" if len(matches) > 1 and all(map(_day_zero, matches)) else "moment"
+
+
+def clocks(written: Sequence[str | None], time_format: str | None = None) -> FloatArray:
+    """Return times of day in seconds, shape (K,), also those of moments; NaN for other cells."""
+    if kind(written) == "fraction":
+        days = [float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written]
+        return np.round(86400 * np.array(days)) % 86400
+    plain = [text and re.sub(r"^0 days ", "", text) for text in written]
+    times = assembled([text and CLOCK_ONLY.fullmatch(text) for text in plain], CLOCK_ONLY, ())[0]
+    rest = np.flatnonzero([bool(text) for text in plain] & np.isnat(times)).tolist()
+    for layout in (time_format, "month first") if rest else ():
+        with suppress(InputError):  # raised for dates that may be read in two ways, which have the same clock
+            times[rest] = parse([plain[k] for k in rest], layout, "", ())[0]
+            break
+    return np.where(np.isnat(times), np.nan, times.astype(np.int64) % 86400)
+
+
+def elapsed(written: Sequence[str | None], typical: float, unit: float | None = None) -> FloatArray:
+    """Return elapsed times in seconds, shape (K,); NaN for other cells.
+
+    Parameters
+    ----------
+    written : sequence of str or None, length K
+    typical : float
+        A usual time (seconds). The unit of numbers, and of the first number of 5:15 or 5:15:00, is that with which the
+        median comes closest to it.
+    unit : float, optional
+        Seconds that numbers count, if known.
+    """
+    found = [text and (ELAPSED.fullmatch(text) or SPELT.fullmatch(text)) for text in written]
+    numbers = [float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written]
+    seconds, scaled = np.full(len(written), np.nan), np.array(numbers)
+    colons = [match for match in found if isinstance(match, re.Match) and match.re is ELAPSED]
+    whole = all(match["first"] and float(match["last"]) == 0 for match in colons)
+    for k, match in enumerate(found):
+        if isinstance(match, re.Match):
+            first, middle, last = (float(match[part] or 0) for part in ("first", "middle", "last"))
+            seconds[k] = 3600 * first + 60 * middle + last
+            if match.re is ELAPSED and not match["days"] and (match["first"] is None or whole):
+                seconds[k], scaled[k] = np.nan, seconds[k] / (3600 if whole else 60)
+    if np.isnan(seconds).all() and np.isnan(scaled).all():
+        return clocks(written)
+    units = (60.0, 3600.0) if colons else (1.0, 60.0, 3600.0, 86400.0) if unit is None else (unit,)
+    middle = float(np.median(scaled[scaled > 0])) if (scaled > 0).any() else 1.0
+    best = min(units, key=lambda unit: abs(np.log(middle * unit / typical)))
+    return np.where(np.isnan(seconds), np.round(scaled * best), np.round(seconds))
+
+
+def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float) -> bool:
+    """Return whether a column that may hold times of day holds elapsed times.
+
+    Nearly all times of day lie shortly after ``starts``, the times of day of the calls (seconds). Elapsed times, taken
+    for times of day, do so no more often than after the starts of other calls.
+    """
+    lasted, when = elapsed(written, typical), clocks(written)
+    filled = np.flatnonzero(~np.isnan(lasted))[:MOST_COMPARED]
+    if not len(filled) or np.isnan(starts).all():
+        return bool(len(filled) and np.isnan(when[filled]).mean() > 0.5)
+    order = np.array(
+        [np.arange(len(filled)), *np.random.default_rng(0).permuted([np.arange(len(filled))] * 20, axis=1)]
+    )
+    lag = (when[filled] - starts[filled][order]) % 86400
+    own, *others = ((lag <= SHORTLY[1]) | (lag >= 86400 - SHORTLY[0])).mean(axis=1)
+    return bool(own < (1 + np.mean(others)) / 2 and np.median(lasted[filled]) < SHORTLY[1])
 
 
 def assembled(
@@ -184,10 +311,11 @@ def assembled(
     if "half" in cells:
         half = np.array([cell[0].lower() if cell else "" for cell in cells["half"]], dtype="U1")
         hour = np.where((half == "p") & (hour < 12), hour + 12, np.where((half == "a") & (hour == 12), 0, hour))
-        hour = np.where((half == "a") & (hour > 12), 24, hour)
+        hour = np.where((half == "a") & (hour > 12), 25, hour)
     start = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
     length = ((start + 1).astype("datetime64[D]") - start.astype("datetime64[D]")).astype(np.int64)
-    exists = (month >= 1) & (month <= 12) & (day >= 1) & (day <= length) & (hour < 24) & (minute < 60) & (second < 60)
+    exists = (month >= 1) & (month <= 12) & (day >= 1) & (day <= length) & (minute < 60) & (second < 60)
+    exists &= (hour < 24) | ((hour == 24) & (minute == 0) & (second == 0))
     moments = start.astype("datetime64[D]").astype("datetime64[s]") + (
         86400 * (day - 1) + 3600 * hour + 60 * minute + second
     ).astype("timedelta64[s]")
@@ -227,7 +355,16 @@ def whole_seconds(seconds: FloatArray) -> NDArray[np.timedelta64]:
 
 def written_cells(cells: pd.Series[Any]) -> list[str | None]:
     """Return a column as texts, with None for blank cells."""
-    return [None if len(text) < 5 and text.lower() in MISSING else text for text in texts(cells.tolist())]
+    return list(_written(cells.tolist()))
+
+
+def _written(cells: Iterable[object]) -> Iterator[str | None]:
+    for cell in cells:
+        text = cell.strip() if isinstance(cell, str) else texts([cell])[0]
+        if len(text) <= LONGEST_BLANK and text.lower() in BLANKS:
+            yield None
+        else:
+            yield DAY_ZERO.sub("1900-01-01", text) if "1900" in text or "0000-" in text else text
 
 
 def _form(sample: Sequence[str]) -> re.Pattern[str]:
@@ -257,11 +394,14 @@ def _orders(matches: Iterable[re.Match[str] | str | None]) -> set[str]:
     return {order for order, possible in fits.items() if possible} or {"month first", "day first"}
 
 
-def _from_numbers(written: Sequence[str | None]) -> tuple[Times, FloatArray]:
-    """Convert numbers to times, as days since 30 December 1899 or in the unit since 1970 in which most are in range."""
+def _from_numbers(written: Sequence[str | None], usual: bool) -> tuple[Times, FloatArray]:
+    """Convert numbers to times, as days since 30 December 1899 or in the unit since 1970 in which most are in range.
+
+    Only days are read if numbers are not the ``usual`` form of the column.
+    """
     values = np.array([float(text) if text and NUMBER.fullmatch(text) else np.nan for text in written])
     scaled = [np.where((values >= EXCEL_FIRST) & (values < EXCEL_LAST), 86400 * (values - 25_569), np.nan)]
-    for unit in EPOCHS:
+    for unit in EPOCHS if usual else ():
         seconds = np.floor(values * unit + 1e-6)
         scaled.append(np.where((seconds >= EPOCH_FIRST) & (seconds < EPOCH_LAST), seconds, np.nan))
     best = int(np.argmax([(~np.isnan(seconds)).sum() for seconds in scaled]))
@@ -270,8 +410,8 @@ def _from_numbers(written: Sequence[str | None]) -> tuple[Times, FloatArray]:
 
 
 def _minutes(offset: str | None) -> float:
-    """Return the minutes to the east of UTC for "Z", "-05", "-0500" or "-05:00", and NaN for None."""
-    if offset is None:
-        return np.nan
-    digits = offset[1:].replace(":", "").ljust(4, "0")
-    return (1 if offset[0] == "+" else -1) * (int(digits[:2]) * 60.0 + int(digits[2:]))
+    """Return the minutes to the east of UTC for "Z", "CDT", "-05", "-0500" or "GMT-05:00", and NaN for None."""
+    if offset is None or offset in HOURS:
+        return np.nan if offset is None else 60.0 * HOURS[offset]
+    digits = re.sub(r"\D", "", offset).ljust(4, "0")
+    return (1 if "+" in offset else -1) * (int(digits[:2]) * 60.0 + int(digits[2:]))

@@ -18,8 +18,10 @@ from ._time_forms import (
     CLOCK_ONLY,
     DAY,
     ISO,
-    SECONDS,
     assembled,
+    clocks,
+    elapsed,
+    is_elapsed,
     kind,
     parse,
     whole_seconds,
@@ -38,6 +40,10 @@ ZONE = re.compile(
     re.ASCII | re.DOTALL,
 )
 EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
+FILLERS = (101, 1230, 1231)  # month and day of dates that programs write for an unknown time
+LATE_FILLERS = np.array(["2079-06-06T23:59", "2099-12-31T00:00", "2099-12-31T23:59"], dtype="datetime64[m]")
+TYPICAL_WAIT = 480.0  # seconds from the call until a stamp
+NEAR = np.timedelta64(31, "D")  # of the calls: a stamp on another day than theirs has the day of no call
 FAR = np.timedelta64(180, "D")
 FEW = 10  # calls; in shorter logs the check for remote times is skipped
 
@@ -49,7 +55,7 @@ def read_times(
     time_format: str | None,
     date: str | None = None,
     beside: Iterable[str] = (),
-) -> tuple[Times, str]:
+) -> tuple[Times, Times | None, str]:
     """Read a column of times.
 
     Parameters
@@ -68,72 +74,88 @@ def read_times(
     -------
     times : ndarray of datetime64[s], shape (rows,)
         Times in ``time_zone`` if it is given. Otherwise as written, each in its own offset if it has one. NaT for blank
-        cells.
+        cells, and for dates such as 1900-01-01 and 9999-12-31 that fill empty cells.
+    utc : ndarray of datetime64[s], shape (rows,), or None
+        The same times in UTC; None if they have no offset.
     clock : str
         How the times were read, as in `CallLog.clock`.
     """
     cells = table.frame[key]
-    if pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        times, moments, clock = _typed(cells)
-        _check_years(times, table.where, cells)
-        return _in_zone(times, moments, clock, time_zone)
-    written = _dated(table, key, date)
-    where = f"{table.where}, column {key!r}"
-    times, offsets = parse(written, time_format, where, (written_cells(table.frame[other]) for other in beside))
-    there = np.array([text is not None for text in written])
-    if (np.isnat(times) & there).any():
-        _refuse(where, written, np.isnat(times) & there, time_format)
+    where, written = f"{table.where}, column {key!r}", list[str | None]()
+    if date is None and pd.api.types.is_datetime64_any_dtype(cells.dtype):
+        times, utc, clock = _typed(cells)
+        written = list(map(str, cells))
+    else:
+        written = _dated(table, key, date)
+        times, offsets = parse(written, time_format, where, (written_cells(table.frame[other]) for other in beside))
+        there = np.array([text not in (None, "0", "0.0") for text in written])
+        if (np.isnat(times) & there).any():
+            _refuse(where, written, np.isnat(times) & there, time_format)
+        there &= ~_fillers(times)
+        local = there & np.isnan(offsets)
+        if local.any() and not local[there].all():
+            k = int(np.argmax(local))
+            raise InputError(
+                f"{table.where}, row {k + 1}: {shown(written[k])} has no offset, but others do. "
+                "Write all times with an offset or all without.",
+                local,
+            )
+        utc, clock = None, "local"
+        if not local[there].all():
+            utc = times - np.nan_to_num(offsets).astype("timedelta64[m]")
+            clock = "as written" if np.nan_to_num(offsets).any() else "UTC"
+    fillers = _fillers(times)
+    if not fillers[~np.isnat(times)].all():
+        times = np.where(fillers, np.datetime64("NaT"), times)
     _check_years(times, table.where, written)
-    local = there & np.isnan(offsets)
-    if local.any() and not local[there].all():
-        k = int(np.argmax(local))
-        raise InputError(
-            f"{table.where}, row {k + 1}: {shown(written[k])} has no offset, but others do. "
-            "Write all times with an offset or all without."
-        )
-    clock = "local" if local[there].all() else "as written" if np.nan_to_num(offsets).any() else "UTC"
-    return _in_zone(times, _utc(times, offsets), clock, time_zone)
+    return _in_zone(times, utc, clock, time_zone)
 
 
 def read_stamps(
-    table: Table, key: str, time_zone: str | None, time_format: str | None, beside: Iterable[str], calls: Times
+    table: Table, key: str, time_format: str | None, beside: Iterable[str], calls: Times, utc: Times | None
 ) -> Times:
     """Read a column of times that a log may have beside the time of the call; what cannot be read becomes NaT.
 
     Parameters
     ----------
-    table, key, time_zone, time_format, beside
+    table, key, time_format, beside
         As for `read_times`. A format that fits no cell is ignored.
-    calls : ndarray of datetime64[s], shape (rows,)
-        Times of the calls. Stamps may also be times of day, or numbers: seconds since the call.
+    calls, utc : ndarray of datetime64[s], shape (rows,)
+        Times of the calls, as `read_times` returns them. Stamps may also be times of day, elapsed times or seconds
+        since the call.
 
     Returns
     -------
     ndarray of datetime64[s], shape (rows,)
+        On the clock that held when the call came: if clocks are changed during a call, its stamps do not follow.
     """
     cells = table.frame[key]
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        times, moments, clock = _typed(cells)
-        return times if clock == "local" else _in_zone(times, moments, clock, time_zone)[0]
-    written = written_cells(cells)
-    what = kind(written)
-    if what == "clock":
-        return _next_clock(written, calls)
-    if what == "seconds":
-        seconds = np.array([float(text) if text and SECONDS.fullmatch(text) else np.nan for text in written])
-        return calls + whole_seconds(seconds)
-    where = f"{table.where}, column {key!r}"
-    columns = list(beside)
-    for layout in dict.fromkeys([time_format, None]):
-        times, offsets = parse(written, layout, where, (written_cells(table.frame[other]) for other in columns))
-        if not np.isnat(times).all():
-            break
-    there = np.array([text is not None for text in written])
-    if there.any() and np.isnat(times).all():
-        _refuse(where, written, there, time_format)
-    times[(times < EARLIEST) | (times >= LATEST)] = np.datetime64("NaT")
-    if time_zone is not None and not np.isnan(offsets).all():
-        times = _in_zone(times, _utc(times, offsets), "UTC", time_zone)[0]
+        times, moments, _ = _typed(cells)
+    else:
+        written = written_cells(cells)
+        what = kind(written)
+        if what in ("clock", "fraction") and not is_elapsed(written, _of_day(calls), TYPICAL_WAIT):
+            return _next_clock(clocks(written), calls)
+        if what in ("clock", "fraction", "spelt", "seconds"):
+            return calls + whole_seconds(elapsed(written, TYPICAL_WAIT, 1.0 if what == "seconds" else None))
+        where = f"{table.where}, column {key!r}"
+        columns = list(beside)
+        for layout in dict.fromkeys([time_format, None]):
+            times, offsets = parse(written, layout, where, (written_cells(table.frame[other]) for other in columns))
+            if not np.isnat(times).all():
+                break
+        there = np.array([text is not None for text in written])
+        if there.any() and np.isnat(times).all():
+            _refuse(where, written, there, time_format)
+        moments = None if np.isnan(offsets).all() else times - np.nan_to_num(offsets).astype("timedelta64[m]")
+    days = np.unique(times[~np.isnat(times)].astype("datetime64[D]"))
+    known = calls[~np.isnat(calls)]
+    if 0 < len(days) <= 2 and len(known) and ((days < known.min() - NEAR) | (days > known.max() + NEAR)).all():
+        return _next_clock(_of_day(times), calls)
+    if utc is not None and moments is not None:
+        times = calls + (moments - utc)
+    times[(times < EARLIEST) | (times >= LATEST) | _fillers(times)] = np.datetime64("NaT")
     return times
 
 
@@ -183,7 +205,8 @@ def check_far(times: Times, rows: IntArray, where: str) -> None:
         k = int(np.argmax(far))
         raise InputError(
             f"{where}, row {rows[k]}: the call of {str(times[k])[:10]}{others(far)} is far from the others, which span "
-            f"{str(first)[:10]} to {str(last)[:10]}, and would make all rates far too low. Correct or remove it."
+            f"{str(first)[:10]} to {str(last)[:10]}, and would make all rates far too low. Correct or remove it.",
+            np.isin(np.arange(rows.max()) + 1, rows[far]),
         )
 
 
@@ -196,26 +219,41 @@ def _dated(table: Table, key: str, date: str | None) -> list[str | None]:
         text is None or (text.isdigit() and len(text) <= 4) for text in written
     ):  # 5 stands for 0:05, 1605 for 16:05
         written = [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]
+    elif (what := kind(written)) in ("clock", "fraction"):
+        seconds = clocks(
+            [text if what == "fraction" or not CLOCK_ONLY.fullmatch(text or "") else None for text in written]
+        )
+        clock = np.datetime_as_string(np.datetime64(0, "s") + whole_seconds(seconds))
+        written = [text if c == "NaT" else c[11:] for text, c in zip(written, clock.tolist(), strict=True)]
     days = [day and MIDNIGHT.sub("", day) for day in written_cells(table.frame[date])]
     return [f"{day} {time}" if day and time else None for day, time in zip(days, written, strict=True)]
 
 
-def _typed(cells: pd.Series[Any]) -> tuple[Times, pd.Series[pd.Timestamp], str]:
-    """Return the times of a column of datetimes as written, the column itself, and its clock."""
+def _typed(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
+    """Return the times of a column of datetimes as written, in UTC if they have a time zone, and their clock."""
     zone = getattr(cells.dtype, "tz", None)
-    return cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]"), cells, "local" if zone is None else str(zone)
+    times = cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
+    if zone is None:
+        return times, None, "local"
+    return times, cells.dt.tz_convert(None).to_numpy().astype("datetime64[s]"), str(zone)
 
 
-def _utc(times: Times, offsets: FloatArray) -> pd.Series[pd.Timestamp]:
-    """Return times with the given offsets (minutes; NaN for none) as a column of datetimes in UTC."""
-    return pd.Series(times - np.nan_to_num(offsets).astype("timedelta64[m]")).dt.tz_localize("UTC")
+def _of_day(times: Times) -> FloatArray:
+    """Return the time of day in seconds, shape (K,), NaN for NaT."""
+    return np.where(np.isnat(times), np.nan, times.astype("datetime64[s]").astype(np.int64) % 86400)
 
 
-def _next_clock(written: list[str | None], calls: Times) -> Times:
+def _next_clock(seconds: FloatArray, calls: Times) -> Times:
     """Return times of day as the first such times after calls; up to 12 hours before a call count as wrong stamps."""
-    clocks = assembled([text and CLOCK_ONLY.fullmatch(text) for text in written], CLOCK_ONLY, ())[0]
-    since = (clocks.astype(np.int64) - calls.astype(np.int64) + 43200) % 86400 - 43200
-    return np.where(np.isnat(clocks), clocks, calls + since.astype("timedelta64[s]"))
+    return calls + whole_seconds((seconds - _of_day(calls) + 43200) % 86400 - 43200)
+
+
+def _fillers(times: Times) -> BoolArray:
+    """Return which times have dates that programs write for unknown times, shape (K,)."""
+    days, months = times.astype("datetime64[D]"), times.astype("datetime64[M]")
+    of_year = 100 * (months.astype(np.int64) % 12 + 1) + (days - months).astype(np.int64) + 1
+    odd = (times < EARLIEST) | (times >= LATEST)
+    return (odd & np.isin(of_year, FILLERS)) | np.isin(times.astype("datetime64[m]"), LATE_FILLERS)
 
 
 def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> NoReturn:
@@ -236,24 +274,20 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, time_form
             "Z, -05, -0500 or -05:00, up to 14 hours; or leave them out if times are local."
         )
     got = f"{shown(text, most=80)}{others(bad)}"
-    raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}")
+    raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}", bad)
 
 
-def _in_zone(times: Times, moments: pd.Series[pd.Timestamp], clock: str, time_zone: str | None) -> tuple[Times, str]:
-    """Return local times and how they were read, as in `CallLog.clock`.
-
-    Without a time zone, ``times`` and ``clock`` are returned unchanged. With one, ``moments``, which have a UTC offset,
-    are converted to it; if ``clock`` is "local", the offset is not known, and an error is raised.
-    """
+def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None) -> tuple[Times, Times | None, str]:
+    """Return local times, the same in UTC and how they were read, as `read_times` does; raise if UTC is not known."""
     if time_zone is None:
-        return times, clock
-    if clock == "local":
+        return times, utc, clock
+    if utc is None:
         remedy = "Leave it out if they are local, or end them with a Z if they are in UTC."
         raise InputError(f"`time_zone` is {shown(time_zone)}, but the times have no offset. {remedy}")
     with suppress(KeyError, ValueError, OSError):  # raised for unknown zones
         if isinstance(time_zone, str) and re.fullmatch(r"[A-Za-z0-9_+\-/]{1,60}", time_zone):
-            local = moments.dt.tz_convert(time_zone).dt.tz_localize(None)
-            return local.to_numpy().astype("datetime64[s]"), time_zone
+            local = pd.Series(utc).dt.tz_localize("UTC").dt.tz_convert(time_zone).dt.tz_localize(None)
+            return local.to_numpy().astype("datetime64[s]"), utc, time_zone
     raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {shown(time_zone)}.")
 
 
@@ -263,4 +297,4 @@ def _check_years(times: Times, where: str, cells: Iterable[object]) -> None:
     if bad.any():
         k = int(np.argmax(bad))
         got = f"{shown(list(cells)[k], str, 80)!r}{others(bad)}"
-        raise InputError(f"{where}, row {k + 1}: expected a time from 2 January 1970 to 2099, but got {got}.")
+        raise InputError(f"{where}, row {k + 1}: expected a time from 2 January 1970 to 2099, but got {got}.", bad)

@@ -47,7 +47,6 @@ FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit
 FOR_HOURS = 3.0  # log likelihood by which factors of the hours must improve the fit
 FOR_CURVE = 2.0  # log likelihood by which the accelerating law must beat the linear one
 LEAST_SHARE = 0.01  # of the mean drive that grows with distance, so that a speed is finite
-FLAT_SHARE = 0.05  # a smaller share says that the distances are not those of the drives
 PASSES = 3  # of the factors of the hours
 
 
@@ -124,12 +123,12 @@ class TravelLaw:
         return tuple(float(max(v, 0.0)) for v in (value, value - reach, value + reach))  # type: ignore[return-value]
 
     @property
-    def flat(self) -> bool:
-        """Whether times clearly do not grow with distance, as they do from wrong homes or places."""
+    def steepest(self) -> float:
+        """Upper end of the interval of minutes per unit of distance, also where drives get shorter with distance."""
         if self.kind != "linear":
-            return False
-        share, error = self.parameters[1], np.sqrt(self.covariance[1, 1])
-        return bool(share < FLAT_SHARE and share + Z90 * error < 4 * FLAT_SHARE)
+            return self.per_distance.interval[1]
+        share = self.parameters[1] + Z90 * np.sqrt(self.covariance[1, 1])
+        return float(np.exp(self.parameters[0]) * share / self.middle)
 
     def formula(self, unit: str) -> str:
         """Return the law in words, with the unit of distances."""

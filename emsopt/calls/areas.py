@@ -15,22 +15,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from .. import _validate
-from .._files import formats, inflate
+from .._files import formats, geography, inflate, sheets
 from ..city.travel import EARTH_RADIUS_KM
-from ..errors import InputError, MissingDependencyError
+from ..errors import InputError
 from . import _points
 from .log import Source, check_name
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from .._types import FloatArray, IntArray, PathLike
 
 MOST_ATOMS = 5000
 WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
 LEAST_WIDTH_KM = 0.05
 ENOUGH_ATOMS = 200  # maximum number of cells if their width is chosen automatically
-NAMES = ("atom", "name", "district", "id")
+# properties that may hold the names of areas, such as those of the census in the United States
+NAMES = ("atom", "name", "district", "namelsad", "geoid", "geoid20", "geoid10", "zcta5ce20", "zip", "id", "objectid")
 KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 
 
@@ -91,11 +90,6 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     )
 
 
-def automatic_width_km(points: FloatArray, stations: FloatArray) -> float:
-    """Return the width that `cells` chooses, km."""
-    return _automatic_width(_offsets(points, stations)[0])
-
-
 def _automatic_width(offsets: FloatArray) -> float:
     """Return the smallest width that gives at most `ENOUGH_ATOMS` cells, or the largest; ``offsets`` as in `_cells`."""
     fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= ENOUGH_ATOMS)
@@ -104,11 +98,11 @@ def _automatic_width(offsets: FloatArray) -> float:
 
 def _offsets(points: FloatArray, stations: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return points in km from the middle of the stations, the middle (degrees), and km per degree, shape (2,)."""
-    middle = np.round(np.median(stations, axis=0), 2)
+    middle = np.round(np.median(_validate.turned(stations, stations[0, 0]), axis=0), 2)
     stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE
     if not stretch[0] > 1:
         raise InputError(f"cells cannot be formed near the poles; stations are at latitude {middle[1]:g}.")
-    return (points - middle) * stretch, middle, stretch
+    return (_validate.turned(points, middle[0]) - middle) * stretch, middle, stretch
 
 
 def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
@@ -127,16 +121,18 @@ def _direction(km: float, letters: str) -> str:
     return f"{abs(km):.6g}{letters[int(km < 0)]}"
 
 
-def read_areas(source: Source, *, key: str | None = None) -> dict[str, dict[str, Any]]:
-    """Read areas from GeoJSON.
+def read_areas(source: Source, *, key: str | None = None, crs: object = None) -> dict[str, dict[str, Any]]:
+    """Read areas from GeoJSON, a shapefile or a GeoPackage.
 
     Parameters
     ----------
     source : path_like, file or GeoDataFrame
         Polygons and MultiPolygons; an object with ``name`` and ``read`` counts as a file.
     key : str, optional
-        Property that holds the names. Default: the first of "atom", "name", "district" and "id" that all
-        features have.
+        Property that holds the names. Default: the first of "atom", "name", "district", "NAMELSAD", "GEOID", "id" and
+        the like, in upper or lower case, that all features have with distinct values.
+    crs : int or str, optional
+        Reference system of the coordinates, as for `read_calls`.
 
     Returns
     -------
@@ -162,13 +158,15 @@ def read_areas(source: Source, *, key: str | None = None) -> dict[str, dict[str,
     """
     if key is not None and not isinstance(key, str):
         raise InputError(f"`key` must be the name of a property, as text; got {_validate.shown(key)}.")
-    if hasattr(source, "to_json") and hasattr(source, "geometry"):  # a GeoDataFrame
-        frame: Any = source
-        text = (frame if frame.crs is None else frame.to_crs(4326)).to_json(drop_id=True)
-        file: Path | inflate.Upload = inflate.Upload("areas.geojson", text.encode())
-    else:
-        file = _points.open_file(cast("PathLike", source), "areas")
-    outlines = formats.read_outlines(file, NAMES if key is None else (key,))
+    frame: Any = source
+    file: Any = None if hasattr(source, "geometry") else _points.open_file(cast("PathLike", source), "areas")
+    if file is not None and file.name.lower().endswith(sheets.LAYERS):
+        frame = sheets.read_layer(file)
+    if hasattr(frame, "geometry"):
+        frame = geography.in_degrees(frame, crs).reset_index(drop=frame.index.name is None)
+        file = inflate.Upload("areas.geojson" if file is None else file.name, frame.to_json(drop_id=True).encode())
+        crs = None
+    outlines = formats.read_outlines(file, NAMES if key is None else (key,), crs=crs)
     if len(outlines) > MOST_ATOMS:
         raise InputError(f"{file.name} has {len(outlines):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some.")
     for name in outlines:
@@ -198,10 +196,7 @@ def within(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
     MissingDependencyError
         If shapely is not installed.
     """
-    try:
-        import shapely
-    except ImportError as error:
-        raise MissingDependencyError("areas need the package shapely: pip install 'emsopt[maps]'.") from error
+    shapely = geography.needed("shapely", "a division into areas")
     shapes = shapely.from_geojson([json.dumps(shape) for shape in areas.values()], on_invalid="ignore")
     names = list(areas)
     bad = np.flatnonzero(~shapely.is_valid(shapes) | shapely.is_empty(shapes))

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.spatial import cKDTree
 
 from .. import _validate
 from .._files import atomic
@@ -28,23 +28,23 @@ from ..errors import InputError
 from ..evaluators.by_name import check_evaluator, evaluate
 from . import _page
 from ._dispatch import dispatch_times
-from ._durations import minutes_between, resolution
+from ._durations import resolution, responses
 from ._times import hour_of_week
-from ._verdict import verdict
 from .calibration import Fit, calibrate, distances
 from .log import CallLog, Source, read_calls
 from .replaying import check_deployment, replay
+from .uses import TITLES, judge, told_apart
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from .._types import FloatArray, IntArray, PathLike, Rng
+    from ..evaluators.evaluation import Evaluation
     from ..roads import RoadNetwork
 
 THRESHOLDS = (4, 6, 8, 10, 12)  # minutes
 DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000
 FEWEST = 5  # calls of an hour or a zone that is shown
-LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
 SAMPLE = 200_000  # draws from the distribution of the hypercube model
 
 
@@ -65,11 +65,10 @@ class BackTest:
         Number of calls with a recorded response.
     left_out : mapping of str to int
         Number of calls that were replayed but not compared, by reason.
-    verdict : tuple of str
-        What the model may be used for, and where not, in sentences. Mean response, 90th percentile and share over 8
-        minutes are always told; every other row that is outside its interval or not close is named too. Close are a
-        mean within 5 %, percentiles within 10 %, and shares within 4 points and a quarter of the recorded share. If the
-        calls are of days that the fit was made from, the first sentence says so.
+    uses : DataFrame
+        Whether the model that plans use may be used for each decision, and why. Indexed by ``mean``, ``percentile_90``,
+        ``threshold``, ``fleet``, ``moves``, ``zones`` and ``workload``; columns ``usable`` (bool) and ``why`` (a
+        sentence). The rules stand in `emsopt.calls.uses`. Nothing is usable on days that the fit was made from.
     period : str
         First and last day of the calls.
 
@@ -80,7 +79,9 @@ class BackTest:
     >>> fit = eo.calls.calibrate(calls.between("2015-01-01", "2015-01-10"), stations)
     >>> report = eo.calls.back_test(fit, calls.between("2015-01-10", "2015-01-15"))
     >>> list(report.to_frame().columns), report.calls > 1000
-    (['recorded', 'modelled', 'low', 'high', 'city_model'], True)
+    (['recorded', 'modelled', 'low', 'high', 'city_model', 'as_before'], True)
+    >>> report.usable("mean")
+    True
     """
 
     overall: pd.DataFrame
@@ -91,15 +92,26 @@ class BackTest:
     deployment: IntArray
     calls: int
     left_out: Mapping[str, int]
-    verdict: tuple[str, ...]
+    uses: pd.DataFrame
     period: str
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per measure, indexed by name: ``recorded``, ``modelled``, ``low``, ``high``, ``city_model``.
+        """Return one row per measure, indexed by name: ``recorded``, ``modelled``, ``low``, ``high`` and two more.
 
         ``city_model`` is what the hypercube model says of `Fit.city`, with the log's demand instead of the later calls.
+        ``as_before`` is what the calls of the fit recorded: the forecast that nothing changes.
         """
         return self.overall.copy()
+
+    def usable(self, use: str) -> bool:
+        """Return whether the model may be used for a decision; ``use`` is a row of ``uses``, such as "moves"."""
+        return bool(self.uses.loc[_validate.choice(use, "use", self.uses.index.tolist()), "usable"])
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """The table of uses in sentences."""
+        rows = self.uses.itertuples()
+        return tuple(f"{TITLES[use]}: {'usable' if usable else 'do not use'}. {why}" for use, usable, why in rows)
 
     @property
     def html(self) -> str:
@@ -135,8 +147,8 @@ class BackTest:
         )
 
     def _repr_html_(self) -> str:
-        said = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.verdict)
-        return said + self.overall.round(3).to_html()
+        with pd.option_context("display.max_colwidth", None):
+            return self.uses.to_html() + self.overall.round(3).to_html()
 
 
 def back_test(
@@ -144,7 +156,10 @@ def back_test(
     later_calls: CallLog | Source,
     deployment: Sequence[int | str] | IntArray | None = None,
     *,
+    threshold: float = 8.0,
+    cell_km: float | None = None,
     draws: int | None = None,
+    times: Mapping[str, Any] | None = None,
     rng: Rng = 0,
 ) -> BackTest:
     """Compare what a calibrated model says with what a later log recorded.
@@ -158,8 +173,15 @@ def back_test(
     deployment : sequence of str or int, shape (p,), optional
         Name of the station of each unit, or its index in ``fit.stations``; repeat it for several units. Default: the
         units that the log of the fit shows.
+    threshold : float
+        Minutes beyond which a response is late.
+    cell_km : float, optional
+        Width of the cells of the model that is judged. Default: half of that of `Fit.demand`, as in comparisons of
+        plans; middles of wide cells overstate the response.
     draws : int, optional
         Number of replays, at least 40. Default: 200, fewer for more than 100,000 calls.
+    times : mapping, optional
+        Options of `Fit.city`, such as ``turnout_times``, that the model to be judged has in place of calibrated ones.
     rng : numpy.random.Generator or seed
         Fixed by default, so that a report can be repeated.
 
@@ -188,6 +210,7 @@ def back_test(
     if missing:
         raise InputError(f"a back-test needs the times of dispatch and of arrival; the log lacks {missing[0]!r}.")
     sites = check_deployment(fit, deployment)
+    limits = sorted({*THRESHOLDS, _validate.positive_number(threshold, "threshold", "min")})
     if draws is None:
         draws = int(np.clip(MOST_VALUES // max(len(log), 1), LEAST_DRAWS, DRAWS))
     draws, rng = _validate.whole_number(draws, "draws", LEAST_DRAWS), _validate.generator(rng)
@@ -195,36 +218,50 @@ def back_test(
     log = played.calls
     stamps = [log.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene")]
     exact = [resolution(times) for times in stamps]
-    recorded, left_out = _recorded(minutes_between(*stamps))
+    recorded, left_out = responses(*stamps)
     known = ~np.isnan(recorded)
     rounded = _as_stamped(played.response, exact, rng)
     rounded[:, ~known] = np.nan
     lattice = exact[0] if exact[0] == exact[1] else 0.0
-    days = max((log.times.max() - log.times.min()).astype("timedelta64[s]").astype(float) / 86400, 1 / 24)
 
     reach = distances(fit.stations, log.locations, fit.roads)
     names = fit.stations["name"].tolist()
     zone = reach.argmin(axis=1)
     used = np.unique(sites)
     units = np.bincount(sites, minlength=len(names))[used]
-    minutes_each = units * days * 1440
+    minutes_each = units * _minutes(log)
     modelled_busy = np.array([np.bincount(sites, row, len(names))[used] for row in played.busy]) / minutes_each
     recorded_busy, answered = _workload(fit, log, len(names))
+    before_busy, _ = _workload(fit, fit.calls, len(names))
 
-    overall = _rows(_measures(recorded[known], lattice), [_measures(row[~np.isnan(row)], lattice) for row in rounded])
+    def measures(minutes: FloatArray) -> dict[str, float]:
+        return _measures(minutes[~np.isnan(minutes)], lattice, limits)
+
+    overall = _rows(measures(recorded), [measures(row) for row in rounded])
     if answered is not None:
-        busy_overall = recorded_busy.sum() / (len(sites) * days * 1440)
-        by_draw = (played.busy.sum(axis=1) / (len(sites) * days * 1440)).tolist()
-        overall.loc["utilization"] = (busy_overall, np.mean(by_draw), *np.quantile(by_draw, (0.05, 0.95)))
-    overall["city_model"] = pd.Series(_city_model(fit, sites, exact, lattice, rng))
+        by_draw = (played.busy.sum(axis=1) / minutes_each.sum()).tolist()
+        share = recorded_busy.sum() / len(sites)
+        overall.loc["utilization"] = (share, np.mean(by_draw), *np.quantile(by_draw, (0.05, 0.95)))
+    atoms, evaluation, total = _city_model(fit, sites, cell_km, times or {}, rng)
+    busy = evaluation.utilizations
+    before = [fit.calls.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene")]
+    for column, minutes, part in (
+        ("city_model", _as_stamped(total, exact, rng), busy.mean()),
+        ("as_before", responses(*before)[0], before_busy.sum() / len(sites)),
+    ):
+        overall[column] = pd.Series(measures(minutes) | {"utilization": float(part)})
     hours = [f"{h:02d} h" for h in range(24)]
     by_hour = _by_group(recorded, rounded, hour_of_week(dispatch_times(log)) % 24, hours)
     by_zone = _by_group(recorded, rounded, zone, names)
+    flat = np.array([np.cos(np.radians(atoms[:, 1].mean())), 1])
+    at = evaluation.atom_response[cKDTree(atoms * flat).query(log.locations * flat)[1]]
+    by_zone["city_model"] = pd.Series(at[known]).groupby(np.array(names)[zone[known]]).mean()
     by_station = pd.DataFrame({"modelled": modelled_busy.mean(axis=0)}, index=[names[k] for k in used])
     by_station[["low", "high"]] = np.quantile(modelled_busy, (0.05, 0.95), axis=0).T
-    by_station.insert(0, "recorded", np.nan if answered is None else recorded_busy[used] / minutes_each)
+    by_station.insert(0, "recorded", np.nan if answered is None else recorded_busy[used] / units)
     by_station["calls"] = 0 if answered is None else answered[used]
-    first, last = (str(t)[:10] for t in log.times[[0, -1]])
+    by_station["city_model"] = np.bincount(sites, busy, len(names))[used] / units
+    period = " to ".join(str(t)[:10] for t in log.times[[0, -1]])
     return BackTest(
         overall=overall,
         by_hour=by_hour,
@@ -234,8 +271,8 @@ def back_test(
         deployment=sites,
         calls=int(known.sum()),
         left_out=left_out,
-        verdict=verdict(fit, played, overall, by_hour, by_zone, by_station),
-        period=f"{first} to {last}",
+        uses=judge(fit, played, threshold, told_apart(at[known], recorded[known]), overall, by_zone, by_station),
+        period=period,
     )
 
 
@@ -246,6 +283,7 @@ def calibrate_and_test(
     homes: Mapping[str, str] | None = None,
     roads: RoadNetwork | None = None,
     today: Sequence[int | str] | IntArray | None = None,
+    **options: Any,
 ) -> tuple[Fit, BackTest]:
     """Calibrate with the calls before a moment, and compare with those after it.
 
@@ -257,6 +295,8 @@ def calibrate_and_test(
         Calls before it calibrate the model; the others test it.
     today : sequence of str or int, shape (p,), optional
         Station of each unit, used if the earlier calls do not show it.
+    **options
+        As for `back_test`.
 
     Returns
     -------
@@ -278,7 +318,7 @@ def calibrate_and_test(
     """
     past = calibrate(calls.where(calls.times < cut), stations, homes, roads)
     later = calls.where(calls.times >= cut)
-    return past, back_test(past, later, today if past.homes_from == "unknown" else None)
+    return past, back_test(past, later, today if past.homes_from == "unknown" else None, **options)
 
 
 # -- measures -----------------------------------------------------------------------------------------------------
@@ -295,11 +335,11 @@ def percentile(minutes: FloatArray, q: float, lattice: float) -> float:
     return float(values[k] + lattice * ((q / 100 - below[k]) / share + 0.5))
 
 
-def _measures(minutes: FloatArray, lattice: float) -> dict[str, float]:
+def _measures(minutes: FloatArray, lattice: float, limits: Sequence[float]) -> dict[str, float]:
     """Return the mean, the median, the 90th percentile and the late fractions of response times."""
     if len(minutes) == 0:
         raise InputError("no call of the later log has a usable response time. Check its columns and its dates.")
-    late = {f"late_over_{t}_min": float((minutes > t + 1e-9).mean()) for t in THRESHOLDS}
+    late = {f"late_over_{t:g}_min": float((minutes > t + 1e-9).mean()) for t in limits}
     middle, high = (percentile(minutes, q, lattice) for q in (50, 90))
     return {"mean_response_min": float(minutes.mean()), "percentile_50_min": middle, "percentile_90_min": high} | late
 
@@ -309,20 +349,6 @@ def _rows(recorded: Mapping[str, float], drawn: Sequence[Mapping[str, float]]) -
     table = pd.DataFrame(list(drawn))
     low, high = table.quantile(0.05), table.quantile(0.95)
     return pd.DataFrame({"recorded": pd.Series(recorded), "modelled": table.mean(), "low": low, "high": high})
-
-
-def _recorded(minutes: FloatArray) -> tuple[FloatArray, dict[str, int]]:
-    """Return recorded responses with NaN for impossible ones, and the number left out by reason."""
-    unknown = np.isnan(minutes)
-    typical = float(np.median(minutes[~unknown])) if not unknown.all() else 0.0
-    longest = max(LONGEST_MIN, TIMES_TYPICAL * typical)
-    reasons = {
-        "without dispatch or arrival": unknown,
-        "arrived before dispatch": minutes < 0,
-        f"over {longest:.0f} min": minutes > longest,
-    }
-    kept = np.where((minutes < 0) | (minutes > longest), np.nan, minutes)
-    return kept, {reason: int(which.sum()) for reason, which in reasons.items() if which.any()}
 
 
 def _as_stamped(minutes: FloatArray, exact: Sequence[float], rng: np.random.Generator) -> FloatArray:
@@ -346,7 +372,7 @@ def _by_group(recorded: FloatArray, drawn: FloatArray, group: IntArray, names: S
     counts = np.bincount(group[~np.isnan(recorded)], minlength=n)
     shown = counts >= FEWEST
     table = np.array([means(row) for row in drawn])[:, shown]
-    low, high = np.nanquantile(table, (0.05, 0.95), axis=0)
+    low, high = np.nanquantile(table, (0.05, 0.95), axis=0) if shown.any() else np.empty((2, 0))
     columns = {"recorded": means(recorded)[shown], "modelled": np.nanmean(table, axis=0), "low": low, "high": high}
     return pd.DataFrame(columns | {"calls": counts[shown]}, index=np.array(names)[shown])
 
@@ -369,7 +395,7 @@ def _shares(recorded: FloatArray, drawn: FloatArray) -> pd.DataFrame:
 
 
 def _workload(fit: Fit, log: CallLog, n: int) -> tuple[FloatArray, IntArray | None]:
-    """Return the busy minutes and the number of calls by station of the unit that answered, both shape (N,).
+    """Return the mean number of busy units and the calls by station of the unit that answered, both shape (N,).
 
     The second is None if homes of units are not known. Calls without a service time count with the mean.
     """
@@ -380,19 +406,25 @@ def _workload(fit: Fit, log: CallLog, n: int) -> tuple[FloatArray, IntArray | No
     minutes = np.where(np.isnan(log.service_min), np.nanmean(log.service_min), log.service_min)
     known = home >= 0
     calls: IntArray = np.bincount(home[known], minlength=n)
-    return np.bincount(home[known], weights=minutes[known], minlength=n).astype(float), calls
+    return np.bincount(home[known], weights=minutes[known], minlength=n) / _minutes(log), calls
+
+
+def _minutes(log: CallLog) -> float:
+    """Return how many minutes a log covers, at least an hour."""
+    return max(float((log.times.max() - log.times.min()).astype("timedelta64[s]").astype(float)) / 60, 60.0)
 
 
 def _city_model(
-    fit: Fit, sites: IntArray, exact: Sequence[float], lattice: float, rng: np.random.Generator
-) -> dict[str, float]:
-    """Return the measures of the hypercube model of the fit's city, with times recorded as by the log's clock."""
-    city = fit.city()
+    fit: Fit, sites: IntArray, cell_km: float | None, times: Mapping[str, Any], rng: np.random.Generator
+) -> tuple[FloatArray, Evaluation, FloatArray]:
+    """Return the places of the atoms of the fit's city, its hypercube model, and responses drawn from that."""
+    demand = fit.demand(cell_km=cell_km)
+    if cell_km is None and demand.cell_km is not None:
+        demand = fit.demand(cell_km=demand.cell_km / 2)
+    city = fit.city(demand=demand, **times)
     evaluation = evaluate(city, sites, check_evaluator(None, len(sites)))
     weights = (evaluation.dispatch_fractions * evaluation.demand_shares).ravel()
     pairs = rng.choice(weights.size, SAMPLE, p=weights / weights.sum())
     unit, atom = np.unravel_index(pairs, evaluation.dispatch_fractions.shape)
     law = ResponseLaw.of(city.turnout_times, city.travel_times, city.turnout_cv, city.travel_cv).at(sites)
-    total = law.sample(unit, atom, rng.standard_normal((2, SAMPLE)))
-    result = _measures(_as_stamped(total, exact, rng), lattice)
-    return result | {"utilization": float(evaluation.utilizations.mean())}
+    return demand.locations, evaluation, law.sample(unit, atom, rng.standard_normal((2, SAMPLE)))

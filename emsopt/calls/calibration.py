@@ -36,9 +36,10 @@ import pandas as pd
 from .. import _validate
 from ..city import travel
 from ..city.city import City
+from ..city.travel import PLAUSIBLE_KMH
 from ..errors import InputError
 from . import _dispatch, _durations, _homes, _travel_law
-from ._durations import Duration, fit_duration, minutes_between, resolution
+from ._durations import SECOND_MIN, Duration, fit_duration, minutes_between, resolution
 from ._times import hour_of_week
 from ._travel_law import TravelLaw, fit_law
 from .demand import REACH_KM, Demand, aggregate_calls, within_reach
@@ -58,6 +59,8 @@ DURATIONS = {  # from, to
     "service": ("dispatched", "cleared"),
 }
 AT_ONCE_MIN, LATE_TURNOUT = 0.99, 3.0  # a shorter drive after so many median turnouts: departure recorded on arrival
+LEAST_OF_FREE_FLOW = 0.3  # of the minutes at free flow; a law that is surely faster is impossible
+MOST_AT_DISPATCH = 0.1  # more departures within a second of dispatch tell nothing
 ALIKE = 4000  # calls at a time whose distances to all stations are computed
 
 
@@ -293,8 +296,9 @@ def calibrate(
     Raises
     ------
     InputError
-        If the log lacks the stamps, has fewer than 30 usable drives, or drives that do not grow with distance; or
-        ``homes`` names a station that does not exist, or the units of less than half of the calls.
+        If the log lacks the stamps, has fewer than 30 usable drives, or drives that hardly grow with distance, as where
+        stations are missing; or ``homes`` names a station that does not exist, or the units of less than half of the
+        calls.
 
     Examples
     --------
@@ -310,7 +314,7 @@ def calibrate(
     missing = [role for role in ("dispatched", "on_scene") if role not in details]
     if missing:
         needed = " and ".join(f"'{role}'" for role in missing)
-        remedy = "Name its columns by `read_calls(..., columns={...})`, or give a speed to `city_from_calls`."
+        remedy = "Name its columns by `columns`, or give a speed by `speed_kmh`."
         raise InputError(f"calibration needs the times of dispatch and of arrival; the log lacks {needed}. {remedy}")
     near = within_reach(log.locations, stations[["lon", "lat"]].to_numpy(float))
     log, left_out = log.where(_dispatch.sent(log) & near), dict[str, int]()
@@ -328,6 +332,13 @@ def calibrate(
         for reason, bad in ((f"{name} below 0", values < 0), (f"{name} too long", values > LONGEST[name])):
             left_out |= {reason: int(bad.sum())} if bad.any() else {}
             values[bad] = np.nan
+    finest = max(exact["dispatched"], exact["en_route"], exact["on_scene"]) <= SECOND_MIN
+    at_dispatch = finest & (minutes.get("turnout", minutes["travel"]) <= SECOND_MIN)
+    if "turnout" in minutes and "en_route" in details and at_dispatch.mean() > MOST_AT_DISPATCH:
+        left_out["departures recorded at dispatch"] = int(at_dispatch.sum())
+        if (minutes["turnout"] > SECOND_MIN).sum() < _durations.FEWEST:  # the law then covers turnout too
+            return calibrate(replace(log, details=details.drop(columns="en_route")), stations, homes, roads)
+        minutes["turnout"][at_dispatch] = minutes["travel"][at_dispatch] = np.nan
 
     at_once = np.zeros(len(log), bool)
     if "turnout" in minutes:  # departures recorded on arrival say nothing about turnout
@@ -335,6 +346,9 @@ def calibrate(
         at_once = (minutes["travel"] <= max(exact["en_route"], AT_ONCE_MIN)) & ~np.isnan(departed)
         at_once &= departed > LATE_TURNOUT * np.median(departed[~np.isnan(departed)]) if at_once.any() else False
         minutes["turnout"] = np.where(at_once, np.nan, departed)
+    no_drive = finest & ~at_once & (minutes["travel"] <= SECOND_MIN)
+    left_out |= {"travel of at most a second": int(no_drive.sum())} if no_drive.any() else {}
+    minutes["travel"][no_drive] = np.nan
 
     def duration(name: str, group: IntArray | None = None) -> Duration | None:
         values = minutes.get(name)
@@ -377,12 +391,16 @@ def calibrate(
         return law, known, chances[known].argmax(axis=1)
 
     law, known, home = law_of(at_home)
-    if law.flat:
-        raise InputError(
-            f"recorded drives do not grow with the distance from the stations: {law.formula('km')}. Check the places "
-            "of calls and stations, and give the home of each unit by `homes`."
-        )
     answer_law, *_ = law_of(answering, in_sum)
+    least, unit = (60 / PLAUSIBLE_KMH[1], "km") if roads is None else (LEAST_OF_FREE_FLOW, "minute at free flow")
+    for each in (law, answer_law):
+        if each.steepest < least:
+            speed = f", {60 / each.per_distance.value:,.0f} km/h" if roads is None else ""
+            raise InputError(
+                f"recorded drives hardly grow with the distance from the stations: {each.formula(unit)}{speed}. Most "
+                "probably stations are missing from the table, or units do not start from them. Complete the table, "
+                "check the places of calls and stations, and give the home of each unit by `homes`."
+            )
     return Fit(
         stations=stations,
         calls=log,

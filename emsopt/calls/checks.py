@@ -6,6 +6,7 @@ The data are not changed. A finding of level "wrong" is almost certainly a mista
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import _validate
+from ..errors import Argument, Message
 from ._roles import STAMPS
 from ._times import hour_of_week
 from .demand import REACH_KM, nearest_km
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 NIGHT = (22, 23, 0, 1, 2, 3, 4)  # hours at which the six quietest hours of a day may start
 LONELY_KM = 10
 MOST_ROWS_NAMED = 5
+FEWEST_APART, TIMES_FURTHER = 30, 2  # calls without arrival, and how much further they lie, to be told
 
 
 @dataclass(frozen=True)
@@ -147,12 +150,20 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     log = calls if isinstance(calls, CallLog) else read_calls(calls)
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
     if stations is None:
-        found = [*_places(log, np.median(log.locations, axis=0)[None], reach_km, "the middle of the calls.")]
+        found = [
+            *_places(
+                log,
+                np.median(_validate.turned(log.locations, log.locations[0, 0]), axis=0)[None],
+                reach_km,
+                "the middle of the calls.",
+            )
+        ]
     else:
         table = read_stations(stations)
         places = table[["lon", "lat"]].to_numpy(dtype=float)
         outside = "every station and will be left out."
         found = [*_places(log, places, reach_km, outside), *_stations(log, places, table.get("name"), reach_km)]
+        found += _never_arrived(log, places)
     for check in CHECKS:
         found += check(log)
     return Checks(tuple(sorted(found, key=lambda finding: finding.level != "wrong")))
@@ -165,7 +176,7 @@ def _some(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text
     """Yield a finding if the mask or indices ``which`` select any calls; its text is "N call(s) (X%)" and ``text``."""
     rows = sorted(log.rows[which].tolist())
     if rows:
-        text = f"{len(rows):,} call(s) ({len(rows) / len(log):.1%}) {text}"
+        text = Message(f"{len(rows):,} call(s) ({len(rows) / len(log):.1%}) ", *Message.of(text).parts)
         yield Finding(level, what, text, len(rows), tuple(rows[:MOST_ROWS_NAMED]))
 
 
@@ -174,13 +185,23 @@ def _rows(log: CallLog) -> Iterator[Finding]:
     for what, count in log.left_out.items():
         yield Finding("look", f"rows without {what}", f"{count:,} row(s) without {what} were left out.", count)
 
+    if log.others:
+        most = sorted(log.others.items(), key=lambda item: -item[1])[:MOST_ROWS_NAMED]
+        said = ", ".join(f"{n:,} have {name} {word!r}" for (name, word), n in most)
+        chosen = " and ".join("_".join(re.findall("[^_ .()/-]+", name)) + f" != {word!r}" for (name, word), _ in most)
+        said = f"of the rows, {said}. They count as calls; leave out those that are none, by "
+        others = sum(log.others.values())
+        yield Finding("look", "rows that may be no calls", Message(said, Argument("where", chosen), "."), others)
+
     if len(log) < 1000:
         error = 200 / np.sqrt(len(log))
         text = f"The total rate is uncertain by {error:.0f} % (two standard errors), local rates by more."
         yield Finding("look", "few calls", text, len(log))
-    text = "repeat the time and place of an earlier one. "
-    text += "If each row is a unit sent, use without_repeats() or --drop-repeats; or name the column of incidents by "
-    text += "columns={'incident': ...}, so that the rows of an incident are joined."
+    text = (
+        "repeat the time and place of an earlier one. If each row is a unit sent, use `without_repeats()`; or name the "
+    )
+    incident = Argument("columns", {"incident": ...})
+    text = Message(f"{text}column of incidents by ", incident, ", so that the rows of an incident are joined.")
     yield from _some("look", "repeated calls", log, log.repeated, text)
 
 
@@ -220,6 +241,18 @@ def _stations(log: CallLog, places: FloatArray, names: pd.Series[str] | None, re
             yield Finding("wrong" if apart[k] > reach_km else "look", "station outside", text, 1, (k + 1,))
 
 
+def _never_arrived(log: CallLog, places: FloatArray) -> Iterator[Finding]:
+    """Find calls without an arrival that lie clearly further from the stations than those with one."""
+    if "on_scene" not in log.details:
+        return
+    km, never = nearest_km(log.locations, places), log.details["on_scene"].isna().to_numpy()
+    if min(never.sum(), (~never).sum()) < FEWEST_APART or km[never].mean() < TIMES_FURTHER * km[~never].mean():
+        return
+    text = f"never had an arrival and lie {km[never].mean():.1f} km from the closest station on average, others "
+    text += f"{km[~never].mean():.1f} km. They count as demand. Leave them out if other services answered them."
+    yield from _some("look", "never arrived, far away", log, never, text)
+
+
 def _one_place(log: CallLog) -> Iterator[Finding]:
     steps = log.locations * 1000
     if np.abs(steps - np.round(steps)).max() < 1e-6:
@@ -255,14 +288,15 @@ def _gaps(log: CallLog) -> Iterator[Finding]:
         text = (
             f"{gaps.size} gap(s), {lengths.sum():.1f} days in all; the longest, {longest:.1f} days, starts on {first}. "
         )
-        text += "If records are missing, use between(), or empty_days='missing' (--skip-empty-days)."
+        text += "If records are missing, use `between()`, or "
+        text = Message(text, Argument("empty_days", "missing"), ".")
         rows = tuple(log.rows[gaps[:MOST_ROWS_NAMED]].tolist())
         yield Finding("wrong", "gaps in time", text, gaps.size, rows)
 
 
 def _clock(log: CallLog) -> Iterator[Finding]:
     if log.clock == "UTC":
-        text = "All times are in UTC, so hours of the day are not local. Pass `time_zone` (--time-zone)."
+        text = "All times are in UTC, so hours of the day are not local. Pass `time_zone`."
         yield Finding("look", "time zone", text, len(log))
     seconds = log.times.astype(np.int64) % 86400
     midnight, on_the_hour = seconds == 0, seconds % 3600 == 0
@@ -296,7 +330,7 @@ def _steadiness(log: CallLog) -> Iterator[Finding]:
     early, late = counts[:half].sum(), counts[-half:].sum()
     if abs(late - early) > max(5 * np.sqrt(early + late), 0.15 * min(early, late)):
         text = f"The second half has {late / max(early, 1):.2f} times as many calls as the first: a season, a trend or "
-        text += "missing records. Rates are averages over the whole log; use between() to select a part."
+        text += "missing records. Rates are averages over the whole log; use `between()`."
         yield Finding("look", "trend", text, len(log))
         return
     weekday = np.arange(len(counts)) % 7

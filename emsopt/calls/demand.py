@@ -18,7 +18,7 @@ import pandas as pd
 from .. import _validate
 from ..city import travel
 from ..city.city import City
-from ..errors import InputError
+from ..errors import Argument, InputError, Message
 from . import areas as _areas
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import WeeklyProfile, described, hours_watched, shrinkage, slots
@@ -240,6 +240,7 @@ def aggregate_calls(
     reach_km: float = REACH_KM,
     empty_days: str = "counted",
     area_name: str | None = None,
+    crs: object = None,
 ) -> Demand:
     """Count the calls of a log by atom, day of the week and hour.
 
@@ -259,6 +260,8 @@ def aggregate_calls(
         and are left out of it.
     area_name : str, optional
         Property of the areas that holds their names. Default: as in `emsopt.calls.areas.read_areas`.
+    crs : int or str, optional
+        Reference system of tables and areas whose coordinates are not degrees, as for `read_calls`.
 
     Returns
     -------
@@ -279,7 +282,14 @@ def aggregate_calls(
     <Demand: 3,947 calls in 56 atoms, 10 stations, 1.47 calls/h>
     """
     return counted_calls(
-        calls, stations, cell_km=cell_km, areas=areas, reach_km=reach_km, empty_days=empty_days, area_name=area_name
+        calls,
+        stations,
+        cell_km=cell_km,
+        areas=areas,
+        reach_km=reach_km,
+        empty_days=empty_days,
+        area_name=area_name,
+        crs=crs,
     )[0]
 
 
@@ -292,10 +302,11 @@ def counted_calls(
     reach_km: float = REACH_KM,
     empty_days: str = "counted",
     area_name: str | None = None,
+    crs: object = None,
 ) -> tuple[Demand, CallLog, IntArray]:
     """Return what `aggregate_calls` returns, the calls that it counted, and the atom of each of them, shape (K,)."""
-    log = calls if isinstance(calls, CallLog) else read_calls(calls)
-    stations = read_stations(stations)
+    log = calls if isinstance(calls, CallLog) else read_calls(calls, crs=crs)
+    stations = read_stations(stations, crs=crs)
     places = stations[["lon", "lat"]].to_numpy(dtype=float)
     if areas is not None and cell_km is not None:
         raise InputError("give either `areas` or `cell_km`; both were given.")
@@ -304,7 +315,7 @@ def counted_calls(
     if areas is None:
         atoms = _areas.cells(log.locations[near], places, cell_km)
     else:
-        atoms = _areas.within(log.locations[near], _areas.read_areas(areas, key=area_name))
+        atoms = _areas.within(log.locations[near], _areas.read_areas(areas, key=area_name, crs=crs))
     inside = atoms.index >= 0
     counted = log.where(near).where(inside)
     counts = counts_by_hour(counted, atoms.index[inside], len(atoms.names))
@@ -344,7 +355,7 @@ def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -
     calls, stations
         As for `aggregate_calls`.
     **options
-        As for `aggregate_calls` (``cell_km``, ``areas``, ``area_name``, ``reach_km``, ``empty_days``) and for
+        As for `aggregate_calls` (``cell_km``, ``areas``, ``area_name``, ``reach_km``, ``empty_days``, ``crs``) and for
         `Demand.city`: ``speed_kmh``, ``travel_times`` or ``roads``, and turnout and service times unless the files
         have them.
 
@@ -369,16 +380,14 @@ def within_reach(points: FloatArray, places: FloatArray, reach_km: float = REACH
     near = nearest_km(points, places) <= reach_km
     if near.any():
         return near
-    remedy = "Check that calls and stations are of the same city."
-    if (nearest_km(points[:, ::-1], places) <= reach_km).any():
-        remedy = (
-            "Longitude and latitude are swapped in one of them: say which column is which by "
-            "`columns={'lon': ..., 'lat': ...}` of `read_calls` or `read_stations`."
-        )
-    raise InputError(
+    said = (
         f"no call is within {reach_km:g} km of a station: the first call is at longitude {points[0, 0]:.2f} and "
-        f"latitude {points[0, 1]:.2f}, the first station at {places[0, 0]:.2f} and {places[0, 1]:.2f}. {remedy}"
+        f"latitude {points[0, 1]:.2f}, the first station at {places[0, 0]:.2f} and {places[0, 1]:.2f}. "
     )
+    if not (nearest_km(points[:, ::-1], places) <= reach_km).any():
+        raise InputError(said + "Check that calls and stations are of the same city.")
+    said += "Longitude and latitude are swapped in one of them: say which column is which by "
+    raise InputError(Message(said, Argument("columns", {"lon": ..., "lat": ...}), " of calls or stations."))
 
 
 def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:

@@ -4,8 +4,9 @@
 role of a column        content
 ======================  ==========================================================================================
 ``time``                when the call came, in any form that `emsopt.calls._time_forms` lists; or a time beside ``date``
-``lon``, ``lat``        degrees (WGS 84); in GeoJSON, the Point of each feature
-``place``               instead of ``lon`` and ``lat``: ``POINT (-93.1 44.9)``, or ``(44.9, -93.1)``, latitude first
+``lon``, ``lat``        degrees (WGS 84), or x and y in the system ``crs``; in a geographic file, the Point of each row
+``place``               instead of ``lon`` and ``lat``: ``POINT (-93.1 44.9)``, or ``(44.9, -93.1)``, latitude first, or
+                        another form that `emsopt.calls._places` lists
 ``dispatched``,         optional: times of the unit that was first on scene, or of all units in a row of their own;
 ``en_route``,           times of day and seconds since the call are also read
 ``on_scene``,
@@ -14,10 +15,20 @@ role of a column        content
                         ``dispatched`` to ``cleared``
 ``unit``, ``station``,  optional: words
 ``priority``
-``units_sent``          optional: number of units sent. Default: number of rows of the incident
-``incident``            optional: name of the incident, if there may be one row per unit sent. Its rows are joined:
-                        the first unit on scene is kept, with the earliest time of the call
+``units_sent``          optional: number of units sent. Default: number of units in the rows of the incident
+``incident``            optional: name of the incident, if there may be one row per unit, status or patient. Its rows
+                        are joined if time and place agree too (`emsopt.calls.incidents`): the first unit on scene is
+                        kept, with the earliest time of the call
+``status``,             optional: what happened to a unit, in words such as "On Scene", if each has a row; and when,
+``status_time``         if not at ``time``. ``patient``: anything that tells patients apart, who have a row each
+``response_time``, ...  optional: elapsed times, see below
 ======================  ==========================================================================================
+
+**Elapsed times**, such as 5:15 in a column "Unit Response Time", are told from times of day by their values. They give
+stamps that the log lacks. Where both stamps are recorded in full minutes, they are moved within their minutes so that
+their difference is exactly the elapsed time. Roles: ``handling_time`` (call to dispatch), ``turnout_time``,
+``travel_time``, ``response_time`` (dispatch to arrival), ``total_response_time`` (call to arrival), ``scene_time``
+(arrival to cleared) and ``service_time`` (dispatch to cleared).
 
 Columns are found by their names and values; `CallLog.taken` tells which were taken, and the others are not kept.
 
@@ -30,24 +41,29 @@ counts, its service time is treated as unknown, and `check_calls` reports the ro
 
 **Clock.** Local time is used, because the number of calls depends on the hour of the day. Times without an
 offset are taken as local. Times with an offset are converted to ``time_zone``, or used as written if no zone
-is given.
+is given. The stamps of a call stay on the clock that held when it came, so that durations are right if clocks change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from pathlib import PurePath
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._files.columns import blank, text
+from .._files.columns import HEADER, blank, text
 from .._types import PathLike
+from .._validate import shown
 from ..errors import InputError
-from . import _points, _roles, _times
+from . import _elapsed, _points, _roles, _times
+from .incidents import join_rows, stamps_of_statuses
+from .row_choice import Choice, Chooser
 
 if TYPE_CHECKING:
     from .._files.columns import Table
@@ -58,7 +74,7 @@ MINUTES = ("turnout_min", "service_min")
 LONGEST_SERVICE_MIN = 24 * 60
 LONGEST_NAME = 200
 FILES = _points.ENDINGS  # endings of files that can be read
-MOST_UNITS = 10  # rows per incident, on average
+MOST_BAD, FEW_BAD = 0.02, 5  # rows that may be left out because of cells that cannot be read: a share, and in any case
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,8 +96,8 @@ class CallLog:
     clock : str
         How times were read: "local" (no offset was given), "UTC", "as written" or the name of a time zone.
     left_out : mapping of str to int
-        Number of rows of the file that were left out, by what they lack ("time" or "place"); a row that lacks both
-        counts under "time".
+        Number of rows of the file that were left out, by what they lack: "time", "place" (a row that lacks both counts
+        under "time") or "readable cells" (only with ``on_bad="leave out"``).
     details : DataFrame
         One row per call, with a column for each further role that the log has: ``dispatched``, ``en_route``,
         ``on_scene`` and ``cleared`` (datetime64[s] on the same clock, NaT where unknown), ``unit``, ``station`` and
@@ -90,8 +106,18 @@ class CallLog:
         Name of the column that was taken for each role.
     joined : int
         Number of rows that were joined with an earlier row of the same incident.
+    apart : tuple of float
+        How far such rows are from the first of their incident at most, in minutes and km.
+    not_chosen : int or None
+        Number of rows that ``where`` did not choose, if it was given.
+    others : mapping of (str, str) to int
+        Number of rows that may be no calls, by a column and the word in it that says so.
     spare : mapping of str to str
         Columns of times that were not taken, each with the missing role that its name suggests, or "".
+    n_rows : int
+        Number of rows of the file.
+    header : int
+        Line of the file that holds the header.
 
     Examples
     --------
@@ -113,7 +139,12 @@ class CallLog:
     details: pd.DataFrame
     taken: Mapping[str, str]
     joined: int = 0
+    apart: tuple[float, float] = (0.0, 0.0)
+    not_chosen: int | None = None
+    others: Mapping[tuple[str, str], int] = field(default_factory=dict)
     spare: Mapping[str, str] = field(default_factory=dict)
+    n_rows: int = 0
+    header: int = 1
 
     def __len__(self) -> int:
         return len(self.times)
@@ -209,8 +240,12 @@ class CallLog:
         first, last = (str(t)[:10] for t in self.times[[0, -1]])
         said = ", ".join(f"{role} from {name!r}" for role, name in self.taken.items() if role != name.strip().lower())
         said = f"; {said}" if said else ""
+        minutes, km = self.apart
         joined = f"; {self.joined:,} rows joined with others of their incident" if self.joined else ""
-        return f"<CallLog: {len(self):,} calls from {first} to {last}, {self.clock} time{joined}{said}>"
+        joined += f", at most {minutes:.0f} min and {km:.2f} km away" if self.joined else ""
+        chosen = f"; {self.not_chosen:,} rows not chosen" if self.not_chosen else ""
+        header = f"; header in line {self.header}" if self.header > 1 else ""
+        return f"<CallLog: {len(self):,} calls from {first} to {last}, {self.clock} time{chosen}{joined}{header}{said}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{role}</td><td>{escape(name)}</td></tr>" for role, name in self.taken.items())
@@ -219,35 +254,52 @@ class CallLog:
 
 
 def read_calls(
-    source: Source,
+    source: Source | Sequence[Source],
     columns: Mapping[str, str | None] | None = None,
     *,
     time_zone: str | None = None,
     time_format: str | None = None,
+    crs: object = None,
+    where: Choice | None = None,
+    on_bad: str = "raise",
 ) -> CallLog:
     """Read a log of calls.
 
     Parameters
     ----------
-    source : path_like, file, DataFrame or GeoDataFrame
-        With the columns listed in the module's docstring, at most 256 MB (GeoJSON: 64 MB) and two million rows. A file
-        ends in .csv, .tsv or .txt (separated by commas, semicolons, tabs, ``|`` or ``^``), .geojson or .json, all of
-        these also with .gz, or .xlsx or .parquet (``pip install 'emsopt[tables]'``). An object with ``name`` and
-        ``read`` counts as a file.
+    source : path_like, file, DataFrame or GeoDataFrame, or a list of these
+        With the columns listed in the module's docstring, at most 256 MB (GeoJSON: 64 MB) and two million rows. A
+        file ends in .csv, .tsv, .txt and the like (separated by commas, semicolons, tabs, ``|`` or ``^``), .geojson
+        or .json, all of these also with .gz or alone in a .zip, .xlsx or .parquet (``pip install 'emsopt[tables]'``),
+        or .shp or .gpkg (``emsopt[maps]``). An object with ``name`` and ``read`` counts as a file. The logs of a
+        list, such as one per month, become one, with rows counted through them. Files that macOS puts beside others
+        (``._calls.csv``) are ignored in a list.
     columns : mapping of str to str, optional
-        Names of columns by role, such as ``{"time": "Alarm", "unit": None}``; None leaves a role out. Columns of other
-        roles are found by their names and values, and `CallLog.taken` holds what was taken.
+        Names of columns by role, such as ``{"time": "Alarm", "unit": None}``; None or "none" leaves a role out. Columns
+        of other roles are found by their names and values, and `CallLog.taken` holds what was taken.
     time_zone : str, optional
         Time zone of the city, such as "America/Chicago", to which times with an offset are converted. Times without
         an offset are refused if it is given.
     time_format : str, optional
         "day first" or "month first", if the times do not tell; or a format as for `datetime.strptime`, such as
         "%d.%m.%Y %H:%M", if they have a form that is not recognised.
+    crs : int or str, optional
+        Reference system of the coordinates if they are not degrees: an EPSG number such as 3857 or "EPSG:3857", or a
+        definition by PROJ or WKT. Needs ``pip install 'emsopt[maps]'``. A geographic file or a GeoDataFrame that names
+        its own is read by that, and a table in degrees as it is.
+    where : str or mapping, optional
+        Which rows to read: an expression such as ``"Priority == 1 and Type != 'TRANSFER'"`` (numbers, texts, lists, ==,
+        !=, <, <=, >, >=, in, and, or, not; names of columns with _ for other characters), or a mapping from a column to
+        a value or a list of values. None stands for a blank cell.
+    on_bad : {"raise", "leave out"}
+        What to do with rows that have a cell that cannot be read, or a time far from all others. If more than half of
+        the rows have one, an error is raised in any case.
 
     Returns
     -------
     CallLog
-        Rows without a time or a place are left out and counted in `CallLog.left_out`.
+        Rows without a time or a place are left out and counted in `CallLog.left_out`; words such as #N/A, NULL and
+        1900-01-01 count as blank cells.
 
     Raises
     ------
@@ -261,54 +313,159 @@ def read_calls(
     >>> read_calls(pd.DataFrame({"time": ["2025-03-14 16:05"], "lon": [-30.01], "lat": [45.02]}))
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
+    _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
+    if isinstance(source, (list, tuple)):
+        options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs}
+        options |= {"where": where, "on_bad": on_bad}
+        return _together([read_calls(one, columns, **options) for one in source if not _of_macos(one)])
+    if _of_macos(source):
+        raise InputError(f"{shown(source)} is a file of macOS that describes another one. Give the one without '._'.")
     spare: dict[str, str] = {}
+    chooser = None if where is None else Chooser(where)
+    names = [] if chooser is None else chooser.names
     with _points.rows_explained():
-        table, taken = _points.read_table(source, "calls", _roles.call_columns(columns, time_format, spare))
-        return replace(_log(table, taken, time_zone, time_format), spare=spare)
+        table, taken = _points.read_table(
+            cast("Source", source), "calls", _roles.call_columns(columns, time_format, spare, chosen_by=names), crs
+        )
+        by = [table.frame[taken.pop(_roles.CHOICE + name).strip().lower()].tolist() for name in names]
+        unwanted = np.zeros(len(table.frame), bool) if chooser is None else ~chooser.mask(by)
+        kinds = {taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)}
+        words = {name: _words(table, name.strip().lower())[~unwanted] for name in sorted(kinds)}
+        others = {
+            (name, w): n
+            for name, each in words.items()
+            for w, n in Counter(each).items()
+            if w and _roles.NO_CALL.search(w)
+        }
+        if unwanted.all():
+            raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {shown(where)}.")
+        bad = np.zeros(len(unwanted), bool)
+        while True:
+            try:
+                log = _log(table, taken, time_zone, time_format, unwanted | bad)
+                break
+            except InputError as error:
+                rows = np.flatnonzero(error.rows if error.rows is not None else [])
+                if on_bad == "raise" or bad[rows].all():
+                    raise
+                bad[rows] = True
+                if bad.sum() > max(MOST_BAD * (~unwanted).sum(), FEW_BAD):
+                    raise
+        left_out = dict(log.left_out) | ({"readable cells": int(bad.sum())} if bad.any() else {})
+        header = table.frame.attrs.get(HEADER, 1)
+        chosen = None if chooser is None else int(unwanted.sum())
+        return replace(log, spare=spare, left_out=left_out, not_chosen=chosen, others=others, header=header)
 
 
-def _log(table: Table, taken: dict[str, str], time_zone: str | None, time_format: str | None) -> CallLog:
-    """Return the log in a table, with the names of its columns by role."""
+def _of_macos(source: object) -> bool:
+    name = getattr(source, "name", source)
+    return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
+
+
+def _together(logs: Sequence[CallLog]) -> CallLog:
+    """Return several logs of a service as one."""
+    if not logs or len({log.clock for log in logs}) > 1:
+        got = ", ".join(log.clock for log in logs) or "no log"
+        raise InputError(f"logs must be one or more with times of the same clock; got {got}.")
+    starts = np.cumsum([0, *(log.n_rows for log in logs)])
+    parts = [
+        log.to_frame().assign(rows=log.rows + start, no_service=log.no_service)
+        for log, start in zip(logs, starts[:-1], strict=True)
+    ]
+    frame = pd.concat(parts, ignore_index=True).sort_values("time", kind="stable", ignore_index=True)
+    times = frame["time"].to_numpy().astype("datetime64[s]")
+    _times.check_far(times, frame["rows"].to_numpy(), "the logs together")
+    details = list(dict.fromkeys(name for log in logs for name in log.details))
+    words = frame[[name for name in details if name in _roles.LABELS]].astype(object)
+    left_out = sum((Counter(log.left_out) for log in logs), Counter())
+    return CallLog(
+        times=times,
+        locations=frame[["lon", "lat"]].to_numpy(),
+        service_min=frame["service_min"].to_numpy() if "service_min" in frame else None,
+        no_service=frame["no_service"].to_numpy(),
+        rows=frame["rows"].to_numpy(),
+        clock=logs[0].clock,
+        left_out=dict(left_out),
+        details=frame[details].assign(**words.where(words.notna(), None)),
+        taken={role: name for log in logs for role, name in log.taken.items()},
+        joined=sum(log.joined for log in logs),
+        apart=(max(log.apart[0] for log in logs), max(log.apart[1] for log in logs)),
+        not_chosen=None if logs[0].not_chosen is None else sum(log.not_chosen or 0 for log in logs),
+        others=dict(sum((Counter(log.others) for log in logs), Counter())),
+        spare={name: role for log in logs for name, role in log.spare.items()},
+        n_rows=int(starts[-1]),
+        header=max(log.header for log in logs),
+    )
+
+
+def _log(
+    table: Table, taken: dict[str, str], time_zone: str | None, time_format: str | None, unwanted: BoolArray
+) -> CallLog:
+    """Return the log in a table, with the names of its columns by role, without the ``unwanted`` rows."""
     key = {role: name.strip().lower() for role, name in taken.items()}
+    filled = {
+        role: ~blank(table.frame[key[role]].tolist()) for role in ("time", "date", "lon", "lat", "place") if role in key
+    }
+    no_time = ~np.logical_and.reduce([filled.pop(role) for role in ("time", "date") if role in filled])
+    no_place = ~np.logical_and.reduce([*filled.values()])
+    if (
+        empty := no_time | no_place | unwanted
+    ).any():  # nothing else in these rows matters, such as the words of a footer
+        table = table._replace(frame=table.frame.apply(_blanked, empty=empty))
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_points(key[role])
     places = _points.places(table, key)
     stamps = [role for role in _roles.STAMPS if role in key]
-    columns = [key["date"] if "date" in key else key["time"], *(key[role] for role in stamps)]
-    times, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), columns)
+    columns = [
+        key["date"] if "date" in key else key["time"],
+        *(key[role] for role in (*stamps, "status_time") if role in key),
+    ]
+    times, utc, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), columns)
     details = pd.DataFrame(index=range(len(times)))
+
+    def moments(role: str) -> Times:
+        return _times.read_stamps(table, key[role], time_format, columns, times, utc)
+
     for role in stamps:
-        details[role] = _times.read_stamps(table, key[role], time_zone, time_format, columns, times)
+        details[role] = moments(role)
     for role in ("unit", "station", "priority"):
         if role in key:
             details[role] = _words(table, key[role])
     if "units_sent" in key:
         details["units_sent"] = table.numbers(key["units_sent"], "a number of units of at least 0", blanks=True, low=0)
+    if "status" in key:
+        when = moments("status_time") if "status_time" in key else times
+        details = details.join(stamps_of_statuses(_words(table, key["status"]), when))
+    details = _elapsed.with_elapsed(details, times, {role: table.frame[name] for role, name in key.items()})
+    no_time |= np.isnat(times) & ~no_place
+    no_place = ~no_time & (no_place | np.isnan(places[:, 0]))
+    left_out = {"time": int((no_time & ~unwanted).sum()), "place": int((no_place & ~unwanted).sum())}
+    order = np.argsort(times, kind="stable")
+    order = order[~(no_time | no_place | unwanted)[order]]
+    if not len(order):
+        raise InputError(f"{table.where}: no row has both a time and a place; rows read: {len(times)}.")
+    _times.check_far(times[order], order + 1, table.where)
+    joined, apart = 0, (0.0, 0.0)
+    if "incident" in key:
+        stamps = [role for role in _roles.STAMPS if role in details]
+        names, units = _words(table, key["incident"])[order], details["unit"][order] if "unit" in details else None
+        rows = not {"status", "patient"} & key.keys()
+        found = join_rows(names, times[order], places[order], details.loc[order, stamps], units, rows, "status" in key)
+        joined, apart = len(order) - len(found.kept), found.apart
+        order = order[found.kept]
+        times[order] = found.times
+        details.loc[order, stamps] = found.stamps.to_numpy()
+        if joined and "units_sent" not in key and not np.isnan(found.units).all():
+            details.loc[order, "units_sent"] = found.units
     minutes = np.full(len(times), np.nan)
     if "service_min" in key:
         expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
         minutes = table.numbers(key["service_min"], expected, blanks=True, high=LONGEST_SERVICE_MIN)
-    elif {"dispatched", "cleared"} <= key.keys():
-        minutes = (details["cleared"] - details["dispatched"]).dt.total_seconds().to_numpy() / 60
-        minutes = np.where(minutes > LONGEST_SERVICE_MIN, np.nan, minutes)
+    elif {"dispatched", "cleared"} <= set(details):
+        minutes = (details["cleared"] - details["dispatched"]).dt.total_seconds().to_numpy(copy=True) / 60
+        minutes[minutes > LONGEST_SERVICE_MIN] = np.nan
     no_service = minutes <= 0
     minutes[no_service] = np.nan
-    no_time, no_place = np.isnat(times), np.isnan(places[:, 0])
-    left_out = {"time": int(no_time.sum()), "place": int((no_place & ~no_time).sum())}
-    if sum(left_out.values()) == len(times):
-        raise InputError(f"{table.where}: no row has both a time and a place; rows read: {len(times)}.")
-    order = np.argsort(times, kind="stable")
-    order = order[~(no_time | no_place)[order]]
-    _times.check_far(times[order], order + 1, table.where)
-    joined = 0
-    if "incident" in key:
-        incident, first, units = _incidents(_words(table, key["incident"]).to_numpy()[order], times[order])
-        kept = _first_on_scene(incident, details["on_scene"].to_numpy()[order] if "on_scene" in key else times[order])
-        joined = len(order) - len(kept)
-        if joined and "units_sent" not in key:
-            details.loc[order, "units_sent"] = units.astype(float)
-        times[order], order = times[order][first], order[kept]
-        order = order[np.argsort(times[order], kind="stable")]
     return CallLog(
         times=times[order],
         locations=places[order],
@@ -320,7 +477,14 @@ def _log(table: Table, taken: dict[str, str], time_zone: str | None, time_format
         details=details.iloc[order].reset_index(drop=True),
         taken=taken,
         joined=joined,
+        apart=apart,
+        n_rows=len(times),
     )
+
+
+def _blanked(cells: pd.Series[Any], empty: BoolArray) -> pd.Series[Any]:
+    """Return a column with blank cells in some rows."""
+    return (cells.astype(object) if cells.dtype.kind in "biuf" else cells).mask(empty)
 
 
 def _words(table: Table, key: str) -> pd.Series[Any]:
@@ -330,34 +494,9 @@ def _words(table: Table, key: str) -> pd.Series[Any]:
     return pd.Series(words, dtype=object)
 
 
-def _incidents(names: np.ndarray[Any, Any], times: Times) -> tuple[IntArray, IntArray, IntArray]:
-    """Return numbers for the incidents of rows in order of time; a name that returns after a day is a new incident.
-
-    Returns
-    -------
-    incident, first, rows : ndarray of int, shape (K,)
-        Number of the incident of each row, its first row, and how many rows it has. Rows without a name are incidents
-        of their own. So are all rows if names have over `MOST_UNITS` rows on average: they do not name incidents.
-    """
-    code = pd.factorize(names)[0]  # -1 for None
-    code = np.where(code < 0, code.max(initial=-1) + 1 + np.arange(len(code)), code)
-    by_name = np.argsort(code, kind="stable")
-    new = np.r_[True, (np.diff(code[by_name]) > 0) | (np.diff(times[by_name]) > np.timedelta64(1, "D"))]
-    incident = np.empty(len(code), dtype=np.int64)
-    incident[by_name] = np.cumsum(new) - 1
-    if new.sum() * MOST_UNITS < len(code):
-        incident = np.arange(len(code))
-    _, first, rows = np.unique(incident, return_index=True, return_counts=True)
-    return incident, first[incident], rows[incident]
-
-
-def _first_on_scene(incident: IntArray, on_scene: Times) -> IntArray:
-    """Return, in ascending order, the row of each incident with the earliest time; without any, its first row."""
-    order = np.lexsort((np.arange(len(incident)), np.where(np.isnat(on_scene), _times.LATEST, on_scene), incident))
-    return np.sort(order[np.unique(incident[order], return_index=True)[1]])
-
-
-def read_stations(source: Source, columns: Mapping[str, str | None] | None = None) -> pd.DataFrame:
+def read_stations(
+    source: Source, columns: Mapping[str, str | None] | None = None, *, crs: object = None
+) -> pd.DataFrame:
     """Read a table of candidate sites in the form that `City.from_frames` takes.
 
     Parameters
@@ -367,6 +506,8 @@ def read_stations(source: Source, columns: Mapping[str, str | None] | None = Non
         and ``service_min``. Columns are found by their names, such as ``X`` and ``Y`` or ``Facility_Name``.
     columns : mapping of str to str, optional
         Names of columns by role, as for `read_calls`.
+    crs : int or str, optional
+        Reference system of the coordinates, as for `read_calls`.
 
     Returns
     -------
@@ -387,7 +528,7 @@ def read_stations(source: Source, columns: Mapping[str, str | None] | None = Non
     ['North', 'South']
     """
     with _points.rows_explained():
-        table, taken = _points.read_table(source, "stations", _roles.site_columns(columns))
+        table, taken = _points.read_table(source, "stations", _roles.site_columns(columns), crs)
         key = {role: name.strip().lower() for role, name in taken.items()}
         for role in key.keys() & set(MINUTES):
             table = table.with_points(key[role])

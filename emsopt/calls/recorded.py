@@ -15,8 +15,8 @@ import pandas as pd
 from .. import _validate
 from ..errors import InputError
 from ..evaluators.evaluation import Evaluation
-from ._durations import minutes_between, resolution
-from .back_test import LONGEST_MIN, TIMES_TYPICAL, percentile
+from ._durations import resolution, responses
+from .back_test import percentile
 
 if TYPE_CHECKING:
     from .._types import FloatArray
@@ -29,7 +29,7 @@ NODES = 12  # at which the phase of the clock is averaged
 def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
     """Return the recorded responses, dispatch to arrival (min), and the step of their clock (min, 0: none).
 
-    Impossible ones, below 0 or beyond both 60 min and ten times the median, are left out, as by `back_test`.
+    Impossible ones are left out, as by `back_test`: below 0, at most a second, beyond 60 min and ten times the median.
 
     Raises
     ------
@@ -46,14 +46,11 @@ def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
     """
     if not {"dispatched", "on_scene"} <= set(calls.details):
         raise InputError(
-            "recorded responses need a log with the roles 'dispatched' and 'on_scene'. Name their columns by "
-            "`read_calls(..., columns={'dispatched': ..., 'on_scene': ...})`."
+            "recorded responses need a log with the roles 'dispatched' and 'on_scene'. Name their columns by `columns`."
         )
     stamps = [calls.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene")]
-    minutes = minutes_between(*stamps)
+    minutes = responses(*stamps)[0]
     minutes = minutes[~np.isnan(minutes)]
-    if len(minutes):
-        minutes = minutes[(minutes >= 0) & (minutes <= max(LONGEST_MIN, TIMES_TYPICAL * float(np.median(minutes))))]
     if not len(minutes):
         raise InputError("no call of the log has both a dispatch and an arrival after it.")
     start, end = map(resolution, stamps)
@@ -98,30 +95,33 @@ def recorded_and_modelled(calls: CallLog, evaluation: Evaluation, threshold: flo
     _validate.instance(evaluation, "evaluation", Evaluation, "emsopt.Evaluation")
     minutes, step = recorded_responses(calls)
     exact = (evaluation.mean_response, evaluation.percentile_90, float(evaluation.late_fraction(threshold)))
-    late = float((minutes > threshold + 1e-9).mean())
-    recorded = (float(minutes.mean()), percentile(minutes, 90, step), late)
     modelled = exact
     if step:
         over = 1 - _recorded_within(evaluation, np.array([np.floor(threshold / step + 1e-9)]), step)[0]
         modelled = (evaluation.mean_response, _recorded_90(evaluation, step), float(over))
+    return measures(minutes, step, threshold).to_frame("recorded").assign(modelled=modelled, unrounded=exact)
+
+
+def measures(minutes: FloatArray, step: float, threshold: float) -> pd.Series[float]:
+    """Return the mean, the 90th percentile and the late fraction of recorded responses by a clock with this step."""
     rows = ["mean_response_min", "percentile_90_min", f"late_over_{threshold:g}_min"]
-    return pd.DataFrame({"recorded": recorded, "modelled": modelled, "unrounded": exact}, index=rows)
+    late = (minutes > threshold + 1e-9).mean()
+    return pd.Series([minutes.mean(), percentile(minutes, 90, step), late], index=rows)
 
 
-def in_words(table: pd.DataFrame, threshold: float, step: float) -> str:
-    """Return in a sentence which responses a table of `recorded_and_modelled` counts as late, and which others do.
+def in_words(exact: float | None, threshold: float, step: float) -> str:
+    """Return in a sentence which recorded responses count as late, and which modelled ones do.
 
-    ``step`` is that of the log's clock (min, 0: none), as `recorded_responses` returns it.
+    ``exact`` is the share of today's responses that are late unrounded, if known, and ``step`` that of the log's clock
+    (min, 0: none), as `recorded_responses` returns it.
     """
     rule = f"more than {threshold:g} min recorded"
     if step:
         least = step * (np.floor(threshold / step + 1e-9) + 1)
         rule += f", that is {least:g} or more, because the log's times have steps of {step:g} min; modelled times are "
         rule += "rounded likewise"
-    return (
-        f"Late here: {rule}. All other figures count unrounded times of {threshold:g} min or more as late: "
-        f"{table['unrounded'].iloc[-1]:.1%} of today's."
-    )
+    today = "" if exact is None else f": {exact:.1%} of today's"
+    return f"Late here: {rule}. All other figures count unrounded times of {threshold:g} min or more as late{today}."
 
 
 def _recorded_within(evaluation: Evaluation, k: FloatArray, step: float) -> FloatArray:

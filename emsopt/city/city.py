@@ -22,6 +22,7 @@ Mean responses, dispatch (by mean response) and service times do not depend on i
 from __future__ import annotations
 
 import dataclasses
+import json
 from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -31,6 +32,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from .. import _validate
+from .._files.geography import positions
 from .._files.shapes import check_shapes
 from ..errors import InputError
 from . import tables, travel
@@ -48,6 +50,8 @@ LONGEST_TURNOUT_MIN = 15  # longer turnout times, such as 60 and 90, are taken f
 # Range of the offered work, in erlangs, in which every evaluator is accurate to at least six digits.
 LEAST_STUDIED, MOST_STUDIED = 1e-9, 1e9
 MOST_VARIATION = 3  # larger coefficients of variation are taken for percent; travel times have about 0.2 to 0.6
+SLOWEST_KMH, FASTEST_KMH = 2, 600  # typical speeds beyond which travel times are not in minutes
+LONGEST_MEDIAN_MIN = 240  # of travel times between places that are not known
 MOST_APART_KM = 1000  # largest distance between the sites and the atoms of a city
 MOST_WORK = 500  # largest offered work in erlangs per site; all of New York City needs about 140
 
@@ -176,10 +180,18 @@ class City:
         checked["notes"] = _validate.visible(self.notes, "`notes`", allowed="\n\r\t")
         if self.preference is not None:
             checked["preference"] = _validate.real_array(self.preference, "preference", (n_sites, n_atoms))
-        if geographic and self.atom_locations is not None and self.site_locations is not None:
-            _check_same_region(self.atom_locations, self.site_locations)
         if self.atom_shapes is not None:
             checked["atom_shapes"] = check_shapes(self.atom_shapes, n_atoms, geographic=geographic)
+        km = None
+        if geographic and self.atom_locations is not None and self.site_locations is not None:
+            _check_same_region(self.atom_locations, self.site_locations)
+            km = travel.great_circle_km(self.site_locations, self.atom_locations)
+            lon = self.site_locations[0, 0]
+            for places in ("atom_locations", "site_locations"):  # across the date line they go on beyond 180 degrees
+                checked[places] = _frozen(_validate.turned(checked[places], lon))
+            if self.atom_shapes is not None and abs(lon) > 170:
+                checked["atom_shapes"] = tuple(_turned(shape, lon) for shape in self.atom_shapes)
+        _check_unit(travel_times, km)
 
     # -- sizes and derived quantities -------------------------------------------------------------------------
 
@@ -378,6 +390,32 @@ def _variation(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | 
         hint = "It is the standard deviation divided by the mean; divide percent by 100."
         raise InputError(f"`{name}` must be from 0 to {MOST_VARIATION}; got {array.max():g}. {hint}")
     return float(array.flat[0]) if (array == array.flat[0]).all() else array
+
+
+def _turned(shape: dict[str, Any], lon: float) -> dict[str, Any]:
+    """Return a GeoJSON geometry with the longitudes that are nearest to ``lon``."""
+    coordinates = json.loads(json.dumps(shape["coordinates"], default=np.ndarray.tolist))
+    for place in positions(coordinates):
+        place[:2] = _validate.turned(np.array(place[:2]), lon).tolist()
+    return {**shape, "coordinates": coordinates}
+
+
+def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
+    """Raise if travel times cannot be minutes, by the speeds between places or else by their median."""
+    apart = np.zeros_like(minutes, bool) if km is None else (km > 1) & (minutes > 0)
+    median, speed = np.median(minutes), 30.0
+    if apart.any() and km is not None:
+        speed = 60 * float(np.median(km[apart] / minutes[apart]))  # km/h along straight lines
+    elif median > LONGEST_MEDIAN_MIN:
+        speed = 0.5
+    if not SLOWEST_KMH < speed < FASTEST_KMH:
+        unit, remedy = ("hours", "Multiply them by 60.") if speed > FASTEST_KMH else ("seconds", "Divide them by 60.")
+        if speed < SLOWEST_KMH / 30:
+            unit, remedy = "metres", "Divide them by the metres driven in a minute, or give `speed_kmh` instead."
+        said = f"between places over 1 km apart they mean {speed:.2g} km/h" if apart.any() else "no city is so wide"
+        raise InputError(
+            f"`travel_times` must be minutes; their median is {median:.3g}, and {said}. Are they {unit}? {remedy}"
+        )
 
 
 def _check_same_region(atoms: FloatArray, sites: FloatArray) -> None:

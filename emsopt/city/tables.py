@@ -105,8 +105,9 @@ def from_frames(
         ``name`` or ``site`` (a column or the index; numbered by default); ``turnout_min`` and ``service_min``, unless
         these times are passed as arguments.
     travel_times : DataFrame, array_like of shape (N, M), or callable, optional
-        Minutes. A DataFrame has site names as index and atom names as columns, in any order; an array follows the
-        order of the tables; a callable converts road distance (km) to minutes (see `emsopt.city.travel`).
+        Minutes. A DataFrame has site names as index and atom names as columns, in any order, or a row per pair with
+        columns such as ``from_id``, ``to_id`` and ``travel_time``; an array follows the order of the tables; a
+        callable converts road distance (km) to minutes (see `emsopt.city.travel`).
     speed_kmh : float, optional
         Constant speed (km/h), instead of ``travel_times``.
     roads : RoadNetwork, optional
@@ -149,8 +150,8 @@ def from_frames(
     """
     from pandas import DataFrame
 
-    atoms = _places(demand, "demand", ("name", "atom"))
-    stations = _places(sites, "sites", ("name", "site"))
+    atoms = _places(demand, "demand", ("name", "geoid", "geoid20", "id", "atom"))
+    stations = _places(sites, "sites", ("name", "geoid", "geoid20", "id", "site"))
     kinds = {places.geographic for places in (atoms, stations) if places.points is not None}
     if len(kinds) > 1:
         both = f"{atoms.table.where} and {stations.table.where}"
@@ -222,7 +223,7 @@ class _Places(NamedTuple):
         return self.points
 
 
-def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, str]) -> _Places:
+def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -> _Places:
     """Check a table of atoms or sites; return its rows with their locations and, if they are areas, their shapes."""
     frame, shapes = without_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
     table = Table.of(frame, argument, name_columns)

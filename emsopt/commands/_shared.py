@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 import time
-from collections import Counter
 from io import BytesIO
-from typing import TYPE_CHECKING, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, cast
 
 from .._files.atomic import make_folder, write_file
 from .._validate import positive_number
@@ -20,9 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from .._types import IntArray, Progress
+    from .._types import Progress
     from ..city.city import City
     from ..evaluators.evaluation import Evaluation
+    from ..evaluators.metrics import Metric
     from ..evaluators.objective import Objective
 
 
@@ -30,12 +29,14 @@ if TYPE_CHECKING:
 RESULTS = (
     *("deployments.html", "deployments.png", "by_load.csv", "by_service_rate.csv", "checks.csv", "profile.csv"),
     *(
-        "back_test.html",
+        "report.html",
+        "back_test.html",  # of earlier versions
         "recorded.csv",
         "calibration.csv",
         "deployments.csv",
         "scenarios.csv",
         "gains_by_atom.csv",
+        "worse.csv",
         "plan.csv",
         "plan_moves.csv",
     ),
@@ -58,7 +59,8 @@ def add_fleet_options(parser: ArgumentParser) -> None:
     metric = "objective: mean response (default) or the fraction of late responses"
     add("--metric", choices=["response", "late"], default="response", help=metric)
     add("--evaluator", choices=["exact", "approximate"], help="default: exact for up to 12 units")
-    add("--queue", action="store_true", help="calls wait when all units are busy (default: they are lost)")
+    queue: dict[str, Any] = {"dest": "capacity", "action": "store_const", "const": "queue", "default": "loss"}
+    add("--queue", help="calls wait when all units are busy (default: they are lost)", **queue)
     add("--colocate", action="store_true", help="allow several units at a site")
     for name, what in (("--pinned", "keep a unit (name a site twice to keep two)"), ("--closed", "get no unit")):
         add(name, nargs="+", action="extend", default=[], metavar="SITE", help=f"names of sites that {what}")
@@ -71,7 +73,6 @@ def solve(
     options: Namespace,
     inputs: list[str | None],
     write_tables: Callable[[Objective, dict[str, Evaluation], Path], Iterable[Path]],
-    today: IntArray | None = None,
 ) -> None:
     """Find the best deployment, print it, and write tables, a map and a figure.
 
@@ -90,8 +91,6 @@ def solve(
     write_tables : callable
         Prints and writes the results of a command. Takes the objective, the evaluations of deployments by name and
         the folder; yields each file once it is written.
-    today : ndarray of int, optional
-        Today's deployment, to compare with.
     """
     from ..city.deployment_space import DeploymentSpace
     from ..evaluators.objective import Objective
@@ -101,19 +100,28 @@ def solve(
     describe(city, units)
     space = DeploymentSpace(city, units, colocation=options.colocate, pinned=options.pinned, closed=options.closed)
     metric = ("late", options.threshold) if options.metric == "late" else "mean_response"
-    capacity = "queue" if options.queue else "loss"
-    objective = Objective(city, space, options.evaluator, metric, capacity=capacity)
+    objective = Objective(city, space, options.evaluator, metric, capacity=options.capacity)
     out = results_folder(options.out, inputs)
-    found = find_deployments(objective, options.threshold, today)
+    found = find_deployments(objective, options.threshold)
+    keep(out, write_tables(objective, found, out), start)
+
+
+def keep(out: Path, files: Iterable[Path], start: float) -> None:
+    """Write files to a folder, remove those of an earlier run, also after an interrupt, and print what was written."""
     written: list[Path] = []
     try:
-        written.extend(write_tables(objective, found, out))
+        written.extend(files)
     finally:
         if written:
             for stale in {out / name for name in RESULTS} - set(written):
                 stale.unlink(missing_ok=True)
-            print(f"\nAfter {time.perf_counter() - start:.0f} s, written to {out.resolve()}:")
-            print(*(f"  {path.name}" for path in written), sep="\n")
+            names = wrapped(", ".join(path.name for path in written))
+            print(f"\nAfter {time.perf_counter() - start:.0f} s, written to {out.resolve()}:\n{names}")
+
+
+def wrapped(text: str) -> str:
+    """Return a sentence in lines that a screen holds, and a table as it is."""
+    return text if "\n" in text else textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False)
 
 
 def progress(what: str) -> Progress:
@@ -165,106 +173,46 @@ def describe(city: City, units: int) -> None:
         print(city.notes)
 
 
-def find_deployments(objective: Objective, threshold: float, today: IntArray | None = None) -> dict[str, Evaluation]:
+def find_deployments(objective: Objective, threshold: float) -> dict[str, Evaluation]:
     """Find and print the optimum and the p-median deployment; return their evaluations by name.
 
     ``threshold`` is the response time (min) from which a call is late. The optimum is named "best found" unless it is
-    proven. With ``today``, sites of today's units, "today" comes first.
+    proven.
     """
-    from ..evaluators import EXACT_UP_TO, p_median
+    from ..evaluators import p_median
     from ..evaluators.by_name import evaluate
-    from ..optimizers import best_deployment
+    from ..planning._advice_in_words import counted
+    from ..planning.advice import search
     from ..planning.sweeps import evaluate_table
 
     city, space, capacity = objective.city, objective.space, objective.options["capacity"]
-    run = best_deployment(objective, rng=0, progress=progress("search, starts"))
+    best, sites, how = search(objective, progress=progress("search, starts"))
     idle = space.units - int((space.capacities > 0).sum())
-    best = "optimum" if "proven" in run.message else "best found"
-    deployments = {} if today is None else {"today": today}
-    deployments[best] = cast("IntArray", run.x)
+    deployments = {best: sites}
     if idle <= 0:
         deployments["p-median"] = p_median(city, space).sites
-    print(f"\n{best.capitalize()} by {objective.label} ({objective.evaluator} hypercube, {capacity}): {run.message}.")
+    print(f"\n{best.capitalize()} by {objective.label} ({how}).")
     if idle > 0:
         print(f"The p-median is left out: {idle} of the units do not improve it, so their sites would be arbitrary.")
     for name, sites in deployments.items():
-        print(f"  {name:10}", _counted(city.site_names[k] for k in sites))
-    largest = max(map(len, deployments.values()))
-    common = "approximate" if largest > max(EXACT_UP_TO, space.units) else objective.evaluator
-    for evaluator in dict.fromkeys([common, "approximate"]):
+        print(f"  {name:10}", counted(city.site_names[k] for k in sites))
+    for evaluator in dict.fromkeys([objective.evaluator, "approximate"]):
         table = evaluate_table(city, deployments, threshold=threshold, evaluator=evaluator, capacity=capacity)
         print(f"\n{evaluator} hypercube:\n{table.T.round(4).to_string()}")
-    found = {name: evaluate(city, sites, common, capacity=capacity) for name, sites in deployments.items()}
-    return found
+    return {name: evaluate(city, sites, objective.evaluator, capacity=capacity) for name, sites in deployments.items()}
 
 
-def print_gain(objective: Objective, found: dict[str, Evaluation], threshold: float) -> IntArray | None:
-    """Print what the best deployment gains over today's, and the best single move; return the latter, if it is less.
-
-    None if the best deployment is one move away, or the fleet or its constraints are not today's.
-    """
-    (_, today), (name, best), *_ = found.items()
-    space = objective.space
-    same = len(today.sites) == len(best.sites)
-    counts = [space.group_counts(e.sites) for e in (today, best)]
-    more = counts[1] - counts[0]
-    moved = int(np.maximum(more, 0).sum())
-    names = [objective.city.site_names[k] for k in np.unique(space.city.twin_groups, return_index=True)[1]]
-    print(f"\n{gain(today, best, name, threshold)}")
-    if same and moved:
-        taken, given = ((names[k] for k in np.repeat(np.arange(len(more)), np.maximum(m, 0))) for m in (-more, more))
-        print(f"{moved} of {len(today.sites)} units move.\n  from {_counted(taken)}\n  to {_counted(given)}")
-        if empty := [names[k] for k in np.flatnonzero((counts[0] > 0) & (counts[1] == 0))]:
-            print(f"  without a unit then: {_counted(empty)}")
-    if moved < 2 or not same or today.sites not in space:
-        return None
-    near = space.neighbours(today.sites)
-    single = near[objective.values(near).argmin()]
-    change = space.group_counts(single) - counts[0]
-    left, taken = names[change.argmin()], names[change.argmax()]
-    if objective(single) >= objective(today.sites):
-        print("No single move is a gain: units would have to move together.")
-        return None
-    print(f"The best single move, {left} to {taken}: {_gained(today, objective.evaluation(single), threshold)}.")
-    return single
-
-
-def gain(today: Evaluation, new: Evaluation, name: str, threshold: float) -> str:
-    """Return a sentence that says what a deployment gains over today's."""
-    if sorted(today.site_names) == sorted(new.site_names):
-        return f"Today's deployment is the {name}: no unit needs another station."
-    units = f" ({len(new.sites)} units instead of {len(today.sites)})" if len(new.sites) != len(today.sites) else ""
-    return f"Gain of the {name} over today{units}: {_gained(today, new, threshold)}."
-
-
-def _gained(today: Evaluation, new: Evaluation, threshold: float) -> str:
-    """Return what a deployment gains in mean response and in late responses."""
-    minutes = today.mean_response - new.mean_response
-    late = [e.late_fraction(threshold) for e in (today, new)]
-    return (
-        f"{minutes:+.3f} min of mean response ({today.mean_response:.3f} to {new.mean_response:.3f}), "
-        f"{100 * (late[0] - late[1]):+.2f} points of responses of {threshold:g} min or more ({late[0]:.2%} to "
-        f"{late[1]:.2%})"
-    )
-
-
-def _counted(names: Iterable[str]) -> str:
-    """Return names separated by commas, with the number of those that occur several times."""
-    return ", ".join(name if n == 1 else f"{name} x {n}" for name, n in Counter(names).items())
-
-
-def draw(objective: Objective, found: dict[str, Evaluation], out: Path) -> list[Path]:
+def draw(city: City, metric: Metric, found: dict[str, Evaluation], out: Path) -> list[Path]:
     """Write a map and a figure of the deployments; return the files written.
 
     Neither is written if the city has no coordinates, and only the map if Matplotlib is not installed.
     """
     from ..maps.deployments import deployment_map
 
-    city = objective.city
     if city.atom_locations is None or city.site_locations is None:
         print("\nNo map and no figure: the city has no coordinates (lon, lat or x, y of atoms and sites).")
         return []
-    value = "response" if objective.metric == "mean_response" else cast("tuple[str, float]", objective.metric)
+    value = "response" if metric == "mean_response" else cast("tuple[str, float]", metric)
     written = [deployment_map(city, found, value=value).save(out / "deployments.html")]
     try:
         import matplotlib

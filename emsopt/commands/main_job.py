@@ -56,13 +56,14 @@ def _write_tables(options: Namespace, objective: Objective, found: dict[str, Eva
     from ..evaluators.metrics import metric_label
     from ..planning.sweeps import load_sweep, service_rate_sweep
 
-    yield from _shared.draw(objective, found, out)
+    yield from _shared.draw(objective.city, objective.metric, found, out)
     space, metric, capacity = objective.space, objective.metric, objective.options["capacity"]
     loads, rates = paper_table(1).set_index("offered_load"), paper_table(3).set_index("mu_per_day")
+    queue = capacity == "queue"
     # The papers report St. Paul with nine units, lost calls, one unit per listed site and the original load.
-    other = options.queue or options.colocate or options.metric == "late" or options.pinned or options.closed
+    other = queue or options.colocate or options.metric == "late" or options.pinned or options.closed
     paper = options.city is None and space.units == ST_PAUL_UNITS and options.load is None and not other
-    settled = [load for load in loads.index if load < 1 or not options.queue]
+    settled = [load for load in loads.index if load < 1 or not queue]
     progress = _shared.progress("loads")
     by_load = load_sweep(space.city, space, settled, metric=metric, capacity=capacity, progress=progress)
     label = metric_label(metric)

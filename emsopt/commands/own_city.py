@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from functools import partial
+import os
+import shlex
+import time
+from argparse import ArgumentParser
+from contextlib import suppress
+from dataclasses import fields
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from .._files.atomic import write_file
-from .._files.formats import table_text
-from .._validate import path, whole_number
+from .._files.formats import read_csv, table_text
+from .._validate import existing_file, path, positive_number, whole_number
 from ..city.tables import check_replaceable
-from ..errors import EmsoptError, InputError
-from ..planning.scenarios import scenario
-from . import _day, _from_log, _shared, _trust
-from ._spelling import in_options
+from ..errors import EmsoptError, InputError, Message
+from . import _shared
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import Namespace
     from collections.abc import Iterator
     from pathlib import Path
 
     import pandas as pd
 
-    from ..calls import CallLog, Checks
+    from ..calls import CallLog
+    from ..errors import Argument
     from ..evaluators.evaluation import Evaluation
-    from ..evaluators.objective import Objective
+    from ..planning import Advice, Settings
 
 DESCRIPTION = (
     "Turn a log of past calls (time, lon, lat and whatever else it has) and a table of stations (name, lon, lat) into "
@@ -31,81 +36,99 @@ DESCRIPTION = (
     "day. What the log does not say is assumed and printed. Start with --templates FOLDER, or try --practice or "
     "--san-jose."
 )
-PRACTICE = {"drop_repeats": True, "skip_empty_days": True, "accept_findings": True}
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command."""
+    """Add the options of the command. Those that are settings store them by the names in `emsopt.planning.Settings`."""
     add = parser.add_argument
     add("calls", nargs="?", metavar="CALLS", help="log of calls: .csv, .geojson and others")
     add("stations", nargs="?", metavar="STATIONS", help="table of stations: .csv, .geojson and others")
     add("--practice", action="store_true", help="use a made-up town, with mistakes in its data")
     add("--san-jose", action="store_true", help="use two weeks of San José's fire department")
     add("--templates", metavar="FOLDER", help="write templates of the input files to this folder, and exit")
-    add("--units", type=int, metavar="P", help="fleet size (default: as many as today, or as the load needs)")
-    add(
-        "--today",
-        nargs="+",
-        metavar="SITE",
-        help="today's deployment, to compare with: the station of each unit, or a .csv file with a column 'station' "
-        "(default: the home stations of the units in the log, if it tells)",
-    )
+    add("--details", action="store_true", help="print all that report.html has")
+    add("--units", type=int, metavar="P", help="fleet size (default: as many as today, or as recorded times need)")
+    who = "the station of each unit, or a .csv file with a column 'station' (default: as the log tells)"
+    add("--today", nargs="+", metavar="SITE", help=f"today's deployment, to compare with: {who}")
     add("--homes", metavar="FILE", help="table of the home of each unit in the log, .csv with columns unit, station")
-    add(
-        "--hold-out",
-        type=int,
-        metavar="DAYS",
-        help="test the calibration on the last DAYS; 0: no test (default: a third of a log of 9 days or more)",
-    )
+    held = "test the calibration on the last DAYS; 0: no test (default: a third of a log of 9 days or more)"
+    add("--hold-out", type=int, metavar="DAYS", help=held)
     add("--name", default="city", help="title of maps and tables")
-    add = parser.add_argument_group(
-        "times (default: calibrated from the log, if it has dispatch and arrival)"
-    ).add_argument
-    add("--speed", type=float, metavar="KMH", help="driving speed for computing travel times (40)")
+    group = parser.add_argument_group("times (default: calibrated from the log, if it has dispatch and arrival)")
+    add = group.add_argument
+    add("--speed", dest="speed_kmh", type=float, metavar="KMH", help="driving speed for computing travel times (40)")
     add("--detour", type=float, default=1.3, metavar="X", help="road distance / straight-line distance (1.3)")
-    add(
-        "--roads",
-        metavar="FILE",
-        help="roads to drive on, .osm.pbf, .net.xml, .zip, ...; at speed limits if not calibrated",
-    )
+    roads = "roads to drive on, .osm.pbf, .net.xml, .zip, ...; at speed limits if not calibrated"
+    add("--roads", metavar="FILE", help=roads)
     add("--travel-times", metavar="FILE", help="table of minutes: one row per station, one column per atom, .csv")
-    add("--turnout", type=float, metavar="MIN", help="minutes until a unit leaves, if not in STATIONS (1.5)")
-    add("--service", metavar="MIN", help="minutes that a call keeps a unit busy, or 'calls' or 'stations'")
+    turnout = "minutes until a unit leaves, if not in STATIONS (1.5)"
+    add("--turnout", dest="turnout_times", type=float, metavar="MIN", help=turnout)
+    service = "minutes that a call keeps a unit busy, or 'calls' or 'stations'"
+    add("--service", dest="service_times", metavar="MIN", help=service)
     add = parser.add_argument_group("calls").add_argument
-    for name in ("--columns", "--station-columns"):
-        what = "CALLS, such as time=Alarm unit=Rig" if name == "--columns" else "STATIONS"
-        add(name, nargs="+", metavar="ROLE=NAME", help=f"columns of {what} that are not found by their names")
-    add("--cell", type=float, metavar="KM", help="width of the cells in which calls are counted")
+    for name, what in (("--columns", "CALLS, such as time=Alarm unit=Rig"), ("--station-columns", "STATIONS")):
+        what = f"columns of {what} that are not found by their names; ROLE=none leaves a role out"
+        add(name, nargs="+", metavar="ROLE=NAME", help=what)
+    cell = "width of the cells in which calls are counted (default: as narrow as the answer needs)"
+    add("--cell", dest="cell_km", type=float, metavar="KM", help=cell)
     add("--areas", metavar="FILE", help="GeoJSON polygons to count calls in, instead of cells")
+    add("--where", metavar="EXPR", help="count only the rows for which this holds, such as \"kind == 'medical'\"")
+    bad = "rows that cannot be read: leave out up to 2 %% of them and say so (default), or raise an error"
+    add("--on-bad", choices=["leave out", "raise"], default="leave out", help=bad)
+    add("--crs", help="reference system of coordinates that are not degrees, such as EPSG:3857")
     add("--area-name", metavar="KEY", help="property of the areas that holds their names")
-    add("--reach", type=float, default=50.0, metavar="KM", help="leave out calls over KM from every station (50)")
+    reach = "leave out calls over KM from every station (50)"
+    add("--reach", dest="reach_km", type=float, default=50.0, metavar="KM", help=reach)
     add("--time-zone", metavar="ZONE", help="time zone, such as America/Chicago, if times have an offset")
     add("--time-format", metavar="FORMAT", help="'day first', 'month first', or a format such as %%d.%%m.%%Y %%H:%%M")
     add("--hours", metavar="H-H", help="count only calls of these hours, such as 7-19 (until 19:00) or 22-6")
     add("--weekdays", metavar="D-D", help="count only calls of these days, such as Mon-Fri or Sat,Sun")
     add("--drop-repeats", action="store_true", help="count calls with the same time and place only once")
-    add("--skip-empty-days", action="store_true", help="treat days without calls as not recorded")
+    missing: dict[str, Any] = {"action": "store_const", "const": "missing", "default": "counted"}
+    add("--skip-empty-days", dest="empty_days", help="treat days without calls as not recorded", **missing)
     add("--accept-findings", action="store_true", help="go on although checks of the data find something wrong")
     add = parser.add_argument_group("plan").add_argument
     add("--moves", type=int, metavar="K", help="plan the day, with at most K units moved between two hours")
     _shared.add_fleet_options(parser)
 
 
+@cache
+def _options() -> dict[str, str]:
+    """Return the option for each argument that a message may name."""
+    parser = ArgumentParser()
+    add_options(parser)
+    options = {action.dest: action.option_strings[0] for action in parser._actions if action.option_strings}
+    return options | {"key": "--area-name", "without_repeats()": "--drop-repeats", "between()": "a shorter log"}
+
+
+def in_options(text: object, *, of_stations: bool = False) -> str:
+    """Return a message, or that of an error, with options in place of arguments."""
+
+    def spelled(argument: Argument) -> str:
+        name, value = argument
+        option = _options().get("station_columns" if of_stations and name == "columns" else name, f"`{name}`")
+        if isinstance(value, dict):
+            words = (f"{role}={'...' if column is ... else shlex.quote(str(column))}" for role, column in value.items())
+            return f"{option} {' '.join(words)}"
+        if not option.startswith("--") or name in ("empty_days", "capacity"):
+            return option
+        return f"`{option}`" if value is None else f"{option} {shlex.quote(str(value))}"
+
+    return Message.of(text).by(spelled, _options())
+
+
 def run(options: Namespace) -> None:
-    """Run the command: read, check, calibrate, optimise, plan and write. Errors name the command's options."""
+    """Run the command: read, advise, print and write. Errors name the command's options."""
     try:
         _run(options)
     except EmsoptError as error:
-        error.args = (in_options(str(error)), *error.args[1:])
+        error.args = (in_options(error), *error.args[1:])
         raise
 
 
 def _run(options: Namespace) -> None:
     """Run the command; errors may name arguments of functions."""
-    from ..calls import aggregate_calls, check_calls
-    from ..calls.demand import REACH_KM, within_reach
-    from ..calls.profile import hours_in, weekdays_in
-    from ..roads import RoadNetwork
+    from ..planning import advise
 
     if options.templates is not None:
         from ..datasets import write_templates
@@ -113,88 +136,106 @@ def _run(options: Namespace) -> None:
         for file in write_templates(options.templates):
             print(f"wrote {file}")
         return
-    hours = None if options.hours is None else hours_in(options.hours, "--hours")
-    weekdays = None if options.weekdays is None else weekdays_in(options.weekdays, "--weekdays")
+    start = time.perf_counter()
+    if options.practice:
+        vars(options).update(drop_repeats=True, empty_days="missing", accept_findings=True)
     if options.moves is not None:
         whole_number(options.moves, "moves", low=0)
-        if hours is not None:
-            raise InputError("`--moves` plans all hours of the day. Leave out --hours.")
+        if options.hours is not None:
+            raise InputError("`moves` plans all hours of the day. Leave out `hours`.")
+    inputs = [getattr(options, name) for name in ("calls", "stations", "areas", "travel_times", "roads", "homes")]
+    settings = _settings(options)
     calls, stations = _read(options)
-    checks = check_calls(calls, stations, reach_km=options.reach)
-    print(f"{calls!r}".strip("<>"))
-    _from_log.print_spare(calls)
-    print(f"{len(stations)} stations. What looks wrong in the data:\n{in_options(str(checks))}\n")
-    _stop_if_wrong(checks, options)
-    _trust.days_held_out(options, calls)  # raises an error before the long search starts
-    if options.reach < REACH_KM:  # the calibration would leave out only calls beyond that
-        calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), options.reach))
-    log = calls = calls.without_repeats() if options.drop_repeats else calls
-    roads = None if options.roads is None else RoadNetwork.read(options.roads)
-    homes = None if options.homes is None else _from_log.read_homes(options.homes)
-    fit = _from_log.calibrated(options, calls, stations, homes, roads)
-    calls = calls if fit is None else fit.calls  # those to which a unit was sent
-    counting: dict[str, Any] = {
-        "areas": options.areas,
-        "area_name": options.area_name,
-        "reach_km": options.reach,
-        "empty_days": "missing" if options.skip_empty_days else "counted",
-    }
-    demand = aggregate_calls(calls, stations, cell_km=options.cell, **counting)
-    assumed: list[str] = []
-    make, times = _from_log.city_maker(options, demand, fit, roads, assumed)
-    chosen: dict[str, Any] = {"hours": hours, "weekdays": weekdays}
-    city = make(demand, **chosen)
-    today = _from_log.todays_sites(options, city, fit, log)
-    report = _trust.back_tested(options, log, stations, fit, today, homes, roads)
-    units = _from_log.fleet(options, city, today, assumed)
-    _from_log.print_assumed(assumed, options, calls)
-    # raises an error before the long search starts
-    by_hour = None if options.moves is None else _day.by_hour(make, demand, weekdays)
-    check_replaceable(path(options.out, "--out") / "city")
+    advice = advise(calls, stations, settings, progress=_shared.progress("starts of the search, then cities drawn"))
+    out = _shared.results_folder(options.out, inputs)
+    lines = [_shared.wrapped(in_options(line)) for line in advice.sentences]
+    lines += map(in_options, ("", *advice.details) if options.details else _rest(advice))
+    print("\n".join(lines), flush=True)
+    _shared.keep(out, _written(advice, out, options.moves), start)
 
-    def write_tables(objective: Objective, found: dict[str, Evaluation], out: Path) -> Iterator[Path]:
-        import pandas as pd
 
-        def written(**tables: pd.DataFrame) -> list[Path]:
-            return [write_file(out / f"{name}.csv", table_text(table)) for name, table in tables.items()]
+def _rest(advice: Advice) -> list[str]:
+    """Return what else the screen shows without ``--details``."""
+    return ["", "Assumed:", *(f"  {said}" for said in advice.model.assumed), "All else: --details, and report.html."]
 
-        yield city.save(out / "city")
-        yield from written(checks=checks.to_frame(), profile=demand.profile.to_frame())
-        yield from written(deployments=_deployment_table(found))
-        if fit is not None:
-            yield from written(calibration=fit.to_frame().rename_axis("quantity").reset_index())
-        if report is not None:
-            yield report.save(out / "back_test.html")
-        base = found.get("today")
-        rows = [scenario(city, name, e, options.metric, options.threshold, base) for name, e in found.items()]
-        if base is not None:
-            beside = _trust.recorded_beside(calls, base, options, hours, weekdays)
-            if beside is not None:
-                yield from written(recorded=beside.rename_axis("measure").reset_index())
-            one = _shared.print_gain(objective, found, options.threshold)
-            finer_km = None if demand.cell_km is None else demand.cell_km / 2
-            open_ = {**times, **chosen, **counting, "cell_km": finer_km}
-            if answer := _trust.how_sure(fit, found, one, objective, open_):
-                best = rows[1]  # after today
-                best["gain_low"], best["gain_high"] = -answer.difference.high, -answer.difference.low
-                best["probability_better"] = answer.probability_better
-                yield from written(gains_by_atom=answer.by_atom)
-        yield from written(scenarios=pd.DataFrame(rows))
-        if demand.cell_km is not None and options.travel_times is None:
-            remade = partial(make, **chosen)
-            _trust.finer(demand.cell_km, calls, stations, found, objective, options.threshold, remade, counting)
-        yield from _shared.draw(objective, found, out)
-        if by_hour is not None:
-            counted = {"weekdays": weekdays, "cell_km": demand.cell_km, **counting}
-            parts = partial(_day.held_out, calls, stations, counted=counted)
-            plan = _day.plan_day(by_hour, parts, objective, found, options)
-            yield from written(plan=plan.to_frame(), plan_moves=plan.changes())
 
-    inputs = [options.calls, options.stations, options.areas, options.travel_times, options.roads, options.homes]
-    _shared.solve(city, units, options, inputs, write_tables, today)
+def _written(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
+    """Write the results; yield each file once it is written. The plan of the day, which takes longest, comes last."""
+    import pandas as pd
+
+    from ..planning.scenarios import scenario
+
+    model, s, found = advice.model, advice.model.settings, dict(advice.found)
+
+    def tables(**frames: pd.DataFrame) -> Iterator[Path]:
+        for name, frame in frames.items():
+            yield write_file(out / f"{name}.csv", table_text(frame))
+
+    yield advice.save(out / "report.html")
+    yield model.city.save(out / "city")
+    yield from tables(checks=model.checks.to_frame(), profile=model.demand.profile.to_frame())
+    yield from tables(recorded=advice.recorded.rename_axis("measure").reset_index())
+    if model.fit is not None:
+        yield from tables(calibration=model.fit.to_frame().rename_axis("quantity").reset_index())
+    if not found:
+        return
+    metric = "response" if s.metric == "mean_response" else "late"
+    rows = [scenario(model.city, name, e, metric, s.threshold, advice.today) for name, e in found.items()]
+    best = next((row for row in rows if row["deployment"] not in ("today", "p-median")), None)
+    if best is not None and advice.comparison is not None and advice.gain is not None:
+        best |= {"gain_low": advice.gain.low, "gain_high": advice.gain.high}
+        best["probability_better"] = advice.comparison.probability_better
+        yield from tables(gains_by_atom=advice.comparison.by_atom)
+    yield from tables(deployments=_deployment_table(found), scenarios=pd.DataFrame(rows))
+    if len(advice.worse) and advice.worth_it:
+        yield from tables(worse=advice.worse.reset_index())
+    yield from _shared.draw(model.city, s.metric, found, out)
+    if moves is not None and advice.best is not None:
+        advice = advice.with_day(moves, progress=_shared.progress("plan of the day"))
+        assert advice.plan is not None
+        print("\n".join(("", *advice.plan_lines)))
+        advice.save(out / "report.html")
+        yield from tables(plan=advice.plan.to_frame(), plan_moves=advice.plan.changes())
+
+
+def _deployment_table(found: dict[str, Evaluation]) -> pd.DataFrame:
+    """Return one row per unit: deployment, site, utilisation, share of calls and mean response."""
+    import pandas as pd
+
+    parts = [e.to_frame().drop(columns="site").assign(deployment=name) for name, e in found.items()]
+    table = pd.concat(parts).rename(columns={"name": "site"})
+    return table[["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]]
 
 
 # -- reading ------------------------------------------------------------------------------------------------------
+
+
+def _settings(options: Namespace) -> Settings:
+    """Return the settings that the options give."""
+    from ..calls.profile import hours_in, weekdays_in
+    from ..planning import Settings
+    from ..roads import RoadNetwork
+
+    service: float | str | None = options.service_times
+    if service not in (None, "calls", "stations"):
+        with suppress(ValueError):  # the error names the choices
+            service = float(str(service))
+    minutes = options.travel_times
+    if minutes is not None and options.speed_kmh is None and options.roads is None:
+        minutes = read_csv(existing_file(minutes, "travel_times", "a table of travel times, .csv"), labelled=True)
+    positive_number(options.threshold, "threshold", "min")
+    check_replaceable(path(options.out, "--out") / "city")
+    converted = {
+        "hours": None if options.hours is None else hours_in(options.hours),
+        "weekdays": None if options.weekdays is None else weekdays_in(options.weekdays),
+        "homes": None if options.homes is None else _read_homes(options.homes),
+        "roads": None if options.roads is None else RoadNetwork.read(options.roads),
+        "travel_times": minutes,
+        "service_times": service,
+        "today": _today(options.today),
+        "metric": ("late", options.threshold) if options.metric == "late" else "mean_response",
+    }
+    return Settings(**{field.name: getattr(options, field.name) for field in fields(Settings)} | converted)
 
 
 def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
@@ -206,7 +247,6 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
         raise InputError("give --practice, --san-jose or files, only one of them.")
     if options.practice:
         print("The practice town: repeated calls and empty days are left out, and other mistakes accepted.")
-        vars(options).update(PRACTICE)
         return practice_calls()
     if options.san_jose:
         return san_jose_calls()
@@ -215,7 +255,7 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     columns, station_columns = (_columns(options, name) for name in ("columns", "station_columns"))
     read = partial(read_calls, columns=columns, time_zone=options.time_zone, time_format=options.time_format)
     try:
-        calls = read(options.calls)
+        calls = read(options.calls, crs=options.crs, where=options.where, on_bad=options.on_bad)
     except InputError as error:
         if "a column 'time'" in str(error) and _is_log(options.stations):
             raise InputError(
@@ -224,9 +264,9 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
             ) from error
         raise
     try:
-        stations = read_stations(options.stations, station_columns)
+        stations = read_stations(options.stations, station_columns, crs=options.crs)
     except InputError as error:
-        error.args = (in_options(str(error)).replace("--columns", "--station-columns"),)
+        error.args = (in_options(error, of_stations=True),)
         raise
     if len(stations) >= len(calls) and _is_log(options.stations):
         raise InputError(
@@ -247,32 +287,39 @@ def _is_log(file: str) -> bool:
     return True
 
 
-def _columns(options: Namespace, name: str) -> dict[str, str] | None:
-    """Return the columns by role that ROLE=NAME options give."""
+def _columns(options: Namespace, name: str) -> dict[str, str | None] | None:
+    """Return the columns by role that ROLE=NAME options give; ROLE=none leaves a role out."""
     pairs = [text.partition("=") for text in getattr(options, name) or ()]
     if not all(role and sign for role, sign, _ in pairs):
         raise InputError(f"`--{name.replace('_', '-')}` must have the form ROLE=NAME, such as time=Alarm.")
-    return {role: column for role, _, column in pairs} or None
+    return {role: None if column == "none" else column for role, _, column in pairs} or None
 
 
-def _stop_if_wrong(checks: Checks, options: Namespace) -> None:
-    """Raise if findings are wrong, unless they are accepted; gaps are, if empty days are skipped."""
-    skipped = {"gaps in time"} if options.skip_empty_days else set()
-    wrong = [finding.what for finding in checks if finding.level == "wrong" and finding.what not in skipped]
-    if wrong and not options.accept_findings:
-        raise InputError(
-            f"something is wrong in the data: {', '.join(wrong)} (see above). Correct the files, or go on with "
-            "--accept-findings."
-        )
+def _read_homes(name: str) -> dict[str, str]:
+    """Return the station of each unit in a file with columns ``unit`` and ``station``."""
+    table, columns = _table(name, "--homes", "a table of units and their stations, .csv")
+    if not {"unit", "station"} <= columns.keys():
+        raise InputError(f"{name} must have columns 'unit' and 'station'; got {list(columns)}.")
+    pairs = zip(table[columns["unit"]], table[columns["station"]], strict=True)
+    return {str(unit).strip(): str(station).strip() for unit, station in pairs}
 
 
-# -- tables -------------------------------------------------------------------------------------------------------
+def _today(names: list[str] | None) -> list[str] | None:
+    """Return the station of each of today's units: as given, or from a file with a column ``station``."""
+    if not names or len(names) > 1 or not (names[0].lower().endswith(".csv") or os.path.isfile(names[0])):
+        return names
+    table, columns = _table(names[0], "--today", "a table of today's units, .csv")
+    column = next((columns[key] for key in ("station", "site", "name") if key in columns), None)
+    if column is None:
+        raise InputError(f"{names[0]} must have a column 'station' with the station of each unit; got {list(columns)}.")
+    if "units" not in columns:
+        return [str(station) for station in table[column]]
+    cells = [str(text).strip() for text in table[columns["units"]]]
+    counts = [whole_number(int(text) if text.isdigit() else text, f"{names[0]}: units", low=0) for text in cells]
+    return [str(station) for station, count in zip(table[column], counts, strict=True) for _ in range(count)]
 
 
-def _deployment_table(found: dict[str, Evaluation]) -> pd.DataFrame:
-    """Return one row per unit: deployment, site, utilisation, share of calls and mean response."""
-    import pandas as pd
-
-    parts = [e.to_frame().drop(columns="site").assign(deployment=name) for name, e in found.items()]
-    table = pd.concat(parts).rename(columns={"name": "site"})
-    return table[["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]]
+def _table(name: str, option: str, what: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Return a file as a table, and its columns by their names in lower case."""
+    table = read_csv(existing_file(name, option, what))
+    return table, {str(column).strip().lower(): column for column in table.columns}

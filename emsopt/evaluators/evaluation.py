@@ -65,6 +65,9 @@ class Evaluation:
         simulation.
     intervals : mapping of str to (float, float)
         Confidence intervals of simulated measures, by name of the measure; empty for the other evaluators.
+    calibrated : bool
+        Whether the exact model used mean service times that were calibrated, as they depend on the place of the call:
+        its values are then approximate.
     law : ResponseLaw, optional
         How the response times of the pairs vary around ``response_times``; None if they do not.
     answers : Answers, optional
@@ -98,6 +101,7 @@ class Evaluation:
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
     law: ResponseLaw | None = None
     answers: Answers | None = None
+    calibrated: bool = False
 
     @classmethod
     def of(
@@ -113,7 +117,8 @@ class Evaluation:
         known = sites, names, city.atom_names, times, city.demand_shares
         law = None if city.response_law is None else city.response_law.at(sites)
         made = cls(evaluator, capacity, *known, lost, queued, *measures)
-        return made if law is None else replace(made, law=law)
+        by_place = evaluator == "exact" and bool(np.ptp(city.service_times[sites], axis=1).any())
+        return replace(made, law=law, calibrated=by_place) if by_place or law is not None else made
 
     @cached_property
     def atom_response(self) -> FloatArray:
@@ -333,9 +338,15 @@ class Evaluation:
             return figures | {"loss_probability": self.loss_probability}
         return figures | {"queue_probability": self.queue_probability, "mean_wait_min": self.mean_wait}
 
+    @property
+    def _method(self) -> str:
+        """The evaluator and its capacity, in words."""
+        calibrated = ", approximate as service depends on the place and is calibrated" if self.calibrated else ""
+        return f"{self.evaluator}, {self.capacity}{calibrated}"
+
     def __repr__(self) -> str:
         return (
-            f"<Evaluation ({self.evaluator}, {self.capacity}): mean response {self.mean_response:.3f} min, "
+            f"<Evaluation ({self._method}): mean response {self.mean_response:.3f} min, "
             f"{len(self.sites)} units, mean utilization {self.utilizations.mean():.3f}>"
         )
 
@@ -344,7 +355,9 @@ class Evaluation:
             f"<tr><th style='text-align:left'>{escape(key.replace('_', ' '))}</th><td>{value:.4g}</td></tr>"
             for key, value in self.summary().items()
         )
-        return f"<table>{rows}</table>" + self.to_frame().round(3).to_html(index=False)
+        return f"<table><caption>{escape(self._method)}</caption>{rows}</table>" + self.to_frame().round(3).to_html(
+            index=False
+        )
 
 
 def is_queue(capacity: str) -> bool:

@@ -8,12 +8,12 @@ and tiles from their servers).
 from __future__ import annotations
 
 from html import escape
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError, MissingDependencyError
+from .._files.geography import needed
+from ..errors import InputError
 from ._colours import colours, require_locations
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def atoms_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
     (71, True)
     """
     require_locations(city)
-    shapes = city.atom_shapes and [_need("shapely.geometry").shape(atom) for atom in city.atom_shapes]
+    shapes = city.atom_shapes and [needed("shapely.geometry").shape(atom) for atom in city.atom_shapes]
     columns: dict[Any, Any] = {"name": city.atom_names, "calls_per_hour": city.arrival_rates}
     if evaluation is not None:
         columns |= evaluation.atoms_frame().drop(columns=["atom", "share_of_calls"]).to_dict("list")
@@ -116,7 +116,7 @@ def folium_map(city: City, evaluation: Evaluation, *, tiles: str | None = "OpenS
     >>> type(eo.maps.folium_map(city, result, tiles=None)).__name__
     'Map'
     """
-    folium = _need("folium")
+    folium = needed("folium")
     if not city.geographic:
         raise InputError(
             f"folium needs longitude and latitude, but {city.name!r} has plane coordinates. Use deployment_map."
@@ -154,14 +154,6 @@ def folium_map(city: City, evaluation: Evaluation, *, tiles: str | None = "OpenS
 
 def _frame(city: City, columns: dict[str, Any], points: Any, shapes: Any = None) -> GeoDataFrame:
     """Return a GeoDataFrame of ``columns`` with ``shapes`` as geometry, or ``points`` if there are no shapes."""
-    geopandas = _need("geopandas")
+    geopandas = needed("geopandas")
     geometry = geopandas.points_from_xy(*points.T) if shapes is None else shapes
     return geopandas.GeoDataFrame(columns, geometry=geometry, crs="EPSG:4326" if city.geographic else None)
-
-
-def _need(name: str) -> Any:
-    """Import an optional package; raise MissingDependencyError if it is not installed."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingDependencyError(f"this function needs the package {name}: pip install 'emsopt[maps]'.") from error

@@ -7,9 +7,10 @@ from .._types import FloatArray
 
 def standardized(gains: FloatArray) -> FloatArray:
     """Standardise values to mean 0 and standard deviation 1. If all values are equal, return zeros."""
-    if np.ptp(gains) == 0:  # the computed standard deviation of equal values may be a rounding error
+    if gains.max() == gains.min():  # the computed standard deviation of equal values may be a rounding error
         return np.zeros(len(gains))
-    return (gains - gains.mean()) / spread(gains)
+    scaled = np.ldexp(gains, -int(np.frexp(np.abs(gains).max())[1]))  # sums of the largest floats would overflow
+    return (scaled - scaled.mean()) / scaled.std()
 
 
 def spread(gains: FloatArray) -> float:

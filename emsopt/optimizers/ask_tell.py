@@ -4,8 +4,10 @@
 simulator or by hand. A method implements `_propose` and, if it learns from values, `_learn`.
 """
 
+import threading
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import wraps
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -21,11 +23,35 @@ from .starts import candidates
 X = TypeVar("X", bound=NDArray[Any])
 """A candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,)."""
 
+F = TypeVar("F", bound=Callable[..., Any])
 DRAWS = 100  # random draws tried before the remaining candidates are listed
+
+
+class _Turn:
+    """A lock that a copy or a pickle has anew."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return _Turn, ()
+
+
+def in_turn(method: F) -> F:
+    """Let one thread at a time use an optimizer."""
+
+    @wraps(method)
+    def alone(self: Any, *args: Any, **options: Any) -> Any:
+        with self._turn.lock:
+            return method(self, *args, **options)
+
+    return alone  # type: ignore[return-value]
 
 
 class AskTell(Generic[X]):
     """Store all observations; ask for a candidate twice only if the objective is noisy or ``repeats`` is True.
+
+    Several threads may ask and tell; they take turns.
 
     Parameters
     ----------
@@ -67,6 +93,7 @@ class AskTell(Generic[X]):
         self.values: list[float] = []
         self.taken: dict[tuple[float, ...], float | None] = {}
         self._queue: list[X] = []
+        self._turn = _Turn()
 
     @property
     def better(self) -> Callable[..., Any]:
@@ -114,6 +141,7 @@ class AskTell(Generic[X]):
         """Whether every allowed candidate was asked for or observed; always False if the objective is noisy."""
         return not self.objective.noisy and len(self.taken) >= self.space.count
 
+    @in_turn
     def ask(self, n: int | None = None) -> Any:
         """Return a candidate to evaluate, or ``n`` candidates: an array with one per row.
 
@@ -143,6 +171,7 @@ class AskTell(Generic[X]):
         self.taken.setdefault(tuple(x.tolist()), None)
         return self._presented(x)
 
+    @in_turn
     def enqueue(self, given: Any) -> None:
         """Let `ask` return a candidate, or several in this order, before others.
 
@@ -158,6 +187,7 @@ class AskTell(Generic[X]):
                 return x
         return None
 
+    @in_turn
     def tell(self, x: Any, value: ArrayLike) -> None:
         """Report the value of a candidate, whether it was asked for or not.
 
@@ -189,6 +219,7 @@ class AskTell(Generic[X]):
         with one_thread:
             self._learn(told, number)
 
+    @in_turn
     def withdraw(self, x: ArrayLike) -> None:
         """Allow a candidate to be asked for again, unless its value has been observed."""
         key = tuple(self.space.canonical(x).tolist())

@@ -12,16 +12,15 @@ from ipywidgets import HTML, Dropdown, FileUpload, HBox, IntSlider, Text, VBox
 
 from .. import datasets, plots
 from .._files.formats import table_text
-from ..calls import aggregate_calls
 from ..errors import EmsoptError, InputError
-from ..planning import Project
+from ..planning import Project, Settings, build
 from ._browser import Browser
 from ._layout import STYLE, classed, fold
-from ._opened import Opened
 from ._own_city import OwnCity, in_controls
 from ._panel import Panel
 from ._report import report
-from ._uploads import bare_name, city_from_uploads, summary
+from ._uploads import Opened, bare_name, city_from_uploads, summary
+from ._uploads import opened as opened_model
 from ._widgets import Done, button, complaint, control, download, lines, png, seed_input, table
 from ._workbench import Workbench
 
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 
 ST_PAUL, GRID, PRACTICE, UPLOAD = CITIES = "St. Paul", "Random grid city", "Practice town", "Your own files"
 PROJECT = "Opened project"
-UNITS = {ST_PAUL: 9, PRACTICE: 5}
-PRACTICE_TIMES: dict[str, Any] = {"speed_kmh": 40.0, "detour": 1.3}
+ST_PAUL_UNITS = 9
 MOST_ROWS = 300
 ENVIRONMENT = "EMSOPT_PROJECT"
 SHOWN = {  # columns of the table of scenarios: title and format
@@ -184,13 +182,10 @@ class _Dashboard(Panel):
                 self._show(Opened.of(self.project))
             return ""
         if chosen == ST_PAUL:
-            opened = Opened(datasets.load_st_paul(), UNITS[chosen], about={"dataset": "st_paul"})
+            opened = Opened(datasets.load_st_paul(), ST_PAUL_UNITS, about={"dataset": "st_paul"})
         elif chosen == PRACTICE:
-            calls, stations = datasets.practice_calls()
-            demand = aggregate_calls(calls.without_repeats(), stations, cell_km=1, empty_days="missing")
-            city = demand.city(**PRACTICE_TIMES, name=chosen)
-            about = {"dataset": "practice", "cell_km": 1, "drop_repeats": True, "empty_days": "missing"}
-            opened = Opened(city, UNITS[chosen], about=about | PRACTICE_TIMES, by_hour=demand.rates_by_hour())
+            settings = Settings(name=chosen, drop_repeats=True, empty_days="missing")
+            opened = opened_model(build(*datasets.practice_calls(), settings), dataset="practice")
         else:
             about = {"dataset": "grid", "grid_sites": sites, "grid_seed": self.at.seed}
             city = datasets.grid_city(sites, sites // 2, rng=self.at.seed)
@@ -219,13 +214,14 @@ class _Dashboard(Panel):
         self.form.tell(opened)
         city = opened.city
         said = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(self.uploads)}."
+        told = " ".join(map(in_controls, opened.said))
         wrong = [found for found in opened.log.checks if found.level == "wrong"] if opened.log else []
         if wrong:
             rows = (f" (rows {', '.join(map(str, f.rows))}{', ...' * (f.count > len(f.rows))})" * bool(f.rows)
                     for f in wrong)  # fmt: skip
             found = ", ".join(f.what + where for f, where in zip(wrong, rows, strict=True))
-            return f"{said} {opened.said} Something is wrong in the data: {found}. See the tab Data and trust."
-        return Done(f"{said} {opened.said}".strip())
+            return f"{said} {told} Something is wrong in the data: {found}. See the tab Data and trust."
+        return Done(f"{said} {told}".strip())
 
     def _show(self, opened: Opened, path: Path | None = None) -> None:
         """Replace the workbench by a new one for this city, which saving writes to ``path``."""

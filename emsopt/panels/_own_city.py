@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from ipywidgets import HTML, Checkbox, FileUpload, Text, VBox
@@ -10,18 +9,20 @@ from ipywidgets import HTML, Checkbox, FileUpload, Text, VBox
 from .._validate import finite_number, positive_number, shown
 from ..calls.log import FILES as ENDINGS
 from ..calls.profile import hours_in, weekdays_in
-from ..errors import InputError
+from ..errors import InputError, Message
+from ..planning.log_model import TURNOUT_MIN
 from ._layout import fold
-from ._uploads import NAME, ROADS, TURNOUT_MIN, most_mb
+from ._uploads import NAME, ROADS, most_mb
 from ._widgets import button, control, lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from ._opened import Opened
+    from ..errors import Argument
+    from ._uploads import Opened
 
 HINT = (
-    "A log of calls and a table of stations, and perhaps areas, roads or travel times; or the files of a city. At "
+    "One or more logs of calls, a table of stations, and perhaps areas, roads or travel times; or a city's files. At "
     "most {:g} MB together. Their content tells which is which."
 )
 AUTO = "as the files say"
@@ -36,6 +37,8 @@ FIELDS = {
     "station_columns": ("Columns of stations", "Likewise, of the table of stations: name=House"),
     "time_format": ("Form of times", "day first, month first, or a format such as %d.%m.%Y %H:%M"),
     "time_zone": ("Time zone", "Such as America/Chicago, if times have an offset"),
+    "where": ("Rows that count", "A condition on columns, such as kind == 'medical'. Empty: all rows"),
+    "crs": ("Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),
     "cell": ("Cells (km)", "Width of the cells in which calls are counted. Empty: at most 200 cells"),
     "area_name": ("Name of areas", "Property of the areas that holds their names"),
     "reach": ("Reach (km)", "Calls further from every station are left out"),
@@ -47,30 +50,22 @@ START = {"detour": "1.3", "reach": "50", "title": NAME}
 TICKS = {
     "drop_repeats": ("Count repeated calls once", "Calls with the same time and place count once"),
     "skip_empty_days": ("Days without calls were not recorded", "They do not count as quiet days"),
+    "refuse_bad": ("Refuse unreadable rows", "Else a log is read without the rows that cannot be read"),
 }
 GROUPS = {
     "Times": ("speed", "detour", "turnout", "service"),
     "Calls": ("cell", "reach", "hours", "weekdays", "area_name", "drop_repeats", "skip_empty_days"),
-    "Columns and clock": ("columns", "station_columns", "time_format", "time_zone"),
+    "Reading": ("columns", "station_columns", "time_format", "time_zone", "crs", "where", "refuse_bad"),
     "Today and name": ("today", "title"),
 }
+ARGUMENTS = {"speed": "speed_kmh", "turnout": "turnout_times", "service": "service_times", "cell": "cell_km",
+             "reach": "reach_km", "title": "name"}  # set by fields of other names  # fmt: skip
 # Python arguments in messages, and the controls of the page that set them.
-WORDS = {
-    "columns": "Columns of calls",
-    "station_columns": "Columns of stations",
-    "time_zone": "Time zone",
-    "time_format": "Form of times",
-    "cell_km": "Cells (km)",
-    "reach_km": "Reach (km)",
-    "area_name": "Name of areas",
+WORDS = {ARGUMENTS.get(name, name): label for name, (label, _) in FIELDS.items() if name != "title"} | {
     "key": "Name of areas",
     "areas": "a file of areas",
-    "speed_kmh": "Speed (km/h)",
-    "detour": "Detour",
-    "turnout_times": "Turnout (min)",
-    "service_times": "Service (min)",
-    "hours": "Hours",
-    "weekdays": "Weekdays",
+    "roads": "a file of roads",
+    "travel_times": "a file of travel times",
     "units": "Fleet (units)",
     "colocation": "Several units at a station",
     "threshold": "Late from (min)",
@@ -80,7 +75,14 @@ WORDS = {
     "closed": "Close",
     "moves": "Moves at once",
     "homes": "a column 'station' of the log",
-}  # fmt: skip
+    "hold_out": "Days held out",
+    "capacity": "the choice All busy: calls are lost",
+    "empty_days": f"the tick {TICKS['skip_empty_days'][0]}",
+    "on_bad": f"the tick {TICKS['refuse_bad'][0]}",
+    "accept_findings": "the command's --accept-findings",
+    "without_repeats()": f"the tick {TICKS['drop_repeats'][0]}",
+    "between()": "a shorter log",
+}
 
 
 class OwnCity(VBox):
@@ -143,21 +145,21 @@ class OwnCity(VBox):
         found = {
             "speed_kmh": speed if text["speed"] else None,
             "detour": number("detour", 1.0),
-            "turnout_min": number("turnout", zero=True),
-            "service": service,
+            "turnout_times": number("turnout", zero=True),
+            "service_times": service,
             "cell_km": number("cell"),
             "reach_km": number("reach"),
             "columns": _pairs(text["columns"], FIELDS["columns"][0]),
             "station_columns": _pairs(text["station_columns"], FIELDS["station_columns"][0]),
             "today": [name.strip() for name in text["today"].split(",") if name.strip()] or None,
-            "time_zone": text["time_zone"] or None,
-            "time_format": text["time_format"] or None,
-            "area_name": text["area_name"] or None,
             "hours": hours_in(text["hours"], "Hours") if text["hours"] else None,
             "weekdays": weekdays_in(text["weekdays"], "Weekdays") if text["weekdays"] else None,
             "name": text["title"] or NAME,
         }
-        found |= {name: self.controls[name].value for name in TICKS}
+        found |= {name: text[name] or None for name in ("time_zone", "time_format", "area_name", "where", "crs")}
+        found["on_bad"] = "raise" if self.controls["refuse_bad"].value else "leave out"
+        found["drop_repeats"] = self.controls["drop_repeats"].value
+        found["empty_days"] = "missing" if self.controls["skip_empty_days"].value else "counted"
         unset = {name for name in ("detour", "reach_km") if found[name] is None}
         return {name: value for name, value in found.items() if name not in unset}
 
@@ -179,38 +181,22 @@ def _later() -> None:
     """Do nothing: fields are read when a button is pressed."""
 
 
-def in_controls(text: str) -> str:
-    """Return a message with the page's controls in place of Python arguments."""
-    text = re.sub(r" \(--[-\w]+\)", "", text)
-    mapping = r"`?(?:read_calls\(\.\.\., )?\b((?:station_)?columns)=\{(.*?)\}\)?`?"
-    text = re.sub(rf"(by )?{mapping}( of `read_calls` or `read_stations`)?", _as_field, text)
-    text = text.replace(", or give a speed to `city_from_calls`", ", or give a speed in the field Speed (km/h)")
-    text = re.sub(r"use between\(\)( to select a part)?", "read a shorter log", text)
-    text = text.replace("empty_days='missing'", f"set the tick {TICKS['skip_empty_days'][0]}")
-    text = re.sub(r"`?(?:without_repeats|CallLog\.without_repeats)\(\)`?(?:,? or --drop-repeats)?",
-                  "the tick Count repeated calls once", text)  # fmt: skip
-    text = re.sub(r"[`\w]+\(\),? or --?[-\w]+", "the options of the form", text)
-    text = text.replace("capacity='loss'", "the choice All busy: calls are lost")
-    names = "|".join(sorted(WORDS, key=len, reverse=True))
-    text = re.sub(rf"`({names})(?:=[^`]*)?`", lambda found: _field(found[1]), text)
-    text = re.sub(rf"\b({names})=('[^']*'|\"[^\"]*\")", lambda found: f"{found[2]} in {_field(found[1])}", text)
-    return re.sub(
-        r"\b(P|p|G|g)(?:ass|ive) the field", lambda found: f"{'Ff'[found[1].islower()]}ill in the field", text
-    )
+def in_controls(text: object) -> str:
+    """Return a message, or that of an error, with the page's controls in place of arguments."""
+    return Message.of(text).by(_control, WORDS)
 
 
-def _field(name: str) -> str:
-    """Return the name of a control as it stands in a sentence."""
-    return WORDS[name] if WORDS[name].startswith("a ") else f"the field {WORDS[name]}"
-
-
-def _as_field(found: re.Match[str]) -> str:
-    """Return the field in place of a mapping of columns, and what to write there."""
-    by, name, mapping, either = found.groups()
-    pairs = re.findall(r"'(\w+)': (?:'([^']*)'|([^,]+))", mapping)
-    text = f"{_field(name)} or {WORDS['station_columns']}" if either else _field(name)
-    text += f" ({', '.join(f'{role}={quoted or bare}' for role, quoted, bare in pairs)})" if pairs else ""
-    return f"in {text}" if by else text
+def _control(argument: Argument) -> str:
+    """Return the control that sets an argument as it stands in a sentence, and what to write there."""
+    name, value = argument
+    word = WORDS.get(name)
+    if word is None:
+        return str(argument)
+    field = word if word.startswith(("a ", "the ")) else f"the field {word}"
+    if isinstance(value, dict):
+        pairs = (f"{role}={'...' if column is ... else column}" for role, column in value.items())
+        return f"{field} ({', '.join(pairs)})"
+    return field if value is None or field.startswith("the tick") else f"{field} ({value})"
 
 
 def _pairs(text: str, label: str) -> Mapping[str, str] | None:

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from .. import plots
+from ..planning._advice_in_words import counted, document
 from . import _charts
 from ._widgets import lines, png
 
@@ -75,12 +76,7 @@ def report(bench: Workbench) -> str:
     )
     parts += ["<h2>What was assumed</h2>", lines(city.notes or "No notes on the data.")]
     parts += [f"<p class='small'>Made with: {escape(made_with)}.</p>"]
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(city.name)}</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{STYLE}</style></head>'
-        f"<body>{''.join(parts)}</body></html>\n"
-    )
+    return document(city.name, STYLE, "".join(parts))
 
 
 def _verdict(named: dict[str, Evaluation], base: str, threshold: float) -> str:
@@ -119,7 +115,7 @@ def _places(named: dict[str, Evaluation], base: str) -> list[str]:
     """Return in sentences where the proposed units stand, and which stations have fewer and more than before."""
     new = named.get("proposed", named[base])
     after = Counter(new.site_names)
-    said = [f"{len(new.sites)} units at {len(after)} stations: {_listed(after)}."]
+    said = [f"{len(new.sites)} units at {len(after)} stations: {counted(new.site_names)}."]
     if base == "proposed" or "proposed" not in named:
         return said
     before = Counter(named[base].site_names)
@@ -127,17 +123,9 @@ def _places(named: dict[str, Evaluation], base: str) -> list[str]:
         return [*said, f"No unit changes its station: the proposal is {base}."]
     return [
         *said,
-        f"Fewer units than {base} at: {_listed(before - after)}.",
-        f"More units at: {_listed(after - before)}.",
+        f"Fewer units than {base} at: {counted((before - after).elements()) or 'none'}.",
+        f"More units at: {counted((after - before).elements()) or 'none'}.",
     ]
-
-
-def _listed(units: Counter[str]) -> str:
-    """Return stations with the number of units, if more than one: "Station 2 × 2, 3, 9"; a common word comes once."""
-    words = {name.partition(" ")[0] for name in units}
-    common = f"{words.pop()} " if len(words) == 1 and all(" " in name for name in units) and len(units) > 1 else ""
-    named = ((name.removeprefix(common), n) for name, n in units.items())
-    return common + ", ".join(f"{name} × {n}" if n > 1 else name for name, n in named) or "none"
 
 
 def _trusted(results: dict[str, Result], *, sure: bool) -> Iterable[str]:

@@ -187,8 +187,6 @@ def measure(metric: Metric) -> tuple[int, str, int, str]:
         return 1, " min", 3, "Mean response (min)"
     if isinstance(metric, tuple) and metric[0] == "late":
         return 100, " %", 2, f"Responses of {metric[1]:g} min or more (%)"
-    if metric == "mortality":
-        return 100, " %", 2, "Cardiac arrests not survived (%)"
     return 1, "", 4, "Mix of metrics" if isinstance(metric, Mapping) else metric_label(metric)
 
 

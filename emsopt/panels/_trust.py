@@ -1,38 +1,44 @@
 """The tabs "day plan" and "data and trust": plan the hours of the day, test the model, say how sure a gain is.
 
 What is found here is kept as results of the project: sentences and tables, without single calls. Tests and comparisons
-need the log, which a project does not hold; their results stay when the project is opened again.
+need the log, which a project does not hold; their results stay when the project is opened again. The steps are those of
+`emsopt.planning.advise`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 from ipywidgets import HTML, HBox
 
+from ..calls import recorded_responses
+from ..calls.recorded import in_words
 from ..errors import InputError
-from . import _charts, _day, _gain, _tested
+from ..planning import _advice_in_words, advice
+from ..planning.project import Result
+from . import _charts
 from ._charts import signed
 from ._job import Job
 from ._own_city import in_controls
-from ._widgets import lines
+from ._widgets import Done, download, lines
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..evaluators import Evaluation
-    from ..planning.project import Result
-    from ._opened import Log
+    from ..planning import Model
     from ._workbench import Workbench
 
 NO_LOG = "This needs the log of calls, which is not kept in a project: read the files of the city again."
 ON_DATA = ("checks", "calibration")  # results that say what the city was made from
 FIRST = ("comparison", "back_test", "recorded")  # of the others
-JOBS = {  # name: (what prepares the work, label, tooltip)
-    "plan": (_day.prepare, "Plan the day", "Find a deployment for each hour, with few moves between hours"),
-    "test": (_tested.prepare, "Back-test", "Calibrate from the first days, and predict the last ones"),
-    "compare": (_gain.prepare, "How sure is the gain?", "Compare in many cities drawn from what the log leaves open"),
+JOBS = {  # name: (label, tooltip)
+    "plan": ("Plan the day", "Find a deployment for each hour, with few moves between hours"),
+    "test": ("Back-test", "Calibrate from the first days, and predict the last ones"),
+    "compare": ("How sure is the gain?", "Compare in many cities drawn from what the log leaves open"),
 }  # fmt: skip
 
 
@@ -53,12 +59,12 @@ class Trust:
     """
 
     def __init__(self, bench: Workbench) -> None:
-        self.bench, self.results = bench, list(bench.opened.results)
+        self.bench, self.results = bench, [_spelled(result) for result in bench.opened.results]
         self.gains: dict[tuple[Any, ...], tuple[float, float, float]] = {}
         self.recorded_for: tuple[Any, ...] = ()
         self.plan, self.said, self.link = HTML(), HTML(), HTML()
-        self.jobs = {name: Job(label, tip, bench.message, partial(prepare, self))
-                     for name, (prepare, label, tip) in JOBS.items()}  # fmt: skip
+        works = {"plan": self.prepare_plan, "test": self.prepare_test, "compare": self.prepare_comparison}
+        self.jobs = {name: Job(label, tip, bench.message, works[name]) for name, (label, tip) in JOBS.items()}
         self.day = [bench.controls["moves"], self.jobs["plan"], self.plan]
         row = [self.jobs["compare"], self.jobs["test"], bench.controls["hold_out"], self.link]
         self.data = [HBox(row, layout={"flex_flow": "row wrap", "align_items": "center"}), self.said]
@@ -77,8 +83,7 @@ class Trust:
         about = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.bench.opened.about.items())
         made = lines(self.bench.city.notes or "No notes on the data.", *([f"Made with: {about}."] if about else []))
         self.plan.value = _charts.results(result for result in self.results if result.kind == "plan")
-        told = {result.kind: replace(result, said=tuple(map(in_controls, result.said)))
-                for result in self.results if result.kind != "plan"}  # fmt: skip
+        told = {result.kind: result for result in self.results if result.kind != "plan"}
         data = made + _charts.results(told.pop(kind) for kind in ON_DATA if kind in told)
         found = _charts.results(sorted(told.values(), key=lambda each: (*FIRST, each.kind).index(each.kind)))
         side = "<div style='flex:1 1 30em;min-width:0'>{}</div>"
@@ -88,16 +93,25 @@ class Trust:
 
     def keep(self, result: Result) -> None:
         """Keep a result in place of an earlier one of its kind."""
-        self.results = [each for each in self.results if each.kind != result.kind] + [result]
+        self.results = [each for each in self.results if each.kind != result.kind] + [_spelled(result)]
         self.show()
 
     def record(self) -> None:
         """Set what the log records beside what the model says of today's units, if there is a log and this is new."""
-        at = self.bench.at
-        settings = at.threshold, at.evaluator, at.capacity
-        if settings != self.recorded_for and (result := _tested.recorded(self.bench)) is not None:
-            self.recorded_for = settings
-            self.keep(result)
+        bench, at = self.bench, self.bench.at
+        model, today, settings = bench.opened.log, bench.opened.today, (at.threshold, at.evaluator, at.capacity)
+        if settings == self.recorded_for or model is None or today is None or model.recorded is None:
+            return
+        self.recorded_for = settings
+        evaluator, _ = bench.evaluator(len(today))
+        evaluator = "approximate" if evaluator == "simulation" else evaluator
+        e = bench.evaluate(1.0, today, evaluator, at.capacity)
+        minutes, step = recorded_responses(model.recorded)
+        count = f"{len(minutes):,} calls with dispatch and arrival"
+        title = f"Today's {len(today)} units, recorded ({count}) beside modelled"
+        exact = float(e.late_fraction(at.threshold))
+        table = _advice_in_words.cells(advice.beside(model, {"today": e}, at.threshold))
+        self.keep(Result("recorded", title, (in_words(exact, at.threshold, step),), table))
 
     def key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
         """Return what the gain of one deployment over another depends on."""
@@ -121,17 +135,103 @@ class Trust:
                 cells[name] += "" if low <= shown <= high else f", mean {signed(mean, 2)}"
         return (f"90 % interval of the gain ({'points' if late else 'min'})", cells) if cells else None
 
-    def log(self) -> Log:
+    def log(self) -> Model:
         """Return the log with its calibration; raise if there is none."""
-        log = self.bench.opened.log
-        if log is None:
+        if self.bench.opened.log is None:
             raise InputError(NO_LOG)
-        if log.fit is None:
-            raise InputError(
-                "this needs travel times that are calibrated from the log: a log with the times of dispatch and "
-                "arrival, and the field Speed left empty."
+        return self.bench.opened.log
+
+    # -- work -------------------------------------------------------------------------------------------------------
+
+    def prepare_test(self) -> Callable[[], str]:
+        """Return a function that calibrates with the first days, predicts the last ones, and keeps the comparison."""
+        model, held, today = self.log(), self.bench.at.hold_out, self.bench.today
+
+        def work() -> str:
+            report = advice.back_test_model(model, held, today)
+            title = f"Back-test: the last {held} days predicted from the others ({report.calls:,} calls)"
+            self.keep(Result("back_test", title, report.verdict, report.to_frame()))
+            self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
+            said = report.verdict[0]
+            return Done(said) if ": usable" in said else said
+
+        return work
+
+    def prepare_comparison(self) -> Callable[[], str]:
+        """Return a function that compares the deployments shown, and keeps their gains and what they are told by."""
+        bench, model = self.bench, self.log()
+        answer, metric, at = bench.compute(), bench.metric, bench.at
+        base = bench.base(answer)
+        alike = sorted(answer[base].site_names)
+        names = [base, *(name for name, e in answer.items() if sorted(e.site_names) != alike)]
+        # `compare` tells the last against the first: the user's deployment, or else the best.
+        names[1:] = sorted(names[1:], key=lambda name: (name == "yours", name in ("optimum", "best found")))
+        if len(names) == 1:
+            raise InputError(f"all deployments shown are the same as {base}: move a unit, or search.")
+        sites = {name: answer[name].sites for name in names}
+        keys = {name: self.key(answer[base], answer[name]) for name in names[1:]}
+        how: dict[str, Any] = {"metric": metric, "capacity": at.capacity, "load": at.load}
+        how["progress"] = self.jobs["compare"].tell
+
+        def work() -> str:
+            found = advice.compare_plans(model, sites, **how)
+            table = found.to_frame().astype(float)
+            for name, key in keys.items():
+                gap = table.loc[name, ["difference", "difference_low", "difference_high"]].to_numpy(float)
+                self.gains[key] = -float(gap[0]), -float(gap[2]), -float(gap[1])
+            title = f"How sure is the gain over {base}? ({advice.DRAWS} cities drawn, seed 0, load {at.load:.3g})"
+            note = (
+                "Its mean may differ from the gain in the table of figures, as drawn cities have cells as narrow as "
+                "the gain needs, and count where recorded drives were faster or slower than the law of all drives."
             )
-        return log
+            self.keep(Result("comparison", title, (str(found), note), table))
+            bench.respond()
+            said = "the figures have a row with the interval of the gain, the tab Data and trust says more."
+            return Done(f"Compared: {said}")
+
+        return work
+
+    def prepare_plan(self) -> Callable[[], str]:
+        """Return a function that plans the day under the current settings, and keeps the plan."""
+        bench, rates, moves = self.bench, self.bench.opened.by_hour, self.bench.at.moves
+        if rates is None:
+            need = "calls by the hour of the day: read a log of calls as your own city"
+            need = "the field Hours to be empty" if bench.opened.about.get("hours") else need
+            raise InputError(f"a plan of the day needs {need}.")
+        settings = bench.settings()
+        city, space = bench.space(settings)
+        metric = settings[2]
+        how: dict[str, Any] = {"rates": rates, "model": bench.opened.log, "metric": metric, "capacity": settings[-1]}
+        how |= {"load": settings[0], "progress": self.jobs["plan"].tell}
+        if space.units >= advice.MANY_UNITS:
+            bench.message.say(
+                f"A plan for {space.units} units can take many minutes; the bar says how many after the first hour of "
+                "the day. Cancel ends it after the hour that is searched."
+            )
+
+        def work() -> str:
+            plan = advice.plan_day(city, space, moves, **how)
+            unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
+            values = [f"{scale * v:.3f}{unit}" for v in (plan.fixed_value, plan.value, plan.free_value)]
+            means = f"{values[0]} without moves, {values[1]} with {plan.moves.sum()} moves a day"
+            said = (
+                f"{space.units} units, at most {moves} moved between hours: {plan.message}.",
+                f"Mean over all calls: {means}, {values[2]} with unlimited moves.",
+                _advice_in_words.verdict_of(plan),
+            )
+            table = plan.changes().astype(str)
+            table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])
+            self.keep(Result("plan", "Plan of the day", said, table if len(table) else None))
+            if plan.held_out is None:
+                return Done("Planned the day: see the tab Day plan.")
+            return Done(said[2]) if plan.held_out.worth_it else said[2]
+
+        return work
+
+
+def _spelled(result: Result) -> Result:
+    """Return a result whose sentences name the page's controls."""
+    return replace(result, said=tuple(map(in_controls, result.said)))
 
 
 def gain_over(base: Evaluation, other: Evaluation, metric: Any) -> float:

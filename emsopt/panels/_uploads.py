@@ -1,13 +1,13 @@
-"""Make a city from uploaded files, after checking size and content. Their names are never used as paths."""
+"""Cities that the dashboard opens. Uploaded files are checked first, and their names are never used as paths."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,18 +16,18 @@ from .. import _validate
 from .._files import formats
 from .._files.atomic import errors_explained
 from .._files.inflate import Upload
-from ..calls import CallLog, Fit, aggregate_calls, calibrate, check_calls, read_calls, read_stations
-from ..calls.calibration import without_unit
-from ..calls.demand import REACH_KM, Demand, within_reach
+from ..calls import CallLog, read_calls, read_stations
 from ..calls.log import FILES as ENDINGS
 from ..city import tables
 from ..city.city import City
-from ..city.travel import PLAUSIBLE_KMH
-from ..errors import EmsoptError, InputError
-from ..planning import units_needed
+from ..errors import Argument, EmsoptError, InputError, Message
+from ..planning import Model, Settings, build, units_needed
 from ..planning.project import Result
 from ..roads import RoadNetwork
-from ._opened import Log, Opened
+
+if TYPE_CHECKING:
+    from .._types import FloatArray
+    from ..planning import Project
 
 NAME = "Your city"  # if the files do not name the city
 MOST_MB = 8  # all files together, unless the environment says more; servers accept messages of up to 10 MB
@@ -39,38 +39,71 @@ WANTED = (
     f"Choose either {tables.CITY}, {tables.ATOMS} and {tables.SITES}, as City.save writes them, or a log of calls and "
     "a table of stations."
 )
-SPEED_KMH, DETOUR, TURNOUT_MIN = 40.0, 1.3, 1.5  # assumed
-DEFAULTS: dict[str, Any] = {  # options, as the fields of the page give them
-    "speed_kmh": None,
-    "detour": DETOUR,
-    "turnout_min": None,
-    "service": None,
-    "columns": None,
-    "station_columns": None,
-    "today": None,
-    "cell_km": None,
-    "area_name": None,
-    "reach_km": REACH_KM,
-    "time_zone": None,
-    "time_format": None,
-    "hours": None,
-    "weekdays": None,
-    "drop_repeats": False,
-    "skip_empty_days": False,
-    "name": NAME,
-}
+# Options of `read_calls` and `read_stations`, besides ``crs``: those of the command, with the same defaults.
+READING = {"columns": None, "station_columns": None, "time_zone": None, "time_format": None, "where": None,
+           "on_bad": "leave out"}  # fmt: skip
 Uploads = Sequence[Mapping[str, Any]]
 
 
-class File(NamedTuple):
-    """An uploaded file, which can be read more than once."""
+ARRAYS = ("travel_times", "service_times", "preference", "travel_cv", "turnout_cv")
 
-    name: str
-    content: bytes
 
-    def read(self, _: int = -1) -> bytes:
-        """Return the whole content."""
-        return self.content
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A city that was opened.
+
+    Attributes
+    ----------
+    city : City
+    units : int
+        Fleet size to begin with.
+    today : tuple of int or None
+        Site of each of today's units.
+    about : mapping
+        How the city was made: columns of the table of scenarios.
+    results : sequence of Result
+        What was checked and calibrated.
+    by_hour : ndarray, shape (24, M), or None
+        Calls per hour of each atom at each hour of the day.
+    log : Model or None
+        The model of a log of calls, which is never saved.
+    settings : mapping
+        Settings to begin with, as `Workbench.state` returns them.
+    said : tuple of str
+        What was read and assumed.
+    """
+
+    city: City
+    units: int
+    today: tuple[int, ...] | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+    results: Sequence[Result] = ()
+    by_hour: FloatArray | None = None
+    log: Model | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    said: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        # Sums depend on how arrays lie in memory, in the last digit, and a file does not keep that.
+        arrays = {name: getattr(self.city, name) for name in ARRAYS}
+        plain = {name: np.ascontiguousarray(array) for name, array in arrays.items() if np.ndim(array)}
+        vars(self)["city"] = self.city.replace(**plain)
+        if self.by_hour is not None:
+            vars(self)["by_hour"] = np.ascontiguousarray(self.by_hour)
+
+    @classmethod
+    def of(cls, project: Project) -> Opened:
+        """Return the city of a project."""
+        settings = project.settings
+        units = settings.get("units", 1)
+        return cls(
+            project.city,
+            units if isinstance(units, int) and units > 0 else 1,
+            about=project.about,
+            results=project.results,
+            by_hour=project.by_hour,
+            settings=settings,
+        )
 
 
 class Sorted(NamedTuple):
@@ -90,11 +123,11 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
     Parameters
     ----------
     uploads : sequence of mapping
-        Each with ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them: the files of a city; or a log
-        of calls and a table of stations and, optionally, areas, roads and travel times. Their content tells which
-        is which.
+        Each with ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them: the files of a city; or logs of
+        the calls of a service and a table of stations and, optionally, areas, roads and travel times. Their content
+        tells which is which. Files that macOS puts beside others (``._calls.csv``) are ignored.
     **options
-        As in `DEFAULTS`; None stands for what the files say or, if they do not, for an assumption, which is reported.
+        Those in `READING`, and fields of `emsopt.planning.Settings`.
 
     Returns
     -------
@@ -107,15 +140,11 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
         invalid (the message names file and row), or an option is out of range.
     """
     files = _named(uploads)
-    if {tables.CITY, tables.ATOMS, tables.SITES} & set(map(str.lower, files)):
-        city = _from_folder(files)
-        return Opened(city, min(units_needed(city), city.n_sites), about={"files": ", ".join(files)})
-    chosen = DEFAULTS | options
-    if chosen["speed_kmh"] is not None:
-        low, high = PLAUSIBLE_KMH
-        if not low <= chosen["speed_kmh"] <= high:
-            raise InputError(f"the speed must be from {low} to {high} km/h; got {chosen['speed_kmh']:g}.")
-    return _from_calls(_sorted(files, chosen), chosen)
+    if {tables.CITY, tables.ATOMS, tables.SITES} & {file.name.lower() for file in files}:
+        city = _from_folder({file.name: file.content for file in files})
+        return Opened(city, min(units_needed(city), city.n_sites), about={"files": _names(files)})
+    reading = {name: options.pop(name, start) for name, start in READING.items()}
+    return _from_calls(_sorted(files, reading | {"crs": options.get("crs")}), options)
 
 
 def most_mb() -> float:
@@ -136,19 +165,24 @@ def bare_name(upload: Mapping[str, Any]) -> str:
     return Path(str(upload["name"]).replace("\\", "/")).name[:100]
 
 
-def _named(uploads: Uploads) -> dict[str, bytes]:
-    """Return the content of every file by its bare name."""
+def _named(uploads: Uploads) -> list[Upload]:
+    """Return the files under their bare names."""
     size = sum(len(upload["content"]) for upload in uploads) / 2**20
-    if not uploads:
-        raise InputError(f"no files have arrived, or they are larger than {most_mb():g} MB together. {WANTED}")
     if size > most_mb():
         raise InputError(f"the files must have at most {most_mb():g} MB together; got {size:.1f} MB: {WAY_OUT}.")
-    names = [bare_name(upload) for upload in uploads]
-    if twice := _validate.first_repeated(map(str.lower, names)):
+    files = [Upload(bare_name(upload), bytes(upload["content"])) for upload in uploads]
+    files = [file for file in files if not file.name.startswith("._")]
+    if not files:
+        raise InputError(f"no files have arrived, or they are larger than {most_mb():g} MB together. {WANTED}")
+    if twice := _validate.first_repeated(file.name.lower() for file in files):
         raise InputError(
             f"{twice} is chosen twice (upper and lower case are not distinguished). Choose each file once."
         )
-    return {name: bytes(upload["content"]) for name, upload in zip(names, uploads, strict=True)}
+    return files
+
+
+def _names(files: Iterable[Upload]) -> str:
+    return ", ".join(file.name for file in files)
 
 
 def _from_folder(files: dict[str, bytes]) -> City:
@@ -169,237 +203,142 @@ def _check_rows(rows: int, file: str, most: int | None) -> None:
 # -- which file is which ------------------------------------------------------------------------------------------
 
 
-def _sorted(files: dict[str, bytes], options: Mapping[str, Any]) -> Sorted:
-    """Find out by their content which file is the log, which has the stations, and what the others are."""
+def _sorted(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
+    """Find out by their content which files are logs, which has the stations, and what the others are."""
     if len(files) < 2:
         raise InputError(
-            f"one file of calls and one of stations ({', '.join(ENDINGS)}) are needed; got {', '.join(files)[:200]}. "
+            f"one file of calls and one of stations ({', '.join(ENDINGS)}) are needed; got {_names(files)[:200]}. "
             f"{WANTED}"
         )
-    roads = [name for name in files if name.lower().endswith(ROADS)]
-    areas = [name for name in files if name.lower().endswith((".json", ".geojson")) and _has_polygons(name, files)]
-    rest: list[Any] = [File(name, content) for name, content in files.items() if name not in (*roads, *areas)]
-    columns, clock = options["columns"], {name: options[name] for name in ("time_zone", "time_format")}
-    logs: dict[str, CallLog] = {}
-    stations: dict[str, pd.DataFrame] = {}
-    errors: dict[str, dict[str, EmsoptError]] = {"calls": {}, "stations": {}}
+    roads = [file for file in files if file.name.lower().endswith(ROADS)]
+    areas = [file for file in files if file.name.lower().endswith((".json", ".geojson")) and _has_polygons(file)]
+    rest: list[Any] = [file for file in files if file not in (*roads, *areas)]
+    reading = {name: value for name, value in options.items() if name != "station_columns"}
+    logs: dict[Any, CallLog] = {}
+    stations: dict[Any, pd.DataFrame] = {}
+    errors: dict[str, dict[Upload, EmsoptError]] = {"calls": {}, "stations": {}}
     for file in rest:
         try:
-            logs[file.name] = read_calls(file, columns, **clock)
+            logs[file] = read_calls(file, **reading)
         except EmsoptError as error:
-            errors["calls"][file.name] = error
+            errors["calls"][file] = error
         try:
-            stations[file.name] = read_stations(file, options["station_columns"])
+            stations[file] = read_stations(file, options["station_columns"], crs=options["crs"])
         except EmsoptError as error:
-            error.args = (re.sub(r"\bcolumns(?=`|=\{)", "station_columns", str(error)), *error.args[1:])
-            errors["stations"][file.name] = error
-    log = _the_log(logs, stations, rest, errors["calls"])
-    stations.pop(log, None)
-    places = [name for name in stations if name not in logs] or list(stations)
-    others = [file.name for file in rest if file.name not in (log, *places)]
-    if not places:
-        raise next((errors["stations"][name] for name in errors["stations"] if name != log), _unclear(files))
-    minutes = [name for name in others if _is_matrix(name, files)]
-    if len(places) > 1 or len(roads) > 1 or len(areas) > 1 or len(minutes) > 1 or set(others) - set(minutes):
-        raise _unclear(files)
-    _check_rows(len(stations[places[0]]), places[0], MOST_ROWS[tables.SITES])
-    found = {"calls": [log], "stations": places, "areas": areas, "roads": roads, "travel times": minutes}
+            error.args = (_of_stations(error), *error.args[1:])
+            errors["stations"][file] = error
+    place = _the_stations(logs, stations)
+    if place is not None:
+        logs.pop(place, None)
+    others = [file for file in rest if file not in logs and file is not place]
+    if others and not (logs and place):
+        likely = max(others, key=lambda f: ("call" in f.name.lower(), f not in stations, len(f.content)))
+        raise errors["stations" if logs else "calls"][likely]
+    minutes = [file for file in others if _is_matrix(file)]
+    odd = [file for file in others if file not in minutes]
+    if place is None or not logs or odd or max(map(len, (roads, areas, minutes))) > 1:
+        why = (f" {odd[0].name} is no log, because ", *Message.of(errors["calls"][odd[0]]).parts) if odd else ()
+        raise InputError(Message(f"it is not clear what each file holds; got {_names(files)[:200]}. {WANTED}", *why))
+    if len({file.content for file in logs}) < len(logs):
+        raise InputError(f"{_names(logs)[:200]}: two of these logs are the same. Choose each once.")
+    _check_rows(len(stations[place]), place.name, MOST_ROWS[tables.SITES])
+    found = {"calls": logs, "stations": [place], "areas": areas, "roads": roads, "travel times": minutes}
     return Sorted(
-        logs[log],
-        stations[places[0]],
-        File(areas[0], files[areas[0]]) if areas else None,
-        _read_roads(roads[0], files[roads[0]]) if roads else None,
-        formats.read_csv(Upload(minutes[0], files[minutes[0]]), labelled=True) if minutes else None,
-        {what: names[0] for what, names in found.items() if names},
+        read_calls([*logs], **reading) if len(logs) > 1 else next(iter(logs.values())),
+        stations[place],
+        areas[0] if areas else None,
+        _read_roads(roads[0]) if roads else None,
+        formats.read_csv(minutes[0], labelled=True) if minutes else None,
+        {what: _names(kept) for what, kept in found.items() if kept},
     )
 
 
-def _the_log(
-    logs: Mapping[str, CallLog],
-    stations: Mapping[str, object],
-    rest: Sequence[Any],
-    errors: Mapping[str, EmsoptError],
-) -> str:
-    """Return the name of the file that is the log; raise the error of the likeliest if none can be read as one."""
-    if not logs:
-        if not rest:
-            raise InputError(WANTED)
-        likely = max(rest, key=lambda f: ("call" in f.name.lower(), f.name not in stations, len(f.content)))
-        raise errors[likely.name]
-    if len(logs) > 1 and len(logs) == len(rest) and len(rest) > 2:
-        raise InputError(f"{' and '.join(list(logs)[:2])} both read as logs of calls. Choose one log.")
-    if len(logs) > 1 and len(logs) < len(rest):
-        raise InputError(f"{' and '.join(list(logs)[:2])} both read as logs of calls. Choose one log.")
-    return max(logs, key=lambda name: ("station" not in name.lower(), "call" in name.lower(), len(logs[name])))
+def _of_stations(error: EmsoptError) -> Message:
+    """Return the message of an error in the table of stations, whose columns have a field of their own."""
+    parts = Message.of(error).parts
+    return Message(*(Argument("station_columns", part[1]) if part[0] == "columns" else part for part in parts))
 
 
-def _unclear(files: Mapping[str, object]) -> InputError:
-    got = ", ".join(sorted(files))[:200]
-    return InputError(f"it is not clear what each file holds; got {got}. {WANTED}")
+def _the_stations(logs: Mapping[Upload, CallLog], stations: Mapping[Upload, pd.DataFrame]) -> Upload | None:
+    """Return the file that has the stations, if any. It may read as a log too, as stations may have dates."""
+    likely = [file for file in stations if file not in logs]
+    if not likely and len(logs) > 1:
+        likely = [file for file, table in stations.items() if "name" in table and table["name"].is_unique]
+    by_name = {file: ("station" not in file.name.lower(), "call" in file.name.lower()) for file in likely}
+    return min(likely, key=lambda file: (*by_name[file], len(stations[file])), default=None)
 
 
-def _has_polygons(name: str, files: Mapping[str, bytes]) -> bool:
+def _has_polygons(file: Upload) -> bool:
     try:
-        features = formats.read_features(Upload(name, files[name]))
+        features = formats.read_features(file)
     except InputError:
         return False
     return any("Polygon" in str((shape or {}).get("type")) for _, shape in features if isinstance(shape, dict))
 
 
-def _is_matrix(name: str, files: Mapping[str, bytes]) -> bool:
+def _is_matrix(file: Upload) -> bool:
     """Return whether a file is a table of numbers with names of rows and columns."""
     try:
-        table = formats.read_csv(Upload(name, files[name]), labelled=True)
+        table = formats.read_csv(file, labelled=True)
         table.astype(float)
     except (InputError, ValueError):
         return False
     return table.shape[1] > 1
 
 
-def _read_roads(name: str, content: bytes) -> RoadNetwork:
+def _read_roads(file: Upload) -> RoadNetwork:
     with errors_explained("the folder for temporary files"), TemporaryDirectory() as scratch:
-        ending = max((end for end in ROADS if name.lower().endswith(end)), key=len)
+        ending = max((end for end in ROADS if file.name.lower().endswith(end)), key=len)
         path = Path(scratch) / f"roads{ending}"
-        path.write_bytes(content)
+        path.write_bytes(file.content)
         try:
             return RoadNetwork.read(path)
         except InputError as error:
-            raise InputError(str(error).replace(str(path), name).replace(path.name, name)) from error
+            raise InputError(str(error).replace(str(path), file.name).replace(path.name, file.name)) from error
 
 
 # -- from files to a city -----------------------------------------------------------------------------------------
 
 
 def _from_calls(given: Sorted, options: Mapping[str, Any]) -> Opened:
-    """Return the city of a log: its times are given, calibrated, or assumed, and what was assumed is said."""
-    if options["turnout_min"] is not None:  # in place of what the file says
-        given = given._replace(stations=given.stations.drop(columns="turnout_min", errors="ignore"))
-    calls, stations, said = given.calls, given.stations, list[str]()
-    checks = check_calls(calls, stations, reach_km=options["reach_km"])
-    if options["reach_km"] < REACH_KM:
-        places = stations[["lon", "lat"]].to_numpy(float)
-        calls = calls.where(within_reach(calls.locations, places, options["reach_km"]))
-    calls = calls.without_repeats() if options["drop_repeats"] else calls
-    fit = None if options["speed_kmh"] is not None or given.travel_times is not None else _fit(calls, given, said)
-    calls = calls if fit is None else fit.calls
-    counting = {"areas": given.areas, "area_name": options["area_name"], "cell_km": options["cell_km"],
-                "reach_km": options["reach_km"], "empty_days": _empty_days(options)}  # fmt: skip
-    demand = aggregate_calls(calls, stations, **counting)
-    _check_rows(len(demand.atom_names), "the grid of cells", MOST_ROWS[tables.ATOMS])
-    chosen = {name: options[name] for name in ("hours", "weekdays")}
-    making: dict[str, Any] = {"name": options["name"], **chosen, **_service(options, demand, fit, said)}
-    if options["turnout_min"] is not None:
-        making["turnout_times"] = options["turnout_min"]
-    elif fit is None and "turnout_min" not in demand.stations:
-        making["turnout_times"] = TURNOUT_MIN
-        said.append(f"Turnout is assumed to take {TURNOUT_MIN:g} min.")
-    if fit is None:
-        making |= _travel(given, options, said)
-    city = demand.city(**making) if fit is None else fit.city(demand=demand, **making)
-    today = _today(options, city, fit)
-    units = _units(city, today)
-    about = {"files": "; ".join(f"{what}: {name}" for what, name in given.taken.items()), "cell_km": demand.cell_km}
+    """Return the city of a log and a table of stations."""
+    files = {"areas": given.areas, "roads": given.roads, "travel_times": given.travel_times}
+    settings = Settings(**files, **{name: value for name, value in options.items() if value is not None})
+    model = build(given.calls, given.stations, settings)
+    _check_rows(model.city.n_atoms, "the grid of cells", MOST_ROWS[tables.ATOMS])
+    return opened(model, files="; ".join(f"{what}: {name}" for what, name in given.taken.items()))
+
+
+def opened(model: Model, **about: Any) -> Opened:
+    """Return the city of a log as the dashboard shows it, and how it was made."""
+    city, today, making, settings = model.city, model.today, model.making, model.settings
+    about["cell_km"] = model.demand.cell_km
     about |= {key: making[key] for key in ("speed_kmh", "detour", "turnout_times", "service_times") if key in making}
-    about |= {key: _text(options[key]) for key in ("hours", "weekdays", "time_zone", "time_format") if options[key]}
-    about |= {"drop_repeats": options["drop_repeats"], "empty_days": counting["empty_days"]}
-    about |= {"reach_km": options["reach_km"], "calibrated": fit is not None}
-    return Opened(
-        city,
-        units,
-        today,
-        {key: value for key, value in about.items() if value is not None},
-        _results(checks, fit, calls),
-        _by_hour(demand, options),
-        Log(calls, demand.stations, fit, counting | {"cell_km": demand.cell_km}, making, checks, given.roads),
-        said=" ".join(said),
-    )
+    about |= {key: _text(getattr(settings, key)) for key in ("hours", "weekdays")}
+    about |= {key: getattr(settings, key) for key in ("drop_repeats", "empty_days", "reach_km")}
+    about["calibrated"] = model.fit is not None
+    about = {key: value for key, value in about.items() if value is not None}
+    known = None if today is None else tuple(today.tolist())
+    results, rates = _results(model), model.rates_by_hour
+    units = min(model.fleet[0], city.n_sites) if today is None else model.fleet[0]
+    return Opened(city, units, known, about, results, rates, model, said=(*model.read[1:], *model.assumed))
 
 
-def _empty_days(options: Mapping[str, Any]) -> str:
-    return "missing" if options["skip_empty_days"] else "counted"
+def _text(value: Any) -> Any:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
 
 
-def _text(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
-def _fit(calls: CallLog, given: Sorted, said: list[str]) -> Fit | None:
-    """Return the calibration, or None if the log does not have the stamps; say which."""
-    if not {"dispatched", "on_scene"} <= set(calls.details.columns):
-        return None
-    try:
-        fit = calibrate(calls, given.stations, roads=given.roads)
-    except InputError as error:
-        said.append(f"Not calibrated: {error}")
-        return None
-    said += [
-        f"Travel times are calibrated from {fit.answer_law.drives:,} drives in the log.",
-        *without_unit(calls, fit),
-    ]
-    return fit
-
-
-def _service(options: Mapping[str, Any], demand: Demand, fit: Fit | None, said: list[str]) -> dict[str, Any]:
-    """Return the option ``service_times`` of `Demand.city`; empty for its default."""
-    service = options["service"]
-    known = {"calls": demand.service_min is not None, "stations": "service_min" in demand.stations}
-    if service is None:
-        if fit is not None and fit.service is not None:
-            return {}
-        if not any(known.values()):
-            raise InputError(
-                "neither calls nor stations say how long a call keeps a unit busy. Give minutes in the field Service."
-            )
-        if all(known.values()):
-            said.append("Service times are those of the calls, not of the stations.")
-        return {"service_times": "calls"} if all(known.values()) else {}
-    if isinstance(service, str) and not known[service]:
-        raise InputError(f"the {service} have no times of service. Give minutes in the field Service.")
-    return {"service_times": service}
-
-
-def _travel(given: Sorted, options: Mapping[str, Any], said: list[str]) -> dict[str, Any]:
-    if given.travel_times is not None:
-        return {"travel_times": given.travel_times}
-    if given.roads is not None and options["speed_kmh"] is None:
-        said.append("Travel times are at the speed limits of the roads.")
-        return {"roads": given.roads}
-    if options["speed_kmh"] is None:
-        said.append(f"Units are assumed to drive {SPEED_KMH:g} km/h.")
-    return {"speed_kmh": options["speed_kmh"] or SPEED_KMH, "detour": options["detour"]}
-
-
-def _today(options: Mapping[str, Any], city: City, fit: Fit | None) -> tuple[int, ...] | None:
-    if options["today"]:
-        return tuple(city.sites_named(options["today"]).tolist())
-    return None if fit is None or fit.homes_from == "unknown" else tuple(fit.deployment.tolist())
-
-
-def _units(city: City, today: tuple[int, ...] | None) -> int:
-    """Return as many units as today, or as the load needs and the sites hold."""
-    return min(units_needed(city), city.n_sites) if today is None else len(today)
-
-
-def _by_hour(demand: Demand, options: Mapping[str, Any]) -> np.ndarray[Any, Any] | None:
-    """Return the rates of each hour of the day, if the city has all hours and the log covers them."""
-    if options["hours"] is not None:
-        return None
-    try:
-        return demand.rates_by_hour(weekdays=options["weekdays"])
-    except InputError:
-        return None
-
-
-def _results(checks: Any, fit: Fit | None, calls: CallLog) -> list[Result]:
+def _results(model: Model) -> list[Result]:
     """Return what was checked, taken for which role, and calibrated."""
-    taken = "; ".join(f"{role} from {name!r}" for role, name in calls.taken.items())
-    period = f"{str(calls.times[0])[:10]} to {str(calls.times[-1])[:10]} ({calls.clock} time)"
-    said = [f"{len(calls):,} calls, {period}.", f"Columns: {taken}."]
+    taken = "; ".join(f"{role} from {name!r}" for role, name in model.calls.taken.items())
     # Rows of the file are single calls, and this is saved in projects.
-    said += [f"{'Wrong' if found.level == 'wrong' else 'Look at'} {found.what}: {found.text}" for found in checks]
-    said += [] if len(checks) else ["Nothing looks wrong."]
+    said = [model.read[0], f"Columns: {taken}."]
+    for found in model.checks:
+        head = f"{'Wrong' if found.level == 'wrong' else 'Look at'} {found.what}: "
+        said.append(Message(head, *Message.of(found.text).parts))
+    said += [] if len(model.checks) else ["Nothing looks wrong."]
     results = [Result("checks", "What looks wrong in the data", tuple(said))]
-    if fit is not None:
+    if (fit := model.fit) is not None:
         left_out = ", ".join(f"{n:,} {reason}" for reason, n in fit.left_out.items())
         told = (f"Homes of units: {fit.homes_from}. Left out: {left_out or 'nothing'}. Intervals of 90 %.",)
         results.append(Result("calibration", "Calibrated from the log", told, fit.to_frame()))

@@ -227,7 +227,7 @@ class Message(widgets.HTML):
     """
 
     times = 0
-    words: Callable[[str], str] = staticmethod(str)
+    words: Callable[[object], str] = staticmethod(str)
 
     def say(self, text: str = "") -> None:
         """Show ``text``, or nothing if it is empty."""
@@ -237,10 +237,10 @@ class Message(widgets.HTML):
         self.value = f"<div role='status' style='{style}'>{escape(text)}</div>" if text else ""
 
 
-def complaint(error: Exception, words: Callable[[str], str] = str) -> str:
+def complaint(error: Exception, words: Callable[[object], str] = str) -> str:
     """Return the message for an error, after ``words``. An error other than EmsoptError is logged, with traceback."""
     if isinstance(error, EmsoptError):
-        text = words(str(error))  # a leading name, such as calls.csv, is not capitalised
+        text = words(error)  # a leading name, such as calls.csv, is not capitalised
         return text[:1].upper() + text[1:] if text.split(" ")[0].isalpha() else text
     # In a kernel, "emsopt" logs to the notebook and the kernel's own logger to the log of the server.
     for log in {logging.getLogger("emsopt"), get_logger()}:

@@ -19,10 +19,10 @@ from ..evaluators import Evaluation, evaluate_all, evaluate_near, p_median
 from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective
 from ..maps.deployments import deployment_map
-from ..optimizers import best_deployment
 from ..planning import units_needed
+from ..planning.advice import held_out, search
 from ..planning.scenarios import scenario
-from . import _charts, _tested
+from . import _charts
 from ._city import OwnPanel, city_controls
 from ._job import Job
 from ._layout import Tabs, classed, fold
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..evaluators.enumeration import Enumeration
-    from ._opened import Opened
+    from ._uploads import Opened
 
 QUICK = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
 NEAR = 1.2e7  # the same, for the deployments within one move of the best that was found
@@ -41,7 +41,6 @@ PATIENCE = 2.0  # time limit of the p-median in seconds; if it is reached, the i
 MUCH_LOST = 0.05  # share of calls lost from which a message says that the fleet is too small
 SEED = 1  # of simulations: the same calls for all, so that differences are precise
 SIMULATED = {"calls": _charts.CALLS, "rng": SEED}
-SEARCH_SEED = 0
 ROOM = 20  # most units at one station, if there may be several
 CAPACITIES = (("calls are lost", "loss"), ("calls wait", "queue"))
 SAVED = ("load", "units", "colocation", "capacity", "objective", "threshold", "evaluator", "baseline", "count", "moves")
@@ -78,7 +77,8 @@ class Workbench(OwnPanel):
         self.solve = lru_cache(maxsize=64)(self._solve)
         self.near = lru_cache(maxsize=8)(self._near)
         self.evaluate = lru_cache(maxsize=1024)(self._evaluate)
-        several = bool(saved.get("colocation", self.today is not None and len(set(self.today)) < len(self.today)))
+        several = self.today is not None and len(set(self.today)) < len(self.today)
+        several = bool(saved.get("colocation", several or (opened.log is not None and opened.log.settings.colocate)))
         outputs = ("figures", "districts", "busy", "responses", "alternatives")
         super().__init__(city, self._controls(city, several, reopen), outputs, ROOM if several else 1)
         self.message.layout.min_height = "2.8em"  # keeps the figures in place when a message appears
@@ -112,10 +112,9 @@ class Workbench(OwnPanel):
         controls["count"] = control(IntSlider, 5, "Alternatives", "How many of the best to list", (1, 20))
         controls["moves"] = control(IntSlider, 1, "Moves at once", "Units that may move between two hours", (0, 5),
                                     action=self._later)  # fmt: skip
-        length = 3 if self.opened.log is None else _tested.days(self.opened.log.calls.times)
+        days, held = (1, 0) if self.opened.log is None else held_out(self.opened.log.log)
         tip = "Last days of the log, which the back-test predicts from the others"
-        controls["hold_out"] = control(BoundedIntText, max(1, round(_tested.HELD_OUT * length)), "Days held out", tip,
-                                       (1, max(1, length - 1)), self._later)  # fmt: skip
+        controls["hold_out"] = control(BoundedIntText, held, "Days held out", tip, (0, max(0, days - 1)), self._later)
         return controls
 
     def _place(self, city_group: Any, scenarios: Sequence[Any]) -> None:
@@ -403,7 +402,7 @@ class Workbench(OwnPanel):
         """Return what is needed to make the results again: how the city was made, settings, seeds and version."""
         at, names = self.at, self.city.site_names
         sites = {name: "; ".join(names[site] for site in getattr(at, name)) for name in ("pinned", "closed")}
-        seeds = {"search_seed": SEARCH_SEED, "simulation_seed": SEED, "simulation_calls": _charts.CALLS}
+        seeds = {"search_seed": 0, "simulation_seed": SEED, "simulation_calls": _charts.CALLS}
         return {"load_factor": at.load, "colocation": at.colocation, **sites, **self.opened.about, **seeds,
                 "emsopt_version": __version__}  # fmt: skip
 
@@ -430,14 +429,13 @@ class Workbench(OwnPanel):
         objective = Objective(city, space, None, settings[2], capacity=settings[-1])
 
         def work() -> str:
-            run = best_deployment(objective, rng=SEARCH_SEED, progress=self.job.tell)
-            sites, how = tuple(run.x.tolist()), f"by the {objective.evaluator} model, {run.message}"
+            name, best, how = search(objective, progress=self.job.tell)
             self.job.tell(1, 1)
-            self.found[settings] = sites, how, "proven" in run.message
+            self.found[settings] = tuple(best.tolist()), f"by the {how}", name == BEST[0]
             self.respond()
-            mine = self.sites.chosen
-            gain = objective(mine) - run.fun if len(mine) == space.units else np.nan
-            return Done(f"Searched {how}. {_found(run.fun, gain, settings[2])}")
+            mine, value = self.sites.chosen, objective(best)
+            gain = objective(mine) - value if len(mine) == space.units else np.nan
+            return Done(f"Searched by the {how}. {_found(value, gain, settings[2])}")
 
         return work
 

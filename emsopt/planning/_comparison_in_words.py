@@ -31,8 +31,6 @@ def wording(metric: Metric) -> tuple[float, str, str]:
     """Return the factor and unit in which differences of a metric are told, and the metric in words."""
     if metric == "mean_response":
         return 1, " min", "mean response"
-    if metric == "mortality":
-        return 100, " percentage points", "share of cardiac arrests not survived"
     if isinstance(metric, tuple) and metric[0] == "late":
         return 100, " percentage points", f"share of responses of {metric[1]:g} min or more"
     return 1, "", metric_label(metric)

@@ -117,10 +117,8 @@ class Comparison:
     Examples
     --------
     >>> import emsopt as eo
-    >>> import pandas as pd
-    >>> stations = pd.DataFrame({"name": ["West", "Mid", "East"], "lon": [0.0, 0.05, 0.1], "lat": [45.0, 45.0, 45.0]})
-    >>> fit = eo.calls.calibrate(eo.calls.synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
-    >>> plans = {"today": ["West", "East"], "moved": ["West", "Mid"]}
+    >>> fit = eo.calls.calibrate(*eo.datasets.san_jose_calls())
+    >>> plans = {"today": fit.deployment, "moved": [1, *fit.deployment[1:]]}
     >>> answer = eo.planning.compare(fit, plans, draws=100, rng=0)
     >>> answer.names, answer.values.shape
     (('today', 'moved'), (100, 2))
@@ -247,10 +245,8 @@ def compare(
     Examples
     --------
     >>> import emsopt as eo
-    >>> import pandas as pd
-    >>> stations = pd.DataFrame({"name": ["West", "Mid", "East"], "lon": [0.0, 0.05, 0.1], "lat": [45.0, 45.0, 45.0]})
-    >>> fit = eo.calls.calibrate(eo.calls.synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
-    >>> plans = {"today": ["West", "East"], "moved": ["West", "Mid"]}
+    >>> fit = eo.calls.calibrate(*eo.datasets.san_jose_calls())
+    >>> plans = {"today": fit.deployment, "moved": [1, *fit.deployment[1:]]}
     >>> answer = eo.planning.compare(fit, plans, draws=100, rng=0)
     >>> 0 <= answer.probability_better <= 1
     True

@@ -41,9 +41,7 @@ def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     --------
     >>> import emsopt as eo
     >>> from matplotlib.figure import Figure
-    >>> import pandas as pd
-    >>> stations = pd.DataFrame({"name": ["West", "Mid", "East"], "lon": [0.0, 0.05, 0.1], "lat": [45.0, 45.0, 45.0]})
-    >>> fit = eo.calls.calibrate(eo.calls.synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
+    >>> fit = eo.calls.calibrate(*eo.datasets.san_jose_calls())
     >>> fig, ax = eo.plots.recorded_drives(fit, ax=Figure())
     >>> ax.get_xlabel()
     'Distance from home (km)'

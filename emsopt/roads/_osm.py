@@ -11,6 +11,12 @@ which is an assumption.
 node, and those at a node that a barrier closes to cars. U-turns are legal if there is no other exit, unless forbidden.
 Restrictions via a way, by hour or for other vehicles are ignored.
 
+**Vehicles**: "passenger" has the rights of cars. "emergency" also has those that tags give to emergency vehicles:
+``emergency=yes``, which also opens the roads in `EMERGENCY_KMH`, ``oneway:emergency=no``, and ``except=emergency`` in a
+restriction.
+
+**Edits** that JOSM has saved but not uploaded: those with ``action="delete"`` are left out, new ones have negative ids.
+
 **Nodes** with missing or invalid coordinates are treated as outside the extract: ways are cut there.
 
 **Bounds**: more than `MOST_BYTES` bytes, `MOST_ELEMENTS` nodes, ways and relations, `MOST_PARTS` roads and points, or
@@ -24,6 +30,8 @@ inclines are computed from it.
 from __future__ import annotations
 
 import io
+import mmap
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -64,7 +72,12 @@ SPEEDS_KMH = {
 }
 """Road classes for cars and their default speed limits, km/h. Service roads are left out."""
 
+EMERGENCY_KMH = dict.fromkeys(("service", "busway", "pedestrian", "track", "cycleway", "footway", "path"), 20.0)
+"""Other classes, used if open to emergency vehicles, and their assumed speeds, km/h."""
+
 ACCESS = ("motorcar", "motor_vehicle", "vehicle", "access")  # the first of these tags that is present decides
+KEYS = {"passenger": ACCESS, "emergency": ("emergency", *ACCESS)}
+OPEN = {"yes", "designated", "official", "permissive", "destination"}  # other words of `emergency`: what a thing is
 SHUT = {"no", "private", "agricultural", "forestry", "delivery", "emergency"}
 ONE_WAY = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
 BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate", "stile", "turnstile"}
@@ -78,7 +91,8 @@ MOST_PACKED = 20  # compression ratio; extracts have 2 to 4
 LARGEST_BLOCK = 2**25  # bytes, by the specification of .osm.pbf
 MOST_EXITS = 100  # roads out of one junction
 MOST_MEMBERS = 100  # members of a turn restriction; ordinary restrictions have three
-USED_TAGS = (*ACCESS, "highway", "maxspeed", "tunnel", "bridge", "oneway", "junction")
+USED_TAGS = ("highway", "maxspeed", "tunnel", "bridge", "oneway", "junction")
+DELETED = re.compile(rb"<(node|way|relation)\b(?=[^>]*\bid\s*=\s*['\"](-?\d+))[^>]*\baction\s*=\s*['\"]delete['\"]")
 
 
 class Edge(NamedTuple):
@@ -101,15 +115,16 @@ class Edge(NamedTuple):
 
 
 def read_osm(
-    path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, speeds: dict[str, float] | None
+    path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, speeds: dict[str, float] | None, vehicle: str
 ) -> dict[str, Any]:
-    """Return the arguments of a `RoadNetwork`: the roads for cars, and the turns between them."""
+    """Return the arguments of a `RoadNetwork`: the roads for a vehicle, and the turns between them."""
+    keys = KEYS[_validate.choice(vehicle, "vehicle", KEYS)]
     path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
     if heights is not None and not callable(heights):
         raise InputError(f"`heights` must be a function of longitude and latitude; got {_validate.shown(heights)}.")
     speeds = SPEEDS_KMH if speeds is None else _checked(speeds)
-    ways, places, restrictions, shut = _elements(path, speeds)
-    edges, missing = _cut(ways, places, speeds, shut)
+    ways, places, restrictions, shut = _elements(path, speeds, keys)
+    edges, missing = _cut(ways, places, EMERGENCY_KMH | speeds, shut)
     if not edges:
         raise InputError(f"{path} has no road for cars ({', '.join(list(speeds)[:4])} ...).")
     connections = _turns(edges, restrictions, shut)
@@ -142,8 +157,12 @@ def read_osm(
     }
 
 
-def _elements(path: Path, speeds: Mapping[str, float]) -> tuple[list[Road], Places, list[tuple[Turn, bool]], set[int]]:
-    """Return the ways for cars, their nodes' longitude and latitude by id, restricted turns, and nodes closed to cars.
+def _elements(
+    path: Path, speeds: Mapping[str, float], keys: tuple[str, ...]
+) -> tuple[list[Road], Places, list[tuple[Turn, bool]], set[int]]:
+    """Return the ways for a vehicle, their nodes' longitude and latitude by id, restricted turns, and closed nodes.
+
+    The tags ``keys`` are about the vehicle; of those that an element has, the first decides.
 
     A restricted turn is a pair, as from `_restrictions`: the turn, and True if it is forbidden or False if it is the
     only one allowed.
@@ -164,20 +183,30 @@ def _elements(path: Path, speeds: Mapping[str, float]) -> tuple[list[Road], Plac
     try:
         if size > MOST_BYTES or (path.name.endswith(".pbf") and _content_of_pbf(path) > MOST_PACKED * size):
             raise too_large
+        deleted = _deleted(path) if path.name.endswith(".osm") else set()
+        new: dict[int, tuple[float, float]] = {}  # nodes with negative ids, for which osmium keeps no locations
         for number, element in enumerate(FileProcessor(str(path)).with_locations()):
             tags = element.tags
+            if deleted and (type(element).__name__.lower(), element.id) in deleted:
+                continue
             if isinstance(element, Node):
-                if "barrier" in tags and not _is_open(tags, default=tags["barrier"] not in BARRIERS):
+                if element.id < 0 and element.location.valid():
+                    new[element.id] = (element.location.lon, element.location.lat)
+                if "barrier" in tags and not _is_open(tags, keys, default=tags["barrier"] not in BARRIERS):
                     shut.add(element.id)
             elif isinstance(element, Way):
-                if tags.get("highway") in speeds and _is_open(tags):
+                extra = "emergency" in keys and tags.get("highway") in EMERGENCY_KMH and tags.get("emergency") in OPEN
+                if (extra or tags.get("highway") in speeds) and _is_open(tags, keys):
                     parts += len(element.nodes) + 4
                     if parts <= MOST_PARTS and len(element.nodes) > 1:
                         used = {key: tags[key] for key in USED_TAGS if key in tags}
+                        own = next((tags[k] for key in keys if (k := f"oneway:{key}") in tags), None)
+                        used |= {} if own is None else {"oneway": own}
                         ways.append((element.id, [node.ref for node in element.nodes], used))
                         places.update((n.ref, (n.lon, n.lat)) for n in element.nodes if n.location.valid())
+                        places.update((n.ref, new[n.ref]) for n in element.nodes if n.ref in new)
             elif isinstance(element, Relation) and tags.get("type") == "restriction":
-                restrictions += _restrictions(element)
+                restrictions += _restrictions(element, keys)
             if number >= most or parts > MOST_PARTS:
                 raise too_large
     except InputError:
@@ -185,6 +214,14 @@ def _elements(path: Path, speeds: Mapping[str, float]) -> tuple[list[Road], Plac
     except Exception as error:  # osmium raises many types of errors
         raise InputError(f"{path} is truncated or not an OpenStreetMap file ({error}).") from error
     return ways, places, restrictions, shut
+
+
+def _deleted(path: Path) -> set[tuple[str, int]]:
+    """Return kind and id of each element that an editor has marked as deleted, which osmium does not tell."""
+    if not path.stat().st_size:
+        return set()
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return {(found[1].decode(), int(found[2])) for found in DELETED.finditer(content)}
 
 
 def _content_of_pbf(path: Path) -> int:
@@ -228,16 +265,20 @@ def _checked(speeds: dict[str, float]) -> dict[str, float]:
     return {key: _validate.positive_number(kmh, f"speeds[{key!r}]", "km/h") for key, kmh in speeds.items()}
 
 
-def _is_open(tags: Mapping[str, str] | TagList, *, default: bool = True) -> bool:
-    """Return whether the first tag in `ACCESS` that is present admits cars; return ``default`` if there is none."""
-    return next((tags[key] not in SHUT for key in ACCESS if key in tags), default)
+def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, default: bool = True) -> bool:
+    """Return whether the first tag of ``keys`` that is present admits the vehicle; ``default`` if there is none."""
+    for key in keys:
+        value = tags.get(key)
+        if value is not None and (key != "emergency" or value in OPEN | SHUT):
+            return value not in SHUT or (value == "emergency" and "emergency" in keys)
+    return default
 
 
-def _restrictions(relation: Relation) -> list[tuple[Turn, bool]]:
-    """Return the turns that a relation restricts for cars, as (from way, via node, to way) with a truth value.
+def _restrictions(relation: Relation, keys: tuple[str, ...]) -> list[tuple[Turn, bool]]:
+    """Return the turns that a relation restricts for a vehicle, as (from way, via node, to way) with a truth value.
 
     True means that the turn is forbidden, False that it is the only one allowed from that way at that node. The list is
-    empty if the relation restricts no cars, or does not lead via exactly one node.
+    empty if the relation does not restrict it, or does not lead via exactly one node.
     """
     if len(relation.members) > MOST_MEMBERS:
         return []
@@ -245,7 +286,7 @@ def _restrictions(relation: Relation) -> list[tuple[Turn, bool]]:
     roles = defaultdict(list)
     for member in relation.members:
         roles[member.role].append(member)
-    exempt = "motorcar" in (relation.tags.get("except") or "").split(";")
+    exempt = not {"motorcar", *keys}.isdisjoint(re.split(r"\s*;\s*", relation.tags.get("except") or ""))
     if exempt or not kind.startswith(("no_", "only_")) or [via.type for via in roles["via"]] != ["n"]:
         return []
     via, forbids = roles["via"][0].ref, kind.startswith("no_")

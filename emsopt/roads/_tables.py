@@ -77,9 +77,9 @@ def read_tables(
         ends.append(found.to_numpy(dtype=np.int64))
     tails, heads = ends
     lengths = _metres(arc, distance, distance_unit)
-    if lengths is None:
-        a, b = points[tails], points[heads]
-        lengths = 1000 * EARTH_RADIUS_KM * central_angle(a, b) if geographic else np.hypot(*(b - a).T)
+    a, b = points[tails], points[heads]
+    straight = 1000 * EARTH_RADIUS_KM * central_angle(a, b) if geographic else np.hypot(*(b - a).T)
+    lengths = straight if lengths is None else _checked(lengths, straight, arc, distance)
     lengths = np.maximum(lengths, SHORTEST_M)
     speeds = _speeds(arc, lengths, time, time_unit)
     key = arc.column(CLASS)
@@ -175,6 +175,18 @@ def _metres(arcs: Table, column: str | None, unit: str) -> FloatArray | None:
     return factor * arcs.numbers(key, "a distance of at least 0", low=0, high=LONGEST_M / factor)
 
 
+def _checked(lengths: FloatArray, straight: FloatArray, arcs: Table, column: str | None) -> FloatArray:
+    """Return lengths in metres; raise if most are many times the straight lines, as metres taken for km."""
+    ratio = float(np.median((lengths / straight)[straight > SHORTEST_M])) if (straight > SHORTEST_M).any() else 1.0
+    if ratio < 50:
+        return lengths
+    key = arcs.column(DISTANCES) if column is None else column
+    raise InputError(
+        f"{arcs.where}, column {key!r}: most distances are {ratio:.3g} times the straight lines between their nodes. "
+        f"Say their unit, by `distance`={key!r} and `distance_unit`='m', 'km' or 'mi', or check `geographic`."
+    )
+
+
 def _speeds(arcs: Table, lengths: FloatArray, column: str | None, unit: str) -> FloatArray:
     """Return the speeds of arcs in m/s, from their times or else from a column of speeds."""
     factor = MINUTES_IN[_validate.choice(unit, "time_unit", MINUTES_IN)]
@@ -182,6 +194,12 @@ def _speeds(arcs: Table, lengths: FloatArray, column: str | None, unit: str) -> 
     above_0: dict[str, Any] = {"low": 0.0, "strictly": True}
     if key is not None:
         minutes = arcs.numbers(key, "a time above 0", **above_0) * (MINUTES[key] if column is None else factor)
+        kmh = float(np.median(lengths / minutes)) * 0.06
+        if not 1 < kmh < 300:
+            raise InputError(
+                f"{arcs.where}, column {key!r}: most arcs would be driven at {kmh:.3g} km/h. Give the times' unit "
+                f"by `time`={key!r} and `time_unit`='s', 'min', 'h' or 'day'; or `distance_unit`."
+            )
         return np.minimum(lengths / minutes / 60, MOST_M_S)
     what = f"a column of times ({', '.join(MINUTES)}; or any, with `time` and `time_unit`) or 'speed_kmh'"
     return arcs.numbers(arcs.needed(SPEEDS, what), "km/h above 0", **above_0) / 3.6

@@ -29,8 +29,6 @@ from .energy import INCLINES
 from .line_graph import LineGraph, checked_connections
 
 if TYPE_CHECKING:
-    from scipy import sparse
-
     from .quickest import WayFinder
     from .snapping import Snapper
 
@@ -165,6 +163,7 @@ class RoadNetwork(LineGraph):
         *,
         heights: Callable[[FloatArray], ArrayLike] | None = None,
         speeds: dict[str, float] | None = None,
+        vehicle: str = "passenger",
         strongly_connected: bool = True,
         name: str | None = None,
     ) -> RoadNetwork:
@@ -183,6 +182,8 @@ class RoadNetwork(LineGraph):
         speeds : dict, optional
             Speed limits in km/h by ``highway`` for roads without one; other classes of road are left out. The defaults,
             from motorway 110 to living street 20, are an assumption.
+        vehicle : {"passenger", "emergency"}
+            "emergency" also has the rights that tags give to emergency vehicles, on ways, at barriers and in turns.
         path, strongly_connected, name
             As in `from_sumo`.
 
@@ -194,7 +195,7 @@ class RoadNetwork(LineGraph):
         MissingDependencyError
             If osmium is not installed.
         """
-        return cls._of_file(path, read_osm(path, heights, speeds), name, strongly_connected)
+        return cls._of_file(path, read_osm(path, heights, speeds, vehicle), name, strongly_connected)
 
     @classmethod
     def from_tables(
@@ -436,76 +437,6 @@ class RoadNetwork(LineGraph):
         start = self._snapper.places(origins, "origins", off_road_km)
         end = self._snapper.places(destinations, "destinations", off_road_km)
         return self._way_finder.times(start, end, minutes) + per_m * (start.distances[:, None] + end.distances)
-
-    def ways(
-        self,
-        origins: ArrayLike,
-        destinations: ArrayLike,
-        *,
-        speeds: Mapping[str, float] | ArrayLike | None = None,
-        off_road_km: float = OFF_ROAD_KM,
-    ) -> sparse.csr_array[np.float64, tuple[int, int]]:
-        """Return the share of each edge that is driven on the quickest way from origin k to destination k.
-
-        Parameters
-        ----------
-        origins, destinations : array_like, shape (K, 2)
-            Points as in `travel_times`.
-        speeds, off_road_km
-            As in `travel_times`.
-
-        Returns
-        -------
-        scipy.sparse.csr_array, shape (K, E)
-            ``ways @ edge_minutes()`` are the minutes on the road.
-
-        Raises
-        ------
-        NoWayError
-            If a pair has no legal way.
-        InputError
-            As in `travel_times`, and if there are not as many origins as destinations.
-
-        Examples
-        --------
-        >>> from emsopt.roads import grid_roads
-        >>> net = grid_roads(2, 3)
-        >>> way = net.ways([(50, 0)], [(200, -100)])
-        >>> [(net.ids[edge], float(share)) for edge, share in zip(way.indices, way.data)]
-        [('r0c0-r0c1', 0.5), ('r0c1-r0c2', 1.0), ('r0c2-r1c2', 1.0)]
-        """
-        minutes = self.edge_minutes(speeds)
-        origins = _validate.real_array(origins, "origins", (None, 2))
-        destinations = _validate.real_array(destinations, "destinations", (len(origins), 2))
-        starts, start = np.unique(origins, axis=0, return_inverse=True)
-        ends, end = np.unique(destinations, axis=0, return_inverse=True)
-        pairs = np.column_stack([start.ravel(), end.ravel()])
-        sources = self._snapper.places(starts, "origins", off_road_km)
-        targets = self._snapper.places(ends, "destinations", off_road_km)
-        return self._way_finder.shares(sources, targets, pairs, minutes)
-
-    def minutes_by_class(
-        self,
-        origins: ArrayLike,
-        destinations: ArrayLike,
-        *,
-        speeds: Mapping[str, float] | ArrayLike | None = None,
-        off_road_km: float = OFF_ROAD_KM,
-    ) -> pd.DataFrame:
-        """Return the minutes spent on each class of road on the quickest way from origin k to destination k.
-
-        With recorded driving times, these are the columns of a regression that calibrates the speeds of classes
-        (`emsopt.calls.road_speeds`). Parameters and errors are those of `ways`.
-
-        Returns
-        -------
-        pandas.DataFrame, K rows
-            One column per class of road.
-        """
-        names, class_of_edge = np.unique(self.classes, return_inverse=True)
-        minutes = self.edge_minutes(speeds)[:, None] * np.eye(len(names))[class_of_edge]
-        ways = self.ways(origins, destinations, speeds=speeds, off_road_km=off_road_km)
-        return pd.DataFrame(ways @ minutes, columns=names)
 
     @cached_property
     def _snapper(self) -> Snapper:

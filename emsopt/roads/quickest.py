@@ -11,19 +11,16 @@ Searches start from the origins or, on the reversed network, from the destinatio
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from .._running.workers import cores
 from .._types import BoolArray, FloatArray, IntArray
-from ..errors import NoWayError
 from .snapping import Places
 
 if TYPE_CHECKING:
-    from scipy import sparse
-
     from .line_graph import LineGraph
 
 BLOCK = 50  # searches of a thread at a time
@@ -69,46 +66,6 @@ class WayFinder:
             list(pool.map(fill, range(0, len(times), BLOCK)))
         return times.T if backwards else times
 
-    def shares(
-        self, origins: Places, destinations: Places, pairs: IntArray, minutes: FloatArray
-    ) -> sparse.csr_array[np.float64, tuple[int, int]]:
-        """Return the share of each edge that is driven on the quickest way of each pair, shape (K, E).
-
-        Parameters
-        ----------
-        pairs : ndarray of int, shape (K, 2)
-            Numbers of an origin and a destination.
-
-        Raises
-        ------
-        NoWayError
-            If a pair has no legal way.
-        """
-        from scipy.sparse import csr_array
-
-        backwards = len(destinations.distances) < len(origins.distances)
-        sources, targets = self._oriented(origins, destinations, backwards)
-        source, target = pairs.T[::-1] if backwards else pairs.T
-        ways: list[tuple[IntArray, FloatArray]] = [(pairs[:0, 0], np.empty(0))] * len(pairs)
-        minutes = minutes[self._order]
-        space: Any = _space(len(minutes), len(sources.edges))
-        for s in np.unique(source):
-            _search(s, *sources[:3], *self._turns[backwards], minutes, *space)
-            for k in np.flatnonzero(source == s):
-                ways[k] = _trace(s, target[k], *sources[:3], *targets[:3], space[0], space[1], minutes)
-        none = [k for k, (edges, _) in enumerate(ways) if not len(edges)]
-        if none:
-            raise NoWayError(
-                f"{len(none):,} of {len(pairs):,} trips have no legal way; the first is at index {none[0]}. Use "
-                "`largest_component()` of the network, or leave them out."
-            )
-        edges, driven = (np.concatenate(parts) for parts in zip(*ways, strict=True))
-        first = np.cumsum([0, *(len(edges) for edges, _ in ways)])
-        shares = csr_array((driven, self._order[edges], first), shape=(len(pairs), len(self._order)))
-        shares.sum_duplicates()  # a way may return to the edge where it began
-        shares.eliminate_zeros()
-        return shares
-
     def _oriented(self, origins: Places, destinations: Places, backwards: bool) -> tuple[Places, Places]:
         """Return where searches start and end, by the new numbers of edges; backwards, edges are driven from 1 to 0."""
         start, end = (p._replace(edges=self._new[p.edges]) for p in (origins, destinations))
@@ -140,12 +97,11 @@ def _search(
     sole: BoolArray,
     minutes: FloatArray,
     start: FloatArray,
-    before: IntArray,
     end: FloatArray,
     heap: FloatArray,
     item: IntArray,
 ) -> None:
-    """Search from the places of point k; write when the start of each edge is reached, and from which edge.
+    """Search from the places of point k; write when the start of each edge is reached.
 
     The start of an edge on which the way begins is reached later, or never. The last three arrays are work space: when
     the end of each edge is reached, and a heap of edges and these times.
@@ -164,13 +120,13 @@ def _search(
             new = onto[turn]
             if start[new] < np.inf:
                 continue
-            start[new], before[new] = now, e
+            start[new] = now
             if end[new] < np.inf:  # the way began on this edge
                 continue
             end[new] = now + minutes[new]
             while sole[new] and start[onto[first[new]]] == np.inf:
                 last, new = new, onto[first[new]]
-                start[new], before[new] = end[last], last
+                start[new] = end[last]
                 if end[new] < np.inf:
                     break
                 end[new] = end[last] + minutes[new]
@@ -181,10 +137,10 @@ def _search(
 
 
 @njit(cache=True, nogil=True)
-def _space(n: int, places: int) -> tuple[FloatArray, IntArray, FloatArray, FloatArray, IntArray]:
+def _space(n: int, places: int) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
     """Return the arrays that `_search` writes to, for n edges and a number of places to begin at."""
     size = n + places
-    return np.empty(n), np.empty(n, np.int64), np.empty(n), np.empty(size), np.empty(size, np.int64)
+    return np.empty(n), np.empty(n), np.empty(size), np.empty(size, np.int64)
 
 
 @njit(cache=True, nogil=True)
@@ -248,45 +204,3 @@ def _fill(
             times[row, column] = best
         for place in range(first_source[k], first_source[k + 1]):
             begun[source_edges[place]] = np.inf
-
-
-@njit(cache=True, nogil=True)
-def _trace(
-    s: int,
-    t: int,
-    first_source: IntArray,
-    source_edges: IntArray,
-    source_fractions: FloatArray,
-    first_target: IntArray,
-    target_edges: IntArray,
-    target_fractions: FloatArray,
-    start: FloatArray,
-    before: IntArray,
-    minutes: FloatArray,
-) -> tuple[IntArray, FloatArray]:
-    """Return the edges of the way from source s to target t, from last to first, and the share driven of each."""
-    sources = range(first_source[s], first_source[s + 1])
-    best, last, direct = np.inf, -1, -1
-    for place in range(first_target[t], first_target[t + 1]):
-        e, fraction = target_edges[place], target_fractions[place]
-        if start[e] + fraction * minutes[e] < best:
-            best, last, direct = start[e] + fraction * minutes[e], place, -1
-        for source in sources:
-            ahead = (fraction - source_fractions[source]) * minutes[e]
-            if source_edges[source] == e and 0 <= ahead < best:
-                best, last, direct = ahead, place, source
-    if last < 0:
-        return np.empty(0, np.int64), np.empty(0)
-    e = target_edges[last]
-    edges, shares = [e], [target_fractions[last]]
-    if direct >= 0:
-        shares[0] -= source_fractions[direct]
-    begun = -1.0 if direct < 0 else 0.0
-    while begun < 0:
-        e = before[e]
-        for source in sources:
-            if source_edges[source] == e:
-                begun = max(begun, source_fractions[source])
-        edges.append(e)
-        shares.append(1.0 if begun < 0 else 1 - begun)
-    return np.array(edges), np.array(shares)

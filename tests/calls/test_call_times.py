@@ -150,7 +150,7 @@ def test_days_are_those_of_the_calendar():
     [
         (f"{DAY} 16:05+5", "'+5' looks like an offset or a time zone"),
         (f"{DAY} 16:05:00-0530:00", "'-0530:00' looks like an offset"),
-        (f"{DAY} 16:05 EST", "'EST' looks like an offset or a time zone"),
+        (f"{DAY} 16:05 HST", "'HST' looks like an offset or a time zone"),
         (f"{DAY} 16:05 UTC+1", "'UTC+1' looks like"),
         (f"{DAY} 16:05:00+99:99", "'+99:99' looks like"),
         (f"{DAY}T16:05+15", "'+15' looks like"),
@@ -174,8 +174,8 @@ def test_what_looks_like_a_zone_is_refused_by_its_row_and_name(text, taken):
 @pytest.mark.parametrize(
     "text",
     [
-        *("now", "today", "NOW", "tomorrow", "2025", "2025-03", "2025-W11-5", "2025-073", "20250314160500", "1741968300"),
-        *("45730.67", f"{DAY} 24:00", f"{DAY} 16:60", f"{DAY} 16:05:60", f"{DAY} 4:05 PM", f"{DAY} 04:05 p.m.", f"{DAY} 9"),
+        *("now", "today", "NOW", "tomorrow", "2025", "2025-03", "2025-W11-5", "2025-073", "1741968300"),
+        *("14032025", f"{DAY} 24:01", f"{DAY} 16:60", f"{DAY} 16:05:60", f"{DAY} 14:05 AM", f"{DAY} 9"),
         *("2025-03/14", f"{DAY} 16:0530", f"{DAY} 1605:30", f"{DAY} 16:05.5", f"{DAY} 905", f"{DAY} 16:05 -", "2025314"),
         "\u0662\u0660\u0662\u0665-\u0660\u0663-\u0661\u0664",  # digits, but not those that were meant
         *(f"{DAY} noon", f"{DAY} 16:05\x00", f"{DAY}\n16:05 x", "9" * 5000, "2025-03-14" + " " * 5000 + "x"),
@@ -187,7 +187,7 @@ def test_whatever_else_is_refused_by_its_row(text):
     assert len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize("text", [f"{DAY} 24:00", f"{DAY} 16:05:60", f"{DAY} noon"])
+@pytest.mark.parametrize("text", [f"{DAY} 24:01", f"{DAY} 16:05:60", f"{DAY} noon"])
 def test_part_of_a_date_is_not_taken_for_an_offset(text):
     with pytest.raises(InputError, match="Write times in this form, or describe theirs by `time_format`"):
         log(text)

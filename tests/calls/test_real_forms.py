@@ -11,6 +11,7 @@ import io
 import json
 import pickle
 import re
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -145,7 +146,7 @@ TABLES = {
     "NEMSIS": (
         ("eTimes.03 Unit Notified by Dispatch Date/Time,Unit En Route Date Time,Unit Arrived on Scene Date Time,Unit Back in Service,Scene GPS Latitude,Scene GPS Longitude\n"
         "2015-01-14T00:05:00,2015-01-14T00:08:00,2015-01-14T00:13:00,2015-01-14T00:27:00,44.9,-93.1\n2015-01-14T13:20:00,,,,44.8,-93.2\n"),
-        "nemsis.csv", {"columns": {"time": "eTimes.03 Unit Notified by Dispatch Date/Time"}}, {"en_route": "00:08", "on_scene": "00:13"},
+        "nemsis.csv", {}, {"en_route": "00:08", "on_scene": "00:13"},
     ),
     "times of day beside one date": (
         ("Incident Number,Call Date,Call Time,Dispatched,En Route,On Scene,Cleared,X,Y\n"
@@ -228,7 +229,7 @@ def test_stations(form):
 def test_projected_coordinates_and_km_are_refused():
     with pytest.raises(
         InputError,
-        match=r"column 'x', row 1.*Convert projected coordinates to degrees .*`set_crs`\).* without the header",
+        match=r"column 'x', row 1.*They look projected: give .* `crs`, such as 'EPSG:3857'.* without the header",
     ):
         ec.read_stations(file("Station,X,Y\nA,500000,4900000\n", "s.csv"))
     with pytest.raises(InputError, match=r"columns=\{'lon': ..., 'lat': ...\}"):
@@ -425,3 +426,107 @@ def test_a_second_column_of_times_may_tell_what_the_first_does_not():
     log = ec.read_calls(frame)
     assert str(log.times[0]) == "2015-01-12T23:50:00"
     assert str(log.details["cleared"][0]) == "2015-01-13 00:20:00"
+
+
+# -- exports of other systems -------------------------------------------------------------------------------------
+
+LAYOUTS = {  # names of the columns that are to be taken, or None; then names of others that must not win
+    "words in any order": ("create_time_incident,dispatch_time_primary_unit,enroute_time_primary_unit,arrival_time_primary_unit,closed_time_incident", "update_time_incident"),
+    "abbreviations": ("TS_RECV,TS_DISP,TS_ENRT,TS_ONSC,TS_CLR", "TS_HOSP"),
+    "capitals": ("TimeCallReceived,TimeUnitAssigned,TimeUnitMobile,TimeAtScene,TimeUnitClear", "TimeAtHospital"),
+    "codes in brackets": ("PSAP Call Date/Time (eTimes.01),Unit Notified by Dispatch Date/Time (eTimes.03),Unit En Route Date/Time (eTimes.05),Unit Arrived on Scene Date/Time (eTimes.06),Unit Back in Service Date/Time (eTimes.13)", "Arrived at Patient Date/Time (eTimes.07),Unit Left Scene Date/Time (eTimes.09)"),
+    "German": ("Notrufeingang,Alarmierung,Ausgerückt (Status 3),Eintreffen E-Ort (Status 4),Frei (Status 1)", "Ankunft Krankenhaus,Zielort an (Status 8)"),
+    "French": ("Date/heure appel,Heure alerte engin,Départ engin,Arrivée sur les lieux,Engin disponible", "Départ hôpital,Arrivée hôpital"),
+    "Spanish": ("Fecha y hora de llamada,Hora despacho,Hora salida,Llegada al lugar,Hora libre", "Llegada hospital,Salida hacia hospital"),
+    "Italian": ("Data ora chiamata,Ora allarme,Ora partenza mezzo,Ora arrivo sul posto,Ora fine missione", "Arrivo ospedale"),
+    "Dutch": ("Tijdstip melding,Tijd alarmering,Tijd vertrek,Tijd ter plaatse,Tijd vrij", "Aankomst ziekenhuis"),
+}  # fmt: skip
+PLACES_OF = [
+    "Geo X,Geo Y",
+    "Rechtswert,Hochwert",
+    "MGA_E,MGA_N",
+    "Grid Easting (m),Grid Northing (m)",
+    "X (L93),Y (L93)",
+]
+PLACES_OF += ["Geogr. Länge,Geogr. Breite", "X_CORD,Y_CORD", "LON_E6,LAT_E6", "Longitud,Latitud", "xkoord,ykoord"]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@given(st.randoms(use_true_random=False), st.sampled_from(PLACES_OF))
+@settings(max_examples=20, deadline=None)
+def test_layouts_of_many_systems(layout, random, places):
+    """In any order of the columns, each stamp is taken from its own one, and none from those of a hospital or patient."""
+    wanted, others = LAYOUTS[layout]
+    roles = dict(zip(["time", "dispatched", "en_route", "on_scene", "cleared"], wanted.split(","), strict=True))
+    lon, lat = places.split(",")
+    columns = {lon: [-93.1234, -93.2345], lat: [44.8123, 44.9123]}
+    for k, name in enumerate([*roles.values(), *others.split(",")]):
+        columns[name] = [f"2015-01-{day} 00:{k:02d}:30" for day in (14, 15)]
+    names = random.sample(list(columns), len(columns))
+    log = ec.read_calls(pd.DataFrame(columns)[names])
+    assert dict(log.taken) == roles | {"lon": lon, "lat": lat}
+
+
+LINES = [
+    [],
+    ["Calls of the county"],
+    ["Calls", "Period:;1 March 2015 - 31 March 2015", ""],
+    ["Rows, with a comma", "", "a;b;c"],
+]
+
+
+@given(
+    st.sampled_from(LINES), st.sampled_from([1, 1_000_000, 10_000_000]), st.sampled_from([".psv", ".log", ".csv.zip"])
+)
+@settings(max_examples=40, deadline=None)
+def test_lines_above_the_header_endings_and_integer_degrees(above, scale, ending):
+    """One date with times of day that pass midnight, below lines that are no header, as text or in a .zip."""
+    lines = ["Einsatz-Nr.;Datum;Notrufeingang;Alarmierung;Eintreffen;Frei;X_CORD;Y_CORD;Bemerkung"]
+    for k in range(20):
+        x, y = round((-93.1 - k / 100) * scale, 6), round(44.9 * scale, 6)
+        lines.append(
+            f"{k};{k + 1:02d}.03.2015;23:50;23:58;00:06;00:50;{x if scale == 1 else int(x)};{y if scale == 1 else int(y)};"
+        )
+    content = "\n".join([*above, *lines, "", "Total:;20", "Note;x"]).encode()
+    if ending.endswith(".zip"):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("calls.csv", content)
+            archive.writestr("__MACOSX/._calls.csv", b"x")
+        content = packed.getvalue()
+    log = ec.read_calls(file(content, f"calls{ending}"))
+    assert len(log) == 20
+    assert log.header == 1 + len(above)
+    assert np.allclose(log.locations[0], [-93.1, 44.9])
+    minutes = (log.details[["dispatched", "on_scene", "cleared"]].sub(pd.Series(log.times), axis=0)).iloc[0]
+    assert (minutes.dt.total_seconds() / 60).tolist() == [8, 16, 60]
+
+
+@pytest.mark.parametrize("start", ["T0", "Call", "Call received"])
+def test_elapsed_times_whose_names_say_from_and_to(start):
+    columns = {
+        f"{start} to Allocation (secs)": "60",
+        f"{start} to Mobile (secs)": "150",
+        f"{start} to At Scene (mm:ss)": "09:30",
+    }
+    columns |= {"Job Cycle Time, Allocation to Clear (hh:mm:ss)": "01:10:00", "Time to Hospital (mm:ss)": "40:00"}
+    days = [f"{day:02d}/03/2015 00:21" for day in range(1, 29)]
+    log = ec.read_calls(pd.DataFrame({"Call Connect (T0)": days, "Easting": -93.1, "Northing": 44.9} | columns))
+    after = [
+        (log.details[role] - pd.Series(log.times)).dt.total_seconds().unique().tolist()
+        for role in ("dispatched", "en_route", "on_scene", "cleared")
+    ]
+    assert after == [[60], [150], [570], [4260]]
+
+
+def test_a_zip_of_many_files_or_one_that_expands_too_far_is_refused():
+    for members, words in (
+        ({"a.csv": b"x", "b.csv": b"x"}, "must hold one file; it holds 2"),
+        ({"a.csv": b"0" * 2**25}, "compressed more than"),
+    ):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in members.items():
+                archive.writestr(name, content)
+        with pytest.raises(InputError, match=words):
+            ec.read_calls(file(packed.getvalue(), "calls.zip"))

@@ -272,7 +272,7 @@ def test_a_search_proves_what_it_found(refs):
     refs["search"].click()
     refs["wait"]()
     assert "proven by enumeration" in refs["answer"].value
-    assert "by the exact model, proven by enumeration" in refs["figures"].value
+    assert "by the exact hypercube model, loss: proven by enumeration" in refs["figures"].value
     assert not refs["search"].disabled
     assert refs["cancel"].disabled
     assert refs["progress"].layout.visibility == "hidden"
@@ -387,11 +387,35 @@ def test_names_of_files_need_not_tell_which_is_the_log(refs, order):
     assert "Read Your city: 2 atoms, 2 sites" in refs["message"].value
 
 
+def test_logs_of_several_months_are_read_together_by_the_options_of_the_command(refs, shared):
+    """As `read_calls` reads a list; unreadable rows are left out unless the tick refuses them, and files of macOS are."""
+    times = pd.date_range("2025-01-01", periods=60, freq="D").astype(str)
+    calls = pd.DataFrame({"time": times, "lon": 0.0, "lat": 0.0, "service_min": "30", "kind": ["fire", "medical"] * 30})
+    x, y = eo._files.geography.needed("pyproj").Transformer.from_crs(4326, 3857, always_xy=True).transform(-30, 45)
+    calls["lon"], calls["lat"] = x, y
+    calls.loc[5, "service_min"] = "long"
+    months = {f"{name}.csv": part.to_csv(index=False) for name, part in (("jan", calls[:31]), ("feb", calls[31:]))}
+    files = months | {"houses.csv": LOG["my_stations.csv"], "._jan.csv": b"Mac OS X"}
+    refs["where"].value, refs["crs"].value = "kind == 'medical'", "EPSG:3857"
+    read(refs, files)
+    log = shared.bench.opened.log.calls
+    assert (len(log), log.not_chosen, log.left_out) == (29, 30, {"readable cells": 1})
+    assert log.locations[0] == pytest.approx((-30, 45))
+    assert "calls: jan.csv, feb.csv; stations: houses.csv" in refs["trust"].value
+    refs["refuse_bad"].value = True
+    refs["again"].click()
+    assert "jan.csv" in refs["message"].value
+    assert "row 6" in refs["message"].value
+    for name in ("where", "crs"):
+        refs[name].value = ""
+    refs["refuse_bad"].value = False
+
+
 @pytest.mark.parametrize("speed", ["0", "4", "-3", "151", "1e300"])
 def test_a_speed_out_of_its_range_is_said(refs, speed):
     refs["speed"].value = speed
     read(refs, LOG)
-    assert "speed must be from 5 to 150 km/h; got" in refs["message"].value
+    assert "The field Speed (km/h) must be from 5 to 150 km/h; got" in refs["message"].value
     refs["speed"].value = "40"
     refs["again"].click()  # the files need not be chosen again
     assert "Read Your city" in refs["message"].value
@@ -510,7 +534,7 @@ def test_names_stay_text(refs):
 def test_what_is_too_long_is_refused_before_it_is_worked_on(what, monkeypatch):
     """30,000 sites and atoms, which 8 MB can hold, would take 7 GB of travel times."""
     monkeypatch.setattr(_uploads.tables, "from_files", None)
-    monkeypatch.setattr(_uploads, "aggregate_calls", None)
+    monkeypatch.setattr(_uploads, "build", None)
     files = CITY if what in CITY else LOG
     head, row, _ = files[what].split("\n", 2)
     text = "\n".join([head, *(f"{k}{row}" for k in range(2001))])
@@ -539,7 +563,11 @@ def malformed():
     yield "too large", changed(LOG, "my_calls.csv", b"x" * (_uploads.MOST_MB * 2**20 + 1))
     yield "foreign file", CITY | {"notes.txt": "hello"}
     yield "three files", LOG | {"other.csv": "a,b\n"}
-    yield "two logs", LOG | {"more_calls.csv": LOG["my_calls.csv"]}
+    yield "one log twice", LOG | {"more_calls.csv": LOG["my_calls.csv"]}
+    yield (
+        "logs of two clocks",
+        LOG | {"more_calls.csv": LOG["my_calls.csv"].replace(":05", ":05Z").replace(":00", ":00Z")},
+    )
     yield "spreadsheet", changed(changed(LOG, "my_calls.csv", None), "calls.xlsx", b"PK\x03\x04")
     yield "no log", {"a.csv": LOG["my_stations.csv"], "b.csv": LOG["my_stations.csv"]}
     yield "no endings", {"calls": "a", "stations": "b"}
@@ -555,7 +583,7 @@ def malformed():
         yield f"empty {name}", LOG | {name: ""}
         yield f"only a head in {name}", LOG | {name: text.split("\n")[0] + "\n"}
         yield f"bytes in {name}", LOG | {name: b"\xff\xfe\x00\x01"}
-        yield f"ragged {name}", LOG | {name: text + "1,2\n"}
+        yield f"ragged {name}", LOG | {name: text + "1,2,3,4,5\n"}
         yield f"no longitude in {name}", LOG | {name: text.replace("lon", "long way")}
         yield f"a word for a latitude in {name}", LOG | {name: text.replace("45", "north", 1)}
         yield f"latitude over 90 in {name}", LOG | {name: text.replace("45", "145", 1)}
@@ -612,7 +640,7 @@ BAD = list(malformed())
 
 def test_fifty_malformed_uploads_give_fifty_clear_messages(refs):
     read(refs, CITY)
-    figures = refs["figures"].value
+    refs["refuse_bad"].value, figures = True, refs["figures"].value
     assert len({what for what, _ in BAD}) >= 50
     for what, files in BAD:
         read(refs, files)
@@ -622,6 +650,7 @@ def test_fifty_malformed_uploads_give_fifty_clear_messages(refs):
         assert tempfile.gettempdir() not in text, (what, text)
         assert "service_times=" not in text, what  # there is no code to write that into
         assert refs["figures"].value == figures, what  # the city before stays
+    refs["refuse_bad"].value = False
 
 
 # -- all options of an own city ------------------------------------------------------------------------------------
@@ -672,7 +701,7 @@ def test_every_option_of_an_own_city_makes_the_city_that_the_package_makes(form,
 @pytest.mark.parametrize(
     ("field", "text", "said"),
     [
-        ("speed", "0", "speed must be from 5 to 150 km/h; got 0"),
+        ("speed", "0", "the field speed (km/h) must be from 5 to 150 km/h; got 0"),
         ("speed", "fast", "`Speed (km/h)` must be a number; got 'fast'"),
         ("detour", "0.5", "Detour"),
         ("turnout", "-1", "Turnout (min)"),

@@ -22,9 +22,9 @@ from emsopt.errors import InputError
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets import VBox
 
-from emsopt.panels import _dashboard, _report, _tested, _uploads, _widgets, _workbench
-from emsopt.panels._uploads import city_from_uploads
+from emsopt.panels import _dashboard, _report, _widgets, _workbench
 from emsopt.panels._workbench import Workbench
+from emsopt.planning import advice
 
 SEQUENCES = 20
 TABS = ("Districts", "Utilisation", "Alternatives", "Scenarios", "Day plan", "Data and trust")
@@ -139,7 +139,7 @@ def own():
     panel.refs["city"].value = "Your own files"
     panel.refs["files"].value = san_jose()
     panel.refs["read"].click()
-    assert "Travel times are calibrated" in panel.refs["message"].value
+    assert "Times are calibrated" in panel.refs["message"].value
     assert "#1a7f37" in panel.refs["message"].value  # success has its own colour
     panel.refs["sites"][3].value = 0
     panel.refs["sites"][0].value += 1
@@ -158,7 +158,11 @@ def test_an_own_city_is_calibrated_compared_tested_saved_and_opened_again(own, t
     gain = float(re.search(row.format(r" over today \(min\)"), shown["Districts: figures"])[1])
     assert low <= high
     assert bool(mean) != (low <= gain <= high)  # a second figure for one gain only if the first is not in the interval
-    for title in ("Back-test: calibrated before 2015-01-10", "How sure is the gain over today?", "Calibrated from"):
+    for title in (
+        "Back-test: the last 5 days predicted from the others",
+        "How sure is the gain over today?",
+        "Calibrated from",
+    ):
         assert title in shown["Data and trust: trust"]
     assert re.search("Mean response: .* modelled", shown["Data and trust: trust"])
     own.refs["save"].click()
@@ -263,8 +267,8 @@ def test_the_report_says_what_was_found_and_assumed(own):
         r"With the proposed deployment, the mean response is [\d.]+ min: [\d.]+ min (longer|shorter)", text
     )
     assert "<img src='data:image/png;base64," in text
-    for part in ("90 % interval", "Back-test: calibrated before", "Mean response: ", "emsopt version", "search seed",
-                 "drop repeats no", "cell km", " stations: Station 1 × 3, 2", "recorded as over 8 min",
+    for part in ("90 % interval", "Back-test: the last 5 days", "Mean response: ", "emsopt version", "search seed",
+                 "drop repeats no", "cell km", " stations: Station 1 x 3, 2", "recorded as over 8 min",
                  "Fewer units than today at: Station 4.", "More units at: Station 1."):  # fmt: skip
         assert part in text, part
     assert "script" not in text
@@ -357,34 +361,24 @@ def test_saving_replaces_a_given_file_only_while_its_city_is_shown(tmp_path, mon
     assert path.read_bytes() != first
 
 
-@pytest.fixture
-def roads(monkeypatch):
-    """Any file of roads is this network; the fit does without it, which is faster."""
-    net = eo.RoadNetwork([100.0, 90.0, 80.0], [10.0, 9.0, 9.0], [(0, 1), (1, 2), (2, 0)])
-    monkeypatch.setattr(_uploads, "_read_roads", lambda *_: net)
-    monkeypatch.setattr(_uploads, "calibrate", lambda calls, stations, roads: eo.calls.calibrate(calls, stations))
-    return net
-
-
 @pytest.mark.parametrize("usable", [True, False])
-def test_the_back_test_drives_on_the_roads_and_only_a_usable_model_is_a_success(usable, roads, monkeypatch):
-    said = "Mean response: 6 min recorded" + (": usable." if usable else ": do not use it for response times.")
+def test_the_back_test_is_that_of_the_advice_and_only_a_usable_model_is_a_success(usable, own, monkeypatch):
+    said = f"Mean response: {'usable' if usable else 'do not use'}. Recorded 6 min."
     report = types.SimpleNamespace(verdict=(said,), period="", calls=1, html="", to_frame=lambda: None)
     asked = []
-    monkeypatch.setattr(_tested, "calibrate_and_test", lambda *_, **options: asked.append(options) or (None, report))
-    opened = city_from_uploads(san_jose() + upload(streets__osm=b""))
-    trust = Workbench(opened, VBox(), [], lambda: None).trust
+    monkeypatch.setattr(advice, "back_test_model", lambda *given: asked.append(given) or report)
+    trust = Workbench(own.bench.opened, VBox(), [], lambda: None).trust
     trust.bench.today = (0, 1)
-    result = _tested.prepare(trust)()
+    result = trust.prepare_test()()
     assert (result, isinstance(result, _widgets.Done)) == (said, usable)
-    assert asked == [{"roads": roads, "today": (0, 1)}]
+    assert asked == [(own.bench.opened.log, 5, (0, 1))]
 
 
 def test_a_plan_of_some_hours_says_which_field_to_empty():
     city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
     refs = panels.dashboard(eo.planning.Project(city, about={"hours": "7, 8"})).refs
     refs["plan_start"].click()
-    assert "field Hours must be empty for a day plan" in refs["answer"].value
+    assert "needs the field Hours to be empty" in refs["answer"].value
 
 
 @pytest.mark.parametrize(

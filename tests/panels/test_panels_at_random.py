@@ -192,7 +192,7 @@ BESIDE_THE_CITY = {
     "dashboard, a station": ("_workbench._charts.figures", "map"),
     "dashboard, taken": ("_workbench._charts.figures", "p_median"),
     "dashboard, before a search": ("_workbench.DeploymentSpace", "search"),
-    "dashboard, in a search": ("_workbench.best_deployment", "search"),
+    "dashboard, in a search": ("_workbench.search", "search"),
 }
 FAULTS |= BESIDE_THE_CITY
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 import pytest
+from synthetic_log import synthetic_log
 
 import emsopt as eo
 from emsopt.calls.drawn_cities import drawn_cities
@@ -170,7 +171,7 @@ def test_a_drawn_city_whose_calls_outgrow_the_units_is_named():
 def small_fit():
     """Three weeks of a synthetic log of four stations, calibrated."""
     stations = pd.DataFrame({"name": list("ABCD"), "lon": [0.0, 0.06, 0.0, 0.06], "lat": [45.0, 45.0, 45.04, 45.04]})
-    log = eo.calls.synthetic_log(stations, calls_per_day=60, days=21, spread_km=1.0, rng=1)
+    log = synthetic_log(stations, calls_per_day=60, days=21, spread_km=1.0, rng=1)
     return eo.calls.calibrate(log, stations), [0, 1, 2, 3]
 
 

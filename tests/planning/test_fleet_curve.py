@@ -6,10 +6,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from synthetic_log import synthetic_log
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.planning import closing, fleet_curve
+from emsopt.planning import fleet_curve
 
 TOWN = eo.datasets.grid_city(n_sites=7, units=3, rng=1)
 
@@ -90,35 +91,11 @@ def test_a_calibrated_fit_gives_intervals():
     import pandas as pd
 
     stations = pd.DataFrame({"name": ["West", "Mid", "East"], "lon": [0.0, 0.05, 0.1], "lat": [45.0, 45.0, 45.0]})
-    fit = eo.calls.calibrate(eo.calls.synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
+    fit = eo.calls.calibrate(synthetic_log(stations, calls_per_day=40, days=14, rng=0), stations)
     curve = fleet_curve(fit, [1, 2, 3], draws=100, colocation=True)
     assert curve.draws.shape == (100, 3)
     same = eo.planning.compare(fit, {"one": curve.sites[0], "two": curve.sites[1]}, draws=100, rng=0)
     assert curve.draws[:, 1].mean() == pytest.approx(same.values[:, 1].mean(), rel=0.05)
-    closures = closing(fit, ["West", "Mid", "East"], draws=100)
-    assert closures.to_frame()["probability_least"].sum() == pytest.approx(1)
-
-
-def test_closures_are_ranked_as_all_are_evaluated():
-    today = [0, 2, 4, 6]
-    closures = closing(TOWN, today)
-    after = {}
-    for k in today:
-        rest = [x for x in today if x != k]
-        after[TOWN.site_names[k]] = min(value([*rest, x]) for x in rest)
-    assert dict(zip(closures.stations, closures.values, strict=True)) == pytest.approx(after)
-    assert closures.values.tolist() == sorted(closures.values)
-    assert closures.value == pytest.approx(value(today))
-    assert "hurts least" in repr(closures)
-
-
-def test_twin_sites_are_one_station():
-    city = eo.datasets.load_st_paul()
-    twins = np.flatnonzero(city.twin_groups == np.bincount(city.twin_groups).argmax())
-    other = np.flatnonzero(city.twin_groups != city.twin_groups[twins[0]])[:2]
-    closures = closing(city, [*twins, *other])
-    assert len(closures.stations) == 3
-    assert set(map(len, closures.sites)) == {len(twins) + 2}
 
 
 @pytest.mark.parametrize(
@@ -132,7 +109,6 @@ def test_twin_sites_are_one_station():
         (lambda: fleet_curve(TOWN, [2], evaluator="simulation"), "hides small gains"),
         (lambda: fleet_curve(TOWN, [2], cell_km=1), "needs a fit"),
         (lambda: fleet_curve(3, [2]), "`city` must be an emsopt.City"),
-        (lambda: closing(TOWN, [1, 1]), "two or more stations"),
     ],
 )
 def test_bad_input(call, message):

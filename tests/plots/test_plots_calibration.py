@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from synthetic_log import synthetic_log
 
 import emsopt as eo
 
 pytest.importorskip("matplotlib", reason="needs the package matplotlib")
 from matplotlib.figure import Figure
 
-from emsopt.calls import synthetic_log
 from emsopt.errors import InputError
 
 

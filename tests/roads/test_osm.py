@@ -356,3 +356,49 @@ def test_without_osmium_the_message_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "osmium", None)
     with pytest.raises(eo.errors.MissingDependencyError, match=r"emsopt\[roads\]"):
         RoadNetwork.from_osm(write_map(tmp_path / "town.osm"))
+
+
+EMERGENCY = {
+    "closed, but open to them": ({"access": "no", "emergency": "yes"}, True),
+    "private": ({"access": "private"}, False),
+    "only for them": ({"motor_vehicle": "emergency"}, True),
+    "closed to them": ({"emergency": "no"}, False),
+    "a hydrant on the way": ({"access": "no", "emergency": "fire_hydrant"}, False),
+    "one-way, not for them": ({"oneway": "-1", "oneway:emergency": "no"}, True),
+    "service road for them": ({"highway": "service", "emergency": "designated"}, True),
+    "service road": ({"highway": "service"}, False),
+}
+
+
+@pytest.mark.parametrize("case", EMERGENCY)
+def test_rights_of_emergency_vehicles(osm, case):
+    tags, opened = EMERGENCY[case]
+    ways = {10: ((1, 5), {"highway": "residential"}), 11: ((5, 3), {"highway": "residential"} | tags)}
+    for vehicle, expected in (("emergency", opened), ("passenger", False)):
+        net = RoadNetwork.from_osm(osm(ways=ways), vehicle=vehicle, strongly_connected=False)
+        assert ("11#0" in net.ids) is (expected or (case == "closed to them" and vehicle == "passenger"))
+    with pytest.raises(InputError, match="`vehicle` must be one of"):
+        RoadNetwork.from_osm(osm(ways=ways), vehicle="ambulance")
+
+
+def test_turns_of_emergency_vehicles(osm):
+    relation = ({"type": "restriction", "restriction": "no_left_turn", "except": "psv; emergency"},
+                [("way", 10, "from"), ("node", 5, "via"), ("way", 20, "to")])  # fmt: skip
+    turns = {
+        vehicle: RoadNetwork.from_osm(osm(relations=[relation]), vehicle=vehicle, strongly_connected=False).connections
+        for vehicle in ("passenger", "emergency")
+    }
+    assert len(turns["emergency"]) == len(turns["passenger"]) + 1
+
+
+def test_edits_of_josm(tmp_path):
+    pytest.importorskip("osmium")
+    text = """<osm version="0.6"><node id="1" lat="0" lon="0" version="1"/><node id="2" lat="0" lon="0.01" version="1"/>
+    <node id='-5' action='modify' lat='0' lon='0.02'/><node id="3" lat="0" lon="0.03" version="1"/>
+    <way id="10"><nd ref="1"/><nd ref="2"/><tag k="highway" v="residential"/></way>
+    <way id='-11' action='modify'><nd ref="2"/><nd ref="-5"/><nd ref="3"/><tag k="highway" v="residential"/></way>
+    <way action='delete' id='12'><nd ref="1"/><nd ref="3"/><tag k="highway" v="residential"/></way></osm>"""
+    (tmp_path / "town.osm").write_text(text)
+    net = RoadNetwork.from_osm(tmp_path / "town.osm")
+    assert sorted(net.ids) == sorted(["10#0", "-10#0", "-11#0", "--11#0"])
+    assert net.lengths.sum() == pytest.approx(2 * 3335.8, rel=1e-3)

@@ -14,6 +14,8 @@ SQUARE = eo.RoadNetwork([100.0, 200.0, 300.0, 400.0], [10.0] * 4, [(0, 1), (1, 2
 PLAN = eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1)
 WEEK = eo.calls.HeldOut(np.tile(CITY.arrival_rates, (2, 1)), np.ones((2, CITY.n_atoms)))
 TWO = {"a": [0, 1], "b": [2, 3]}
+PRACTICE = eo.datasets.practice_calls()
+ACCEPTED = eo.planning.Settings(units=3, cell_km=3.0, empty_days="missing", accept_findings=True)
 AIRFOIL = eo.problems.airfoil_control(costs="cheap", variance=0.02)
 
 
@@ -55,6 +57,7 @@ TASKS = {
         lambda x: -(x[0] ** 2), "random", bounds=[(0, 1)], budget=3, rng=0, **p
     ),
     "optimizers.minimize": lambda **p: eo.minimize(eo.Objective(CITY, 2), "random", budget=3, rng=0, **p),
+    "planning.advise": lambda **p: eo.planning.advise(*PRACTICE, ACCEPTED, **p),
     "planning.compare": lambda **p: eo.planning.compare(Certain(), TWO, draws=100, rng=0, **p),
     "planning.fleet_curve": lambda **p: eo.planning.fleet_curve(CITY, [1, 2], **p),
     "planning.hourly_plan": lambda **p: eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1, **p),

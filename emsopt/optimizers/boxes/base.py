@@ -10,7 +10,7 @@ from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
 from ...problems.box import SAME
 from ...problems.inputs import Bounds
-from ..ask_tell import AskTell
+from ..ask_tell import AskTell, in_turn
 from ..recommendation import estimated_gains
 from ._search import STARTS, Slopes, best_of_pool, highest, highest_admitted
 from .box import Function, on_box
@@ -105,6 +105,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         """Points whose evaluation failed, on the unit cube, shape (n, coordinates)."""
         return self._on_cube([x for x, value in self.taken.items() if value is not None and np.isnan(value)])
 
+    @in_turn
     def tell(self, x: Any, value: ArrayLike) -> None:
         """Report the value of a point, see `AskTell.tell`; raise if a noise-free point already has another value."""
         point, now = self.space.canonical(x), _validate.single_number(value)
@@ -157,7 +158,10 @@ class BoxOptimizer(AskTell[FloatArray]):
 
         sign = 1 if self.better is max else -1
         kernels = [SquaredExponential(np.full(self.space.coordinates, width)) for width in (0.5, 0.2, 1.0)]
-        return sign * estimated_gains(kernels, self.points, self.gains)
+        power = max(int(np.frexp(np.abs(self.gains).max())[1]) - 900, 0)  # sums of the largest floats would overflow
+        estimates = estimated_gains(kernels, self.points, np.ldexp(self.gains, -power))
+        most = np.ldexp(np.finfo(float).max, -power)
+        return sign * np.ldexp(np.clip(estimates, -most, most), power)
 
     def _climb(self, function: Slopes, **options: Any) -> FloatArray:
         """Maximise a function on the unit cube, starting from random points and near the best observed points."""

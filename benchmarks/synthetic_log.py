@@ -15,14 +15,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from .. import _validate
-from .._types import FloatArray, IntArray, Rng
-from ..city import travel
-from ..city.response_law import lognormal
-from ..errors import InputError
-from . import _dispatch
-from .calibration import NIGHT
-from .log import CallLog, read_calls
+from emsopt import _validate
+from emsopt._types import FloatArray, IntArray, Rng
+from emsopt.calls import CallLog, _dispatch, read_calls
+from emsopt.calls.calibration import NIGHT
+from emsopt.city import travel
+from emsopt.city.response_law import lognormal
+from emsopt.errors import InputError
 
 Distances = Callable[[FloatArray, FloatArray], FloatArray]
 """From stations and places, (N, 2) and (K, 2), to km or road minutes, (N, K)."""
@@ -50,17 +49,6 @@ class Truth:
         Share of calls with a wrong stamp.
     resolution_s : float
         Resolution of stamps in seconds.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> import pandas as pd
-    >>> stations = pd.DataFrame({"name": ["Station 1", "Station 2"], "lon": [0.0, 0.05], "lat": [45.0, 45.0]})
-    >>> truth = eo.calls.Truth(turnout_min=3.0, turnout_night_min=3.0, wrong=0.0)
-    >>> log = eo.calls.synthetic_log(stations, calls_per_day=40, days=14, truth=truth, rng=0)
-    >>> fit = eo.calls.calibrate(log, stations)
-    >>> bool(abs(fit.to_frame().loc["turnout_min", "estimate"] - 3.0) < 0.3)
-    True
     """
 
     fixed_min: float = 1.5
@@ -112,14 +100,6 @@ def synthetic_log(
     -------
     CallLog
         Calls that found all units busy are left out.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> stations = pd.DataFrame({"name": ["Station 1", "Station 2"], "lon": [0.0, 0.05], "lat": [45.0, 45.0]})
-    >>> log = synthetic_log(stations, calls_per_day=20, days=7, rng=0)
-    >>> sorted(log.details["unit"].unique())
-    ['E1', 'E2']
     """
     truth, rng = Truth() if truth is None else truth, _validate.generator(rng)
     points = stations[["lon", "lat"]].to_numpy(float)

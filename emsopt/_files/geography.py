@@ -1,0 +1,104 @@
+"""Convert coordinates of any reference system to longitude and latitude, with the package pyproj.
+
+It is imported only if a reference system other than longitude and latitude (WGS 84) is named.
+"""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _validate
+from ..errors import InputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .._types import FloatArray
+
+DEGREES = re.compile(r"(?:urn:ogc:def:crs:)?(?:(?:EPSG|OGC):(?:[\d.]*:)?)?(?:4326|CRS84)|WGS ?84", re.IGNORECASE)
+MARGIN = 3  # degrees by which places may lie outside the area for which a reference system is made
+
+
+def reference(crs: object) -> Any:
+    """Return a reference system, given by its EPSG number or as text, as a `pyproj.CRS`."""
+    pyproj = needed("pyproj", f"`crs` {_validate.shown(crs)}")
+    try:
+        return pyproj.CRS.from_user_input(crs)
+    except (pyproj.exceptions.CRSError, TypeError) as error:
+        expected = "a reference system such as 'EPSG:3857' or 3857, or its definition by PROJ or WKT"
+        raise InputError(f"`crs` must be {expected}; got {_validate.shown(crs)}.") from error
+
+
+def projected(crs: object) -> bool:
+    """Return whether coordinates in a reference system are lengths, not degrees."""
+    return not _is_plain(crs) and not reference(crs).is_geographic
+
+
+def _is_plain(crs: object) -> bool:
+    """Return whether coordinates need no conversion."""
+    return crs is None or (isinstance(crs, (str, int)) and DEGREES.fullmatch(str(crs).strip()) is not None)
+
+
+def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
+    """Return longitude and latitude of points in a reference system, shape (n, 2).
+
+    Points may be NaN. Those at 0, 0 stay there, as they stand for unknown places. So do all if they are degrees already
+    though the system is in metres or feet, as when calls are projected and stations are not. ``where`` begins messages.
+
+    Raises
+    ------
+    InputError
+        If the system is unknown, or a point cannot be in it or is far from the area for which it is made.
+    """
+    if _is_plain(crs):
+        return points
+    system = reference(crs)
+    known = ~np.isnan(points).any(axis=1) & points.any(axis=1)
+    if not known.any():
+        return points
+    name = f"{where}, in {_validate.shown(crs)} (`crs`)"
+    in_metres = not system.is_geographic and system.axis_info[0].unit_conversion_factor < 100
+    if in_metres and (np.abs(points[known]) <= (180, 90)).all():
+        return points
+    convert = needed("pyproj", name).Transformer.from_crs(system, "EPSG:4326", always_xy=True).transform
+    result = points.copy()
+    result[known] = np.column_stack(convert(*points[known].T))
+    outside = known & ~np.isfinite(result).all(axis=1)
+    if system.area_of_use is not None and not outside.any():
+        west, south, east, north = system.area_of_use.bounds
+        lon, lat = np.median(result[known], axis=0)
+        width = (east - west) % 360 or 360.0  # of an area that may lie across 180 degrees
+        if (lon - west + MARGIN) % 360 > width + 2 * MARGIN or not south - MARGIN <= lat <= north + MARGIN:
+            outside = known
+    if outside.any():
+        said = f"{name}: {points[outside][0].tolist()} lies outside the area of this system. Is it another system?"
+        raise InputError(said, np.array(outside, dtype=bool))
+    return result
+
+
+def in_degrees(layer: Any, crs: object) -> Any:
+    """Return a GeoDataFrame or GeoSeries in degrees; ``crs`` is its reference system if it does not say and is not."""
+    if layer.crs is None and crs is not None and (np.abs(layer.total_bounds) > 180).any():
+        layer = layer.set_crs(reference(crs))
+    return layer if layer.crs is None else layer.to_crs(4326)
+
+
+def positions(nested: object) -> Iterator[list[Any]]:
+    """Yield the positions [x, y, ...] in the coordinates of a GeoJSON geometry, which may be changed in place."""
+    if isinstance(nested, list) and len(nested) > 1 and all(map(_validate.is_real, nested[:2])):
+        yield nested
+    elif isinstance(nested, list):
+        for part in nested:
+            yield from positions(part)
+
+
+def needed(package: str, what: str = "this function") -> Any:
+    """Import a package of the extra "maps"; if it is not installed, raise an error that begins with what needs it."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise MissingDependencyError(f"{what} needs the package {package}: pip install 'emsopt[maps]'.") from error

@@ -1,0 +1,503 @@
+"""From a log of calls and a table of stations to advice: the workflow of the command, the dashboard and the notebooks.
+
+`advise` takes all steps; each can be taken alone:
+
+=================  =================================================================================================
+`build`            check the data, calibrate or assume times, count calls, find today's deployment and the fleet
+`back_test_model`  calibrate with the first days of the log and predict the last ones
+`search`           find the best deployment
+`refine`           narrow the cells until what is gained over today no longer depends on them
+`compare_plans`    say how sure the gain is, in cities drawn from what the log leaves open
+`plan_day`         find a deployment for each hour of the day, and judge it on days held out
+=================  =================================================================================================
+
+A gain below 1 % of today's value is not worth a move, and is not examined further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+
+from .. import _validate
+from .._files import atomic
+from ..calls import held_out_weeks, recorded_and_modelled, recorded_responses
+from ..calls.back_test import calibrate_and_test
+from ..calls.drawn_cities import drawn_cities
+from ..calls.profile import slots
+from ..calls.recorded import measures
+from ..errors import InputError, Message
+from ..evaluators import EXACT_UP_TO, p_median
+from ..evaluators.by_name import check_evaluator, evaluate
+from ..evaluators.metrics import metric_function
+from ..optimizers.deployments.swaps import best_deployment
+from . import _advice_in_words
+from ._comparison_in_words import NEGLIGIBLE
+from .comparison import Comparison, Interval, compare
+from .held_out import judge_plan
+from .hourly import Plan, hourly_plan
+from .log_model import Model, Settings, build
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .._types import FloatArray, IntArray, PathLike, Progress, Sites
+    from ..calls import BackTest, CallLog, Fit
+    from ..calls.log import Source
+    from ..city.city import City
+    from ..city.deployment_space import DeploymentSpace
+    from ..evaluators.evaluation import Evaluation
+    from ..evaluators.metrics import Metric
+    from ..evaluators.objective import Objective
+
+LEAST_DAYS, HELD_OUT = 9, 1 / 3  # days of a log from which on some are held out unasked, and their share
+DRAWS = 400  # of cities, to say how sure a gain is
+SETTLED = 0.001, 0.1  # a change of the gain by less of today's value, or by less of itself, does not matter
+MOST_ATOMS = 2000
+FEW_PARTS, MANY_UNITS = 3, 20  # if plans are searched: parts of the log to judge on, and units from which not to
+HOURS_A_YEAR = 8766
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Advice:
+    """What a log and its stations say about where units should wait.
+
+    Attributes
+    ----------
+    model : Model
+        The city and how it was made, with cells as narrow as the gain needs.
+    report : BackTest or None
+        Test on days held out; None if there was none.
+    untested : str
+        Why there was no test.
+    found : mapping of str to Evaluation
+        Deployments: "today" if it is known, "optimum" or "best found", and "p-median". Only today's if the model may
+        not be used to find others.
+    how : str
+        How the best deployment was found.
+    comparison : Comparison or None
+        How sure the gain is; None if it is negligible or cannot be examined.
+    plan : Plan or None
+        Deployments for the hours of the day.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> settings = eo.planning.Settings(units=3, cell_km=3.0, drop_repeats=True, empty_days="missing",
+    ...                                 accept_findings=True)
+    >>> advice = eo.planning.advise(*eo.datasets.practice_calls(), settings)
+    >>> list(advice.found), advice.today is None
+    (['optimum', 'p-median'], True)
+    """
+
+    model: Model
+    report: BackTest | None
+    untested: str
+    found: Mapping[str, Evaluation]
+    how: str
+    comparison: Comparison | None = None
+    plan: Plan | None = None
+
+    @property
+    def city(self) -> City:
+        """The city in which deployments are evaluated."""
+        return self.model.city
+
+    @property
+    def today(self) -> Evaluation | None:
+        """Today's deployment."""
+        return self.found.get("today")
+
+    @property
+    def best(self) -> Evaluation | None:
+        """The best deployment found; None if the model may not be used to find one."""
+        return next((e for name, e in self.found.items() if name not in ("today", "p-median")), None)
+
+    @cached_property
+    def missing(self) -> tuple[str, ...]:
+        """Uses of the model that the advice needs and the test does not allow."""
+        return _not_allowed(self.model, self.report)
+
+    @cached_property
+    def gain(self) -> Interval | None:
+        """What the best deployment gains over today's in the metric (min or a share): mean, and low and high (90 %).
+
+        Low and high are NaN without a comparison. The mean is the difference between the two evaluations if it lies in
+        the interval, else that of the drawn cities, which count where recorded drives were faster or slower.
+        """
+        if self.today is None or self.best is None:
+            return None
+        one = gain_of(self.city, self.model.settings.metric, self.today, self.best)
+        if self.comparison is None:
+            return Interval(one, np.nan, np.nan)
+        mean, low, high = self.comparison.difference
+        return Interval(one if low <= -one <= high else -mean, -high, -low)
+
+    @property
+    def worth_it(self) -> bool:
+        """Whether the best deployment is worth moving to: it gains 1 % or more, and more than chance explains."""
+        if self.best is None:
+            return False
+        if self.gain is None or len(self.best.sites) != len(cast("Evaluation", self.today).sites):
+            return True
+        value = metric_function(self.city, self.model.settings.metric)(cast("Evaluation", self.today))
+        return bool(self.gain.mean >= NEGLIGIBLE * value and self.gain.mean > 0 and not self.gain.low <= 0)
+
+    @property
+    def proposed(self) -> Evaluation | None:
+        """The deployment advised: the best found, or today's if no move is worth it; None without advice."""
+        return self.best if self.worth_it else None if self.best is None else self.today
+
+    @cached_property
+    def recorded(self) -> pd.DataFrame:
+        """Recorded responses beside those modelled, `beside`: one column for today and one for the best deployment."""
+        shown = {"today": self.today, "proposed" if self.worth_it else "best found": self.best}
+        known = {name: e for name, e in shown.items() if e is not None}
+        return beside(self.model, known, self.model.settings.threshold)
+
+    @cached_property
+    def worse(self) -> pd.DataFrame:
+        """Zones that wait longer with the best deployment than today: `losers`."""
+        if self.today is None or self.best is None:
+            return losers(self.model, None, None)
+        return losers(self.model, self.today, self.best)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The answer, at most twelve lines."""
+        return _advice_in_words.answer(self)
+
+    @property
+    def plan_lines(self) -> tuple[str, ...]:
+        """What the plan of the day changes, and whether it is worth it; empty without a plan."""
+        return () if self.plan is None else tuple(_advice_in_words.plan_lines(self.plan, self.today))
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """Everything else, in lines."""
+        return _advice_in_words.details(self)
+
+    @property
+    def html(self) -> str:
+        """A report as one self-contained page."""
+        return _advice_in_words.page(self)
+
+    def with_day(self, moves: int, *, progress: Progress = False) -> Advice:
+        """Return the advice with a plan of the day, with at most ``moves`` units moved between two hours."""
+        model = self.model
+        if self.best is None:
+            raise InputError("the test does not allow to use the model for a plan of the day, as for a plan.")
+        how: dict[str, Any] = {"model": model, "metric": model.settings.metric, "progress": progress}
+        return replace(self, plan=plan_day(model.city, model.space(model.fleet[0]), moves, **how))
+
+    def save(self, path: PathLike) -> Path:
+        """Write the report as one self-contained HTML file and return its path.
+
+        Raises
+        ------
+        InputError, WriteError
+            If the path is invalid or the file cannot be written. An existing file is left unchanged.
+        """
+        return atomic.write_file(path, self.html)
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+    def __repr__(self) -> str:
+        return f"<Advice for {self.city.name}: {_advice_in_words.proposal(self)[0]}>"
+
+
+def advise(
+    calls: CallLog | Source,
+    stations: Source,
+    settings: Settings | None = None,
+    *,
+    progress: Progress = False,
+) -> Advice:
+    """Say where the units of a city should wait, by its log of calls, and how far that can be trusted.
+
+    Parameters
+    ----------
+    calls : CallLog, or whatever `read_calls` takes
+    stations : DataFrame, or whatever `read_stations` takes
+    settings : Settings, optional
+    progress : bool or callable
+        Whether to show bars, or a function that is called with (starts of the search or cities drawn so far, total).
+
+    Returns
+    -------
+    Advice
+        ``print(advice)`` says it in at most twelve lines.
+
+    Raises
+    ------
+    InputError
+        If something is wrong in the data and not accepted, or a setting is invalid.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.practice_calls()
+    >>> settings = eo.planning.Settings(units=3, cell_km=3.0, drop_repeats=True, empty_days="missing")
+    >>> try:
+    ...     eo.planning.advise(calls, stations, settings)
+    ... except eo.EmsoptError as error:
+    ...     print(str(error)[:48])
+    something is wrong in the data: no place; swappe
+    """
+    model = build(calls, stations, settings)
+    stop_if_wrong(model)
+    held_out(model.log, model.settings.hold_out)
+    report, untested = None, ""
+    try:
+        report = back_test_model(model)
+    except InputError as error:
+        untested = Message.of(error)
+    today, units = model.today, model.fleet[0]
+    if _not_allowed(model, report):
+        found = {} if today is None else {"today": _evaluated(model, today)}
+        return Advice(model, report, untested, found, "not searched")
+    objective = model.objective(units)
+    name, sites, how = search(objective, progress=progress)
+    deployments = {} if today is None else {"today": today}
+    deployments[name] = sites
+    if today is not None:
+        model = refine(model, (today, sites))
+    largest = max(map(len, deployments.values()))
+    found = {name: _evaluated(model, each, largest) for name, each in deployments.items()}
+    if units <= model.city.n_sites - len(set(model.settings.closed)):  # else the p-median leaves some arbitrary
+        found["p-median"] = _evaluated(model, p_median(model.city, model.space(units)).sites, largest)
+    advice = Advice(model, report, untested, found, how)
+    if model.fit is not None and today is not None and advice.worth_it and sorted(today) != sorted(sites):
+        pair = {"today": today, name: sites}
+        sure = compare_plans(model, pair, progress=progress)
+        advice = replace(advice, comparison=sure)
+    return advice
+
+
+def stop_if_wrong(model: Model) -> None:
+    """Raise if the checks find something wrong that is not accepted; gaps are, if empty days are missing."""
+    skipped = {"gaps in time"} if model.settings.empty_days == "missing" else set()
+    wrong = [found for found in model.checks if found.level == "wrong" and found.what not in skipped]
+    if wrong and not model.settings.accept_findings:
+        parts = [part for found in wrong for part in ("\n  ", found.what, ": ", *Message.of(found.text).parts)]
+        what = "; ".join(found.what for found in wrong)
+        raise InputError(
+            Message(
+                f"something is wrong in the data: {what}. Correct the files, or go on by `accept_findings`.", *parts
+            )
+        )
+
+
+# -- trust --------------------------------------------------------------------------------------------------------
+
+
+def held_out(calls: CallLog, hold_out: int | None = None) -> tuple[int, int]:
+    """Return the days of a log, and how many of them, the last ones, are held out to test the model."""
+    first, last = calls.times[[0, -1]].astype("datetime64[D]").astype(int).tolist()
+    days = last - first + 1
+    if hold_out is None:
+        return days, round(HELD_OUT * days) if days >= LEAST_DAYS else 0
+    return days, _validate.whole_number(hold_out, "hold_out", 0, max(days - 1, 0))
+
+
+def back_test_model(model: Model, hold_out: int | None = None, today: Sites | None = None) -> BackTest:
+    """Calibrate with the first days of the log and predict the last ones.
+
+    ``hold_out`` is the number of the latter and ``today`` the deployment, if not those of the model's settings. Raise
+    if this is not possible, because times are not calibrated or the log is too short.
+    """
+    days, held = held_out(model.log, model.settings.hold_out if hold_out is None else hold_out)
+    if model.fit is None:
+        raise InputError("there is nothing to test, because the times are not calibrated from the log.")
+    if not held:
+        short = f"the log covers {days} days, fewer than {LEAST_DAYS}: `hold_out` tests it all the same"
+        raise InputError(f"{short if days < LEAST_DAYS else 'no days are held out'}.")
+    cut = model.log.times[0].astype("datetime64[D]") + np.timedelta64(days - held, "D")
+    s, today = model.settings, model.today if today is None else today
+    try:
+        times = {name: model.making[name] for name in ("turnout_times", "service_times") if name in model.making}
+        how: dict[str, Any] = {"threshold": s.threshold, "cell_km": s.cell_km, "times": times}
+        return calibrate_and_test(model.log, model.stations, cut, s.homes, s.roads, today, **how)[1]
+    except InputError as error:
+        said = f"of {days} days, the last {held} cannot be compared with the others, as "
+        raise InputError(Message(said, *Message.of(error).parts)) from error
+
+
+def _not_allowed(model: Model, report: BackTest | None) -> tuple[str, ...]:
+    """Return the uses of a model that advice on its fleet needs and its test does not allow."""
+    other = model.today is None or model.fleet[0] != len(model.today)
+    return tuple(use for use in ("moves", *["fleet"] * other) if report is not None and not report.usable(use))
+
+
+def beside(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
+    """Return recorded responses beside those modelled of some deployments, all by the log's clock.
+
+    Rows ``mean_response_min``, ``percentile_90_min`` and ``late_over_8_min`` (named by the threshold); columns
+    ``recorded``, NaN if the log has no responses, and the names of the deployments.
+    """
+    if model.recorded is None:
+        table = pd.DataFrame(index=["mean_response_min", "percentile_90_min", f"late_over_{threshold:g}_min"])
+        for name, e in evaluations.items():
+            table[name] = (e.mean_response, e.percentile_90, e.late_fraction(threshold))
+        table.insert(0, "recorded", np.nan)
+        return table
+    table = measures(*recorded_responses(model.recorded), threshold).to_frame("recorded")
+    for name, e in evaluations.items():
+        table[name] = recorded_and_modelled(model.recorded, e, threshold)["modelled"]
+    return table
+
+
+# -- search -------------------------------------------------------------------------------------------------------
+
+
+def search(objective: Objective, *, progress: Progress = False) -> tuple[str, IntArray, str]:
+    """Return the best deployment: its name ("optimum" if proven, else "best found"), its sites, how it was found."""
+    run = best_deployment(objective, rng=0, progress=progress)
+    how = f"{objective.evaluator} hypercube model, {objective.options['capacity']}: {run.message}"
+    return "optimum" if "proven" in run.message else "best found", cast("IntArray", run.x), how
+
+
+def gain_of(city: City, metric: Metric, today: Evaluation, other: Evaluation) -> float:
+    """Return by how much a deployment lowers the metric: minutes, or a share of late calls."""
+    value = metric_function(city, metric)
+    return float(value(today) - value(other))
+
+
+def refine(model: Model, pair: tuple[Sites, Sites], metric: Metric | None = None) -> Model:
+    """Return the model with cells so narrow that the gain of the second deployment over the first is settled.
+
+    Cells are halved until the gain changes by less than 0.1 % of the first deployment's value, or 10 % of the gain.
+    A model whose cells were given, or that has areas or a table of travel times, is returned as it is.
+    """
+    s = model.settings
+    metric = s.metric if metric is None else metric
+    if s.cell_km is not None or model.demand.cell_km is None or s.travel_times is not None:
+        return model
+
+    def gain(of: Model) -> tuple[float, float]:
+        first, second = (_evaluated(of, sites, max(map(len, pair))) for sites in pair)
+        return metric_function(of.city, metric)(first), gain_of(of.city, metric, first, second)
+
+    before = gain(model)[1]
+    while True:
+        try:
+            finer = model.with_cells(model.demand.cell_km / 2)
+        except InputError:  # single callers could be seen
+            return model
+        if finer.city.n_atoms > MOST_ATOMS:
+            return model
+        value, after = gain(finer)
+        if abs(after - before) <= max(SETTLED[0] * value, SETTLED[1] * abs(after)):
+            return model
+        model, before = finer, after
+
+
+def _evaluated(model: Model, sites: Sites, largest: int | None = None) -> Evaluation:
+    """Evaluate a deployment by the model's evaluator; ``largest`` is the largest fleet to be compared."""
+    evaluator = _evaluator(model, max(largest or 0, len(sites)))
+    return evaluate(model.city, sites, evaluator, capacity=model.settings.capacity)
+
+
+def _evaluator(model: Model, largest: int) -> str:
+    """Return the evaluator of deployments of which the largest has so many units."""
+    given = None if largest > max(EXACT_UP_TO, model.fleet[0]) else model.settings.evaluator
+    return check_evaluator(given, largest)
+
+
+def losers(model: Model, today: Evaluation | None, other: Evaluation | None) -> pd.DataFrame:
+    """Return the zones in which calls wait longer with a deployment than today, by more than 1 % of today's mean.
+
+    Zones are the areas, or the cells closest to each station. Columns ``today`` and ``proposed`` (mean response, min),
+    ``minutes`` (the difference), ``calls_per_year`` and ``share`` of all calls; the zone that loses most comes first.
+    """
+    city, columns = model.city, ["today", "proposed", "minutes", "calls_per_year", "share"]
+    if today is None or other is None:
+        return pd.DataFrame(columns=columns)
+    if model.demand.cell_km is None:
+        zone = list(city.atom_names)
+    else:
+        zone = [city.site_names[k] for k in city.travel_times.argmin(axis=0)]
+    rates, waits = city.arrival_rates, np.array([today.atom_response, other.atom_response])
+    part = slots(model.settings.hours, model.settings.weekdays).mean()
+    frame = pd.DataFrame({"zone": zone, "calls": rates, "today": waits[0] * rates, "proposed": waits[1] * rates})
+    sums = frame[frame["calls"] > 0].groupby("zone").sum()
+    table = sums[["today", "proposed"]].div(sums["calls"], axis=0)
+    table["minutes"] = table["proposed"] - table["today"]
+    table["calls_per_year"], table["share"] = sums["calls"] * HOURS_A_YEAR * part, sums["calls"] / rates.sum()
+    lost = table[table["minutes"] > NEGLIGIBLE * today.mean_response]
+    return lost.sort_values("minutes", ascending=False)[columns]
+
+
+# -- comparison and plan --------------------------------------------------------------------------------------------
+
+
+def compare_plans(
+    model: Model,
+    deployments: Mapping[str, Sites],
+    *,
+    metric: Metric | None = None,
+    capacity: str | None = None,
+    load: float = 1.0,
+    progress: Progress = False,
+) -> Comparison:
+    """Compare deployments in 400 cities drawn from what the log leaves open, today's first, with all rates x ``load``.
+
+    Cells are those of `refine` for the first and the last deployment. Raise if the times are not calibrated.
+    """
+    if model.fit is None:
+        raise InputError(
+            "this needs travel times that are calibrated from the log: a log with the times of dispatch and arrival, "
+            "and no `speed_kmh`."
+        )
+    s, metric = model.settings, model.settings.metric if metric is None else metric
+    sites = list(deployments.values())
+    model = refine(model, (sites[0], sites[-1]), metric)
+    known = drawn_cities(cast("Fit", model.fit), **model.counting, **model.making)
+    known = replace(known, estimate=known.estimate.scaled(load))
+    how: dict[str, Any] = {"evaluator": _evaluator(model, max(map(len, sites))), "metric": metric}
+    how["capacity"] = s.capacity if capacity is None else capacity
+    return compare(known, deployments, draws=DRAWS, rng=0, progress=progress, **how)
+
+
+def plan_day(
+    city: City,
+    space: DeploymentSpace,
+    moves: int,
+    *,
+    rates: FloatArray | None = None,
+    model: Model | None = None,
+    metric: Metric = "mean_response",
+    capacity: str | None = None,
+    load: float = 1.0,
+    progress: Progress = False,
+) -> Plan:
+    """Find a deployment for each hour of the day, with at most ``moves`` units moved between two hours, and judge it.
+
+    ``rates`` are the calls per hour of each atom at each hour, by default those of the model. A plan is judged on parts
+    of the model's log, unless it has too many units for that or ``load``, the factor on all rates, is not 1.
+    """
+    rates = model.rates_by_hour if rates is None and model is not None else rates
+    if rates is None:
+        raise InputError(
+            "a plan of the day needs calls at all hours of the day. Leave out `hours`, or use a longer log."
+        )
+    s = Settings() if model is None else model.settings
+    names = [f"{city.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
+    cities = {h: city.replace(arrival_rates=load * rates[h], name=name) for h, name in enumerate(names)}
+    how: dict[str, Any] = {"metric": metric, "capacity": s.capacity if capacity is None else capacity}
+    plan = hourly_plan(cities, space, moves, s.evaluator, rng=0, progress=progress, **how)
+    searched = bool(np.isnan(plan.lower_bound))  # not all deployments were evaluated
+    if model is None or load != 1 or not plan.moves.any() or (searched and space.units >= MANY_UNITS):
+        return plan
+    most = FEW_PARTS if searched else 8
+    try:
+        parts = held_out_weeks(model.calls, model.stations, most=most, weekdays=s.weekdays, **model.counting)
+    except InputError:  # the log is too short
+        return plan
+    return judge_plan(plan, parts, rng=0, progress=progress)

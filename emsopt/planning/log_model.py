@@ -1,0 +1,448 @@
+"""The model of a city that a log of calls and a table of stations give, with what had to be assumed.
+
+`build` checks the data, calibrates times from the log's stamps or assumes them, counts the calls in cells, and finds
+today's deployment and the size of the fleet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _validate
+from ..calls import (
+    aggregate_calls,
+    calibrate,
+    check_calls,
+    read_calls,
+    read_stations,
+    recorded_responses,
+    regular_units,
+)
+from ..calls.calibration import without_unit
+from ..calls.demand import REACH_KM, within_reach
+from ..calls.log import CallLog
+from ..calls.profile import slots
+from ..city.deployment_space import DeploymentSpace
+from ..city.travel import PLAUSIBLE_KMH
+from ..errors import Argument, InputError, Message
+from ..evaluators import evaluate, p_median
+from ..evaluators.by_name import check_evaluator
+from ..evaluators.objective import Objective
+from .fleet import units_needed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .._types import FloatArray, IntArray
+    from ..calls import Checks, Demand, Fit
+    from ..calls.log import Source
+    from ..city.city import City
+    from ..evaluators.metrics import Metric
+    from ..roads import RoadNetwork
+
+SPEED_KMH, DETOUR, TURNOUT_MIN = 40.0, 1.3, 1.5  # assumed where the log does not tell
+STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
+HOMES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
+MOST_NAMED = 5
+SEVERAL = 1.2  # units per call, from which on it matters that the model sends one
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to do with a log; None stands for what the files say or, if they do not, for what is assumed.
+
+    Attributes
+    ----------
+    name : str
+        Name of the city.
+    hours, weekdays : sequence, optional
+        Hours of the day (0 to 23) and weekdays that count. Default: all.
+    drop_repeats : bool
+        Whether calls with the same time and place count once.
+    empty_days : {"counted", "missing"}
+        Whether days without calls were quiet or not recorded.
+    accept_findings : bool
+        Whether `advise` goes on if the checks find something wrong.
+    cell_km, areas, area_name, crs, reach_km
+        Where calls are counted, as for `aggregate_calls`. By default cells are as narrow as the answer needs.
+    homes : mapping of str to str, optional
+        Home station of each unit in the log.
+    roads : RoadNetwork, optional
+        Roads to drive on.
+    travel_times : DataFrame, optional
+        Minutes, one row per station and one column per atom.
+    speed_kmh, detour : float
+        Driving speed, and road distance over straight-line distance.
+    turnout_times, service_times : float, optional
+        Minutes until a unit leaves, and that a call keeps it busy; the latter may be "calls" or "stations", the source.
+    today : sequence of str or int, optional
+        Station of each of today's units.
+    units : int, optional
+        Fleet size. Default: today's or, if that is unknown, the fewest that reach the recorded mean response.
+    colocate : bool
+        Whether stations may have several units. They may if today's do, or if each has one.
+    pinned, closed : sequence of str
+        Stations that keep a unit, and that get none.
+    metric : str or tuple
+        "mean_response" or ("late", minutes): what is to be small.
+    threshold : float
+        Responses of this many minutes or more are late, in tables.
+    capacity : {"loss", "queue"}
+        What happens to calls that find all units busy.
+    evaluator : {"exact", "approximate"}, optional
+        Default: exact up to 12 units.
+    hold_out : int, optional
+        Days at the end of the log on which the calibration is tested. Default: a third of a log of 9 days or more.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> eo.planning.Settings(cell_km=1.0).detour
+    1.3
+    """
+
+    name: str = "city"
+    hours: Sequence[int] | None = None
+    weekdays: Sequence[int | str] | None = None
+    drop_repeats: bool = False
+    empty_days: str = "counted"
+    accept_findings: bool = False
+    cell_km: float | None = None
+    areas: Source | None = None
+    area_name: str | None = None
+    crs: object = None
+    reach_km: float = REACH_KM
+    homes: Mapping[str, str] | None = None
+    roads: RoadNetwork | None = None
+    travel_times: pd.DataFrame | None = None
+    speed_kmh: float | None = None
+    detour: float = DETOUR
+    turnout_times: float | None = None
+    service_times: float | str | None = None
+    today: Sequence[Any] | None = None
+    units: int | None = None
+    colocate: bool = False
+    pinned: Sequence[Any] = ()
+    closed: Sequence[Any] = ()
+    metric: Metric = "mean_response"
+    threshold: float = 8.0
+    capacity: str = "loss"
+    evaluator: str | None = None
+    hold_out: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """The city of a log, and how it was made. It holds single calls, which a project never does.
+
+    Attributes
+    ----------
+    settings : Settings
+    log : CallLog
+        All calls within reach.
+    stations : DataFrame
+    checks : Checks
+        What looks wrong in the data, with rows of the file.
+    fit : Fit or None
+        What was calibrated from the log; None if times are given or assumed.
+    demand : Demand
+    city : City
+    making : mapping
+        Options of `Fit.city` or `Demand.city` with which the city was made.
+    today : ndarray of int, shape (p,), or None
+        Station of each of today's units.
+    read, assumed : tuple of str
+        What was read and how, and what was assumed, in sentences.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> eo.planning.build(*eo.datasets.practice_calls(), eo.planning.Settings(cell_km=2.0)).fleet[0]
+    5
+    """
+
+    settings: Settings
+    log: CallLog
+    stations: pd.DataFrame
+    checks: Checks
+    fit: Fit | None
+    demand: Demand
+    city: City
+    making: Mapping[str, Any]
+    today: IntArray | None
+    read: tuple[str, ...]
+    assumed: tuple[str, ...] = field(default=())
+
+    @property
+    def calls(self) -> CallLog:
+        """The calls that count: those to which a unit was sent, where that is known."""
+        return self.log if self.fit is None else self.fit.calls
+
+    @property
+    def counting(self) -> dict[str, Any]:
+        """Options of `aggregate_calls` with which the calls were counted."""
+        return _counting(self.settings) | {"cell_km": self.demand.cell_km}
+
+    @cached_property
+    def recorded(self) -> CallLog | None:
+        """The calls of the hours that count; None if none of them has a recorded response."""
+        chosen = slots(self.settings.hours, self.settings.weekdays).ravel()[self.calls.hours_of_week]
+        try:
+            calls = self.calls.where(chosen)
+            recorded_responses(calls)
+        except InputError:
+            return None
+        return calls
+
+    @property
+    def rates_by_hour(self) -> FloatArray | None:
+        """Calls per hour of each atom at each hour of the day, shape (24, M); None if the city has not all hours."""
+        if self.settings.hours is not None:
+            return None
+        try:
+            return self.demand.rates_by_hour(weekdays=self.settings.weekdays)
+        except InputError:  # the log does not cover every hour
+            return None
+
+    def with_cells(self, cell_km: float) -> Model:
+        """Return the model with cells of another width; raise if they are too narrow or too many."""
+        demand = aggregate_calls(self.calls, self.stations, **self.counting | {"cell_km": cell_km})
+        return replace(self, demand=demand, city=_city(demand, self.fit, self.making))
+
+    def space(self, units: int) -> DeploymentSpace:
+        """Return the allowed deployments of a fleet."""
+        s = self.settings
+        return DeploymentSpace(self.city, units, colocation=s.colocate, pinned=list(s.pinned), closed=list(s.closed))
+
+    def objective(self, units: int) -> Objective:
+        """Return what is to be small."""
+        s = self.settings
+        return Objective(self.city, self.space(units), s.evaluator, s.metric, capacity=s.capacity)
+
+    @cached_property
+    def fleet(self) -> tuple[int, str]:
+        """Size of the fleet, and why: as given, as today, as recorded responses need, or as the load needs."""
+        s, city = self.settings, self.city
+        if s.units is not None:
+            return _validate.whole_number(s.units, "units"), "as given"
+        if self.today is not None:
+            return len(self.today), "as many as today"
+        least = units_needed(city)
+        most = max(least, len(s.pinned)) if s.colocate else city.n_sites - len(set(s.closed))
+        least = min(max(least, len(s.pinned)), most)
+        if self.recorded is None:
+            at_once = city.total_rate * city.mean_service_time / 60
+            return (
+                least,
+                f"the fewest that lose at most 1 % of the calls ({at_once:.2f} at once) and are busy at most 30 %",
+            )
+        minutes = float(recorded_responses(self.recorded)[0].mean())
+        low, high = least, city.n_sites - len(set(s.closed)) + 1
+        while low < high:  # the mean response falls with the fleet; the last one stands for none
+            middle = (low + high - 1) // 2
+            space = DeploymentSpace(city, middle, pinned=list(s.pinned), closed=list(s.closed))
+            found = evaluate(city, p_median(city, space).sites, check_evaluator(None, middle), capacity=s.capacity)
+            low, high = (low, middle) if found.mean_response <= minutes else (middle + 1, high)
+        reached = f"the recorded mean response of {minutes:.2f} min"
+        if low > city.n_sites - len(set(s.closed)):
+            return low - 1, f"one at each station, which does not reach {reached}"
+        return low, f"the fewest with about {reached}, at different stations"
+
+
+def build(calls: CallLog | Source, stations: Source, settings: Settings | None = None) -> Model:
+    """Make the city of a log of calls and a table of stations.
+
+    Parameters
+    ----------
+    calls : CallLog, or whatever `read_calls` takes
+    stations : DataFrame, or whatever `read_stations` takes
+    settings : Settings, optional
+
+    Returns
+    -------
+    Model
+
+    Raises
+    ------
+    InputError
+        If a setting is invalid, or files and settings do not say how long a call keeps a unit busy.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> model = eo.planning.build(*eo.datasets.practice_calls(), eo.planning.Settings(cell_km=2.0))
+    >>> model.city.n_sites, model.assumed[0]
+    (10, 'Units are assumed to drive 40 km/h on 1.3 times the straight-line distance.')
+    """
+    s = Settings() if settings is None else settings
+    calls, stations = calls if isinstance(calls, CallLog) else read_calls(calls), read_stations(stations)
+    if s.turnout_times is not None:  # in place of what the file says
+        stations = stations.drop(columns="turnout_min", errors="ignore")
+    _validate.positive_number(s.threshold, "threshold", "min")
+    checks = check_calls(calls, stations, reach_km=s.reach_km)
+    first, last = (str(t)[:10] for t in calls.times[[0, -1]])
+    rows = f"; `where` leaves out {calls.not_chosen:,} rows" if calls.not_chosen is not None else ""
+    rows += f"; {sum(calls.others.values()):,} rows may be no calls" if calls.others else ""
+    read = [f"{len(calls):,} calls from {first} to {last} ({calls.clock} time), {len(stations)} stations{rows}."]
+    read += _spare(calls)
+    if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
+        calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
+    log = calls.without_repeats() if s.drop_repeats else calls
+    fit, why = _calibrated(log, stations, s)
+    read.append(why)
+    demand = aggregate_calls(log if fit is None else fit.calls, stations, **_counting(s))
+    making, assumed = _making(demand, fit, s)
+    city = _city(demand, fit, making)
+    today, who = _today(city, fit, log, s)
+    read += [] if fit is None else without_unit(log, fit)
+    read += who
+    if today is not None and not s.colocate and len(set(today)) < (len(today) + (len(today) == city.n_sites)):
+        full = len(set(today)) == city.n_sites == len(today)
+        s = replace(s, colocate=True)
+        why = "each station has a unit today, which leaves no other choice" if full else "today's do"
+        assumed.append(f"Several units may share a station: {why}.")
+    model = Model(s, log, stations, checks, fit, demand, city, making, today, tuple(read))
+    units, why = model.fleet
+    if s.units is None:
+        assumed.append(f"The fleet has {units} units: {why}.")
+    return replace(model, assumed=(*assumed, *_of_all_cities(model)))
+
+
+def _counting(s: Settings) -> dict[str, Any]:
+    """Return the options of `aggregate_calls`."""
+    names = ("cell_km", "areas", "area_name", "crs", "reach_km", "empty_days")
+    return {name: getattr(s, name) for name in names}
+
+
+def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any]) -> City:
+    """Return the city of a demand."""
+    return demand.city(**making) if fit is None else fit.city(demand=demand, **making)
+
+
+def _spare(calls: CallLog) -> list[str]:
+    """Return in a sentence which columns of times were not taken, if stamps are missing, and how to take them."""
+    missing = [role for role in STAMPS if role not in calls.details]
+    if not calls.spare or not missing:
+        return []
+    names = ", ".join(map(repr, calls.spare))
+    guessed = {role: name for name, role in calls.spare.items() if role} or {missing[0]: next(iter(calls.spare))}
+    which = " or the ".join(STAMPS[role] for role in missing)
+    said = f"Columns of times not taken: {names}. If one is the {which}, name it, such as by "
+    return [Message(said, Argument("columns", guessed), ".")]
+
+
+def _calibrated(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fit | None, str]:
+    """Calibrate the times from the log, or say why not."""
+    given = [name for name in ("speed_kmh", "travel_times") if getattr(s, name) is not None]
+    if given:
+        if len(given) == 2 or s.roads is not None:
+            raise InputError("give one of `speed_kmh`, `travel_times` and `roads`.")
+        return None, "Travel times are given, not calibrated from the log."
+    if missing := [STAMPS[role] for role in ("dispatched", "on_scene") if role not in calls.details]:
+        return None, f"The log cannot tell how long units take: it has no {' and no '.join(missing)}."
+    try:
+        fit = calibrate(calls, stations, s.homes, s.roads)
+    except InputError as error:
+        if s.homes is not None:
+            raise
+        return None, Message("The log does not tell how long units take, because ", *Message.of(error).parts)
+    return fit, f"Times are calibrated from the log: {fit.answer_law.drives:,} recorded drives."
+
+
+def _making(demand: Demand, fit: Fit | None, s: Settings) -> tuple[dict[str, Any], list[str]]:
+    """Return the options of `Fit.city` or `Demand.city`, and in sentences what of them is assumed."""
+    assumed: list[str] = []
+    making: dict[str, Any] = {"name": s.name, "hours": s.hours, "weekdays": s.weekdays} | _service(demand, fit, s)
+    turnout = s.turnout_times
+    if turnout is None and fit is None and "turnout_min" not in demand.stations:
+        turnout = TURNOUT_MIN
+        assumed.append(f"Turnout is assumed to take {TURNOUT_MIN:g} min.")
+    if turnout is not None:
+        making["turnout_times"] = _validate.positive_number(turnout, "turnout_times", "min", zero=True)
+    if fit is not None:
+        return making, assumed
+    if s.travel_times is not None:
+        return making | {"travel_times": s.travel_times}, assumed
+    if s.roads is not None:
+        return making | {"roads": s.roads}, ["Units are assumed to drive at the speed limits of the roads.", *assumed]
+    low, high = PLAUSIBLE_KMH
+    if s.speed_kmh is not None and not low <= s.speed_kmh <= high:
+        raise InputError(f"`speed_kmh` must be from {low} to {high} km/h; got {s.speed_kmh:g}.")
+    if s.speed_kmh is None:
+        said = f"Units are assumed to drive {SPEED_KMH:g} km/h on {s.detour:g} times the straight-line distance."
+        assumed = [said, *assumed]
+    return making | {"speed_kmh": s.speed_kmh or SPEED_KMH, "detour": s.detour}, assumed
+
+
+def _service(demand: Demand, fit: Fit | None, s: Settings) -> dict[str, Any]:
+    """Return the option ``service_times`` of `Demand.city`; empty for its default."""
+    service = s.service_times
+    known = {"calls": demand.service_min is not None, "stations": "service_min" in demand.stations}
+    give = ". Give minutes by `service_times`."
+    if service is None:
+        if fit is not None and fit.service is not None:
+            return {}
+        if not any(known.values()):
+            raise InputError(f"neither calls nor stations say how long a call keeps a unit busy{give}")
+        return {"service_times": "calls"} if all(known.values()) else {}
+    if isinstance(service, str):
+        if service not in known:
+            raise InputError(f"`service_times` must be a number of minutes, 'calls' or 'stations'; got {service!r}.")
+        if not known[service]:
+            raise InputError(f"the {service} have no column 'service_min' with times{give}")
+        return {"service_times": service}
+    return {"service_times": _validate.positive_number(service, "service_times", "min")}
+
+
+def _today(city: City, fit: Fit | None, calls: CallLog, s: Settings) -> tuple[IntArray | None, list[str]]:
+    """Return the site of each of today's units, and in sentences who they are and which units are not among them."""
+    if s.today is not None:
+        given = list(s.today)
+        if not given:
+            raise InputError("`today` names no station. Give the station of each unit, or leave it out.")
+        today = city.sites_named(given) if isinstance(given[0], str) else np.asarray(given)
+        return today, [f"Today: {len(today)} units at {len(set(today))} stations, as given."]
+    if fit is not None and fit.homes_from != "unknown":
+        today = fit.deployment
+        said = f"Today: {len(today)} units at {len(set(today))} stations, by the {{}} in the log."
+        if "unit" not in fit.calls.details:
+            return today, [said.format("stations")]
+        return today, [said.format("units"), *_not_deployed(fit)]
+    if "station" in calls.details:
+        named = calls.details.dropna(subset=["station"]).filter(["station", "unit"]).drop_duplicates()["station"]
+        known = [name for name in named if name in city.site_names]
+        if known:
+            said = f"Today: {len(known)} units at {len(set(known))} stations, by the stations in the log."
+            return np.sort(city.sites_named(known)), [said]
+    said = "Today's deployment is not known from the log: give it by `today`, or the station of each unit by `homes`."
+    return None, [said]
+
+
+def _not_deployed(fit: Fit) -> list[str]:
+    """Return how homes are known, and which units of the log are not in today's deployment and why."""
+    counts = fit.calls.details["unit"].value_counts()
+    homeless = [unit for unit in counts.index if unit not in fit.homes]
+    seldom = sorted(set(fit.homes) & set(counts.index) - set(regular_units(fit.homes, fit.calls.details)))
+    how = HOMES.get(fit.homes_from, "by the stations in the log")
+    said = [f"The log names {len(counts)} units; the homes of {len(counts) - len(homeless)} are known {how}."]
+    for units, why in ((homeless, "no known home (give it by `homes`)"), (seldom, "hardly any calls")):
+        if units:
+            shown = ", ".join(units[:MOST_NAMED]) + (", ..." if len(units) > MOST_NAMED else "")
+            said.append(f"Not deployed, {why}: {len(units)} with {counts[units].sum():,} calls ({shown}).")
+    return said
+
+
+def _of_all_cities(model: Model) -> list[str]:
+    """Return what the model says of all cities."""
+    details = model.calls.details
+    each = details["units_sent"].mean() if "units_sent" in details else 1.0
+    one = "One unit goes to each call, the closest that is free"
+    if each > SEVERAL:
+        one += f"; the log shows {each:.1f} units per call, so that true workloads are higher"
+    busy = "wait" if model.settings.capacity == "queue" else "are left to others"
+    return ["All units are interchangeable.", f"{one}.", f"Calls that find all units busy {busy}."]

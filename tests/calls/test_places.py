@@ -1,0 +1,305 @@
+"""Known places, written in every form that the readers claim, are read back; other forms are refused."""
+
+import io
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import emsopt as eo
+from emsopt.calls._places import place
+from emsopt.errors import InputError
+
+LOGS = Path(os.environ.get("EMSOPT_DATA", "")) / "logs"
+CITIES = {  # one in each quarter of the globe, at both sides of the date line and at the equator
+    "Bremen": (8.80717, 53.07516),
+    "Montreal": (-73.56725, 45.50169),
+    "Anchorage": (-149.90028, 61.21806),
+    "Quito": (-78.46784, -0.18065),
+    "Buenos Aires": (-58.37723, -34.61315),
+    "Nairobi": (36.81667, -1.28333),
+    "Suva": (178.44190, -18.14161),
+    "Nukualofa": (-175.20180, -21.13938),
+}
+
+
+FORMS = {
+    "bare pair": lambda x, y: f"{y}, {x}",
+    "pair without a space": lambda x, y: f"{y},{x}",
+    "parentheses": lambda x, y: f"({y}, {x})",
+    "square brackets": lambda x, y: f"[{y}, {x}]",
+    "braces": lambda x, y: f"{{{y}; {x}}}",
+    "decimal commas": lambda x, y: f"{y}; {x}".replace(".", ","),
+    "address, brackets": lambda x, y: f"12 Main St, Town 55101 ({y}, {x})",
+    "address in lines": lambda x, y: f"12 Main St\nTown, MN 55101\n({y}, {x})",
+    "address with brackets of its own": lambda x, y: f"12 Main St (rear) [{y}, {x}]",
+    "address, bare pair": lambda x, y: f"Main St & 5th Ave, {y}, {x}",
+    "WKT": lambda x, y: f"POINT ({x} {y})",
+    "WKT, heights": lambda x, y: f"POINT Z ({x} {y} 250.5)",
+    "WKT in capitals and small": lambda x, y: f"Point({x} {y})",
+    "EWKT": lambda x, y: f"SRID=4326;POINT({x} {y})",
+    "GeoJSON": lambda x, y: json.dumps({"type": "Point", "coordinates": [x, y]}),
+    "Socrata": lambda x, y: f"{{'latitude': '{y}', 'longitude': '{x}', 'human_address': ''}}",
+    "names": lambda x, y: f"lat: {y}, lon: {x}",
+    "names the other way round": lambda x, y: f"Longitude={x} Latitude={y}",
+}
+CRS = {  # projected systems for the cities that they are made for
+    "EPSG:3857": list(CITIES),
+    25832: ["Bremen"],
+    "NAD83 / MTM zone 8": ["Montreal"],
+    "EPSG:3338": ["Anchorage"],
+    "EPSG:32717": ["Quito"],
+    "+proj=utm +zone=37 +south +ellps=WGS84 +units=us-ft": ["Nairobi"],
+    3460: ["Suva"],
+}
+
+
+def file(text, name):
+    stream = io.BytesIO(text.encode())
+    stream.name = name
+    return stream
+
+
+def around(city, n=3):
+    """A few places around the middle of a city, in digits that stand in texts."""
+    steps = np.array([[0, 0], [0.01234, 0.00321], [-0.00517, 0.01111]])[:n]
+    return np.round(np.array(CITIES[city]) + steps, 5)
+
+
+def log(columns):
+    """A table of calls with the given columns of places."""
+    return pd.DataFrame(
+        {"time": [f"2025-03-{k + 1:02} 16:05" for k in range(len(next(iter(columns.values()))))], **columns}
+    )
+
+
+@pytest.mark.parametrize("city", CITIES)
+@pytest.mark.parametrize("form", FORMS)
+def test_places_in_one_cell(form, city):
+    points = around(city)
+    frame = log({"location": [FORMS[form](*point) for point in points.tolist()]})
+    for source in (frame, file(frame.to_csv(index=False), "calls.csv")):
+        assert np.abs(eo.calls.read_calls(source).locations - points).max() < 2e-5
+    stations = frame.rename(columns={"time": "name"})
+    assert np.abs(eo.calls.read_stations(stations)[["lon", "lat"]].to_numpy() - points).max() < 2e-5
+
+
+@pytest.mark.parametrize("city", CITIES)
+@pytest.mark.parametrize("name", ["lon_lat", "Longitude Latitude", "lnglat"])
+def test_a_column_may_say_that_longitude_comes_first(name, city):
+    points = around(city)
+    frame = log({name: [f"{x}, {y}" for x, y in points.tolist()]})
+    assert np.allclose(eo.calls.read_calls(frame, {"place": name}).locations, points)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet="0123456789.,;-+()[]{} NSEWlatonPOINT:'°\"", max_size=40))
+def test_numbers_are_never_taken_from_a_part_of_a_cell(text):
+    """Whatever is recognised has all digits of the text, unless words or names stand around them."""
+    found = place(text)
+    if found is not None and found.pair and not any(letter.isalpha() for letter in text):
+        digits = "".join(c for c in text if c.isdigit())
+        assert digits == "".join(c for c in f"{found.x}{found.y}" if c.isdigit())
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["44.91, -93.1, 250.5", "44.91 -93.1", "1,234", "5, 12", "Station 5 (12, 14)", "12.5, 13.5 miles", "lat: 44.91N lon: 93.1W",
+     "lat 44 54 36 lon 93 6 0", "lat 44,91 lon -93,1", "44.91 N, 93.1 W", "44°54'36\"N 93°6'0\"W", "-44.91 S, 12.0 E", "(44.91, -93.1) (44.8, -93.2)",
+     '{"type": "LineString", "coordinates": [[-93.1, 44.91], [-93.2, 44.8]]}', "POLYGON ((0 0, 1 0, 1 1, 0 0))"],
+)  # fmt: skip
+def test_other_forms_are_refused(text):
+    assert place(text) is None
+    with pytest.raises(InputError):
+        eo.calls.read_calls(log({"location": [text]}))
+
+
+def test_swapped_degrees_south_of_all_cities_are_refused():
+    points = around("Montreal")
+    swapped = log({"lat": points[:, 0], "lon": points[:, 1]})
+    with pytest.raises(InputError, match="swapped"):
+        eo.calls.read_calls(swapped)
+
+
+def projected(points, crs):
+    pyproj = pytest.importorskip("pyproj")
+    return np.column_stack(pyproj.Transformer.from_crs(4326, crs, always_xy=True).transform(*points.T))
+
+
+@pytest.mark.parametrize(("crs", "city"), [(crs, city) for crs, cities in CRS.items() for city in cities])
+@pytest.mark.parametrize(
+    "names", [("X", "Y"), ("GeoX", "GeoY"), ("Easting", "Northing"), ("utm_x", "utm_y"), "pair", "WKT"]
+)
+def test_projected_columns_are_read_with_crs_and_refused_without(names, crs, city):
+    points = around(city)
+    xy = projected(points, crs)
+    if isinstance(names, str):
+        form = "{}, {}" if names == "pair" else "POINT ({} {})"
+        frame = log({"location": [form.format(*row) for row in xy.tolist()]})
+    else:
+        frame = log(dict(zip(names, xy.T, strict=True)))
+    for source in (frame, file(frame.to_csv(index=False), "calls.csv")):
+        with pytest.raises(InputError, match=r"crs"):
+            eo.calls.read_calls(source if source is frame else file(frame.to_csv(index=False), "calls.csv"))
+        assert np.abs(eo.calls.read_calls(source, crs=crs).locations - points).max() < 1e-6
+    assert np.abs(eo.calls.read_stations(frame, crs=crs)[["lon", "lat"]].to_numpy() - points).max() < 1e-6
+
+
+def test_a_reference_system_that_cannot_be_is_refused():
+    frame = log(dict(zip("xy", projected(around("Bremen"), 25832).T, strict=True)))
+    for crs, words in {
+        "nonsense": "must be a reference system",
+        27700: "outside the area",
+        True: "`crs` must be",
+    }.items():
+        with pytest.raises(InputError, match=words):
+            eo.calls.read_calls(frame, crs=crs)
+    assert frame.attrs == {}
+
+
+def test_degrees_beside_projected_coordinates_stay_degrees():
+    """One reference system may be given for calls and stations, though one of both tables has degrees."""
+    points = around("Bremen")
+    calls = eo.calls.read_calls(log(dict(zip(("lon", "lat"), points.T, strict=True))), crs=25832)
+    assert np.array_equal(calls.locations, points)
+    km = projected(points, "+proj=utm +zone=32 +units=km")
+    assert np.allclose(
+        eo.calls.read_calls(log({"x": km[:, 0], "y": km[:, 1]}), crs="+proj=utm +zone=32 +units=km").locations, points
+    )
+
+
+def test_unknown_places_stay_unknown():
+    frame = log({"X": [-11659820.6, 0.0, None], "Y": [4804226.1, 0.0, None]})
+    calls = eo.calls.read_calls(frame, crs=3857)
+    assert (len(calls), calls.left_out) == (1, {"place": 2})
+
+
+@pytest.mark.parametrize("city", CITIES)
+@pytest.mark.parametrize("form", ["frame", "geojson", "old geojson", "gpkg", "upload", "shp", "fgb", "unsaid"])
+def test_geographic_files_say_their_reference_system(form, city, tmp_path):
+    geopandas = pytest.importorskip("geopandas")
+    points = around(city)
+    frame = log({"id": np.arange(3)})
+    layer = geopandas.GeoDataFrame(frame, geometry=geopandas.points_from_xy(*points.T), crs=4326).to_crs(3857)
+    options = {}
+    if form == "frame":
+        source = layer
+    elif form in ("geojson", "old geojson", "unsaid"):
+        content = json.loads(layer.to_json(drop_id=True))
+        content["crs"] = {
+            "geojson": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3857"}},
+            "old geojson": {"type": "EPSG", "properties": {"code": 3857}},
+            "unsaid": None,
+        }[form]
+        options = {"crs": 3857} if form == "unsaid" else {}
+        source = file(json.dumps(content), "calls.geojson")
+    else:
+        source = tmp_path / f"calls.{form if form != 'upload' else 'gpkg'}"
+        layer.to_file(source)
+        if form == "upload":
+            stream = io.BytesIO(source.read_bytes())
+            stream.name, source = source.name, stream
+    calls = eo.calls.read_calls(source, **options)
+    assert np.abs(calls.locations - points).max() < 1e-6
+
+
+@pytest.mark.parametrize("form", ["frame", "geojson", "gpkg", "shp", "unsaid"])
+def test_areas_in_a_reference_system(form, tmp_path):
+    geopandas = pytest.importorskip("geopandas")
+    from shapely.geometry import box
+
+    x, y = CITIES["Bremen"]
+    areas = {"W": box(x - 0.1, y - 0.1, x, y + 0.1), "E": box(x, y - 0.1, x + 0.1, y + 0.1)}
+    layer = geopandas.GeoDataFrame({"GEOID": ["01", "02"]}, geometry=list(areas.values()), crs=4326).to_crs(25832)
+    options = {}
+    if form == "frame":
+        source = layer
+    elif form == "geojson":
+        content = json.loads(layer.to_json(drop_id=True))
+        content["crs"] = {"type": "name", "properties": {"name": "EPSG:25832"}}
+        source = file(json.dumps(content), "areas.geojson")
+    elif form == "unsaid":
+        source, options = file(layer.to_json(), "areas.geojson"), {"crs": "EPSG:25832"}
+    else:
+        source = tmp_path / f"areas.{form}"
+        layer.to_file(source)
+    found = eo.calls.read_areas(source, **options)
+    assert list(found) == ["01", "02"]
+    ring = np.array(found["01"]["coordinates"][0])
+    assert np.abs(ring.min(axis=0) - (x - 0.1, y - 0.1)).max() < 2e-3
+
+
+def test_layers_that_cannot_be_read(tmp_path):
+    geopandas = pytest.importorskip("geopandas")
+    layer = geopandas.GeoDataFrame(log({"id": [1]}), geometry=geopandas.points_from_xy([8.8], [53.1]), crs=4326)
+    for name in ("one", "two"):
+        layer.to_file(tmp_path / "both.gpkg", layer=name)
+    with pytest.raises(InputError, match="one layer; it has one, two"):
+        eo.calls.read_calls(tmp_path / "both.gpkg")
+    (tmp_path / "broken.gpkg").write_bytes(b"SQLite format 3\0nothing")
+    with pytest.raises(InputError, match=r"broken\.gpkg is not a geographic file"):
+        eo.calls.read_calls(tmp_path / "broken.gpkg")
+    with pytest.raises(InputError, match="several files"):
+        eo.calls.read_calls(file("x", "calls.shp"))
+
+
+def test_a_layer_may_lack_some_places(tmp_path):
+    geopandas = pytest.importorskip("geopandas")
+    points = geopandas.GeoSeries([*geopandas.points_from_xy(*around("Bremen", 2).T), None], crs=4326)
+    geopandas.GeoDataFrame(log({"id": range(3)}), geometry=points).to_file(tmp_path / "calls.gpkg")
+    calls = eo.calls.read_calls(tmp_path / "calls.gpkg")
+    assert (len(calls), calls.left_out) == (2, {"place": 1})
+
+
+@pytest.mark.parametrize(
+    ("properties", "names"),
+    [
+        ([{"GEOID": "01", "NAME": "W"}, {"GEOID": "02", "NAME": "E"}], ["W", "E"]),
+        ([{"GEOID": "01", "NAME": "33.01"}, {"GEOID": "02", "NAME": "33.01"}], ["01", "02"]),
+        ([{"NAMELSAD": "Tract 1", "GEOID": "01"}, {"NAMELSAD": "Tract 2", "GEOID": "02"}], ["Tract 1", "Tract 2"]),
+        ([{"GEOID20": "1", "NAME": None}, {"GEOID20": "2", "NAME": "E"}], ["1", "2"]),
+        ([{"ZCTA5CE20": "55101"}, {"ZCTA5CE20": "55102"}], ["55101", "55102"]),
+        ([{"OBJECTID": 1}, {"OBJECTID": 2}], ["1", "2"]),
+    ],
+)
+def test_names_of_areas(properties, names):
+    ring = [[0, 45], [1, 45], [1, 46], [0, 46], [0, 45]]
+    shape = {"type": "Polygon", "coordinates": [ring]}
+    features = [{"type": "Feature", "properties": each, "geometry": shape} for each in properties]
+    content = json.dumps({"type": "FeatureCollection", "features": features})
+    assert list(eo.calls.read_areas(file(content, "areas.geojson"))) == names
+
+
+def test_areas_without_names_say_what_they_have():
+    shape = {"type": "Polygon", "coordinates": [[[0, 45], [1, 45], [1, 46], [0, 45]]]}
+    content = {
+        "type": "FeatureCollection",
+        "features": [{"type": "Feature", "properties": {"beat_no": 1}, "geometry": shape}],
+    }
+    with pytest.raises(InputError, match=r"beat_no.*Say which"):
+        eo.calls.read_areas(file(json.dumps(content), "areas.geojson"))
+    assert list(eo.calls.read_areas(file(json.dumps(content), "areas.geojson"), key="beat_no")) == ["1"]
+
+
+BOONE = "+proj=tmerc +lat_0=35.8333333 +lon_0=-92.5 +k=0.9999333 +x_0=500000 +datum=NAD83 +units=us-ft"
+
+
+@pytest.mark.skipif(not LOGS.is_dir(), reason="needs the logs for tests")
+@pytest.mark.parametrize(
+    ("calls", "stations", "columns", "crs", "middle"),
+    [
+        ("south_metro_2019-11-23_to_12-09.csv", "south_metro_stations.csv", {"time": "911 Date"}, 3857, (-104.9, 39.6)),
+        ("boone_2016.csv", "boone_stations.csv", {}, BOONE, (-92.33, 38.95)),
+    ],
+)
+def test_real_logs_in_projected_coordinates(calls, stations, columns, crs, middle):
+    with pytest.raises(InputError, match="crs"):
+        eo.calls.read_calls(LOGS / calls, columns)
+    log, sites = eo.calls.read_calls(LOGS / calls, columns, crs=crs), eo.calls.read_stations(LOGS / stations, crs=crs)
+    assert np.abs(np.median(sites[["lon", "lat"]], axis=0) - middle).max() < 0.1
+    assert np.abs(np.median(log.locations, axis=0) - middle).max() < 0.1

@@ -1,0 +1,299 @@
+"""The workflow from a log to advice: one answer for all faces, and what it says where something is missing or worse."""
+
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic_log import synthetic_log
+
+import emsopt as eo
+from emsopt.__main__ import main
+from emsopt.errors import Argument, InputError, Message
+from emsopt.planning import Settings, _advice_in_words, advice, build
+
+DIFFERENCE = ["difference", "difference_low", "difference_high"]
+PRACTICE = {"drop_repeats": True, "empty_days": "missing", "accept_findings": True}
+
+
+@pytest.fixture(scope="module")
+def san_jose():
+    return eo.planning.advise(*eo.datasets.san_jose_calls())
+
+
+@pytest.fixture(scope="module")
+def practice():
+    today = ["Harbour", "Old Town", "University", "West Gate", "Hospital"]
+    return eo.planning.advise(*eo.datasets.practice_calls(), Settings(today=today, **PRACTICE))
+
+
+def test_the_command_begins_with_the_answer_and_is_short(san_jose, tmp_path, monkeypatch, capsys):
+    """It asks for the same advice as Python does; within 40 lines, and the answer within twelve."""
+    monkeypatch.setattr("emsopt.commands._shared.draw", lambda *_: [])
+    asked = []
+    monkeypatch.setattr("emsopt.planning.advise", lambda *given, **_: asked.append(given) or san_jose)
+    assert main(["city", "--san-jose", "--out", str(tmp_path)]) == 0
+    ((calls, stations, settings),) = asked
+    assert {name: value or None for name, value in vars(settings).items()} == {
+        name: value or None for name, value in vars(Settings()).items()
+    }
+    assert len(calls) == 3652
+    assert len(stations) == 33
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40
+    assert lines.index("") <= 12
+    first = "\n".join(lines[: lines.index("")])
+    assert "3,652 calls from 2015-01-01" in first
+    assert "The model may be used for: mean response, 90th percentile, share of late responses, where units" in first
+    assert re.search(r"mean response \(min\) +6\.40 +6\.4\d +6\.4\d", first)
+    assert "Leave the units where they are: the best deployment found gains +0.01" in first
+    assert "Move " not in first
+    assert "Wrong in the data" not in first
+    names = {path.stem for path in tmp_path.iterdir()}
+    assert {"report", "calibration", "recorded", "scenarios", "city"} <= names
+    assert not {"gains_by_atom", "worse"} & names  # no plan, so no comparison
+    written = pd.read_csv(tmp_path / "recorded.csv", index_col=0)
+    np.testing.assert_allclose(written, san_jose.recorded, rtol=1e-12)
+    report = (tmp_path / "report.html").read_text("utf-8")
+    assert "385 of 3,652 calls got no unit" in report
+    assert "<svg" in report
+
+
+def test_the_dashboard_gives_the_same_numbers(san_jose, monkeypatch):
+    """San José read from files: fit, fleet, test, search, cells, and what is compared in drawn cities."""
+    panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
+    asked = []
+    compared = SimpleNamespace(to_frame=lambda: pd.DataFrame(0.0, ["best found"], DIFFERENCE))
+    monkeypatch.setattr(advice, "compare_plans", lambda *given, **how: asked.append((given, how)) or compared)
+    calls, stations = eo.datasets.san_jose_calls()
+    frames = {"calls.csv": calls.to_frame(), "stations.csv": stations}
+    panel = panels.dashboard()
+    refs = panel.refs
+    refs["city"].value = "Your own files"
+    refs["files"].value = tuple(
+        {"name": name, "content": memoryview(frame.to_csv(index=False).encode()), "size": 1, "type": ""}
+        | {"last_modified": pd.Timestamp("2025-01-01", tz="UTC")}
+        for name, frame in frames.items()
+    )
+    refs["read"].click()
+    model = panel.bench.opened.log
+    pd.testing.assert_frame_equal(model.fit.to_frame(), san_jose.model.fit.to_frame())
+    assert panel.bench.opened.today == tuple(san_jose.today.sites.tolist())
+    assert (refs["units"].value, refs["hold_out"].value) == (45, 5)
+    assert model.assumed == san_jose.model.assumed
+    refs["test_start"].click()
+    refs["test_wait"]()
+    shown = {result.kind: result for result in panel.bench.trust.results}
+    pd.testing.assert_frame_equal(shown["back_test"].table, san_jose.report.to_frame())
+    refs["search"].click()
+    refs["wait"]()
+    ((sites, _, _),) = panel.bench.found.values()
+    assert sites == tuple(san_jose.best.sites.tolist())
+    deployments = {"today": san_jose.today.sites, "best found": san_jose.best.sites}
+    assert advice.refine(model, tuple(deployments.values())).demand.cell_km == san_jose.model.demand.cell_km
+    refs["baseline"].value = "today"
+    refs["compare_start"].click()
+    refs["compare_wait"]()
+    (((given, sites), how),) = asked
+    assert given is model
+    assert {name: list(each) for name, each in sites.items()} == {n: list(each) for n, each in deployments.items()}
+    assert {name: how[name] for name in ("metric", "capacity", "load")} == {
+        "metric": san_jose.model.settings.metric, "capacity": san_jose.model.settings.capacity, "load": 1.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("per_day", [3, 40])
+def test_sparse_logs_and_times_of_ones_own_are_tested_as_they_are_used(per_day):
+    stations = pd.DataFrame({"name": list("ABCD"), "lon": [0.0, 0.05, 0.1, 0.0], "lat": [45.0, 45.0, 45.0, 45.05]})
+    log = synthetic_log(stations, calls_per_day=per_day, days=20, rng=1)
+    found = eo.planning.advise(log, stations)
+    assert "Cannot tell" in found.report.uses.loc["moves", "why"]
+    with pytest.raises(InputError, match="plan of the day"):
+        found.with_day(1)
+    slow = eo.planning.advise(log, stations, Settings(turnout_times=12.0))
+    assert not slow.report.usable("mean")
+    assert "does not reach the recorded" in build(log, stations, Settings(speed_kmh=10, turnout_times=9)).fleet[1]
+    for wrong in ({"today": []}, {"threshold": -1}):
+        with pytest.raises(InputError, match=r"today|threshold"):
+            eo.planning.advise(log, stations, Settings(**wrong))
+
+
+@pytest.mark.parametrize("drawn", [True, False], ids=["drawn log", "practice"])
+def test_command_and_dashboard_calculate_what_python_does_from_the_same_files(drawn, tmp_path):
+    """The third log is that of San José, above."""
+    uploads = pytest.importorskip("emsopt.panels._uploads", reason="needs the package ipywidgets")
+    calls, stations = eo.datasets.practice_calls()
+    options, flags = (
+        PRACTICE | {"units": 4},
+        ["--drop-repeats", "--skip-empty-days", "--accept-findings", "--units", "4"],
+    )
+    if drawn:
+        stations = pd.DataFrame(
+            {"name": list("ABCDE"), "lon": [0.0, 0.05, 0.1, 0.0, 0.1], "lat": [45.0] * 3 + [45.05] * 2}
+        )
+        calls, options, flags = synthetic_log(stations, calls_per_day=60, days=14, rng=5), {}, []
+    files = [tmp_path / "calls.csv", tmp_path / "stations.csv"]
+    for file, frame in zip(files, (calls.to_frame(), stations), strict=True):
+        frame.to_csv(file, index=False)
+    python = eo.planning.advise(*files, Settings(**options))
+    assert main(["city", *map(str, files), *flags, "--out", str(tmp_path / "out")]) == 0
+    written = pd.read_csv(tmp_path / "out" / "recorded.csv", index_col=0)
+    np.testing.assert_allclose(written, python.recorded, rtol=1e-12)
+    assert_same(eo.City.load(tmp_path / "out" / "city"), python.city)
+    page = uploads.city_from_uploads([{"name": f.name, "content": f.read_bytes()} for f in files], **options).log
+    built = build(*files, Settings(**options))
+    assert_same(page.city, built.city)
+    assert (page.fleet, page.read, page.assumed) == (built.fleet, built.read, built.assumed)
+    assert (page.fit is None) == (not drawn)
+    if drawn:
+        pd.testing.assert_frame_equal(advice.back_test_model(page).to_frame(), python.report.to_frame(), rtol=1e-12)
+
+
+def assert_same(city, other):
+    for name in ("travel_times", "arrival_rates", "turnout_times", "service_times", "travel_cv"):
+        np.testing.assert_allclose(getattr(city, name), getattr(other, name), rtol=1e-12, err_msg=name)
+
+
+def test_the_answer_is_short_and_says_once_that_nothing_is_worth_moving(san_jose):
+    lines = "\n".join(san_jose.sentences).splitlines()
+    assert len(lines) <= 12
+    assert san_jose.comparison is None
+    assert not san_jose.worth_it
+    assert san_jose.proposed is san_jose.today
+    assert sum("Leave the units where they are" in line for line in lines) == 1
+    assert list(san_jose.recorded.columns) == ["recorded", "today", "best found"]
+
+
+def test_cells_are_refined_until_the_gain_is_settled(san_jose):
+    """Half as wide cells change the gain by less than 0.1 % of today's mean or a tenth of itself."""
+    model, pair = san_jose.model, (san_jose.today.sites, san_jose.best.sites)
+    gains = []
+    for m in (model, model.with_cells(model.demand.cell_km / 2)):
+        a, b = (eo.evaluators.evaluate(m.city, sites).mean_response for sites in pair)
+        gains.append(a - b)
+    assert model.demand.cell_km < 2  # the width that 200 cells allow
+    assert abs(gains[0] - gains[1]) <= max(0.001 * a, 0.1 * abs(gains[1]))
+    assert san_jose.gain.mean == pytest.approx(gains[0])
+    given = replace(model, settings=replace(model.settings, cell_km=2.0))
+    assert advice.refine(given, pair) is given
+
+
+def test_a_gain_that_costs_others_is_called_a_trade_off(practice):
+    """The best mean takes the unit from quarters that wait longer: minutes, calls and zones by hand."""
+    assert practice.worth_it
+    text = str(practice)
+    assert "Move 3 of 5 units: from " in text
+    assert "This is a trade-off. What rises: the 90th percentile from " in text
+    city, worse = practice.city, practice.worse
+    near = np.array(city.site_names)[city.travel_times.argmin(axis=0)]
+    for name, row in worse.iterrows():
+        mine = near == name
+        rates = city.arrival_rates[mine]
+        change = practice.best.atom_response[mine] - practice.today.atom_response[mine]
+        assert row["minutes"] == pytest.approx(rates @ change / rates.sum())
+        assert row["calls_per_year"] == pytest.approx(8766 * rates.sum())
+        assert row["minutes"] > 0.01 * practice.today.mean_response
+    assert f"Longer waits: {worse['calls_per_year'].sum():,.0f} calls a year" in text
+    assert f"{worse.index[0]} {worse['minutes'].iloc[0]:+.1f} min" in text
+    assert not any("nan" in line for line in practice.sentences)
+    assert "recorded" in practice.recorded  # always beside, even if unknown
+    page = practice.html
+    assert "Longer waits" in page
+    assert "<script" not in page
+
+
+def test_what_the_test_does_not_allow_is_not_advised(san_jose, monkeypatch):
+    uses = san_jose.report.uses.copy()
+    uses.loc["moves", ["usable", "why"]] = False, "Stations are missing."
+    report = replace(san_jose.report, uses=uses)
+    monkeypatch.setattr(advice, "back_test_model", lambda *_: report)
+    monkeypatch.setattr(advice, "search", lambda *_, **__: pytest.fail("it was searched"))
+    blocked = eo.planning.advise(*eo.datasets.san_jose_calls())
+    assert blocked.missing == ("moves",)
+    assert blocked.proposed is None
+    assert list(blocked.found) == ["today"]
+    assert "No plan is proposed" in str(blocked)
+    assert "Stations are missing." in str(blocked)
+    assert "The model may be used for: mean response" in str(blocked)
+    assert "Move " not in str(blocked)
+    uses.loc["moves", "usable"], uses.loc["fleet", "usable"] = True, False
+    other = eo.planning.advise(*eo.datasets.san_jose_calls(), Settings(units=40))
+    assert other.missing == ("fleet",)
+
+
+def test_the_fleet_is_todays_or_reaches_the_recorded_mean():
+    """Without units and stations in the log, the fewest units whose best mean is at most the recorded one."""
+    calls, stations = eo.datasets.san_jose_calls()
+    unnamed = replace(calls, details=calls.details.drop(columns=["unit"]))
+    model = build(unnamed, stations, Settings(cell_km=2.0))
+    assert model.today is None
+    units, why = model.fleet
+    recorded = eo.calls.recorded_responses(model.calls)[0].mean()
+    assert f"recorded mean response of {recorded:.2f} min" in why
+    means = [
+        eo.evaluators.evaluate(model.city, eo.evaluators.p_median(model.city, p).sites).mean_response
+        for p in (units - 1, units)
+        if p
+    ]
+    assert means[0] > recorded
+    assert means[1] <= recorded or units == len(stations)
+    assert build(calls, stations, Settings(cell_km=2.0)).fleet == (45, "as many as today")
+    assert build(calls, stations, Settings(cell_km=2.0, units=7)).fleet[0] == 7
+
+
+def test_days_are_held_out_by_one_rule():
+    calls, _ = eo.datasets.san_jose_calls()
+    assert advice.held_out(calls) == (14, 5)
+    assert advice.held_out(calls.between("2015-01-01", "2015-01-10")) == (9, 3)
+    assert advice.held_out(calls.between("2015-01-01", "2015-01-09")) == (8, 0)
+    assert advice.held_out(calls, 2) == (14, 2)
+    with pytest.raises(InputError, match="from 0 to 13"):
+        advice.held_out(calls, 14)
+
+
+def test_wrong_findings_stop_the_advice_until_they_are_accepted():
+    with pytest.raises(InputError, match="something is wrong in the data: no place; swapped coordinates; gaps in time"):
+        eo.planning.advise(*eo.datasets.practice_calls())
+    with pytest.raises(InputError, match="no place; swapped coordinates\\."):
+        eo.planning.advise(*eo.datasets.practice_calls(), Settings(empty_days="missing"))
+
+
+def test_errors_carry_arguments_and_remedies_as_data():
+    with pytest.raises(InputError) as raised:
+        eo.calls.read_calls(pd.DataFrame({"lon": [1.0], "lat": [1.0]}))
+    assert raised.value.arguments == (Argument("columns", {"time": ...}),)
+    assert "Name each by `columns={'time': ...}`" in str(raised.value)
+    said = Message("Use ", Argument("cell_km", 2.0), " or `reach_km`.")
+    assert said == "Use `cell_km=2.0` or `reach_km`."
+    assert said.by(lambda a: a.name.upper(), ["reach_km"]) == "Use CELL_KM or REACH_KM."
+
+
+def test_a_gain_is_told_with_one_interval():
+    metric = {"settings": Settings()}
+    gain = SimpleNamespace(gain=(0.62, 0.51, 0.73), model=SimpleNamespace(**metric))
+    assert _advice_in_words._gained(gain) == "+0.620 min of mean response (90 % interval: +0.510 to +0.730)"
+    late = SimpleNamespace(gain=(0.02, 0.01, 0.03), model=SimpleNamespace(settings=Settings(metric=("late", 8.0))))
+    assert re.match(r"\+2\.000 percentage points of share of responses", _advice_in_words._gained(late))
+
+
+def test_the_practice_town_is_the_same_for_all(tmp_path, monkeypatch):
+    """By Python, the command and the dashboard: the city, its fleet, and the best deployment."""
+    panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
+    monkeypatch.setattr("emsopt.commands._shared.draw", lambda *_: [])
+    mine = eo.planning.advise(*eo.datasets.practice_calls(), Settings(**PRACTICE))
+    assert main(["city", "--practice", "--out", str(tmp_path)]) == 0
+    scenarios = pd.read_csv(tmp_path / "scenarios.csv", index_col="deployment")
+    assert scenarios.loc["optimum", "sites"].split("; ") == list(mine.best.site_names)
+    assert scenarios.loc["optimum", "mean_response_min"] == pytest.approx(mine.best.mean_response, rel=1e-12)
+    panel = panels.dashboard()
+    refs = panel.refs
+    refs["city"].value = "Practice town"
+    assert refs["units"].value == len(mine.best.sites) == 5
+    np.testing.assert_array_equal(panel.bench.city.travel_times, mine.city.travel_times)
+    np.testing.assert_array_equal(panel.bench.city.arrival_rates, mine.city.arrival_rates)
+    refs["search"].click()
+    panel.bench.job.wait()
+    ((sites, _, _),) = panel.bench.found.values()
+    assert sites == tuple(mine.best.sites.tolist())

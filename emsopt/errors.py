@@ -68,10 +68,7 @@ class Message(str):
 class EmsoptError(Exception):
     """Base class of all errors that this package raises on purpose.
 
-    Attributes
-    ----------
-    arguments : tuple of Argument
-        Arguments that the message names, with the values that would mend it.
+    If the message names arguments, it is a `Message` that holds them as data.
 
     Examples
     --------
@@ -82,11 +79,6 @@ class EmsoptError(Exception):
     ...     print(type(error).__name__)
     InputError
     """
-
-    @property
-    def arguments(self) -> tuple[Argument, ...]:
-        """Arguments that the message names."""
-        return tuple(part for part in Message.of(self).parts if isinstance(part, Argument))
 
 
 class InputError(EmsoptError, ValueError):

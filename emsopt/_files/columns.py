@@ -24,10 +24,22 @@ if TYPE_CHECKING:
     from .._types import BoolArray, FloatArray
 
 LONGITUDE, LATITUDE = ("lon", "longitude", "lng", "intptlon", "intptlong"), ("lat", "latitude", "intptlat")
-# How programs write a missing value.
-BLANK = (  # in lower case
-    *("", "na", "n/a", "n.a.", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "nat", "nil", "none", "(none)"),
-    *(
+BLANKS = frozenset(  # how programs write a missing value, in lower case
+    [
+        "",
+        "na",
+        "n/a",
+        "n.a.",
+        "#n/a",
+        "#n/a n/a",
+        "#na",
+        "<na>",
+        "nan",
+        "-nan",
+        "nat",
+        "nil",
+        "none",
+        "(none)",
         "null",
         "(null)",
         "<null>",
@@ -42,12 +54,34 @@ BLANK = (  # in lower case
         "unk",
         "missing",
         "undefined",
-    ),
-    *("blank", "(blank)", "empty", "not available", "not applicable", "not recorded", "-999", "-9999", "-99999"),
-    *("#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"),
-    *("not known", "k.a.", "k. a.", "keine angabe", "unbekannt", "nc", "n.c.", "s/d", "n/d", "n.d.", "onbekend"),
+        "blank",
+        "(blank)",
+        "empty",
+        "not available",
+        "not applicable",
+        "not recorded",
+        "-999",
+        "-9999",
+        "-99999",
+        "#value!",
+        "#ref!",
+        "#div/0!",
+        "#name?",
+        "#num!",
+        "#null!",
+        "not known",
+        "k.a.",
+        "k. a.",
+        "keine angabe",
+        "unbekannt",
+        "nc",
+        "n.c.",
+        "s/d",
+        "n/d",
+        "n.d.",
+        "onbekend",
+    ]
 )
-BLANKS = frozenset(BLANK)
 DECIMAL = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a number with a decimal comma, or with a thousands separator
 LONG = (  # columns of tables with one row per pair of places: origin, destination, minutes
     ("from_id", "origin_id", "from", "origin", "site"),
@@ -307,8 +341,13 @@ def texts(cells: Iterable[object]) -> list[str]:
 
 
 def blank(cells: Iterable[object]) -> BoolArray:
-    """Return a mask of the blank cells, including those marked with a word in `BLANK`."""
-    return np.array([text(cell).strip().lower() in BLANKS for cell in cells], dtype=bool)
+    """Return a mask of the blank cells, including those marked with a word in `BLANKS`."""
+    return np.array([not _fraction(cell) and text(cell).strip().lower() in BLANKS for cell in cells], dtype=bool)
+
+
+def _fraction(cell: object) -> bool:
+    """Return whether a cell is a number that is not whole, as most coordinates, which no word in `BLANKS` is."""
+    return isinstance(cell, float) and cell % 1 > 0
 
 
 def distinct(cells: Iterable[object]) -> bool:

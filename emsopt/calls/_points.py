@@ -115,13 +115,11 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
     if "place" not in key:
         names = [key["lon"], key["lat"]]
         table = table.with_points(names[0], always=True).with_points(names[1], always=True)
-        written = pd.DataFrame({name: texts(table.frame[name].tolist()) for name in names}, dtype=object)
-        numbers = pd.DataFrame({name: [*map(decimal, written[name])] for name in names}, dtype=float)
-        scale = _scale(names, numbers.dropna())
-        if scale != 1 or any(map(DEGREE_SIGN.search, written.head(_formats.SAMPLE).to_numpy().ravel())):
-            table = table._replace(
-                frame=table.frame.assign(**(numbers / scale).astype(object).fillna(written).set_axis(table.frame.index))
-            )
+        first, start = _decimals(table.frame[names].head(_formats.SAMPLE))
+        scale = _scale(names, start.dropna())
+        if scale != 1 or any(map(DEGREE_SIGN.search, first.to_numpy().ravel())):
+            written, numbers = _decimals(table.frame[names])
+            table = table._replace(frame=table.frame.assign(**(numbers / scale).astype(object).fillna(written)))
             crs = None
     else:
         name = key["place"]
@@ -156,16 +154,24 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
     return degrees
 
 
+def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return cells as texts, and as numbers, NaN where they are none."""
+    written = pd.DataFrame({name: texts(cells[name].tolist()) for name in cells}, cells.index, dtype=object)
+    return written, pd.DataFrame({name: [*map(decimal, written[name])] for name in cells}, cells.index, dtype=float)
+
+
 def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
     """Return by how much integers such as millionths of degrees exceed degrees; 1 if they are degrees or lengths.
 
     The names say so, or no length on earth is so great: `LONGEST_M` is above what projected coordinates reach.
     """
     said = [re.search(r"e_?([567])$|(micro)", name) for name in names]
+    most = points.abs().max().to_numpy()
+    if not len(points) or (most <= (180, 90)).all():
+        return 1.0
     if all(said):
         return float(10 ** int((said[0] and said[0][1]) or 6))
-    most = points.abs().max().to_numpy()
-    if not len(points) or most[-1] < LONGEST_M or (points % 1).any(axis=None):
+    if most[-1] < LONGEST_M or (points % 1).any(axis=None):
         return 1.0
     return next((scale for scale in (1e6, 1e7) if (most <= (180 * scale, 90 * scale)).all()), 1.0)
 

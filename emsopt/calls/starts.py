@@ -31,7 +31,7 @@ LEAST_DRIVES, FEWEST = 600, 12  # drives in all, and drives of a station or call
 CAP = 0.975  # quantile of the minutes above which drives count as no longer
 FEWEST_PLACES = 5  # that can show a step
 NEAR_KM = 0.3  # shorter distances have no clear direction
-COARSE, COARSEST_KM = (0.1, 0.05, 0.02, 0.01), 1.5  # steps (degrees) of rounded places that are looked for
+COARSE, COARSEST_KM = (0.1, 0.05, 0.02), 1.5  # steps (degrees) of rounded places that are looked for
 
 
 def starts(fit: Fit) -> tuple[bool, str]:
@@ -49,6 +49,8 @@ def starts(fit: Fit) -> tuple[bool, str]:
             return False, f"{cannot} places of {what} are rounded to {km:.1f} km."
     station = drives["station"].to_numpy()
     apart = places[drives["call"]] - points[station]
+    if np.bincount(station).max() < FEWEST:
+        return False, f"{cannot} that needs {FEWEST} drives of a station."
     displaced, typical = _displacement(drives["minutes"].to_numpy(float), apart, station)
     per_km = drives["distance"].sum() / np.hypot(*apart.T).sum()  # minutes at free flow, if there are roads
     slope = min(law.per_distance.value for law in (fit.law, fit.answer_law))
@@ -73,8 +75,6 @@ def _displacement(minutes: FloatArray, apart: FloatArray, station: IntArray) -> 
     ``apart`` are the km east and north from the station to the call of each drive, shape (K, 2).
     """
     enough = np.bincount(station) >= FEWEST
-    if not enough.any():
-        return 0.0, 1.0
     minutes, kept = np.minimum(minutes, np.quantile(minutes, CAP)), enough[station]
     minutes, apart, station = minutes[kept], apart[kept], (np.cumsum(enough) - 1)[station[kept]]
     km, drive = np.hypot(*apart.T), np.arange(len(minutes))

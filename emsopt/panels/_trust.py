@@ -125,12 +125,12 @@ class Trust:
         The mean over the drawn cities stands there only if it is not the gain that the figures show.
         """
         late = self.bench.metric != "mean_response"
-        cells = {}
+        scale, cells = 100 if late else 1, {}
         for name, e in answer.items():
             same = sorted(e.site_names) == sorted(answer[base].site_names)
             if not same and (gain := self.gains.get(self.key(answer[base], e))) is not None:
-                mean, low, high = ((100 if late else 1) * value for value in gain)
-                shown = gain_over(answer[base], e, self.bench.metric)
+                mean, low, high = (scale * value for value in gain)
+                shown = scale * advice.gain_of(self.bench.city, self.bench.metric, answer[base], e)
                 cells[name] = f"{signed(low, 2)} to {signed(high, 2)}"
                 cells[name] += "" if low <= shown <= high else f", mean {signed(mean, 2)}"
         return (f"90 % interval of the gain ({'points' if late else 'min'})", cells) if cells else None
@@ -232,10 +232,3 @@ class Trust:
 def _spelled(result: Result) -> Result:
     """Return a result whose sentences name the page's controls."""
     return replace(result, said=tuple(map(in_controls, result.said)))
-
-
-def gain_over(base: Evaluation, other: Evaluation, metric: Any) -> float:
-    """Return the gain of a deployment over another: minutes, or percentage points of late responses."""
-    if metric == "mean_response":
-        return float(base.mean_response - other.mean_response)
-    return 100 * float(base.late_fraction(metric[1]) - other.late_fraction(metric[1]))

@@ -17,7 +17,6 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +27,7 @@ import pandas as pd
 
 from .. import _validate
 from .._files import atomic, formats
-from .._files.inflate import Upload
+from .._files.inflate import DAMAGED, Upload
 from .._version import __version__
 from ..city import tables
 from ..city.city import City, check_city
@@ -201,7 +200,7 @@ def _unpacked(content: bytes, name: str) -> dict[str, bytes]:
                 if left < 0:
                     raise InputError(f"{foreign}: it would take more than {MOST_BYTES / 2**20:g} MB of memory.")
             return files
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+    except DAMAGED as error:
         raise InputError(
             f"{foreign}, or it was cut off or damaged on its way. Choose a file that the dashboard saved, or copy it "
             "again."

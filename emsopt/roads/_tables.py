@@ -24,7 +24,7 @@ import pandas as pd
 from .. import _validate
 from .._files.columns import LATITUDE, LONGITUDE, Table, texts
 from .._files.formats import MOST_BYTES, read_csv
-from .._files.inflate import Upload
+from .._files.inflate import DAMAGED, Upload
 from .._types import FloatArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError
@@ -130,7 +130,7 @@ def _frames(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None
             for member in members:
                 with archive.open(member) as file:
                     contents.append(Upload(member, file.read(MOST_BYTES + 1)))
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError, RuntimeError) as error:
+    except DAMAGED as error:
         raise InputError(f"{path} is damaged or not a .zip file ({error}).") from error
     return _read(contents[0]), _read(contents[1])
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from emsopt import calls as ec
-from emsopt._files.columns import BLANK
+from emsopt._files.columns import BLANKS
 from emsopt.calls import _time_forms
 from emsopt.errors import Argument, InputError
 
@@ -200,7 +200,7 @@ def test_durations_across_a_change_of_clocks(night):
 
 # -- cells and rows that hold nothing -----------------------------------------------------------------------------
 
-NOTHING = [*sorted(BLANK), "#N/A", "NULL", "(null)", "\\N", "N/A"]
+NOTHING = [*sorted(BLANKS), "#N/A", "NULL", "(null)", "\\N", "N/A"]
 FILLERS = [
     "1900-01-01",
     "1900-01-01 00:00:00",

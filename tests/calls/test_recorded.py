@@ -43,7 +43,7 @@ def test_a_clock_of_minutes_is_that_of_draws(evaluation, threshold):
 
 
 def test_with_seconds_nothing_is_rounded_and_impossible_times_are_left_out(evaluation):
-    seconds = [301, 422, 543, -67, 90_001]
+    seconds = [301, 422, 543, 0, 1, -67, 90_001]  # at most a second: a unit that was there
     minutes, step = eo.calls.recorded_responses(log_of(seconds, "s"))
     assert step == 0
     assert minutes.tolist() == pytest.approx([301 / 60, 422 / 60, 543 / 60])

@@ -232,7 +232,7 @@ STUDIES = {
         COSTS,
         "cost",
         10,
-        {"etc-by-index": 5},
+        {"etc-by-index": 3},
     ),
     "bocvs_horizon": Study(
         "bocvs_study",

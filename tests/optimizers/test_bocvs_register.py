@@ -257,7 +257,7 @@ def test_all_other_numbers_stand_in_their_evidence(study):
     unbound = {
         place: sorted(numbers(f"{row.ours} {row.error}") - numbers(code(row.evidence)))
         for place, row in others.iterrows()
-        if f"claim('bocvs', '{place}'" not in code(row.evidence)  # which compares the row with what it computes
+        if f"('bocvs', '{place}'" not in code(row.evidence)  # a test that reads the row compares it
     }
     assert {place: left for place, left in unbound.items() if left} == {}
 

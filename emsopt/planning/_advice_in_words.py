@@ -126,24 +126,12 @@ def _cost(advice: Advice) -> Iterator[str]:
         ("the 90th percentile", today.percentile_90, best.percentile_90, "{:.2f} min"),
         (f"responses of {limit:g} min or more", today.late_fraction(limit), best.late_fraction(limit), "{:.1%}"),
         ("the mean response", today.mean_response, best.mean_response, "{:.2f} min"),
-        ("the worst zone", *_worst(advice), "{:.2f} min"),
+        ("the worst zone", *advice.zones[["today", "proposed"]].max(), "{:.2f} min"),
     ):
         if new > (1 + NEGLIGIBLE) * old:
             said.append(f"{what} from {form.format(old)} to {form.format(new)}")
     if said and advice.gain is not None and advice.gain.mean > 0:
         yield f"This is a trade-off. What rises: {'; '.join(said)}."
-
-
-def _worst(advice: Advice) -> tuple[float, float]:
-    """Return the mean response of the zone that waits longest today, and of the one that waits longest then."""
-    assert advice.today is not None
-    assert advice.best is not None
-    city = advice.city
-    zone = np.arange(city.n_atoms) if advice.model.demand.cell_km is None else city.travel_times.argmin(axis=0)
-    calls = np.bincount(zone, city.arrival_rates)
-    waits = [np.bincount(zone, city.arrival_rates * e.atom_response)[calls > 0] for e in (advice.today, advice.best)]
-    old, new = (float((sums / calls[calls > 0]).max()) for sums in waits)
-    return old, new
 
 
 def _wrong(advice: Advice) -> str:

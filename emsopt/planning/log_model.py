@@ -310,7 +310,8 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     units, why = model.fleet
     if s.units is None:
         assumed.append(f"The fleet has {units} units: {why}.")
-    return replace(model, assumed=(*assumed, *_of_all_cities(model)))
+    vars(model)["assumed"] = (*assumed, *_of_all_cities(model))  # a copy would look for the fleet again
+    return model
 
 
 def _counting(s: Settings) -> dict[str, Any]:

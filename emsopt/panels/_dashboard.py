@@ -217,9 +217,7 @@ class _Dashboard(Panel):
         told = " ".join(map(in_controls, opened.said))
         wrong = [found for found in opened.log.checks if found.level == "wrong"] if opened.log else []
         if wrong:
-            rows = (f" (rows {', '.join(map(str, f.rows))}{', ...' * (f.count > len(f.rows))})" * bool(f.rows)
-                    for f in wrong)  # fmt: skip
-            found = ", ".join(f.what + where for f, where in zip(wrong, rows, strict=True))
+            found = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in wrong)
             return f"{said} {told} Something is wrong in the data: {found}. See the tab Data and trust."
         return Done(f"{said} {told}".strip())
 

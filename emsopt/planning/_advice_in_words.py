@@ -145,7 +145,8 @@ def _wrong(advice: Advice) -> str:
 def details(advice: Advice) -> tuple[str, ...]:
     """Return everything that the answer leaves out, in lines."""
     model, lines = advice.model, ["Data", *advice.model.read[1:]]
-    lines += [Message(f"{f.level:5}  {f.what}: ", *_parts(f.text), _rows(f.rows, f.count)) for f in model.checks]
+    for f in model.checks:
+        lines += [Message(f"{f.level:5}  {f.what}: ", *_parts(f.text), f.where and f" Rows: {f.where}")]
     lines += ["", "Assumed", *model.assumed, model.city.notes]
     if model.fit is not None:
         lines += ["", f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"]
@@ -255,8 +256,3 @@ def document(title: str, style: str, body: str) -> str:
 
 def _parts(text: str) -> tuple[str | Argument, ...]:
     return Message.of(text).parts
-
-
-def _rows(rows: tuple[int, ...], count: int) -> str:
-    """Return rows of the file in words."""
-    return f" Rows: {', '.join(map(str, rows))}{', ...' if count > len(rows) else ''}" if rows else ""

@@ -9,8 +9,7 @@ from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
-from emsopt.calls.starts import starts
-from emsopt.calls.uses import told_apart
+from emsopt.calls.uses import starts, told_apart
 from emsopt.errors import EmsoptError
 
 KM = np.pi / 180 * 6371

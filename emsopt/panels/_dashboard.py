@@ -13,9 +13,9 @@ from ipywidgets import HTML, Dropdown, FileUpload, HBox, IntSlider, Text, VBox
 from .. import datasets, plots
 from .._files.formats import table_text
 from ..errors import EmsoptError, InputError
+from ..maps import deployment_map
 from ..planning import Project, Settings, build
-from ._browser import Browser
-from ._layout import STYLE, classed, fold
+from ._layout import STYLE, Browser, classed, fold
 from ._own_city import OwnCity, in_controls
 from ._panel import Panel
 from ._report import report
@@ -339,7 +339,7 @@ class _Dashboard(Panel):
             text = table_text(pd.DataFrame(self.rows))
             links.append(download("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
         if city.atom_locations is not None and city.site_locations is not None:
-            links.append(download("map.html", "text/html", bench.map_page(city, evaluations).encode()))
+            links.append(download("map.html", "text/html", deployment_map(city, evaluations).html.encode()))
             picture = png(lambda figure: plots.deployments(city, evaluations, figure), dpi=110, about=made)
             links.append(download("deployments.png", "image/png", picture))
         nothing = "Nothing to save: the table is empty, and the city has no coordinates."

@@ -9,7 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from .. import plots
-from ..planning._advice_in_words import counted, document
+from ..calls._page import document
+from ..planning._advice_in_words import counted
 from . import _charts
 from ._widgets import lines, png
 

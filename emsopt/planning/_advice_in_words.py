@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..calls import recorded_responses
+from ..calls._page import STYLE, document
 from ..calls.recorded import in_words
 from ..calls.uses import TITLES as USES
 from ..errors import Message
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
 MOST_NAMED = 3  # zones, findings or stations in a line
 LITTLE = 0.001  # share of the value that no move in the day is worth
 TITLES = {"mean_response_min": "mean response (min)", "percentile_90_min": "90th percentile (min)"}
-STYLE = """body { font: 15px/1.5 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; color: #1b1b1b;
-  margin: 24px auto; max-width: 1080px; padding: 0 16px; } h1 { font-size: 22px; } h2 { font-size: 17px; }
-table { border-collapse: collapse; } th, td { text-align: right; padding: 2px 0 2px 18px; } 
-pre { white-space: pre-wrap; }"""
 
 
 def answer(advice: Advice) -> tuple[str, ...]:
@@ -238,20 +235,9 @@ def page(advice: Advice) -> str:
     """Return the answer, the details and the test as one self-contained page."""
     title = f"{escape(advice.city.name)}: where should the units wait?"
     texts = ["\n".join(advice.sentences), "\n".join(advice.details)]
-    test = "" if advice.report is None else advice.report.html.partition("<body>")[2].partition("</body>")[0]
-    style = "" if advice.report is None else advice.report.html.partition("<style>")[2].partition("</style>")[0]
+    test = "" if advice.report is None else advice.report.body
     body = f"<h1>{title}</h1><pre>{escape(texts[0])}</pre><h2>Details</h2><pre>{escape(texts[1])}</pre>{test}"
-    return document(advice.city.name, style + STYLE, body)
-
-
-def document(title: str, style: str, body: str) -> str:
-    """Return an HTML page that loads nothing from elsewhere; ``body`` is HTML, the title is text."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{style}</style></head>'
-        f"<body>{body}</body></html>\n"
-    )
+    return document(advice.city.name, STYLE + "pre { white-space: pre-wrap; }", body)
 
 
 def _parts(text: str) -> tuple[str | Argument, ...]:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from .._types import FloatArray, IntArray, Progress, Rng
     from ..city.deployment_space import DeploymentSpace
-    from ..evaluators.evaluation import Evaluation
 
 MOST_STATES = 50_000  # up to this number of deployments, all of them are evaluated
 MOST_STEPS = 30_000_000
@@ -194,11 +193,6 @@ class Plan:
     objectives: tuple[Objective, ...]
     cyclic: bool = True
     held_out: HeldOutGain | None = None
-
-    def evaluation(self, k: int) -> Evaluation:
-        """Return the full `Evaluation` of hour number ``k``, from 0."""
-        k = _validate.whole_number(k, "k", 0, len(self.labels) - 1)
-        return self.objectives[k].evaluation(self.sites[k])
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per hour: calls per hour, value, number of moves, and the names of the sites."""

@@ -75,8 +75,7 @@ def cells(table: pd.DataFrame) -> pd.DataFrame:
 def proposal(advice: Advice) -> list[str]:
     """Return what is proposed, what it gains, and who waits longer; or that nothing is worth moving, or why not."""
     if advice.best is None:
-        whys = [f"{USES[use]}: {advice.report.uses['why'][use]}" for use in advice.missing if advice.report]
-        return ["No plan is proposed, as the test does not allow to use the model for that.", *whys]
+        return ["No plan is proposed, as the test does not allow to use the model for that.", *advice.missing]
     best, today = advice.best, advice.today
     if today is None:
         return [f"Proposed for {len(best.sites)} units: {counted(best.site_names)}."]

@@ -121,7 +121,7 @@ class Advice:
 
     @cached_property
     def missing(self) -> tuple[str, ...]:
-        """Uses of the model that the advice needs and the test does not allow."""
+        """Why the test does not allow the advice, a sentence per use of the model; empty if it does."""
         return not_allowed(self.report, self.model.fleet[0], self.model.today)
 
     @cached_property
@@ -352,15 +352,16 @@ def back_tested(model: Model, hold_out: int | None = None, today: Sites | None =
 
 
 def not_allowed(report: BackTest | None, units: int, today: Sites | None) -> tuple[str, ...]:
-    """Return the uses of a model that advice on a fleet of so many units needs and its test does not allow."""
-    other = today is None or units != len(today)
-    return tuple(use for use in ("moves", *["fleet"] * other) if report is not None and not report.usable(use))
+    """Return why the test does not allow advice on a fleet of so many units, a sentence per use; empty if it does."""
+    if report is None:
+        return ()
+    uses = ("moves",) if today is not None and units == len(today) else ("moves", "fleet")
+    return tuple(f"{TITLES[use]}: {report.uses['why'][use]}" for use in uses if not report.usable(use))
 
 
 def stop_if_not_allowed(report: BackTest | None, units: int, today: Sites | None) -> None:
     """Raise if the test of a model does not allow to use it for a plan of the day."""
-    for use in not_allowed(report, units, today):
-        why = "" if report is None else f"{TITLES[use]}: {report.uses['why'][use]}"
+    for why in not_allowed(report, units, today):
         raise InputError(f"the test does not allow to use the model for a plan of the day. {why}")
 
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -241,7 +241,10 @@ def fleet_curve(
     >>> eo.planning.fleet_curve(city, range(2, 4), start=[0, 1]).sites[-1].tolist()
     [0, 1, 4]
     """
-    centre, known = estimated(city, options)
+    if isinstance(city, City) and options:
+        raise InputError(f"option {min(options)!r} needs a fit by emsopt.calls.calibrate; got a City.")
+    known = None if isinstance(city, City) else uncertain(city, "city", "an emsopt.City or ", **options)
+    centre = cast("City", city) if known is None else known.city()
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
     here = None if start is None else np.sort(check_sites(centre, start, "start"))
     sizes = _sizes(units, here)
@@ -278,20 +281,6 @@ def fleet_curve(
         found=tuple(fleet[2] for fleet in best),
         draws=drawn,
     )
-
-
-def estimated(city: City | Fit | UncertainCity, options: dict[str, Any]) -> tuple[City, UncertainCity | None]:
-    """Return the city as estimated, and what is uncertain about it, if anything."""
-    if not isinstance(city, (City, Fit, UncertainCity)):
-        raise InputError(
-            f"`city` must be an emsopt.City or what emsopt.calls.calibrate returns; got {_validate.shown(city)}."
-        )
-    if not isinstance(city, City):
-        known = uncertain(city, **options)
-        return known.city(), known
-    if options:
-        raise InputError(f"option {min(options)!r} needs a fit by emsopt.calls.calibrate; got a City.")
-    return city, None
 
 
 def drawn_values(

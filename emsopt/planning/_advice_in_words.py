@@ -86,13 +86,12 @@ def proposal(advice: Advice) -> list[str]:
         assert advice.gain is not None
         why = "not worth a move" if not advice.gain.low <= 0 else "which chance in the log may explain"
         return [f"Leave the units where they are: the best deployment found gains {gained}, {why}."]
-    fewer, more = (counted((Counter(a) - Counter(b)).elements()) for a, b in
-                   ((today.site_names, best.site_names), (best.site_names, today.site_names)))  # fmt: skip
+    fewer, more = changed(today.site_names, best.site_names)
     same = len(best.sites) == len(today.sites)
     moved = sum((Counter(best.site_names) - Counter(today.site_names)).values())
     head = f"Move {moved} of {len(best.sites)} units" if same else f"{len(best.sites)} units, not {len(today.sites)}"
     verb = "gains" if advice.gain is not None and advice.gain.mean >= 0 else "loses (negative gain)"
-    return [f"{head}: from {fewer or 'none'} to {more or 'none'}. This {verb} {gained}.", *_cost(advice)]
+    return [f"{head}: from {fewer} to {more}. This {verb} {gained}.", *_cost(advice)]
 
 
 def _gained(advice: Advice) -> str:
@@ -228,6 +227,12 @@ def counted(names: Iterable[str]) -> str:
     common = f"{words.pop()} " if len(words) == 1 and all(" " in name for name in units) and len(units) > 1 else ""
     named = ((name.removeprefix(common), n) for name, n in units.items())
     return common + ", ".join(name if n == 1 else f"{name} x {n}" for name, n in named)
+
+
+def changed(before: Iterable[str], after: Iterable[str]) -> tuple[str, str]:
+    """Return the stations that lose units and those that get units, with how many."""
+    old, new = Counter(before), Counter(after)
+    return counted((old - new).elements()) or "none", counted((new - old).elements()) or "none"
 
 
 def page(advice: Advice) -> str:

@@ -255,7 +255,7 @@ def _aside(units: pd.Series[Any], places: FloatArray, points: FloatArray) -> tup
             far[str(unit)] = float(np.sqrt(max(squared, 0)) / spread)
             calls.append(len(rows))
     named = ", ".join(unit for unit in sorted(far, key=lambda unit: -far[unit])[:3] if far[unit] > ASIDE)
-    named = f" The calls of these units are furthest from every station: {named}." if named else ""
+    named = f" These units' calls are furthest from every station: {named}." if named else ""
     return (float(np.average([*far.values()], weights=calls)) if far else None), named
 
 

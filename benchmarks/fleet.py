@@ -7,7 +7,6 @@ Approximate hypercube.
 """
 
 import argparse
-import sys
 import time
 from functools import partial
 
@@ -15,6 +14,7 @@ import numpy as np
 from _timing import growth_exponent
 
 from emsopt.datasets import grid_city
+from emsopt.planning import fleet as fleets
 from emsopt.planning import fleet_curve
 
 SIZES = [50, 100, 200]
@@ -22,11 +22,11 @@ SIZES = [50, 100, 200]
 
 def against_enumeration(cities=20):
     """Print how far searches end above the optimum."""
-    gaps, curves = [], sys.modules["emsopt.planning.fleet_curve"]
+    gaps = []
     for seed in range(cities):
         city, found = grid_city(14, 6, 0.3, size=10, rng=seed), []
         for most in (20_000, 1):
-            curves.ENUMERATED = most
+            fleets.ENUMERATED = most
             found.append(fleet_curve(city, range(3, 8), budget=60, evaluator="approximate", rng=seed).values)
         gaps += list(100 * (found[1] / found[0] - 1))
     print(f"optimum in {np.sum(np.array(gaps) < 1e-6)} of {len(gaps)}, largest gap {max(gaps):.2f} %")

@@ -37,10 +37,20 @@ the interval <svg width="34" height="12"><path d="M1 6H33" stroke="{BAND}" strok
 <path d="M17 1V11" stroke="{MODELLED}" stroke-width="2"/></svg> modelled, with the interval of 90 %</p>"""
 
 
-def page(
+def document(title: str, style: str, body: str) -> str:
+    """Return an HTML page that loads nothing from elsewhere; ``body`` is HTML, the title is text."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{style}</style></head>'
+        f"<body>{body}</body></html>\n"
+    )
+
+
+def body(
     title: str, sentences: Iterable[str], table: pd.DataFrame, figures: Iterable[str], notes: Iterable[str]
 ) -> str:
-    """Return the page; ``figures`` are SVG, everything else is text."""
+    """Return what the page shows; ``figures`` are SVG, everything else is text."""
     said = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
     head = "".join(f"<th>{escape(str(name).replace('_', ' '))}</th>" for name in ("", *table.columns))
     rows = ""
@@ -53,11 +63,8 @@ def page(
     below = "".join(f"<p class='note'>{escape(note)}</p>" for note in notes)
     drawn = "".join(f"<figure>{figure}</figure>" for figure in figures)
     return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<style>{STYLE}</style></head><body><h1>{escape(title)}</h1><ul>{said}</ul>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{below}{KEY}"
-        f'<div class="figures">{drawn}</div></body></html>\n'
+        f"<h1>{escape(title)}</h1><ul>{said}</ul><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        f'{below}{KEY}<div class="figures">{drawn}</div>'
     )
 
 

@@ -1,10 +1,10 @@
-"""Read columns of times (`emsopt.calls._time_forms` lists their forms), and convert them to the time of a time zone."""
+"""Read columns of times (`emsopt.calls._time_forms` lists their forms), in the time of a zone, and elapsed times."""
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -14,6 +14,7 @@ import pandas as pd
 from .._files.columns import others
 from .._validate import shown
 from ..errors import InputError
+from ._roles import ELAPSED, UNITS
 from ._time_forms import (
     CLOCK_ONLY,
     DAY,
@@ -46,6 +47,9 @@ TYPICAL_WAIT = 480.0  # seconds from the call until a stamp
 NEAR = np.timedelta64(31, "D")  # of the calls: a stamp on another day than theirs has the day of no call
 FAR = np.timedelta64(180, "D")
 FEW = 10  # calls; in shorter logs the check for remote times is skipped
+MINUTE = np.timedelta64(60, "s")
+COARSE = 0.98  # share of full minutes among stamps to the minute
+ENDS = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
 
 
 def read_times(
@@ -236,6 +240,53 @@ def _typed(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
     if zone is None:
         return times, None, "local"
     return times, cells.dt.tz_convert(None).to_numpy().astype("datetime64[s]"), str(zone)
+
+
+def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
+    """Return details with the stamps that elapsed times give.
+
+    Parameters
+    ----------
+    details : DataFrame
+        One row per call, with the stamps that the log has.
+    times : ndarray of datetime64[s], shape (K,)
+    columns : mapping of str to Series
+        Columns by role; the roles of `ELAPSED` are used.
+
+    Returns
+    -------
+    DataFrame
+        A missing stamp is the other one plus or minus the elapsed time; if the log has no dispatches, times from the
+        dispatch count from the call. Two stamps of full minutes become the moments in the middle of those that lie in
+        these minutes and differ by the elapsed time, if there are any.
+    """
+    nothing = np.full(len(times), np.datetime64("NaT", "s"))
+    stamps = {"time": times} | {
+        role: details[role].to_numpy().astype("datetime64[s]") for role in details if role in ENDS
+    }
+    step = {role: MINUTE if _to_the_minute(values) else 0 * MINUTE for role, values in stamps.items()}
+    for role in [role for role in ELAPSED if role in columns]:
+        start, end, typical, _ = ELAPSED[role]
+        name = str(columns[role].name)
+        unit = next((seconds for words, seconds in UNITS.items() if re.search(words, name)), None)
+        lasted = whole_seconds(elapsed(written_cells(columns[role]), typical, unit))
+        if start == "dispatched" and start not in stamps and end not in stamps:
+            start = "time"
+        a, b = stamps.get(start, nothing), stamps.get(end, nothing)
+        width_a, width_b = step.get(start, 0 * MINUTE), step.get(end, 0 * MINUTE)
+        first, last = np.maximum(a, b - lasted), np.minimum(a + width_a, b + width_b - lasted)
+        exact = (first <= last) & (start != "time") & (width_a + width_b > 0 * MINUTE)
+        middle = first + (last - first) // 2
+        stamps[end] = np.where(exact, middle + lasted, np.where(np.isnat(b), a + lasted, b))
+        if start != "time":
+            stamps[start] = np.where(exact, middle, np.where(np.isnat(a), b - lasted, a))
+            step |= {start: 0 * MINUTE, end: 0 * MINUTE} if exact.any() else {}
+    return details.assign(**{role: values for role, values in stamps.items() if role != "time"})
+
+
+def _to_the_minute(stamps: Times) -> bool:
+    seconds = stamps[~np.isnat(stamps)].astype(np.int64) % 60
+    return len(seconds) > 0 and float((seconds == 0).mean()) >= COARSE
 
 
 def _of_day(times: Times) -> FloatArray:

@@ -116,6 +116,11 @@ class BackTest:
     @property
     def html(self) -> str:
         """The report as one self-contained page."""
+        return _page.document("Back-test", _page.STYLE, self.body)
+
+    @property
+    def body(self) -> str:
+        """What the page shows, as HTML."""
         figures = (
             _page.bars(self.distribution, "Response times", "min", "share of calls"),
             _page.dots(self.by_hour, "Mean response by hour of the day", "min"),
@@ -127,7 +132,7 @@ class BackTest:
             f"{self.calls:,} calls, {self.period}; {len(self.deployment)} units. Not compared: {left_out or 'none'}.",
             "Intervals of 90 %: what chance explains if the model is right. Its times are rounded like the stamps.",
         ]
-        return _page.page("Back-test", self.verdict, self.overall, figures, notes)
+        return _page.body("Back-test", self.verdict, self.overall, figures, notes)
 
     def save(self, path: PathLike) -> Path:
         """Write the report as one self-contained HTML file and return its path.

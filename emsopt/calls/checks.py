@@ -66,10 +66,13 @@ class Finding:
     count: int = 0
     rows: tuple[int, ...] = ()
 
+    @property
+    def where(self) -> str:
+        """The ``rows`` as text, such as "3, 8, ..."; empty if the finding names none."""
+        return ", ".join(map(str, self.rows)) + ", ..." * (0 < len(self.rows) < self.count)
+
     def __str__(self) -> str:
-        more = ", ..." if self.count > len(self.rows) else ""
-        rows = f" Rows: {', '.join(map(str, self.rows))}{more}" if self.rows else ""
-        return f"{self.what}: {self.text}{rows}"
+        return f"{self.what}: {self.text}{self.where and f' Rows: {self.where}'}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,14 +153,8 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     log = calls if isinstance(calls, CallLog) else read_calls(calls)
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
     if stations is None:
-        found = [
-            *_places(
-                log,
-                np.median(_validate.turned(log.locations, log.locations[0, 0]), axis=0)[None],
-                reach_km,
-                "the middle of the calls.",
-            )
-        ]
+        middle = np.median(_validate.turned(log.locations, log.locations[0, 0]), axis=0)[None]
+        found = [*_places(log, middle, reach_km, "the middle of the calls.")]
     else:
         table = read_stations(stations)
         places = table[["lon", "lat"]].to_numpy(dtype=float)

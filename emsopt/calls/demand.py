@@ -94,29 +94,26 @@ class Demand:
             raise InputError("the log does not cover any of these hours. Choose others.")
         return self.counts[:, chosen].sum(axis=1) / watched
 
-    def rates_by_hour(self, *, weekdays: Iterable[int | str] | None = None, pattern: str = "shrunk") -> FloatArray:
+    def rates_by_hour(self, *, weekdays: Iterable[int | str] | None = None) -> FloatArray:
         """Return calls per hour from each atom at each hour of the day, shape (24, M).
 
         Parameters
         ----------
         weekdays : sequence, optional
             Weekdays whose calls count. Default: all.
-        pattern : {"shrunk", "same"}
-            Spatial pattern of an hour. "shrunk": the pattern of that hour's calls, shrunk towards the overall
-            pattern by an amount estimated from the log (`shrinkage`). "same": the overall pattern at every hour,
-            with only the number of calls changing.
 
         Returns
         -------
         ndarray, shape (24, M)
-            An hour without calls gets the total rate of half a call in the time observed.
+            The spatial pattern of an hour is that of its calls, shrunk towards the overall pattern by an amount
+            estimated from the log (`shrinkage`). An hour without calls gets the rate of half a call in the time
+            observed.
 
         Raises
         ------
         InputError
             If there are no calls on these weekdays, or the log does not cover every hour of the day.
         """
-        _validate.choice(pattern, "pattern", ("shrunk", "same"))
         days = slots(None, weekdays).any(axis=1)
         counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)  # (M, 24), (24,)
         if (watched == 0).any():
@@ -129,7 +126,7 @@ class Demand:
             raise InputError("there are no calls in these hours. Choose others.")
         totals = counts.sum(axis=0)
         shares = np.repeat(counts.sum(axis=1, keepdims=True) / counts.sum(), 24, axis=1)
-        concentration = shrinkage(counts) if pattern == "shrunk" else np.inf
+        concentration = shrinkage(counts)
         if np.isfinite(concentration):
             shares = (counts + concentration * shares) / (totals + concentration)
         return (shares * np.maximum(totals, 0.5) / watched).T
@@ -177,17 +174,13 @@ class Demand:
             notes += f" Travel times: at the speed limits of the roads {options['roads'].name!r}; not measured."
         return city.replace(atom_shapes=self.shapes, notes=notes)
 
-    def cities_by_hour(
-        self, *, weekdays: Iterable[int | str] | None = None, pattern: str = "shrunk", **options: Any
-    ) -> dict[int, City]:
+    def cities_by_hour(self, *, weekdays: Iterable[int | str] | None = None, **options: Any) -> dict[int, City]:
         """Return the city at each hour of the day, as `emsopt.planning` takes it.
 
         Parameters
         ----------
         weekdays : sequence, optional
             Weekdays whose calls count. Default: all.
-        pattern : {"shrunk", "same"}
-            Spatial pattern of an hour, as in `rates_by_hour`.
         **options
             As for `city`, except ``hours``: every hour of the day gets its own demand.
 
@@ -197,7 +190,7 @@ class Demand:
             By hour of the day, 0 to 23.
         """
         base = self.city(weekdays=weekdays, **options)
-        rates = self.rates_by_hour(weekdays=weekdays, pattern=pattern)
+        rates = self.rates_by_hour(weekdays=weekdays)
         names = [f"{base.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
         return {h: base.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
 
@@ -281,16 +274,7 @@ def aggregate_calls(
     >>> demand
     <Demand: 3,947 calls in 56 atoms, 10 stations, 1.47 calls/h>
     """
-    return counted_calls(
-        calls,
-        stations,
-        cell_km=cell_km,
-        areas=areas,
-        reach_km=reach_km,
-        empty_days=empty_days,
-        area_name=area_name,
-        crs=crs,
-    )[0]
+    return counted_calls(**locals())[0]
 
 
 def counted_calls(

@@ -33,7 +33,7 @@ their difference is exactly the elapsed time. Roles: ``handling_time`` (call to 
 Columns are found by their names and values; `CallLog.taken` tells which were taken, and the others are not kept.
 
 **Single calls.** A log holds the time, place and details of every call, and so do its frames and its pickle. A preview
-hides clock, units and exact places unless asked. Results made from the log say what they hold: a `Demand` and a `City`
+hides clock, units and exact places. Results made from the log say what they hold: a `Demand` and a `City`
 hold counts only.
 
 **Service times** of 0 or less are recording errors, such as an end before the beginning. The call still
@@ -61,7 +61,7 @@ from .._files.columns import HEADER, blank, text
 from .._types import PathLike
 from .._validate import shown
 from ..errors import InputError
-from . import _elapsed, _points, _roles, _times
+from . import _points, _roles, _times
 from .incidents import join_rows, stamps_of_statuses
 from .row_choice import Choice, Chooser
 
@@ -213,25 +213,13 @@ class CallLog:
         columns |= {} if self.service_min is None else {"service_min": self.service_min}
         return pd.DataFrame(columns).join(self.details)
 
-    def preview(self, rows: int = 5, *, exact: bool = False) -> pd.DataFrame:
-        """Return the first calls, to check what was read.
+    def preview(self, rows: int = 5) -> pd.DataFrame:
+        """Return the first calls, to check what was read, without what could identify them.
 
-        Parameters
-        ----------
-        rows : int
-            Number of calls.
-        exact : bool
-            False: times count from each call (its own is 0), places are rounded to 0.01 degrees (about 1 km), and names
-            of units and stations are left out. True: calls as they were read; do not pass such output on.
-
-        Returns
-        -------
-        DataFrame
-            Columns as in `to_frame`.
+        Times count from each call (its own is 0), places are rounded to 0.01 degrees (about 1 km), and names of units
+        and stations are left out. `to_frame` has the calls as they were read; do not pass such output on.
         """
         frame = self.to_frame().head(_validate.whole_number(rows, "rows", low=0))
-        if _validate.truth(exact, "exact"):
-            return frame
         clock = frame.columns.intersection(["time", *_roles.STAMPS])
         since = frame[clock].sub(frame["time"], axis=0)
         return frame.assign(**since).drop(columns=["unit", "station"], errors="ignore").round({"lon": 2, "lat": 2})
@@ -408,18 +396,14 @@ def _log(
     }
     no_time = ~np.logical_and.reduce([filled.pop(role) for role in ("time", "date") if role in filled])
     no_place = ~np.logical_and.reduce([*filled.values()])
-    if (
-        empty := no_time | no_place | unwanted
-    ).any():  # nothing else in these rows matters, such as the words of a footer
+    empty = no_time | no_place | unwanted  # nothing else in these rows matters, such as the words of a footer
+    if empty.any():
         table = table._replace(frame=table.frame.apply(_blanked, empty=empty))
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_points(key[role])
     places = _points.places(table, key)
     stamps = [role for role in _roles.STAMPS if role in key]
-    columns = [
-        key["date"] if "date" in key else key["time"],
-        *(key[role] for role in (*stamps, "status_time") if role in key),
-    ]
+    columns = [key.get("date", key["time"]), *(key[role] for role in (*stamps, "status_time") if role in key)]
     times, utc, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), columns)
     details = pd.DataFrame(index=range(len(times)))
 
@@ -436,7 +420,7 @@ def _log(
     if "status" in key:
         when = moments("status_time") if "status_time" in key else times
         details = details.join(stamps_of_statuses(_words(table, key["status"]), when))
-    details = _elapsed.with_elapsed(details, times, {role: table.frame[name] for role, name in key.items()})
+    details = _times.with_elapsed(details, times, {role: table.frame[name] for role, name in key.items()})
     no_time |= np.isnat(times) & ~no_place
     no_place = ~no_time & (no_place | np.isnan(places[:, 0]))
     left_out = {"time": int((no_time & ~unwanted).sum()), "place": int((no_place & ~unwanted).sum())}

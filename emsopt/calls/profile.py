@@ -152,12 +152,8 @@ def described(hours: Iterable[int] | None, weekdays: Iterable[int | str] | None)
     """Return a sentence that says which hours of the week count, with a space before it; empty if all do."""
     chosen, parts = slots(hours, weekdays), []
     if weekdays is not None:
-        parts.append(
-            "on "
-            + _ranges(
-                np.flatnonzero(chosen.any(axis=1)), lambda a, b: "-".join(dict.fromkeys((WEEKDAYS[a], WEEKDAYS[b])))
-            )
-        )
+        days = np.flatnonzero(chosen.any(axis=1))
+        parts.append("on " + _ranges(days, lambda a, b: "-".join(dict.fromkeys((WEEKDAYS[a], WEEKDAYS[b])))))
     if hours is not None:
         parts.append("from " + _ranges(np.flatnonzero(chosen.any(axis=0)), lambda a, b: f"{a} to {b + 1} h"))
     return f" Only calls {' '.join(parts)} count." if parts else ""

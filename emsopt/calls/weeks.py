@@ -47,7 +47,6 @@ def held_out_weeks(
     stations: Source,
     *,
     weekdays: Iterable[int | str] | None = None,
-    pattern: str = "shrunk",
     most: int = 8,
     **options: Any,
 ) -> list[HeldOut]:
@@ -57,7 +56,7 @@ def held_out_weeks(
     ----------
     calls, stations, **options
         As for `emsopt.calls.aggregate_calls`.
-    weekdays, pattern
+    weekdays
         As for `emsopt.calls.Demand.rates_by_hour`.
     most : int
         Maximum number of parts, at least 3. Consecutive weeks are joined if there are more.
@@ -107,8 +106,7 @@ def held_out_weeks(
         occurs = np.bincount(hour_of_week(hours[of_hour == part]), minlength=168).reshape(7, 24)
         others = replace(demand, counts=demand.counts - counts, hours=demand.hours - occurs)
         chosen = np.where(on, counts, 0).sum(axis=1).T.astype(float)
-        rates = others.rates_by_hour(weekdays=weekdays, pattern=pattern)
-        result.append(HeldOut(rates, chosen))
+        result.append(HeldOut(others.rates_by_hour(weekdays=weekdays), chosen))
     if len(result) < FEWEST_PARTS:
         raise short
     return result

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
+import time
 from typing import TYPE_CHECKING
 
 from .._files.atomic import write_file
 from .._files.formats import table_text
+from .._validate import positive_number
 from ..errors import InputError
 from . import _shared
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from ..city.city import City
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.objective import Objective
 
@@ -34,16 +36,72 @@ def add_options(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> None:
     """Find the optimum, print tables, and write a map and a figure."""
     from ..city.city import City
+    from ..city.deployment_space import DeploymentSpace
     from ..datasets import load_st_paul
+    from ..evaluators.objective import Objective
 
+    start = time.perf_counter()
     city = load_st_paul() if options.city is None else City.load(options.city)
     units = ST_PAUL_UNITS if options.city is None and options.units is None else options.units
     if units is None:
         raise InputError("missing option: --units P (fleet size).")
     if options.load is not None:
         city = city.with_offered_load(options.load, units)
+    positive_number(options.threshold, "threshold", "min")
+    describe(city, units)
+    space = DeploymentSpace(city, units, colocation=options.colocate, pinned=options.pinned, closed=options.closed)
+    metric = ("late", options.threshold) if options.metric == "late" else "mean_response"
+    objective = Objective(city, space, options.evaluator, metric, capacity=options.capacity)
+    out = _shared.results_folder(options.out, [options.city])
+    found = find_deployments(objective, options.threshold)
+    _shared.keep(out, _write_tables(options, objective, found, out), start)
 
-    _shared.solve(city, units, options, [options.city], partial(_write_tables, options))
+
+def describe(city: City, units: int) -> None:
+    """Print the size and load of the city, its mean times and its notes.
+
+    A warning is added if the closest site is farther away, on average, than a call takes, which is impossible.
+    """
+    print(
+        f"{city.name}: {city.n_atoms} atoms, {city.n_sites} sites, {units} units, {city.total_rate:.2f} calls/h, "
+        f"offered load {city.offered_load(units):.3f} per unit (share of time busy if no call were lost)"
+    )
+    closest = city.response_times.min(axis=0) @ city.demand_shares
+    service = city.mean_service_time
+    print(f"Closest site: {closest:.1f} min away on average, turnout included; a call takes {service:.1f} min.")
+    if closest > service:
+        print("This is impossible, because service times include travel. Are all times in minutes?")
+    if city.notes:
+        print(city.notes)
+
+
+def find_deployments(objective: Objective, threshold: float) -> dict[str, Evaluation]:
+    """Find and print the optimum and the p-median deployment; return their evaluations by name.
+
+    ``threshold`` is the response time (min) from which a call is late. The optimum is named "best found" unless it is
+    proven.
+    """
+    from ..evaluators import p_median
+    from ..evaluators.by_name import evaluate
+    from ..planning._advice_in_words import counted
+    from ..planning.advice import search
+    from ..planning.sweeps import evaluate_table
+
+    city, space, capacity = objective.city, objective.space, objective.options["capacity"]
+    best, sites, how = search(objective, progress=_shared.progress("search, starts"))
+    idle = space.units - int((space.capacities > 0).sum())
+    deployments = {best: sites}
+    if idle <= 0:
+        deployments["p-median"] = p_median(city, space).sites
+    print(f"\n{best.capitalize()} by {objective.label} ({how}).")
+    if idle > 0:
+        print(f"The p-median is left out: {idle} of the units do not improve it, so their sites would be arbitrary.")
+    for name, sites in deployments.items():
+        print(f"  {name:10}", counted(city.site_names[k] for k in sites))
+    for evaluator in dict.fromkeys([objective.evaluator, "approximate"]):
+        table = evaluate_table(city, deployments, threshold=threshold, evaluator=evaluator, capacity=capacity)
+        print(f"\n{evaluator} hypercube:\n{table.T.round(4).to_string()}")
+    return {name: evaluate(city, sites, objective.evaluator, capacity=capacity) for name, sites in deployments.items()}
 
 
 def _write_tables(options: Namespace, objective: Objective, found: dict[str, Evaluation], out: Path) -> Iterator[Path]:

@@ -13,9 +13,9 @@ from ipywidgets import HTML, Dropdown, FileUpload, HBox, IntSlider, Text, VBox
 from .. import datasets, plots
 from .._files.formats import table_text
 from ..errors import EmsoptError, InputError
+from ..maps import deployment_map
 from ..planning import Project, Settings, build
-from ._browser import Browser
-from ._layout import STYLE, classed, fold
+from ._layout import STYLE, Browser, classed, fold
 from ._own_city import OwnCity, in_controls
 from ._panel import Panel
 from ._report import report
@@ -217,9 +217,7 @@ class _Dashboard(Panel):
         told = " ".join(map(in_controls, opened.said))
         wrong = [found for found in opened.log.checks if found.level == "wrong"] if opened.log else []
         if wrong:
-            rows = (f" (rows {', '.join(map(str, f.rows))}{', ...' * (f.count > len(f.rows))})" * bool(f.rows)
-                    for f in wrong)  # fmt: skip
-            found = ", ".join(f.what + where for f, where in zip(wrong, rows, strict=True))
+            found = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in wrong)
             return f"{said} {told} Something is wrong in the data: {found}. See the tab Data and trust."
         return Done(f"{said} {told}".strip())
 
@@ -341,7 +339,7 @@ class _Dashboard(Panel):
             text = table_text(pd.DataFrame(self.rows))
             links.append(download("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
         if city.atom_locations is not None and city.site_locations is not None:
-            links.append(download("map.html", "text/html", bench.map_page(city, evaluations).encode()))
+            links.append(download("map.html", "text/html", deployment_map(city, evaluations).html.encode()))
             picture = png(lambda figure: plots.deployments(city, evaluations, figure), dpi=110, about=made)
             links.append(download("deployments.png", "image/png", picture))
         nothing = "Nothing to save: the table is empty, and the city has no coordinates."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
 from .. import plots
-from ..planning._advice_in_words import counted, document
+from ..calls._page import document
+from ..planning._advice_in_words import changed, counted
 from . import _charts
 from ._widgets import lines, png
 
@@ -114,18 +114,13 @@ def _not_taken(named: dict[str, Evaluation], best: str) -> str:
 def _places(named: dict[str, Evaluation], base: str) -> list[str]:
     """Return in sentences where the proposed units stand, and which stations have fewer and more than before."""
     new = named.get("proposed", named[base])
-    after = Counter(new.site_names)
-    said = [f"{len(new.sites)} units at {len(after)} stations: {counted(new.site_names)}."]
+    said = [f"{len(new.sites)} units at {len(set(new.site_names))} stations: {counted(new.site_names)}."]
     if base == "proposed" or "proposed" not in named:
         return said
-    before = Counter(named[base].site_names)
-    if before == after:
+    fewer, more = changed(named[base].site_names, new.site_names)
+    if fewer == more:
         return [*said, f"No unit changes its station: the proposal is {base}."]
-    return [
-        *said,
-        f"Fewer units than {base} at: {counted((before - after).elements()) or 'none'}.",
-        f"More units at: {counted((after - before).elements()) or 'none'}.",
-    ]
+    return [*said, f"Fewer units than {base} at: {fewer}.", f"More units at: {more}."]
 
 
 def _trusted(results: dict[str, Result], *, sure: bool) -> Iterable[str]:

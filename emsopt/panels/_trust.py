@@ -192,8 +192,9 @@ class Trust:
         return work
 
     def prepare_plan(self) -> Callable[[], str]:
-        """Return a function that plans the day under the current settings, and keeps the plan."""
+        """Return a function that plans the day under the current settings, if the log's test allows it."""
         bench, rates, moves = self.bench, self.bench.opened.by_hour, self.bench.at.moves
+        model, held, today = bench.opened.log, bench.at.hold_out, bench.today
         if rates is None:
             need = "calls by the hour of the day: read a log of calls as your own city"
             need = "the field Hours to be empty" if bench.opened.about.get("hours") else need
@@ -201,7 +202,7 @@ class Trust:
         settings = bench.settings()
         city, space = bench.space(settings)
         metric = settings[2]
-        how: dict[str, Any] = {"rates": rates, "model": bench.opened.log, "metric": metric, "capacity": settings[-1]}
+        how: dict[str, Any] = {"rates": rates, "model": model, "metric": metric, "capacity": settings[-1]}
         how |= {"load": settings[0], "progress": self.jobs["plan"].tell}
         if space.units >= advice.MANY_UNITS:
             bench.message.say(
@@ -210,6 +211,8 @@ class Trust:
             )
 
         def work() -> str:
+            if model is not None:
+                advice.stop_if_not_allowed(advice.back_tested(model, held, today)[0], space.units, today)
             plan = advice.plan_day(city, space, moves, **how)
             unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
             values = [f"{scale * v:.3f}{unit}" for v in (plan.fixed_value, plan.value, plan.free_value)]

@@ -18,7 +18,6 @@ from ..errors import InputError
 from ..evaluators import Evaluation, evaluate_all, evaluate_near, p_median
 from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective
-from ..maps.deployments import deployment_map
 from ..planning import units_needed
 from ..planning.advice import held_out, search
 from ..planning.scenarios import scenario
@@ -415,10 +414,6 @@ class Workbench(OwnPanel):
             row = scenario(city, name, e, at.objective, at.threshold, answer[base]) | {"baseline": base}
             rows.append(row | {"found": best if name in BEST else ""} | self.made_with())
         return rows
-
-    def map_page(self, city: City, evaluations: dict[str, Evaluation]) -> str:
-        """Return a self-contained page with a map of deployments."""
-        return deployment_map(city, evaluations).html
 
     # -- the search ---------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..calls import recorded_responses
+from ..calls._page import STYLE, document
 from ..calls.recorded import in_words
 from ..calls.uses import TITLES as USES
 from ..errors import Message
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
 MOST_NAMED = 3  # zones, findings or stations in a line
 LITTLE = 0.001  # share of the value that no move in the day is worth
 TITLES = {"mean_response_min": "mean response (min)", "percentile_90_min": "90th percentile (min)"}
-STYLE = """body { font: 15px/1.5 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; color: #1b1b1b;
-  margin: 24px auto; max-width: 1080px; padding: 0 16px; } h1 { font-size: 22px; } h2 { font-size: 17px; }
-table { border-collapse: collapse; } th, td { text-align: right; padding: 2px 0 2px 18px; } 
-pre { white-space: pre-wrap; }"""
 
 
 def answer(advice: Advice) -> tuple[str, ...]:
@@ -78,8 +75,7 @@ def cells(table: pd.DataFrame) -> pd.DataFrame:
 def proposal(advice: Advice) -> list[str]:
     """Return what is proposed, what it gains, and who waits longer; or that nothing is worth moving, or why not."""
     if advice.best is None:
-        whys = [f"{USES[use]}: {advice.report.uses['why'][use]}" for use in advice.missing if advice.report]
-        return ["No plan is proposed, as the test does not allow to use the model for that.", *whys]
+        return ["No plan is proposed, as the test does not allow to use the model for that.", *advice.missing]
     best, today = advice.best, advice.today
     if today is None:
         return [f"Proposed for {len(best.sites)} units: {counted(best.site_names)}."]
@@ -90,13 +86,12 @@ def proposal(advice: Advice) -> list[str]:
         assert advice.gain is not None
         why = "not worth a move" if not advice.gain.low <= 0 else "which chance in the log may explain"
         return [f"Leave the units where they are: the best deployment found gains {gained}, {why}."]
-    fewer, more = (counted((Counter(a) - Counter(b)).elements()) for a, b in
-                   ((today.site_names, best.site_names), (best.site_names, today.site_names)))  # fmt: skip
+    fewer, more = changed(today.site_names, best.site_names)
     same = len(best.sites) == len(today.sites)
     moved = sum((Counter(best.site_names) - Counter(today.site_names)).values())
     head = f"Move {moved} of {len(best.sites)} units" if same else f"{len(best.sites)} units, not {len(today.sites)}"
     verb = "gains" if advice.gain is not None and advice.gain.mean >= 0 else "loses (negative gain)"
-    return [f"{head}: from {fewer or 'none'} to {more or 'none'}. This {verb} {gained}.", *_cost(advice)]
+    return [f"{head}: from {fewer} to {more}. This {verb} {gained}.", *_cost(advice)]
 
 
 def _gained(advice: Advice) -> str:
@@ -126,24 +121,12 @@ def _cost(advice: Advice) -> Iterator[str]:
         ("the 90th percentile", today.percentile_90, best.percentile_90, "{:.2f} min"),
         (f"responses of {limit:g} min or more", today.late_fraction(limit), best.late_fraction(limit), "{:.1%}"),
         ("the mean response", today.mean_response, best.mean_response, "{:.2f} min"),
-        ("the worst zone", *_worst(advice), "{:.2f} min"),
+        ("the worst zone", *advice.zones[["today", "proposed"]].max(), "{:.2f} min"),
     ):
         if new > (1 + NEGLIGIBLE) * old:
             said.append(f"{what} from {form.format(old)} to {form.format(new)}")
     if said and advice.gain is not None and advice.gain.mean > 0:
         yield f"This is a trade-off. What rises: {'; '.join(said)}."
-
-
-def _worst(advice: Advice) -> tuple[float, float]:
-    """Return the mean response of the zone that waits longest today, and of the one that waits longest then."""
-    assert advice.today is not None
-    assert advice.best is not None
-    city = advice.city
-    zone = np.arange(city.n_atoms) if advice.model.demand.cell_km is None else city.travel_times.argmin(axis=0)
-    calls = np.bincount(zone, city.arrival_rates)
-    waits = [np.bincount(zone, city.arrival_rates * e.atom_response)[calls > 0] for e in (advice.today, advice.best)]
-    old, new = (float((sums / calls[calls > 0]).max()) for sums in waits)
-    return old, new
 
 
 def _wrong(advice: Advice) -> str:
@@ -157,7 +140,8 @@ def _wrong(advice: Advice) -> str:
 def details(advice: Advice) -> tuple[str, ...]:
     """Return everything that the answer leaves out, in lines."""
     model, lines = advice.model, ["Data", *advice.model.read[1:]]
-    lines += [Message(f"{f.level:5}  {f.what}: ", *_parts(f.text), _rows(f.rows, f.count)) for f in model.checks]
+    for f in model.checks:
+        lines += [Message(f"{f.level:5}  {f.what}: ", *_parts(f.text), f.where and f" Rows: {f.where}")]
     lines += ["", "Assumed", *model.assumed, model.city.notes]
     if model.fit is not None:
         lines += ["", f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"]
@@ -245,30 +229,20 @@ def counted(names: Iterable[str]) -> str:
     return common + ", ".join(name if n == 1 else f"{name} x {n}" for name, n in named)
 
 
+def changed(before: Iterable[str], after: Iterable[str]) -> tuple[str, str]:
+    """Return the stations that lose units and those that get units, with how many."""
+    old, new = Counter(before), Counter(after)
+    return counted((old - new).elements()) or "none", counted((new - old).elements()) or "none"
+
+
 def page(advice: Advice) -> str:
     """Return the answer, the details and the test as one self-contained page."""
     title = f"{escape(advice.city.name)}: where should the units wait?"
     texts = ["\n".join(advice.sentences), "\n".join(advice.details)]
-    test = "" if advice.report is None else advice.report.html.partition("<body>")[2].partition("</body>")[0]
-    style = "" if advice.report is None else advice.report.html.partition("<style>")[2].partition("</style>")[0]
+    test = "" if advice.report is None else advice.report.body
     body = f"<h1>{title}</h1><pre>{escape(texts[0])}</pre><h2>Details</h2><pre>{escape(texts[1])}</pre>{test}"
-    return document(advice.city.name, style + STYLE, body)
-
-
-def document(title: str, style: str, body: str) -> str:
-    """Return an HTML page that loads nothing from elsewhere; ``body`` is HTML, the title is text."""
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{style}</style></head>'
-        f"<body>{body}</body></html>\n"
-    )
+    return document(advice.city.name, STYLE + "pre { white-space: pre-wrap; }", body)
 
 
 def _parts(text: str) -> tuple[str | Argument, ...]:
     return Message.of(text).parts
-
-
-def _rows(rows: tuple[int, ...], count: int) -> str:
-    """Return rows of the file in words."""
-    return f" Rows: {', '.join(map(str, rows))}{', ...' if count > len(rows) else ''}" if rows else ""

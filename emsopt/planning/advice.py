@@ -31,6 +31,7 @@ from ..calls.back_test import calibrate_and_test
 from ..calls.drawn_cities import drawn_cities
 from ..calls.profile import slots
 from ..calls.recorded import measures
+from ..calls.uses import TITLES
 from ..errors import InputError, Message
 from ..evaluators import EXACT_UP_TO, p_median
 from ..evaluators.by_name import check_evaluator, evaluate
@@ -120,8 +121,8 @@ class Advice:
 
     @cached_property
     def missing(self) -> tuple[str, ...]:
-        """Uses of the model that the advice needs and the test does not allow."""
-        return _not_allowed(self.model, self.report)
+        """Why the test does not allow the advice, a sentence per use of the model; empty if it does."""
+        return not_allowed(self.report, self.model.fleet[0], self.model.today)
 
     @cached_property
     def gain(self) -> Interval | None:
@@ -161,11 +162,29 @@ class Advice:
         return beside(self.model, known, self.model.settings.threshold)
 
     @cached_property
-    def worse(self) -> pd.DataFrame:
-        """Zones that wait longer with the best deployment than today: `losers`."""
+    def zones(self) -> pd.DataFrame:
+        """Mean response (min) of each zone, the areas or the cells closest to each station; empty without a proposal.
+
+        Columns ``today``, ``proposed``, ``minutes`` (the difference), ``calls_per_year`` and ``share`` of all calls.
+        """
+        city, columns = self.city, ["today", "proposed", "minutes", "calls_per_year", "share"]
         if self.today is None or self.best is None:
-            return losers(self.model, None, None)
-        return losers(self.model, self.today, self.best)
+            return pd.DataFrame(columns=columns)
+        closest = np.array(city.site_names)[city.travel_times.argmin(axis=0)]
+        zone = pd.Series(city.atom_names if self.model.demand.cell_km is None else closest, name="zone")
+        calls, part = city.arrival_rates, slots(self.model.settings.hours, self.model.settings.weekdays).mean()
+        waits = {"today": calls * self.today.atom_response, "proposed": calls * self.best.atom_response}
+        sums = pd.DataFrame(waits | {"calls": calls})[calls > 0].groupby(zone).sum()
+        table = sums[["today", "proposed"]].div(sums["calls"], axis=0)
+        table["minutes"] = table["proposed"] - table["today"]
+        table["calls_per_year"], table["share"] = sums["calls"] * HOURS_A_YEAR * part, sums["calls"] / calls.sum()
+        return table
+
+    @cached_property
+    def worse(self) -> pd.DataFrame:
+        """The ``zones`` that wait longer by more than 1 % of today's mean; the one that loses most comes first."""
+        least = 0.0 if self.today is None else NEGLIGIBLE * self.today.mean_response
+        return self.zones[self.zones["minutes"] > least].sort_values("minutes", ascending=False)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -190,8 +209,7 @@ class Advice:
     def with_day(self, moves: int, *, progress: Progress = False) -> Advice:
         """Return the advice with a plan of the day, with at most ``moves`` units moved between two hours."""
         model = self.model
-        if self.best is None:
-            raise InputError("the test does not allow to use the model for a plan of the day, as for a plan.")
+        stop_if_not_allowed(self.report, model.fleet[0], model.today)
         how: dict[str, Any] = {"model": model, "metric": model.settings.metric, "progress": progress}
         return replace(self, plan=plan_day(model.city, model.space(model.fleet[0]), moves, **how))
 
@@ -253,13 +271,9 @@ def advise(
     model = build(calls, stations, settings)
     stop_if_wrong(model)
     held_out(model.log, model.settings.hold_out)
-    report, untested = None, ""
-    try:
-        report = back_test_model(model)
-    except InputError as error:
-        untested = Message.of(error)
+    report, untested = back_tested(model)
     today, units = model.today, model.fleet[0]
-    if _not_allowed(model, report):
+    if not_allowed(report, units, today):
         found = {} if today is None else {"today": _evaluated(model, today)}
         return Advice(model, report, untested, found, "not searched")
     objective = model.objective(units)
@@ -329,10 +343,26 @@ def back_test_model(model: Model, hold_out: int | None = None, today: Sites | No
         raise InputError(Message(said, *Message.of(error).parts)) from error
 
 
-def _not_allowed(model: Model, report: BackTest | None) -> tuple[str, ...]:
-    """Return the uses of a model that advice on its fleet needs and its test does not allow."""
-    other = model.today is None or model.fleet[0] != len(model.today)
-    return tuple(use for use in ("moves", *["fleet"] * other) if report is not None and not report.usable(use))
+def back_tested(model: Model, hold_out: int | None = None, today: Sites | None = None) -> tuple[BackTest | None, str]:
+    """Return the test of `back_test_model`, or None and why it is not possible."""
+    try:
+        return back_test_model(model, hold_out, today), ""
+    except InputError as error:
+        return None, Message.of(error)
+
+
+def not_allowed(report: BackTest | None, units: int, today: Sites | None) -> tuple[str, ...]:
+    """Return why the test does not allow advice on a fleet of so many units, a sentence per use; empty if it does."""
+    if report is None:
+        return ()
+    uses = ("moves",) if today is not None and units == len(today) else ("moves", "fleet")
+    return tuple(f"{TITLES[use]}: {report.uses['why'][use]}" for use in uses if not report.usable(use))
+
+
+def stop_if_not_allowed(report: BackTest | None, units: int, today: Sites | None) -> None:
+    """Raise if the test of a model does not allow to use it for a plan of the day."""
+    for why in not_allowed(report, units, today):
+        raise InputError(f"the test does not allow to use the model for a plan of the day. {why}")
 
 
 def beside(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
@@ -408,30 +438,6 @@ def _evaluator(model: Model, largest: int) -> str:
     """Return the evaluator of deployments of which the largest has so many units."""
     given = None if largest > max(EXACT_UP_TO, model.fleet[0]) else model.settings.evaluator
     return check_evaluator(given, largest)
-
-
-def losers(model: Model, today: Evaluation | None, other: Evaluation | None) -> pd.DataFrame:
-    """Return the zones in which calls wait longer with a deployment than today, by more than 1 % of today's mean.
-
-    Zones are the areas, or the cells closest to each station. Columns ``today`` and ``proposed`` (mean response, min),
-    ``minutes`` (the difference), ``calls_per_year`` and ``share`` of all calls; the zone that loses most comes first.
-    """
-    city, columns = model.city, ["today", "proposed", "minutes", "calls_per_year", "share"]
-    if today is None or other is None:
-        return pd.DataFrame(columns=columns)
-    if model.demand.cell_km is None:
-        zone = list(city.atom_names)
-    else:
-        zone = [city.site_names[k] for k in city.travel_times.argmin(axis=0)]
-    rates, waits = city.arrival_rates, np.array([today.atom_response, other.atom_response])
-    part = slots(model.settings.hours, model.settings.weekdays).mean()
-    frame = pd.DataFrame({"zone": zone, "calls": rates, "today": waits[0] * rates, "proposed": waits[1] * rates})
-    sums = frame[frame["calls"] > 0].groupby("zone").sum()
-    table = sums[["today", "proposed"]].div(sums["calls"], axis=0)
-    table["minutes"] = table["proposed"] - table["today"]
-    table["calls_per_year"], table["share"] = sums["calls"] * HOURS_A_YEAR * part, sums["calls"] / rates.sum()
-    lost = table[table["minutes"] > NEGLIGIBLE * today.mean_response]
-    return lost.sort_values("minutes", ascending=False)[columns]
 
 
 # -- comparison and plan --------------------------------------------------------------------------------------------

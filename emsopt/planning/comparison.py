@@ -280,12 +280,15 @@ def compare(
     )
 
 
-def uncertain(fit: object, **options: Any) -> UncertainCity:
-    """Return what a fit leaves open about its city; ``options`` are as for `Fit.city`."""
+def uncertain(fit: object, name: str = "fit", other: str = "", /, **options: Any) -> UncertainCity:
+    """Return what a fit leaves open about its city; ``options`` are as for `Fit.city`.
+
+    Errors call it ``name``, which may be ``other`` things too.
+    """
     if isinstance(fit, Fit):
         return drawn_cities(fit, **options)
     if not isinstance(fit, UncertainCity):
-        raise InputError(f"`fit` must be what emsopt.calls.calibrate returns; got {_validate.shown(fit)}.")
+        raise InputError(f"`{name}` must be {other}what emsopt.calls.calibrate returns; got {_validate.shown(fit)}.")
     if options:
         raise InputError(f"option {min(options)!r} needs a fit by emsopt.calls.calibrate; got {_validate.shown(fit)}.")
     return fit

@@ -1,24 +1,49 @@
-"""How many units the load of a city needs."""
+"""How many units the load needs, and what each further unit buys.
+
+A `FleetCurve` has the best deployment of each fleet size, and the smallest fleet that meets a standard. The sizes are
+judged by one evaluator and, for a calibrated fit, in the same drawn cities, so that they can be compared.
+"""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+
 from .. import _validate
+from .._running.progress import bar
+from ..calls.calibration import Fit
 from ..city.city import City, check_city
+from ..city.deployment_space import DeploymentSpace, check_sites
+from ..errors import AccuracyWarning, InputError
+from ..evaluators.by_name import check_evaluator, evaluate
+from ..evaluators.enumeration import enumerate_objective
+from ..evaluators.metrics import Metric, metric_function, metric_label
+from ..evaluators.objective import Objective
+from ..optimizers.search import minimize
+from .comparison import LEAST_DRAWS, TAIL, UncertainCity, uncertain
 
-LOSS, BUSY = 0.01, 0.3
+if TYPE_CHECKING:
+    from .._types import FloatArray, IntArray, Progress, Rng, Sites
+    from ..evaluators.evaluation import Evaluation
+
+ENUMERATED = 20_000  # deployments of a size, which take seconds
+FURTHER = 6  # sizes by default
+LOSS, BUSY = 0.01, 0.3  # largest shares of calls that find all units busy, and of the time that units are busy
 
 
-def units_needed(city: City, loss: float = LOSS, busy: float = BUSY) -> int:
-    r"""Return the smallest fleet that can carry the load, wherever the units are.
+def units_needed(city: City) -> int:
+    r"""Return the smallest fleet that loses at most 1 % of the calls and is busy at most 30 %, wherever the units are.
 
     Parameters
     ----------
     city : City
         Its call rates and mean service time make up the load.
-    loss : float
-        Largest share of calls that may find all units busy, above 0 and at most 1. Default: 1 %.
-    busy : float
-        Largest share of the time that units may be busy on average, above 0 and at most 1. Default: 30 %.
 
     Returns
     -------
@@ -28,7 +53,7 @@ def units_needed(city: City, loss: float = LOSS, busy: float = BUSY) -> int:
     Raises
     ------
     InputError
-        If ``city`` is not a City, or ``loss`` or ``busy`` is not above 0 and at most 1.
+        If ``city`` is not a City.
 
     Notes
     -----
@@ -40,14 +65,289 @@ def units_needed(city: City, loss: float = LOSS, busy: float = BUSY) -> int:
     Examples
     --------
     >>> import emsopt as eo
-    >>> units_needed(eo.datasets.load_st_paul())
+    >>> eo.planning.units_needed(eo.datasets.load_st_paul())
     7
     """
     check_city(city)
-    loss, busy = _validate.probability(loss, "loss"), _validate.probability(busy, "busy")
     load = city.total_rate * city.mean_service_time / 60
     units, blocked = 0, 1.0
-    while units == 0 or blocked > loss or load * (1 - blocked) > busy * units:
+    while units == 0 or blocked > LOSS or load * (1 - blocked) > BUSY * units:
         units += 1
         blocked = load * blocked / (units + load * blocked)
     return units
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FleetCurve:
+    """The best deployment of each fleet size.
+
+    Attributes
+    ----------
+    units : ndarray of int, shape (K,)
+        Fleet sizes, in ascending order.
+    sites : tuple of ndarray of int
+        Sites of the units of each fleet.
+    values : ndarray, shape (K,)
+        Metric of each fleet; smaller is better.
+    metric : str, tuple or mapping
+        What was minimised.
+    evaluations : tuple of Evaluation
+        Full evaluation of each fleet.
+    found : tuple of str
+        How each deployment was found, and whether it is proven to be the best.
+    draws : ndarray, shape (draws, K), or None
+        Metric of each fleet in cities drawn from what a log leaves open; None for a city without uncertainty.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> curve = eo.planning.fleet_curve(eo.datasets.grid_city(n_sites=6, units=2, rng=1), range(1, 4))
+    >>> curve.to_frame()[["mean_response_min", "gain"]].round(2).iloc[:, 0].is_monotonic_decreasing
+    True
+    """
+
+    units: IntArray
+    sites: tuple[IntArray, ...]
+    values: FloatArray
+    metric: Metric
+    evaluations: tuple[Evaluation, ...]
+    found: tuple[str, ...]
+    draws: FloatArray | None = None
+
+    @property
+    def gains(self) -> FloatArray:
+        """By how much each fleet is better than the one before it, per further unit, shape (K,); NaN for the first."""
+        return np.r_[np.nan, -np.diff(self.values) / np.diff(self.units)]
+
+    def probabilities(self, standard: float) -> FloatArray:
+        """Return the probability that each fleet meets a standard: that its metric is at most so large, shape (K,).
+
+        Without draws it is 0 or 1. For ("late", 8.0), that 90 % of calls are answered within 8 minutes is the standard
+        0.1.
+        """
+        standard = _validate.finite_number(standard, "standard")
+        values = self.values[None] if self.draws is None else self.draws
+        return np.asarray((values <= standard).mean(axis=0), float)
+
+    def smallest(self, standard: float) -> int | None:
+        """Return the smallest of the fleets that meets a standard with 90 % probability; None if none of them does.
+
+        Examples
+        --------
+        >>> import emsopt as eo
+        >>> curve = eo.planning.fleet_curve(eo.datasets.load_st_paul(), range(7, 10), evaluator="approximate")
+        >>> curve.smallest(6.0), curve.smallest(5.0)
+        (9, None)
+        """
+        enough = self.probabilities(standard) >= 0.9
+        return int(self.units[enough.argmax()]) if enough.any() else None
+
+    def to_frame(self, standard: float | None = None) -> pd.DataFrame:
+        """Return one row per fleet size: its metric, what the last unit gained, other measures, its sites.
+
+        ``gain`` is per further unit. With draws, ``low`` and ``high`` are the 90 % interval of ``value``, and
+        ``gain_low`` and ``gain_high`` that of ``gain``; with a ``standard``, ``meets`` is the probability of meeting
+        it. Responses of 8 minutes or more are late.
+        """
+        table = pd.DataFrame({"value": self.values, "gain": self.gains}, index=pd.Index(self.units, name="units"))
+        if self.draws is not None:
+            table["low"], table["high"] = np.quantile(self.draws, [TAIL, 1 - TAIL], axis=0)
+            gains = -np.diff(self.draws, axis=1) / np.diff(self.units)
+            table.loc[self.units[1:], ["gain_low", "gain_high"]] = np.quantile(gains, [TAIL, 1 - TAIL], axis=0).T
+        if standard is not None:
+            table["meets"] = self.probabilities(standard)
+        measures = pd.DataFrame([found.summary(8.0) for found in self.evaluations], index=table.index)
+        return table.join(measures).assign(sites=[sites.tolist() for sites in self.sites], found=self.found)
+
+    def __repr__(self) -> str:
+        ends = (f"{self.values[k]:.4g} ({self.units[k]} units)" for k in (0, -1))
+        return f"<FleetCurve: {metric_label(self.metric)} from {' to '.join(ends)}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>" + self.to_frame().round(3).to_html()
+
+
+def fleet_curve(
+    city: City | Fit | UncertainCity,
+    units: Iterable[int] | None = None,
+    *,
+    start: Sites | None = None,
+    colocation: bool | int = False,
+    method: str | None = None,
+    budget: int = 200,
+    evaluator: str | None = None,
+    capacity: str = "loss",
+    metric: Metric = "mean_response",
+    draws: int = 200,
+    rng: Rng = None,
+    progress: Progress = False,
+    **options: Any,
+) -> FleetCurve:
+    """Find the best deployment of each fleet size.
+
+    Parameters
+    ----------
+    city : City, or what `emsopt.calls.calibrate` returns, or another `UncertainCity`
+        For a fit, deployments are found in the estimated city and then evaluated in cities drawn from it, as `compare`
+        does.
+    units : iterable of int, optional
+        Fleet sizes. Default: six, from that of ``start`` on. Required without ``start``.
+    start : sequence of int or str, optional
+        Today's deployment, whose units stay: each further unit joins the fleet before it at the best site. Default:
+        each fleet is free to use other sites than the one before it.
+    colocation : bool or int
+        Number of units that a site may hold, as for `DeploymentSpace`; sites of ``start`` hold at least what they do
+        there.
+    method : str, optional
+        Method of `emsopt.minimize`. Default: all deployments of a size are enumerated if there are at most 20,000;
+        otherwise "local+" begins with the best extension of the fleet before it.
+    budget : int
+        Evaluations of a search for one size.
+    evaluator : {"exact", "approximate"}, optional
+        The same for all sizes. Default: exact if the largest fleet has at most 12 units, else approximate.
+    capacity : {"loss", "queue"}
+        What happens to calls that find every unit busy.
+    metric : str, tuple or mapping
+        What is minimised, as for `Objective`.
+    draws : int
+        Number of cities drawn from a fit, at least 100.
+    rng : int or Generator, optional
+        Random seed of the searches and the draws. Default: 0, so that curves can be repeated.
+    progress : bool or callable
+        Whether to show a bar, or a function called with (sizes done, number of sizes).
+    **options
+        For a fit: as for `Fit.city`, such as ``cell_km``.
+
+    Returns
+    -------
+    FleetCurve
+
+    Raises
+    ------
+    InputError
+        If a size is below that of ``start`` or does not fit the sites, or an option is invalid.
+    UnstableQueueError
+        If calls queue and a fleet cannot serve them.
+
+    Notes
+    -----
+    One unit at a time is not the best way to add several: to see what is lost, compare with the curve without
+    ``start``. Only enumerated deployments are proven to be the best.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
+    >>> eo.planning.fleet_curve(city, range(2, 4), start=[0, 1]).sites[-1].tolist()
+    [0, 1, 4]
+    """
+    if isinstance(city, City) and options:
+        raise InputError(f"option {min(options)!r} needs a fit by emsopt.calls.calibrate; got a City.")
+    known = None if isinstance(city, City) else uncertain(city, "city", "an emsopt.City or ", **options)
+    centre = cast("City", city) if known is None else known.city()
+    draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
+    here = None if start is None else np.sort(check_sites(centre, start, "start"))
+    sizes = _sizes(units, here)
+    evaluator = check_evaluator(evaluator, sizes[-1])
+    if evaluator == "simulation":
+        raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides small gains.")
+    generator = _validate.generator(0 if rng is None else rng)
+
+    def objective(p: int, colocation: bool | int = colocation) -> Objective:
+        space = DeploymentSpace(centre, p, colocation=colocation)
+        return Objective(centre, space, evaluator, metric, capacity=capacity)
+
+    with bar(progress, len(sizes), "size") as show:
+        if here is None:
+            fleets = _free(objective, sizes, method, budget, generator)
+        else:
+            most = np.maximum(np.bincount(here, minlength=centre.n_sites), objective(1).space.site_capacities)
+            most = np.where(colocation is True, sizes[-1], most)
+            fleets = _nested(lambda p: objective(p, True), here, sizes, most)
+        best = []
+        for done, fleet in enumerate(fleets, 1):
+            best.append(fleet)
+            show(done)
+    sites = tuple(fleet[0] for fleet in best)
+    drawn = None
+    if known is not None:
+        drawn = drawn_values(known.draws(draws, int(generator.integers(2**62))), sites, evaluator, capacity, metric)
+    return FleetCurve(
+        units=np.array(sizes),
+        sites=sites,
+        values=np.array([fleet[1] for fleet in best]),
+        metric=metric,
+        evaluations=tuple(objective(len(x), True).evaluation(x) for x in sites),
+        found=tuple(fleet[2] for fleet in best),
+        draws=drawn,
+    )
+
+
+def drawn_values(
+    cities: Iterable[City], deployments: Sequence[IntArray], evaluator: str, capacity: str, metric: Metric
+) -> FloatArray:
+    """Return the metric of each deployment in each city, shape (draws, K)."""
+    rows = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AccuracyWarning)  # said once, of the estimated city
+        for city in cities:
+            value = metric_function(city, metric)
+            rows.append([value(evaluate(city, sites, evaluator, capacity=capacity)) for sites in deployments])
+    return np.array(rows)
+
+
+def extensions(sites: IntArray, most: IntArray) -> IntArray:
+    """Return a deployment with one further unit at each site that holds fewer units than ``most``, shape (k, p + 1)."""
+    free = np.flatnonzero(np.bincount(sites, minlength=len(most)) < most)
+    return np.sort(np.column_stack([np.repeat(sites[None], len(free), axis=0), free]), axis=1)
+
+
+def best_of(objective: Objective, deployments: IntArray) -> tuple[IntArray, float]:
+    """Return the best of some deployments and its value."""
+    values = objective.values(deployments)
+    return deployments[values.argmin()], float(values.min())
+
+
+def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
+    """Return the fleet sizes in ascending order."""
+    if units is None and start is not None:
+        return [len(start) + more for more in range(FURTHER)]
+    if units is None or not np.iterable(units):
+        raise InputError(f"`units` must be fleet sizes, such as range(7, 13); got {_validate.shown(units)}.")
+    least = 1 if start is None else len(start)
+    sizes = sorted({_validate.whole_number(p, "units", least) for p in units})
+    if not sizes:
+        raise InputError("`units` must hold at least one fleet size; got none.")
+    return sizes
+
+
+def _free(
+    objective: Any, sizes: list[int], method: str | None, budget: int, rng: np.random.Generator
+) -> Iterator[tuple[IntArray, float, str]]:
+    """Yield the best deployment of each size, its value, and how it was found."""
+    before = None
+    for p in sizes:
+        problem = objective(p)
+        if method is None and problem.space.count <= ENUMERATED:
+            everything = enumerate_objective(problem)
+            before = everything.best_sites, float(everything.values.min()), "proven by enumeration"
+        else:
+            name, x0 = method or "local+", None
+            if before is not None and len(before[0]) == p - 1:
+                x0 = [best_of(problem, extensions(before[0], problem.space.site_capacities))[0]]
+            run = minimize(problem, name, budget=budget, x0=x0, rng=rng)
+            before = run.x, run.fun, f"{name}, {run.nfev} evaluations"
+        yield before
+
+
+def _nested(objective: Any, start: IntArray, sizes: list[int], most: IntArray) -> Iterator[tuple[IntArray, float, str]]:
+    """Yield the deployment of each size that grows from ``start`` by the best unit at a time."""
+    sites, value, found = start, objective(len(start))(start), "start"
+    for p in range(len(start), sizes[-1] + 1):
+        if p > len(start):
+            more = extensions(sites, most)
+            if not len(more):
+                raise InputError(f"{p} units do not fit: the sites hold {most.sum()}. Pass a larger `colocation`.")
+            (sites, value), found = best_of(objective(p), more), "the best further unit"
+        if p in sizes:
+            yield sites, value, found

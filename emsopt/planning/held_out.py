@@ -28,22 +28,14 @@ from .. import _validate
 from .._running.progress import bar
 from ..errors import InputError
 from ..evaluators.metrics import metric_costs
-from .held_out_gain import LEVEL, HeldOutGain
-from .hourly import Plan, hourly_plan
+from .hourly import LEVEL, HeldOutGain, Plan, hourly_plan
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Progress, Rng
     from ..calls import HeldOut
 
 
-def judge_plan(
-    plan: Plan,
-    weeks: Sequence[HeldOut],
-    *,
-    move_cost: float = 0.0,
-    rng: Rng = None,
-    progress: Progress = False,
-) -> Plan:
+def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progress: Progress = False) -> Plan:
     """Judge a plan by cross-validation over the weeks of the log, as the module's docstring describes.
 
     Parameters
@@ -52,9 +44,6 @@ def judge_plan(
         Made by `hourly_plan` for the 24 hours of the day.
     weeks : sequence of HeldOut
         As `emsopt.calls.held_out_weeks` returns them, from the log and with the cells or areas of the plan.
-    move_cost : float
-        What a move costs, in minutes of all callers together; in late calls if the metric is a late fraction, or in the
-        sum over calls of a mix.
     rng : int or Generator, optional
         Random seed, as for `hourly_plan`.
     progress : bool or callable
@@ -86,7 +75,6 @@ def judge_plan(
             f"`weeks` must be at least two with the {hours} hours and {atoms} atoms of the plan. Make them by "
             "`emsopt.calls.held_out_weeks` with the log, cells or areas, and weekdays of the plan."
         )
-    cost = _validate.positive_number(move_cost, "move_cost", zero=True)
     gains, moves, values = [], [], _atom_values(plan)
     rng = _validate.generator(rng)
     with bar(progress, len(weeks), "week") as show:
@@ -115,7 +103,6 @@ def judge_plan(
         per_move_low=float(per_move[1]),
         per_move_high=float(per_move[2]),
         relative=mean / plan.fixed_value if plan.fixed_value else 0.0,
-        move_cost=cost,
         metric=plan.objectives[0].metric,
     )
     return replace(plan, held_out=found)
@@ -128,18 +115,8 @@ def _replanned(plan: Plan, week: HeldOut, rng: np.random.Generator) -> Plan:
         label: objective.city.replace(arrival_rates=rates, atom_shapes=None)
         for label, objective, rates in zip(plan.labels, plan.objectives, week.others, strict=True)
     }
-    options = {name: value for name, value in first.options.items() if name != "rng"}
-    seed = first.options.get("rng", rng)
-    return hourly_plan(
-        cities,
-        first.space,
-        plan.most_moves,
-        first.evaluator,
-        cyclic=plan.cyclic,
-        rng=seed,
-        metric=first.metric,
-        **options,
-    )
+    options = {"rng": rng, "metric": first.metric} | first.options
+    return hourly_plan(cities, first.space, plan.most_moves, first.evaluator, cyclic=plan.cyclic, **options)
 
 
 def _atom_values(plan: Plan) -> Callable[[int, IntArray], FloatArray]:

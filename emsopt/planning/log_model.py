@@ -310,7 +310,8 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     units, why = model.fleet
     if s.units is None:
         assumed.append(f"The fleet has {units} units: {why}.")
-    return replace(model, assumed=(*assumed, *_of_all_cities(model)))
+    vars(model)["assumed"] = (*assumed, *_of_all_cities(model))  # a copy would look for the fleet again
+    return model
 
 
 def _counting(s: Settings) -> dict[str, Any]:
@@ -382,21 +383,11 @@ def _making(demand: Demand, fit: Fit | None, s: Settings) -> tuple[dict[str, Any
 def _service(demand: Demand, fit: Fit | None, s: Settings) -> dict[str, Any]:
     """Return the option ``service_times`` of `Demand.city`; empty for its default."""
     service = s.service_times
-    known = {"calls": demand.service_min is not None, "stations": "service_min" in demand.stations}
-    give = ". Give minutes by `service_times`."
     if service is None:
-        if fit is not None and fit.service is not None:
-            return {}
-        if not any(known.values()):
-            raise InputError(f"neither calls nor stations say how long a call keeps a unit busy{give}")
-        return {"service_times": "calls"} if all(known.values()) else {}
-    if isinstance(service, str):
-        if service not in known:
-            raise InputError(f"`service_times` must be a number of minutes, 'calls' or 'stations'; got {service!r}.")
-        if not known[service]:
-            raise InputError(f"the {service} have no column 'service_min' with times{give}")
-        return {"service_times": service}
-    return {"service_times": _validate.positive_number(service, "service_times", "min")}
+        both = demand.service_min is not None and "service_min" in demand.stations
+        return {"service_times": "calls"} if both and (fit is None or fit.service is None) else {}
+    known = isinstance(service, str) and service in ("calls", "stations")
+    return {"service_times": service if known else _validate.positive_number(service, "service_times", "min")}
 
 
 def _today(city: City, fit: Fit | None, calls: CallLog, s: Settings) -> tuple[IntArray | None, list[str]]:

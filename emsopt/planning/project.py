@@ -20,7 +20,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -100,8 +100,6 @@ class Project:
     about: Mapping[str, Any] = field(default_factory=dict)
     by_hour: FloatArray | None = None
     version: str = __version__
-
-    ENDING: ClassVar[str] = ".zip"
 
     def __post_init__(self) -> None:
         check_city(self.city)

@@ -12,25 +12,9 @@ if TYPE_CHECKING:
 def scenario(
     city: City, name: str, evaluation: Evaluation, metric: str, threshold: float, baseline: Evaluation | None = None
 ) -> dict[str, Any]:
-    """Return one row of a table of scenarios, with the objective and the results of a deployment.
+    """Return one row of a table of scenarios, by column: the objective ``metric`` and the results of a deployment.
 
-    Parameters
-    ----------
-    city : City
-    name : str
-        Name of the deployment.
-    evaluation : Evaluation
-    metric : str
-        Name of the metric that was minimised.
-    threshold : float
-        Responses of this many minutes or more are late.
-    baseline : Evaluation, optional
-        Deployment to compare with, such as today's: columns say what is gained over it.
-
-    Returns
-    -------
-    dict
-        From column names to values.
+    Responses of ``threshold`` minutes or more are late. Columns say what is gained over a ``baseline``.
     """
     e, units = evaluation, len(evaluation.sites)
     figures = e.summary(threshold)

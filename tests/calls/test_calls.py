@@ -556,9 +556,6 @@ def test_cities_by_hour_follow_the_pattern():
     west = int(demand.locations[:, 0].argmin())
     assert cities[3].demand_shares[west] > 0.95
     assert cities[15].demand_shares[west] < 0.05
-    same = demand.cities_by_hour(speed_kmh=40, service_times=40, pattern="same")
-    assert same[3].demand_shares == pytest.approx(same[15].demand_shares)
-    assert same[3].total_rate == pytest.approx(cities[3].total_rate)
 
 
 def test_the_shares_of_an_hour_are_its_calls_and_the_pull():

@@ -9,8 +9,7 @@ from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
-from emsopt.calls.starts import starts
-from emsopt.calls.uses import told_apart
+from emsopt.calls.uses import starts, told_apart
 from emsopt.errors import EmsoptError
 
 KM = np.pi / 180 * 6371
@@ -51,7 +50,9 @@ def test_san_jose_with_a_damaged_table_is_not_trusted(san_jose):
     tables = [stations.iloc[phase::step] for step in (2, 3, 5) for phase in range(step)]
     tables += [stations.sample(int(size), random_state=k) for k, size in enumerate(rng.integers(10, 23, 12))]
     tables += [moved(stations, angle) for angle in (0.5, 2.5, 4.5)]
-    assert sum(trusted(log, table)[0] for table in tables) <= 1
+    found = [trusted(log, table) for table in tables]
+    assert sum(usable for usable, _ in found) <= 1
+    assert any("These units' calls are furthest from every station: " in why for _, why in found)
     with pytest.raises(EmsoptError, match=r"km/h. Most probably stations are missing"):
         eo.calls.calibrate(log, stations.iloc[::3])
 

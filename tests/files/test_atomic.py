@@ -18,7 +18,7 @@ from emsopt.__main__ import main
 from emsopt._files import atomic as _atomic
 from emsopt._files import locate
 from emsopt._files.formats import table_text
-from emsopt.commands import _shared
+from emsopt.commands import main_job
 from emsopt.errors import DataUnavailableError, EmsoptError, InputError, WriteError
 from emsopt.maps.deployments import deployment_map
 from emsopt.panels._uploads import city_from_uploads
@@ -426,7 +426,7 @@ def test_the_command_stops_at_a_full_disk_with_whole_files_only(command, tmp_pat
 
 
 def test_the_command_tries_its_folder_before_it_works(command, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(_shared, "find_deployments", lambda *_: pytest.fail("the search started"))
+    monkeypatch.setattr(main_job, "find_deployments", lambda *_: pytest.fail("the search started"))
     monkeypatch.setattr(Path, "touch", raising(errno.EROFS))
     (tmp_path / "out").mkdir()
     assert main([*command, "--out", str(tmp_path / "out")]) == 2

@@ -374,6 +374,16 @@ def test_the_back_test_is_that_of_the_advice_and_only_a_usable_model_is_a_succes
     assert asked == [(own.bench.opened.log, 5, (0, 1))]
 
 
+def test_no_day_is_planned_where_the_test_does_not_allow_moves(own, monkeypatch):
+    uses = pd.DataFrame({"usable": [False, True], "why": ["Stations are missing.", ""]}, index=["moves", "fleet"])
+    report = types.SimpleNamespace(uses=uses, usable=lambda use: uses["usable"][use])
+    monkeypatch.setattr(advice, "back_test_model", lambda *_: report)
+    monkeypatch.setattr(advice, "plan_day", lambda *_, **__: pytest.fail("a plan was made"))
+    trust = Workbench(own.bench.opened, VBox(), [], lambda: None).trust
+    with pytest.raises(InputError, match=r"does not allow to use the model for a plan of the day.*Stations are miss"):
+        trust.prepare_plan()()
+
+
 def test_a_plan_of_some_hours_says_which_field_to_empty():
     city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
     refs = panels.dashboard(eo.planning.Project(city, about={"hours": "7, 8"})).refs

@@ -211,7 +211,7 @@ def test_what_the_test_does_not_allow_is_not_advised(san_jose, monkeypatch):
     monkeypatch.setattr(advice, "back_test_model", lambda *_: report)
     monkeypatch.setattr(advice, "search", lambda *_, **__: pytest.fail("it was searched"))
     blocked = eo.planning.advise(*eo.datasets.san_jose_calls())
-    assert blocked.missing == ("moves",)
+    assert blocked.missing == ("Where units and stations should be: Stations are missing.",)
     assert blocked.proposed is None
     assert list(blocked.found) == ["today"]
     assert "No plan is proposed" in str(blocked)
@@ -220,7 +220,7 @@ def test_what_the_test_does_not_allow_is_not_advised(san_jose, monkeypatch):
     assert "Move " not in str(blocked)
     uses.loc["moves", "usable"], uses.loc["fleet", "usable"] = True, False
     other = eo.planning.advise(*eo.datasets.san_jose_calls(), Settings(units=40))
-    assert other.missing == ("fleet",)
+    assert [why.partition(":")[0] for why in other.missing] == ["Number of units"]
 
 
 def test_the_fleet_is_todays_or_reaches_the_recorded_mean():

@@ -1,6 +1,5 @@
 """Fleet curves and closed stations, against all deployments evaluated one by one."""
 
-import sys
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -10,7 +9,7 @@ from synthetic_log import synthetic_log
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.planning import fleet_curve
+from emsopt.planning import fleet, fleet_curve
 
 TOWN = eo.datasets.grid_city(n_sites=7, units=3, rng=1)
 
@@ -44,7 +43,7 @@ def test_each_fleet_is_the_best_of_all(metric, monkeypatch):
     assert curve.values == pytest.approx(wanted)
     assert [value(x, metric) for x in curve.sites] == pytest.approx(wanted)
     assert curve.gains[1:] == pytest.approx(-np.diff(wanted))
-    monkeypatch.setattr(sys.modules["emsopt.planning.fleet_curve"], "ENUMERATED", 0)
+    monkeypatch.setattr(fleet, "ENUMERATED", 0)
     searched = fleet_curve(TOWN, [4, 2, 3], metric=metric, budget=30)
     assert searched.units.tolist() == [2, 3, 4]
     assert searched.values == pytest.approx(wanted[1:])

@@ -2,8 +2,8 @@
 
     python data/quote_claims.py
 
-The page of claims has them between ``<!-- claims -->`` and ``<!-- end of claims -->``, by paper and verdict; the README has a
-sentence with all of them.
+The page of claims has them by paper and verdict, between ``<!-- claims -->`` and ``<!-- end of claims -->``; the README
+has a sentence with all of them.
 """
 
 import re

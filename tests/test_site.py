@@ -88,7 +88,10 @@ class TestGuides:
         (mean, less), (slow, slower) = ([getattr(e, n) for e in pair] for n in ("mean_response", "percentile_90"))
         assert f"from {mean:.2f} to {less:.2f} min, by {gains[2]:.0f} s" in text
         assert f"from {slow:.1f} to {slower:.1f} min. At twice the calls the mean gains {gains[1]:.0f} s" in text
-        assert f"each busy {100 * pair[1].utilizations.mean():.0f} % of the time; {100 * pair[1].loss_probability:.0f} % of calls find none free" in text
+        assert (
+            f"each busy {100 * pair[1].utilizations.mean():.0f} % of the time; {100 * pair[1].loss_probability:.0f} % of calls find none free"
+            in text
+        )
         assert 0 < gains[0] < 1
 
     def test_the_code_on_other_problems_runs(self, run):

@@ -1,8 +1,9 @@
-"""Write the counts of the register of claims into README.md.
+"""Write the counts of the register of claims into README.md and docs/claims.md.
 
     python data/quote_claims.py
 
-They stand between ``<!-- claims -->`` and ``<!-- end of claims -->``, by paper and verdict.
+The page of claims has them by paper and verdict, between ``<!-- claims -->`` and ``<!-- end of claims -->``; the README
+has a sentence with all of them.
 """
 
 import re
@@ -10,8 +11,10 @@ from pathlib import Path
 
 from emsopt.datasets import VERDICTS, load_claims
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+FILES = (ROOT / "README.md", ROOT / "docs" / "claims.md")
 BLOCK = re.compile(r"<!-- claims -->\n.*?<!-- end of claims -->", re.DOTALL)
+SENTENCE = re.compile(r"Of their \d+ registered claims.*?\.$", re.MULTILINE)
 
 
 def table(head, rows):
@@ -32,10 +35,18 @@ def counts():
     return table(["paper", "claims", "distinct", *VERDICTS], rows)
 
 
+def sentence():
+    """Return the counts of all papers together as a sentence."""
+    found = load_claims()["verdict"].value_counts()
+    parts = ", ".join(f"{found.get(verdict, 0)} {'are ' * (k == 0)}{verdict}" for k, verdict in enumerate(VERDICTS))
+    return f"Of their {found.sum()} registered claims, {parts}."
+
+
 def update(text):
     """Return a text with the counts as the register has them now."""
-    return BLOCK.sub(f"<!-- claims -->\n\n{counts()}\n<!-- end of claims -->", text)
+    return SENTENCE.sub(sentence(), BLOCK.sub(f"<!-- claims -->\n\n{counts()}\n<!-- end of claims -->", text))
 
 
 if __name__ == "__main__":
-    README.write_text(update(README.read_text("utf-8")), "utf-8")
+    for file in FILES:
+        file.write_text(update(file.read_text("utf-8")), "utf-8")

@@ -355,14 +355,14 @@ def test_numbers_of_a_claim_are_compared_in_their_order(claim):
             claim("server locations", "Section 7.2, optimum", *wrong)
 
 
-def test_the_readme_has_the_counts_of_the_register(script):
+def test_the_readme_and_the_page_of_claims_have_the_counts_of_the_register(script):
     quote = script("data/quote_claims.py")
-    readme = quote.README.read_text("utf-8")
-    assert quote.update(readme) == readme, "run: python data/quote_claims.py"
-    assert readme.count("<!-- end of claims -->") == len(quote.BLOCK.findall(readme)) == 1
+    readme, page = (file.read_text("utf-8") for file in quote.FILES)
+    assert [quote.update(text) for text in (readme, page)] == [readme, page], "run: python data/quote_claims.py"
+    assert len(quote.SENTENCE.findall(readme)) == len(quote.BLOCK.findall(page)) == 1
     found = CLAIMS["verdict"].value_counts()
     distinct = (CLAIMS["same_as"] == "").sum()
-    assert f"| all | {len(CLAIMS)} | {distinct} | {' | '.join(str(found[v]) for v in VERDICTS)} |" in readme
+    assert f"| all | {len(CLAIMS)} | {distinct} | {' | '.join(str(found[v]) for v in VERDICTS)} |" in page
 
 
 # Decimals, percentages, and whole numbers from 1,000 on. Smaller ones are too common to be anybody's.

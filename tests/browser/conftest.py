@@ -32,13 +32,13 @@ def browser():
 
 @pytest.fixture(scope="session")
 def voila(tmp_path_factory):
-    """Address of a dashboard that Voila serves as the README starts it."""
+    """Address of a dashboard that Voila serves as the page for courses starts it."""
     from test_notebook_pages import ROOT, served
 
     folder, home = tmp_path_factory.mktemp("dashboard"), tmp_path_factory.mktemp("home")
     shutil.copy(ROOT / "notebooks" / "dashboard.ipynb", folder)
-    readme = (ROOT / "README.md").read_text("utf-8")
-    options = re.search(r"bin/voila notebooks/dashboard.ipynb (.+)", readme)[1].split()
+    course = (ROOT / "docs" / "course.md").read_text("utf-8")
+    options = re.search(r"bin/voila notebooks/dashboard.ipynb (.+)", course)[1].split()
     arguments = ["voila", str(folder / "dashboard.ipynb"), *options, "--Voila.ip=127.0.0.1"]
     with served(arguments, home, "/voila/static/voila.js") as address:
         yield address

@@ -54,8 +54,8 @@ def test_the_dashboard_is_served_as_the_readme_says_with_a_project(tmp_path, mon
     assert f"--Voila.tornado_settings={{'websocket_max_message_size': {201 * 2**20}}}" in arguments
     assert environment["EMSOPT_UPLOAD_MB"] == "200"
     assert arguments[-2:] == ["--port=9000", "--no-browser"]
-    if (ROOT / "README.md").is_file():
-        line = next(t for t in (ROOT / "README.md").read_text("utf-8").splitlines() if "bin/voila notebooks/" in t)
+    if (course := ROOT / "docs" / "course.md").is_file():
+        line = next(t for t in course.read_text("utf-8").splitlines() if "bin/voila notebooks/" in t)
         assert tuple(line.split()[2:]) == dashboard.CULLING
 
 

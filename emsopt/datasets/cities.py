@@ -52,11 +52,6 @@ def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
         `City.notes` describe its demand. The atoms' outlines are schematic Voronoi cells, not census tracts, unless the
         version is "published" and ``tract_polygons_71.geojson`` is found in the same folders.
 
-    Raises
-    ------
-    DataUnavailableError
-        If the published file is not found and cannot be downloaded.
-
     Notes
     -----
     Travel times are computed from road distances by ``data/build_st_paul.py``. Turnout takes 1.75 min and

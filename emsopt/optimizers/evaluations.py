@@ -86,11 +86,6 @@ def evaluations(
     batch, budget : int
     reason : callable
         Called before each batch with whether the budget is used; returns the reason to end, or "".
-
-    Raises
-    ------
-    InputError
-        If ``spread`` returned fewer results than it was given candidates.
     """
     file = steps.file
     if file.rows:

@@ -149,12 +149,6 @@ def minimize(
         noisy, ``x`` is the evaluated point that a model recommends and ``fun`` its estimated value; the luckiest value
         and its point are ``best_observed_value`` and ``best_observed``.
 
-    Raises
-    ------
-    InputError
-        If the objective or the optimizer is to be maximised, an option is invalid, or the checkpoint belongs to
-        another run.
-
     See Also
     --------
     maximize : The same for the largest value.

@@ -112,10 +112,6 @@ def confidence_parameters(rules: Mapping[str, UCB | BayesUCB], n_arms: int, ax: 
         Number of base arms, which are the edges of a road network.
     ax : matplotlib Axes or empty Figure, optional
 
-    Returns
-    -------
-    fig, ax
-
     Examples
     --------
     >>> import emsopt as eo

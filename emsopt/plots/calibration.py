@@ -33,10 +33,6 @@ def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     fit : emsopt.calls.Fit
     ax : matplotlib Axes or empty Figure, optional
 
-    Returns
-    -------
-    fig, ax
-
     Examples
     --------
     >>> import emsopt as eo
@@ -76,10 +72,6 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     ----------
     report : emsopt.calls.BackTest
     ax : three matplotlib Axes or an empty Figure, optional
-
-    Returns
-    -------
-    fig, axes
 
     Examples
     --------

@@ -117,10 +117,6 @@ def control_run(
         Tolerance that defines the acceptable sets (`ControlProblem.acceptable`), drawn filled. The cheapest of them is
         the target, in green with a bold name.
 
-    Returns
-    -------
-    fig, ax
-
     Examples
     --------
     >>> import emsopt as eo

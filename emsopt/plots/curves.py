@@ -45,10 +45,6 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
         grey. If the index has another name, the axis is labelled with it.
     ax : matplotlib Axes or empty Figure, optional
 
-    Returns
-    -------
-    fig, ax
-
     Examples
     --------
     >>> import emsopt as eo
@@ -109,10 +105,6 @@ def convergence(
         Levels to compare with, such as ``{"optimum": 5.87, "lower bound": 5.33}``.
     label : str
         Quantity shown, with unit, such as "Best mean response so far (min)".
-
-    Returns
-    -------
-    fig, ax
 
     Examples
     --------
@@ -191,10 +183,6 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
     evaluations : Evaluation or dict of str to Evaluation
     ax : matplotlib Axes or empty Figure, optional
 
-    Returns
-    -------
-    fig, ax
-
     Examples
     --------
     >>> import emsopt as eo
@@ -237,10 +225,6 @@ def response_histogram(
     ax : matplotlib Axes or empty Figure, optional
     threshold : float
         Response time (min) to mark with a vertical line.
-
-    Returns
-    -------
-    fig, ax
 
     Examples
     --------

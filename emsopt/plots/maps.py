@@ -55,10 +55,6 @@ def deployment(
     value
         As for `emsopt.maps.deployment_map`.
 
-    Returns
-    -------
-    fig, ax
-
     Examples
     --------
     >>> import emsopt as eo

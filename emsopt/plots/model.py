@@ -44,10 +44,6 @@ def approximation_error(
     load, error : str
         Names of these columns.
 
-    Returns
-    -------
-    fig, ax
-
     Examples
     --------
     >>> import emsopt as eo
@@ -96,10 +92,6 @@ def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, A
         The index is r = 0, 1, ..., p - 1, the number of preferred units that are busy; columns are the
         utilisations ρ.
     ax : matplotlib Axes or empty Figure, optional
-
-    Returns
-    -------
-    fig, ax
 
     Examples
     --------

@@ -181,10 +181,6 @@ def trust_region(
     legend : bool
         Whether to explain the symbols below the axes.
 
-    Returns
-    -------
-    fig, ax
-
     Examples
     --------
     >>> import emsopt as eo
@@ -277,10 +273,6 @@ def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
     Parameters
     ----------
     ax : empty Figure or sequence of four Axes, optional
-
-    Returns
-    -------
-    fig, axes
 
     Examples
     --------

@@ -32,10 +32,6 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
     profile : emsopt.calls.WeeklyProfile
     ax : matplotlib Axes or empty Figure, optional
 
-    Returns
-    -------
-    fig, ax
-
     Examples
     --------
     >>> import emsopt as eo
@@ -73,10 +69,6 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     ----------
     plan : emsopt.planning.Plan
     ax : matplotlib Axes or empty Figure, optional
-
-    Returns
-    -------
-    fig, ax
 
     Examples
     --------

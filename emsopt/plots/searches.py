@@ -44,10 +44,6 @@ def search_steps(
     truth : array_like, shape of the index, optional
         Values of the function itself.
 
-    Returns
-    -------
-    fig, axes
-
     Examples
     --------
     >>> import emsopt as eo
@@ -112,10 +108,6 @@ def regret_curves(
     label, against : str
         Labels of the vertical axis (the quantity with its unit) and of the horizontal axis. They do not change what is
         drawn.
-
-    Returns
-    -------
-    fig, ax
 
     Examples
     --------

@@ -191,13 +191,7 @@ class Box:
         return _validate.shown(self.named(x) if self.names else np.asarray(x).tolist(), most=200)
 
     def canonical(self, x: ArrayLike | Mapping[str, Any]) -> FloatArray:
-        """Return a point as an array of numbers, shape (d,); its whole numbers may differ by rounding errors.
-
-        Raises
-        ------
-        InputError
-            If the point lies outside the box or violates the constraints, or a whole-number input has a fraction.
-        """
+        """Return a point as an array of numbers, shape (d,); its whole numbers may differ by rounding errors."""
         if self.names and isinstance(x, Mapping):
             x = self._indexed(x)
         given = _validate.real_array(x, "x", (self.dimension,))  # type: ignore[arg-type]
@@ -238,13 +232,7 @@ class Box:
         return self._rounded(np.clip(points, low, high))
 
     def sample(self, *, rng: Rng = None) -> FloatArray:
-        """Draw a point, shape (d,), uniformly from the allowed points of the box (log-uniformly for such inputs).
-
-        Raises
-        ------
-        InputError
-            If the constraints allow none of ``TRIES`` points.
-        """
+        """Draw a point, shape (d,), uniformly from the allowed points of the box (log-uniformly for such inputs)."""
         rng = _validate.generator(rng)
         x = self.tried(rng)
         if x is None:

@@ -51,11 +51,6 @@ def siting(city: City, stations: int) -> Problem:
     Problem
         Inputs "lon1", "lat1", "lon2" ... or "x1", "y1" ... It has no ``best_value``.
 
-    Raises
-    ------
-    InputError
-        If locations are missing, or all atoms lie on one line parallel to an axis.
-
     Examples
     --------
     >>> import emsopt as eo

@@ -182,10 +182,6 @@ def condition(
     amplitude : float, optional
         s². Default: the maximum-likelihood value.
 
-    Returns
-    -------
-    GaussianProcess
-
     Raises
     ------
     InputError
@@ -249,10 +245,6 @@ def fit(
         Maximum number of L-BFGS-B iterations.
     amplitude : float, optional
         s². Default: its maximum-likelihood value for each kernel tried.
-
-    Returns
-    -------
-    GaussianProcess
 
     Examples
     --------

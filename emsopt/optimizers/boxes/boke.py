@@ -220,11 +220,6 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
         the sum of the two, which (3.12) maximises (for minimisation: mean minus bonus, which is minimised); and
         "density", W.
 
-    Raises
-    ------
-    InputError
-        If the optimizer uses another method, has more than one input, or has no observed values.
-
     Examples
     --------
     >>> import emsopt as eo

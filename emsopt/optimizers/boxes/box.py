@@ -71,11 +71,6 @@ def on_box(
         Whether repeated evaluations of a point can give different values.
     sense : {"min", "max"}
         Whether to minimise or maximise. Default: the ``sense`` of ``f``. Required if it has none.
-
-    Raises
-    ------
-    InputError
-        If ``sense`` is missing or contradicts the ``sense`` of ``f``, or another option is invalid.
     """
     given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
     if not given:

@@ -44,11 +44,6 @@ class ControlLearner:
     phase : str
         Current phase of the method, such as "search".
 
-    Raises
-    ------
-    InputError
-        If an option is invalid.
-
     Examples
     --------
     >>> import emsopt as eo
@@ -119,11 +114,6 @@ class ControlLearner:
         play : Play
             Outcome of the play. The model learns from ``play.point``, which should contain ``x`` but is not compared
             with it.
-
-        Raises
-        ------
-        InputError
-            If an argument does not fit the problem.
         """
         i, x = self.problem.checked_query(i, x)
         d = self.problem.dimension

@@ -47,12 +47,6 @@ def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0
     DataFrame
         One row per play. ``expected`` is E_i(x) of that play. ``quality_regret``, ``cost_regret``, ``simple_regret``
         and ``weighted_regret`` are R^f, R^c, r and R of the module's formulas, with T the number of plays so far.
-
-    Raises
-    ------
-    InputError
-        If the history lacks a column or has sets that the problem does not have, ``alpha`` is not in [0, 1), or
-        ``worst`` of the problem is not below its best value.
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     _validate.columns(history, ["set", "x"], "history", "the history of a ControlRun")
@@ -101,11 +95,6 @@ def control_verdicts(
         and error (``theirs``, ``their_error``), by how much ours is lower (``lead``, ``lead_error``), and the
         ``verdict`` on ``ours``: "win", "tie" or "loss". With one seed there is no error (NaN), and every verdict is
         "tie".
-
-    Raises
-    ------
-    InputError
-        If the table lacks a column, the method, or any rival.
 
     Examples
     --------
@@ -160,11 +149,6 @@ def control_regrets(table: pd.DataFrame) -> pd.DataFrame:
         Indexed by ``objective, costs, variance, method``, in the order of the table. Each pair of columns holds the
         mean over the seeds and its standard error ("mean", "error") of one of ``plays``, ``quality_regret``,
         ``quality_per_play``, ``quality_per_cost``, ``cost_regret``, ``cost_per_play``, ``cost_per_cost``.
-
-    Raises
-    ------
-    InputError
-        If the table lacks a column.
 
     Examples
     --------

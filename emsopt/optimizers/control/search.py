@@ -131,15 +131,6 @@ def bocvs(
     **options
         Options of the learner, such as ``beta``, ``hyperparameters``, ``epsilon`` for "ucb-cvs".
 
-    Returns
-    -------
-    ControlRun
-
-    Raises
-    ------
-    InputError
-        If an option is invalid, no play fits into the budget, or the checkpoint belongs to another run.
-
     Examples
     --------
     >>> import emsopt as eo

@@ -114,10 +114,6 @@ def minimize_quadratic(
         With "swap", ``starts`` (40) and ``steps``, the swaps without improvement after which a start ends (2 N); with
         "relaxation", ``cuts``, the number of minimum cuts (60).
 
-    Returns
-    -------
-    QuadraticMinimum
-
     Raises
     ------
     InputError

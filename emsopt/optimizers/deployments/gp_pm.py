@@ -159,11 +159,6 @@ class GPpM(Optimizer):
         -------
         mean, deviation : ndarray, shape (K,)
             In the objective's unit.
-
-        Raises
-        ------
-        InputError
-            If a deployment is not allowed, or before ``initial`` deployments are observed.
         """
         return self._posterior(*self._asked(deployments))
 

@@ -61,10 +61,6 @@ def local_search(
     progress : bool or callable
         True shows a bar; a function is called with (starts done, starts in all).
 
-    Returns
-    -------
-    Run
-
     Notes
     -----
     The result is a local optimum of single moves. Noisy objectives mislead the search: fix the simulation's ``rng``.

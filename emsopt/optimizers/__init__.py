@@ -13,8 +13,8 @@ from .control.model import Hyperparameters
 from .control.regret import control_regrets, control_verdicts
 from .control.search import ControlRun, bocvs
 from .deployments.base import Optimizer, RandomSearch
-from .deployments.bocs import BOCS
-from .deployments.genetic import Genetic
+from .deployments.rivals import BOCS
+from .deployments.rivals import Genetic
 from .deployments.gp_pm import GPpM, GPzero
 from .deployments.sparbl import SparBL
 from .deployments.swaps import LocalSearch, best_deployment, local_search

@@ -18,10 +18,10 @@ from .boxes.box import BoxObjective, on_box
 from .boxes.gp_ei import GPEI
 from .boxes.gp_ucb import GPUCB, GPUCBFixed
 from .boxes.kr_ucb import KRUCB
-from .deployments.annealing import SimulatedAnnealing
+from .deployments.rivals import SimulatedAnnealing
 from .deployments.base import Optimizer, RandomSearch
-from .deployments.bocs import BOCS
-from .deployments.genetic import Genetic
+from .deployments.rivals import BOCS
+from .deployments.rivals import Genetic
 from .deployments.gp_pm import GPpM, GPzero
 from .deployments.sparbl import SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch, LocalSearchPlus

@@ -387,7 +387,7 @@ BREAKS = [
         "KR-UCB's bonus without the root of the logarithm",
         BOKE,
         "Section A.2 (A.4)-(A.5)",
-        "optimizers/boxes/kr_ucb.py",
+        "optimizers/boxes/boke.py",
         "np.sqrt(max(total, 0.0))",
         "max(total, 0.0)",
         ("boke_noise_free_ends-six_hump_camel-kr-ucb",),

@@ -1,7 +1,6 @@
 """`minimize`, `maximize` and the ask / tell optimizers that they run, for deployments and for points of a box."""
 
-from ..problems.box import Box
-from ..problems.inputs import Categorical, Integer, Real
+from ..problems.box import Box, Categorical, Integer, Real
 from . import regret
 from .ask_tell import AskTell
 from .boxes.base import BoxOptimizer
@@ -13,9 +12,8 @@ from .control.model import Hyperparameters
 from .control.regret import control_regrets, control_verdicts
 from .control.search import ControlRun, bocvs
 from .deployments.base import Optimizer, RandomSearch
-from .deployments.rivals import BOCS
-from .deployments.rivals import Genetic
 from .deployments.gp_pm import GPpM, GPzero
+from .deployments.rivals import BOCS, Genetic
 from .deployments.sparbl import SparBL
 from .deployments.swaps import LocalSearch, best_deployment, local_search
 from .methods import BOX_METHODS, METHODS

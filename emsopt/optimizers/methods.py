@@ -12,17 +12,13 @@ from ..evaluators.objective import Objective
 from ..problems import Problem
 from .ask_tell import AskTell
 from .boxes.base import BoxOptimizer, RandomPoints
-from .boxes.boke import BOKE, BOKEPlus
+from .boxes.boke import BOKE, KRUCB, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
 from .boxes.box import BoxObjective, on_box
-from .boxes.gp_ei import GPEI
-from .boxes.gp_ucb import GPUCB, GPUCBFixed
-from .boxes.kr_ucb import KRUCB
-from .deployments.rivals import SimulatedAnnealing
+from .boxes.gp_ucb import GPEI, GPUCB, GPUCBFixed
 from .deployments.base import Optimizer, RandomSearch
-from .deployments.rivals import BOCS
-from .deployments.rivals import Genetic
 from .deployments.gp_pm import GPpM, GPzero
+from .deployments.rivals import BOCS, Genetic, SimulatedAnnealing
 from .deployments.sparbl import SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch, LocalSearchPlus
 

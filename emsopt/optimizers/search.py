@@ -17,7 +17,7 @@ from .._types import Callback, PathLike, Progress, Rng
 from ..errors import InputError
 from ..evaluators.metrics import is_mean
 from ..evaluators.objective import Objective
-from ..problems.inputs import Bounds
+from ..problems.box import Bounds
 from .ask_tell import AskTell
 from .boxes.box import BoxObjective
 from .deployments.base import Optimizer

@@ -14,17 +14,21 @@ the interactive maps (`emsopt.maps`) and distinguishable for colour-blind reader
 
 from ._style import STYLE
 from .bandits import confidence_parameters, cumulative_regret
-from .boke import boke_step
-from .calibration import back_test, recorded_drives
 from .control import control_bounds, control_run, control_sets, control_study
-from .curves import convergence, load_sweep, response_distribution, response_histogram
+from .curves import (
+    approximation_error,
+    convergence,
+    correction_factor,
+    load_sweep,
+    response_distribution,
+    response_histogram,
+)
 from .maps import deployment, deployments
-from .model import approximation_error, correction_factor
 from .operations import drives
 from .optimizers import cut_graph, example_13, trust_region
-from .own_city import hourly_plan, weekly_profile
+from .own_city import back_test, hourly_plan, recorded_drives, weekly_profile
 from .roads import exploration, routes
-from .searches import regret_curves, search_steps
+from .searches import boke_step, regret_curves, search_steps
 from .small_multiples import line_panels, study_curves
 
 __all__ = [

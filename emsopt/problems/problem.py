@@ -9,8 +9,7 @@ import numpy as np
 from .. import _validate
 from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
-from .box import Box
-from .inputs import Bounds
+from .box import Bounds, Box
 
 
 @dataclass(frozen=True, eq=False, repr=False)

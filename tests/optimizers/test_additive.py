@@ -7,8 +7,7 @@ import emsopt as eo
 from emsopt.optimizers import BOKEAuto
 from emsopt.optimizers._values import clipped, normal_scores, standardized
 from emsopt.optimizers.boxes import boke_auto
-from emsopt.optimizers.boxes.additive import condition_additive
-from emsopt.optimizers.boxes.boke_auto import better_sum
+from emsopt.optimizers.boxes.boke_auto import better_sum, condition_additive
 from emsopt.optimizers.boxes.gp_ucb import fitted
 
 

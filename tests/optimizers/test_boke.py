@@ -11,9 +11,8 @@ import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import BOKE, BOKEPlus
 from emsopt.optimizers.boxes.base import RandomPoints
-from emsopt.optimizers.boxes.boke import bandwidth, emptiness, exploration, log_upper_bound
+from emsopt.optimizers.boxes.boke import KRUCB, bandwidth, emptiness, exploration, log_upper_bound
 from emsopt.optimizers.boxes.gp_ucb import GPUCB, GPUCBFixed, upper_bound
-from emsopt.optimizers.boxes.kr_ucb import KRUCB
 from emsopt.surrogates.kernel_regression import condition
 
 GRID = np.linspace(0, 1, 20_001)

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import Genetic, LocalSearch, RandomSearch
-from emsopt.optimizers.deployments.rivals import SimulatedAnnealing
-from emsopt.optimizers.deployments.rivals import cross
+from emsopt.optimizers.deployments.rivals import SimulatedAnnealing, cross
 from emsopt.optimizers.deployments.swaps import random_neighbour
 
 RIVALS = (

@@ -8,8 +8,7 @@ import numpy as np
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
-from ...problems.box import SAME
-from ...problems.inputs import Bounds
+from ...problems.box import SAME, Bounds
 from ..ask_tell import AskTell, in_turn
 from ..recommendation import estimated_gains
 from ._search import STARTS, Slopes, best_of_pool, highest, highest_admitted

@@ -10,8 +10,7 @@ from ... import _validate
 from ..._types import ArrayLike
 from ...errors import InputError
 from ...problems import Problem
-from ...problems.box import Box
-from ...problems.inputs import Bounds
+from ...problems.box import Bounds, Box
 
 
 @dataclass(frozen=True, eq=False)

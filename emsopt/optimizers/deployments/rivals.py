@@ -1,9 +1,9 @@
 r"""Methods of others on deployments, as rivals of the papers' own: genetic, simulated annealing and BOCS.
 
-**Genetic.** Geroliminis, Kepaptsoglou and Karlaftis (2011), European Journal of Operational Research 210, 287-300, breed
-deployments that a hypercube model evaluates: parents are chosen by fitness, a child combines their sites, mutation
-relocates units, and the best survive. This implementation follows that description, not their code. They replace a
-generation at a time; here each child competes at once (steady state), because evaluations are expensive.
+**Genetic.** Geroliminis, Kepaptsoglou and Karlaftis (2011), European Journal of Operational Research 210, 287-300,
+breed deployments that a hypercube model evaluates: parents are chosen by fitness, a child combines their sites,
+mutation relocates units, and the best survive. This implementation follows that description, not their code. They
+replace a generation at a time; here each child competes at once (steady state), because evaluations are expensive.
 
 **Simulated annealing.** A move that increases the value by Δ is accepted with probability exp(-Δ / T) (Metropolis), and
 T falls as T₀ / k with the number k of evaluations after the initial ones, a schedule that needs no budget in advance

@@ -1,6 +1,7 @@
 r"""Gaussian processes on boxes: GP-UCB, the competitor of BOKE, and expected improvement, a yardstick for all.
 
-**GP-UCB,** with a fixed kernel as in the paper and with a fitted kernel: algorithm 4, (A.1) to (A.3) of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
+**GP-UCB,** with a fixed kernel as in the paper and with a fitted kernel: algorithm 4, (A.1) to (A.3) of "Bayesian
+Optimization by Kernel Regression and Density-based Exploration".
 
 .. math:: x_{t+1} = \arg\max_x \; μ_t(x) + \sqrt{β} \, σ_t(x)
 

@@ -109,7 +109,7 @@ BREAKS = [
         "sign of the expected improvement",
         V2,
         "Equation (18)",
-        "optimizers/expected_improvement.py",
+        "optimizers/values.py",
         "z = (goal - mean) / deviation",
         "z = (mean - goal) / deviation",
     ),

@@ -16,9 +16,8 @@ from .deployments.gp_pm import GPpM, GPzero
 from .deployments.rivals import BOCS, Genetic
 from .deployments.sparbl import SparBL
 from .deployments.swaps import LocalSearch, best_deployment, local_search
-from .methods import BOX_METHODS, METHODS
 from .run import Run
-from .search import maximize, minimize
+from .search import BOX_METHODS, METHODS, maximize, minimize
 
 __all__ = ["BOCS", "BOKE", "BOX_METHODS", "LEARNERS", "METHODS", "AskTell", "BOKEAuto", "BOKEPlus", "Box"]
 __all__ += ["BoxOptimizer", "Categorical", "ControlLearner", "ControlRun", "GPpM", "GPzero", "Genetic"]

@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from .._types import FloatArray, IntArray
 from ..surrogates.gaussian_process import GaussianProcess, fit
-from ._values import spread
+from .values import spread
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel

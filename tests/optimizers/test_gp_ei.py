@@ -12,8 +12,8 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import emsopt as eo
 from emsopt.optimizers import Categorical, Integer
-from emsopt.optimizers._values import standardized
 from emsopt.optimizers.boxes.gp_ucb import FINEST, GPEI, GPUCB, SPREAD, log_improvement
+from emsopt.optimizers.values import standardized
 from emsopt.surrogates.box_kernels import Matern52
 from emsopt.surrogates.gaussian_process import condition
 

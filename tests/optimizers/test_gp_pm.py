@@ -13,7 +13,7 @@ from scipy.stats import multivariate_normal, norm
 import emsopt as eo
 from emsopt.optimizers.deployments import gp_pm, swapping
 from emsopt.optimizers.deployments.gp_pm import EDGE, GPpM, GPzero
-from emsopt.optimizers.expected_improvement import log_expected_improvement
+from emsopt.optimizers.values import log_expected_improvement
 from emsopt.surrogates.kernels import DeploymentKernel
 
 

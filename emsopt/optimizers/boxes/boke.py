@@ -66,7 +66,7 @@ from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
-from .._values import spread, standardized
+from ..values import spread, standardized
 from ._search import STARTS, Slopes, corners_of_cube, highest, maximize_on_box, starts_on_box
 from .base import BoxOptimizer
 from .box import Function

@@ -82,7 +82,7 @@ from ... import _validate
 from ..._types import FloatArray, IntArray
 from ...errors import InputError
 from ...surrogates.gaussian_process import GaussianProcess, condition
-from .._values import clipped, normal_scores, spread, standardized
+from ..values import clipped, normal_scores, spread, standardized
 from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
 from .base import BoxOptimizer
 from .box import Function

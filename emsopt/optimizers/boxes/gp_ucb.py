@@ -50,8 +50,7 @@ import numpy as np
 from ... import _validate
 from ..._types import FloatArray
 from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, GaussianProcess, condition, fit
-from .._values import standardized
-from ..expected_improvement import log_expected_improvement
+from ..values import log_expected_improvement, standardized
 from .base import BoxOptimizer
 from .box import Function
 

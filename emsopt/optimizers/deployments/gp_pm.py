@@ -61,7 +61,7 @@ from ...city.deployment_space import check_deployments
 from ...errors import InputError
 from ...evaluators.objective import Objective
 from ...surrogates.gaussian_process import GaussianProcess, fit
-from ..expected_improvement import log_expected_improvement
+from ..values import log_expected_improvement
 from .base import Optimizer
 from .swapping import Bounds, Score, adaptive_swapping, climb, climbing_search
 

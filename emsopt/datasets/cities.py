@@ -13,7 +13,6 @@ from .._types import Rng
 from .._validate import choice, generator, positive_number, whole_number
 from ..city import travel
 from ..city.city import City
-from ..errors import InputError
 
 if TYPE_CHECKING:
     from .._types import IntArray
@@ -33,7 +32,7 @@ GRID_SPEED_KMH = 40
 GRID_UNIFORM_MIN = (5, 30)  # as in the code published with the papers
 
 
-def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
+def load_st_paul(version: str = "embedded") -> City:
     """Return St. Paul, Minnesota, as in "Optimizing Server Locations in Spatial Queues", section 7.
 
     Nine units are placed at 17 listed sites. Three stations are listed twice because they may hold two units (sites 0
@@ -47,11 +46,8 @@ def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
         "Optimizing Server Locations in Spatial Queues" and its first version, called the papers below.
         "published" has the demand shares that the papers' authors published with their code. The file
         ``Saint_Paul.pkl`` is looked for in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/st_paul_published``; if it is not found,
-        it is downloaded and its checksum verified.
-    call_group : {"f", "e"}
-        Which of the two demand splits in the authors' file to use. The papers combine the rates of one group of calls
-        (84.68 per day, mu 42.17 per day) with the split of the other group, key ``f``; use it to reproduce their
-        figures. Key ``e`` is the split that belongs to these rates.
+        it is downloaded and its checksum verified. Like the papers, it combines the rates of one group of calls (84.68
+        per day, mu 42.17 per day) with the split of the other group.
 
     Returns
     -------
@@ -73,15 +69,8 @@ def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
     (17, 71, 84.68)
     """
     choice(version, "version", ("embedded", "published"))
-    choice(call_group, "call_group", ("f", "e"))
     city = _packaged("st_paul")
-    if version == "published":
-        return _with_published_demand(city, call_group)
-    if call_group != "f":
-        raise InputError(
-            f"`call_group` requires version='published'; got call_group={call_group!r}, version='embedded'."
-        )
-    return city
+    return _with_published_demand(city) if version == "published" else city
 
 
 def _packaged(folder: str) -> City:
@@ -108,12 +97,12 @@ def _packaged(folder: str) -> City:
     )
 
 
-def _with_published_demand(city: City, call_group: str) -> City:
+def _with_published_demand(city: City) -> City:
     """Return the city with the authors' demand and, if the file is found, the outlines of census tracts."""
     from .._files.formats import read_shapes
 
     path = locate.find_data("st_paul_published/Saint_Paul.pkl", PUBLISHED_URL, PUBLISHED_SHA256)
-    shares = np.ravel(pickles.read_arrays(path, PUBLISHED_SHA256)[call_group])
+    shares = np.ravel(pickles.read_arrays(path, PUBLISHED_SHA256)["f"])
     outlines = locate.find_local("st_paul_published/tract_polygons_71.geojson")
     kind = "schematic (Voronoi cells of the atoms), not census tracts"
     if outlines is not None:
@@ -121,8 +110,8 @@ def _with_published_demand(city: City, call_group: str) -> City:
         kind = "census tracts, merged to atoms"
     return city.replace(
         arrival_rates=ST_PAUL_CALLS_PER_DAY / 24 * shares / shares.sum(),
-        name="St. Paul, published demand" + ("" if call_group == "f" else f" ({call_group})"),
-        notes=f"Demand: shares of 71 atoms as published by the papers' authors (key {call_group} of Saint_Paul.pkl), "
+        name="St. Paul, published demand",
+        notes=f"Demand: shares of 71 atoms as published by the papers' authors (key f of Saint_Paul.pkl), "
         f"scaled to {ST_PAUL_CALLS_PER_DAY} calls a day. Outlines: {kind}.",
     )
 

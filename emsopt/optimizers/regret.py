@@ -25,7 +25,7 @@ k_max      ``prior_variance``    largest prior variance k(x, x), min²
 
 **What the proofs leave open.** The proof of Theorem 10 shows that C_HS, c and t_0 exist, but gives no values: pass
 them, and use only the shape of the bound, √T against T. Theorem 15 is explicit except for κ, which Lemma 25 gives as
-O(2^N log V): the constant is an argument of `printed_gain`. While V is far below 2^N, this exceeds by far what V
+O(2^N log V), without the constant. While V is far below 2^N, this exceeds by far what V
 observations can hold (`largest_gain`). `greedy_gain` measures κ for a given kernel.
 
 **Where the statements differ from the proofs,** this module follows the proofs:
@@ -322,8 +322,8 @@ def largest_gain(steps: ArrayLike, points: int, *, noise_variance: float, prior_
     return 0.5 * rank * np.log1p(steps * prior_variance / (rank * noise_variance))
 
 
-def printed_gain(steps: ArrayLike, sites: int, *, constant: float = 1.0) -> FloatArray:
-    """Return ``constant`` · 2^N log T, the largest information gain κ_T of T observations as Lemma 25 prints it.
+def printed_gain(steps: ArrayLike, sites: int) -> FloatArray:
+    """Return 2^N log T, the largest information gain κ_T of T observations as Lemma 25 prints it.
 
     The lemma is of "Optimizing Server Locations in Spatial Queues", for N sites.
 
@@ -336,8 +336,6 @@ def printed_gain(steps: ArrayLike, sites: int, *, constant: float = 1.0) -> Floa
         T.
     sites : int
         N.
-    constant : float
-        Factor of 2^N log T, which the proof leaves open.
 
     Returns
     -------
@@ -345,8 +343,7 @@ def printed_gain(steps: ArrayLike, sites: int, *, constant: float = 1.0) -> Floa
         Nats, shaped as ``steps``.
     """
     sites = _validate.whole_number(sites, "sites")
-    constant = _validate.positive_number(constant, "constant")
-    return constant * 2.0**sites * np.log(_counts(steps, "steps"))
+    return 2.0**sites * np.log(_counts(steps, "steps"))
 
 
 def _counts(values: ArrayLike, name: str) -> FloatArray:

@@ -43,7 +43,7 @@ symbol  name               meaning
 ======  =================  =====================================================================================
 C       ``confidence``     weight of exploration, in standard deviations of the observed values
 τ       ``closeness``      smallest kernel value between the chosen point and the next point
-α       ``widening``       a new point is added while there are at most t^α distinct points
+α       ``WIDENING``       a new point is added while there are at most t^α distinct points
 ======  =================  =====================================================================================
 
 .. math:: \tilde x = \arg\max_{x_i} \; m(x_i) + C \sqrt{\log \textstyle\sum_j W(x_j) / W(x_i)} \quad (A.4), \qquad
@@ -365,9 +365,6 @@ class KRUCB(BOKE):
         Weight C of exploration in (A.4), in standard deviations of the observed values.
     closeness : float
         τ, above 0 and below 1: smallest kernel value between the chosen point and the next point.
-    widening : float
-        α, above 0 and at most 1: a new point is added while there are at most t^α distinct ones. It has no effect in
-        noise-free runs.
     """
 
     def __init__(
@@ -376,13 +373,11 @@ class KRUCB(BOKE):
         *,
         confidence: float = CONFIDENCE,
         closeness: float = CLOSENESS,
-        widening: float = WIDENING,
         **options: Any,
     ) -> None:
         super().__init__(f, **options, kernel="gaussian")
         self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
         self.closeness = _validate.probability(closeness, "closeness")
-        self.widening = _validate.probability(widening, "widening")
         if self.closeness == 1:
             raise InputError("`closeness` must be below 1, as no new point has a kernel value above 1; got 1.")
 
@@ -399,7 +394,7 @@ class KRUCB(BOKE):
         model = self.surrogate()
         different = len(np.unique(model.X, axis=0))
         for k in np.argsort(-self.scores(model), kind="stable"):
-            if self.objective.noisy and len(model.y) ** self.widening < different:
+            if self.objective.noisy and len(model.y) ** WIDENING < different:
                 yield model.X[k]
             yield self._beside(model, model.X[k])
 

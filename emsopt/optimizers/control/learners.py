@@ -13,7 +13,6 @@ Here E[u] is the expected upper confidence bound, maximised over the values of t
 are used by ask / tell: ``ask`` returns a set and values for its variables, ``tell`` reports the outcome of the play.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -53,32 +52,17 @@ class TSPSQ(ControlLearner):
 class UCBCVS(ControlLearner):
     """Play the cheapest set whose largest E[u] is within ε_t of the largest of all sets; needs known mean costs.
 
-    Parameters
-    ----------
-    problem : ControlProblem
-    epsilon : float or callable, optional
-        ε_t in units of the objective: a number, or a function of the play's number t = 1, 2, ... Default: the square
-        root of (amplitude / t).
-    **options
-        As in `ControlLearner`.
+    The mean costs come from the problem.
     """
 
-    def __init__(
-        self, problem: ControlProblem, *, epsilon: float | Callable[[int], float] | None = None, **options: Any
-    ) -> None:
-        super().__init__(problem, **options)
-        if epsilon is not None and not callable(epsilon):
-            epsilon = _validate.positive_number(epsilon, "epsilon", zero=True)
-        self.epsilon = epsilon
+    def epsilon(self, t: int) -> float:
+        """Return ε_t at play t = 1, 2, ..., in units of the objective: the square root of (amplitude / t)."""
+        return float(np.sqrt(self.model.process.amplitude / t))
 
     def _propose(self) -> tuple[int, FloatArray]:
-        t = len(self.plays) + 1
-        slack = np.sqrt(self.model.process.amplitude / t) if self.epsilon is None else self.epsilon
-        if callable(slack):
-            slack = _validate.positive_number(slack(t), f"epsilon({t})", zero=True)
         found = [self.model.best(i, "upper") for i in range(len(self.counts))]
         bounds = np.array([value for value, _ in found])
-        close = np.flatnonzero(bounds + slack >= bounds.max())
+        close = np.flatnonzero(bounds + self.epsilon(len(self.plays) + 1) >= bounds.max())
         cheapest = close[self.problem.costs[close] == self.problem.costs[close].min()]
         i = int(cheapest[np.argmax(bounds[cheapest])])
         return i, found[i][1]
@@ -88,19 +72,12 @@ class ETC50(UCBPSQ):
     """Explore each group of equally large sets in turn, smallest sets first, then continue as UCB-PSQ.
 
     Within a group, the set with the largest E[u] is played.
-
-    Parameters
-    ----------
-    problem : ControlProblem
-    plays_per_group : int
-        Number of plays for each group; 50 in the paper.
-    **options
-        As in `ControlLearner`.
     """
 
-    def __init__(self, problem: ControlProblem, *, plays_per_group: int = 50, **options: Any) -> None:
+    plays_per_group = 50
+
+    def __init__(self, problem: ControlProblem, **options: Any) -> None:
         super().__init__(problem, **options)
-        self.plays_per_group = _validate.whole_number(plays_per_group, "plays_per_group")
         sizes = np.array([len(s) for s in problem.control_sets])
         self.groups: list[list[int]] = [np.flatnonzero(sizes == size).tolist() for size in np.unique(sizes)]
 

@@ -128,14 +128,13 @@ class LocalSearch(Optimizer):
     Parameters
     ----------
     objective : Objective
-    starts : sequence of array_like, optional
-        Deployments to descend from, one after the other, before random ones. Default: the p-median deployment, and
-        the open sites with the shortest mean response times, each filled before the next is used. If the
-        sequence is empty, all starts are random.
     rng : int or Generator, optional
 
     Notes
     -----
+    The first descents begin at the p-median deployment and at the open sites with the shortest mean response times,
+    each filled before the next is used, others at random. Deployments to begin with can be enqueued.
+
     Without noise, neighbours already observed are not asked for again; their known values are used. With noise they are
     asked for again, and a new value is compared with a single earlier one, which misleads the search.
 
@@ -150,10 +149,9 @@ class LocalSearch(Optimizer):
     (2, 1)
     """
 
-    def __init__(self, objective: Objective, *, starts: Sequence[Sites] | None = None, rng: Rng = None) -> None:
+    def __init__(self, objective: Objective, *, rng: Rng = None) -> None:
         super().__init__(objective, rng=rng)
-        starts = _classical_starts(self.space) if starts is None else starts
-        self._starts = [self.space.canonical(start) for start in starts]
+        self._starts = [self.space.canonical(start) for start in _classical_starts(self.space)]
         self._value, self._neighbours = np.inf, list[IntArray]()
 
     def _propose(self) -> IntArray:

@@ -23,17 +23,5 @@ from .papers import VERDICTS, load_claims, paper_table
 from .roads import ROUTES, load_roads
 from .studies import load_study
 
-__all__ = [
-    "ROUTES",
-    "VERDICTS",
-    "grid_city",
-    "load_auckland",
-    "load_claims",
-    "load_roads",
-    "load_st_paul",
-    "load_study",
-    "paper_table",
-    "practice_calls",
-    "san_jose_calls",
-    "write_templates",
-]
+__all__ = ["ROUTES", "VERDICTS", "grid_city", "load_auckland", "load_claims", "load_roads", "load_st_paul"]
+__all__ += ["load_study", "paper_table", "practice_calls", "san_jose_calls", "write_templates"]

@@ -31,35 +31,8 @@ from .roads import exploration, routes
 from .searches import boke_step, regret_curves, search_steps
 from .small_multiples import line_panels, study_curves
 
-__all__ = [
-    "STYLE",
-    "approximation_error",
-    "back_test",
-    "boke_step",
-    "confidence_parameters",
-    "control_bounds",
-    "control_run",
-    "control_sets",
-    "control_study",
-    "convergence",
-    "correction_factor",
-    "cumulative_regret",
-    "cut_graph",
-    "deployment",
-    "deployments",
-    "drives",
-    "example_13",
-    "exploration",
-    "hourly_plan",
-    "line_panels",
-    "load_sweep",
-    "recorded_drives",
-    "regret_curves",
-    "response_distribution",
-    "response_histogram",
-    "routes",
-    "search_steps",
-    "study_curves",
-    "trust_region",
-    "weekly_profile",
-]
+__all__ = ["STYLE", "approximation_error", "back_test", "boke_step", "confidence_parameters", "control_bounds"]
+__all__ += ["control_run", "control_sets", "control_study", "convergence", "correction_factor", "cumulative_regret"]
+__all__ += ["cut_graph", "deployment", "deployments", "drives", "example_13", "exploration", "hourly_plan"]
+__all__ += ["line_panels", "load_sweep", "recorded_drives", "regret_curves", "response_distribution"]
+__all__ += ["response_histogram", "routes", "search_steps", "study_curves", "trust_region", "weekly_profile"]

@@ -433,16 +433,10 @@ def _box(objective: BoxObjective) -> dict[str, Any]:
 def end_of(optimizer: AskTell[Any], target: float | None, given: Given) -> Callable[[bool], str]:
     """Return a function that returns why to end after a batch, or "". Its argument says if the budget is used.
 
-    With noise, values reach the target by chance. The candidate that the run would return must then reach it by the
-    estimate of a model; it is evaluated again until it has ``CONFIRMED`` values. As fitting the model takes longer than
-    many an evaluation, this is checked again only when the number of values has grown by a twentieth, or at the end.
-
-    Parameters
-    ----------
-    optimizer : AskTell
-    target : float or None
-    given : list of (candidate, value)
-        To which the caller adds what is evaluated.
+    ``given`` holds the candidates with their values, to which the caller adds what is evaluated. With noise, values
+    reach the target by chance. The candidate that the run would return must then reach it by the estimate of a model;
+    it is evaluated again until it has ``CONFIRMED`` values. As fitting the model takes longer than many an evaluation,
+    this is checked again only when the number of values has grown by a twentieth, or at the end.
     """
     best, read, due = -np.inf if optimizer.better is max else np.inf, 0, 0.0
 

@@ -24,18 +24,11 @@ def spread(gains: FloatArray) -> float:
 
 
 def clipped(X: FloatArray, gains: FloatArray) -> FloatArray:
-    """Raise values below the box's median to it; return them, shape (t,).
+    """Raise gains of points on the unit cube below the box's median to it; return them, shape (t,).
 
     The median is weighted by each point's distance to its nearest neighbour. Values above it therefore cover roughly
     half of the box rather than half of the points. Near a known peak there are many points; an unweighted median would
     be so high that the slopes of other peaks would be lost.
-
-    Parameters
-    ----------
-    X : ndarray, shape (t, d)
-        Observed points on the unit cube.
-    gains : ndarray, shape (t,)
-        Their values; larger is better.
     """
     order = np.argsort(gains, kind="stable")
     covered = np.cumsum(_to_nearest(X)[order])
@@ -68,16 +61,7 @@ def _to_nearest(X: FloatArray) -> FloatArray:
 def log_expected_improvement(goal: float | FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
     """Return the logarithm of expected improvement (18) below ``goal``, accurate where (18) itself underflows.
 
-    Parameters
-    ----------
-    goal : float or ndarray, shape (K,)
-        Best value so far, g.
-    mean, deviation : ndarray, shape (K,)
-        Posterior mean and standard deviation.
-
-    Returns
-    -------
-    ndarray, shape (K,)
+    ``goal`` is the best value so far, g; ``mean`` and ``deviation`` are those of the posterior, shape (K,).
     """
     from scipy.special import erfcx, ndtr
 

@@ -208,13 +208,7 @@ def _agree(one: float, other: float) -> bool:
 
 
 class RandomPoints(BoxOptimizer):
-    """Ask for points drawn uniformly from the box, without an initial design.
-
-    Parameters
-    ----------
-    f, sense, bounds, integers, noisy, constraints, rng
-        As in `BoxOptimizer`.
-    """
+    """Ask for points drawn uniformly from the box, without an initial design; options are those of `BoxOptimizer`."""
 
     def __init__(self, f: Function | None = None, **options: Any) -> None:
         super().__init__(f, **options, initial=0)

@@ -152,13 +152,7 @@ def condition_additive(
 ) -> list[AdditiveProcess]:
     """Return the process conditioned on data, for each pair of a lengthscale and a noise ratio.
 
-    Parameters
-    ----------
-    X : ndarray, shape (t, d)
-        Points on the unit cube.
-    y : ndarray, shape (t,)
-        Values, of mean about 0.
-    lengthscales, noise_ratios : iterable of float
+    X are points on the unit cube, (t, d), and y their values, (t,), of mean about 0.
     """
     processes, squared = [], (X[:, None] - X) ** 2
     for lengthscale in lengthscales:
@@ -307,20 +301,9 @@ class BOKEAuto(BoxOptimizer):
 def better_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:
     """Return which additive process predicts left-out values best, or None if none is clearly better than ``process``.
 
-    All predictions are compared as normal scores, those below the box's median raised to it.
-
-    Parameters
-    ----------
-    X : ndarray, shape (t, d)
-    gains : ndarray, shape (t,)
-    process : GaussianProcess
-        Conditioned on the same points and their clipped gains.
-
-    Returns
-    -------
-    scored : bool
-        Whether the process models normal scores instead of gains.
-    lengthscale, noise_ratio : float
+    ``process`` is conditioned on the same points and their clipped gains. All predictions are compared as normal
+    scores, those below the box's median raised to it. Returned are whether the sum models normal scores instead of
+    gains, its lengthscale and its noise ratio.
     """
     if X.shape[1] == 1:
         return None
@@ -344,20 +327,9 @@ def better_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tu
 
 
 def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return m(x) + κ s exp(-V(x) / 2), for posterior mean m, standard deviation s and density V, and its slopes.
+    """Return m(x) + κ s exp(-V(x) / 2), shape (n,), and its slopes (n, d) at points x, for κ = ``confidence``.
 
-    Parameters
-    ----------
-    process : GaussianProcess
-        With a `SquaredExponential` kernel.
-    confidence : float
-        κ.
-    x : ndarray, shape (n, d)
-
-    Returns
-    -------
-    value : ndarray, shape (n,)
-    slopes : ndarray, shape (n, d)
+    m and s are mean and standard deviation of a process with a `SquaredExponential` kernel, V is the density.
     """
     mean, density, mean_slope, density_slope = mean_and_density(process, x)
     bonus = confidence * np.sqrt(process.amplitude) * np.exp(-density / 2)
@@ -405,20 +377,10 @@ def _evaluate(
 
 
 def peaks_of(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the points that are no worse than their 2 (d + 1) nearest neighbours.
+    """Return the points no worse than their 2 (d + 1) nearest neighbours: rows of X, the best first, and their radii.
 
-    Parameters
-    ----------
-    X : ndarray, shape (t, d)
-    y : ndarray, shape (t,)
-        Larger is better.
-
-    Returns
-    -------
-    peaks : ndarray of int, shape (n,)
-        Row indices in X, the best peak first.
-    radii : ndarray, shape (n,)
-        Distance of each peak to its (d + 1)-th nearest neighbour, or to the farthest point if there are fewer.
+    The radius is the distance of a peak to its (d + 1)-th nearest neighbour, or to the farthest point if there are
+    fewer.
     """
     t, d = X.shape
     distances = np.linalg.norm(X[:, None] - X, axis=2)
@@ -429,21 +391,7 @@ def peaks_of(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
 
 
 def local_quadratic(X: FloatArray, y: FloatArray, centre: FloatArray) -> Slopes:
-    """Return the quadratic fitted to the points nearest to a centre, as a function that also gives slopes.
-
-    Parameters
-    ----------
-    X : ndarray, shape (t, d)
-        Observed points.
-    y : ndarray, shape (t,)
-        Their values.
-    centre : ndarray, shape (d,)
-
-    Returns
-    -------
-    callable
-        Takes points (K, d); returns their values (K,) and slopes (K, d).
-    """
+    """Return the quadratic fitted to the points nearest to a centre, as a function of points that also gives slopes."""
     t, d = X.shape
     n = (d + 1) * (d + 2) // 2
     distances = np.linalg.norm(X - centre, axis=1)

@@ -105,12 +105,7 @@ class GPUCB(GPUCBFixed):
 
     The fit maximises the marginal likelihood times a prior under which the logarithms of the lengthscales have a
     standard deviation of ``SPREAD`` around their common mean. Without noise, the noise variance is fixed at
-    ``NOISE_FREE`` times the amplitude.
-
-    Parameters
-    ----------
-    f, confidence, bounds, integers, noisy, initial, rng
-        As in `GPUCBFixed`. Its ``bandwidth`` has no effect here.
+    ``NOISE_FREE`` times the amplitude. Options are those of `GPUCBFixed`; ``bandwidth`` has no effect here.
     """
 
     _last: GaussianProcess | None = None
@@ -130,18 +125,8 @@ def fitted(
 ) -> GaussianProcess:
     """Return the process of largest likelihood, starting from broad lengthscales and from those of the last fit.
 
-    Parameters
-    ----------
-    X : ndarray, shape (t, d)
-        Points on the unit cube.
-    y : ndarray, shape (t,)
-        Standardised values.
-    noisy : bool
-        Whether to fit the noise as well.
-    spread : float
-        Standard deviation of the logarithms of the lengthscales around their common mean, as a prior.
-    last : GaussianProcess or None
-        Result of the last fit, if there is one.
+    X are points on the unit cube, (t, d), y standardised values; the noise is fitted too if ``noisy``. ``spread`` is
+    the standard deviation of the logarithms of the lengthscales around their common mean, as a prior.
     """
     from ...surrogates.box_kernels import SquaredExponential
 
@@ -176,10 +161,7 @@ RANDOM = (0.1, 2.0)  # range of random lengthscales, in widths of the box
 class GPEI(BoxOptimizer):
     """Gaussian process, fitted before every step, and expected improvement; with noise it may be `Additive`.
 
-    Parameters
-    ----------
-    f, sense, bounds, integers, noisy, constraints, initial, rng
-        As in `BoxOptimizer`.
+    Options are those of `BoxOptimizer`.
     """
 
     _last: GaussianProcess | None = None

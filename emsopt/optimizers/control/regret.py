@@ -286,27 +286,9 @@ def exploration_needed(
 ) -> int | None:
     """Return the plays τ of every set after which only acceptable sets are feasible, by Lemma 2.
 
-    Parameters
-    ----------
-    gap : float
-        ε.
-    sets : int
-        m.
-    gain : callable
-        γ_t, as from `gain_bound`.
-    norm, noise_sd, delta : float
-        B, σ and δ.
-    alpha : float
-        α.
-    printed : bool
-        Whether to use the threshold as printed, ε / (2 - σ), in place of the mended ε / (2 (2 - α)).
-    most : int
-        Largest τ considered. It is also limited by the ``most`` of `gain_bound`.
-
-    Returns
-    -------
-    int or None
-        None if no τ up to ``most`` is enough.
+    The module's table explains the symbols; ``gap`` is ε and ``gain`` is γ_t, as from `gain_bound`. ``printed`` uses
+    the threshold as printed, ε / (2 - σ), in place of the mended ε / (2 (2 - α)). None if no τ up to ``most`` is
+    enough, which is also limited by the ``most`` of `gain_bound`.
     """
     threshold = gap / (2 - noise_sd) if printed else gap / (2 * (2 - alpha))
     t = np.arange(1, most + 1)

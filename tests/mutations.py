@@ -277,7 +277,7 @@ BREAKS = [
         "costs filed under other sets",
         BOCVS,
         "Algorithm 1, lines 22 to 24",
-        "optimizers/control/base.py",
+        "optimizers/control/learners.py",
         "self.paid[i] += play.cost",
         "self.paid[-1 - i] += play.cost",
         ("bocvs-hartmann-moderate-0.02-unknown-cost-stored", "bocvs_horizon-20-60 %"),

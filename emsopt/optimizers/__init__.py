@@ -6,8 +6,7 @@ from .ask_tell import AskTell
 from .boxes.base import BoxOptimizer
 from .boxes.boke import BOKE, BOKEPlus, density_design, fill_distance, profile
 from .boxes.boke_auto import BOKEAuto
-from .control.base import ControlLearner
-from .control.learners import LEARNERS, UnknownCost
+from .control.learners import LEARNERS, ControlLearner, UnknownCost
 from .control.model import Hyperparameters
 from .control.regret import control_regrets, control_verdicts
 from .control.search import ControlRun, bocvs

@@ -13,7 +13,7 @@ the interactive maps (`emsopt.maps`) and distinguishable for colour-blind reader
 """
 
 from ._style import STYLE
-from .bandits import confidence_parameters, cumulative_regret
+from .bandits import confidence_parameters, cumulative_regret, exploration, routes
 from .control import control_bounds, control_run, control_sets, control_study
 from .curves import (
     approximation_error,
@@ -27,7 +27,6 @@ from .maps import deployment, deployments
 from .operations import drives
 from .optimizers import cut_graph, example_13, trust_region
 from .own_city import back_test, hourly_plan, recorded_drives, weekly_profile
-from .roads import exploration, routes
 from .searches import boke_step, regret_curves, search_steps
 from .small_multiples import line_panels, study_curves
 

@@ -5,8 +5,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers.deployments.binary_quadratic import minimize_quadratic, value
-from emsopt.optimizers.deployments.quadratic_walks import anneal
+from emsopt.optimizers.deployments.binary_quadratic import anneal, minimize_quadratic, value
 from emsopt.optimizers.deployments.rivals import BOCS
 
 

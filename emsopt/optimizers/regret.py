@@ -109,15 +109,13 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     return total if kind == "cumulative" else total / np.arange(1, total.shape[1] + 1)
 
 
-def confidence_band(curves: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return mean and confidence band of replicated curves at each point.
+def confidence_band(curves: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean and 95 % confidence band of replicated curves at each point, by Student's t.
 
     Parameters
     ----------
     curves : array_like, shape (R, T)
         One row per replication, such as from `empirical_regret`.
-    level : float
-        Pointwise confidence level, from Student's t with R - 1 degrees of freedom.
 
     Returns
     -------
@@ -125,11 +123,10 @@ def confidence_band(curves: ArrayLike, level: float = 0.95) -> tuple[FloatArray,
         For R = 1 all three are the curve.
     """
     curves = _validate.real_array(curves, "curves", (None, None))
-    level = _validate.probability(level, "level")
     mean = curves.mean(axis=0)
     half = np.zeros_like(mean)
     if len(curves) > 1:
-        half = stdtrit(len(curves) - 1, (1 + level) / 2) * curves.std(axis=0, ddof=1) / math.sqrt(len(curves))
+        half = stdtrit(len(curves) - 1, 0.975) * curves.std(axis=0, ddof=1) / math.sqrt(len(curves))
     return mean, mean - half, mean + half
 
 

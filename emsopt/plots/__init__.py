@@ -1,9 +1,9 @@
 """Figures of deployments, roads and comparisons of methods, in a common style.
 
-Every function returns ``(fig, ax)`` and takes ``ax=None``. By default the figure is created by pyplot: a
-notebook displays it and a script can close it. An empty ``matplotlib.figure.Figure`` is sized and filled
-without pyplot, as widgets and servers need. An ``Axes`` is drawn on directly. The functions compute only
-means or medians and bands; the caller passes evaluations and tables.
+Every function returns ``(fig, ax)`` and takes ``ax``, which is explained here. By default the figure is created by
+pyplot: a notebook displays it and a script can close it. An empty ``matplotlib.figure.Figure`` is sized and filled
+without pyplot, as widgets and servers need. An ``Axes`` is drawn on directly. The functions compute only means or
+medians and bands; the caller passes evaluations and tables.
 
 In the docstrings of figures of deployments, "the papers" are the two versions of "Optimizing Server Locations in
 Spatial Queues".

@@ -130,7 +130,6 @@ def confidence_parameters(rules: Mapping[str, UCB | BayesUCB], n_arms: int, ax: 
         Each with a method ``beta(t, n_arms)``: `emsopt.bandits.UCB` or `emsopt.bandits.BayesUCB`.
     n_arms : int
         Number of base arms, which are the edges of a road network.
-    ax : matplotlib Axes or empty Figure, optional
 
     Examples
     --------

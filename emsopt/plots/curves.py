@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .._types import FloatArray
     from ..evaluators import Evaluation
 
+MARKED = 8.0  # response time (min) marked in a histogram
 BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes
 LOADS = {
     "offered_load": "Offered load per unit, ρ = λ / (p μ)",
@@ -46,7 +47,6 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
         One row per load, as returned by `emsopt.planning.sweeps.load_sweep`: the index is the offered load
         per unit, and each numeric column becomes a line. Columns with "bound" in their name are dashed in
         grey. If the index has another name, the axis is labelled with it.
-    ax : matplotlib Axes or empty Figure, optional
 
     Examples
     --------
@@ -98,7 +98,6 @@ def convergence(
         row is one evaluation. Alternatively, an array of the best value after each evaluation, shape (T,), or (R, T)
         for several runs. For several runs the median is drawn, or the mean with ``band="confidence"``; a run that
         ended early keeps its last value.
-    ax : matplotlib Axes or empty Figure, optional
     band : {"quartiles", "range", "confidence", None}
         Band around several runs: from the first to the third quartile, from the smallest to the largest value, or the
         95 % confidence interval of their mean, as in "Optimizing Server Locations in Spatial Queues".
@@ -184,7 +183,6 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
     Parameters
     ----------
     evaluations : Evaluation or dict of str to Evaluation
-    ax : matplotlib Axes or empty Figure, optional
 
     Examples
     --------
@@ -215,19 +213,14 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
 
 
 @styled()
-def response_histogram(
-    evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, threshold: float = 8.0
-) -> tuple[Figure, Axes]:
+def response_histogram(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw a histogram of response times: the share of answered calls (%) in each interval of minutes.
 
-    It ends just above the largest 99.9th percentile of the evaluations.
+    It ends just above the largest 99.9th percentile of the evaluations. A line marks 8 minutes.
 
     Parameters
     ----------
     evaluations : Evaluation or dict of str to Evaluation
-    ax : matplotlib Axes or empty Figure, optional
-    threshold : float
-        Response time (min) to mark with a vertical line.
 
     Examples
     --------
@@ -244,9 +237,9 @@ def response_histogram(
     width = next((width for width in BIN_WIDTHS if longest < MOST_BINS * width), BIN_WIDTHS[-1])
     edges = width * np.arange(np.floor(longest / width) + 2)
     fig, ax = figure(ax)
-    ax.axvline(threshold, color="#555", linewidth=1, linestyle=":")
+    ax.axvline(MARKED, color="#555", linewidth=1, linestyle=":")
     style: Style = {"va": "top", "fontsize": 11, "color": "#444", "clip_on": True}
-    ax.text(threshold, 0.99, f" {threshold:g} min", transform=ax.get_xaxis_transform(), **style)
+    ax.text(MARKED, 0.99, f" {MARKED:g} min", transform=ax.get_xaxis_transform(), **style)
     for k, (name, evaluation) in enumerate(named.items()):
         ax.stairs(-100 * np.diff(evaluation.late_fraction(edges)), edges, label=name, linewidth=2, **look(k))
     ax.set(xlabel="Response time (min)", ylabel=f"Calls in {width:g} min (%)")
@@ -296,7 +289,6 @@ def approximation_error(
         One row per city, with its type in ``geometry`` and two columns that the arguments below name: the load (a
         number, printed as it is; the column's name becomes the label of the axis) and the absolute error of the mean
         response (min).
-    ax : matplotlib Axes or empty Figure, optional
     load, error : str
         Names of these columns.
 
@@ -347,7 +339,6 @@ def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, A
     frame : DataFrame, shape (p, K)
         The index is r = 0, 1, ..., p - 1, the number of preferred units that are busy; columns are the
         utilisations ρ.
-    ax : matplotlib Axes or empty Figure, optional
 
     Examples
     --------

@@ -171,7 +171,6 @@ def trust_region(
         Row of ``deployments`` that is the region's centre.
     edge : float
         Edge length d of the region: its deployments lie within Hamming distance d of the centre.
-    ax : matplotlib Axes or empty Figure, optional
     values : dict of int to float, optional
         Values of the deployments evaluated (min), by row.
     proposal : int or (int, str), optional

@@ -30,7 +30,6 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
     Parameters
     ----------
     profile : emsopt.calls.WeeklyProfile
-    ax : matplotlib Axes or empty Figure, optional
 
     Examples
     --------
@@ -68,7 +67,6 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     Parameters
     ----------
     plan : emsopt.planning.Plan
-    ax : matplotlib Axes or empty Figure, optional
 
     Examples
     --------
@@ -119,7 +117,6 @@ def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     Parameters
     ----------
     fit : emsopt.calls.Fit
-    ax : matplotlib Axes or empty Figure, optional
 
     Examples
     --------

@@ -98,7 +98,6 @@ def regret_curves(
     curves : array_like of shape (R, T), or dict of str to these
         Regret of R replications after each of T evaluations (or restarts, see ``against``), for example from
         `emsopt.optimizers.regret.empirical_regret`, whose ``kind`` may be cumulative, average or simple.
-    ax : matplotlib Axes or empty Figure, optional
     bounds : dict of str to array_like, optional
         Bounds at the same steps, each of shape (T,), drawn in grey. They must bound the quantity drawn.
         `emsopt.optimizers.regret.sparbl_bound` bounds the expected cumulative regret after T evaluations: draw it with

@@ -145,7 +145,7 @@ def graph_matern(
 def _by_solves(laplacian: "sparse.csc_array[np.float64]", shift: float, times: int) -> FloatArray:
     """Return (shift I + laplacian)^-times; the matrix is positive definite and needs no pivoting."""
     n = laplacian.shape[0]
-    factor = factorised(laplacian + shift * sparse.eye_array(n))
+    factor = _factorised(laplacian + shift * sparse.eye_array(n))
     K = np.empty((n, n))
     for start in range(0, n, COLUMNS):
         block = np.asfortranarray(np.eye(n, min(COLUMNS, n - start), -start))
@@ -163,7 +163,7 @@ class GraphMatern:
     """The graph Matérn kernel of a road network without its dense matrix, with mean variance 1.
 
     It equals ``graph_matern(incidence_laplacian(lengths, connections), nu=nu, kappa=kappa)``. With A = 2ν/κ² I + B Bᵀ,
-    a row costs ν sparse solves, all variances ν - 1 selected inversions (`inverse_power_diagonal`), and a draw ν/2
+    a row costs ν sparse solves, all variances ν - 1 selected inversions (`_inverse_power_diagonal`), and a draw ν/2
     solves, rounded up.
 
     Parameters
@@ -198,11 +198,11 @@ class GraphMatern:
 
     @cached_property
     def _factor(self) -> SuperLU:
-        return factorised(self.matrix)
+        return _factorised(self.matrix)
 
     @cached_property
     def _unscaled_variance(self) -> FloatArray:
-        return inverse_power_diagonal(self.matrix, self.nu, self._shift)
+        return _inverse_power_diagonal(self.matrix, self.nu, self._shift)
 
     @cached_property
     def variance(self) -> FloatArray:
@@ -234,7 +234,7 @@ class GraphMatern:
         for _ in range(halo):
             inside[self.matrix[inside].indices] = True
         patch = np.flatnonzero(inside)
-        factor = factorised(self.matrix[patch][:, patch])
+        factor = _factorised(self.matrix[patch][:, patch])
         powers = [np.zeros((len(patch), len(edges)), order="F")]  # columns of A^-q on the patch, q = 0, 1, ...
         powers[0][np.searchsorted(patch, edges), np.arange(len(edges))] = 1.0
         for _ in range((self.nu + 1) // 2):
@@ -336,45 +336,19 @@ def product_plus_sum(
     return K
 
 
-def factorised(matrix: Any) -> SuperLU:
-    """Return a sparse factorisation of a symmetric matrix that needs no pivoting, such as a positive definite one.
-
-    Examples
-    --------
-    >>> factorised(np.diag([2.0, 4.0])).solve(np.ones(2))
-    array([0.5 , 0.25])
-    """
+def _factorised(matrix: Any) -> SuperLU:
+    """Return a sparse factorisation of a symmetric matrix that needs no pivoting, such as a positive definite one."""
     options = {"SymmetricMode": True}
     return splu(sparse.csc_array(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
 
-def inverse_power_diagonal(matrix: Any, power: int, least: float) -> FloatArray:
-    r"""Return the diagonal of matrix^-power.
+def _inverse_power_diagonal(matrix: Any, power: int, least: float) -> FloatArray:
+    r"""Return the diagonal of matrix^-power, for a positive definite matrix without positive entries off the diagonal.
 
-    The diagonal of (matrix + s I)⁻¹ is an analytic function of s whose k-th Taylor coefficient is (-1)^k times the
-    diagonal of matrix^-(k + 1). Cauchy's formula on a small circle with 2 k points, half of which are conjugates of the
-    others, gives this coefficient from k selected inversions. For k = 1 this is the complex-step derivative.
-
-    Parameters
-    ----------
-    matrix : sparse array, shape (n, n)
-        Symmetric and positive definite, with no positive entry off the diagonal.
-    power : int
-        At least 1.
-    least : float
-        Positive lower bound on the eigenvalues.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import graph_matern
-    >>> matrix = np.array([[2.0, -1.0], [-1.0, 2.0]])
-    >>> graph_matern.inverse_power_diagonal(matrix, 2, 1.0).round(12).tolist()
-    [0.555555555556, 0.555555555556]
+    ``least`` is a positive lower bound on the eigenvalues. The diagonal of (matrix + s I)⁻¹ is an analytic function of
+    s whose k-th Taylor coefficient is (-1)^k times the diagonal of matrix^-(k + 1). Cauchy's formula on a small circle
+    with 2 k points, half of which are conjugates of the others, gives this coefficient from k selected inversions. For
+    k = 1 this is the complex-step derivative.
     """
     k = power - 1
     if not k:
@@ -390,7 +364,7 @@ def inverse_power_diagonal(matrix: Any, power: int, least: float) -> FloatArray:
 
 def _inverse_diagonal(matrix: Any) -> Any:
     """Return the diagonal of the inverse of a symmetric matrix."""
-    factor = factorised(matrix)
+    factor = _factorised(matrix)
     L = sparse.csc_array(factor.L)
     L.sort_indices()
     inverse = _takahashi(L.indptr, L.indices, L.data, factor.U.diagonal())

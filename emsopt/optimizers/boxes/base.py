@@ -44,12 +44,8 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     Attributes
     ----------
-    objective : BoxObjective
     space : Box
-    told : list of ndarray, each of shape (d,)
-        Points observed so far. `Box.named` of ``space`` converts a point to values by name.
-    values : list of float
-        Values observed at these points, with the sign of the function.
+        Its `Box.named` converts a point of ``told`` to values by name.
 
     Examples
     --------

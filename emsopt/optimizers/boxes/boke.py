@@ -185,13 +185,8 @@ class BOKEPlus(BOKE):
     Examples
     --------
     >>> import emsopt as eo
-    >>> f = eo.problems.forrester()
-    >>> optimizer = eo.optimizers.BOKEPlus(f, rng=0)
-    >>> for _ in range(6):
-    ...     x = optimizer.ask()
-    ...     optimizer.tell(x, f(x))
-    >>> optimizer.best[1] == min(optimizer.values)
-    True
+    >>> eo.optimizers.BOKEPlus(eo.problems.forrester(), rng=0).ask().shape
+    (1,)
     """
 
     def __init__(self, f: Function | None = None, *, exploring: float = EXPLORING, **options: Any) -> None:

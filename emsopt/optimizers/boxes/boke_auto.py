@@ -190,13 +190,8 @@ class BOKEAuto(BoxOptimizer):
     Examples
     --------
     >>> import emsopt as eo
-    >>> f = eo.problems.forrester()
-    >>> optimizer = eo.optimizers.BOKEAuto(f, rng=0)
-    >>> for _ in range(6):
-    ...     x = optimizer.ask()
-    ...     optimizer.tell(x, f(x))
-    >>> optimizer.best[1] == min(optimizer.values)
-    True
+    >>> eo.optimizers.BOKEAuto(eo.problems.forrester(), rng=0).ask().shape
+    (1,)
     """
 
     _fitted: GaussianProcess | None = None

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .._types import FloatArray
     from ..evaluators import Evaluation
 
-MARKED = 8.0  # response time (min) marked in a histogram
 BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes
 LOADS = {
     "offered_load": "Offered load per unit, ρ = λ / (p μ)",
@@ -213,14 +212,18 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
 
 
 @styled()
-def response_histogram(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
+def response_histogram(
+    evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, threshold: float = 8.0
+) -> tuple[Figure, Axes]:
     """Draw a histogram of response times: the share of answered calls (%) in each interval of minutes.
 
-    It ends just above the largest 99.9th percentile of the evaluations. A line marks 8 minutes.
+    It ends just above the largest 99.9th percentile of the evaluations.
 
     Parameters
     ----------
     evaluations : Evaluation or dict of str to Evaluation
+    threshold : float
+        Response time (min) to mark with a vertical line.
 
     Examples
     --------
@@ -237,9 +240,9 @@ def response_histogram(evaluations: Evaluation | Mapping[str, Evaluation], ax: A
     width = next((width for width in BIN_WIDTHS if longest < MOST_BINS * width), BIN_WIDTHS[-1])
     edges = width * np.arange(np.floor(longest / width) + 2)
     fig, ax = figure(ax)
-    ax.axvline(MARKED, color="#555", linewidth=1, linestyle=":")
+    ax.axvline(threshold, color="#555", linewidth=1, linestyle=":")
     style: Style = {"va": "top", "fontsize": 11, "color": "#444", "clip_on": True}
-    ax.text(MARKED, 0.99, f" {MARKED:g} min", transform=ax.get_xaxis_transform(), **style)
+    ax.text(threshold, 0.99, f" {threshold:g} min", transform=ax.get_xaxis_transform(), **style)
     for k, (name, evaluation) in enumerate(named.items()):
         ax.stairs(-100 * np.diff(evaluation.late_fraction(edges)), edges, label=name, linewidth=2, **look(k))
     ax.set(xlabel="Response time (min)", ylabel=f"Calls in {width:g} min (%)")

@@ -303,7 +303,7 @@ def test_convergence_takes_what_an_optimizer_returns():
 
 
 def test_a_histogram_has_the_calls_between_two_late_fractions(both, doubled):
-    _, ax = plots.response_histogram({"both": both, "doubled": doubled})
+    _, ax = plots.response_histogram({"both": both, "doubled": doubled}, threshold=4)
     for evaluation, steps in zip((both, doubled), ax.patches, strict=True):
         shares, edges, _ = steps.get_data()
         late = evaluation.late_fraction(edges)

@@ -11,7 +11,7 @@ import numpy as np
 
 from emsopt import bandits
 from emsopt.bandits.prior import Prior
-from emsopt.surrogates.context_kernel import ContextKernel, _distance, matern
+from emsopt.surrogates.graph_matern import ContextKernel, _distance, matern
 
 RATE = 0.01
 

@@ -17,7 +17,7 @@ A run has 60 evaluations. Its regret is that of the best point evaluated, withou
 a thousandth), the mean of the worst function, and the share of runs that were worse than random points. From the regret
 relative to the function's range on its box it shows the share of runs above a tenth ("wrong": they climbed the wrong
 peak) and the mean of the worst tenth ("tail"). Finished runs are kept in ``emsopt-results/``. The chosen constants are
-at the top of ``boke.py``, ``boke_auto.py``, ``kr_ucb.py`` and ``gp_ucb.py`` in ``emsopt/optimizers/boxes/``. The trials
+at the top of ``boke.py``, ``boke_auto.py`` and ``gp_ucb.py`` in ``emsopt/optimizers/boxes/``. The trials
 and their results are in ``benchmarks/RESULTS.md``.
 """
 

@@ -34,7 +34,7 @@ import numpy as np
 
 import emsopt as eo
 from emsopt.optimizers.deployments.base import Optimizer
-from emsopt.optimizers.expected_improvement import log_expected_improvement
+from emsopt.optimizers.values import log_expected_improvement
 
 INITIAL = 20
 TRAIN_EVERY = 5

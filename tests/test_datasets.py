@@ -154,8 +154,6 @@ def test_embedded_optima_lie_within_a_tenth_of_a_minute_of_the_published_ones(bu
     ("options", "culprit"),
     [
         ({"version": "newest"}, "`version`.*'embedded', 'published'.*'newest'"),
-        ({"call_group": "g"}, "`call_group`.*'g'"),
-        ({"call_group": "e"}, "`call_group`.*version='embedded'"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options, culprit):
@@ -166,16 +164,14 @@ def test_options_that_mean_nothing_are_refused(options, culprit):
 # -- published St. Paul -------------------------------------------------------------------------------------------
 
 
-def test_published_demand_is_of_either_group_of_calls(published):
-    """Same city, same total, another split; key f, the default, differs from key e."""
-    embedded, f, e = eo.datasets.load_st_paul(), published, eo.datasets.load_st_paul("published", call_group="e")
-    for city in (f, e):
-        assert city.total_rate == pytest.approx(84.68 / 24, rel=1e-12)
-        assert np.array_equal(city.travel_times, embedded.travel_times)
-        assert "not call records" not in city.notes
-    assert np.abs(f.demand_shares - e.demand_shares).max() > 0.01
-    assert "key e" in e.notes
-    assert "key f" in f.notes
+def test_published_demand_is_another_split(published):
+    """Same city, same total."""
+    embedded = eo.datasets.load_st_paul()
+    assert published.total_rate == pytest.approx(84.68 / 24, rel=1e-12)
+    assert np.array_equal(published.travel_times, embedded.travel_times)
+    assert "not call records" not in published.notes
+    assert np.abs(published.demand_shares - embedded.demand_shares).max() > 0.01
+    assert "key f" in published.notes
 
 
 @pytest.mark.usefixtures("published")

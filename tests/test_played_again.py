@@ -15,7 +15,7 @@ import pytest
 
 import emsopt as eo
 from emsopt._files import locate
-from emsopt.optimizers.control.bounds import gain_bound
+from emsopt.optimizers.control.regret import gain_bound
 
 SECONDS = {"boke_seconds", "boke_complexity", "boke_runs"}  # of one computer: there is nothing to compare
 ENDS = {"boke_tuning_ends"}  # of the runs of "boke_tuning_curves", each of which grows trees for ten seconds

@@ -35,7 +35,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from .. import _validate
 from .._types import FloatArray, IntArray
-from ..surrogates.context_kernel import matern
+from ..surrogates.graph_matern import matern
 from .prior import LazyPrior, Prior, jittered_cholesky
 from .regression import Regression, collapsed
 

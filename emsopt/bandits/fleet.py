@@ -110,15 +110,6 @@ def run_fleet(
     progress : bool or callable
         Whether to show a progress bar, or a function called with (rounds done, horizon).
 
-    Returns
-    -------
-    FleetRun
-
-    Raises
-    ------
-    InputError
-        If an option is invalid, or a route has no path.
-
     Examples
     --------
     Six drivers who share what they learn lose less energy than six who do not:

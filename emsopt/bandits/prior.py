@@ -34,8 +34,7 @@ from .._types import ArrayLike, FloatArray, IntArray, Rng
 from ..errors import InputError
 from ..roads.energy import edge_energy, unit_variance
 from ..roads.network import RoadNetwork
-from ..surrogates.context_kernel import ContextKernel
-from ..surrogates.graph_matern import GraphMatern, graph_matern, incidence_laplacian, product_plus_sum
+from ..surrogates.graph_matern import ContextKernel, GraphMatern, graph_matern, incidence_laplacian, product_plus_sum
 
 LARGEST_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
 LAZY_ARMS = 10_000  # more arms are not given a dense covariance: its factor takes minutes, a round seconds

@@ -14,17 +14,7 @@ from .prior import Prior
 
 
 class Regression:
-    """Base of the regressions: a posterior over the arms' expected values.
-
-    Parameters
-    ----------
-    prior : Prior
-
-    Attributes
-    ----------
-    n_arms : int
-        Number of base arms.
-    """
+    """Base of the regressions: a posterior over the expected values of ``n_arms`` base arms, from a `Prior`."""
 
     def __init__(self, prior: Prior) -> None:
         self.prior, self.n_arms = prior, prior.n_arms

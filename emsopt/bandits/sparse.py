@@ -32,7 +32,7 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from .. import _validate
 from .._types import BoolArray, FloatArray, IntArray, Rng
 from ..errors import InputError
-from ..surrogates.context_kernel import ContextKernel
+from ..surrogates.graph_matern import ContextKernel
 from .prior import Prior
 from .regression import Regression, collapsed
 

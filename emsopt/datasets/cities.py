@@ -1,7 +1,10 @@
-"""Cities of published papers: St. Paul, Minnesota, and random cities on a grid."""
+"""Cities: St. Paul, Minnesota, and random cities on a grid, of published papers; Auckland with its operations."""
+
+from __future__ import annotations
 
 import csv
 import json
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,7 +13,10 @@ from .._types import Rng
 from .._validate import choice, generator, positive_number, whole_number
 from ..city import travel
 from ..city.city import City
-from ..errors import InputError
+
+if TYPE_CHECKING:
+    from .._types import IntArray
+    from ..operations import System
 
 # "Optimizing Server Locations in Spatial Queues", section 7, and the code published with it.
 ST_PAUL_CALLS_PER_DAY = 84.68
@@ -26,7 +32,7 @@ GRID_SPEED_KMH = 40
 GRID_UNIFORM_MIN = (5, 30)  # as in the code published with the papers
 
 
-def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
+def load_st_paul(version: str = "embedded") -> City:
     """Return St. Paul, Minnesota, as in "Optimizing Server Locations in Spatial Queues", section 7.
 
     Nine units are placed at 17 listed sites. Three stations are listed twice because they may hold two units (sites 0
@@ -40,22 +46,14 @@ def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
         "Optimizing Server Locations in Spatial Queues" and its first version, called the papers below.
         "published" has the demand shares that the papers' authors published with their code. The file
         ``Saint_Paul.pkl`` is looked for in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/st_paul_published``; if it is not found,
-        it is downloaded and its checksum verified.
-    call_group : {"f", "e"}
-        Which of the two demand splits in the authors' file to use. The papers combine the rates of one group of calls
-        (84.68 per day, mu 42.17 per day) with the split of the other group, key ``f``; use it to reproduce their
-        figures. Key ``e`` is the split that belongs to these rates.
+        it is downloaded and its checksum verified. Like the papers, it combines the rates of one group of calls (84.68
+        per day, mu 42.17 per day) with the split of the other group.
 
     Returns
     -------
     City
         `City.notes` describe its demand. The atoms' outlines are schematic Voronoi cells, not census tracts, unless the
         version is "published" and ``tract_polygons_71.geojson`` is found in the same folders.
-
-    Raises
-    ------
-    DataUnavailableError
-        If the published file is not found and cannot be downloaded.
 
     Notes
     -----
@@ -71,15 +69,8 @@ def load_st_paul(version: str = "embedded", *, call_group: str = "f") -> City:
     (17, 71, 84.68)
     """
     choice(version, "version", ("embedded", "published"))
-    choice(call_group, "call_group", ("f", "e"))
     city = _packaged("st_paul")
-    if version == "published":
-        return _with_published_demand(city, call_group)
-    if call_group != "f":
-        raise InputError(
-            f"`call_group` requires version='published'; got call_group={call_group!r}, version='embedded'."
-        )
-    return city
+    return _with_published_demand(city) if version == "published" else city
 
 
 def _packaged(folder: str) -> City:
@@ -106,12 +97,12 @@ def _packaged(folder: str) -> City:
     )
 
 
-def _with_published_demand(city: City, call_group: str) -> City:
+def _with_published_demand(city: City) -> City:
     """Return the city with the authors' demand and, if the file is found, the outlines of census tracts."""
     from .._files.formats import read_shapes
 
     path = locate.find_data("st_paul_published/Saint_Paul.pkl", PUBLISHED_URL, PUBLISHED_SHA256)
-    shares = np.ravel(pickles.read_arrays(path, PUBLISHED_SHA256)[call_group])
+    shares = np.ravel(pickles.read_arrays(path, PUBLISHED_SHA256)["f"])
     outlines = locate.find_local("st_paul_published/tract_polygons_71.geojson")
     kind = "schematic (Voronoi cells of the atoms), not census tracts"
     if outlines is not None:
@@ -119,8 +110,8 @@ def _with_published_demand(city: City, call_group: str) -> City:
         kind = "census tracts, merged to atoms"
     return city.replace(
         arrival_rates=ST_PAUL_CALLS_PER_DAY / 24 * shares / shares.sum(),
-        name="St. Paul, published demand" + ("" if call_group == "f" else f" ({call_group})"),
-        notes=f"Demand: shares of 71 atoms as published by the papers' authors (key {call_group} of Saint_Paul.pkl), "
+        name="St. Paul, published demand",
+        notes=f"Demand: shares of 71 atoms as published by the papers' authors (key f of Saint_Paul.pkl), "
         f"scaled to {ST_PAUL_CALLS_PER_DAY} calls a day. Outlines: {kind}.",
     )
 
@@ -198,3 +189,84 @@ def grid_city(
         name=f"grid city, {geometry}",
         notes=f"Random demand on {size} x {size} cells{how}",
     ).with_offered_load(load, units)
+
+
+# The Auckland case of JEMSS.jl (github.com/uoa-ems-research/JEMSS.jl, data/cities/auckland).
+CALLS_PER_DAY, UNITS = 280, 16
+DELAY_MIN, SCENE_MIN, HANDOVER_MIN, TRANSPORTED = 50 / 60, 12.0, 12.0, 0.8
+STATIONS_OF_UNITS = (1, 2, 3, 3, 4, 4, 6, 7, 7, 9, 9, 10, 11, 11, 12, 14)  # by a local search of JEMSS, from 1
+UNIT_MIN = 0.02  # stored times are multiples
+REGULAR = 1.42314  # ratio of driving times without and with lights and sirens
+
+
+def load_auckland() -> tuple[System, IntArray]:
+    """Return Auckland as in a case of the simulator JEMSS, and the deployment that comes with it.
+
+    280 calls a day from 470 blocks of about 1.4 km, of three priorities with targets of 8, 8 and 20 minutes from the
+    call; 14 stations, 4 hospitals, 16 units. Units reach low priorities without lights and sirens, and may be taken
+    from them for high priorities. A call is dispatched after 50 s, keeps its unit on scene for 12 min (exponential),
+    and is taken to the nearest hospital with probability 0.8, where the unit is free after another 12 min.
+
+    **Demand is a stand-in**: where people lived in the census of 2013. Driving times follow from speeds by class of
+    road, not from records.
+
+    Source: the Auckland case of JEMSS.jl (Apache License 2.0), reduced; roads (c) OpenStreetMap contributors (ODbL);
+    population Statistics New Zealand (CC BY 4.0). ``data/README.md`` of the source says how.
+
+    Returns
+    -------
+    system : emsopt.operations.System
+    sites : ndarray of int, shape (16,)
+        Site of each unit, found by a local search of JEMSS. `System.city` has mean service times that include
+        transport, so that it serves the hypercube evaluators too.
+
+    Examples
+    --------
+    >>> system, sites = load_auckland()
+    >>> system
+    System(14 sites, 470 atoms, 4 hospitals, 3 priorities, 2 modes)
+    >>> round(system.city.offered_load(len(sites)), 2)
+    0.65
+    """
+    import pandas as pd
+
+    from ..operations import Duration, Priority, System
+
+    folder = locate.package_file("auckland")
+    places = pd.read_csv(folder / "places.csv")
+    urgent = np.load(folder / "steps.npz")["steps"].cumsum(axis=1, dtype=int) * UNIT_MIN
+    minutes = np.stack([urgent, urgent * REGULAR])
+    kinds = {kind: np.flatnonzero(places["kind"] == kind) for kind in ("station", "atom", "hospital")}
+    stations, atoms, hospitals = kinds.values()
+    share = places["weight"].to_numpy()[atoms]
+    where = places[["lon", "lat"]].to_numpy()
+    travel, nearest = urgent[np.ix_(stations, atoms)], minutes[1][np.ix_(atoms, hospitals)].min(axis=1)
+    names = places["name"].to_numpy()
+    city = City(
+        CALLS_PER_DAY / 24 * share / share.sum(),
+        travel,
+        turnout_times=0,
+        service_times=DELAY_MIN + travel + SCENE_MIN + TRANSPORTED * (nearest + HANDOVER_MIN),
+        atom_names=names[atoms],
+        site_names=names[stations],
+        atom_locations=where[atoms],
+        site_locations=where[stations],
+        name="Auckland, New Zealand",
+        notes="Demand is population in the census of 2013, a stand-in for calls. Case of JEMSS.jl (Apache-2.0); roads "
+        "(c) OpenStreetMap contributors (ODbL); population Statistics New Zealand (CC BY 4.0).",
+    )  # fmt: skip
+    on_scene = Duration(SCENE_MIN)
+    priorities = [
+        Priority("high", 0.57, 8, DELAY_MIN, on_scene=on_scene, transport=TRANSPORTED, takes_from=("low",)),
+        Priority("medium", 0.245, 8, DELAY_MIN, on_scene=on_scene, transport=TRANSPORTED),
+        Priority("low", 0.185, 20, DELAY_MIN, mode=1, on_scene=on_scene, transport=TRANSPORTED),
+    ]
+    system = System(
+        city,
+        minutes,
+        len(hospitals),
+        priorities=priorities,
+        handover=Duration(HANDOVER_MIN),
+        hospital_locations=where[hospitals],
+    )
+    return system, np.array(STATIONS_OF_UNITS) - 1

@@ -88,11 +88,6 @@ def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataF
         claim; only rows of version one have it, and rows without it are the distinct claims. All columns are strings;
         what does not apply is empty.
 
-    Raises
-    ------
-    InputError
-        If there is no such paper, or no claim at such a place.
-
     Notes
     -----
     Every row is graded by these rules. What is graded is the whole of ``claim``, in the setting that the paper gives;

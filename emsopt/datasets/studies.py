@@ -76,10 +76,6 @@ def load_study(name: str) -> "pd.DataFrame":
         number of points t, "boke_runs": CPU seconds of one run by number of ``evaluations``. Both are written by
         ``benchmarks/boke.py``.
 
-    Returns
-    -------
-    DataFrame
-
     Examples
     --------
     >>> import emsopt as eo

@@ -74,23 +74,8 @@ def evaluations(
 
     A batch is always completed, except if the time is up: then no further evaluation begins. Outcomes on file are used
     instead of evaluating. If an evaluation raises an error, or at Ctrl-C, the results that have arrived are kept first.
-
-    Parameters
-    ----------
-    steps : Steps
-    optimizer : AskTell
-    task : callable
-        Returns the outcome of a candidate, given with its number.
-    spread : callable
-        Like `map`, but with results in any order.
-    batch, budget : int
-    reason : callable
-        Called before each batch with whether the budget is used; returns the reason to end, or "".
-
-    Raises
-    ------
-    InputError
-        If ``spread`` returned fewer results than it was given candidates.
+    ``task`` returns the outcome of a candidate, given with its number; ``spread`` is like `map`, with results in any
+    order; ``reason`` is called before each batch with whether the budget is used, and returns the reason to end, or "".
     """
     file = steps.file
     if file.rows:

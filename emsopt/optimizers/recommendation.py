@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from .._types import FloatArray, IntArray
 from ..surrogates.gaussian_process import GaussianProcess, fit
-from ._values import spread
+from .values import spread
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
@@ -34,20 +34,12 @@ CLEARLY = 0.8
 def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
     """Return the posterior mean of a Gaussian process at the observed points themselves, shape (n,).
 
-    Kernel and noise have the largest likelihood that is reached from the given kernels. Observations of one point are
-    replaced by their mean, with the noise variance divided by their number, which changes no posterior mean (Lemma B.1
-    of the BOKE paper). With more than ``CENTRES`` distinct points, the mean is that of the subset-of-regressors
-    approximation (Quiñonero-Candela and Rasmussen 2005), a sum of kernels around ``CENTRES`` of them that is fitted to
-    all. Then time and memory grow in proportion to n.
-
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        Starting points of the fit, one for each of ``NOISE_RATIOS``.
-    X : ndarray, shape (n, N)
-        If there are more than ``MOST`` rows, hyperparameters are fitted to as many of them, evenly spaced in order.
-    y : ndarray, shape (n,)
-        Noisy values minus the prior mean.
+    Kernel and noise have the largest likelihood that is reached from the given kernels, one for each of
+    ``NOISE_RATIOS``; it is that of at most ``MOST`` rows, evenly spaced in order. y are the noisy values minus the
+    prior mean. Observations of one point are replaced by their mean, with the noise variance divided by their number,
+    which changes no posterior mean (Lemma B.1 of the BOKE paper). With more than ``CENTRES`` distinct points, the mean
+    is that of the subset-of-regressors approximation (Quiñonero-Candela and Rasmussen 2005), a sum of kernels around
+    ``CENTRES`` of them that is fitted to all. Then time and memory grow in proportion to n.
     """
     if np.ptp(y) == 0:
         return y.copy()
@@ -55,20 +47,13 @@ def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: Fl
 
 
 def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArray) -> FloatArray:
-    """Return an estimate of each noisy gain at points of a box, shape (n,), by one of two processes.
+    """Return an estimate of each noisy gain at points of the unit cube, shape (n,), by one of two processes.
 
     The first is a process of the gains g. The second is one of -log(s + max g - g), where s is the distance of the best
     gain from the upper quartile; its mean is transformed back. It resolves small differences near the top of a function
     that falls by orders of magnitude elsewhere. It is used if it predicts left-out gains clearly better: if the sum of
     its squared errors is below ``CLEARLY`` times the other's. Errors are those of normal scores, negative ones raised
     to 0. Both raise the worst gains first, as bad regions need no accurate model.
-
-    Parameters
-    ----------
-    kernels, X
-        As in `posterior_means`; X on the unit cube.
-    gains : ndarray, shape (n,)
-        Larger is better.
     """
     from scipy.special import ndtri
     from scipy.stats import rankdata

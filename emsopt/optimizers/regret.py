@@ -25,7 +25,7 @@ k_max      ``prior_variance``    largest prior variance k(x, x), min²
 
 **What the proofs leave open.** The proof of Theorem 10 shows that C_HS, c and t_0 exist, but gives no values: pass
 them, and use only the shape of the bound, √T against T. Theorem 15 is explicit except for κ, which Lemma 25 gives as
-O(2^N log V): the constant is an argument of `printed_gain`. While V is far below 2^N, this exceeds by far what V
+O(2^N log V), without the constant. While V is far below 2^N, this exceeds by far what V
 observations can hold (`largest_gain`). `greedy_gain` measures κ for a given kernel.
 
 **Where the statements differ from the proofs,** this module follows the proofs:
@@ -109,15 +109,13 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     return total if kind == "cumulative" else total / np.arange(1, total.shape[1] + 1)
 
 
-def confidence_band(curves: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return mean and confidence band of replicated curves at each point.
+def confidence_band(curves: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean and 95 % confidence band of replicated curves at each point, by Student's t.
 
     Parameters
     ----------
     curves : array_like, shape (R, T)
         One row per replication, such as from `empirical_regret`.
-    level : float
-        Pointwise confidence level, from Student's t with R - 1 degrees of freedom.
 
     Returns
     -------
@@ -125,11 +123,10 @@ def confidence_band(curves: ArrayLike, level: float = 0.95) -> tuple[FloatArray,
         For R = 1 all three are the curve.
     """
     curves = _validate.real_array(curves, "curves", (None, None))
-    level = _validate.probability(level, "level")
     mean = curves.mean(axis=0)
     half = np.zeros_like(mean)
     if len(curves) > 1:
-        half = stdtrit(len(curves) - 1, (1 + level) / 2) * curves.std(axis=0, ddof=1) / math.sqrt(len(curves))
+        half = stdtrit(len(curves) - 1, 0.975) * curves.std(axis=0, ddof=1) / math.sqrt(len(curves))
     return mean, mean - half, mean + half
 
 
@@ -147,39 +144,16 @@ def sparbl_bound(
     rate: float | None = None,
     start: int = 1,
 ) -> FloatArray:
-    """Return the bound of Theorem 10 on SparBL's expected cumulative regret, in the form of its proof.
+    """Return the bound of Theorem 10 on SparBL's expected cumulative regret, in minutes, in the form of its proof.
 
     The theorem is of "Optimizing Server Locations in Spatial Queues"; the module's table explains the symbols. The
     bound is
 
     4 C_HS σ s_0 √(T log D) + Σ_t≥1 4 W exp(-c t) + 2 W min(T, t_0 - 1), the last term for the rounds before t_0.
 
-    Parameters
-    ----------
-    rounds : array_like of int
-        T.
-    sites : int
-        N.
-    sparsity : int
-        s_0.
-    contraction : float
-        C_HS; no numerical value is known.
-    noise_sd : float
-        σ, min.
-    norm : float
-        W, min; 0 omits the bad event, as the theorem's statement does.
-    rate : float, optional
-        c; no numerical value is known. Needed if ``norm`` is above 0.
-    start : int
-        t_0; no numerical value is known.
+    No numerical values of C_HS, c and t_0 are known. W = 0 omits the bad event, as the theorem's statement does; c is
+    needed if W is above 0.
 
-    Returns
-    -------
-    ndarray
-        Minutes, shaped as ``rounds``.
-
-    Examples
-    --------
     >>> sparbl_bound([25, 100], 17, sparsity=10, contraction=1.0, noise_sd=0.1).round(1)
     array([44.9, 89.8])
     """
@@ -209,34 +183,16 @@ def gp_pm_bound(
     prior_variance: float = 1.0,
     delta: float = 0.05,
 ) -> FloatArray:
-    """Return the bound (19) of Theorem 15 on GP-pM's average regret over restarts, √(8 C β_V κ_V / V).
+    """Return the bound (19) of Theorem 15 on GP-pM's average regret over restarts, √(8 C β_V κ_V / V), in minutes.
 
-    The theorem is of "Optimizing Server Locations in Spatial Queues"; the module's table explains the symbols.
-    The bound holds with probability at least 1 - δ; β_V = 2 log(π² V² (N choose p) / (6 δ)) and
-    C = k_max / log(1 + k_max/σ²). The regret of a restart is that of its region's optimum.
+    The theorem is of "Optimizing Server Locations in Spatial Queues"; the module's table explains the symbols. The
+    bound holds with probability at least 1 - δ; β_V = 2 log(π² V² (N choose p) / (6 δ)) and C = k_max / log(1 +
+    k_max/σ²). The regret of a restart is that of its region's optimum.
 
-    Parameters
-    ----------
-    restarts : array_like of int
-        V.
-    sites, units : int
-        N and p.
-    gain : float or array_like, shaped as ``restarts``
-        κ_V: at most `greedy_gain` divided by (1 - 1/e), and at most `largest_gain`; or `printed_gain`.
-    noise_variance : float
-        σ², min².
-    prior_variance : float
-        k_max, min²: amplitude times k(x, x). 1 is C as printed, valid for k(x, x) <= 1 only.
-    delta : float
-        δ.
+    ``gain`` is κ_V, one number or one per entry of ``restarts``: at most `greedy_gain` divided by (1 - 1/e), and at
+    most `largest_gain`; or `printed_gain`. ``prior_variance`` is the amplitude times k(x, x); 1 is C as printed, valid
+    for k(x, x) <= 1 only.
 
-    Returns
-    -------
-    ndarray
-        Minutes, shaped as ``restarts``.
-
-    Examples
-    --------
     >>> gain = largest_gain([10, 100], 24310, noise_variance=0.01)
     >>> gp_pm_bound([10, 100], 17, 9, gain, noise_variance=0.01).round(1)
     array([12.1, 13.5])
@@ -295,25 +251,11 @@ def greedy_gain(kernel: Kernel, points: ArrayLike, steps: int, *, noise_variance
 
 
 def largest_gain(steps: ArrayLike, points: int, *, noise_variance: float, prior_variance: float = 1.0) -> FloatArray:
-    """Return a bound on κ_T, the largest information gain of T observations, for every kernel with k(x, x) <= k_max.
+    """Return a bound on κ_T, the largest information gain of T = ``steps`` observations, if k(x, x) <= k_max, in nats.
 
-    For n points it is ½ r log(1 + T k_max / (r σ²)) with r = min(T, n), attained if the covariance has r equal
-    eigenvalues. Unlike `printed_gain` it has no open constant. Up to T = n it turns (19) into 2 √(β_V k_max); larger T
-    reduce the bound.
-
-    Parameters
-    ----------
-    steps : array_like of int
-        T.
-    points : int
-        n, such as N choose p.
-    noise_variance, prior_variance : float
-        σ² and k_max.
-
-    Returns
-    -------
-    ndarray
-        Nats, shaped as ``steps``.
+    For n points, such as N choose p, it is ½ r log(1 + T k_max / (r σ²)) with r = min(T, n), attained if the covariance
+    has r equal eigenvalues. Unlike `printed_gain` it has no open constant. Up to T = n it turns (19) into 2 √(β_V
+    k_max); larger T reduce the bound.
     """
     steps = _counts(steps, "steps")
     rank = np.minimum(steps, _validate.whole_number(points, "points"))
@@ -322,31 +264,15 @@ def largest_gain(steps: ArrayLike, points: int, *, noise_variance: float, prior_
     return 0.5 * rank * np.log1p(steps * prior_variance / (rank * noise_variance))
 
 
-def printed_gain(steps: ArrayLike, sites: int, *, constant: float = 1.0) -> FloatArray:
-    """Return ``constant`` · 2^N log T, the largest information gain κ_T of T observations as Lemma 25 prints it.
+def printed_gain(steps: ArrayLike, sites: int) -> FloatArray:
+    """Return 2^N log T, the largest information gain κ_T of T observations as Lemma 25 prints it, in nats.
 
-    The lemma is of "Optimizing Server Locations in Spatial Queues", for N sites.
-
-    While T is far below 2^N it exceeds what T observations can hold: compare `largest_gain`, and `greedy_gain` for a
-    given kernel. At T = 1 it is 0, although every gain is positive.
-
-    Parameters
-    ----------
-    steps : array_like of int
-        T.
-    sites : int
-        N.
-    constant : float
-        Factor of 2^N log T, which the proof leaves open.
-
-    Returns
-    -------
-    ndarray
-        Nats, shaped as ``steps``.
+    The lemma is of "Optimizing Server Locations in Spatial Queues", for N sites, and leaves a factor open. While T is
+    far below 2^N it exceeds what T observations can hold: compare `largest_gain`, and `greedy_gain` for a given kernel.
+    At T = 1 it is 0, although every gain is positive.
     """
     sites = _validate.whole_number(sites, "sites")
-    constant = _validate.positive_number(constant, "constant")
-    return constant * 2.0**sites * np.log(_counts(steps, "steps"))
+    return 2.0**sites * np.log(_counts(steps, "steps"))
 
 
 def _counts(values: ArrayLike, name: str) -> FloatArray:

@@ -1,9 +1,9 @@
 """Figures of deployments, roads and comparisons of methods, in a common style.
 
-Every function returns ``(fig, ax)`` and takes ``ax=None``. By default the figure is created by pyplot: a
-notebook displays it and a script can close it. An empty ``matplotlib.figure.Figure`` is sized and filled
-without pyplot, as widgets and servers need. An ``Axes`` is drawn on directly. The functions compute only
-means or medians and bands; the caller passes evaluations and tables.
+Every function returns ``(fig, ax)`` and takes ``ax``, which is explained here. By default the figure is created by
+pyplot: a notebook displays it and a script can close it. An empty ``matplotlib.figure.Figure`` is sized and filled
+without pyplot, as widgets and servers need. An ``Axes`` is drawn on directly. The functions compute only means or
+medians and bands; the caller passes evaluations and tables.
 
 In the docstrings of figures of deployments, "the papers" are the two versions of "Optimizing Server Locations in
 Spatial Queues".
@@ -13,49 +13,25 @@ the interactive maps (`emsopt.maps`) and distinguishable for colour-blind reader
 """
 
 from ._style import STYLE
-from .bandits import confidence_parameters, cumulative_regret
-from .boke import boke_step
-from .calibration import back_test, recorded_drives
+from .bandits import confidence_parameters, cumulative_regret, exploration, routes
 from .control import control_bounds, control_run, control_sets, control_study
-from .curves import convergence, load_sweep, response_distribution, response_histogram
+from .curves import (
+    approximation_error,
+    convergence,
+    correction_factor,
+    load_sweep,
+    response_distribution,
+    response_histogram,
+)
 from .maps import deployment, deployments
-from .model import approximation_error, correction_factor
 from .operations import drives
 from .optimizers import cut_graph, example_13, trust_region
-from .own_city import hourly_plan, weekly_profile
-from .roads import exploration, routes
-from .searches import regret_curves, search_steps
+from .own_city import back_test, hourly_plan, recorded_drives, weekly_profile
+from .searches import boke_step, regret_curves, search_steps
 from .small_multiples import line_panels, study_curves
 
-__all__ = [
-    "STYLE",
-    "approximation_error",
-    "back_test",
-    "boke_step",
-    "confidence_parameters",
-    "control_bounds",
-    "control_run",
-    "control_sets",
-    "control_study",
-    "convergence",
-    "correction_factor",
-    "cumulative_regret",
-    "cut_graph",
-    "deployment",
-    "deployments",
-    "drives",
-    "example_13",
-    "exploration",
-    "hourly_plan",
-    "line_panels",
-    "load_sweep",
-    "recorded_drives",
-    "regret_curves",
-    "response_distribution",
-    "response_histogram",
-    "routes",
-    "search_steps",
-    "study_curves",
-    "trust_region",
-    "weekly_profile",
-]
+__all__ = ["STYLE", "approximation_error", "back_test", "boke_step", "confidence_parameters", "control_bounds"]
+__all__ += ["control_run", "control_sets", "control_study", "convergence", "correction_factor", "cumulative_regret"]
+__all__ += ["cut_graph", "deployment", "deployments", "drives", "example_13", "exploration", "hourly_plan"]
+__all__ += ["line_panels", "load_sweep", "recorded_drives", "regret_curves", "response_distribution"]
+__all__ += ["response_histogram", "routes", "search_steps", "study_curves", "trust_region", "weekly_profile"]

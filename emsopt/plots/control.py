@@ -112,14 +112,9 @@ def control_run(
     run : emsopt.optimizers.ControlRun
     problem : emsopt.problems.ControlProblem
         The problem of the run.
-    ax : matplotlib Axes or empty Figure, optional
     alpha : float
         Tolerance that defines the acceptable sets (`ControlProblem.acceptable`), drawn filled. The cheapest of them is
         the target, in green with a bold name.
-
-    Returns
-    -------
-    fig, ax
 
     Examples
     --------

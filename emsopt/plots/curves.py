@@ -1,4 +1,4 @@
-"""Curves of deployments over load, optimizers over evaluations, and calls over response time."""
+"""Curves over load, evaluations and response time, and the approximate hypercube's error and correction factor."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator
 from matplotlib.transforms import Bbox
 
 from .. import _validate
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -43,11 +46,6 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
         One row per load, as returned by `emsopt.planning.sweeps.load_sweep`: the index is the offered load
         per unit, and each numeric column becomes a line. Columns with "bound" in their name are dashed in
         grey. If the index has another name, the axis is labelled with it.
-    ax : matplotlib Axes or empty Figure, optional
-
-    Returns
-    -------
-    fig, ax
 
     Examples
     --------
@@ -99,7 +97,6 @@ def convergence(
         row is one evaluation. Alternatively, an array of the best value after each evaluation, shape (T,), or (R, T)
         for several runs. For several runs the median is drawn, or the mean with ``band="confidence"``; a run that
         ended early keeps its last value.
-    ax : matplotlib Axes or empty Figure, optional
     band : {"quartiles", "range", "confidence", None}
         Band around several runs: from the first to the third quartile, from the smallest to the largest value, or the
         95 % confidence interval of their mean, as in "Optimizing Server Locations in Spatial Queues".
@@ -109,10 +106,6 @@ def convergence(
         Levels to compare with, such as ``{"optimum": 5.87, "lower bound": 5.33}``.
     label : str
         Quantity shown, with unit, such as "Best mean response so far (min)".
-
-    Returns
-    -------
-    fig, ax
 
     Examples
     --------
@@ -189,11 +182,6 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
     Parameters
     ----------
     evaluations : Evaluation or dict of str to Evaluation
-    ax : matplotlib Axes or empty Figure, optional
-
-    Returns
-    -------
-    fig, ax
 
     Examples
     --------
@@ -234,13 +222,8 @@ def response_histogram(
     Parameters
     ----------
     evaluations : Evaluation or dict of str to Evaluation
-    ax : matplotlib Axes or empty Figure, optional
     threshold : float
         Response time (min) to mark with a vertical line.
-
-    Returns
-    -------
-    fig, ax
 
     Examples
     --------
@@ -285,3 +268,104 @@ def _late_table(ax: Axes, named: Mapping[str, Evaluation], thresholds: FloatArra
     table.set_fontsize(10)
     for cell in table.get_celld().values():
         cell.PAD = 0.05
+
+
+MEDIAN = {"color": "black", "linewidth": 1.6}
+CLAIMED = 0.002  # upper limit of the mean absolute error that the papers report, min
+
+
+@styled()
+def approximation_error(
+    frame: pd.DataFrame,
+    ax: AxLike = None,
+    *,
+    load: str = "utilization",
+    error: str = "error_min",
+) -> tuple[Figure, Axes]:
+    """Draw box plots of the error in mean response of the approximate hypercube model against the exact one.
+
+    There is one box per load and type of city. Figure 7 of "Optimizing Server Locations in Spatial Queues".
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per city, with its type in ``geometry`` and two columns that the arguments below name: the load (a
+        number, printed as it is; the column's name becomes the label of the axis) and the absolute error of the mean
+        response (min).
+    load, error : str
+        Names of these columns.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> table = eo.datasets.load_study("approximation_error_15")
+    >>> table["size"] = (table["approximate_min"] - table["exact_min"]).abs()
+    >>> fig, ax = eo.plots.approximation_error(table, ax=Figure(), load="load", error="size")
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['plane', 'uniform', 'papers: mean below 0.002 min']
+    """
+    _validate.columns(frame, (load, "geometry", error))
+    loads, groups = sorted(frame[load].unique()), list(dict.fromkeys(frame["geometry"]))
+    fig, ax = figure(ax)
+    wide = 0.8 / len(groups)
+    handles: list[Artist] = []
+    for k, kind in enumerate(groups):
+        colour = look(k)["color"]
+        line = {"color": colour, "linewidth": 1.3}
+        samples = {x: part.to_numpy() for x, part in frame[frame["geometry"] == kind].groupby(load)[error]}
+        places = [loads.index(x) + (k - (len(groups) - 1) / 2) * wide for x in samples]
+        box = {"facecolor": colour, "alpha": 0.55, "edgecolor": colour}
+        dots = {"marker": ".", "markersize": 5, "markeredgecolor": colour}
+        parts: Style = {"boxprops": box, "flierprops": dots, "medianprops": MEDIAN, "patch_artist": True}
+        parts |= {"whiskerprops": line, "capprops": line, "widths": 0.8 * wide, "manage_ticks": False}
+        ax.boxplot(list(samples.values()), positions=places, **parts)
+        handles.append(Patch(color=colour, alpha=0.55, label=str(kind)))
+    label = f"papers: mean below {CLAIMED:g} min"
+    handles.append(ax.axhline(CLAIMED, color="#333", linestyle="--", linewidth=1.3, label=label))
+    ax.set_xticks(range(len(loads)), [f"{x:g}" for x in loads])
+    ax.set(xlabel=words(load).capitalize(), ylabel="Absolute error of the mean response (min)")
+    ax.grid(visible=False, axis="x")
+    ax.legend(handles=handles)
+    return fig, ax
+
+
+@styled()
+def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
+    """Draw the correction factor Q(p, ρ, r) of the approximate hypercube model, one line per utilisation ρ.
+
+    The horizontal axis is r: a call is answered by the unit of rank r + 1, because the r units preferred to it are
+    busy. p is the number of units.
+
+    Parameters
+    ----------
+    frame : DataFrame, shape (p, K)
+        The index is r = 0, 1, ..., p - 1, the number of preferred units that are busy; columns are the
+        utilisations ρ.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> import pandas as pd
+    >>> from emsopt.evaluators.approximate import correction_factors
+    >>> factors = pd.DataFrame({load: correction_factors(9, 9 * load) for load in (0.2, 0.5)})
+    >>> fig, ax = eo.plots.correction_factor(factors, ax=Figure())
+    >>> len(ax.lines)
+    3
+    """
+    fig, ax = figure(ax)
+    colours = _colours.colours(len(frame.columns) + 2)[2:]  # the palest colours are invisible on white
+    ax.axhline(1, color="#555", linewidth=1.2, linestyle=":")
+    for k, (rho, colour) in enumerate(zip(frame.columns, colours, strict=True)):
+        marker = "osD^vPX"[k % 7]
+        ax.plot(frame.index, frame[rho], color=colour, marker=marker, markersize=6, label=f"ρ = {rho:g}")
+    whole_ticks(ax.xaxis)
+    ax.set(xlabel="Preferred units that are busy, r", ylabel="Correction factor Q(p, ρ, r), no unit")
+    if 0 < 10 * frame.to_numpy().min() < frame.to_numpy().max():
+        ax.set_yscale("log")
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.yaxis.set_minor_formatter("")
+    ax.legend(title="utilisation")
+    return fig, ax

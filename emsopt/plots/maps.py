@@ -51,13 +51,8 @@ def deployment(
         Needs ``atom_locations`` and ``site_locations``; ``atom_shapes`` are used if available.
     evaluation : Evaluation, optional
         Default: only demand and candidate sites.
-    ax : matplotlib Axes or empty Figure, optional
     value
         As for `emsopt.maps.deployment_map`.
-
-    Returns
-    -------
-    fig, ax
 
     Examples
     --------

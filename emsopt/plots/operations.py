@@ -30,11 +30,6 @@ def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLik
         Simulated with ``trace=``.
     begin, hours : float
         What to show: from which hour, and how many.
-    ax : matplotlib Axes or empty Figure, optional
-
-    Returns
-    -------
-    fig, ax
 
     Raises
     ------

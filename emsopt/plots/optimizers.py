@@ -171,7 +171,6 @@ def trust_region(
         Row of ``deployments`` that is the region's centre.
     edge : float
         Edge length d of the region: its deployments lie within Hamming distance d of the centre.
-    ax : matplotlib Axes or empty Figure, optional
     values : dict of int to float, optional
         Values of the deployments evaluated (min), by row.
     proposal : int or (int, str), optional
@@ -180,10 +179,6 @@ def trust_region(
         Row to mark with a square.
     legend : bool
         Whether to explain the symbols below the axes.
-
-    Returns
-    -------
-    fig, ax
 
     Examples
     --------
@@ -277,10 +272,6 @@ def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
     Parameters
     ----------
     ax : empty Figure or sequence of four Axes, optional
-
-    Returns
-    -------
-    fig, axes
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Searches: the steps of one in a single variable, and regret with its bounds."""
+"""Searches: steps in a single variable, of GP-pM and of BOKE, and regret with its bounds."""
 
 from __future__ import annotations
 
@@ -43,10 +43,6 @@ def search_steps(
     ax : empty Figure or sequence of Axes, two for each step, optional
     truth : array_like, shape of the index, optional
         Values of the function itself.
-
-    Returns
-    -------
-    fig, axes
 
     Examples
     --------
@@ -102,7 +98,6 @@ def regret_curves(
     curves : array_like of shape (R, T), or dict of str to these
         Regret of R replications after each of T evaluations (or restarts, see ``against``), for example from
         `emsopt.optimizers.regret.empirical_regret`, whose ``kind`` may be cumulative, average or simple.
-    ax : matplotlib Axes or empty Figure, optional
     bounds : dict of str to array_like, optional
         Bounds at the same steps, each of shape (T,), drawn in grey. They must bound the quantity drawn.
         `emsopt.optimizers.regret.sparbl_bound` bounds the expected cumulative regret after T evaluations: draw it with
@@ -112,10 +107,6 @@ def regret_curves(
     label, against : str
         Labels of the vertical axis (the quantity with its unit) and of the horizontal axis. They do not change what is
         drawn.
-
-    Returns
-    -------
-    fig, ax
 
     Examples
     --------
@@ -146,3 +137,84 @@ def regret_curves(
     ax.margins(x=0)
     legend_above(ax, 2, least=1)
     return fig, ax
+
+
+HEIGHTS = (2.4, 1, 1.2)
+
+
+@styled()
+def boke_step(
+    profile: pd.DataFrame,
+    points: ArrayLike,
+    ax: AxLike = None,
+    *,
+    truth: ArrayLike | None = None,
+    proposal: float | None = None,
+    title: str = "",
+) -> tuple[Figure, AxesArray]:
+    """Draw the regression with its band, the density, the acquisition function and the next point.
+
+    Parameters
+    ----------
+    profile : DataFrame
+        From `emsopt.optimizers.profile`. The index is x. The columns are "mean" (the regression m), "bonus" (√(β / W)
+        times the values' standard deviation, half the width of the band), "bound" (the acquisition function: the mean
+        plus the bonus, or minus it for minimisation) and "density" (W, of the points). The labels in the figure omit
+        the factor and assume maximisation.
+    points : array_like, shape (t, 2)
+        Evaluated points and their values; the last one is marked.
+    ax : empty Figure or sequence of 3 matplotlib Axes, optional
+    truth : array_like, shape of the index, optional
+        Values of the function itself.
+    proposal : float, optional
+        The point that the method proposes next.
+    title : str
+
+    Returns
+    -------
+    fig, axes : Figure and ndarray of 3 Axes
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> f = eo.problems.forrester()
+    >>> optimizer = eo.optimizers.BOKE(f, rng=0)
+    >>> points = [[0.1, f([0.1])], [0.5, f([0.5])], [0.9, f([0.9])]]
+    >>> for x, value in points:
+    ...     optimizer.tell([x], value)
+    >>> fig, axes = eo.plots.boke_step(eo.optimizers.profile(optimizer), points, ax=Figure())
+    >>> len(axes)
+    3
+    """
+    _validate.columns(profile, ["mean", "bonus", "bound", "density"], "profile")
+    x, points = profile.index.to_numpy(dtype=float), np.asarray(points, dtype=float)
+    fig, axes = panels(ax, 3, (8.4, 1.7), 1, sharex=True, height_ratios=HEIGHTS)
+    top, middle, bottom = axes
+    blue, orange, green, *_ = _colours.CATEGORIES
+    mean = profile["mean"]
+    values = np.concatenate([points[:, 1], mean, [] if truth is None else np.asarray(truth)])
+    room = 0.35 * (np.ptp(values) or 1.0)
+    ceiling, floor = values.max() + room, values.min() - room
+    spread = np.minimum(profile["bonus"], 10 * room)
+    top.fill_between(x, mean - spread, mean + spread, color=blue, alpha=0.15, label="± bonus")
+    if truth is not None:
+        top.plot(x, truth, color="#777", linestyle="--", linewidth=1.6, label="true")
+    top.plot(x, mean, color=blue, label="regression m")
+    top.plot(*points.T, "o", color="#222", markersize=6, label="observed")
+    top.plot(*points[-1], "o", markersize=12, markerfacecolor="none", markeredgecolor="#222")
+    top.set(ylim=(floor, ceiling), ylabel="value", title=title)
+    shown = np.minimum(profile["bound"], ceiling + 2 * room)
+    for panel, base, height, colour, alpha in (
+        (middle, 0, profile["density"], green, 0.3),
+        (bottom, profile["bound"].min(), shown, orange, 0.35),
+    ):
+        panel.fill_between(x, base, height, color=colour, alpha=alpha, linewidth=0)
+        panel.plot(x, height, color=colour)
+    middle.set(ylabel="density W", ylim=(0, None))
+    bottom.set(ylabel="bound", xlabel="x")
+    if proposal is not None:
+        for panel in axes:
+            panel.axvline(proposal, color=_colours.LINES, linewidth=1.8, linestyle=":", label="next")
+    shared_legend(fig, axes, 5)
+    return fig, axes

@@ -105,10 +105,6 @@ DOC = """Return {what}.
     rng : int or Generator, optional
         Source of randomness for the noise.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> import emsopt as eo

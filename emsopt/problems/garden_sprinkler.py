@@ -67,15 +67,6 @@ def sprinkler(output: str = "range", *, noise_sd: float = 0.0, rng: Rng = None) 
     noise_sd, rng
         As in `forrester`.
 
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    InputError
-        If the output is unknown.
-
     Examples
     --------
     >>> import emsopt as eo

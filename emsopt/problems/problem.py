@@ -9,8 +9,7 @@ import numpy as np
 from .. import _validate
 from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
-from .box import Box
-from .inputs import Bounds
+from .box import Bounds, Box
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,11 +113,6 @@ class Problem:
         Returns
         -------
         float, or ndarray of shape (n,)
-
-        Raises
-        ------
-        InputError
-            If the shape is wrong, or a point is not finite or lies outside the box.
         """
         value = self.exact(x)
         if self.noise_sd == 0:
@@ -158,11 +152,6 @@ def on_unit_cube(problem: Problem) -> Problem:
         reversed. Noise is kept, and whole-number inputs are still rounded. Unlike in `Box.to_unit`, the lowest whole
         number is at 0 and the highest at 1; the parts of [0, 1] that are rounded to these two are half as wide as the
         others.
-
-    Raises
-    ------
-    InputError
-        If ``problem`` is not a Problem.
 
     Examples
     --------

@@ -51,11 +51,6 @@ def siting(city: City, stations: int) -> Problem:
     Problem
         Inputs "lon1", "lat1", "lon2" ... or "x1", "y1" ... It has no ``best_value``.
 
-    Raises
-    ------
-    InputError
-        If locations are missing, or all atoms lie on one line parallel to an axis.
-
     Examples
     --------
     >>> import emsopt as eo
@@ -114,21 +109,7 @@ def sited_city(city: City, x: ArrayLike) -> City:
 def fitted_travel_time(city: City) -> TravelTime:
     """Fit a line to the city's travel times (min) against straight-line distance (km) by least squares.
 
-    Parameters
-    ----------
-    city : City
-        Must have ``atom_locations`` and ``site_locations``.
-
-    Returns
-    -------
-    callable
-        Function from straight-line distances (km) to minutes, at least 0.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> fitted_travel_time(eo.datasets.load_st_paul())([0.0, 10.0]).round(2)
-    array([ 2.18, 15.28])
+    The function that is returned takes distances (km) and returns minutes, at least 0.
     """
     km = _crow_km(city, _locations(city, "site_locations"))
     if np.ptp(km) == 0:

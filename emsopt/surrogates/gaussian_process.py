@@ -182,10 +182,6 @@ def condition(
     amplitude : float, optional
         s². Default: the maximum-likelihood value.
 
-    Returns
-    -------
-    GaussianProcess
-
     Raises
     ------
     InputError
@@ -250,10 +246,6 @@ def fit(
     amplitude : float, optional
         s². Default: its maximum-likelihood value for each kernel tried.
 
-    Returns
-    -------
-    GaussianProcess
-
     Examples
     --------
     >>> import numpy as np
@@ -271,7 +263,7 @@ def fit(
     groups = _element_groups(kernel)
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
-        value, slope = negative_log_likelihood(theta, kernel, X, residuals, amplitude)
+        value, slope = _negative_log_likelihood(theta, kernel, X, residuals, amplitude)
         for group in groups:
             apart = theta[group] - theta[group].mean()
             value += 0.5 * apart @ apart / spread**2
@@ -285,34 +277,14 @@ def fit(
     return condition(kernel.clone_with_theta(best[:-1]), X, residuals, noise_ratio=noise_ratio, amplitude=amplitude)
 
 
-def negative_log_likelihood(
+def _negative_log_likelihood(
     theta: FloatArray, kernel: "Kernel", X: FloatArray, residuals: FloatArray, amplitude: float | None = None
 ) -> tuple[float, FloatArray]:
-    """Return the negative log marginal likelihood and its gradient.
+    """Return the negative log marginal likelihood and its gradient; 1e25 and zero if K + ν I is numerically singular.
 
-    If K + ν I is numerically singular, they are 1e25 and zero.
-
-    Parameters
-    ----------
-    theta : ndarray
-        Logarithms of the kernel's hyperparameters, followed by the logarithm of ν.
-    kernel : sklearn.gaussian_process.kernels.Kernel
-        A kernel with a method ``contracted`` avoids an array of shape (n, n, number of hyperparameters).
-    X : ndarray, shape (n, N)
-    residuals : ndarray, shape (n,)
-        Observed values minus the prior mean.
-    amplitude : float, optional
-        s². Default: profiled out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import box_kernels, gaussian_process
-    >>> X, kernel = np.array([[0.0], [1.0]]), box_kernels.SquaredExponential(0.5)
-    >>> theta = np.array([*kernel.theta, np.log(0.1)])
-    >>> value, gradient = gaussian_process.negative_log_likelihood(theta, kernel, X, np.array([1.0, -1.0]))
-    >>> gradient.shape
-    (2,)
+    ``theta`` holds the logarithms of the kernel's hyperparameters, followed by that of ν. A kernel with a method
+    ``contracted`` avoids an array of shape (n, n, number of hyperparameters). The amplitude s² is profiled out unless
+    it is given.
     """
     kernel, noise_ratio, n = kernel.clone_with_theta(theta[:-1]), np.exp(theta[-1]), len(residuals)
     if hasattr(kernel, "contracted"):

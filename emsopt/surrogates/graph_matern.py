@@ -35,7 +35,8 @@ fills it. Nothing else of the inverse is computed.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -144,7 +145,7 @@ def graph_matern(
 def _by_solves(laplacian: "sparse.csc_array[np.float64]", shift: float, times: int) -> FloatArray:
     """Return (shift I + laplacian)^-times; the matrix is positive definite and needs no pivoting."""
     n = laplacian.shape[0]
-    factor = factorised(laplacian + shift * sparse.eye_array(n))
+    factor = _factorised(laplacian + shift * sparse.eye_array(n))
     K = np.empty((n, n))
     for start in range(0, n, COLUMNS):
         block = np.asfortranarray(np.eye(n, min(COLUMNS, n - start), -start))
@@ -162,7 +163,7 @@ class GraphMatern:
     """The graph Matérn kernel of a road network without its dense matrix, with mean variance 1.
 
     It equals ``graph_matern(incidence_laplacian(lengths, connections), nu=nu, kappa=kappa)``. With A = 2ν/κ² I + B Bᵀ,
-    a row costs ν sparse solves, all variances ν - 1 selected inversions (`inverse_power_diagonal`), and a draw ν/2
+    a row costs ν sparse solves, all variances ν - 1 selected inversions (`_inverse_power_diagonal`), and a draw ν/2
     solves, rounded up.
 
     Parameters
@@ -197,11 +198,11 @@ class GraphMatern:
 
     @cached_property
     def _factor(self) -> SuperLU:
-        return factorised(self.matrix)
+        return _factorised(self.matrix)
 
     @cached_property
     def _unscaled_variance(self) -> FloatArray:
-        return inverse_power_diagonal(self.matrix, self.nu, self._shift)
+        return _inverse_power_diagonal(self.matrix, self.nu, self._shift)
 
     @cached_property
     def variance(self) -> FloatArray:
@@ -233,7 +234,7 @@ class GraphMatern:
         for _ in range(halo):
             inside[self.matrix[inside].indices] = True
         patch = np.flatnonzero(inside)
-        factor = factorised(self.matrix[patch][:, patch])
+        factor = _factorised(self.matrix[patch][:, patch])
         powers = [np.zeros((len(patch), len(edges)), order="F")]  # columns of A^-q on the patch, q = 0, 1, ...
         powers[0][np.searchsorted(patch, edges), np.arange(len(edges))] = 1.0
         for _ in range((self.nu + 1) // 2):
@@ -335,45 +336,19 @@ def product_plus_sum(
     return K
 
 
-def factorised(matrix: Any) -> SuperLU:
-    """Return a sparse factorisation of a symmetric matrix that needs no pivoting, such as a positive definite one.
-
-    Examples
-    --------
-    >>> factorised(np.diag([2.0, 4.0])).solve(np.ones(2))
-    array([0.5 , 0.25])
-    """
+def _factorised(matrix: Any) -> SuperLU:
+    """Return a sparse factorisation of a symmetric matrix that needs no pivoting, such as a positive definite one."""
     options = {"SymmetricMode": True}
     return splu(sparse.csc_array(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
 
-def inverse_power_diagonal(matrix: Any, power: int, least: float) -> FloatArray:
-    r"""Return the diagonal of matrix^-power.
+def _inverse_power_diagonal(matrix: Any, power: int, least: float) -> FloatArray:
+    r"""Return the diagonal of matrix^-power, for a positive definite matrix without positive entries off the diagonal.
 
-    The diagonal of (matrix + s I)⁻¹ is an analytic function of s whose k-th Taylor coefficient is (-1)^k times the
-    diagonal of matrix^-(k + 1). Cauchy's formula on a small circle with 2 k points, half of which are conjugates of the
-    others, gives this coefficient from k selected inversions. For k = 1 this is the complex-step derivative.
-
-    Parameters
-    ----------
-    matrix : sparse array, shape (n, n)
-        Symmetric and positive definite, with no positive entry off the diagonal.
-    power : int
-        At least 1.
-    least : float
-        Positive lower bound on the eigenvalues.
-
-    Returns
-    -------
-    ndarray, shape (n,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import graph_matern
-    >>> matrix = np.array([[2.0, -1.0], [-1.0, 2.0]])
-    >>> graph_matern.inverse_power_diagonal(matrix, 2, 1.0).round(12).tolist()
-    [0.555555555556, 0.555555555556]
+    ``least`` is a positive lower bound on the eigenvalues. The diagonal of (matrix + s I)⁻¹ is an analytic function of
+    s whose k-th Taylor coefficient is (-1)^k times the diagonal of matrix^-(k + 1). Cauchy's formula on a small circle
+    with 2 k points, half of which are conjugates of the others, gives this coefficient from k selected inversions. For
+    k = 1 this is the complex-step derivative.
     """
     k = power - 1
     if not k:
@@ -389,7 +364,7 @@ def inverse_power_diagonal(matrix: Any, power: int, least: float) -> FloatArray:
 
 def _inverse_diagonal(matrix: Any) -> Any:
     """Return the diagonal of the inverse of a symmetric matrix."""
-    factor = factorised(matrix)
+    factor = _factorised(matrix)
     L = sparse.csc_array(factor.L)
     L.sort_indices()
     inverse = _takahashi(L.indptr, L.indices, L.data, factor.U.diagonal())
@@ -423,3 +398,87 @@ def _takahashi(starts, rows, L, D):  # type: ignore[no-untyped-def]
             place[rows[p]] = -1
         diagonal[j] = value
     return diagonal
+
+
+@dataclass(frozen=True, eq=False)
+class ContextKernel:
+    """outputscale · (share · k_G k_f + (1 - share) · k_f') between arms, each of which is an edge at an hour.
+
+    Parameters
+    ----------
+    contexts : ndarray, shape (n, d)
+        Context of every arm.
+    make_graph : callable
+        Returns the graph kernel between all E edges, as an array of shape (E, E) or as a `GraphMatern`. Called once,
+        when it is first needed. Arm a is edge a mod E.
+    outputscale, share : float
+        Mean prior variance, and the fraction of it that the product has.
+    lengthscales : tuple of two ndarrays, each broadcastable to shape (d,)
+        Lengthscales of k_f and of k_f'.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from emsopt.surrogates import graph_matern
+    >>> contexts, one = np.array([[0.0], [1.0]]), np.ones(1)
+    >>> kernel = graph_matern.ContextKernel(contexts, lambda: np.eye(2), 2.0, 0.5, (one, one))
+    >>> arms = np.arange(2)
+    >>> kernel.between(arms, contexts, arms, contexts).shape
+    (2, 2)
+    """
+
+    contexts: FloatArray
+    make_graph: Callable[[], FloatArray | GraphMatern]
+    outputscale: float
+    share: float
+    lengthscales: tuple[FloatArray, FloatArray]
+
+    @cached_property
+    def graph(self) -> FloatArray | GraphMatern:
+        """The graph kernel k_G."""
+        return self.make_graph()
+
+    def between(self, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray) -> FloatArray:
+        """Return the covariances of arms at some contexts, (k, d), with others at theirs, (m, d): shape (k, m)."""
+        return self.with_graph(self._graph_between(arms, others), contexts, their_contexts)
+
+    def with_graph(self, graph: FloatArray, contexts: FloatArray, their_contexts: FloatArray) -> FloatArray:
+        """Return the covariances between contexts, (k, d) and (m, d), whose graph kernel is given, shape (k, m)."""
+        product, alone = self.lengthscales
+        K = matern(contexts / product, their_contexts / product)
+        other = K if np.array_equal(product, alone) else matern(contexts / alone, their_contexts / alone)
+        return self.outputscale * self.share * graph * K + self.outputscale * (1 - self.share) * other
+
+    def slope(
+        self, weights: FloatArray, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray
+    ) -> FloatArray:
+        """Return the gradient in ``contexts``, (k, d), of the sum of ``weights``, (k, m), times the covariances."""
+        total = np.zeros(contexts.shape)
+        product: FloatArray | float = self.outputscale * self.share * self._graph_between(arms, others)
+        for weight, scale in zip((product, self.outputscale * (1 - self.share)), self.lengthscales, strict=True):
+            z = _distance(contexts / scale, their_contexts / scale)
+            pull = -5 / 3 * weights * weight * ((1 + z) * np.exp(-z))
+            total += (pull.sum(axis=1)[:, None] * contexts - pull @ their_contexts) / np.square(scale)
+        return total
+
+    def _graph_between(self, arms: IntArray, others: IntArray) -> FloatArray:
+        graph = self.graph
+        if isinstance(graph, GraphMatern):
+            return graph.rows(arms % graph.n_edges, others % graph.n_edges)
+        return graph[np.ix_(arms % len(graph), others % len(graph))]
+
+
+def matern(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the Matérn 5/2 kernel with variance and lengthscale 1 between rows, (k, d) and (m, d): shape (k, m).
+
+    >>> import numpy as np
+    >>> matern(np.zeros((1, 1)), np.array([[0.0], [2.0]])).round(4).tolist()
+    [[1.0, 0.1387]]
+    """
+    z = _distance(left, right)
+    return (1 + z + z**2 / 3) * np.exp(-z)
+
+
+def _distance(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return √5 times the distances of rows."""
+    return np.sqrt(5 * sum(np.square(a[:, None] - b) for a, b in zip(left.T, right.T, strict=True)))

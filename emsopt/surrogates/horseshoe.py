@@ -118,10 +118,6 @@ def sample(
     noise_prior : (float, float)
         Shape and scale of an inverse-gamma prior of σ². Zeros give the paper's prior 1/σ².
 
-    Returns
-    -------
-    Horseshoe
-
     Examples
     --------
     >>> import numpy as np

@@ -20,11 +20,6 @@ def information_gain(covariance: ArrayLike, noise_variance: float) -> float:
     noise_variance : float
         Noise variance σ², in the unit of K.
 
-    Raises
-    ------
-    InputError
-        If the covariance is not square, symmetric and positive semi-definite.
-
     Examples
     --------
     >>> round(information_gain([[3.0]], 1.0), 4)  # ½ log 4

@@ -87,11 +87,6 @@ class KernelRegression:
         -------
         mean, log_density : ndarray, shape (n,)
         mean_slope, log_density_slope : ndarray, shape (n, d)
-
-        Raises
-        ------
-        InputError
-            If the points have the wrong shape or are not finite.
         """
         points, d = np.ascontiguousarray(x, dtype=float), len(self.bandwidth)
         if points.ndim != 2 or points.shape[1] != d:
@@ -120,10 +115,6 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
         h; see `scott`, `silverman` and `leave_one_out_bandwidth`.
     kernel : str
         One of `KERNELS`.
-
-    Returns
-    -------
-    KernelRegression
 
     Raises
     ------

@@ -11,7 +11,7 @@ from emsopt import bandits
 from emsopt.bandits.districts import districts
 from emsopt.errors import InputError
 from emsopt.roads import grid_roads
-from emsopt.surrogates.graph_matern import GraphMatern, graph_matern, incidence_laplacian, inverse_power_diagonal
+from emsopt.surrogates.graph_matern import GraphMatern, _inverse_power_diagonal, graph_matern, incidence_laplacian
 
 ROUTES = [("r0c0-r0c1", "r5c4-r5c5"), ("r5c0-r5c1", "r0c4-r0c5"), ("r0c2-r1c2", "r4c3-r5c3")]
 
@@ -42,7 +42,7 @@ def rounds(prior, count=20, length=9):
 def test_diagonals_of_inverse_powers_are_those_of_the_dense_inverse(net, power):
     A = incidence_laplacian(net.lengths, net.connections) + 2 * np.eye(net.n_edges)
     wanted = np.diag(np.linalg.matrix_power(np.linalg.inv(A), power))
-    assert inverse_power_diagonal(A, power, 2.0) == pytest.approx(wanted, rel=1e-9)
+    assert _inverse_power_diagonal(A, power, 2.0) == pytest.approx(wanted, rel=1e-9)
 
 
 @pytest.mark.parametrize(

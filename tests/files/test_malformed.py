@@ -397,7 +397,7 @@ def functions():
         p(eo.City.load, folder="town"), p(city.save, folder="new"), p(city.replace, service_times=30, geographic=False),
         p(city.scaled, theta=0.5), p(city.with_offered_load, rho=0.3, units=2), p(city.sites_named, names=list(city.site_names[:2])),
         p(eo.datasets.grid_city, n_sites=4, units=2, load=0.4, rng=0, size=3, geometry="plane"), p(eo.datasets.paper_table, number=1),
-        p(eo.datasets.load_study, name="location_tables"), p(eo.datasets.load_st_paul, version="embedded", call_group="f"),
+        p(eo.datasets.load_study, name="location_tables"), p(eo.datasets.load_st_paul, version="embedded"),
         p(eo.datasets.load_roads, name="monaco"), p(eo.datasets.write_templates, folder="templates"),
         p(eo.DeploymentSpace, **space), p(eo.Objective, city=city, units=2, evaluator="approximate", metric=("late", 8.0), capacity="loss"),
         p(objective, sites=[0, 1]), p(objective.values, deployments=[[0, 1], [1, 2]]),

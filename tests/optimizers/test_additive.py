@@ -5,11 +5,10 @@ import pytest
 
 import emsopt as eo
 from emsopt.optimizers import BOKEAuto
-from emsopt.optimizers._values import clipped, normal_scores, standardized
 from emsopt.optimizers.boxes import boke_auto
-from emsopt.optimizers.boxes.additive import condition_additive
-from emsopt.optimizers.boxes.boke_auto import better_sum
+from emsopt.optimizers.boxes.boke_auto import better_sum, condition_additive
 from emsopt.optimizers.boxes.gp_ucb import fitted
+from emsopt.optimizers.values import clipped, normal_scores, standardized
 
 
 def kernel(a, b, lengthscale):

@@ -5,9 +5,8 @@ import pytest
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers.deployments.binary_quadratic import minimize_quadratic, value
-from emsopt.optimizers.deployments.bocs import BOCS
-from emsopt.optimizers.deployments.quadratic_walks import anneal
+from emsopt.optimizers.deployments.binary_quadratic import anneal, minimize_quadratic, value
+from emsopt.optimizers.deployments.rivals import BOCS
 
 
 def quadratic(seed, n, density=1.0):

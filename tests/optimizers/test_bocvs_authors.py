@@ -138,7 +138,8 @@ def test_etc_groups_by_size_and_as_in_the_authors_code(authors, both, claim):
     assert (ends["verdict"] == "tie").all()
     problem, groups = eo.problems.levy_control(), []
     for kind in (eo.optimizers.LEARNERS["etc-50"], authors.ETCByIndex):
-        learner = kind(problem, rng=0, plays_per_group=3)
+        learner = kind(problem, rng=0)
+        learner.plays_per_group = 3
         groups.append(learner.groups)
         rng, played = np.random.default_rng(1), []
         for _ in range(10):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import emsopt as eo
-from emsopt.optimizers.control import bounds
+from emsopt.optimizers.control import regret as bounds
 from emsopt.optimizers.control.regret import with_regret
 from emsopt.problems import ControlProblem, Problem, Uniform
 

@@ -11,9 +11,8 @@ import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import BOKE, BOKEPlus
 from emsopt.optimizers.boxes.base import RandomPoints
-from emsopt.optimizers.boxes.boke import bandwidth, emptiness, exploration, log_upper_bound
+from emsopt.optimizers.boxes.boke import KRUCB, bandwidth, emptiness, exploration, log_upper_bound
 from emsopt.optimizers.boxes.gp_ucb import GPUCB, GPUCBFixed, upper_bound
-from emsopt.optimizers.boxes.kr_ucb import KRUCB
 from emsopt.surrogates.kernel_regression import condition
 
 GRID = np.linspace(0, 1, 20_001)
@@ -239,10 +238,11 @@ def test_kr_ucb_keeps_its_distance_in_more_dimensions():
         optimizer.tell(x, f(x))
 
 
-def test_kr_ucb_widens_as_t_to_the_alpha(claim):
+def test_kr_ucb_widens_as_t_to_the_alpha(claim, monkeypatch):
     """With noise the number of different points stays at t^α, to one point."""
     f = eo.problems.forrester(noise_sd=1.0, rng=0)
-    optimizer = KRUCB(f, widening=0.6, rng=0, initial=3)
+    monkeypatch.setattr("emsopt.optimizers.boxes.boke.WIDENING", 0.6)
+    optimizer = KRUCB(f, rng=0, initial=3)
     for t in range(1, 80):
         x = optimizer.ask()
         optimizer.tell(x, f(x))
@@ -295,7 +295,6 @@ def test_fitted_gp_ucb_is_an_honest_yardstick():
         (BOKE, {"bandwidth": 0.0}, "`bandwidth` must be a number above 0"),
         (BOKEPlus, {"exploring": 1.5}, "`exploring` must be a probability"),
         (KRUCB, {"closeness": 1.0}, "`closeness` must be below 1"),
-        (KRUCB, {"widening": 0.0}, "`widening` must be a probability"),
         (GPUCBFixed, {"bandwidth": 0.0}, "`bandwidth` must be a number above 0"),
     ],
 )

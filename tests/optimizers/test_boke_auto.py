@@ -9,7 +9,6 @@ from scipy.spatial.distance import pdist
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import BOKEAuto, Categorical, profile
-from emsopt.optimizers._values import clipped, standardized
 from emsopt.optimizers.boxes import boke_auto
 from emsopt.optimizers.boxes.boke_auto import (
     CROWDED,
@@ -21,6 +20,7 @@ from emsopt.optimizers.boxes.boke_auto import (
     peaks_of,
     upper_bound,
 )
+from emsopt.optimizers.values import clipped, standardized
 from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import condition
 

@@ -12,9 +12,8 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 
 import emsopt as eo
 from emsopt.optimizers import Categorical, Integer
-from emsopt.optimizers._values import standardized
-from emsopt.optimizers.boxes.gp_ei import GPEI, NOISE_FREE, SPREAD, log_improvement
-from emsopt.optimizers.boxes.gp_ucb import GPUCB
+from emsopt.optimizers.boxes.gp_ucb import FINEST, GPEI, GPUCB, SPREAD, log_improvement
+from emsopt.optimizers.values import standardized
 from emsopt.surrogates.box_kernels import Matern52
 from emsopt.surrogates.gaussian_process import condition
 
@@ -114,7 +113,7 @@ def test_the_next_point_has_the_largest_improvement_of_many():
     goal = float(((optimizer.gains - optimizer.gains.mean()) / optimizer.gains.std()).max())
     many = np.random.default_rng(4).random((5000, 2))
     assert log_improvement(process, goal, x[None])[0][0] >= log_improvement(process, goal, many)[0].max() - 1e-6
-    assert process.noise_ratio == pytest.approx(NOISE_FREE)
+    assert process.noise_ratio == pytest.approx(FINEST)
 
 
 def test_it_ends_near_the_minimum_of_trid_in_ten_inputs():

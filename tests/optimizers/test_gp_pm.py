@@ -11,9 +11,9 @@ from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 
 import emsopt as eo
-from emsopt.optimizers.deployments import gp_pm, swapping
+from emsopt.optimizers.deployments import gp_pm
 from emsopt.optimizers.deployments.gp_pm import EDGE, GPpM, GPzero
-from emsopt.optimizers.expected_improvement import log_expected_improvement
+from emsopt.optimizers.values import log_expected_improvement
 from emsopt.surrogates.kernels import DeploymentKernel
 
 
@@ -323,7 +323,7 @@ def test_climb_takes_the_best_swap_of_the_region_that_is_not_taken():
                 break
             current = near[k]
         some = np.array(taken, dtype=int).reshape(-1, 20)
-        found, value = swapping.climb(space, score, bounds, x, x @ gains, (x, edge), some)
+        found, value = gp_pm.climb(space, score, bounds, x, x @ gains, (x, edge), some)
         assert (found == current).all()
         assert value == pytest.approx(current @ gains)
         taken.append(found)
@@ -374,14 +374,14 @@ def test_a_literal_step_is_algorithm_3_in_plain_loops(monkeypatch):
     objective = eo.Objective(city, 3, "approximate")
     optimizer = steps(GPpM(objective, rng=11, initial=8, literal=True), objective, 10)
     optimizer.edge = 3.5
-    swaps, blocks = swapping.random_swaps, []
+    swaps, blocks = gp_pm.random_swaps, []
 
     def watched(space, x, depths, rng):
         blocks.append((x, depths, swaps(space, x, depths, rng)))
         return blocks[-1][2]
 
-    monkeypatch.setattr(swapping, "SWAPS", 130)
-    monkeypatch.setattr(swapping, "random_swaps", watched)
+    monkeypatch.setattr(gp_pm, "SWAPS", 130)
+    monkeypatch.setattr(gp_pm, "random_swaps", watched)
     proposed = np.isin(np.arange(8), optimizer.ask()).astype(int)
 
     X = np.array([np.isin(np.arange(8), sites) for sites in optimizer.sites]).astype(int)
@@ -484,9 +484,9 @@ def test_algorithm_3_as_printed_leaves_its_trust_region():
     optimizer = steps(GPpM(objective, rng=1, literal=True), objective, 20)
     centre, space = optimizer.centre, objective.space
     farthest = lambda counts: np.abs(counts - centre).sum(axis=1).astype(float)
-    found = swapping.adaptive_swapping(space, farthest, centre, 4.0, optimizer.rng)
+    found = gp_pm.adaptive_swapping(space, farthest, centre, 4.0, optimizer.rng)
     assert np.abs(found - centre).sum() > 4
-    assert np.abs(swapping.random_swaps(space, centre, np.full(4000, 2), optimizer.rng) - centre).sum(axis=1).max() == 4
+    assert np.abs(gp_pm.random_swaps(space, centre, np.full(4000, 2), optimizer.rng) - centre).sum(axis=1).max() == 4
 
 
 @pytest.mark.parametrize(("sites", "units"), [(5, 2), (6, 3), (9, 7), (12, 1)])
@@ -498,7 +498,7 @@ def test_lemma_12_random_swaps_move_by_an_even_bounded_distance(sites, units):
     space, rng = eo.DeploymentSpace(small_city(sites), units), np.random.default_rng(0)
     x = (np.arange(sites) < units).astype(int)
     for m in (1, 2, 3, 8):
-        moved = swapping.random_swaps(space, x, np.full(4000, m), rng)
+        moved = gp_pm.random_swaps(space, x, np.full(4000, m), rng)
         distances = np.abs(moved - x).sum(axis=1)
         assert (moved.sum(axis=1) == units).all()
         assert set(moved.ravel()) == {0, 1}
@@ -515,7 +515,7 @@ def test_as_many_swaps_as_printed_reach_the_whole_region(sites, units, edge):
     """After Lemma 12: s(d) = min(d/2, p, N - p) swaps from the centre; a single swap leaves the centre, more may return."""
     space, rng = eo.DeploymentSpace(small_city(sites), units), np.random.default_rng(0)
     centre, swaps = (np.arange(sites) < units).astype(int), int(min(edge / 2, units, sites - units))
-    reached = {tuple(x) for x in swapping.random_swaps(space, centre, np.full(5000, swaps), rng)}
+    reached = {tuple(x) for x in gp_pm.random_swaps(space, centre, np.full(5000, swaps), rng)}
     every = [np.isin(np.arange(sites), row).astype(int) for row in itertools.combinations(range(sites), units)]
     region = {tuple(x) for x in every if np.abs(x - centre).sum() <= edge}
     assert reached == region - ({tuple(centre)} if swaps == 1 else set())

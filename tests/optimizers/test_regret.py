@@ -76,8 +76,6 @@ def test_band_is_the_textbook_interval():
     assert mean - low == pytest.approx(high - mean)
     for curve in confidence_band([[1.0, 5.0]]):
         np.testing.assert_allclose(curve, [1, 5])
-    with pytest.raises(InputError, match="`level`"):
-        confidence_band([[1.0]], level=95)
 
 
 def test_band_covers_the_mean_as_often_as_it_says():
@@ -274,7 +272,6 @@ def test_printed_gain_is_vacuous_for_a_city():
     assert printed == pytest.approx(603609, abs=1)
     assert most == pytest.approx(50 * math.log(101))
     assert printed > 2000 * most
-    assert printed_gain(100, 17, constant=0.5) == pytest.approx(printed / 2)
 
 
 # -- lemmas of the proofs -------------------------------------------------------------------------------------------

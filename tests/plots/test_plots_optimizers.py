@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 import emsopt as eo
 from emsopt import plots
 from emsopt.errors import InputError
-from emsopt.optimizers.expected_improvement import log_expected_improvement
+from emsopt.optimizers.values import log_expected_improvement
 from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import condition
 

@@ -39,15 +39,10 @@ needs_plant = pytest.mark.skipif(
 
 
 @settings(max_examples=20, deadline=None)
-@given(
-    variance=st.floats(1e-4, 0.05),
-    centre=st.floats(0.1, 0.9),
-    a=st.floats(0, 1),
-    w=st.floats(0.05, 20),
-)
-def test_truncated_normal_has_its_variance_and_averages_in_closed_form(variance, centre, a, w):
-    X = TruncatedNormal(variance, centre)
-    peer = truncnorm(-centre / X.scale, (1 - centre) / X.scale, centre, X.scale)
+@given(variance=st.floats(1e-4, 0.05), a=st.floats(0, 1), w=st.floats(0.05, 20))
+def test_truncated_normal_has_its_variance_and_averages_in_closed_form(variance, a, w):
+    X = TruncatedNormal(variance)
+    peer = truncnorm(-0.5 / X.scale, 0.5 / X.scale, 0.5, X.scale)
     assert peer.var() == pytest.approx(variance, rel=1e-8)
     np.testing.assert_allclose(X.quantile([0.01, 0.5, 0.99]), peer.ppf([0.01, 0.5, 0.99]), atol=1e-9)
     nodes, weights = np.polynomial.legendre.leggauss(400)
@@ -57,8 +52,8 @@ def test_truncated_normal_has_its_variance_and_averages_in_closed_form(variance,
 
 
 def test_uniform_and_empirical_average_in_closed_form():
-    X = Uniform(0.2, 0.9)
-    numeric = quad(lambda x: np.exp(-((x - 0.3) ** 2) / (2 * 0.1**2)) / 0.7, 0.2, 0.9, points=[0.3])[0]
+    X = Uniform()
+    numeric = quad(lambda x: np.exp(-((x - 0.3) ** 2) / (2 * 0.1**2)), 0, 1, points=[0.3])[0]
     assert X.gaussian_average(0.3, 0.1) == pytest.approx(numeric, abs=1e-10)
     seen = Empirical([0.9, 0.1, 0.2, 0.1])
     expected = np.mean(np.exp(-((np.array([0.9, 0.1, 0.2, 0.1]) - 0.3) ** 2) / 0.02))
@@ -70,10 +65,6 @@ def test_uniform_and_empirical_average_in_closed_form():
     ("make", "message"),
     [
         (lambda: TruncatedNormal(0.09), "below 0.0833333, the variance of the uniform distribution"),
-        (lambda: TruncatedNormal(0.02, low=0.2, high=1.4), r"support must lie in \[0, 1\]"),
-        (lambda: TruncatedNormal(0.02, centre=1.2), "`centre` must lie within"),
-        (lambda: Uniform(-0.1, 0.5), r"support must lie in \[0, 1\].*-0.1 to 0.5"),
-        (lambda: Uniform(0.5, 0.5), "low < high"),
         (lambda: Empirical([0.2, 1.7]), "1 do not, such as 1.7"),
         (lambda: Empirical([]), "is empty"),
     ],
@@ -104,9 +95,9 @@ def hartmann_exact(problem, i, x):
 @pytest.mark.parametrize("variance", [0.02, 0.04])
 def test_expected_value_equals_the_closed_form(variance):
     for make in (ready.ackley_control, ready.levy_control, ready.plant_control, ready.airfoil_control):
-        assert set(make(variance=variance).marginals) == {TruncatedNormal(variance, 0.5)}
+        assert set(make(variance=variance).marginals) == {TruncatedNormal(variance)}
     problem = ready.hartmann_control(variance=variance)
-    assert set(problem.marginals) == {TruncatedNormal(variance, 0.5)}
+    assert set(problem.marginals) == {TruncatedNormal(variance)}
     for i in range(7):
         points = np.random.default_rng(i).random((6, len(problem.control_sets[i])))
         exact = [hartmann_exact(problem, i, x) for x in points]

@@ -6,7 +6,7 @@ from scipy.optimize import approx_fprime
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from emsopt.surrogates.box_kernels import Additive, Matern52, SquaredExponential
-from emsopt.surrogates.gaussian_process import condition, fit, negative_log_likelihood
+from emsopt.surrogates.gaussian_process import _negative_log_likelihood, condition, fit
 
 KERNELS = {SquaredExponential: RBF, Matern52: lambda lengthscales: Matern(lengthscales, nu=2.5)}
 either = pytest.mark.parametrize("kernel", KERNELS)
@@ -54,8 +54,8 @@ def test_likelihood_gradient_matches_finite_differences(data, kernel, lengthscal
     X, y, _ = data
     kernel = kernel(lengthscales)
     theta = np.append(kernel.theta, np.log(1e-2))
-    slope = negative_log_likelihood(theta, kernel, X, y)[1]
-    numeric = approx_fprime(theta, lambda t: negative_log_likelihood(t, kernel, X, y)[0], 1e-6)
+    slope = _negative_log_likelihood(theta, kernel, X, y)[1]
+    numeric = approx_fprime(theta, lambda t: _negative_log_likelihood(t, kernel, X, y)[0], 1e-6)
     np.testing.assert_allclose(slope, numeric, rtol=1e-4, atol=1e-4)
 
 

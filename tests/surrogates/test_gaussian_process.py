@@ -8,7 +8,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import emsopt as eo
 from emsopt.errors import ConvergenceError, InputError
-from emsopt.surrogates.gaussian_process import condition, fit, negative_log_likelihood
+from emsopt.surrogates.gaussian_process import _negative_log_likelihood, condition, fit
 from emsopt.surrogates.kernels import DeploymentKernel
 
 
@@ -134,10 +134,10 @@ def test_appended_point_equals_conditioning_anew(data):
 def test_likelihood_gradient_matches_finite_differences(data, kernel, amplitude):
     X, y, prior, *_ = data
     theta = np.append(kernel.theta, np.log(1e-2))
-    value, slope = negative_log_likelihood(theta, kernel, X, y - prior, amplitude)
+    value, slope = _negative_log_likelihood(theta, kernel, X, y - prior, amplitude)
     process = condition(kernel, X, y, prior, noise_ratio=1e-2, amplitude=amplitude)
     assert value == pytest.approx(-process.log_likelihood, abs=1e-9)
-    numeric = approx_fprime(theta, lambda t: negative_log_likelihood(t, kernel, X, y - prior, amplitude)[0], 1e-6)
+    numeric = approx_fprime(theta, lambda t: _negative_log_likelihood(t, kernel, X, y - prior, amplitude)[0], 1e-6)
     np.testing.assert_allclose(slope, numeric, rtol=1e-5, atol=2e-4)
 
 

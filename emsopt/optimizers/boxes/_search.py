@@ -25,28 +25,13 @@ POOL, STARTS = 100, 10  # number of random points, and number of the best of the
 def maximize_on_box(
     function: Slopes, starts: ArrayLike | Sequence[FloatArray], bounds: ArrayLike, *, steps: int = 40, polish: int = 20
 ) -> tuple[FloatArray, float]:
-    """Return the best point that L-BFGS-B reaches from several starting points.
+    """Return the best point that L-BFGS-B reaches from several starting points, (K, d), and its value.
 
-    Parameters
-    ----------
-    function : callable
-        Takes any number K of points, shape (K, d); returns their values (K,) and slopes (K, d), all finite.
-    starts : array_like, shape (K, d)
-    bounds : array_like, shape (d, 2)
-        Lowest and highest value of each coordinate. If both are equal, the coordinate stays fixed.
-    steps : int
-        Maximum number of iterations of the search from all starting points together.
-    polish : int
-        Maximum number of iterations of the final search from the best point alone.
+    ``function`` takes any number K of points, shape (K, d), and returns their values (K,) and slopes (K, d), all
+    finite. A coordinate whose ``bounds``, (d, 2), are equal stays fixed. ``steps`` limits the iterations from all
+    starting points together, ``polish`` those of the final search from the best point alone. The value is at least that
+    of every starting point.
 
-    Returns
-    -------
-    x : ndarray, shape (d,)
-        A point within the bounds, with a value at least that of every starting point.
-    value : float
-
-    Examples
-    --------
     >>> def bump(x):
     ...     return -((x - 0.3) ** 2).sum(axis=1), -2 * (x - 0.3)
     >>> x, value = maximize_on_box(bump, [[0.0, 0.0], [1.0, 1.0]], [(0, 1), (0.5, 2)])
@@ -131,21 +116,10 @@ def highest_admitted(
 ) -> FloatArray:
     """Return the point of the unit cube, shape (m,), where a function is largest among points that are admitted.
 
-    Only points that `Box.to_unit` can return are considered, so that choices are definite. The search starts from
-    ``x``, the points ``near`` and random points. It then moves the best point at random, less and less, and finally
+    ``admits`` says of a point of the box whether it is. Only points that `Box.to_unit` can return are considered, so
+    that choices are definite. The search starts from ``x``, where the function is largest on the whole cube, from the
+    points ``near``, (n, m), and from random points. It then moves the best point at random, less and less, and finally
     climbs without changing whole numbers and choices.
-
-    Parameters
-    ----------
-    function : callable
-        As in `maximize_on_box`.
-    space : Box
-    admits : callable
-        Takes a point of the box; returns whether it is admitted.
-    x : ndarray, shape (m,)
-        Where the function is largest on the whole cube.
-    rng : Generator
-    near : ndarray, shape (n, m)
     """
 
     def best_of(tried: FloatArray, best: FloatArray, value: float) -> tuple[FloatArray, float]:
@@ -176,22 +150,10 @@ def starts_on_box(
     near: FloatArray | Sequence[FloatArray] = (),
     spread: float = 0.1,
 ) -> FloatArray:
-    """Return random starting points: some uniform, some close to given points.
+    """Return n random starting points, shape (n, d): some uniform, some close to given points.
 
-    Parameters
-    ----------
-    bounds : array_like, shape (d, 2)
-    n : int
-    rng : Generator
-    near : array_like, shape (m, d)
-        If not empty, every second starting point is normally distributed around one of these points, taken in turn,
-        and moved into the bounds.
-    spread : float
-        Standard deviation of the starting points around the given points, in widths of the box.
-
-    Returns
-    -------
-    ndarray, shape (n, d)
+    If there are points ``near``, (m, d), every second starting point is normally distributed around one of them, taken
+    in turn, with ``spread`` widths of the box as its standard deviation, and moved into the bounds.
     """
     low, high = np.asarray(bounds, dtype=float).T
     points = low + (high - low) * rng.random((n, len(low)))

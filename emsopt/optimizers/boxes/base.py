@@ -8,8 +8,7 @@ import numpy as np
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
-from ...problems.box import SAME
-from ...problems.inputs import Bounds
+from ...problems.box import SAME, Bounds
 from ..ask_tell import AskTell, in_turn
 from ..recommendation import estimated_gains
 from ._search import STARTS, Slopes, best_of_pool, highest, highest_admitted
@@ -45,12 +44,8 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     Attributes
     ----------
-    objective : BoxObjective
     space : Box
-    told : list of ndarray, each of shape (d,)
-        Points observed so far. `Box.named` of ``space`` converts a point to values by name.
-    values : list of float
-        Values observed at these points, with the sign of the function.
+        Its `Box.named` converts a point of ``told`` to values by name.
 
     Examples
     --------
@@ -209,13 +204,7 @@ def _agree(one: float, other: float) -> bool:
 
 
 class RandomPoints(BoxOptimizer):
-    """Ask for points drawn uniformly from the box, without an initial design.
-
-    Parameters
-    ----------
-    f, sense, bounds, integers, noisy, constraints, rng
-        As in `BoxOptimizer`.
-    """
+    """Ask for points drawn uniformly from the box, without an initial design; options are those of `BoxOptimizer`."""
 
     def __init__(self, f: Function | None = None, **options: Any) -> None:
         super().__init__(f, **options, initial=0)

@@ -10,8 +10,7 @@ from ... import _validate
 from ..._types import ArrayLike
 from ...errors import InputError
 from ...problems import Problem
-from ...problems.box import Box
-from ...problems.inputs import Bounds
+from ...problems.box import Bounds, Box
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,23 +58,9 @@ def on_box(
 ) -> BoxObjective:
     """Convert a function on a box to an objective.
 
-    Parameters
-    ----------
-    f : Problem, BoxObjective or callable, optional
-        Left out if its values come from elsewhere. Its attributes of the same names are the defaults of ``bounds``,
-        ``integers``, ``constraints`` and ``sense``; ``noisy`` is True by default if its ``noise_sd`` is above 0. For a
-        BoxObjective, which is returned unchanged, the options below must be left out.
-    bounds, integers, constraints
-        As in `Box`.
-    noisy : bool
-        Whether repeated evaluations of a point can give different values.
-    sense : {"min", "max"}
-        Whether to minimise or maximise. Default: the ``sense`` of ``f``. Required if it has none.
-
-    Raises
-    ------
-    InputError
-        If ``sense`` is missing or contradicts the ``sense`` of ``f``, or another option is invalid.
+    ``f`` is a Problem, a BoxObjective, which is returned unchanged, or a function; it is left out if its values come
+    from elsewhere. Its attributes of the same names are the defaults of ``bounds``, ``integers``, ``constraints`` and
+    ``sense``, which `Box` and `BoxOptimizer` describe; ``noisy`` is True by default if its ``noise_sd`` is above 0.
     """
     given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
     if not given:

@@ -13,17 +13,168 @@ Here E[u] is the expected upper confidence bound, maximised over the values of t
 are used by ask / tell: ``ask`` returns a set and values for its variables, ``tell`` reports the outcome of the play.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ... import _validate
-from ..._types import FloatArray
+from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
-from ...problems.control.problem import ControlProblem
-from .base import ControlLearner
-from .model import PosteriorSample
+from ...problems.control._checks import check_alpha
+from ...problems.control.problem import ControlProblem, Play
+from .model import ControlModel, Hyperparameters, PosteriorSample
+
+
+class ControlLearner:
+    """Base of the learners: holds a model of the values and the observed costs.
+
+    Parameters
+    ----------
+    problem : ControlProblem
+        A learner uses the problem's control sets, marginals and ``worst``. It never calls the objective, and only
+        `UCBCVS` reads the mean costs. In a laboratory, pass the observed outcome to ``tell`` as a `Play`.
+    rng : int or Generator, optional
+    budget : float, optional
+        Maximum total cost. The learner does not enforce it; the caller must, as `bocvs` does.
+    alpha : float
+        Tolerated loss, as a fraction of the difference between the best expected value and ``worst``. Used by
+        `UnknownCost` only.
+    beta : float or "theorem"
+        Weight of the posterior standard deviation in the confidence bounds; "theorem" computes it from Theorem 1.
+    norm, delta : float
+        B, a bound on the function's norm, and δ, the probability that the confidence bounds fail, of Theorem 1's β;
+        δ is in (0, 1].
+    hyperparameters : Hyperparameters, optional
+        Default: estimated from the plays.
+
+    Attributes
+    ----------
+    model : ControlModel
+    counts : ndarray of int, shape (m,)
+        Number of plays of each set, T_i.
+    paid : ndarray, shape (m,)
+        Total cost of the plays of each set.
+    plays : list of (int, ndarray)
+        Set and values of each play.
+    phase : str
+        Current phase of the method, such as "search".
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.hill_control()
+    >>> learner = eo.optimizers.LEARNERS["ucb-psq"](problem, rng=0)
+    >>> i, x = learner.ask()
+    >>> problem.set_names[i]
+    'all'
+    >>> learner.tell(i, x, eo.problems.Play(point=x, value=0.2, cost=0.9))
+    >>> learner
+    <UCBPSQ: 1 plays, spent 0.9, search>
+    """
+
+    phase = "search"
+
+    def __init__(
+        self,
+        problem: ControlProblem,
+        *,
+        rng: Rng = None,
+        budget: float = np.inf,
+        alpha: float = 0.1,
+        beta: float | str = 2.0,
+        norm: float = 1.0,
+        delta: float = 0.1,
+        hyperparameters: Hyperparameters | None = None,
+    ) -> None:
+        _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
+        if beta != "theorem" and not (_validate.is_real(beta) and 0 < beta < np.inf):
+            raise InputError(f"`beta` must be a number above 0, or 'theorem'; got {beta!r}.")
+        check_alpha(alpha)
+        norm, delta = _validate.positive_number(norm, "norm"), _validate.probability(delta, "delta")
+        if budget != np.inf:
+            budget = _validate.positive_number(budget, "budget")
+        self.problem, self.budget, self.alpha = problem, budget, alpha
+        self.rng = _validate.generator(rng)
+        self.model = ControlModel(problem, self.rng, hyperparameters, beta=beta, norm=norm, delta=delta)
+        m = len(problem.control_sets)
+        self.counts, self.paid = np.zeros(m, dtype=int), np.zeros(m)
+        self.plays: list[tuple[int, FloatArray]] = []
+
+    @property
+    def spent(self) -> float:
+        """Total cost of all plays."""
+        return float(self.paid.sum())
+
+    @property
+    def mean_costs(self) -> FloatArray:
+        """Mean observed cost of each set, shape (m,); NaN for a set that has not been played."""
+        return np.divide(self.paid, self.counts, out=np.full(len(self.paid), np.nan), where=self.counts > 0)
+
+    def ask(self) -> tuple[int, FloatArray]:
+        """Return the set to play next and the values of its variables, shape (k,)."""
+        if self.model.process is None:
+            i = self._first_set()
+            return i, self.rng.random(len(self.problem.control_sets[i]))
+        return self._propose()
+
+    def tell(self, i: int, x: ArrayLike, play: Play) -> None:
+        """Report the outcome of a play.
+
+        Parameters
+        ----------
+        i : int
+            Control set that was played.
+        x : array_like, shape (k,)
+            Values of the controlled variables, as recorded in the plays.
+        play : Play
+            Outcome of the play. The model learns from ``play.point``, which should contain ``x`` but is not compared
+            with it.
+        """
+        i, x = self.problem.checked_query(i, x)
+        d = self.problem.dimension
+        if not isinstance(play, Play) or len(play.point) != d:
+            got = f"{len(play.point)} variables" if isinstance(play, Play) else repr(play)
+            raise InputError(f"`play` must be an emsopt.problems.Play of {d} variables; got {got}.")
+        self.model.tell(play.point, play.value)
+        self.counts[i] += 1
+        self.paid[i] += play.cost
+        self.plays.append((i, x.copy()))
+
+    def recommend(self) -> tuple[int, FloatArray]:
+        """Return set and values, shape (k,), of the play whose expected value has the largest posterior mean.
+
+        Before there are enough plays for a model, the play with the largest observed value counts.
+
+        Raises
+        ------
+        InputError
+            If no play has been observed.
+        """
+        if not self.plays:
+            raise InputError("There is no recommendation yet: report at least one play with `tell` first.")
+        if self.model.process is None:
+            return self.plays[int(np.argmax(self.model.values))]
+        found = []
+        for i in sorted({i for i, _ in self.plays}):
+            points = np.array([x for j, x in self.plays if j == i])
+            values = self.model.bound(i, "mean").rough(points)[0]
+            found.append((values.max(), i, points[np.argmax(values)]))
+        return max(found, key=lambda entry: entry[0])[1:]
+
+    def _candidates(self) -> list[int]:
+        """Return the sets that the learner may choose from."""
+        return self.model.maximal
+
+    def _first_set(self) -> int:
+        """Return the set to play before there is a model."""
+        return int(self.rng.choice(self._candidates()))
+
+    def _propose(self) -> tuple[int, FloatArray]:
+        """Choose the set to play next and the values of its variables, based on the model."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self.plays)} plays, spent {self.spent:.4g}, {self.phase}>"
 
 
 def _best(found: dict[int, tuple[float, FloatArray]]) -> tuple[int, FloatArray]:
@@ -53,32 +204,17 @@ class TSPSQ(ControlLearner):
 class UCBCVS(ControlLearner):
     """Play the cheapest set whose largest E[u] is within ε_t of the largest of all sets; needs known mean costs.
 
-    Parameters
-    ----------
-    problem : ControlProblem
-    epsilon : float or callable, optional
-        ε_t in units of the objective: a number, or a function of the play's number t = 1, 2, ... Default: the square
-        root of (amplitude / t).
-    **options
-        As in `ControlLearner`.
+    The mean costs come from the problem.
     """
 
-    def __init__(
-        self, problem: ControlProblem, *, epsilon: float | Callable[[int], float] | None = None, **options: Any
-    ) -> None:
-        super().__init__(problem, **options)
-        if epsilon is not None and not callable(epsilon):
-            epsilon = _validate.positive_number(epsilon, "epsilon", zero=True)
-        self.epsilon = epsilon
+    def epsilon(self, t: int) -> float:
+        """Return ε_t at play t = 1, 2, ..., in units of the objective: the square root of (amplitude / t)."""
+        return float(np.sqrt(self.model.process.amplitude / t))
 
     def _propose(self) -> tuple[int, FloatArray]:
-        t = len(self.plays) + 1
-        slack = np.sqrt(self.model.process.amplitude / t) if self.epsilon is None else self.epsilon
-        if callable(slack):
-            slack = _validate.positive_number(slack(t), f"epsilon({t})", zero=True)
         found = [self.model.best(i, "upper") for i in range(len(self.counts))]
         bounds = np.array([value for value, _ in found])
-        close = np.flatnonzero(bounds + slack >= bounds.max())
+        close = np.flatnonzero(bounds + self.epsilon(len(self.plays) + 1) >= bounds.max())
         cheapest = close[self.problem.costs[close] == self.problem.costs[close].min()]
         i = int(cheapest[np.argmax(bounds[cheapest])])
         return i, found[i][1]
@@ -88,19 +224,12 @@ class ETC50(UCBPSQ):
     """Explore each group of equally large sets in turn, smallest sets first, then continue as UCB-PSQ.
 
     Within a group, the set with the largest E[u] is played.
-
-    Parameters
-    ----------
-    problem : ControlProblem
-    plays_per_group : int
-        Number of plays for each group; 50 in the paper.
-    **options
-        As in `ControlLearner`.
     """
 
-    def __init__(self, problem: ControlProblem, *, plays_per_group: int = 50, **options: Any) -> None:
+    plays_per_group = 50
+
+    def __init__(self, problem: ControlProblem, **options: Any) -> None:
         super().__init__(problem, **options)
-        self.plays_per_group = _validate.whole_number(plays_per_group, "plays_per_group")
         sizes = np.array([len(s) for s in problem.control_sets])
         self.groups: list[list[int]] = [np.flatnonzero(sizes == size).tolist() for size in np.unique(sizes)]
 

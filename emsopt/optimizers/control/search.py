@@ -125,20 +125,10 @@ def bocvs(
     checkpoint, time_limit
         As in `emsopt.minimize`, with plays in place of evaluations. A checkpoint belongs to the same run only if the
         problem, the method, ``budget``, ``alpha`` and all options are the same: a finished run cannot be extended.
-        Functions among the options are compared by name.
     regret : bool
         Whether to compute expected values and regrets. If the problem is not `solved`, this takes a long search.
     **options
-        Options of the learner, such as ``beta``, ``hyperparameters``, ``epsilon`` for "ucb-cvs".
-
-    Returns
-    -------
-    ControlRun
-
-    Raises
-    ------
-    InputError
-        If an option is invalid, no play fits into the budget, or the checkpoint belongs to another run.
+        Options of the learner, such as ``beta``, ``hyperparameters``, ``halving`` for "unknown-cost".
 
     Examples
     --------
@@ -217,8 +207,6 @@ def _description(
     problem: ControlProblem, method: str, budget: float, alpha: float, options: dict[str, Any]
 ) -> dict[str, Any]:
     """Return what identifies a run: method, options and numbers of the problem, which a checkpoint must match."""
-    # functions are compared by name, because their addresses differ between sessions
-    named = sorted((key, value.__qualname__ if callable(value) else value) for key, value in options.items())
     nodes = problem.nodes(4)  # identifies the marginals
     numbers = [problem.costs, nodes, problem.objective.exact(nodes)]
     numbers += [X.values for X in problem.marginals if isinstance(X, Empirical)]
@@ -226,7 +214,7 @@ def _description(
         "method": method,
         "budget": budget,
         "alpha": alpha,
-        "options": repr(named),
+        "options": repr(sorted(options.items())),
         "problem": problem.objective.name,
         "control_sets": [list(s) for s in problem.control_sets],
         "marginals": [type(X).__name__ for X in problem.marginals],

@@ -25,7 +25,7 @@ Choices that the paper leaves open, made alike by both variants: 𝒯 = 20 (the 
 size); successes need not be consecutive (section 5.4), and the region's first value counts as one (y' starts at
 infinity); a restart takes no evaluation; expected improvement is compared by its logarithm, which does not underflow.
 
-Algorithm 3, as printed and with our repair, is in `swapping`. Each repair of our own has a name in REPAIRS.
+Algorithm 3 is below as printed and with our repair. Each repair of our own has a name in REPAIRS.
 ``literal=True`` (method "gp-pm-literal") leaves all of them out; `benchmarks/RESULTS.md` says what each contributes.
 
 - ``constant``: a constant is added to the prior mean, the average residual; for GP-zero this makes the usual
@@ -44,7 +44,7 @@ Algorithm 3, as printed and with our repair, is in `swapping`. Each repair of ou
   literal version lists all deployments if there are at most LISTED.
 
 An iteration values all single swaps of a deployment at once, dozens of times: the prior from the nearest and second
-nearest unit of each atom, the posterior by a bound that leaves few of them to be computed (`swapping`).
+nearest unit of each atom, the posterior by a bound that leaves few of them to be computed.
 
 Limits. The p-median prior helps as far as distances explain response times. It ignores queueing, so at very high load
 or for unusual preferences it misleads at first.
@@ -57,13 +57,12 @@ import numpy as np
 
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, IntArray, Rng
-from ...city.deployment_space import check_deployments
+from ...city.deployment_space import DeploymentSpace, check_deployments
 from ...errors import InputError
 from ...evaluators.objective import Objective
 from ...surrogates.gaussian_process import GaussianProcess, fit
-from ..expected_improvement import log_expected_improvement
+from ..values import log_expected_improvement
 from .base import Optimizer
-from .swapping import Bounds, Score, adaptive_swapping, climb, climbing_search
 
 EDGE = 20.0
 GROW, SHRINK = (3, 1.5), (10, 2 / 3)
@@ -76,6 +75,11 @@ ALWAYS_FIT = 100  # up to this number of observations hyperparameters are traine
 MODELLED = 400  # beyond this number of observations the process is fitted to the nearest to the centre
 ROUNDING = 1e-6  # added to the bounds on mean and deviation, in units of the process's amplitude
 REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
+Score = Callable[[IntArray], FloatArray]  # (K, G) -> (K,)
+Bounds = Callable[[IntArray, IntArray, IntArray], FloatArray]  # x (G,), gives (g,), takes (t,) -> (g, t)
+
+SWAPS, BLOCK = 1000, 50  # K, a number that the paper does not give; candidates scored at a time
+CANDIDATES, CHAINS = 256, 2
 
 
 class GPpM(Optimizer):
@@ -159,11 +163,6 @@ class GPpM(Optimizer):
         -------
         mean, deviation : ndarray, shape (K,)
             In the objective's unit.
-
-        Raises
-        ------
-        InputError
-            If a deployment is not allowed, or before ``initial`` deployments are observed.
         """
         return self._posterior(*self._asked(deployments))
 
@@ -370,11 +369,8 @@ class GPzero(GPpM):
     --------
     >>> import emsopt as eo
     >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> optimizer = eo.optimizers.GPzero(objective, rng=0)
-    >>> sites = optimizer.ask()
-    >>> optimizer.tell(sites, objective(sites))
-    >>> len(sites), objective.evaluations
-    (2, 1)
+    >>> len(eo.optimizers.GPzero(objective, rng=0).ask())
+    2
     """
 
     def _prior(self, counts: IntArray) -> FloatArray:
@@ -382,3 +378,118 @@ class GPzero(GPpM):
 
     def _prior_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
         return np.zeros((len(gives), len(takes)))
+
+
+def adaptive_swapping(
+    space: DeploymentSpace, score: Score, centre: IntArray, edge: float, rng: np.random.Generator
+) -> IntArray:
+    """Return the outcome of Algorithm 3 as printed, which may lie outside the region.
+
+    SWAPS times, s(d) = d/2 random swaps of the current deployment give a candidate, which takes its place if it has a
+    higher score. Candidates are scored in blocks; those after an accepted one are discarded and do not count.
+    """
+    places = int(space.capacities.sum())
+    depth = max(1, int(min(edge / 2, space.units, places - space.units)))
+    x, value, left = centre, score(centre[None])[0], SWAPS
+    while left:
+        candidates = random_swaps(space, x, np.full(min(BLOCK, left), depth), rng)
+        scores = score(candidates)
+        better = np.flatnonzero(scores > value)
+        if len(better):
+            x, value = candidates[better[0]], scores[better[0]]
+        left -= better[0] + 1 if len(better) else len(candidates)
+    return x
+
+
+def climbing_search(
+    space: DeploymentSpace,
+    score: Score,
+    bounds: Bounds,
+    centre: IntArray,
+    edge: float,
+    rng: np.random.Generator,
+    taken: IntArray,
+) -> IntArray | None:
+    """Return the best deployment of the region that climbs find, None if all that they reach are in ``taken``.
+
+    Ours, in place of Algorithm 3, whose ten swaps at a time leave little of a good deployment. CANDIDATES random
+    deployments, 1 to s(d) swaps from the centre, are scored together; `climb` goes on from the best CHAINS and from the
+    centre.
+    """
+    most = max(1, int(min(edge / 2, space.units)))
+    pool = np.vstack([centre, random_swaps(space, centre, rng.integers(1, most + 1, CANDIDATES), rng)])
+    scores = score(pool)
+    best, highest = None, -np.inf
+    for k in {0, *np.argsort(-scores)[:CHAINS]}:
+        start_taken = (taken == pool[k]).all(axis=1).any()  # a start already taken must not end the climb
+        x, value = climb(space, score, bounds, pool[k], -np.inf if start_taken else scores[k], (centre, edge), taken)
+        if value > highest:
+            best, highest = x, value
+    return best
+
+
+def climb(
+    space: DeploymentSpace,
+    score: Score,
+    bounds: Bounds,
+    x: IntArray,
+    value: float,
+    region: tuple[IntArray, float] | None = None,
+    taken: IntArray | None = None,
+) -> tuple[IntArray, float]:
+    """Relocate one unit at a time, each time to the highest score, until no relocation raises ``value``.
+
+    ``value`` is the score of ``x``. Deployments in ``taken``, shape (n, G), are skipped. If a ``region``, centre and
+    edge, is given, only deployments within this Hamming distance of the centre are allowed. ``bounds`` tells which
+    swaps need not be scored. Returns the last deployment and its score.
+    """
+    while True:
+        gives, takes = space.swaps(x)
+        upper = bounds(x, gives, takes)
+        upper[gives[:, None] == takes] = -np.inf
+        if region is not None:
+            apart, edge = x - region[0], region[1]
+            leaving, entering = np.sign(apart[gives] - 0.5), np.sign(apart[takes] + 0.5)
+            upper[np.abs(apart).sum() - leaving[:, None] + entering > edge] = -np.inf
+        if taken is not None:
+            apart = taken - x
+            apart = apart[np.abs(apart).sum(axis=1) == 2]
+            upper[np.searchsorted(gives, apart.argmin(axis=1)), np.searchsorted(takes, apart.argmax(axis=1))] = -np.inf
+        swap, value = _best_swap(score, upper, x, gives, takes, value)
+        if swap is None:
+            return x, value
+        x = swap
+
+
+def _best_swap(
+    score: Score, upper: FloatArray, x: IntArray, gives: IntArray, takes: IntArray, value: float
+) -> tuple[IntArray | None, float]:
+    """Return the swap with the highest score if it is above ``value``, and this score; else None and ``value``.
+
+    Swaps are scored from the highest upper bound downwards, until no bound left is above the best score.
+    """
+    best, left = None, np.flatnonzero(upper > value)
+    left = left[np.argsort(-upper.flat[left], kind="stable")]
+    while len(left) and upper.flat[left[0]] > value:
+        some, left = left[:BLOCK], left[BLOCK:]
+        candidates, rows = np.repeat(x[None], len(some), axis=0), np.arange(len(some))
+        candidates[rows, gives[some // len(takes)]] -= 1
+        candidates[rows, takes[some % len(takes)]] += 1
+        scores = score(candidates)
+        if scores.max() > value:
+            best, value = candidates[scores.argmax()], scores.max()
+    return best, value
+
+
+def random_swaps(space: DeploymentSpace, x: IntArray, depths: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return allowed deployments by ``depths``, shape (n,), random swaps from the deployment ``x``, shape (n, G)."""
+    pool = np.repeat(x[None], len(depths), axis=0)
+    for depth in range(depths.max()):
+        rows = np.flatnonzero(depths > depth)
+        some = pool[rows]
+        gives = (rng.random(some.shape) * (some > space.floors)).argmax(axis=1)
+        takes = (rng.random(some.shape) * (some < space.capacities)).argmax(axis=1)
+        movable = (some > space.floors).any(axis=1) & (some < space.capacities).any(axis=1)
+        pool[rows[movable], gives[movable]] -= 1
+        pool[rows[movable], takes[movable]] += 1
+    return pool

@@ -67,11 +67,8 @@ class SparBL(Optimizer):
     --------
     >>> import emsopt as eo
     >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> optimizer = eo.optimizers.SparBL(objective, rng=0)
-    >>> sites = optimizer.ask()
-    >>> optimizer.tell(sites, objective(sites))
-    >>> len(sites), objective.evaluations
-    (2, 1)
+    >>> len(eo.optimizers.SparBL(objective, rng=0).ask())
+    2
     """
 
     def __init__(
@@ -157,14 +154,9 @@ class SparBLPlus(SparBL):
     The papers motivate their quadratic model by double coverage (Example 6): what matters is the nearest unit, and the
     next one if that is busy. A quadratic in x can only approximate which unit is nearest. This variant, which is not in
     the papers, adds two features, D + 1 and D + 2, under the same prior: the cost of being served by the atom's first
-    preferred unit, averaged over the demand (the p-median objective), and the same for the second. The draw is then no
-    binary quadratic; it is minimised by swaps, from the best deployments observed and from random ones.
-
-    Parameters
-    ----------
-    objective : Objective
-        Its city and the cost matrix of its metric are used.
-    rng : int or Generator, optional
+    preferred unit, averaged over the demand (the p-median objective), and the same for the second. Costs are those of
+    the objective's metric. The draw is then no binary quadratic; it is minimised by swaps, from the best deployments
+    observed and from random ones.
     """
 
     def __init__(self, objective: Objective, *, rng: Rng = None) -> None:

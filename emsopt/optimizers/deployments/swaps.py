@@ -61,10 +61,6 @@ def local_search(
     progress : bool or callable
         True shows a bar; a function is called with (starts done, starts in all).
 
-    Returns
-    -------
-    Run
-
     Notes
     -----
     The result is a local optimum of single moves. Noisy objectives mislead the search: fix the simulation's ``rng``.
@@ -129,17 +125,11 @@ def _descend(objective: Objective, starts: list[IntArray], budget: int | None, s
 class LocalSearch(Optimizer):
     """Swap local search through ask / tell: move to the first better neighbour, restart in a local optimum.
 
-    Parameters
-    ----------
-    objective : Objective
-    starts : sequence of array_like, optional
-        Deployments to descend from, one after the other, before random ones. Default: the p-median deployment, and
-        the open sites with the shortest mean response times, each filled before the next is used. If the
-        sequence is empty, all starts are random.
-    rng : int or Generator, optional
-
     Notes
     -----
+    The first descents begin at the p-median deployment and at the open sites with the shortest mean response times,
+    each filled before the next is used, others at random. Deployments to begin with can be enqueued.
+
     Without noise, neighbours already observed are not asked for again; their known values are used. With noise they are
     asked for again, and a new value is compared with a single earlier one, which misleads the search.
 
@@ -147,17 +137,13 @@ class LocalSearch(Optimizer):
     --------
     >>> import emsopt as eo
     >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> optimizer = eo.optimizers.LocalSearch(objective, rng=0)
-    >>> sites = optimizer.ask()
-    >>> optimizer.tell(sites, objective(sites))
-    >>> len(sites), objective.evaluations
-    (2, 1)
+    >>> len(eo.optimizers.LocalSearch(objective, rng=0).ask())
+    2
     """
 
-    def __init__(self, objective: Objective, *, starts: Sequence[Sites] | None = None, rng: Rng = None) -> None:
+    def __init__(self, objective: Objective, *, rng: Rng = None) -> None:
         super().__init__(objective, rng=rng)
-        starts = _classical_starts(self.space) if starts is None else starts
-        self._starts = [self.space.canonical(start) for start in starts]
+        self._starts = [self.space.canonical(start) for start in _classical_starts(self.space)]
         self._value, self._neighbours = np.inf, list[IntArray]()
 
     def _propose(self) -> IntArray:
@@ -272,11 +258,6 @@ class LocalSearchPlus(Optimizer):
     centre. The first one is the p-median deployment, improved by swaps as far as the estimate falls, which takes no
     evaluation. If none of the first 100 is better, two to four random promising swaps are made at once from the best
     deployment, and the search goes on from there. Known deployments are not returned to.
-
-    Parameters
-    ----------
-    objective : Objective
-    rng : int or Generator, optional
 
     Notes
     -----

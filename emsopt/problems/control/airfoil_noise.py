@@ -34,10 +34,6 @@ WORST_VALUE = -2.862809487
 def airfoil() -> Problem:
     """Return the standardised noise level of the airfoil: 5 inputs on [0, 1]⁵, maximum 2.06996.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> f = airfoil()

@@ -67,10 +67,6 @@ BEST_X = [0.6601537, 0.90909089, 1.0, 0.26659574, 0.31841648]
 def ems_service() -> Problem:
     """Return the minutes saved as a function of the settings: 5 inputs on [0, 1]⁵.
 
-    Returns
-    -------
-    Problem
-
     Examples
     --------
     >>> f = ems_service()

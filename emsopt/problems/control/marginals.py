@@ -27,16 +27,12 @@ WIDEST = 1e3  # largest scale of the parent normal, in widths of the support: pr
 
 @dataclass(frozen=True)
 class TruncatedNormal:
-    """A normal distribution truncated to [low, high].
+    """A normal distribution around 0.5, truncated to [0, 1].
 
     Attributes
     ----------
     variance : float
-        Variance of the truncated distribution; must be below that of the uniform distribution, (high - low)²/12.
-    centre : float
-        Mode of the distribution. It is also the mean if it is the middle of the support.
-    low, high : float
-        Bounds of the support, within [0, 1].
+        Variance of the truncated distribution; must be below that of the uniform distribution, 1/12.
     scale : float
         Standard deviation of the parent normal distribution, computed from ``variance``.
 
@@ -48,32 +44,24 @@ class TruncatedNormal:
     """
 
     variance: float
-    centre: float = 0.5
-    low: float = 0.0
-    high: float = 1.0
     scale: float = field(init=False)
 
     def __post_init__(self) -> None:
-        _check_support(self.low, self.high)
         _validate.positive_number(self.variance, "variance")
-        if not _validate.is_real(self.centre) or not self.low <= self.centre <= self.high:
-            raise InputError(f"`centre` must lie within [{self.low:g}, {self.high:g}]; got {self.centre!r}.")
-        width = self.high - self.low
-        if self.variance >= self._variance(WIDEST * width):
-            most = f"{width**2 / 12:.6g}, the variance of the uniform distribution"
+        if self.variance >= self._variance(WIDEST):
+            most = f"{1 / 12:.6g}, the variance of the uniform distribution"
             raise InputError(f"`variance` must be below {most}; got {self.variance:g}. For no peak, use `Uniform`.")
         from scipy.optimize import brentq
 
         small = np.log(np.sqrt(self.variance) / 2)
-        found = brentq(lambda s: self._variance(np.exp(s)) - self.variance, small, np.log(WIDEST * width))
+        found = brentq(lambda s: self._variance(np.exp(s)) - self.variance, small, np.log(WIDEST))
         object.__setattr__(self, "scale", float(np.exp(found)))
 
     def _variance(self, scale: float) -> float:
         """Return the variance for a given scale of the parent distribution."""
         nodes, weights = _legendre()
         # beyond 9 standard deviations the density is negligible
-        a, b = max((self.low - self.centre) / scale, -9.0), min((self.high - self.centre) / scale, 9.0)
-        z = (a + b) / 2 + (b - a) / 2 * nodes
+        z = min(0.5 / scale, 9.0) * nodes
         density = weights * np.exp(-(z**2) / 2)
         density /= density.sum()
         return float(scale**2 * (density @ (z - density @ z) ** 2))
@@ -82,43 +70,36 @@ class TruncatedNormal:
         """Return the value below which a share ``u`` of the distribution lies, elementwise."""
         from scipy.special import ndtr, ndtri
 
-        below, above = ndtr((np.array([self.low, self.high]) - self.centre) / self.scale)
-        value = self.centre + self.scale * ndtri(below + np.asarray(u) * (above - below))
-        return np.clip(value, self.low, self.high)
+        below, above = ndtr(np.array([-0.5, 0.5]) / self.scale)
+        return np.clip(0.5 + self.scale * ndtri(below + np.asarray(u) * (above - below)), 0, 1)
 
     def gaussian_average(self, a: ArrayLike, w: float) -> FloatArray:
         """Return E exp(-(X - a)² / (2 w²)), elementwise in ``a``."""
-        a, s, c = np.asarray(a, dtype=float), self.scale, self.centre
+        a, s, c = np.asarray(a, dtype=float), self.scale, 0.5
         both = s**2 + w**2
         middle, spread = (a * s**2 + c * w**2) / both, s * w / np.sqrt(both)
-        inside, total = _normal_share(self, middle, spread), _normal_share(self, c, s)
+        inside, total = _normal_share(middle, spread), _normal_share(c, s)
         return np.exp(-((a - c) ** 2) / (2 * both)) * w / np.sqrt(both) * inside / total
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """A uniform distribution between ``low`` and ``high``, both within [0, 1].
+    """A uniform distribution between 0 and 1.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> eo.problems.Uniform(0.2, 0.6)
-    Uniform(low=0.2, high=0.6)
+    >>> float(eo.problems.Uniform().quantile(0.3))
+    0.3
     """
-
-    low: float = 0.0
-    high: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_support(self.low, self.high)
 
     def quantile(self, u: ArrayLike) -> FloatArray:
         """Return the value below which a share ``u`` of the distribution lies, elementwise."""
-        return self.low + (self.high - self.low) * np.asarray(u)
+        return np.asarray(u, dtype=float)
 
     def gaussian_average(self, a: ArrayLike, w: float) -> FloatArray:
         """Return E exp(-(X - a)² / (2 w²)), elementwise in ``a``."""
-        return w * np.sqrt(2 * np.pi) / (self.high - self.low) * _normal_share(self, np.asarray(a, dtype=float), w)
+        return w * np.sqrt(2 * np.pi) * _normal_share(np.asarray(a, dtype=float), w)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,17 +149,11 @@ def _legendre() -> tuple[FloatArray, FloatArray]:
     return np.polynomial.legendre.leggauss(200)
 
 
-def _normal_share(X: TruncatedNormal | Uniform, centre: float | FloatArray, scale: float) -> FloatArray:
-    """Return the probability that a normal variable of mean ``centre`` and deviation ``scale`` lies in X's support.
+def _normal_share(centre: float | FloatArray, scale: float) -> FloatArray:
+    """Return the probability that a normal variable of mean ``centre`` and deviation ``scale`` lies in [0, 1].
 
     ``centre`` may be an array; the result has its shape.
     """
     from scipy.special import ndtr
 
-    return np.subtract(ndtr((X.high - centre) / scale), ndtr((X.low - centre) / scale))
-
-
-def _check_support(low: float, high: float) -> None:
-    """Raise InputError unless [low, high] is an interval within [0, 1]."""
-    if not (_validate.is_real(low) and _validate.is_real(high) and 0 <= low < high <= 1):
-        raise InputError(f"The support must lie in [0, 1], with low < high; got {low!r} to {high!r}.")
+    return np.subtract(ndtr((1 - centre) / scale), ndtr((0 - centre) / scale))

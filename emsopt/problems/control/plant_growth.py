@@ -49,10 +49,6 @@ WORST_VALUE = -1.13261281
 def plant() -> Problem:
     """Return the standardised leaf area of the plant: 5 inputs on [0, 1]⁵, maximum 2.19412.
 
-    Returns
-    -------
-    Problem
-
     Raises
     ------
     DataUnavailableError

@@ -195,11 +195,6 @@ class ControlProblem:
         Returns
         -------
         ndarray, shape () or (K,)
-
-        Raises
-        ------
-        InputError
-            If there is no set ``i``, or ``x`` has the wrong shape or lies outside [0, 1].
         """
         i, given = self.checked_query(i, x, several=True)
         controlled = list(self.control_sets[i])
@@ -224,15 +219,6 @@ class ControlProblem:
         x : array_like, shape (k,)
             Values of its k variables.
         rng : int or Generator, optional
-
-        Returns
-        -------
-        Play
-
-        Raises
-        ------
-        InputError
-            If there is no set ``i``, or ``x`` has the wrong shape or lies outside [0, 1].
         """
         i, x = self.checked_query(i, x)
         draws = _validate.generator(rng)
@@ -255,13 +241,7 @@ class ControlProblem:
         return float(np.clip(cost, mean - room, mean + room))  # rounding may exceed these bounds
 
     def checked_query(self, i: int, x: ArrayLike, *, several: bool = False) -> tuple[int, FloatArray]:
-        """Validate a set's index and the values of its variables, shape (k,), or (K, k) with ``several``.
-
-        Raises
-        ------
-        InputError
-            If there is no set ``i``, or ``x`` has the wrong shape or lies outside [0, 1].
-        """
+        """Validate a set's index and the values of its variables, shape (k,), or (K, k) with ``several``."""
         i = _validate.whole_number(i, "i", 0, len(self.control_sets) - 1)
         values, k = _validate.floats(x, "x"), len(self.control_sets[i])
         if values.shape != (k,) and not (several and values.ndim == 2 and values.shape[1] == k):
@@ -287,11 +267,6 @@ class ControlProblem:
         """Return the indices of the sets whose best expected value is within the tolerance ``alpha``, C_*.
 
         That is, at least 1 - alpha times the largest of all sets, both measured from ``worst``.
-
-        Raises
-        ------
-        InputError
-            If ``alpha`` is not in [0, 1), or no set has a best expected value above ``worst``.
         """
         check_alpha(alpha)
         values = self.solved().set_values
@@ -323,11 +298,6 @@ class Play:
         Observed value, including noise.
     cost : float
         Cost incurred, in [0, 1].
-
-    Raises
-    ------
-    InputError
-        If a value is not a finite number, the point lies outside [0, 1]^d, or the cost outside [0, 1].
 
     Examples
     --------

@@ -111,11 +111,6 @@ def airfoil_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) ->
 def plant_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> ControlProblem:
     """Return the growth of a plant (`emsopt.problems.plant`); see `hartmann_control`.
 
-    Raises
-    ------
-    DataUnavailableError
-        If its file is not found in ``$EMSOPT_DATA`` and cannot be downloaded.
-
     Examples
     --------
     >>> plant_control().dimension  # doctest: +SKIP
@@ -133,10 +128,6 @@ def ems_control(costs: ArrayLike = SET_COSTS, variance: float = 0.04) -> Control
         Mean costs of a trial month of each control set.
     variance
         As in `hartmann_control`.
-
-    Returns
-    -------
-    ControlProblem
 
     Examples
     --------

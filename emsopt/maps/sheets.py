@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .._types import ArrayLike, FloatArray, PathLike
     from ..city import City
 
-OWN = "your deployment"
+OWN = "yours"
 
 
 def live_sheet(

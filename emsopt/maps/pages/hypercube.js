@@ -159,8 +159,11 @@ function meanCost(city, sites, scale, queue, costs) {
   return sum;
 }
 
-/** Return all that the page shows of a deployment; `late` is what `lateChances` returns for the threshold. */
-function evaluate(city, sites, scale, queue, late) {
+/**
+ * Return all that the page shows of a deployment; `late` is what `lateChances` returns for the threshold, and `near` may
+ * be a similar 90th percentile, to begin the search with.
+ */
+function evaluate(city, sites, scale, queue, late, near) {
   const found = solve(city, sites, scale, queue);
   if (found.fault) return found;
   const {n, m, share, response, twins} = city, {rho, shares} = found, p = sites.length;
@@ -192,7 +195,7 @@ function evaluate(city, sites, scale, queue, late) {
   let worst = -1;
   for (let j = 0; j < m; j++) if (share[j] > 0 && !(atomResponse[j] <= atomResponse[worst])) worst = j;
   return {...found, atomResponse, atomLate, unitShares, worst, meanResponse: dot(atomResponse),
-    lateShare: pairs.reduce((sum, k, q) => sum + weights[q] * late[k], 0) / all, percentile90: percentile(city, pairs, weights, all, 0.9)};
+    lateShare: pairs.reduce((sum, k, q) => sum + weights[q] * late[k], 0) / all, percentile90: percentile(city, pairs, weights, all, 0.9, near)};
 }
 
 /**
@@ -222,7 +225,7 @@ function replaced(sites, from, to) {
 
 /** The complementary error function, by Taylor's series from the nearest of many points where it is known. */
 const erfc = (() => {
-  const perUnit = 16, reach = 6.5, terms = 10, table = new Float64Array((2 * reach * perUnit + 1) * terms);
+  const perUnit = 64, reach = 6.5, terms = 7, table = new Float64Array((2 * reach * perUnit + 1) * terms);
   for (let q = 0; q * terms < table.length; q++) {
     const x = q / perUnit - reach, slope = -2 / Math.sqrt(Math.PI) * Math.exp(-x * x);
     let term = Math.abs(x), erf = 0;  // erf(x) = 2 / √π e^(-x²) Σ 2^n x^(2n + 1) / (1 · 3 · ... (2n + 1))
@@ -239,46 +242,48 @@ const erfc = (() => {
   return x => {
     if (x >= reach) return 0;
     if (x <= -reach) return 2;
-    const q = Math.round((x + reach) * perUnit), d = x + reach - q / perUnit, at = q * terms;
+    const q = (x + reach) * perUnit + 0.5 | 0, d = x + reach - q / perUnit, first = q * terms;
     let sum = 0;
-    for (let n = terms - 1; n >= 0; n--) sum = sum * d + table[at + n];
+    for (let k = first + terms - 1; k >= first; k--) sum = sum * d + table[k];
     return sum;
   };
 })();
 
-/** Return the probability that a lognormal time is at least x. */
-function tail(x, mean, spread) {
+/** Return the probability that a lognormal time is at least x, whose logarithm is given too. */
+function tail(x, logX, mean, logMean, spread) {
   if (x <= 0) return 1;
   if (spread === 0 || mean === 0) return mean >= x ? 1 : 0;
-  return erfc((Math.log(x / mean) + spread * spread / 2) / spread / Math.SQRT2) / 2;
+  return erfc((logX - logMean + spread * spread / 2) / spread * Math.SQRT1_2) / 2;
 }
 
 /** Return a function that gives, for a pair of site and atom, the probability of a response of t minutes or more. */
 function lateness(city, t) {
   const {m, nodes, weights, turnout, travel, turnoutSpread, travelSpread} = city, reach = 5.5;
-  const x = new Float64Array(nodes.length), density = new Float64Array(nodes.length);
+  const [x, logs, density] = [0, 1, 2].map(() => new Float64Array(nodes.length));
   let lastMean = NaN, lastSpread = NaN, beyond = 0;
   /** The nodes of the quadrature over the narrower time depend only on its law, which many pairs share. */
   const prepare = (a, s) => {
     if (a === lastMean && s === lastSpread) return;
     [lastMean, lastSpread] = [a, s];
     const end = Math.min(Math.max((Math.log(t / a) + s * s / 2) / s, -reach), reach);
-    beyond = erfc(end / Math.SQRT2) / 2;
-    nodes.forEach((node, k) => {
-      const z = (end + reach) * (1 + node) / 2 - reach;
+    beyond = erfc(end * Math.SQRT1_2) / 2;
+    for (let k = 0; k < x.length; k++) {
+      const z = (end + reach) * (1 + nodes[k]) / 2 - reach;
       density[k] = weights[k] * (end + reach) / 2 * Math.exp(-z * z / 2) / Math.sqrt(2 * Math.PI);
       x[k] = t - a * Math.exp(s * z - s * s / 2);
-    });
+      logs[k] = Math.log(x[k]);
+    }
   };
   return pair => {
     const i = Math.floor(pair / m);
     let a = turnout[i], s = turnoutSpread[i], b = travel[pair], wide = travelSpread[pair];
     if (s === 0 && wide === 0) return a + b >= t ? 1 : 0;
     if (a * Math.exp(-s * s / 2) * s > b * Math.exp(-wide * wide / 2) * wide) [a, s, b, wide] = [b, wide, a, s];
-    if (s * a === 0 || t <= 0) return tail(t - a, b, wide);
+    const logB = Math.log(b);
+    if (s * a === 0 || t <= 0) return tail(t - a, Math.log(t - a), b, logB, wide);
     prepare(a, s);
     let late = beyond;
-    for (let k = 0; k < x.length; k++) late += density[k] * tail(x[k], b, wide);
+    for (let k = 0; k < x.length; k++) late += density[k] * tail(x[k], logs[k], b, logB, wide);
     return Math.min(late, 1);
   };
 }
@@ -290,7 +295,7 @@ function lateChances(city, threshold) {
 }
 
 /** Return the smallest response time that a share q of the answered calls, spread over pairs by weight, do not exceed. */
-function percentile(city, pairs, weights, all, q) {
+function percentile(city, pairs, weights, all, q, near) {
   const {response} = city;
   if (!city.varies) {
     const order = [...pairs.keys()].sort((a, b) => response[pairs[a]] - response[pairs[b]]);
@@ -304,11 +309,12 @@ function percentile(city, pairs, weights, all, q) {
     for (let k = 0; k < pairs.length; k++) late += weights[k] * chance(pairs[k]);
     return late / all - 1 + q;
   };
-  let low = 0, high = 8, above = q, below = excess(high);
+  let low = Math.max(near - 0.1, 0) || 0, high = near + 0.1 || 16, above = excess(low), below = excess(high);
   while (below > 0) [low, above, high, below] = [high, below, 2 * high, excess(2 * high)];
+  if (above <= 0) [low, above] = [0, q];
   for (let side = 0; high - low > 1e-10;) {  // Illinois' rule: halve the value at an end that was kept twice
     const t = (low * below - high * above) / (below - above), found = excess(t);
-    if (Math.abs(found) < 1e-14) return t;
+    if (Math.abs(found) < 1e-13) return t;
     if (found > 0) [low, above, below, side] = [t, found, side > 0 ? below / 2 : below, 1];
     else [high, below, above, side] = [t, found, side < 0 ? above / 2 : above, -1];
   }

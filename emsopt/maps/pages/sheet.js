@@ -69,7 +69,7 @@ function sheet(root, scene, views, port) {
   const controls = make("div", "controls", field("Demand", demand, calls), field("Late from", threshold, "min"),
     make("span", "", "Units ", button("−", () => best("remove"), "Remove the unit that matters least"), fleet,
       button("+", () => best("add"), "Add a unit where it helps most")),
-    field("Goal", goal), field("Calls that find all units busy", queue));
+    field("Goal", goal), field("If all units are busy, calls", queue));
   const buttons = make("div", "controls", button("Best single move", () => best("move")), undo,
     ...views.map(({name, sites}) => button(`Back to “${name}”`, () => change({sites}))), button("Save a copy", save));
   const rows = places.map((place, k) => {
@@ -81,7 +81,7 @@ function sheet(root, scene, views, port) {
   const list = table("", ["Station", "units", "busy", "of answered calls"], []);
   list.tBodies[0].append(...rows.map(({row}) => row));
   root.classList.add("sheet");
-  root.replaceChildren(make("div", "head", make("h1", "", scene.title), figures, controls, buttons, status, trouble), map,
+  root.replaceChildren(make("div", "head", make("h1", "", scene.title), figures, make("div", "panel", controls, buttons, status, trouble)), map,
     make("div", "foot", make("details", "", make("summary", "", "Stations and units"), list),
       make("details", "", make("summary", "", "What this sheet leaves out"), ...leftOut().map(text => make("p", "", text)))));
 
@@ -138,27 +138,27 @@ function sheet(root, scene, views, port) {
     const {sites, demand, queue, goal} = state, costs = goal === "late" ? late() : city.response;
     if (kind === "remove" && sites.length === 1) return tell("At least one unit must remain.");
     const search = most => bestChange(city, sites, demand / 100, queue, costs, kind, most);
-    const found = search(scene.most) ?? (kind === "add" ? search(Infinity) : null), before = results.get(own)[measure(goal)];
-    if (!found || kind === "move" && !(found.value < before - 1e-6)) return tell("No single move improves this.");
+    const found = search(scene.most) ?? (kind === "add" ? search(Infinity) : null), value = kept.is[goal === "late" ? "lateShare" : "meanResponse"];
+    if (!found || kind === "move" && !(found.value < value - 1e-6)) return tell("No single move improves this.");
     const said = {move: `from ${siteNames[found.from]} to ${siteNames[found.to]}`, add: `added at ${siteNames[found.to]}`,
       remove: `removed from ${siteNames[found.from]}`}[kind];
-    change({sites: found.sites}, `Best for the goal: a unit ${said}. ${goals[goal]}: ${shown(goal, before)} before, ${shown(goal, found.value)} now.`);
+    change({sites: found.sites}, `Best for the goal: a unit ${said}. ${goals[goal]}: ${shown(goal, value)} before, ${shown(goal, found.value)} now.`);
   }
-  const measure = goal => goal === "late" ? "lateShare" : "meanResponse";
   const percent = (share, digits = 1) => (100 * share).toFixed(digits) + " %";
   const shown = (goal, value) => value === undefined ? "no result" : goal === "late" ? percent(value, 2) : value.toFixed(3) + " min";
 
   // -- results --------------------------------------------------------------------------------------------------------
-  const results = new Map(), kept = {};
+  const kept = {};  // results and late chances that may be needed again
   /** The late chances of all pairs for the threshold, computed anew only when it changes. */
   function late() {
     if (kept.threshold !== state.threshold) Object.assign(kept, {threshold: state.threshold, late: lateChances(city, state.threshold)});
     return kept.late;
   }
   function show() {
-    const {demand: level, queue: waits, sites} = state, now = [[today, views[0].sites], [own, sites]];
-    for (const [name, there] of now) results.set(name, evaluate(city, there, level / 100, waits, late()));
-    const [was, is] = now.map(([name]) => results.get(name)), fault = is.fault ?? was.fault;
+    const {demand: level, queue: waits, sites} = state, given = [level, waits, state.threshold].join();
+    const compute = (there, last) => evaluate(city, there, level / 100, waits, late(), last?.percentile90);
+    if (kept.given !== given) Object.assign(kept, {given, was: compute(views[0].sites, kept.was)});
+    const was = kept.was, is = kept.is = compute(sites, kept.is), fault = is.fault ?? was.fault;
     trouble.textContent = fault ? (is.fault ? "" : `For “${today}”: `) + fault : "";
     if (location.protocol !== "about:") history.replaceState(null, "", toHash(state));  // a frame in a notebook has no address
     Object.assign(demand, {value: level});
@@ -172,18 +172,18 @@ function sheet(root, scene, views, port) {
       [count.textContent, busy.textContent, share.textContent] = [units, units && !is.fault ? percent(used / units) : "", units && !is.fault ? percent(answered) : ""];
       less.disabled = !units;
     });
-    const shaded = now.map(([name, there]) => view(name, there, results.get(name)));
-    drawn.update([shaded[1], shaded[0], difference(was, is, shaded[0])]);
+    const compared = view(today, views[0].sites, was);
+    drawn.update([view(own, sites, is), compared, difference(was, is, compared)]);
   }
   function figuresTable(was, is) {
     const lines = [
       ["Mean response, min", e => e.meanResponse, 2], [`${state.threshold} min or more, %`, e => 100 * e.lateShare, 1],
-      ["90th percentile, min", e => e.percentile90, 1], ["Worst area, min", e => e.atomResponse[e.worst], 1, e => atoms.name[e.worst]],
+      ["90th percentile, min", e => e.percentile90, 1], ["Worst area, min", e => e.atomResponse[e.worst], 1],
       ["Mean utilisation, %", e => 100 * e.rho.reduce((a, b) => a + b) / e.rho.length, 1], ["Busiest unit, %", e => 100 * Math.max(...e.rho), 1],
       state.queue ? ["Mean wait, min", e => e.wait, 2] : ["Calls lost, %", e => 100 * e.blocked, 2],
     ];
-    return table("", ["", today, own, "change"], lines.map(([label, get, digits, name]) => {
-      const cell = e => e.fault ? "–" : get(e).toFixed(digits) + (name ? ` (${name(e)})` : "");
+    return table("", ["", today, own, "change"], lines.map(([label, get, digits]) => {
+      const cell = e => e.fault ? "–" : get(e).toFixed(digits);
       const gap = is.fault || was.fault ? "–" : (get(is) - get(was)).toFixed(digits).replace(/^-(0\.?0*)$/, "$1");
       return [label, cell(was), cell(is), gap.startsWith("-") || /^[0.–]*$/.test(gap) ? gap.replace("-", "−") : "+" + gap];
     }));
@@ -221,7 +221,7 @@ function sheet(root, scene, views, port) {
     fractions.forEach((sums, k) => sums?.forEach((sum, j) => { if (sum >= 0.02) lines.push([k, j, sum]); }));
     const units = byPlace(sites, result).flatMap(({units, used, answered, rows}, k) => !units ? [] : [{at: k, tone: "", text: String(units), rows,
       label: counted(units) + (result.fault ? "" : `, ${percent(used / units, 0)} busy, ${percent(answered)} of answered calls`)}]);
-    const summary = `${name}: ` + (result.fault ?? `${counted(sites.length)}, mean response ${result.meanResponse.toFixed(2)} min, ${percent(result.lateShare)} late`);
+    const summary = `${name}: ` + (result.fault ?? `${counted(sites.length)}, worst area: ${atoms.name[result.worst]}`);
     return {name, summary, hint: " Lines: who answers; shares below 2% are left out.", classes: classes(scales[state.goal][0], values),
       columns: [column(values)], units, lines};
   }
@@ -250,7 +250,8 @@ function sheet(root, scene, views, port) {
   }
 
   const blank = {name: own, summary: "", hint: "", classes: scales.response[0], columns: [column(atoms.name.map(() => null))], units: [], lines: []};
-  const drawn = deployments(map, {...scene, notes: scene.notes}, [blank], Object.assign(port, {page: false, edit: own, shown: own, press, move}));
+  const drawn = deployments(map, scene, [blank], Object.assign(port, {page: false, edit: own, shown: own, press, move,
+    layers: {"Who answers": false, "Calls (area of circle)": false}}));
   window.addEventListener("hashchange", () => {
     state = fromHash(location.hash);
     show();

@@ -39,6 +39,7 @@ RESULTS = (
         "worse.csv",
         "plan.csv",
         "plan_moves.csv",
+        "sheet.html",
     ),
 )
 

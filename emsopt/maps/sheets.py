@@ -17,7 +17,7 @@ from .._types import Sites
 from ..city.deployment_space import check_sites
 from ..city.response_law import NODES, WEIGHTS, ResponseLaw
 from ..errors import InputError
-from ..evaluators.approximate import approximate_hypercube
+from ..evaluators.evaluation import is_queue
 from . import _colours
 from ._page import Page
 from .deployments import city_data
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .._types import ArrayLike, FloatArray, PathLike
     from ..city import City
 
-OWN = "yours"
+OWN = "your plan"
 
 
 def live_sheet(
@@ -79,9 +79,7 @@ def live_sheet(
     if not named:
         raise InputError("`deployments` must hold at least one deployment, such as today's; got an empty mapping.")
     checked = {str(name): check_sites(city, sites) for name, sites in named.items()}
-    if OWN in checked:
-        raise InputError(f"{OWN!r} is the name of the deployment that readers change. Choose another name.")
-    first = approximate_hypercube(city, next(iter(checked.values())), capacity=capacity)
+    near = np.sort(city.response_times[next(iter(checked.values()))], axis=0)[:2]  # of most answers
     scene = {
         "title": city.name,
         "notes": city.notes,
@@ -94,10 +92,10 @@ def live_sheet(
         "own": OWN,
         "start": {
             "threshold": _validate.positive_number(threshold, "threshold", "min"),
-            "queue": capacity == "queue",
+            "queue": is_queue(capacity),
         },
         "scales": {
-            "response": _scales(*_colours.limits_of(first.atom_response, None)),
+            "response": _scales(*_colours.limits_of(near, None)),
             "late": _scales(0.0, 100.0),
         },
     }

@@ -137,9 +137,7 @@ class _Dashboard(Panel):
             "label": control(Text, "", "Name it", named, placeholder="as it is", action=lambda: None),
             "add": button("Add to the table", "Add the deployments as they are now", self._add),
             "empty": button("Empty the table", "Remove all rows", self._empty),
-            "files_made": button(
-                "Make files", "Make links to save the table, a map, a sheet to share, and a picture", self._link
-            ),
+            "files_made": button("Make files", "Make links to save a table, a map, a picture and a sheet", self._link),
         }
         super().__init__(controls, ("scenarios", "links", "project"))
         self.message.words = in_controls
@@ -335,7 +333,7 @@ class _Dashboard(Panel):
         self.show(scenarios="")
 
     def _link(self) -> None:
-        """Make links that save the table (if it has rows), and a map, a live sheet and a picture (if there are places)."""
+        """Make links that save the table (if it has rows), and map, live sheet and picture (if it has places)."""
         bench = self.bench
         evaluations, links = bench.compute(), []
         made = "; ".join(f"{name} {value}" for name, value in bench.made_with().items())

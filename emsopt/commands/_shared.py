@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # All files that the commands write (earlier versions: back_test.html). Those of an earlier run would mislead.
 RESULTS = ("deployments.html", "deployments.png", "by_load.csv", "by_service_rate.csv", "checks.csv", "profile.csv",
            "report.html", "back_test.html", "recorded.csv", "calibration.csv", "deployments.csv", "scenarios.csv",
-           "gains_by_atom.csv", "worse.csv", "plan.csv", "plan_moves.csv")  # fmt: skip
+           "gains_by_atom.csv", "worse.csv", "plan.csv", "plan_moves.csv", "sheet.html")  # fmt: skip
 EVERY_S = 15.0  # seconds between lines of progress
 
 

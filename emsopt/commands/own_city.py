@@ -163,6 +163,7 @@ def _written(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
     """Write the results; yield each file once it is written. The plan of the day, which takes longest, comes last."""
     import pandas as pd
 
+    from ..maps import live_sheet
     from ..planning.scenarios import scenario
 
     model, s, found = advice.model, advice.model.settings, dict(advice.found)
@@ -190,6 +191,8 @@ def _written(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
     if len(advice.worse) and advice.worth_it:
         yield from tables(worse=advice.worse.reset_index())
     yield from _shared.draw(model.city, s.metric, found, out)
+    shown = {name: e.sites for name, e in found.items() if name != "p-median"}
+    yield live_sheet(model.city, shown, threshold=s.threshold, capacity=s.capacity).save(out / "sheet.html")
     if moves is not None and advice.best is not None:
         advice = advice.with_day(moves, progress=_shared.progress("plan of the day"))
         assert advice.plan is not None

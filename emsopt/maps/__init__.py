@@ -2,8 +2,9 @@
 
 `deployments` shows deployments of a city, `roads` shows where agents drove on a road network, and `replays` plays a day
 of calls. Each returns a page that displays in a notebook and is saved as one HTML file; `live` makes a widget of it,
-which takes new results and reports clicks. `frames` returns GeoDataFrames and folium maps to combine with other layers.
-What all pages share is in `_page`, colours are in `_colours`; no results are computed here.
+which takes new results and reports clicks. The page of `sheets` computes its results itself. `frames` returns
+GeoDataFrames and folium maps to combine with other layers.
+What all pages share is in `_page`, colours are in `_colours`; Python computes no results here.
 """
 
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from .deployments import DeploymentMap, deployment_map
 from .frames import atoms_frame, folium_map, sites_frame
 from .replays import replay_map
 from .roads import exploration_map
+from .sheets import live_sheet
 
 if TYPE_CHECKING:
     from .live import LiveMap
@@ -23,6 +25,7 @@ __all__ = [
     "deployment_map",
     "exploration_map",
     "folium_map",
+    "live_sheet",
     "replay_map",
     "sites_frame",
 ]

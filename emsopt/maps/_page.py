@@ -24,6 +24,7 @@ from ._colours import DIVERGING, LINES
 
 FOLDER = files(__package__)
 KINDS = ("deployments", "roads", "replay")
+PARTS = {"sheet": ("deployments", "hypercube", "sheet")}  # kinds that need more than a script of their own
 PLACE = re.compile(r"%([A-Z_]+)%")
 TILE_HOST = "https://tile.openstreetmap.org"
 TILES = f"{TILE_HOST}/{{z}}/{{x}}/{{y}}.png"
@@ -37,7 +38,7 @@ class Page:
 
     Attributes
     ----------
-    kind : {"deployments", "roads", "replay"}
+    kind : {"deployments", "roads", "replay", "sheet"}
         Which function draws the map.
     scene : dict
         What the map draws whatever the results: plain lists, strings and numbers. "title" and "notes" are texts.
@@ -128,7 +129,7 @@ def style() -> str:
 @cache
 def _frame(kind: str, tiles: bool) -> str:
     """Return a page in which only title and data are still placeholders."""
-    texts = {"CSS": style(), "JS": f'"use strict";\n{_script(kind)}', "KIND": kind}
+    texts = {"CSS": style(), "JS": f'"use strict";\n{_script(*PARTS.get(kind, (kind,)))}', "KIND": kind}
     page = PLACE.sub(lambda place: texts.get(place[1], place[0]), _text("page.html"))
     return _filled(page, tiles)
 

@@ -99,7 +99,7 @@ def deployment_map(
             )
     streets = None if roads is None else _streets(city, roads)
     title = f"{city.name}, {next(iter(named))}" if len(named) == 1 and "deployment" not in named else city.name
-    scene = {"title": title, "notes": city.notes, "city": _city_data(city, tiles), "streets": streets}
+    scene = {"title": title, "notes": city.notes, "city": city_data(city, tiles), "streets": streets}
     views = _views(city, named, value, limits)
     return DeploymentMap("deployments", scene, views, height, tiles, city, value, limits)
 
@@ -130,7 +130,7 @@ class DeploymentMap(Page):
         views = _views(city, _colours.named_evaluations(city, evaluation), self.value, self.limits)
         scene = self.scene
         if not np.allclose(city.demand_shares, self.city.demand_shares):
-            scene = scene | {"city": _city_data(city, self.tiles)}
+            scene = scene | {"city": city_data(city, self.tiles)}
         return replace(self, scene=scene, views=views, city=city)
 
 
@@ -149,7 +149,7 @@ def _views(city: City, named: Mapping[str, Evaluation], value: Value, limits: Li
 # -- what the page's script draws ---------------------------------------------------------------------------------
 
 
-def _city_data(city: City, tiles: str | None) -> dict[str, Any]:
+def city_data(city: City, tiles: str | None) -> dict[str, Any]:
     """Return the data that do not depend on the deployment."""
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # kilometres on a plane become metres, for the scale bar
     _, places = _colours.stations(city)

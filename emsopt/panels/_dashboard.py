@@ -13,7 +13,7 @@ from ipywidgets import HTML, Dropdown, FileUpload, HBox, IntSlider, Text, VBox
 from .. import datasets, plots
 from .._files.formats import table_text
 from ..errors import EmsoptError, InputError
-from ..maps import deployment_map
+from ..maps import deployment_map, live_sheet
 from ..planning import Project, Settings, build
 from ._layout import STYLE, Browser, classed, fold
 from ._own_city import OwnCity, in_controls
@@ -136,7 +136,7 @@ class _Dashboard(Panel):
             "label": control(Text, "", "Name it", named, placeholder="as it is", action=lambda: None),
             "add": button("Add to the table", "Add the deployments as they are now", self._add),
             "empty": button("Empty the table", "Remove all rows", self._empty),
-            "files_made": button("Make files", "Make links to save the table, the map and a picture", self._link),
+            "files_made": button("Make files", "Make links to save a table, a map, a picture and a sheet", self._link),
         }
         super().__init__(controls, ("scenarios", "links", "project"))
         self.message.words = in_controls
@@ -330,7 +330,7 @@ class _Dashboard(Panel):
         self.show(scenarios="")
 
     def _link(self) -> None:
-        """Make links that save the table (if it has rows), and a map and a picture (if the city has coordinates)."""
+        """Make links that save the table (if it has rows), and map, live sheet and picture (if it has places)."""
         bench = self.bench
         evaluations, links = bench.compute(), []
         made = "; ".join(f"{name} {value}" for name, value in bench.made_with().items())
@@ -340,6 +340,9 @@ class _Dashboard(Panel):
             links.append(download("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
         if city.atom_locations is not None and city.site_locations is not None:
             links.append(download("map.html", "text/html", deployment_map(city, evaluations).html.encode()))
+            named = {name: evaluations[name].sites for name in dict.fromkeys((bench.base(evaluations), "yours"))}
+            sheet = live_sheet(city, named, threshold=bench.at.threshold, capacity=bench.at.capacity)
+            links.append(download("sheet.html", "text/html", sheet.html.encode()))
             picture = png(lambda figure: plots.deployments(city, evaluations, figure), dpi=110, about=made)
             links.append(download("deployments.png", "image/png", picture))
         nothing = "Nothing to save: the table is empty, and the city has no coordinates."

@@ -36,6 +36,7 @@ WRITTEN = {
     "scenarios.csv",
     "deployments.html",
     "deployments.png",
+    "sheet.html",
 }
 
 

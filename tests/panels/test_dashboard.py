@@ -155,7 +155,7 @@ def test_scenarios_are_collected_and_saved(refs, st_paul):
     assert refs["scenarios"].value.count("<tr>") == 7
     refs["files_made"].click()
     links = dict(re.findall(r"download='(.*?)' href='data:[a-z/]+;base64,(.*?)'", refs["links"].value))
-    assert list(links) == ["scenarios.csv", "map.html", "deployments.png"]
+    assert list(links) == ["scenarios.csv", "map.html", "sheet.html", "deployments.png"]
     table = pd.read_csv(io.BytesIO(base64.b64decode(links["scenarios.csv"])))
     assert table["scenario"].unique().tolist() == ["'=1+1", "scenario 2"]
     assert table["calls_per_hour"][3] == pytest.approx(2 * st_paul.total_rate, rel=1e-9)

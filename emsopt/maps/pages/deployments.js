@@ -124,6 +124,8 @@ function deployments(root, scene, views, port) {
 
   // -- lines and stations --------------------------------------------------------------------------------------------
   let lineLayers = [];
+  const fills = [];
+  lines.on("add", drawLines);
   const lineOpacity = line => city.thinness * (0.35 + 0.5 * line[2]);
   const width = share => 0.3 + city.thinness * (0.2 + 3.5 * share);
   function emphasise(chosen) {
@@ -135,31 +137,46 @@ function deployments(root, scene, views, port) {
     node.append(entry ? table("", unitHead(views[shown]), entry.rows) : make("div", "", "No unit waits here."));
     return node;
   }
+  const nearest = spot => {
+    const away = places.map(place => map.project(place.at).distanceTo(map.project(spot)));
+    return away.indexOf(Math.min(...away));
+  };
   function marker(k, entry) {
     const place = places[k], size = entry ? 20 : 11, label = place.name + ": " + (entry ? entry.label : "no unit");
     const icon = make("div", "station " + (entry ? entry.tone : "vacant"), entry ? entry.text : "");
     const layer = asButton(L.marker(place.at, {icon: L.divIcon({html: icon, className: "", iconSize: [size, size]}),
-      zIndexOffset: entry ? 1000 : 0}), label);
+      zIndexOffset: entry ? 1000 : 0, draggable: Boolean(entry && port.move && editable())}), label);
     layer.on("add", () => { layer.getElement().dataset.place = k; });
     layer.bindTooltip(...tip(make("span", "", label))).on("popupopen", () => layer.closeTooltip());
     if (editable()) layer.on("click", () => port.press(k));
     else layer.bindPopup(() => stationPopup(place, entry));
+    layer.on("dragend", () => port.move(k, nearest(layer.getLatLng())));
     layer.on("mouseover focus", () => entry && emphasise(line => line[0] === k)).on("mouseout blur", () => emphasise());
     return layer;
   }
 
-  function draw() {
-    const view = views[shown];
-    for (const group of [lines, stations, vacant]) group.clearLayers();
-    summary.textContent = view.summary;
-    hint.textContent = view.hint + (editable() ? " Click on a station to add or remove a unit." : "");
-    view.columns[0].values.forEach((value, j) => atomLayers[j].setStyle({fillColor: shade(value)}));
-    lineLayers = view.lines.map(line => {
+  /** Draw the lines, of which there can be thousands, only if they are switched on. */
+  function drawLines() {
+    lines.clearLayers();
+    lineLayers = (map.hasLayer(lines) ? views[shown].lines : []).map(line => {
       const path = L.polyline([places[line[0]].at, atoms.at[line[1]]], {pane: "lines", interactive: false,
         color: "%LINES%", weight: width(line[2]), opacity: lineOpacity(line)});
       lines.addLayer(path);
       return [path, line];
     });
+  }
+  function draw() {
+    const view = views[shown];
+    for (const group of [stations, vacant]) group.clearLayers();
+    summary.textContent = view.summary;
+    hint.textContent = view.hint + (!editable() ? "" :
+      port.move ? " Drag a unit to another station, or tap a station." : " Click on a station to add or remove a unit.");
+    view.columns[0].values.forEach((value, j) => {
+      const fillColor = shade(value);
+      if (fills[j] !== fillColor) atomLayers[j].setStyle({fillColor});  // slow
+      fills[j] = fillColor;
+    });
+    drawLines();
     const entries = new Map(view.units.map(entry => [entry.at, entry]));
     places.forEach((_, k) => (entries.has(k) ? stations : vacant).addLayer(marker(k, entries.get(k))));
     if (popup?.isOpen()) popup.update();

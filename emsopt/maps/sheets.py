@@ -1,0 +1,141 @@
+"""Live sheets: one HTML file in which a reader moves units and sees at once what the approximate model expects.
+
+The page computes everything itself (``pages/hypercube.js`` is a port of `emsopt.evaluators.approximate_hypercube`), so
+it needs neither Python nor a server nor the internet. It draws with the code of `emsopt.maps.deployment_map`.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _validate
+from .._types import Sites
+from ..city.deployment_space import check_sites
+from ..city.response_law import NODES, WEIGHTS, ResponseLaw
+from ..errors import InputError
+from ..evaluators.evaluation import is_queue
+from . import _colours
+from ._page import Page
+from .deployments import city_data
+
+if TYPE_CHECKING:
+    from .._types import ArrayLike, FloatArray, PathLike
+    from ..city import City
+
+OWN = "your plan"
+
+
+def live_sheet(
+    city: City,
+    deployments: Sites | Mapping[str, Sites],
+    path: PathLike | None = None,
+    threshold: float = 8.0,
+    *,
+    capacity: str = "loss",
+) -> Page:
+    """Make a page in which units, demand and threshold can be changed, and which computes the results itself.
+
+    The page is one file that works offline, on phones too. It shows the changed deployment beside the first one, finds
+    the best relocation of one unit, and keeps its state in its address. Its results are those of
+    `emsopt.evaluators.approximate_hypercube`, and it says what they leave out.
+
+    Parameters
+    ----------
+    city : City
+        Needs ``atom_locations`` and ``site_locations``.
+    deployments : sites, or dict of str to sites
+        Site of each unit. The first deployment, usually today's, stays for comparison; the page begins with the last.
+    path : path-like, optional
+        Where to write the page.
+    threshold : float
+        Minutes from which a response is late.
+    capacity : {"loss", "queue"}
+        What happens at first to calls that find every unit busy.
+
+    Returns
+    -------
+    Page
+        Displays in a notebook; ``save(path)`` writes the file.
+
+    Raises
+    ------
+    InputError, WriteError
+        If the city has no coordinates, a deployment or an option is invalid, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.datasets.load_st_paul()
+    >>> page = eo.maps.live_sheet(city, {"today": [0, 1, 2, 3], "proposed": [0, 1, 2, 8]})
+    >>> len(page.html) < 1_000_000
+    True
+    """
+    _colours.require_locations(city)
+    named = deployments if isinstance(deployments, Mapping) else {"today": deployments}
+    if not named:
+        raise InputError("`deployments` must hold at least one deployment, such as today's; got an empty mapping.")
+    checked = {str(name): check_sites(city, sites) for name, sites in named.items()}
+    near = np.sort(city.response_times[next(iter(checked.values()))], axis=0)[:2]  # of most answers
+    scene = {
+        "title": city.name,
+        "notes": city.notes,
+        "city": city_data(city, None),
+        "streets": None,
+        "model": packed(city),
+        "siteNames": list(city.site_names),
+        "placeOf": _colours.stations(city)[0].tolist(),
+        "most": max(int(np.bincount(sites).max()) for sites in checked.values()),
+        "own": OWN,
+        "start": {
+            "threshold": _validate.positive_number(threshold, "threshold", "min"),
+            "queue": is_queue(capacity),
+        },
+        "scales": {
+            "response": _scales(*_colours.limits_of(near, None)),
+            "late": _scales(0.0, 100.0),
+        },
+    }
+    views = [{"name": name, "sites": sorted(sites.tolist())} for name, sites in checked.items()]
+    page = Page("sheet", scene, views, 720, None)
+    if path is not None:
+        page.save(path)
+    return page
+
+
+def packed(city: City) -> dict[str, Any]:
+    """Return all that the approximate model needs of a city, to the last digit; `unpack` of the page reads it."""
+    law = city.response_law
+    if law is None:
+        law = ResponseLaw.of(city.turnout_times, city.travel_times, 0.0, 0.0)
+    arrays = {
+        "rates": city.arrival_rates,
+        "turnout": city.turnout_times,
+        "travel": city.travel_times,
+        "service": city.service_times,
+        "turnoutSpread": law.turnout_spread,
+        "travelSpread": law.travel_spread,
+        "nodes": NODES,
+        "weights": WEIGHTS,
+    }
+    texts = {name: _packed(array, "<f8") for name, array in arrays.items()}
+    texts["ranks"] = _packed(city.preference_ranks, "<u2")
+    return {"sites": city.n_sites, "atoms": city.n_atoms, "twins": city.twin_groups.tolist(), "arrays": texts}
+
+
+def _packed(array: ArrayLike, kind: str) -> dict[str, str]:
+    """Return an array in base64; of a matrix with equal columns only one column, or only one number."""
+    array = np.asarray(array)
+    if array.ndim == 2 and (array == array[:, :1]).all():
+        array = array[:1, :1] if (array == array[0, 0]).all() else array[:, :1]
+    return {"type": kind[1:], "text": b64encode(np.ascontiguousarray(array, kind).tobytes()).decode()}
+
+
+def _scales(low: float, high: float) -> list[dict[str, Any]]:
+    """Return the colours of values and those of differences."""
+    edges, none = _colours.class_edges(low, high), np.empty(0)
+    around: FloatArray = (edges[1] - edges[0]) / 4 * (np.arange(8) - 3.5)
+    return [_colours.classes(none, edges), _colours.classes(none, around, _colours.DIVERGING)]

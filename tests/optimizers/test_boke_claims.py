@@ -86,6 +86,7 @@ def test_panels_of_figures_6_and_7(figure, panel, claim):
     if place == "Figure 6(E)":
         tenth = constants("rosenbrock4").xs(5e-4, axis=1, level="noise_sd")[BOTH]
         claim("boke", place, 0.0005, *tenth.median())
+        claim("boke", place, runs["random"].median(), column="why")
         assert (tenth.mean() < runs[FIXED].mean()).all()
     if panel not in (1, 5):  # of which the source has other forms, see `test_forms_of_the_source`
         assert row.verdict == verdict(gaps)
@@ -341,13 +342,13 @@ def test_spread_of_forest_scores(claim):
     spread = ends.loc[FORESTS].groupby("problem").std().loc[FORESTS, RIVALS]
     claim("boke", "Figure 9(A, B) (robustness)", *spread.to_numpy().ravel())
     found = {
-        (task, method, rival)
+        (task, method, rival): levene(ends.loc[task, method], ends.loc[task, rival]).pvalue
         for task in FORESTS
         for method in BOTH
         for rival in RIVALS[2:]
-        if levene(ends.loc[task, method], ends.loc[task, rival]).pvalue < 0.05
     }
-    assert found == {(FORESTS[0], "boke+", "kr-ucb")}
+    assert [case for case, p in found.items() if p < 0.05] == [(FORESTS[0], "boke+", "kr-ucb")]
+    claim("boke", "Figure 9(A, B) (robustness)", min(found.values()), column="why")
     assert (spread.loc[FORESTS[0], BOTH].min() > spread.loc[FORESTS[0], RIVALS[2:]]).all()
     assert spread.loc[FORESTS[1]].idxmin() == "boke"
 
@@ -507,8 +508,8 @@ def test_total_time_of_runs_grows_as_table_1_says(claim):
         ("kr-ucb", "KR-UCB", 400, 3),
         (FIXED, "GP-UCB", 400, 4),
     ):
-        doubling = np.log2(runs[method, length] / runs[method, length / 2])
+        before, doubling = (np.log2(runs[method, n] / runs[method, n / 2]) for n in (length / 2, length))
         claim("boke", f"Table 1 ({name}, total)", doubling, length)
-        assert 1.2 < doubling < limit
+        assert max(before, 1.2) < doubling < limit
     at_400 = runs.xs(400, level="evaluations")
     assert at_400[["boke", "kr-ucb", FIXED]].is_monotonic_increasing

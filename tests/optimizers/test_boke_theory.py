@@ -378,6 +378,9 @@ def test_the_regret_of_each_step_stays_below_4_33(study, claim):
     assert stored["setting"].nunique() == 4
     assert study.on_finite_set("wave, h = 0.02", 200, 99)[-1]["violations"] == 0
     claim("boke", "Theorem 4.13 (instant regret)", 3 * 50, stored["t"].max())
+    grid, rng = np.linspace(0, 1, 12)[:, None], np.random.default_rng(0)
+    _, _, log_density, _ = study.visits(grid, rng.random(12), 0.01, study.DELTA, [0], 12, rng)
+    assert np.isneginf(log_density).tolist() == [True] * 11 + [False], "empty places first, where W is 0"
 
 
 def test_cumulative_regret_stays_below_4_34(claim):

@@ -361,7 +361,7 @@ def test_columns_are_named_by_options_and_messages_name_them(plain, tmp_path, ca
     frame.to_csv(tmp_path / "calls.csv", index=False)
     quick = [str(tmp_path / "calls.csv"), plain[1], "--units", "2", "--cell", "3", "--out", str(tmp_path / "o")]
     assert main(["city", *quick, "--columns", "time=zeit"]) == 2
-    assert "Give minutes by `--service`" in capsys.readouterr().err
+    assert "or give `--service`" in capsys.readouterr().err
     assert main(["city", *quick, "--columns", "zeit"]) == 2
     assert "`--columns` must have the form ROLE=NAME" in capsys.readouterr().err
     assert main(["city", *quick, "--columns", "time=zeit", "service_min=q"]) == 0

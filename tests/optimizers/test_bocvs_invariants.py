@@ -86,10 +86,10 @@ def average(X, centres, width):
         x, weights = X.values, np.full(len(X.values), 1 / len(X.values))
     else:
         nodes, weights = np.polynomial.legendre.leggauss(80)
-        x = X.low + (X.high - X.low) * (nodes + 1) / 2
+        x = (nodes + 1) / 2
         if isinstance(X, TruncatedNormal):
-            ends = (X.low - X.centre) / X.scale, (X.high - X.centre) / X.scale
-            weights = weights * truncnorm(*ends, X.centre, X.scale).pdf(x)
+            ends = -0.5 / X.scale, 0.5 / X.scale
+            weights = weights * truncnorm(*ends, 0.5, X.scale).pdf(x)
         weights = weights / weights.sum()
     return np.exp(-(((x - centres[:, None]) / width) ** 2) / 2) @ weights
 

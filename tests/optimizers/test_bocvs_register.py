@@ -211,7 +211,7 @@ def settings():
         + " and ".join(f"{v.max():.3f} against {v[-1]:.3f}" for v in air.values()),
         "Experiments, distributions": ", ".join(map(str, ready.VARIANCES)),
         "Experiments, cost sets and Appendix C, control sets": f"{len(cheap)} sets",
-        "Experiments, ETC-50": f"{default['plays_per_group']}",
+        "Experiments, ETC-50": f"{LEARNERS['etc-50'].plays_per_group}",
         "Experiments, settings of the method": f"{100 * default['exploration']:.0f} of 100; {default['alpha']}",
         "Appendix C, β": f"{default['beta']:g}",
     }

@@ -35,7 +35,10 @@ def name_page(name, value):
     """Return the page of a public name."""
     last = name.rpartition(".")[2]
     if inspect.isclass(value):
-        return titled(last, f".. autoclass:: {name}\n   :members:\n   :inherited-members: object, Exception, HasTraits, str, tuple")
+        return titled(
+            last,
+            f".. autoclass:: {name}\n   :members:\n   :inherited-members: object, Exception, HasTraits, str, tuple",
+        )
     if callable(value):
         return titled(last, f".. autofunction:: {name}")
     text = documentation(name, value).replace("\n", "\n   ")

@@ -28,6 +28,7 @@ from ._widgets import Done, download, lines
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..calls import BackTest
     from ..evaluators import Evaluation
     from ..planning import Model
     from ._workbench import Workbench
@@ -62,6 +63,7 @@ class Trust:
         self.bench, self.results = bench, [_spelled(result) for result in bench.opened.results]
         self.gains: dict[tuple[Any, ...], tuple[float, float, float]] = {}
         self.recorded_for: tuple[Any, ...] = ()
+        self.last_test: tuple[Any, tuple[BackTest | None, str]] | None = None
         self.plan, self.said, self.link = HTML(), HTML(), HTML()
         works = {"plan": self.prepare_plan, "test": self.prepare_test, "compare": self.prepare_comparison}
         self.jobs = {name: Job(label, tip, bench.message, works[name]) for name, (label, tip) in JOBS.items()}
@@ -141,6 +143,12 @@ class Trust:
             raise InputError(NO_LOG)
         return self.bench.opened.log
 
+    def tested(self, model: Model, held: int, today: tuple[int, ...] | None) -> tuple[BackTest | None, str]:
+        """Return the test of a model, or why there is none, as `advice.back_tested`; the last one is kept."""
+        if self.last_test is None or self.last_test[0] != (held, today):
+            self.last_test = (held, today), advice.back_tested(model, held, today)
+        return self.last_test[1]
+
     # -- work -------------------------------------------------------------------------------------------------------
 
     def prepare_test(self) -> Callable[[], str]:
@@ -148,7 +156,9 @@ class Trust:
         model, held, today = self.log(), self.bench.at.hold_out, self.bench.today
 
         def work() -> str:
-            report = advice.back_test_model(model, held, today)
+            report, why = self.tested(model, held, today)
+            if report is None:
+                raise InputError(why)
             title = f"Back-test: the last {held} days predicted from the others ({report.calls:,} calls)"
             self.keep(Result("back_test", title, report.verdict, report.to_frame()))
             self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
@@ -212,7 +222,7 @@ class Trust:
 
         def work() -> str:
             if model is not None:
-                advice.stop_if_not_allowed(advice.back_tested(model, held, today)[0], space.units, today)
+                advice.stop_if_not_allowed(self.tested(model, held, today)[0], space.units, today)
             plan = advice.plan_day(city, space, moves, **how)
             unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
             values = [f"{scale * v:.3f}{unit}" for v in (plan.fixed_value, plan.value, plan.free_value)]

@@ -108,11 +108,14 @@ def test_units_are_moved_by_mouse_and_keys(page, city, tmp_path):  # noqa: F811
     assert set(page.locator(".figures td:nth-child(4)").all_inner_texts()) <= {"0.0", "0.00"}  # as today
     page.get_by_label("Demand").focus()
     page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
     page.get_by_label("Late from").fill("4")
-    e = approximate_hypercube(city.scaled(1.05), [0, 2, 3])
+    e = approximate_hypercube(city.scaled(1.1), [0, 2, 3])
     assert figures(page) == [round(e.mean_response, 2), round(100 * e.late_fraction(4.0), 1)]
     page.get_by_role("button", name="Undo").click()
     assert figures(page)[1] == round(100 * e.late_fraction(8.0), 1)
+    page.get_by_role("button", name="Undo").click()  # both steps of the slider
+    assert page.evaluate("location.hash").startswith("#demand=100&")
 
 
 def test_the_best_move_is_the_best_and_a_copy_keeps_it(page, city, tmp_path):  # noqa: F811

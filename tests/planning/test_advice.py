@@ -263,7 +263,8 @@ def test_wrong_findings_stop_the_advice_until_they_are_accepted():
 def test_errors_carry_arguments_and_remedies_as_data():
     with pytest.raises(InputError) as raised:
         eo.calls.read_calls(pd.DataFrame({"lon": [1.0], "lat": [1.0]}))
-    assert Argument("columns", {"time": ...}) in Message.of(raised.value).parts
+    named = [part for part in Message.of(raised.value).parts if isinstance(part, Argument)]
+    assert named == [Argument("columns", {"time": ...})]
     assert "Name each by `columns={'time': ...}`" in str(raised.value)
     said = Message("Use ", Argument("cell_km", 2.0), " or `reach_km`.")
     assert said == "Use `cell_km=2.0` or `reach_km`."

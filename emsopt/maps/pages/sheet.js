@@ -23,9 +23,10 @@ function sheet(root, scene, views, port) {
       sites: sites.length && sites.every(site => site in siteNames) ? sites.sort((a, b) => a - b) : initial.sites,
     };
   }
-  let state = fromHash(location.hash), past = [];
+  let state = fromHash(location.hash), past = [], sliding = false;
   function change(changes, said = "") {
-    past.push(state);
+    if (!(sliding && "demand" in changes)) past.push(state);  // the steps of a slider are undone together
+    sliding = "demand" in changes;
     state = {...state, ...changes};
     tell(said);
     show();
@@ -63,6 +64,7 @@ function sheet(root, scene, views, port) {
   const queue = select({lost: "are lost to others", wait: "wait"}, () => change({queue: queue.value === "wait"}));
   const undo = button("Undo", () => {
     state = past.pop();
+    sliding = false;
     tell("");
     show();
   });
@@ -155,10 +157,13 @@ function sheet(root, scene, views, port) {
     return kept.late;
   }
   function show() {
-    const {demand: level, queue: waits, sites} = state, given = [level, waits, state.threshold].join();
-    const compute = (there, last) => evaluate(city, there, level / 100, waits, late(), last?.percentile90);
-    if (kept.given !== given) Object.assign(kept, {given, was: compute(views[0].sites, kept.was)});
-    const was = kept.was, is = kept.is = compute(sites, kept.is), fault = is.fault ?? was.fault;
+    const {demand: level, queue: waits, sites} = state;
+    const result = (name, there) => {  // computed anew only when something on which it depends has changed
+      const key = [level, waits, state.threshold, ...there].join();
+      if (kept[name]?.key !== key) kept[name] = {...evaluate(city, there, level / 100, waits, late(), kept[name]?.percentile90), key};
+      return kept[name];
+    };
+    const was = result("was", views[0].sites), is = result("is", sites), fault = is.fault ?? was.fault;
     trouble.textContent = fault ? (is.fault ? "" : `For “${today}”: `) + fault : "";
     if (location.protocol !== "about:") history.replaceState(null, "", toHash(state));  // a frame in a notebook has no address
     Object.assign(demand, {value: level});

@@ -66,7 +66,8 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
         return points
     convert = needed("pyproj", name).Transformer.from_crs(system, "EPSG:4326", always_xy=True).transform
     result = points.copy()
-    result[known] = np.column_stack(convert(*points[known].T))
+    # Lists, as pyproj takes an array of one point for a number, of which older numpy warns.
+    result[known] = np.column_stack(convert(*points[known].T.tolist()))
     outside = known & ~np.isfinite(result).all(axis=1)
     if system.area_of_use is not None and not outside.any():
         west, south, east, north = system.area_of_use.bounds

@@ -45,7 +45,8 @@ def same(log, frame, roles=tuple(STAMPS)):
     assert log.times.tolist() == frame["time"].to_numpy().astype("datetime64[s]").tolist(), "time"
     assert log.locations.tolist() == frame[["lon", "lat"]].to_numpy().tolist()
     for role in roles:
-        assert log.details[role].to_numpy().astype("datetime64[s]").tolist() == frame[role].to_numpy().tolist(), role
+        found, wanted = (table[role].to_numpy().astype("datetime64[s]").tolist() for table in (log.details, frame))
+        assert found == wanted, role
 
 
 # -- times of day -------------------------------------------------------------------------------------------------

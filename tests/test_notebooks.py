@@ -11,9 +11,11 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from emsopt._files.locate import package_file
+from emsopt.datasets import check_answer
 
 FOLDER = Path(__file__).parents[1] / "notebooks"
 DASHBOARD = FOLDER / "dashboard.ipynb"  # the one that is no lesson: a single panel, to be served by Voila
@@ -21,6 +23,7 @@ NOTEBOOKS = sorted(path for path in FOLDER.glob("*.ipynb") if path != DASHBOARD)
 LONGEST_CELL = 12  # lines
 SOLUTION = re.compile(r"<details><summary>Solution</summary>\n\n```python\n(.*?)```.*?</details>", re.DOTALL)
 ANSWER = "answer = None"
+WIDTHS = pd.read_csv(package_file("exercises.csv"), dtype={"exercise": str}).set_index("exercise")["width"]
 
 pytestmark = pytest.mark.skipif(not NOTEBOOKS, reason="the notebooks are not installed with the package")
 
@@ -152,19 +155,19 @@ def exercises(path):
 
 
 def test_solutions_solve_their_exercises(path):
-    """A solution needs only the first cell; the check accepts it, accepts no answer yet, and refuses a wrong one."""
-    found = list(exercises(path))
-    assert len(found) >= 2
+    """A solution needs only the first cell; the check accepts it, waits for an answer, and hints after a wrong one."""
     first = {}
     run(cells(path, "code")[0], first)
-    for solution, check in found:
+    for number, (solution, check) in enumerate(exercises(path), 1):
+        name = f"{path.stem[:2]}.{number}"
         assert check.startswith(ANSWER)
+        assert check.endswith(f'\nprint(eo.datasets.check_answer("{name}", answer))')
+        assert not re.search(r"\d", check.replace(name, ""))  # it does not hold the answer
         names = dict(first)
-        run(check, names)
         run(solution, names)
-        assert names["answer"] is not None
-        judge = check.split("\n", 1)[1]
-        run(judge, names)
-        names["answer"] = names["answer"] + 0.7
-        with pytest.raises(AssertionError):
-            run(judge, names)
+        width, right = WIDTHS[name], names["answer"]
+        assert check_answer(name, None) == "Put your answer in."
+        assert check_answer(name, right) == check_answer(name, right + 0.4 * width) == "Right."
+        for wrong in (right - 8 * width, right + 8 * width):  # neither is right with another demand
+            assert check_answer(name, wrong).startswith("Not yet: ")
+    assert number >= 2

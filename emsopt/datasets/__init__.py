@@ -11,17 +11,19 @@
 `practice_calls`            a log of calls and the stations of a fictitious town, with some errors to find
 `san_jose_calls`            two weeks of calls and the stations of a real city, with all recorded times
 `write_templates`           template files for your own calls and stations
+`check_answer`              whether an answer to an exercise of the notebooks is right, or a hint
 ==========================  ==================================================================================
 
-They are in the files `cities`, `papers`, `studies`, `roads` and `logs`. The embedded St. Paul is built by
+They are in the files `cities`, `papers`, `studies`, `roads`, `logs` and `exercises`. The embedded St. Paul is built by
 ``data/build_st_paul.py``. Sources and licences of all data are in ``emsopt/data/LICENSES.md``.
 """
 
 from .cities import grid_city, load_auckland, load_st_paul
+from .exercises import check_answer
 from .logs import practice_calls, san_jose_calls, write_templates
 from .papers import VERDICTS, load_claims, paper_table
 from .roads import ROUTES, load_roads
 from .studies import load_study
 
-__all__ = ["ROUTES", "VERDICTS", "grid_city", "load_auckland", "load_claims", "load_roads", "load_st_paul"]
-__all__ += ["load_study", "paper_table", "practice_calls", "san_jose_calls", "write_templates"]
+__all__ = ["ROUTES", "VERDICTS", "check_answer", "grid_city", "load_auckland", "load_claims", "load_roads"]
+__all__ += ["load_st_paul", "load_study", "paper_table", "practice_calls", "san_jose_calls", "write_templates"]

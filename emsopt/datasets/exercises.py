@@ -1,0 +1,44 @@
+"""Whether an answer to an exercise of the notebooks is right, without a word of what the answer is."""
+
+import csv
+from hashlib import sha256
+from math import floor
+
+from .._files.locate import package_file
+from .._validate import choice, finite_number
+
+
+def check_answer(exercise: str, answer: float | None) -> str:
+    """Return a sentence about an answer to an exercise of the notebooks: that it is right, or a hint.
+
+    Parameters
+    ----------
+    exercise : str
+        Number of the notebook and of the exercise, such as ``"01.3"``.
+    answer : float or None
+        The answer in the unit that the exercise names; None if there is none yet.
+
+    Notes
+    -----
+    The package holds the digest of the right answer, rounded to the width that the exercise accepts (at least this much
+    on either side), and not the answer. ``data/build_exercises.py`` makes the digests from the notebooks' solutions.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> eo.datasets.check_answer("00.2", 10)
+    'Not yet: try 9 units, 10 units, and so on.'
+    """
+    with package_file("exercises.csv").open(encoding="utf-8", newline="") as file:
+        rows = {row["exercise"]: row for row in csv.DictReader(file)}
+    row = rows[choice(exercise, "exercise", rows)]
+    if answer is None:
+        return "Put your answer in."
+    rounded = floor(finite_number(answer, "answer") / float(row["width"]))
+    near = {digest(exercise, k) for k in (rounded - 1, rounded, rounded + 1)}
+    return "Right." if near & set(row["digests"].split()) else f"Not yet: {row['hint']}."
+
+
+def digest(exercise: str, rounded: int) -> str:
+    """Return what stands for an answer that was divided by the exercise's width and rounded down."""
+    return sha256(f"{exercise} {rounded}".encode()).hexdigest()[:16]

@@ -68,8 +68,16 @@ def test_cells_are_thin(path):
 
 
 def test_they_claim_nothing_without_checking(path):
-    code = "\n".join(cells(path, "code"))
-    assert code.count("assert ") >= 5
+    assert "\n".join(cells(path, "code")).count("assert ") >= 5
+
+
+def test_checks_are_folded(path):
+    """At most one shown line in twenty is a check; those of a section stand in a folded cell."""
+    code = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
+    folded = [cell["metadata"].get("jupyter", {}).get("source_hidden", False) for cell in code]
+    assert folded == ["hide-input" in cell["metadata"].get("tags", ()) for cell in code]  # on the site too
+    shown = [line for cell, hidden in zip(code, folded, strict=True) if not hidden for line in cell["source"]]
+    assert sum("assert " in line for line in shown) <= 0.05 * len(shown)
 
 
 def test_nothing_depends_on_the_machine_or_the_network(path):

@@ -1,11 +1,13 @@
 """Run the notebooks once, keep their outputs, and turn widgets into what a page without a kernel can show.
 
     python docs/_notebooks.py [NUMBER ...]
+    python docs/_notebooks.py --store       # the start page with its outputs, for viewers that run nothing
 
 Outputs are kept in ``docs/_build/executed`` until the notebook or the package changes. An error in a cell is an error.
 Notebooks that nbval has run (`_nbval`) are there already.
 """
 
+import base64
 import hashlib
 import json
 import math
@@ -15,15 +17,18 @@ import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from html import escape
+from io import BytesIO
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "notebooks").glob("*.ipynb"))
 CACHE = ROOT / "docs" / "_build" / "executed"
 PATIENCE = 300  # s, for one cell
+LARGE = 20_000  # characters of an output: more is a map, which works only in a running notebook
 
 
 def key(path: Path) -> str:
@@ -81,6 +86,30 @@ def finished(outputs: str = "new") -> dict[str, nbformat.NotebookNode]:
     else:
         files = {path.stem: newest(path) if outputs == "kept" else path for path in SOURCES}
     return {name: frozen(nbformat.read(file, as_version=4)) for name, file in files.items()}
+
+
+def store(path: Path) -> None:
+    """Run a notebook and write it with the outputs that a viewer without a kernel can show: texts, tables, figures."""
+    notebook = nbformat.read(execute(path), as_version=4)
+    notebook.metadata.pop("widgets", None)
+    for cell in notebook.cells:
+        outputs = cell.get("outputs", [])
+        cell["outputs"] = [
+            output for output in outputs if len(json.dumps(output)) < LARGE or "image/png" in output.data
+        ]
+        cell["outputs"] = [output for output in cell["outputs"] if VIEW not in output.get("data", {})]
+        for output in cell["outputs"]:
+            if png := output.get("data", {}).get("image/png"):
+                output["data"]["image/png"] = _smaller(png)
+    nbformat.write(notebook, path)
+
+
+def _smaller(png: str) -> str:
+    """Return a figure in a hundred colours and at most a thousand pixels wide."""
+    image = Image.open(BytesIO(base64.b64decode(png))).convert("RGB")
+    image.thumbnail((1000, 1000))
+    image.quantize(100).save(small := BytesIO(), "PNG", optimize=True)
+    return base64.b64encode(small.getvalue()).decode()
 
 
 # -- widgets without a kernel -----------------------------------------------------------------------------------------
@@ -152,6 +181,8 @@ def html_of(name: str, models: dict) -> str:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--store"]:
+        sys.exit(store(SOURCES[0]))
     wanted = [path for path in SOURCES if not sys.argv[1:] or path.stem[:2] in sys.argv[1:]]
     for name, file in execute_all(wanted).items():
         print(f"{name}: {file}")

@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCES = sorted((ROOT / "notebooks").glob("*.ipynb"))
 CACHE = ROOT / "docs" / "_build" / "executed"
 PATIENCE = 300  # s, for one cell
+PNG = "image/png"
 LARGE = 20_000  # characters of an output: more is a map, which works only in a running notebook
 
 
@@ -99,8 +100,8 @@ def store(path: Path) -> None:
         ]
         cell["outputs"] = [output for output in cell["outputs"] if VIEW not in output.get("data", {})]
         for output in cell["outputs"]:
-            if png := output.get("data", {}).get("image/png"):
-                output["data"]["image/png"] = _smaller(png)
+            if png := output.get("data", {}).get(PNG):
+                output["data"][PNG] = _smaller(png)
     nbformat.write(notebook, path)
 
 

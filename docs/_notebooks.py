@@ -93,12 +93,11 @@ def store(path: Path) -> None:
     """Run a notebook and write it with the outputs that a viewer without a kernel can show: texts, tables, figures."""
     notebook = nbformat.read(execute(path), as_version=4)
     notebook.metadata.pop("widgets", None)
-    for cell in notebook.cells:
-        outputs = cell.get("outputs", [])
-        cell["outputs"] = [
-            output for output in outputs if len(json.dumps(output)) < LARGE or "image/png" in output.data
+    for cell in (cell for cell in notebook.cells if cell.cell_type == "code"):
+        small = [
+            output for output in cell["outputs"] if PNG in output.get("data", ()) or len(json.dumps(output)) < LARGE
         ]
-        cell["outputs"] = [output for output in cell["outputs"] if VIEW not in output.get("data", {})]
+        cell["outputs"] = [output for output in small if VIEW not in output.get("data", ())]
         for output in cell["outputs"]:
             if png := output.get("data", {}).get(PNG):
                 output["data"][PNG] = _smaller(png)

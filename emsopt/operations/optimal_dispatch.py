@@ -119,8 +119,7 @@ def optimal_dispatch(
     p = len(sites)
     if p > MOST_UNITS:
         raise InputError(f"optimal dispatch is for at most {MOST_UNITS} units, as it has 2^p states; got {p}.")
-    key = city.response_times if city.preference is None else city.preference
-    preferred = np.argsort(key[sites], axis=0, kind="stable")  # (p, M)
+    preferred = np.argsort(city.preference_ranks[sites], axis=0, kind="stable")  # (p, M)
     costs = metric_costs(city, metric)[sites][:, :, None]  # (p, M, 1)
     rates = city.arrival_rates[:, None] / 60  # (M, 1)
     ends = 1 / (city.service_times[sites] @ city.demand_shares)

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .._validate import positive_number
+from .._validate import positive_number, whole_number
 from ..errors import InputError
 from .notebooks import notebooks_folder
 
@@ -32,6 +32,13 @@ def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("project", nargs="?", metavar="PROJECT", help="project to open, as the dashboard saved it")
     parser.add_argument("--port", type=int, default=8866, metavar="N", help="port to serve on (default: %(default)s)")
+    parser.add_argument(
+        "--visitors",
+        type=int,
+        default=4,
+        metavar="N",
+        help="pages open at once, of some 340 MB each (default: %(default)s)",
+    )
     parser.add_argument("--no-browser", action="store_true", help="only serve, at the address that is printed")
 
 
@@ -51,7 +58,12 @@ def run(options: Namespace) -> None:
     except ValueError as error:
         raise InputError(f"`{UPLOAD_MB}` must be a number of MB above 0; got {text!r}.") from error
     arguments = [sys.executable, "-m", "voila", str(notebooks_folder() / "dashboard.ipynb"), *CULLING]
-    arguments += [f"--Voila.tornado_settings={{'websocket_max_message_size': {round(most * 2**20) + SPARE}}}"]
+    # Only who has the printed address gets a page: other pages in the same browser do not know it, whatever name
+    # of this machine they ask for.
+    settings = f"'websocket_max_message_size': {round(most * 2**20) + SPARE}, 'allow_remote_access': False"
+    arguments += ["--Voila.auto_token=True", f"--Voila.tornado_settings={{{settings}}}"]
+    arguments += ["--VoilaConfiguration.multi_kernel_manager_class=emsopt.commands._visitors.Visitors"]
+    arguments += [f"--Visitors.most={whole_number(options.visitors, 'visitors')}"]
     arguments += [f"--port={options.port}", *(["--no-browser"] if options.no_browser else [])]
     if os.name == "posix":  # this process becomes the server, so that what ends one ends the other
         sys.stdout.flush()

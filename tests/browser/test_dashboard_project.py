@@ -1,12 +1,14 @@
 """A project that ``emsopt dashboard`` is given: served, shown, saved elsewhere; and files of more than 10 MB."""
 
 import re
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from test_dashboard_page import choose_files, drawn
-from test_notebook_pages import served, until, watched
+from test_notebook_pages import TOKEN, served, until, watched
 
 import emsopt as eo
 
@@ -23,6 +25,15 @@ FILLED = """() => {  // what a city takes of its map, beside the legend
 }"""
 
 
+def asked(address, **headers):
+    """Return where a question ends, or the number of its refusal."""
+    try:
+        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=60) as answer:
+            return answer.url
+    except urllib.error.HTTPError as refused:
+        return refused.code
+
+
 def test_a_project_is_served_and_saved_as_a_download(browser, tmp_path):
     path = tmp_path / "town.emsopt.zip"
     city = eo.datasets.load_st_paul()
@@ -36,11 +47,14 @@ def test_a_project_is_served_and_saved_as_a_download(browser, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
     with (
-        served(["emsopt", "dashboard", str(path)], home, "/voila/static/voila.js") as address,
+        served(["emsopt", "dashboard", str(path), "--visitors=1"], home, "/voila/static/voila.js") as address,
         watched(browser, address) as page,
     ):
-        page.goto(address)
+        page.goto(f"{address}/?token={TOKEN}")
         drawn(page)
+        assert "/login" in asked(address)  # without the token
+        assert asked(f"{address}/?token={TOKEN}", Host="elsewhere.example") == 403
+        assert asked(f"{address}/?token={TOKEN}") == 503  # a second visitor
         chosen = page.get_by_label("City", exact=True).locator("option:checked")
         assert chosen.inner_text().replace("\xa0", " ") == "Opened project"
         assert page.locator(".emsopt-results table").inner_text().split("\n")[1].split("\t")[1] == "5"

@@ -73,7 +73,7 @@ def served(arguments, home, question):
         port = free.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", *arguments, "--no-browser", f"--port={port}"]
-    environment = os.environ | {"HOME": str(home), "EMSOPT_FAST": "1"}
+    environment = os.environ | {"HOME": str(home), "EMSOPT_FAST": "1", "JUPYTER_TOKEN": TOKEN}
     environment["JUPYTER_PATH"] = str(ROOT / "emsopt" / "jupyter")  # as if installed
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     log = home / "server.log"

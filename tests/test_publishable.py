@@ -1,11 +1,14 @@
 """What a stranger, a reviewer of research software and GitHub look for in a repository."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
+
+import emsopt
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(not (ROOT / "README.md").is_file(), reason="needs the repository")
@@ -44,6 +47,21 @@ def test_the_package_names_its_authors_addresses_and_audience():
     pythons = [c.rsplit(" ", 1)[1] for c in classifiers if re.fullmatch(r".* :: 3\.\d+", c)]
     assert project["requires-python"] == f">={pythons[0]}"
     assert f"Python {pythons[0]} to {pythons[-1]}" in read(".github/SUPPORT.md")
+
+
+def test_archives_find_what_they_ask_for():
+    code, archive = (json.loads(read(name)) for name in ("codemeta.json", ".zenodo.json"))
+    citation = yaml.safe_load(read("CITATION.cff"))
+    assert code["version"] == citation["version"] == emsopt.__version__
+    assert archive["title"] == citation["title"]
+    assert archive["creators"] == citation["authors"]
+    dated = rf"^## {re.escape(emsopt.__version__)} \(\d{{4}}-\d\d-\d\d\)$"
+    assert re.search(dated, read("CHANGELOG.md"), re.MULTILINE)
+
+
+def test_a_workflow_runs_the_two_commands_elsewhere():
+    jobs = yaml.safe_load(read(".github/workflows/check.yml"))["jobs"]
+    assert set(jobs["commands"]["strategy"]["matrix"]["os"]) == {"ubuntu-latest", "macos-latest", "windows-latest"}
 
 
 def test_papers_are_cited_with_year_and_doi_and_named_in_the_readme():

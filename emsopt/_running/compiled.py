@@ -1,0 +1,24 @@
+"""Where numba keeps compiled code.
+
+Numba keeps it beside the package or in the user's cache, and fails where it can write neither, as in a container that is
+installed read-only and has no home. There it gets a folder of the user's own among the temporary files.
+"""
+
+import getpass
+import os
+import tempfile
+from pathlib import Path
+
+
+def find_a_place() -> None:
+    """Set ``NUMBA_CACHE_DIR`` if it is needed; numba reads it when it is imported."""
+    package = Path(__file__).parents[1]
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # as numba has it
+    home = next(folder for folder in (cache, *cache.parents) if folder.exists())
+    if "NUMBA_CACHE_DIR" not in os.environ and not any(os.access(folder, os.W_OK) for folder in (package, home)):
+        user = os.getuid() if os.name == "posix" else getpass.getuser()  # a container's may have no name
+        folder = Path(tempfile.gettempdir()) / f"emsopt-{user}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if os.name == "posix" and folder.stat().st_uid != user:  # whose code would then run here
+            folder = Path(tempfile.mkdtemp(prefix="emsopt-"))
+        os.environ["NUMBA_CACHE_DIR"] = str(folder)

@@ -1,7 +1,7 @@
 """Where numba keeps compiled code.
 
-Numba keeps it beside the package or in the user's cache, and fails where it can write neither, as in a container that is
-installed read-only and has no home. There it gets a folder of the user's own among the temporary files.
+Numba keeps it beside the package or in the user's cache, and fails where it can write neither, as in a container
+without a home. There it gets a folder of the user's own among the temporary files.
 """
 
 import getpass

@@ -85,7 +85,6 @@ def from_frames(
     preference: pd.DataFrame | ArrayLike | None = None,
     travel_cv: pd.DataFrame | ArrayLike | None = None,
     turnout_cv: ArrayLike | None = None,
-    period_hours: float | None = None,
     name: str = "city",
     notes: str = "",
 ) -> C:
@@ -98,9 +97,8 @@ def from_frames(
     Parameters
     ----------
     demand : DataFrame or GeoDataFrame, M rows
-        ``name`` or ``atom`` (a column or the index; numbered by default), and ``arrival_rate`` in calls per hour or,
-        if ``period_hours`` is given, ``calls`` counted over that time. Polygons become the shapes of the atoms; the
-        location of each is a point inside its polygon.
+        ``name`` or ``atom`` (a column or the index; numbered by default), and ``arrival_rate`` in calls per hour.
+        Polygons become the shapes of the atoms; the location of each is a point inside its polygon.
     sites : DataFrame or GeoDataFrame, N rows
         ``name`` or ``site`` (a column or the index; numbered by default); ``turnout_min`` and ``service_min``, unless
         these times are passed as arguments.
@@ -124,8 +122,6 @@ def from_frames(
         Coefficient of variation of the travel times, instead of a column ``travel_cv`` of ``sites``. Default: 0.
     turnout_cv : float or array_like of shape (N,), optional
         Coefficient of variation of the turnout times, instead of a column ``turnout_cv``. Default: 0.
-    period_hours : float, optional
-        Hours over which ``calls`` were counted, 8760 for a year.
     name, notes : str
         Title, and notes on the data for readers of the results.
 
@@ -188,9 +184,10 @@ def from_frames(
         return 0.0 if values is None else by_site_and_atom(values, column, "a coefficient of variation", low=0)
 
     above_0: dict[str, Any] = {"expected": "minutes above 0", "low": 0, "strictly": True}
+    rate = atoms.table.needed(("arrival_rate",), "a column 'arrival_rate' (calls per hour)")
     service_times = by_site(service_times, "service_times", "service_min", **above_0)
     return cls(
-        arrival_rates=_arrival_rates(atoms.table, period_hours),
+        arrival_rates=atoms.table.numbers(rate, "calls per hour of at least 0", low=0),
         travel_times=by_site_and_atom(travel_times, "travel_times", "minutes of at least 0", low=0),
         turnout_times=by_site(turnout_times, "turnout_times", "turnout_min", "minutes of at least 0", low=0),
         service_times=by_site_and_atom(service_times, "service_times", **above_0),
@@ -237,16 +234,6 @@ def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -
     if span > WIDEST_PLANE_KM:
         raise InputError(f"{table.where}, columns 'x' and 'y' must be km, but span {span:g}. Divide metres by 1000.")
     return _Places(table, points, False, shapes)
-
-
-def _arrival_rates(atoms: Table, period_hours: float | None) -> FloatArray:
-    """Return the calls per hour of each atom, from the column 'arrival_rate' or 'calls'."""
-    if period_hours is None:
-        needed = "a column 'arrival_rate' (calls per hour), or 'calls' with `period_hours`"
-        return atoms.numbers(atoms.needed(("arrival_rate",), needed), "calls per hour of at least 0", low=0)
-    key = atoms.needed(("calls",), "a column 'calls' to go with `period_hours`")
-    hours = _validate.positive_number(period_hours, "period_hours", "hours")
-    return atoms.numbers(key, "a number of calls", low=0) / hours
 
 
 def _road_km(stations: _Places, atoms: _Places, detour: float) -> FloatArray:

@@ -37,13 +37,12 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._running.blas_threads import map_rows
-from .._types import ArrayLike, FloatArray, IntArray, Sites
+from .._types import FloatArray, IntArray, Sites
 from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import ConvergenceError, InputError
-from ._blocks import TUNE_EVERY, call_rates, fits, level_scale, relax, tuned
+from ._exact_in_blocks import TUNE_EVERY, call_rates, fits, level_scale, relax, tuned
 from .evaluation import Evaluation, is_queue, unstable
-from .metrics import check_costs
 
 MOST_UNITS = 28  # two vectors of 2^28 states take 4.3 GB
 LARGE = 1 << 20  # from as many states on they are swept in blocks, on all cores
@@ -103,14 +102,9 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     return Evaluation.of(city, sites, "exact", capacity, blocked, busy[station], shares[station] / size[:, None], *rest)
 
 
-def prepare(
-    city: City, units: int, costs: ArrayLike | None, *, capacity: str = "loss", tol: float = 1e-10
-) -> Callable[..., FloatArray]:
-    """Check the options once; return a function of (checked deployments, workers, progress).
-
-    It returns the mean cost of an answered call for each deployment, shape (K,). ``costs`` is as in `check_costs`.
-    """
-    queue, tol, costs = is_queue(capacity), _validate.positive_number(tol, "tol"), check_costs(city, costs)
+def prepare(city: City, _units: int, costs: FloatArray, queue: bool, *, tol: float) -> Callable[..., FloatArray]:
+    """Return a function of (checked deployments, workers, progress) to their mean costs of an answered call, (K,)."""
+    tol = _validate.positive_number(tol, "tol")
 
     def one(sites: IntArray) -> float:
         (shares, *_), _, stations = _solved(city, sites, queue, tol)

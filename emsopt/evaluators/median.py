@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
-from .._running.progress import bar
-from .._types import IntArray, Progress
+from .._types import IntArray
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
-from ._nearest_sites import matrix_costs
+from ._interchange import matrix_costs
 from ._p_median import common_divisor, minimise
 from .by_name import evaluate
 
@@ -75,8 +74,7 @@ class Bounds:
     Attributes
     ----------
     lower : float
-        Smallest mean response if all units were always free, min: the optimum of the p-median problem, or a lower bound
-        on it if the time ran out.
+        Smallest mean response if all units were always free, min: the optimum of the p-median problem.
     upper : float
         Mean response of the p-median deployment under load, min.
     sites : ndarray of int, shape (p,)
@@ -102,13 +100,7 @@ class Bounds:
         return f"<Bounds ({self.evaluator}): mean response from {self.lower:.3f} to {self.upper:.3f} min>"
 
 
-def p_median(
-    city: City,
-    units: int | DeploymentSpace,
-    *,
-    time_limit: float | None = None,
-    progress: Progress = False,
-) -> Location:
+def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | None = None) -> Location:
     """Find the sites with the smallest mean response time if every unit is always free.
 
     Parameters
@@ -119,8 +111,6 @@ def p_median(
     time_limit : float, optional
         Seconds after which the best sites found are returned, with the remaining gap. The first call after an
         installation compiles code, which takes some seconds more.
-    progress : bool or callable
-        True shows a bar; a function is called with (branches searched, branches known so far).
 
     Returns
     -------
@@ -161,8 +151,7 @@ def p_median(
     grain = common_divisor(city.arrival_rates[counts]) / city.total_rate
     grain *= common_divisor(times - times.min(axis=0)) if grain else 0.0
     costs = matrix_costs(times, city.demand_shares[counts])
-    with bar(progress, None, "branch") as show:
-        chosen, bound = minimise(costs, stations, forced, grain, seconds, lambda n, known: show(n, total=known))
+    chosen, bound = minimise(costs, stations, forced, grain, seconds)
     sites = np.r_[space.pinned, listed[first][chosen & ~forced]].astype(np.int64)
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - np.bincount(sites, minlength=city.n_sites))
     return _location(city, space.canonical(np.r_[sites, places[: space.units - len(sites)]]), bound)
@@ -185,14 +174,7 @@ def one_median(city: City) -> Location:
     return _location(city, np.flatnonzero(totals <= totals.min() * (1 + 1e-12))[:1], np.inf)
 
 
-def bounds(
-    city: City,
-    units: int | DeploymentSpace,
-    evaluator: str | None = None,
-    *,
-    time_limit: float | None = None,
-    **options: Any,
-) -> Bounds:
+def bounds(city: City, units: int | DeploymentSpace, evaluator: str | None = None, **options: Any) -> Bounds:
     """Bound the smallest mean response of a fleet from below and above.
 
     The lower bound is the p-median optimum, the upper bound the mean response of the p-median deployment (Theorem 2 and
@@ -201,7 +183,7 @@ def bounds(
 
     Parameters
     ----------
-    city, units, time_limit
+    city, units
         As for `p_median`.
     evaluator : {"exact", "approximate", "simulation"}, optional
         Evaluator of the p-median deployment. Default: exact up to 12 units, else approximate.
@@ -220,7 +202,7 @@ def bounds(
     >>> round(found.lower, 3), found.sites.tolist()
     (1.571, [1, 2])
     """
-    median = p_median(city, units, time_limit=time_limit)
+    median = p_median(city, units)
     evaluation = evaluate(city, median.sites, evaluator, **options)
     return Bounds(median.lower_bound, evaluation.mean_response, median.sites, evaluation.evaluator)
 

@@ -13,8 +13,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.evaluators import bounds, evaluate, evaluate_all, one_median, p_median
-from emsopt.evaluators._interchange import interchange, swap_changes
-from emsopt.evaluators._nearest_sites import listing_of, lists_of, matrix_costs
+from emsopt.evaluators._interchange import interchange, listing_of, lists_of, matrix_costs, swap_changes
 
 solver = importlib.import_module("emsopt.evaluators._p_median")
 

@@ -7,13 +7,11 @@ a `Policy` (who is sent, and where free units wait). `OperationsObjective` hands
 """
 
 from .comparison import Difference, PairedComparison, compare
-from .objective import OperationsObjective
-from .offsets import Offsets, best_offsets
 from .optimal_dispatch import OptimalDispatch, optimal_dispatch
 from .policy import Policy
+from .searches import Offsets, OperationsObjective, best_offsets, best_table
 from .simulation import Operations, simulate
 from .system import Duration, Priority, System
-from .tables import best_table
 
 __all__ = [
     "Difference",

@@ -22,8 +22,8 @@ from .._files import inflate
 from .._types import ArrayLike, FloatArray, PathLike
 from .._validate import existing_file, shown
 from ..errors import InputError
-from ._limits import FARTHEST_M, LONGEST_M, MOST_M_S, MOST_PARTS
 from ._terrain import STEEPEST, terrain_inclines
+from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S, MOST_PARTS
 
 CAR = "passenger"  # SUMO's name of the vehicle class
 MOST_TEXT = 2 * 10**9

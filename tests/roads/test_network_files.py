@@ -220,10 +220,10 @@ def test_a_small_file_that_holds_a_large_one_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="compressed more than 100 times"):
         RoadNetwork.load(file)
     grid_roads(2, 2).save(file)
-    monkeypatch.setattr("emsopt.roads._file.MOST_TEXT", 100)
+    monkeypatch.setattr("emsopt.roads.network.MOST_TEXT", 100)
     with pytest.raises(InputError, match=r"It has more than 0.0001 MB"):
         RoadNetwork.load(file)
     monkeypatch.undo()
-    monkeypatch.setattr("emsopt.roads._file.MOST_VALUES", 10)
+    monkeypatch.setattr("emsopt.roads.network.MOST_VALUES", 10)
     with pytest.raises(InputError, match=r"more than 10 values"):
         RoadNetwork.load(file)

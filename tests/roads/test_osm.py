@@ -220,12 +220,6 @@ def test_extracts_cut_ways_at_their_border(osm):
     assert "1 ways are cut where the extract ends" in net.notes
 
 
-def test_speed_defaults_can_be_given(osm):
-    net = RoadNetwork.from_osm(osm(), speeds={"primary": 80.0}, strongly_connected=False)
-    assert net.ids == ("20#0",)
-    assert net.speed_limits * 3.6 == pytest.approx([80.0])
-
-
 def test_broken_maps_are_refused(osm, tmp_path):
     path = osm()
     text = path.read_text()
@@ -337,12 +331,6 @@ def test_restrictions_with_a_crowd_of_members_are_left_out(osm):
     relation = ({"type": "restriction", "restriction": "no_right_turn"}, members)
     net = RoadNetwork.from_osm(osm(relations=[relation]), strongly_connected=False)
     assert ("10#0", "20#1") in turns(net)
-
-
-@pytest.mark.parametrize("speeds", [5, ["primary"], {1: 50.0}, {"primary": "fast"}, {"primary": 0}])
-def test_wrong_speed_defaults_are_refused(osm, speeds):
-    with pytest.raises(InputError, match="`speeds"):
-        RoadNetwork.from_osm(osm(), speeds=speeds)
 
 
 def test_impossible_speeds_are_no_speeds(osm):

@@ -158,8 +158,10 @@ def from_frames(
         got = f"both {' and '.join(given)}" if given else "neither"
         raise InputError(f"give exactly one of `roads`, `travel_times` and `speed_kmh`; got {got}.")
     if speed_kmh is not None:
-        travel_times = travel.constant_speed(_validate.positive_number(speed_kmh, "speed_kmh", "km/h"))
-    if roads is not None:
+        kmh = _validate.positive_number(speed_kmh, "speed_kmh", "km/h")
+        with np.errstate(over="ignore"):  # infinite times are refused below
+            travel_times = _road_km(stations, atoms, detour) / kmh * 60
+    elif roads is not None:
         travel_times = _road_minutes(roads, stations, atoms)
     elif callable(travel_times):
         travel_times = travel_times(_road_km(stations, atoms, detour))

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._types import ArrayLike, FloatArray
-from .._validate import positive_number, real_array
+from .._validate import real_array
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius (IUGG)
 PLAUSIBLE_KMH = (5, 150)  # average speeds of ambulances and fire engines
@@ -55,25 +55,3 @@ def plane_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
     starts = real_array(origins, "origins", (None, 2), unit="km")
     ends = real_array(destinations, "destinations", (None, 2), unit="km")
     return np.hypot(*(starts[:, None] - ends).transpose(2, 0, 1))
-
-
-def constant_speed(kmh: float) -> Law:
-    """Return the travel-time law of a vehicle at constant speed.
-
-    Parameters
-    ----------
-    kmh : float
-        Speed in km/h.
-
-    Returns
-    -------
-    callable
-        Function from road distance (km) to travel time (min).
-    """
-    kmh = positive_number(kmh, "kmh", "km/h")
-
-    def law(distance_km: ArrayLike) -> FloatArray:
-        with np.errstate(over="ignore"):  # the caller raises an error for infinite times
-            return np.asarray(distance_km, float) / kmh * 60
-
-    return law

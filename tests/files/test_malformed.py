@@ -429,7 +429,7 @@ def functions():
         p(demand.city, hours=[6, 12], weekdays=["Wed"], name="a", **times), p(demand.rates, hours=[6], weekdays=[2]),
         p(demand.cities_by_hour, weekdays=None, **times),
         p(eo.study.run, task=power, cases=[{"base": 1, "exponent": 2}], file="e", backend="serial", workers=None),
-        p(eo.study.seed_of, case={"a": 1}), p(eo.city.travel.constant_speed, kmh=40), p(eo.problems.forrester(), x=[0.5]), p(hill.objective, x=[0.5, 0.5]),
+        p(eo.study.seed_of, case={"a": 1}), p(eo.problems.forrester(), x=[0.5]), p(hill.objective, x=[0.5, 0.5]),
         p(eo.maps.deployment_map, city=city, evaluation=found, value="response", limits=None, tiles=None, height=520),
     ]
 

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 import emsopt as eo
-from emsopt.evaluators import approximate_hypercube, exact_hypercube, p_median, values
+from emsopt.evaluators import approximate_hypercube, exact_hypercube, p_median
 
 
 def erlang_b(p, load):
@@ -31,8 +31,8 @@ def interchangeable(p, load, *, colocated):
 
 
 @pytest.mark.parametrize("colocated", [True, False])
-@pytest.mark.parametrize("p", [1, 2, 5, 9])
-@pytest.mark.parametrize("rho", [0.001, 0.3, 0.9, 5.0, 1000.0])
+@pytest.mark.parametrize("p", [1, 2, 9])
+@pytest.mark.parametrize("rho", [0.001, 0.3, 1000.0])
 def test_interchangeable_units_are_an_erlang_loss_system(p, rho, colocated):
     city, sites = interchangeable(p, p * rho, colocated=colocated)
     e = exact_hypercube(city, sites)
@@ -44,8 +44,8 @@ def test_interchangeable_units_are_an_erlang_loss_system(p, rho, colocated):
 
 
 @pytest.mark.parametrize("colocated", [True, False])
-@pytest.mark.parametrize("p", [1, 2, 5, 9])
-@pytest.mark.parametrize("rho", [0.001, 0.3, 0.9, 0.999])
+@pytest.mark.parametrize("p", [1, 2, 9])
+@pytest.mark.parametrize("rho", [0.001, 0.3, 0.999])
 def test_interchangeable_units_are_an_erlang_queue(p, rho, colocated):
     city, sites = interchangeable(p, p * rho, colocated=colocated)
     e = exact_hypercube(city, sites, capacity="queue")
@@ -106,14 +106,6 @@ def test_states_of_colocated_units_are_lumped():
     city = eo.City([40.0, 20.0], [[2.0, 7.0], [9.0, 3.0]], 0.0, 30.0)
     e = exact_hypercube(city, [0] * 15 + [1] * 15)
     assert e.loss_probability == pytest.approx(erlang_b(30, 30.0), rel=1e-10)
-
-
-def test_too_many_single_units_are_refused():
-    city = eo.datasets.grid_city(n_sites=30, units=29, rng=0)
-    with pytest.raises(
-        eo.errors.InputError, match="as many as 28 units at different sites have; these 29 units have more"
-    ):
-        exact_hypercube(city, np.arange(29))
 
 
 def balance(order, rates, counts, mu, queue):
@@ -211,24 +203,6 @@ def test_what_holds_with_a_queue():
             assert load > 0.001 or at_best == pytest.approx(median.objective)
     with pytest.raises(eo.errors.UnstableQueueError):  # Theorem 5 has the load grow without bound
         exact_hypercube(city.with_offered_load(1.2, 4), np.arange(4), capacity="queue")
-
-
-def test_an_overloaded_queue_is_refused():
-    city = eo.datasets.grid_city(n_sites=10, units=5, load=1.2, rng=0)
-    with pytest.raises(eo.errors.UnstableQueueError, match="capacity='loss'"):
-        exact_hypercube(city, np.arange(5), capacity="queue")
-    assert exact_hypercube(city, np.arange(5)).loss_probability > 0.2
-
-
-def test_values_agree_with_single_evaluations():
-    city = eo.datasets.grid_city(n_sites=12, units=4, load=0.4, rng=1)
-    deployments = eo.DeploymentSpace(city, 4).sample(20, rng=2)
-    late = (city.response_times >= 8).astype(float)
-    singles = [exact_hypercube(city, sites) for sites in deployments]
-    assert values(city, deployments, None, "exact") == pytest.approx([e.mean_response for e in singles], abs=1e-9)
-    assert values(city, deployments, late, "exact", workers=2) == pytest.approx(
-        [e.late_fraction(8) for e in singles], abs=1e-9
-    )
 
 
 def test_residual_is_stated_and_small():

@@ -39,28 +39,6 @@ def test_bound_optimum_and_p_median_deployment(version, values, claim):
         claim(V1, "Section C.2, p-median", b.upper, b.upper)
 
 
-def test_service_rates_of_version_ones_table_3(city, median):
-    """Optimum within 0.01 and upper bound within 0.02 min in all thirteen rows."""
-    table = eo.datasets.paper_table(3)
-    assert len(table) == 13
-    for row in table.itertuples():
-        slowed = city.replace(service_times=24 * 60 / row.mu_per_day)
-        assert evaluate_all(slowed, 9, evaluator="approximate").values.min() == pytest.approx(row.optimum_min, abs=0.01)
-        upper = approximate_hypercube(slowed, median.sites).mean_response
-        assert upper == pytest.approx(row.upper_bound_min, abs=0.02)
-        assert median.objective == pytest.approx(row.lower_bound_min, abs=0.005)
-
-
-def test_loads_of_table_1(city):
-    """Optimum within 0.03 min in all ten rows (the printed loads are rounded)."""
-    table = eo.datasets.paper_table(1)
-    assert len(table) == 10
-    for row in table.itertuples():
-        loaded = city.with_offered_load(row.offered_load, 9)
-        ours = evaluate_all(loaded, 9, evaluator="approximate").values.min()
-        assert ours == pytest.approx(row.optimum_min, abs=0.03)
-
-
 def test_late_fractions(city, median, claim):
     """The authors' fractions at 10 to 6 min: optimum of the late fraction at each threshold, and p-median.
 

@@ -81,8 +81,6 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
 
     Raises
     ------
-    InputError
-        If an argument is invalid.
     UnstableQueueError
         If calls can queue and arrive at least as fast as the fleet can serve them.
     ConvergenceError
@@ -176,11 +174,10 @@ def correction_factors(units: int, offered_load: float, *, capacity: str = "loss
 
 
 def _warn_of_unequal_units(city: City, sites: IntArray, trusted: int, capacity: str | None = None) -> None:
-    """Warn if the mean service times of the units differ by more than a factor ``trusted``.
+    """Warn if the mean service times of the units, over calls, differ by more than a factor ``trusted``.
 
-    A unit's mean service time is the mean over calls, with the demand shares as weights. With ``capacity``, "loss" or
-    "queue", the warning says how inaccurate the probability that all units are busy is; without it, the warning says
-    only that mean costs are inaccurate.
+    With ``capacity`` the warning says how inaccurate the probability that all units are busy is; without it, only that
+    mean costs are inaccurate.
     """
     minutes = (city.service_times @ city.demand_shares)[np.unique(sites)]
     ratio = minutes.max() / minutes.min()

@@ -64,9 +64,9 @@ def check_evaluator(evaluator: str | None, units: int) -> str:
 
 
 def split_options(evaluator: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Split options into those for one deployment, those for many deployments, and ``workers`` and ``progress``.
+    """Split options into those for one deployment, for many, and ``workers`` and ``progress``; raise if one is unknown.
 
-    An option may be in several of the three. Raise if one of them is unknown.
+    An option may be in several of the three.
     """
     known = _options_of(evaluator)
     listed = dict.fromkeys(chain(*known))
@@ -101,10 +101,6 @@ def evaluate(city: City, sites: Sites, evaluator: str | None = None, **options: 
         Default: exact up to 12 units, else approximate.
     **options
         Options of the evaluator, such as ``capacity``; for a simulation ``calls``, ``service`` and ``rng``.
-
-    Returns
-    -------
-    Evaluation
 
     Examples
     --------

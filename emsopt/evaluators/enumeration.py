@@ -174,9 +174,8 @@ def evaluate_all(
     --------
     >>> import emsopt as eo
     >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
-    >>> everything = eo.evaluators.evaluate_all(city, 2, "exact")
-    >>> len(everything.values), everything.best.sites.tolist()
-    (3, [1, 2])
+    >>> evaluate_all(city, 2, "exact")
+    <Enumeration (exact): 3 distinct deployments, best mean response (min) 3.519, unique>
     """
     return enumerate_objective(Objective(city, units, evaluator, metric, **options))
 
@@ -213,11 +212,6 @@ def evaluate_near(objective: Objective, sites: Sites, moves: int = 2) -> Enumera
     Returns
     -------
     Enumeration
-
-    Raises
-    ------
-    InputError
-        If there are more than 20 million deployments, or ``sites`` is not allowed.
 
     Examples
     --------

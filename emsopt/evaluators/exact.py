@@ -51,8 +51,9 @@ ONE = np.uint64(1)
 MAX_CALIBRATIONS = 200
 
 _Solution: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, float, float, int, float]
-"""Shares of calls answered (G, M), busy fractions (G,), shares of queued calls (G,), blocking probability, mean wait,
-number of sweeps and residual."""
+"""For G stations and M atoms: the share of each atom's answered calls that each station answers (G, M), the fraction of
+time that a unit of each station is busy (G,), the share of queued calls that each station answers (G,), the loss or
+queueing probability, the mean wait (min), the number of sweeps, and the error of the equations relative to the flow."""
 _Chain: TypeAlias = tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray, float]
 """Units at each station, strides of the states, dispatch rates, service rates, total service rate of each state, and
 call rate."""
@@ -76,7 +77,7 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     Raises
     ------
     InputError
-        As in `approximate_hypercube`; also if there are more states than for `MOST_UNITS` units at different sites.
+        If there are more states than for 28 units at different sites.
     UnstableQueueError, ConvergenceError
         As in `approximate_hypercube`.
 
@@ -149,13 +150,7 @@ def _solve(
 
     ``rates`` are the calls per minute of each atom, shape (M,), ``counts`` the units at each station, shape (G,), and
     ``service`` the mean service times in minutes, shape (G, M). Row j of ``order`` lists the stations by preference of
-    atom j.
-
-    Returns, for G stations and M atoms: the share of each atom's answered calls that each station answers (G, M), the
-    fraction of time that a unit of each station is busy (G,), the share of queued calls that each station answers (G,),
-    the loss or queueing probability, the mean wait (min), the number of sweeps, and the error of the equations relative
-    to the total flow. The number of sweeps is -1 if the queue is unstable and -2 if the sweeps or the calibration do
-    not converge.
+    atom j. The number of sweeps is -1 if the queue is unstable and -2 if the sweeps or the calibration do not converge.
     """
     n_stations, n_atoms, total = len(counts), len(rates), rates.sum()
     strides = np.ones(n_stations + 1, dtype=np.int64)

@@ -41,14 +41,6 @@ class Location:
         (objective - lower_bound) / objective; 0 if the sites are proven to be optimal.
     assignment : ndarray of int, shape (M,)
         Site, one of ``sites``, that serves each atom: the closest; among equally close sites, the one listed first.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
-    >>> found = eo.evaluators.p_median(city, 2)
-    >>> found.sites.tolist(), found.assignment.tolist(), found.proven
-    ([1, 2], [1, 1, 2], True)
     """
 
     sites: IntArray
@@ -81,14 +73,6 @@ class Bounds:
         The p-median deployment.
     evaluator : str
         Name of the evaluator that computed ``upper``.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
-    >>> found = eo.evaluators.bounds(city, 2, "exact")
-    >>> found.lower <= found.upper
-    True
     """
 
     lower: float
@@ -115,13 +99,9 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     Returns
     -------
     Location
-        Optimal, unless the time ran out. If there are several optima, any of them may be returned. Among
-        interchangeable sites, those with the lowest indices are used.
-
-    Raises
-    ------
-    InputError
-        If the fleet does not fit the sites.
+        With ``sites``, ``objective`` (min), ``lower_bound``, ``gap``, ``proven`` and ``assignment``. Optimal, unless the
+        time ran out. If there are several optima, any of them may be returned. Among interchangeable sites, those with
+        the lowest indices are used.
 
     Notes
     -----
@@ -136,6 +116,8 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     >>> city = City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
     >>> p_median(city, 2)
     <Location: sites [1, 2], mean response 1.571 min, optimal>
+    >>> p_median(city, 2).assignment.tolist()
+    [1, 1, 2]
     """
     space = DeploymentSpace.of(city, units)
     seconds = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
@@ -193,6 +175,7 @@ def bounds(city: City, units: int | DeploymentSpace, evaluator: str | None = Non
     Returns
     -------
     Bounds
+        With ``lower`` and ``upper`` (min), ``sites`` and ``evaluator``.
 
     Examples
     --------

@@ -99,9 +99,9 @@ def simulate(
     Raises
     ------
     InputError
-        If an argument is out of range, or no counted call was answered.
+        If no counted call was answered.
     UnstableQueueError
-        If calls can queue and arrive at least as fast as the deployed units can serve them.
+        As in `approximate_hypercube`.
 
     Warns
     -----

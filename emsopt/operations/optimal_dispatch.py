@@ -53,13 +53,6 @@ class OptimalDispatch:
         Of the optimal policy.
     iterations : int
         Steps of policy iteration.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([2.0, 1.0], [[3.0, 8.0], [4.0, 2.0]], turnout_times=1.5, service_times=40)
-    >>> eo.operations.optimal_dispatch(city, [0, 1])
-    OptimalDispatch(cost 5.0062, preferred unit 5.0062: 0.00 % more)
     """
 
     cost: float
@@ -92,11 +85,7 @@ def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response")
     Returns
     -------
     OptimalDispatch
-
-    Raises
-    ------
-    InputError
-        If there are more than ten units.
+        With ``cost``, ``preferred_cost``, ``gap``, ``policy`` and ``loss_probability``.
 
     Notes
     -----

@@ -215,13 +215,6 @@ class Offsets:
         The metric with them, and of the deployment given with the closest unit always sent.
     city : City
         The city with ``preference`` set to response times plus offsets.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([2.0, 0.4], [[1, 5], [9, 5.5]], turnout_times=0, service_times=30)
-    >>> eo.operations.best_offsets(city, [0, 1], "mean_response", steps=50, rng=0).gain > 0.01
-    True
     """
 
     sites: IntArray
@@ -277,6 +270,7 @@ def best_offsets(
     Returns
     -------
     Offsets
+        With ``sites``, ``minutes``, ``value``, ``value_without``, ``gain`` and ``city``.
 
     Examples
     --------

@@ -99,9 +99,9 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     Returns
     -------
     Location
-        With ``sites``, ``objective`` (min), ``lower_bound``, ``gap``, ``proven`` and ``assignment``. Optimal, unless the
-        time ran out. If there are several optima, any of them may be returned. Among interchangeable sites, those with
-        the lowest indices are used.
+        With ``sites``, ``objective`` (min), ``lower_bound``, ``gap``, ``proven`` and ``assignment``. Optimal, unless
+        the time ran out. If there are several optima, any of them may be returned. Among interchangeable sites, those
+        with the lowest indices are used.
 
     Notes
     -----

@@ -213,21 +213,9 @@ def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, coun
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def unit_to_send(
-    fleet: Any,
-    calls: Any,
-    slot: int,
-    now: float,
-    leave: float,
-    speed: float,
-    dispatch: int,
-    classes: Any,
-    takes: Any,
-    preference: FloatArray,
-    sites: Any,
-    to_place: FloatArray,
-    near: IntArray,
-    value: FloatArray,
-) -> int:
+    fleet: Any, calls: Any, slot: int, now: float, leave: float, dispatch: int, classes: Any, takes: Any,
+    preference: FloatArray, sites: Any, to_place: FloatArray, near: IntArray, value: FloatArray,
+) -> int:  # fmt: skip
     """Return the unit to send to the call in a slot: free, or on its way to a less urgent call; -1 if there is none.
 
     ``value`` is that of `value_cover`, if dispatch is by coverage.
@@ -247,7 +235,7 @@ def unit_to_send(
         if dispatch == 1:
             score = preference[unit.home, j]
         else:
-            score = minutes_to(unit, to_place, mode, scene, now) / speed
+            score = minutes_to(unit, to_place, mode, scene, now)
             if unit.arrive <= now and unit.goal < len(sites):
                 score += sites[unit.home].turnout
         score += sites[unit.home].offset
@@ -260,25 +248,10 @@ def unit_to_send(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def send(
-    fleet: Any,
-    u: int,
-    job: int,
-    calls: Any,
-    now: float,
-    leave: float,
-    speed: float,
-    seed: int,
-    trips: bool,
-    spreads: tuple[float, float, float, float],
-    on_the_way: bool,
-    classes: Any,
-    sites: Any,
-    to_place: FloatArray,
-    service: FloatArray,
-    hospital_of: IntArray,
-    trace: FloatArray,
-    row: int,
-) -> int:
+    fleet: Any, u: int, job: int, calls: Any, now: float, leave: float, seed: int, trips: bool,
+    spreads: tuple[float, float, float, float], on_the_way: bool, classes: Any, sites: Any, to_place: FloatArray,
+    service: FloatArray, hospital_of: IntArray, trace: FloatArray, row: int,
+) -> int:  # fmt: skip
     """Send unit u to a job until it is free again; return the number of drives traced so far.
 
     ``spreads`` are those of turnout and drives, then mean and spread of handovers.
@@ -290,7 +263,7 @@ def send(
     number, first, home = call.number, JOBS + PER_JOB * (job % MOST_UNITS), unit.home
     if unit.arrive <= now and unit.goal < len(sites):
         leave += duration(sites[home].turnout, turnout_spread, seed, number, first + TURNOUT)
-    minutes = minutes_to(unit, to_place, classes[k].mode, scene, now) / speed
+    minutes = minutes_to(unit, to_place, classes[k].mode, scene, now)
     arrive = leave + duration(minutes, drive_spread, seed, number, first + DRIVE)
     if trips:
         end, unit.hospital = scene, -1
@@ -298,12 +271,12 @@ def send(
         if job % MOST_UNITS == 0 and uniform(seed, number, TRANSPORT) < classes[k].transport:
             end = unit.hospital = hospital_of[j]
             unit.carry = free
-            free += to_place[home_mode, end, scene] / speed
+            free += to_place[home_mode, end, scene]
             unit.arrived = free
             free += duration(handover, handover_spread, seed, number, first + HANDOVER)
         if not on_the_way:
             unit.homeward = free
-            free += to_place[home_mode, home, end] / speed
+            free += to_place[home_mode, home, end]
             end = home
     else:
         free, end = now + duration(service[home, j], -1.0, seed, number, first + SCENE), home
@@ -351,17 +324,9 @@ def change_shift(fleet: Any, u: int, now: float) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def move_others(
-    fleet: Any,
-    table: IntArray,
-    moves: int,
-    now: float,
-    speed: float,
-    haste: float,
-    to_place: FloatArray,
-    need: IntArray,
-    trace: FloatArray,
-    row: int,
-) -> tuple[int, int]:
+    fleet: Any, table: IntArray, moves: int, now: float, haste: float, to_place: FloatArray, need: IntArray,
+    trace: FloatArray, row: int,
+) -> tuple[int, int]:  # fmt: skip
     """Move free units to sites that the table wants now, the nearest first; return drives traced, and units moved."""
     count_needs(fleet, -1, table, need)
     for moved in range(moves):
@@ -377,6 +342,6 @@ def move_others(
             return row, moved
         need[fleet[u].home] += 1
         need[site] -= 1
-        row = drive(fleet, u, -1, site, now, now, now + best / speed * haste, trace, row)
+        row = drive(fleet, u, -1, site, now, now, now + best * haste, trace, row)
         fleet[u].home = site
     return row, moves

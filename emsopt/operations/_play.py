@@ -24,7 +24,6 @@ class World(NamedTuple):
     handover: float
     handover_spread: float
     by_hour: FloatArray  # (168,)
-    speed: FloatArray  # (168,)
     atoms: FloatArray  # (M,) cumulative shares
     guide: IntArray  # (M,) where to begin looking in them
     classes: Any  # (K,) of CLASS
@@ -107,7 +106,7 @@ def play(
     """
     rate, trips = world[:2]
     spreads = world[2:6]
-    by_hour, speeds, atoms, guide, classes, units, takes, to_place, service, hospital_of = world[6:]
+    by_hour, atoms, guide, classes, units, takes, to_place, service, hospital_of = world[6:]
     dispatch, on_the_way, queue, relocation, moves, haste = rules[:6]
     sites, preference, table, near = rules[7:11]
     batches, histogram, by_atom, moved, trace = tally
@@ -119,8 +118,7 @@ def play(
     jobs = np.empty(2 * MOST_UNITS, np.int64)  # to be given a unit now; the last one first
     closed, ended = np.empty(2 * MOST_UNITS, np.int64), 0  # slots of calls that are over now
     now, hour, n, done, begin, row = 0.0, 0, 0, 0, -1.0, 0
-    speed, per_minute = speeds[0], rate * by_hour[0]
-    steady = np.all(by_hour == by_hour[0]) and np.all(speeds == speed)
+    per_minute, steady = rate * by_hour[0], np.all(by_hour == by_hour[0])
     for u in range(p):
         steady = steady and np.all(duty[u] == duty[u, 0])
     next_hour = np.inf if steady else 60.0  # nothing happens at full hours if all are alike
@@ -160,7 +158,7 @@ def play(
             next_hour += 60
             hour = (hour + 1) % len(by_hour)
             waited = (next_call - now) * per_minute
-            speed, per_minute = speeds[hour], rate * by_hour[hour]
+            per_minute = rate * by_hour[hour]
             next_call = now + waited / per_minute
             for u in range(p):
                 if duty[u, hour] != fleet[u].on:
@@ -186,20 +184,7 @@ def play(
             if dispatch == 2:
                 _fleet.value_cover(fleet, -1, rules, 1, count, value)
             u = _fleet.unit_to_send(
-                fleet,
-                calls,
-                slot,
-                now,
-                leave,
-                speed,
-                dispatch,
-                classes,
-                takes,
-                preference,
-                sites,
-                to_place,
-                near,
-                value,
+                fleet, calls, slot, now, leave, dispatch, classes, takes, preference, sites, to_place, near, value
             )
             if u < 0:
                 if queue:
@@ -224,7 +209,7 @@ def play(
                 moved[1] += 1
                 fleet[u].worked += now - fleet[u].since
             row = _fleet.send(
-                fleet, u, job, calls, now, leave, speed, seed, trips, spreads, on_the_way, classes, sites, to_place,
+                fleet, u, job, calls, now, leave, seed, trips, spreads, on_the_way, classes, sites, to_place,
                 service, hospital_of, trace, row,
             )  # fmt: skip
 
@@ -238,10 +223,10 @@ def play(
             moved[0] += site != unit.home
             unit.home = site
             if unit.goal != site:
-                arrive = now + to_place[home_mode, site, unit.goal] / speed * (haste if relocation else 1.0)
+                arrive = now + to_place[home_mode, site, unit.goal] * (haste if relocation else 1.0)
                 row = _fleet.drive(fleet, freed, -1, site, now, now, arrive, trace, row)
         if changed and relocation == 1:
-            row, others = _fleet.move_others(fleet, table, moves, now, speed, haste, to_place, need, trace, row)
+            row, others = _fleet.move_others(fleet, table, moves, now, haste, to_place, need, trace, row)
             moved[0] += others
 
         while ended:

@@ -79,8 +79,7 @@ class OperationsObjective(Objective):
         for name in options:
             _validate.choice(name, "options", known)
         # The summary is there for checkpoints: a search resumes only with the same system.
-        by_hour = np.stack([system.calls_by_hour, system.speed_by_hour])
-        what = [summary(system.to_place), summary(by_hour), system.priorities, system.handover]
+        what = [summary(system.to_place), summary(system.calls_by_hour), system.priorities, system.handover]
         self.options = options | {"rng": rng, "system": what}
         self.noisy = not isinstance(rng, (int, np.integer))
 

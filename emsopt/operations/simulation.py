@@ -1,11 +1,11 @@
 """Simulation of operations: priorities, transport, returns, shifts, and the rules of a policy.
 
 What the hypercube model leaves out happens here: a unit drives to the scene, perhaps to a hospital, and home, may be
-sent again on its way, or be taken over by a more urgent call; calls wait by priority; rates and speeds follow the hours
-of the week. `System` says what happens, `Policy` who is sent and where free units wait.
+sent again on its way, or be taken over by a more urgent call; calls wait by priority; their rate follows the hours of
+the week. `System` says what happens, `Policy` who is sent and where free units wait.
 
-Limits: on the way, driving times are interpolated between the two ends of the drive; a unit that is on its way keeps
-the speed of the hour in which it set out; the unit sent first transports the patient.
+Limits: on the way, driving times are interpolated between the two ends of the drive; the unit sent first transports the
+patient.
 """
 
 from __future__ import annotations
@@ -320,7 +320,6 @@ def _world(system: System) -> _play.World:
         handover=system.handover.mean,
         handover_spread=system.handover.spread,
         by_hour=system.calls_by_hour,
-        speed=system.speed_by_hour,
         atoms=cumulative,
         guide=guide,
         classes=classes,

@@ -140,8 +140,6 @@ class System:
         From arrival at the hospital until the unit is free.
     calls_by_hour : array_like, shape (168,) or (24,), optional
         Relative rates of calls by hour of the week (from Monday at midnight) or of the day. Their mean is set to 1.
-    speed_by_hour : array_like, shape (168,) or (24,), optional
-        Speed over the mean speed; driving times are divided by it when a unit sets out.
     hospital_locations : array_like, shape (H, 2), optional
         For maps, as the locations of the city's sites.
 
@@ -166,7 +164,6 @@ class System:
     priorities: tuple[Priority, ...] = (Priority(),)
     handover: Duration = Duration(0, 0)
     calls_by_hour: FloatArray = None  # type: ignore[assignment]  # ones by default
-    speed_by_hour: FloatArray = None  # type: ignore[assignment]
     hospital_locations: FloatArray | None = None
 
     if TYPE_CHECKING:
@@ -180,7 +177,6 @@ class System:
             priorities: Sequence[Priority] = (Priority(),),
             handover: Duration = Duration(0, 0),
             calls_by_hour: ArrayLike | None = None,
-            speed_by_hour: ArrayLike | None = None,
             hospital_locations: ArrayLike | None = None,
         ) -> None: ...
 
@@ -196,9 +192,8 @@ class System:
             shape = (None, places, places)
             checked["minutes"] = _validate.real_array(minutes, "minutes", shape, unit="min", low=0)
         checked["priorities"] = self._checked_priorities(hospitals)
-        for name in ("calls_by_hour", "speed_by_hour"):
-            checked[name] = _by_hour(checked[name], name)
-        checked["calls_by_hour"] /= checked["calls_by_hour"].mean()
+        by_hour = _by_hour(self.calls_by_hour)
+        checked["calls_by_hour"] = by_hour / by_hour.mean()
         for name in ("travel_cv", "turnout_cv"):
             if np.ndim(getattr(self.city, name)):
                 raise InputError(f"`{name}` of the city must be a single number here; average it over sites and atoms.")
@@ -274,13 +269,13 @@ class System:
         return f"System({size}, {kinds}, {how})"
 
 
-def _by_hour(values: ArrayLike | None, name: str) -> FloatArray:
+def _by_hour(values: ArrayLike | None) -> FloatArray:
     """Return positive factors for the hours of a week, from those of a week or a day; ones if None."""
     if values is None:
         return np.ones(HOURS)
-    factors = _validate.real_array(values, name, (None,), low=0)
+    factors = _validate.real_array(values, "calls_by_hour", (None,), low=0)
     if len(factors) not in (24, HOURS) or not factors.min() > 0:
         raise InputError(
-            f"`{name}` must hold 24 or {HOURS} factors above 0; got {len(factors)}, least {factors.min():g}."
+            f"`calls_by_hour` must hold 24 or {HOURS} factors above 0; got {len(factors)}, least {factors.min():g}."
         )
     return np.tile(factors, HOURS // len(factors)).astype(float)

@@ -129,12 +129,6 @@ def from_frames(
     -------
     City
 
-    Raises
-    ------
-    InputError
-        If a column is missing, a cell is blank, not a number or out of range, names do not match between tables, or
-        the resulting city is invalid.
-
     Examples
     --------
     >>> import emsopt as eo
@@ -279,8 +273,6 @@ def check_replaceable(folder: Path) -> None:
 def save(city: Any, folder: PathLike) -> Path:
     """Write the city to a folder of plain files that `load` can read.
 
-    If an error occurs, no file is written.
-
     Parameters
     ----------
     folder : path_like
@@ -294,9 +286,9 @@ def save(city: Any, folder: PathLike) -> Path:
     Raises
     ------
     InputError
-        If the folder holds anything but a city, or the city could not be read back. The folder is left unchanged.
+        If the folder holds anything but a city, or the city could not be read back.
     WriteError
-        If the disk is full or read-only, or permission is denied. The folder is left unchanged.
+        If files cannot be written. After an error the folder is unchanged.
     """
     city.replace()  # validate: `City.scaled` allows loads that could not be read back
     return atomic.write_folder(folder, as_files(city), marker=CITY, replaceable=FILES)
@@ -342,16 +334,7 @@ def as_files(city: Any) -> dict[str, str]:
 def load(cls: Callable[..., C], folder: PathLike) -> C:
     """Read a folder written by `save` or by hand. `emsopt.city.tables` describes the files.
 
-    Parameters
-    ----------
-    folder : path_like
-        Folder that holds the files.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or damaged, a column is missing, a cell is not a number, names do not match between
-        files, or the city is invalid. The message names the file, the row and the column.
+    The message of an error names the file, the row and the column.
     """
     path = _validate.path(folder, "folder")
     try:
@@ -363,10 +346,7 @@ def load(cls: Callable[..., C], folder: PathLike) -> C:
 def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "city") -> C:
     """Read a city from the content of its files by name, in upper or lower case; ``name`` is used if they have none.
 
-    Raises
-    ------
-    InputError
-        As `load`, with the names of the files as they are given.
+    Errors name the files as they are given.
     """
     with atomic.errors_explained("the folder for temporary files"), TemporaryDirectory() as scratch:
         plain = {file.lower(): content for file, content in files.items()}

@@ -1,8 +1,7 @@
-"""Convert distances to travel times.
+"""Distances between places, from which travel times follow.
 
 A travel-time law is a function from road distance (km) to time (min); `City.from_frames` accepts one as
-``travel_times``. Road distances are straight-line distances (great-circle or, on a plane, Euclidean) times a detour
-factor.
+``travel_times``. Road distances are straight-line distances times a detour factor.
 """
 
 from __future__ import annotations
@@ -22,20 +21,7 @@ Law: TypeAlias = Callable[[ArrayLike], FloatArray]
 
 
 def great_circle_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
-    """Return the great-circle distances between two sets of points.
-
-    Parameters
-    ----------
-    origins : array_like, shape (N, 2)
-        Longitude and latitude in decimal degrees.
-    destinations : array_like, shape (M, 2)
-        Longitude and latitude in decimal degrees.
-
-    Returns
-    -------
-    ndarray, shape (N, M)
-        Kilometres.
-    """
+    """Return the great-circle distances between points in longitude and latitude (degrees), shape (N, M), km."""
     starts, ends = real_array(origins, "origins", (None, 2)), real_array(destinations, "destinations", (None, 2))
     return EARTH_RADIUS_KM * central_angle(starts[:, None], ends)
 

@@ -37,14 +37,9 @@ class LineGraph:
         return len(self.ids)
 
     def edges(self, values: Iterable[Any], name: str = "edges") -> IntArray:
-        """Return edge indices, shape (k,), from indices, ids or one truth value per edge.
+        """Return edge indices, shape (k,), from indices, ids or truth values of shape (E,), which may be none.
 
-        Parameters
-        ----------
-        values : array_like
-            Whole numbers, ids, or truth values of shape (E,); may be empty.
-        name : str
-            Name of the argument in messages.
+        ``name`` is the name of the argument in messages.
         """
         if isinstance(values, str) or not np.iterable(values):
             raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets.")
@@ -74,10 +69,6 @@ class LineGraph:
             Edges as in `edges`, and turns as tuples of two edges (from, to) by index or id; or truth values of shape
             (E + C,).
 
-        Raises
-        ------
-        InputError
-            If there is no such edge, or a turn is not one of the network's connections.
         """
         n, shut = self.n_edges, np.zeros(self.n_edges + len(self.connections), dtype=bool)
         given = closed if isinstance(closed, (str, np.ndarray)) or not np.iterable(closed) else list(closed)

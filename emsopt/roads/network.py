@@ -154,9 +154,8 @@ class RoadNetwork(LineGraph):
         Raises
         ------
         InputError
-            If the file does not exist, is not a SUMO network, is truncated, or a lane has no length, speed or shape; or
-            if it has more than 2 GB of text, 4 MB in one element or 4 million points and turns (plus four per road), or
-            a compression ratio above 100.
+            If the file is not a whole SUMO network, or holds more than any city needs: 2 GB of text, 4 MB in an element,
+            4 million points and turns (plus four per road), or a compression ratio above 100.
         """
         return cls._of_file(path, read_net(path, heights), name, strongly_connected)
 
@@ -190,10 +189,8 @@ class RoadNetwork(LineGraph):
         Raises
         ------
         InputError
-            If the file does not exist, is not an OpenStreetMap file, is truncated, or has no road for cars; or if it
-            has more than 2 GB, 40 million elements or 4 million points of roads (plus four per road).
-        MissingDependencyError
-            If osmium is not installed.
+            If the file is not a whole OpenStreetMap file with roads for cars, or has more than 2 GB, 40 million elements
+            or 4 million points of roads (plus four per road).
         """
         return cls._of_file(path, read_osm(path, heights, vehicle), name, strongly_connected)
 
@@ -217,11 +214,6 @@ class RoadNetwork(LineGraph):
             Without ``arcs``, ``nodes`` is a folder or a .zip file with ``nodes.csv`` and ``arcs.csv``.
         strongly_connected
             As in `from_sumo`.
-
-        Raises
-        ------
-        InputError
-            If a column is missing, a cell is not a number in range, or an arc leads to an unknown node.
 
         Examples
         --------
@@ -262,10 +254,7 @@ class RoadNetwork(LineGraph):
         Lengths (at least one) and coordinates are rounded to about a centimetre, speed limits to 0.0001 m/s and
         inclines to 0.00001 rad. Equal networks give identical bytes.
 
-        Raises
-        ------
-        InputError, WriteError
-            If the path is invalid or cannot be written to. An existing file is then left unchanged.
+        Raise if the file cannot be written; an existing file is then left unchanged.
         """
         content = {field.name: getattr(self, field.name) for field in fields(self)}
         content["lengths"] = np.maximum(self.lengths.round(2), 0.01)
@@ -281,11 +270,7 @@ class RoadNetwork(LineGraph):
     def load(cls, path: PathLike) -> RoadNetwork:
         """Read a network written by `save`.
 
-        Raises
-        ------
-        InputError
-            If the file does not exist, is not a saved network, is damaged, or is larger than any network from
-            `from_sumo`: 200 MB of text, 16 million values.
+        Raise if the file is damaged, or larger than any network from `from_sumo`: 200 MB of text, 16 million values.
         """
         path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
         try:
@@ -325,15 +310,9 @@ class RoadNetwork(LineGraph):
         return np.column_stack([self.lengths, self.speed_limits, self.inclines])
 
     def subset(self, edges: Iterable[Any]) -> RoadNetwork:
-        """Return the network of the given edges and the connections between them.
+        """Return the network of some edges, given as in `edges`, and the connections between them.
 
-        Edges keep the order that they have in this network, whatever the order of ``edges``, and are numbered anew from
-        0. An edge given twice is kept once.
-
-        Parameters
-        ----------
-        edges : array_like
-            Indices, ids or truth values of shape (E,); at least one.
+        Edges keep the order that they have in this network, and are numbered anew from 0.
         """
         kept = np.unique(self.edges(edges))
         if kept.size == 0:
@@ -457,13 +436,7 @@ class RoadNetwork(LineGraph):
         return WayFinder(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per edge, indexed by id: length, speed limit, incline and class.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``length_m``, ``speed_limit_m_s``, ``incline_rad``, ``road_class``.
-        """
+        """Return one row per edge by id: ``length_m``, ``speed_limit_m_s``, ``incline_rad`` and ``road_class``."""
         frame = pd.DataFrame(self.contexts, columns=["length_m", "speed_limit_m_s", "incline_rad"])
         return frame.assign(road_class=list(self.classes)).set_index(pd.Index(self.ids, name="edge"))
 

@@ -24,8 +24,8 @@ def terrain_inclines(
     """Return the incline of each edge between its ends (rad, upward positive), and notes on heights that were changed.
 
     ``heights`` is a function from longitude and latitude, shape (n, 2), to metres, shape (n,). For each edge there are
-    the ``places``, shape (E, 2, 2), and numbers of the junctions, ``nodes``, at its start and end; its length in metres;
-    and whether it is a tunnel or a bridge, whose heights are interpolated between the portals.
+    the ``places``, shape (E, 2, 2), and numbers of the junctions, ``nodes``, at its start and end; its length (m); and
+    whether it is a tunnel or a bridge, whose heights are interpolated between the portals.
     """
     _, index, inverse = np.unique(nodes, return_index=True, return_inverse=True)
     ends = inverse.reshape(-1, 2)

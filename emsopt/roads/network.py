@@ -154,7 +154,7 @@ class RoadNetwork(LineGraph):
         Raises
         ------
         InputError
-            If the file is not a whole SUMO network, or holds more than any city needs: 2 GB of text, 4 MB in an element,
+            If the file is not a whole SUMO network, or holds more than any city needs: 2 GB of text, 4 MB an element,
             4 million points and turns (plus four per road), or a compression ratio above 100.
         """
         return cls._of_file(path, read_net(path, heights), name, strongly_connected)
@@ -189,8 +189,8 @@ class RoadNetwork(LineGraph):
         Raises
         ------
         InputError
-            If the file is not a whole OpenStreetMap file with roads for cars, or has more than 2 GB, 40 million elements
-            or 4 million points of roads (plus four per road).
+            If the file is not a whole OpenStreetMap file with roads for cars, or has over 2 GB, 40 million elements or
+            4 million points of roads (plus four per road).
         """
         return cls._of_file(path, read_osm(path, heights, vehicle), name, strongly_connected)
 

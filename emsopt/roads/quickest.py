@@ -41,7 +41,7 @@ class WayFinder:
         self._turns = _turns(forth, n), _turns(forth[:, ::-1], n)
 
     def times(self, origins: Places, destinations: Places, minutes: FloatArray) -> FloatArray:
-        """Return the shortest times on the road between N and M places, shape (N, M); infinite if there is no legal way.
+        """Return the shortest times on the road between N and M places, shape (N, M); infinite if there is no way.
 
         ``minutes``, shape (E,), are those to drive each edge.
         """

@@ -2,14 +2,10 @@
 
 import json
 import re
-import string
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 import emsopt as eo
 from emsopt._files import formats
@@ -365,59 +361,12 @@ def test_an_atom_may_be_called_like_a_header(tmp_path):
     assert_equal(eo.City.load(city.save(tmp_path / "city")), city)
 
 
-SEEN = st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"])
-TEXT = st.text(SEEN, max_size=8)
-
-
-@st.composite
-def cities(draw):
-    n, m = draw(st.integers(1, 3)), draw(st.integers(1, 4))
-
-    def named(count):
-        return draw(st.none() | st.lists(TEXT.filter(str.strip), min_size=count, max_size=count, unique=True))
-
-    def numbers(shape, low, high):
-        return draw(arrays(float, shape, elements=st.floats(low, high)))
-
-    rates = numbers(m, 0, 100)
-    rates[draw(st.integers(0, m - 1))] = 1.0
-    plane = draw(st.none() | st.just(True))
-    return eo.City(
-        rates,
-        numbers((n, m), 0, 100),
-        numbers(n, 0, 5),
-        numbers(draw(st.sampled_from([(n,), (n, m)])), 1, 100),
-        preference=draw(st.none() | arrays(float, (n, m), elements=st.floats(-1e6, 1e6))),
-        atom_names=named(m),
-        site_names=named(n),
-        atom_locations=plane and numbers((m, 2), -50, 50),
-        site_locations=draw(st.none() | arrays(float, (n, 2), elements=st.floats(-50, 50))) if plane else None,
-        atom_shapes=draw(st.none() | st.just([{"type": "Polygon", "coordinates": [SQUARE]}] * m)),
-        geographic=False if plane else draw(st.booleans()),
-        name=draw(TEXT),
-        notes=draw(st.text(SEEN | st.sampled_from("\n\r\t"), max_size=8)),
-    )
-
-
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(city=cities())
-def test_any_city_survives_the_round_trip(tmp_path_factory, city):
-    folder = tmp_path_factory.mktemp("cities") / "city"
-    city.save(folder)
-    assert_equal(eo.City.load(folder), city)
-
-
-@settings(max_examples=10, deadline=None)
-@given(order=st.permutations(range(3)), flip=st.booleans())
-def test_files_may_list_rows_and_columns_in_any_order(tmp_path_factory, order, flip):
+def test_files_may_list_rows_and_columns_in_any_order(tmp_path):
     """Names, not places, tie the files together."""
-    folder = (
-        full_city()
-        .replace(site_names=["Hill", "River"], atom_names=["A", "B", "C"])
-        .save(tmp_path_factory.mktemp("cities") / "city")
-    )
+    named, order = full_city().replace(site_names=["Hill", "River"], atom_names=["A", "B", "C"]), [2, 0, 1]
+    folder = named.save(tmp_path / "city")
     city = eo.City.load(folder)
-    table = pd.read_csv(folder / "travel_times.csv", index_col=0, dtype=str).iloc[:: -1 if flip else 1, list(order)]
+    table = pd.read_csv(folder / "travel_times.csv", index_col=0, dtype=str).iloc[::-1, order]
     table.to_csv(folder / "travel_times.csv")
     shapes = json.loads((folder / "atoms.geojson").read_text(encoding="utf-8"))
     shapes["features"] = [shapes["features"][k] for k in order]
@@ -624,23 +573,6 @@ def test_a_file_too_large_is_refused(tmp_path, monkeypatch, bound, most, words):
         eo.City.load(folder)
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    file=st.sampled_from(sorted(SAVED)),
-    place=st.floats(0, 1),
-    junk=st.text(string.printable, max_size=4),
-    cut=st.integers(0, 6),
-)
-def test_a_damaged_file_is_read_or_refused_but_never_crashes(tmp_path_factory, file, place, junk, cut):
-    start = int(place * len(SAVED[file]))
-    damaged = SAVED[file][:start] + junk + SAVED[file][start + cut :]
-    folder = write(tmp_path_factory.mktemp("damaged") / "city", {**SAVED, file: damaged})
-    try:
-        assert eo.City.load(folder).n_atoms >= 1
-    except InputError as error:
-        assert len(str(error)) > 40  # noqa: PT017 - either outcome is right
-
-
 # -- writing is all or nothing ------------------------------------------------------------------------------------
 
 
@@ -686,16 +618,3 @@ def test_a_city_scaled_beyond_what_can_be_read_back_is_not_saved(tmp_path):
     with pytest.raises(InputError, match="`arrival_rates` must be calls per hour"):
         full_city().scaled(1e6).save(tmp_path / "city")
     assert not list(tmp_path.iterdir())
-
-
-def test_reading_and_writing_warn_of_nothing_and_load_no_geopandas(tmp_path):
-    import subprocess
-    import sys
-
-    code = (
-        "import sys, warnings; warnings.simplefilter('error'); import emsopt as eo; "
-        f"eo.City([1.0], [[2.0]], 1.0, 30.0).save({str(tmp_path / 'c')!r}); eo.City.load({str(tmp_path / 'c')!r}); "
-        "sys.exit(' '.join({'geopandas', 'matplotlib', 'folium', 'sklearn', 'pooch'} & set(sys.modules)) or 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr

@@ -104,25 +104,6 @@ def test_correction_factors_of_two_units():
         correction_factors(2, 2.0, capacity="queue")
 
 
-@pytest.mark.parametrize("capacity", ["loss", "queue"])
-@pytest.mark.parametrize("load", [1e-3, 0.3, 0.95])
-def test_correction_factors_are_exact_for_interchangeable_units(load, capacity):
-    """If all orders of preference are equally common, Q(p, ρ̄, r) ρ̄^r (1 - ρ̄) is the chance of r busy, one free."""
-    p = 5
-    terms = np.cumprod(np.r_[1, p * load / np.arange(1, p + 1)])
-    if capacity == "queue":
-        terms[-1] /= 1 - load
-    P = terms / terms.sum()
-    mean = P @ np.arange(p + 1) / p
-    Q = correction_factors(p, p * load, capacity=capacity)
-    for r in range(p):
-        chance, k = 0.0, np.arange(p)
-        for n in k[k >= r]:  # n busy: the r asked first are, the next one is not
-            draws = np.prod((n - np.arange(r)) / (p - np.arange(r)))
-            chance += P[n] * draws * (p - n) / (p - r)
-        assert Q[r] * mean**r * (1 - mean) == pytest.approx(chance, rel=1e-9)
-
-
 # -- how it shows itself ---------------------------------------------------------------------------------------
 
 

@@ -56,51 +56,6 @@ def test_interchangeable_units_are_an_erlang_queue(p, rho, colocated):
     assert e.loss_probability == 0
 
 
-@pytest.mark.parametrize("capacity", ["loss", "queue"])
-@pytest.mark.parametrize(("first", "second"), [(0.4, 0.7), (0.05, 0.9)])
-def test_two_units_by_hand(first, second, capacity):
-    """Atom 1 prefers unit 1 and atom 2 unit 2; with P00 = 1 the balance equations give the states below."""
-    mu, total = 1.0, first + second
-    state_10 = (first + total**2 / (2 * mu)) / (total + mu)
-    state_01 = (second + total**2 / (2 * mu)) / (total + mu)
-    state_11 = total**2 / (2 * mu**2)
-    tail = 1 / (1 - total / (2 * mu)) if capacity == "queue" else 1.0
-    norm = 1 + state_10 + state_01 + state_11 * tail
-    blocked = state_11 * tail / norm
-    city = eo.City([first * 60, second * 60], [[2.0, 7.0], [9.0, 3.0]], 0.0, 1.0)
-    e = exact_hypercube(city, [0, 1], capacity=capacity)
-    assert e.utilizations == pytest.approx([state_10 / norm + blocked, state_01 / norm + blocked], abs=1e-10)
-    own = (1 + state_01) / norm / (1 - blocked)  # unit 1 is free, given that one is
-    other = state_01 / norm / (1 - blocked)
-    if capacity == "loss":
-        assert e.loss_probability == pytest.approx(blocked, abs=1e-10)
-        # Atom 1 gets unit 2 exactly if unit 1 is busy and unit 2 free: state 10.
-        assert e.dispatch_fractions[1, 0] == pytest.approx(state_10 / norm / (1 - blocked), abs=1e-10)
-        assert e.dispatch_fractions[0, 0] == pytest.approx(own, abs=1e-10)
-        assert e.dispatch_fractions[1, 1] == pytest.approx(1 - other, abs=1e-10)
-    else:
-        assert e.queue_probability == pytest.approx(blocked, abs=1e-10)
-        expected = state_10 / norm + blocked / 2
-        assert e.dispatch_fractions[1, 0] == pytest.approx(expected, abs=1e-10)
-
-
-def test_unit_specific_rates_by_hand():
-    """One atom, two units with rates mu1, mu2, unit 1 first: a four-state chain solved by linear algebra."""
-    lam, mu1, mu2 = 0.8, 1.0, 0.5
-    generator = np.array(  # states 00, 10, 01, 11
-        [
-            [-lam, lam, 0, 0],
-            [mu1, -mu1 - lam, 0, lam],
-            [mu2, 0, -mu2 - lam, lam],
-            [0, mu2, mu1, -mu1 - mu2],
-        ]
-    )
-    P = np.linalg.solve(np.vstack([generator.T[:-1], np.ones(4)]), [0, 0, 0, 1])
-    e = exact_hypercube(eo.City([lam * 60], [[1.0], [2.0]], 0.0, [1 / mu1, 1 / mu2]), [0, 1])
-    assert e.utilizations == pytest.approx([P[1] + P[3], P[2] + P[3]], abs=1e-11)
-    assert e.loss_probability == pytest.approx(P[3], abs=1e-11)
-
-
 def test_states_of_colocated_units_are_lumped():
     """30 units at two stations are 16 x 16 states, not 2^30, and the Erlang loss formula still holds."""
     city = eo.City([40.0, 20.0], [[2.0, 7.0], [9.0, 3.0]], 0.0, 30.0)

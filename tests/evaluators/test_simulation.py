@@ -1,7 +1,6 @@
-"""The simulation against closed forms, an exact chain, and another simulation written differently."""
+"""The simulation against closed forms, the exact hypercube, and another simulation written differently."""
 
 import heapq
-import itertools
 from math import factorial
 
 import numpy as np
@@ -12,7 +11,7 @@ from hypothesis import strategies as st
 import emsopt as eo
 from emsopt.city.deployment_space import check_sites
 from emsopt.errors import AccuracyWarning, InputError, UnstableQueueError
-from emsopt.evaluators import simulate
+from emsopt.evaluators import exact_hypercube, simulate
 from emsopt.evaluators.simulation import call_stream, first_release, service_law, stream_seed
 
 LAWS = [  # and the square of the coefficient of variation
@@ -46,49 +45,6 @@ def erlang_b(units, offered):
 def erlang_c(units, offered):
     b = erlang_b(units, offered)
     return b / (1 - offered / units * (1 - b))
-
-
-def exact_chain(city, sites, capacity="loss"):
-    """Larson's chain over all 2^p sets of busy units, solved as a dense linear system.
-
-    Service rates by unit only. A call for several free twins goes to either alike. In a queue the levels
-    above "all busy" form a birth-death chain with ratio λ / Σμ; μ_i / Σμ of their calls go to unit i.
-    """
-    p, M = len(sites), city.n_atoms
-    rates, mu = city.arrival_rates / 60, 1 / city.service_times[sites, 0]
-    key = city.response_times[sites]
-    states = list(itertools.product((0, 1), repeat=p))
-    index = {state: k for k, state in enumerate(states)}
-    flow = np.zeros((len(states), len(states)))
-    chance = np.zeros((len(states), p, M))  # of unit i being sent to atom j in a state
-    for state, k in index.items():
-        free = [i for i in range(p) if not state[i]]
-        for j in range(M if free else 0):
-            nearest = min(key[i, j] for i in free)
-            twins = [i for i in free if key[i, j] == nearest]
-            chance[k, twins, j] = 1 / len(twins)
-        for i in range(p):
-            other = index[(*state[:i], 1 - state[i], *state[i + 1 :])]
-            flow[k, other] = mu[i] if state[i] else rates @ chance[k, i]
-    generator = flow - np.diag(flow.sum(axis=1))
-    system = np.vstack([generator.T, np.ones(len(states))])
-    P = np.linalg.lstsq(system, np.r_[np.zeros(len(states)), 1.0], rcond=None)[0]
-    if capacity == "queue":
-        ratio = rates.sum() / mu.sum()
-        P[-1] /= 1 - ratio
-        P /= P.sum()
-    fractions = np.einsum("k,kij->ij", P, chance)
-    blocked = P[-1]
-    if capacity == "queue":
-        fractions += blocked * (mu / mu.sum())[:, None]
-    fractions /= fractions.sum(axis=0)
-    return {
-        "mean_response": float(city.demand_shares @ (fractions * key).sum(axis=0)),
-        "fractions": fractions,
-        "blocked": blocked,
-        "utilizations": np.array(states).T @ P,
-        "mean_wait": blocked / (mu.sum() - rates.sum()) if capacity == "queue" else 0.0,
-    }
 
 
 def replayed(city, sites, capacity, lengths, service, seed):
@@ -190,16 +146,18 @@ def test_exact_values_lie_in_the_99_percent_intervals(capacity):
         city, units = random_city(rng), 2 + k % 5
         sites = rng.integers(city.n_sites, size=units)
         city = city.with_offered_load(rng.uniform(0.1, 0.7), units)
-        exact = exact_chain(city, sites, capacity)
+        exact = exact_hypercube(city, sites, capacity=capacity)
         result = simulate(city, sites, capacity=capacity, level=0.99, rng=rng)
-        exact["mean_utilization"] = exact["utilizations"].mean()
+        blocked = exact.loss_probability + exact.queue_probability
+        truth = {"mean_response": exact.mean_response, "blocked": blocked, "mean_wait": exact.mean_wait}
+        truth["mean_utilization"] = exact.utilizations.mean()
         intervals = dict(result.intervals)
         intervals["blocked"] = intervals.get("loss_probability") or intervals["queue_probability"]
         for name in inside:
             low, high = intervals.get(name, (0.0, 0.0))
-            inside[name] += low <= exact[name] <= high
+            inside[name] += low <= truth[name] <= high
         low, high = result.intervals["mean_response"]
-        assert high - low < 0.01 * exact["mean_response"] + 0.05
+        assert high - low < 0.01 * exact.mean_response + 0.05
     assert min(inside.values()) >= 9, inside
 
 
@@ -207,10 +165,10 @@ def test_exact_values_lie_in_the_99_percent_intervals(capacity):
 def test_who_serves_whom_is_exact(capacity):
     city = random_city(np.random.default_rng(8)).with_offered_load(0.5, 5)
     sites = [4, 1, 1, 6, 3]
-    exact = exact_chain(city, sites, capacity)
+    exact = exact_hypercube(city, sites, capacity=capacity)
     result = simulate(city, sites, capacity=capacity, calls=600_000, rng=0)
-    np.testing.assert_allclose(result.dispatch_fractions, exact["fractions"], atol=0.02)
-    np.testing.assert_allclose(result.utilizations, exact["utilizations"], atol=0.006)
+    np.testing.assert_allclose(result.dispatch_fractions, exact.dispatch_fractions, atol=0.02)
+    np.testing.assert_allclose(result.utilizations, exact.utilizations, atol=0.006)
 
 
 @pytest.mark.parametrize("capacity", ["loss", "queue"])
@@ -255,13 +213,10 @@ def test_95_percent_intervals_cover_about_95_percent(capacity):
     """200 short runs; the share that cover the exact value must be from 90 to 99 percent."""
     city = random_city(np.random.default_rng(12), n_atoms=30).with_offered_load(0.6, 5)
     sites = [0, 2, 3, 5, 5]
-    exact = exact_chain(city, sites, capacity)
-    truth = {"mean_response": exact["mean_response"], "mean_utilization": exact["utilizations"].mean()}
-    truth |= (
-        {"loss_probability": exact["blocked"]}
-        if capacity == "loss"
-        else {"queue_probability": exact["blocked"], "mean_wait": exact["mean_wait"]}
-    )
+    exact = exact_hypercube(city, sites, capacity=capacity)
+    truth = {"mean_response": exact.mean_response, "mean_utilization": exact.utilizations.mean()}
+    waits = {"queue_probability": exact.queue_probability, "mean_wait": exact.mean_wait}
+    truth |= waits if capacity == "queue" else {"loss_probability": exact.loss_probability}
     covered = dict.fromkeys(truth, 0)
     for child in np.random.SeedSequence(13).spawn(200):
         intervals = simulate(city, sites, capacity=capacity, calls=20_000, rng=child).intervals
@@ -414,11 +369,11 @@ def test_atoms_never_heard_of_are_shared_out_by_rank():
 
 
 def test_many_rare_atoms_do_not_bend_the_mean_response():
-    """300 atoms, 1000 answered calls; against the exact chain, averaged over 40 runs."""
+    """300 atoms, 1000 answered calls; against the exact model, averaged over 40 runs."""
     city = random_city(np.random.default_rng(24), n_atoms=300).with_offered_load(3.0, 4)
     sites = [0, 1, 2, 3]
     values = [simulate(city, sites, calls=3000, rng=seed).mean_response for seed in range(40)]
-    exact = exact_chain(city, sites)["mean_response"]
+    exact = exact_hypercube(city, sites).mean_response
     assert abs(np.mean(values) - exact) < 3 * np.std(values) / np.sqrt(40) + 0.002 * exact
 
 

@@ -161,7 +161,8 @@ def _lengths(arcs: Table, straight: FloatArray) -> FloatArray:
 
 def _speeds(arcs: Table, lengths: FloatArray) -> FloatArray:
     """Return the speeds of arcs in m/s, from their times or else from a column of speeds."""
-    key, above_0 = arcs.column(MINUTES), {"low": 0.0, "strictly": True}
+    key = arcs.column(MINUTES)
+    above_0: dict[str, Any] = {"low": 0.0, "strictly": True}
     if key is None:
         what = f"a column of times ({', '.join(MINUTES)}) or 'speed_kmh'"
         return arcs.numbers(arcs.needed(SPEEDS, what), "km/h above 0", **above_0) / 3.6

@@ -18,6 +18,11 @@ def city(published):
 
 
 @pytest.fixture(scope="module")
+def everything(city):
+    return evaluate_all(city, 9, evaluator="approximate")
+
+
+@pytest.fixture(scope="module")
 def median(city):
     return p_median(city, 9)
 
@@ -56,11 +61,10 @@ def test_late_fractions(city, median, claim):
     claim(V1, "Section 7.4, 9 min, both", 100 * best[1], 100 * at_median[1])
 
 
-def test_ranking_survives_the_approximation(city):
+def test_ranking_survives_the_approximation(city, everything):
     """Spearman correlation 0.9987 and the same optimum, over all deployments."""
     from scipy.stats import spearmanr
 
-    everything = evaluate_all(city, 9, evaluator="approximate")
     rows = np.linspace(0, len(everything.values) - 1, 600).astype(int)
     rows = np.r_[rows, everything.values.argsort()[:100]]
     exact = values(city, everything.sites[rows], None, "exact")
@@ -72,9 +76,8 @@ def test_ranking_survives_the_approximation(city):
     assert everything.sites[rows[exact.argmin()]].tolist() == everything.best_sites.tolist()
 
 
-def test_ties(city):
+def test_ties(everything):
     """24,310 deployments of 17 listed sites are 9,691 distinct ones; the optimum stands for eight of them."""
-    everything = evaluate_all(city, 9, evaluator="approximate")
     assert len(everything.values) == 9691
     assert sum(everything.space.multiplicity(sites) for sites in everything.sites) == 24_310
     assert len(everything.ties) == 1
@@ -82,8 +85,8 @@ def test_ties(city):
 
 
 @pytest.fixture(scope="module")
-def optimal(city):
-    return evaluate_all(city, 9, evaluator="approximate").best
+def optimal(everything):
+    return everything.best
 
 
 def test_figure_4_two_units_move_between_optimum_and_p_median(city, median, optimal):

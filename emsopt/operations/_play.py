@@ -8,7 +8,26 @@ from numba import njit
 
 from .._types import FloatArray, IntArray
 from . import _fleet
-from ._fleet import ATOM, GAP, MOST_UNITS, PRIORITY, UNITS, Rules, uniform
+from ._fleet import (
+    ATOM,
+    DRIVE,
+    GAP,
+    HANDOVER,
+    IN_TIME,
+    JOBS,
+    MOST_UNITS,
+    PER_JOB,
+    PRIORITY,
+    SCENE,
+    TRANSPORT,
+    TURNOUT,
+    UNITS,
+    Rules,
+    drive,
+    duration,
+    minutes_to,
+    uniform,
+)
 
 QUEUE = 4096  # jobs that may wait in each priority; more are the sign of a fleet that cannot keep up
 BINS, PER_MINUTE = 2400, 10  # of the histogram of response times: up to four hours
@@ -44,7 +63,7 @@ class Tally(NamedTuple):
     trace: FloatArray  # (n, 7) unit, call (-1 if none), origin, goal, leave, arrive, until
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _draw_call(
     call: Any, n: int, now: float, seed: int, atoms: FloatArray, guide: IntArray, classes: Any, units: FloatArray
 ) -> int:
@@ -76,7 +95,7 @@ def _most_urgent(fleet: Any, length: IntArray) -> int:
     return -1
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _count(call: Any, batch: int, target: float, batches: FloatArray, histogram: IntArray, by_atom: FloatArray) -> None:
     """Count a call that is over."""
     counts = batches[batch, call.priority]
@@ -104,8 +123,7 @@ def play(
     An end of -1 means that a queue grew beyond `QUEUE` jobs. ``fleet`` are p records of UNIT, ``calls`` unused ones of
     CALL, ``duty`` says who works in which hour of the week, shape (p, 168).
     """
-    rate, trips = world[:2]
-    spreads = world[2:6]
+    rate, trips, turnout_spread, drive_spread, handover, handover_spread = world[:6]
     by_hour, atoms, guide, classes, units, takes, to_place, service, hospital_of = world[6:]
     dispatch, on_the_way, queue, relocation, moves, haste = rules[:6]
     sites, preference, table, near = rules[7:11]
@@ -148,11 +166,24 @@ def play(
             next_call = now - math.log(uniform(seed, n, GAP)) / per_minute
         elif next_free <= next_hour:
             now, changed = next_free, True
-            slot = fleet[freed].job // MOST_UNITS
-            row = _fleet.come_free(fleet, freed, calls, now, trace, row)
-            if calls[slot].jobs == 0:
-                closed[ended] = slot
+            unit = fleet[freed]
+            call, place = calls[unit.job // MOST_UNITS], unit.goal
+            if unit.hospital >= 0:
+                row = _fleet.record(freed, call.number, place, unit.hospital, unit.carry, unit.arrived, trace, row)
+                place = unit.hospital
+            if unit.end != place:
+                row = _fleet.record(freed, call.number, place, unit.end, unit.homeward, now, trace, row)
+            unit.busy = False
+            unit.worked += now - unit.since
+            if not unit.on:
+                unit.overtime += now - unit.off
+            call.first = min(call.first, unit.arrive)
+            call.jobs -= 1
+            if call.jobs == 0:
+                closed[ended] = unit.job // MOST_UNITS
                 ended += 1
+            unit.origin = unit.goal = unit.end
+            unit.leave = unit.arrive = now
         else:
             freed, now = -1, next_hour
             next_hour += 60
@@ -179,13 +210,33 @@ def play(
             left -= 1
             job = jobs[left]
             slot = job // MOST_UNITS
-            k = calls[slot].priority
+            k, j = calls[slot].priority, calls[slot].atom
+            scene, mode = N + j, classes[k].mode
+            # The unit to send: free, or on its way to a less urgent call.
+            best, u = np.inf, -1
             leave = max(now, calls[slot].time + classes[k].delay)
+            in_time = calls[slot].time + classes[k].target - leave
             if dispatch == 2:
                 _fleet.value_cover(fleet, -1, rules, 1, count, value)
-            u = _fleet.unit_to_send(
-                fleet, calls, slot, now, leave, dispatch, classes, takes, preference, sites, to_place, near, value
-            )
+            for v in range(p):
+                unit = fleet[v]
+                if unit.busy:
+                    other = unit.job // MOST_UNITS
+                    if unit.arrive <= now or other == slot or not takes[k, calls[other].priority]:
+                        continue
+                elif not unit.on:
+                    continue
+                if dispatch == 1:
+                    score = preference[unit.home, j]
+                else:
+                    score = minutes_to(unit, to_place, mode, scene, now)
+                    if unit.arrive <= now and unit.goal < N:
+                        score += sites[unit.home].turnout
+                score += sites[unit.home].offset
+                if dispatch == 2 and not unit.busy and score < in_time:  # before all that come late
+                    score = _fleet.covered(unit.home, sites, near, value) + 1e-9 * score - IN_TIME
+                if score < best:
+                    best, u = score, v
             if u < 0:
                 if queue:
                     if length[k] == QUEUE:
@@ -202,16 +253,36 @@ def play(
                         closed[ended] = slot
                         ended += 1
                 continue
-            changed = True
-            if fleet[u].busy:  # taken from a less urgent call, whose job is next
-                jobs[left] = fleet[u].job
+            unit, call, changed = fleet[u], calls[slot], True
+            if unit.busy:  # taken from a less urgent call, whose job is next
+                jobs[left] = unit.job
                 left += 1
                 moved[1] += 1
-                fleet[u].worked += now - fleet[u].since
-            row = _fleet.send(
-                fleet, u, job, calls, now, leave, seed, trips, spreads, on_the_way, classes, sites, to_place,
-                service, hospital_of, trace, row,
-            )  # fmt: skip
+                unit.worked += now - unit.since
+            number, first, home = call.number, JOBS + PER_JOB * (job % MOST_UNITS), unit.home
+            if unit.arrive <= now and unit.goal < N:
+                leave += duration(sites[home].turnout, turnout_spread, seed, number, first + TURNOUT)
+            minutes = minutes_to(unit, to_place, mode, scene, now)
+            arrive = leave + duration(minutes, drive_spread, seed, number, first + DRIVE)
+            if trips:
+                end, unit.hospital = scene, -1
+                free = arrive + duration(classes[k].scene, classes[k].scene_spread, seed, number, first + SCENE)
+                if job % MOST_UNITS == 0 and uniform(seed, number, TRANSPORT) < classes[k].transport:
+                    end = unit.hospital = hospital_of[j]
+                    unit.carry = free
+                    free += to_place[home_mode, end, scene]
+                    unit.arrived = free
+                    free += duration(handover, handover_spread, seed, number, first + HANDOVER)
+                if not on_the_way:
+                    unit.homeward = free
+                    free += to_place[home_mode, home, end]
+                    end = home
+            else:
+                free, end = now + duration(service[home, j], -1.0, seed, number, first + SCENE), home
+                unit.hospital, unit.homeward = -1, free
+            row = drive(fleet, u, number, scene, now, leave, arrive, trace, row)
+            unit.busy, unit.job, unit.since, unit.free, unit.end = True, job, now, free, end
+            call.sent = min(call.sent, now)
 
         # A unit that became free and has no job drives to its site, or to the one that the policy chooses.
         if freed >= 0 and fleet[freed].on and not fleet[freed].busy:
@@ -224,7 +295,7 @@ def play(
             unit.home = site
             if unit.goal != site:
                 arrive = now + to_place[home_mode, site, unit.goal] * (haste if relocation else 1.0)
-                row = _fleet.drive(fleet, freed, -1, site, now, now, arrive, trace, row)
+                row = drive(fleet, freed, -1, site, now, now, arrive, trace, row)
         if changed and relocation == 1:
             row, others = _fleet.move_others(fleet, table, moves, now, haste, to_place, need, trace, row)
             moved[0] += others

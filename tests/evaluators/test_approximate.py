@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from emsopt.evaluators._order import unit_order
+from emsopt.evaluators._unit_order import unit_order
 
 import emsopt as eo
 from emsopt.errors import AccuracyWarning

@@ -36,7 +36,7 @@ from emsopt.operations import (
     optimal_dispatch,
     simulate,
 )
-from emsopt.operations.objective import late_from_home
+from emsopt.operations.searches import late_from_home
 
 CITIES, CALLS, LEVEL = 20, 10_000_000, 0.99
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 SOURCES = ("demand", "travel", "service")
 COUNTING = tuple(signature(aggregate_calls).parameters)[2:]
 OPTIONS = {name for f in (aggregate_calls, Demand.city, City.from_frames) for name in signature(f).parameters}
-OPTIONS -= {"calls", "stations", "self", "demand", "sites", "period_hours", "notes", "options"}
+OPTIONS -= {"calls", "stations", "self", "demand", "sites", "notes", "options"}
 
 
 @dataclass(frozen=True, eq=False)

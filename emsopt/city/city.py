@@ -229,18 +229,12 @@ class City:
 
     @cached_property
     def mean_service_time(self) -> float:
-        """Mean minutes that a call keeps a unit busy.
-
-        The mean over atoms has the demand shares as weights, the mean over sites equal weights.
-        """
+        """Mean minutes that a call keeps a unit busy: over atoms by demand share, and over sites alike."""
         return float((self.service_times @ self.demand_shares).mean())
 
     @cached_property
     def service_ratio(self) -> float:
-        """Ratio of the longest to the shortest mean service time of a site.
-
-        The mean of a site is over atoms, with the demand shares as weights.
-        """
+        """Ratio of the longest to the shortest mean service time of a site, over atoms by demand share."""
         minutes = self.service_times @ self.demand_shares
         return float(minutes.max() / minutes.min())
 

@@ -22,13 +22,7 @@ MOST_UNITS = 10_000
 
 
 def check_sites(city: City, sites: Any, name: str = "sites") -> IntArray:
-    """Return sites, given by index or name, as a non-empty array of valid indices, shape (p,).
-
-    Raises
-    ------
-    InputError
-        If an index is not a whole number or is out of range, or if ``sites`` is empty.
-    """
+    """Return sites, given by index or name, as an array of indices, shape (p,); raise unless valid and p >= 1."""
     array = _indices(city, sites, name)
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"`{name}` must be a flat sequence of at least one site index; got shape {array.shape}.")
@@ -161,11 +155,6 @@ class DeploymentSpace:
 
         ``units`` is a fleet size, for which ``colocation`` counts; or a space for this or another city with the same
         site names, which keeps its own rules.
-
-        Raises
-        ------
-        InputError
-            If the fleet does not fit, or the space was made for a city with other sites.
         """
         if not isinstance(units, DeploymentSpace):
             return cls(city, units, colocation=colocation)

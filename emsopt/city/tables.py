@@ -85,7 +85,6 @@ def from_frames(
     preference: pd.DataFrame | ArrayLike | None = None,
     travel_cv: pd.DataFrame | ArrayLike | None = None,
     turnout_cv: ArrayLike | None = None,
-    period_hours: float | None = None,
     name: str = "city",
     notes: str = "",
 ) -> C:
@@ -98,9 +97,8 @@ def from_frames(
     Parameters
     ----------
     demand : DataFrame or GeoDataFrame, M rows
-        ``name`` or ``atom`` (a column or the index; numbered by default), and ``arrival_rate`` in calls per hour or,
-        if ``period_hours`` is given, ``calls`` counted over that time. Polygons become the shapes of the atoms; the
-        location of each is a point inside its polygon.
+        ``name`` or ``atom`` (a column or the index; numbered by default), and ``arrival_rate`` in calls per hour.
+        Polygons become the shapes of the atoms; the location of each is a point inside its polygon.
     sites : DataFrame or GeoDataFrame, N rows
         ``name`` or ``site`` (a column or the index; numbered by default); ``turnout_min`` and ``service_min``, unless
         these times are passed as arguments.
@@ -124,20 +122,12 @@ def from_frames(
         Coefficient of variation of the travel times, instead of a column ``travel_cv`` of ``sites``. Default: 0.
     turnout_cv : float or array_like of shape (N,), optional
         Coefficient of variation of the turnout times, instead of a column ``turnout_cv``. Default: 0.
-    period_hours : float, optional
-        Hours over which ``calls`` were counted, 8760 for a year.
     name, notes : str
         Title, and notes on the data for readers of the results.
 
     Returns
     -------
     City
-
-    Raises
-    ------
-    InputError
-        If a column is missing, a cell is blank, not a number or out of range, names do not match between tables, or
-        the resulting city is invalid.
 
     Examples
     --------
@@ -162,8 +152,10 @@ def from_frames(
         got = f"both {' and '.join(given)}" if given else "neither"
         raise InputError(f"give exactly one of `roads`, `travel_times` and `speed_kmh`; got {got}.")
     if speed_kmh is not None:
-        travel_times = travel.constant_speed(_validate.positive_number(speed_kmh, "speed_kmh", "km/h"))
-    if roads is not None:
+        kmh = _validate.positive_number(speed_kmh, "speed_kmh", "km/h")
+        with np.errstate(over="ignore"):  # infinite times are refused below
+            travel_times = _road_km(stations, atoms, detour) / kmh * 60
+    elif roads is not None:
         travel_times = _road_minutes(roads, stations, atoms)
     elif callable(travel_times):
         travel_times = travel_times(_road_km(stations, atoms, detour))
@@ -188,9 +180,10 @@ def from_frames(
         return 0.0 if values is None else by_site_and_atom(values, column, "a coefficient of variation", low=0)
 
     above_0: dict[str, Any] = {"expected": "minutes above 0", "low": 0, "strictly": True}
+    rate = atoms.table.needed(("arrival_rate",), "a column 'arrival_rate' (calls per hour)")
     service_times = by_site(service_times, "service_times", "service_min", **above_0)
     return cls(
-        arrival_rates=_arrival_rates(atoms.table, period_hours),
+        arrival_rates=atoms.table.numbers(rate, "calls per hour of at least 0", low=0),
         travel_times=by_site_and_atom(travel_times, "travel_times", "minutes of at least 0", low=0),
         turnout_times=by_site(turnout_times, "turnout_times", "turnout_min", "minutes of at least 0", low=0),
         service_times=by_site_and_atom(service_times, "service_times", **above_0),
@@ -239,16 +232,6 @@ def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -
     return _Places(table, points, False, shapes)
 
 
-def _arrival_rates(atoms: Table, period_hours: float | None) -> FloatArray:
-    """Return the calls per hour of each atom, from the column 'arrival_rate' or 'calls'."""
-    if period_hours is None:
-        needed = "a column 'arrival_rate' (calls per hour), or 'calls' with `period_hours`"
-        return atoms.numbers(atoms.needed(("arrival_rate",), needed), "calls per hour of at least 0", low=0)
-    key = atoms.needed(("calls",), "a column 'calls' to go with `period_hours`")
-    hours = _validate.positive_number(period_hours, "period_hours", "hours")
-    return atoms.numbers(key, "a number of calls", low=0) / hours
-
-
 def _road_km(stations: _Places, atoms: _Places, detour: float) -> FloatArray:
     """Return straight-line distances times ``detour`` from each station to each atom, shape (N, M), km."""
     distance = travel.great_circle_km if stations.geographic else travel.plane_km
@@ -290,8 +273,6 @@ def check_replaceable(folder: Path) -> None:
 def save(city: Any, folder: PathLike) -> Path:
     """Write the city to a folder of plain files that `load` can read.
 
-    If an error occurs, no file is written.
-
     Parameters
     ----------
     folder : path_like
@@ -305,9 +286,9 @@ def save(city: Any, folder: PathLike) -> Path:
     Raises
     ------
     InputError
-        If the folder holds anything but a city, or the city could not be read back. The folder is left unchanged.
+        If the folder holds anything but a city, or the city could not be read back.
     WriteError
-        If the disk is full or read-only, or permission is denied. The folder is left unchanged.
+        If files cannot be written. After an error the folder is unchanged.
     """
     city.replace()  # validate: `City.scaled` allows loads that could not be read back
     return atomic.write_folder(folder, as_files(city), marker=CITY, replaceable=FILES)
@@ -353,16 +334,7 @@ def as_files(city: Any) -> dict[str, str]:
 def load(cls: Callable[..., C], folder: PathLike) -> C:
     """Read a folder written by `save` or by hand. `emsopt.city.tables` describes the files.
 
-    Parameters
-    ----------
-    folder : path_like
-        Folder that holds the files.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or damaged, a column is missing, a cell is not a number, names do not match between
-        files, or the city is invalid. The message names the file, the row and the column.
+    The message of an error names the file, the row and the column.
     """
     path = _validate.path(folder, "folder")
     try:
@@ -374,10 +346,7 @@ def load(cls: Callable[..., C], folder: PathLike) -> C:
 def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "city") -> C:
     """Read a city from the content of its files by name, in upper or lower case; ``name`` is used if they have none.
 
-    Raises
-    ------
-    InputError
-        As `load`, with the names of the files as they are given.
+    Errors name the files as they are given.
     """
     with atomic.errors_explained("the folder for temporary files"), TemporaryDirectory() as scratch:
         plain = {file.lower(): content for file, content in files.items()}

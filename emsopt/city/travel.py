@@ -1,8 +1,7 @@
-"""Convert distances to travel times.
+"""Distances between places, from which travel times follow.
 
 A travel-time law is a function from road distance (km) to time (min); `City.from_frames` accepts one as
-``travel_times``. Road distances are straight-line distances (great-circle or, on a plane, Euclidean) times a detour
-factor.
+``travel_times``. Road distances are straight-line distances times a detour factor.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from .._types import ArrayLike, FloatArray
-from .._validate import positive_number, real_array
+from .._validate import real_array
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius (IUGG)
 PLAUSIBLE_KMH = (5, 150)  # average speeds of ambulances and fire engines
@@ -22,20 +21,7 @@ Law: TypeAlias = Callable[[ArrayLike], FloatArray]
 
 
 def great_circle_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
-    """Return the great-circle distances between two sets of points.
-
-    Parameters
-    ----------
-    origins : array_like, shape (N, 2)
-        Longitude and latitude in decimal degrees.
-    destinations : array_like, shape (M, 2)
-        Longitude and latitude in decimal degrees.
-
-    Returns
-    -------
-    ndarray, shape (N, M)
-        Kilometres.
-    """
+    """Return the great-circle distances between points in longitude and latitude (degrees), shape (N, M), km."""
     starts, ends = real_array(origins, "origins", (None, 2)), real_array(destinations, "destinations", (None, 2))
     return EARTH_RADIUS_KM * central_angle(starts[:, None], ends)
 
@@ -55,25 +41,3 @@ def plane_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
     starts = real_array(origins, "origins", (None, 2), unit="km")
     ends = real_array(destinations, "destinations", (None, 2), unit="km")
     return np.hypot(*(starts[:, None] - ends).transpose(2, 0, 1))
-
-
-def constant_speed(kmh: float) -> Law:
-    """Return the travel-time law of a vehicle at constant speed.
-
-    Parameters
-    ----------
-    kmh : float
-        Speed in km/h.
-
-    Returns
-    -------
-    callable
-        Function from road distance (km) to travel time (min).
-    """
-    kmh = positive_number(kmh, "kmh", "km/h")
-
-    def law(distance_km: ArrayLike) -> FloatArray:
-        with np.errstate(over="ignore"):  # the caller raises an error for infinite times
-            return np.asarray(distance_km, float) / kmh * 60
-
-    return law

@@ -170,7 +170,7 @@ def grid_city(
     cells = np.sort(draws.choice(size**2, n_sites, replace=False))
     demand = 1 - draws.random(size**2)
     if geometry == "plane":
-        times = travel.constant_speed(GRID_SPEED_KMH)(travel.plane_km(centres[cells], centres))
+        times = travel.plane_km(centres[cells], centres) / GRID_SPEED_KMH * 60
         how = f" of 1 km; straight lines at {GRID_SPEED_KMH} km/h."
     else:
         low, high = GRID_UNIFORM_MIN

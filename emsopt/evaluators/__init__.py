@@ -12,21 +12,18 @@
 
 from .approximate import approximate_hypercube
 from .by_name import EXACT_UP_TO, evaluate, values
-from .covering import Coverage, mclp, mexclp
+from .covering import mclp, mexclp
 from .enumeration import Enumeration, evaluate_all, evaluate_near
 from .evaluation import Evaluation
 from .exact import exact_hypercube
-from .median import Bounds, Location, bounds, one_median, p_median
+from .median import bounds, one_median, p_median
 from .objective import Objective
 from .simulation import simulate
 
 __all__ = [
     "EXACT_UP_TO",
-    "Bounds",
-    "Coverage",
     "Enumeration",
     "Evaluation",
-    "Location",
     "Objective",
     "approximate_hypercube",
     "bounds",

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from .._types import FloatArray, IntArray
-from ._order import Ranks, UnitOrder, unit_order
+from ._unit_order import Ranks, UnitOrder, unit_order
 
 MAX_STEPS = 2000
 BUSIEST = 1 - 1e-15

@@ -41,7 +41,7 @@ Hansen, P. and Mladenović, N. (1997). Variable neighborhood search for the p-me
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import TypeAlias
@@ -51,8 +51,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .._types import BoolArray, FloatArray, IntArray
-from ._interchange import alone, interchange
-from ._nearest_sites import Costs, Lists, listing_of, lists_of, replaced
+from ._interchange import Costs, Lists, alone, interchange, listing_of, lists_of, replaced
 
 _Branch: TypeAlias = tuple[float, int, NDArray[np.int8], NDArray[np.float32], FloatArray]
 """A branch of the search: its bound, its serial number, and its arrays `state`, `prices` and `lately`."""
@@ -124,38 +123,12 @@ def interruptible() -> Iterator[None]:
 
 
 @interruptible()
-def minimise(
-    costs: Costs,
-    p: int,
-    forced: BoolArray,
-    grain: float,
-    time_limit: float,
-    progress: Callable[[int, int], object],
-) -> tuple[BoolArray, float]:
-    """Find the p sites with the smallest total cost.
+def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, time_limit: float) -> tuple[BoolArray, float]:
+    """Find the p sites with the smallest total cost; return whether each is chosen, and a lower bound.
 
-    Parameters
-    ----------
-    costs : Costs
-        Cost of site i serving atom j, at least 0.
-    p : int
-        Number of sites to choose, at most N.
-    forced : ndarray of bool, shape (N,)
-        Sites that must be chosen, at most p.
-    grain : float
-        Two choices of different cost differ by at least this much; 0 if not known.
-    time_limit : float
-        Limit in seconds.
-    progress : callable
-        Called with (branches searched, branches known so far).
-
-    Returns
-    -------
-    chosen : ndarray of bool, shape (N,)
-        Whether each site is chosen.
-    lower_bound : float
-        Lower bound on the smallest total cost. Infinite if the search was completed: then ``chosen`` is optimal to
-        within `TOLERANCE`.
+    The bound is infinite if the search was completed within ``time_limit`` seconds: then the choice is optimal to
+    within `TOLERANCE`. ``forced``, shape (N,), tells which sites must be chosen, at most p. Two choices of different
+    cost differ by at least ``grain``; 0 if not known. Costs are at least 0.
     """
     search = _Search(costs, p, forced, grain, time.monotonic() + time_limit)
     state = np.where(forced, OPEN, FREE).astype(np.int8)
@@ -163,7 +136,7 @@ def minimise(
     queue: list[_Branch] = []
     dive: list[_Branch] = []  # branches searched depth first: see QUEUE_BYTES
     room = QUEUE_BYTES / (4 * len(prices) + lately.nbytes + state.nbytes)
-    known, searched = 1, 1
+    known = 1
     if bound < search.target:
         queue.append((bound, known, state, prices.astype(np.float32), lately))
     while queue or dive:
@@ -177,7 +150,6 @@ def minimise(
         for choice in (CLOSED, OPEN):
             branch = state.copy(), prices32.astype(float), lately.copy()
             branch_bound = search.ascend(bound, *branch, site, choice, around)
-            searched += 1
             if branch_bound < search.target:
                 known += 1
                 entry = (branch_bound, known, branch[0], branch[1].astype(np.float32), branch[2])
@@ -186,8 +158,6 @@ def minimise(
                 else:
                     dive.append(entry)
         search.shake(SEARCHING[1], lately)
-        progress(searched, searched + 2 * (len(queue) + len(dive)))
-    progress(searched, searched)
     return search.chosen, np.inf
 
 

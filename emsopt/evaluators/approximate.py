@@ -47,14 +47,13 @@ import numpy as np
 from .. import _validate
 from .._running.blas_threads import map_rows
 from .._running.warn import warn
-from .._types import ArrayLike, FloatArray, IntArray, Progress, Sites
+from .._types import FloatArray, IntArray, Progress, Sites
 from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, ConvergenceError, UnstableQueueError
 from ._fixed_point import MAX_STEPS, answer_shares, correction, mean_costs, service_rates, solve
-from ._order import unit_order
+from ._unit_order import unit_order
 from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable
-from .metrics import check_costs
 
 # Largest ratios of service times at which the probability that all units are busy and the mean costs are accurate.
 EVEN, UNEVEN = 2, 40
@@ -82,8 +81,6 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
 
     Raises
     ------
-    InputError
-        If an argument is invalid.
     UnstableQueueError
         If calls can queue and arrive at least as fast as the fleet can serve them.
     ConvergenceError
@@ -126,14 +123,9 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     return Evaluation.of(city, sites, "approximate", capacity, blocked, *measures)
 
 
-def prepare(
-    city: City, units: int, costs: ArrayLike | None, *, capacity: str = "loss", tol: float = 1e-8
-) -> Callable[..., FloatArray]:
-    """Check the options once; return a function of (checked deployments, workers, progress).
-
-    It returns the mean cost of an answered call for each deployment, shape (K,). ``costs`` is as in `check_costs`.
-    """
-    queue, tol, costs = is_queue(capacity), _validate.positive_number(tol, "tol"), check_costs(city, costs)
+def prepare(city: City, _units: int, costs: FloatArray, queue: bool, *, tol: float) -> Callable[..., FloatArray]:
+    """Return a function of (checked deployments, workers, progress) to their mean costs of an answered call, (K,)."""
+    tol = _validate.positive_number(tol, "tol")
     uneven = city.service_ratio > UNEVEN
     rates, service = city.arrival_rates / 60, city.service_times
     site_rates = service_rates(np.arange(city.n_sites), rates, service)
@@ -145,6 +137,7 @@ def prepare(
         result = map_rows(lambda rows: mean_costs(rows, *arguments), deployments, workers, progress)
         failed = np.isnan(result)
         if np.count_nonzero(failed):  # faster than `any` for one value
+            capacity = "queue" if queue else "loss"
             approximate_hypercube(city, deployments[failed.argmax()], capacity=capacity, tol=tol)  # raises the error
         return result
 
@@ -181,11 +174,10 @@ def correction_factors(units: int, offered_load: float, *, capacity: str = "loss
 
 
 def _warn_of_unequal_units(city: City, sites: IntArray, trusted: int, capacity: str | None = None) -> None:
-    """Warn if the mean service times of the units differ by more than a factor ``trusted``.
+    """Warn if the mean service times of the units, over calls, differ by more than a factor ``trusted``.
 
-    A unit's mean service time is the mean over calls, with the demand shares as weights. With ``capacity``, "loss" or
-    "queue", the warning says how inaccurate the probability that all units are busy is; without it, the warning says
-    only that mean costs are inaccurate.
+    With ``capacity`` the warning says how inaccurate the probability that all units are busy is; without it, only that
+    mean costs are inaccurate.
     """
     minutes = (city.service_times @ city.demand_shares)[np.unique(sites)]
     ratio = minutes.max() / minutes.min()

@@ -4,15 +4,16 @@ from collections.abc import Callable, Mapping
 from functools import cache, partial
 from inspect import signature
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _validate
-from .._types import ArrayLike, FloatArray, Progress, Sites
+from .._types import ArrayLike, FloatArray, Sites
 from ..city.city import City
 from ..city.deployment_space import check_deployments, check_sites
 from ..errors import InputError
 from . import approximate, exact, simulation
-from .evaluation import Evaluation
+from .evaluation import Evaluation, is_queue
+from .metrics import check_costs
 
 EXACT_UP_TO = 12
 """Largest fleet that is evaluated exactly by default, which takes milliseconds.
@@ -23,18 +24,33 @@ EXACT_UP_TO = 12
 ('exact', 12)
 """
 
-# For each evaluator: a function that evaluates one deployment, and one that prepares the evaluation of many.
-_EVALUATORS: dict[str, tuple[Callable[..., Evaluation], Callable[..., Callable[..., FloatArray]]]] = {
-    "approximate": (approximate.approximate_hypercube, approximate.prepare),
-    "exact": (exact.exact_hypercube, exact.prepare),
-    "simulation": (simulation.simulate, simulation.prepare),
+
+class _Evaluator(NamedTuple):
+    """How to evaluate one deployment, how to prepare the evaluation of many, and the options of the latter.
+
+    ``many`` takes a city, a number of units, costs, whether calls queue, and the options; it returns a function of
+    (checked deployments, workers, progress).
+    """
+
+    one: Callable[..., Evaluation]
+    many: Callable[..., Callable[..., FloatArray]]
+    defaults: dict[str, Any]
+
+
+_CALLS = {"calls": 100_000, "warmup": None, "service": "exponential", "cv": None, "rng": None}
+_EVALUATORS = {
+    "approximate": _Evaluator(approximate.approximate_hypercube, approximate.prepare, {"tol": 1e-8}),
+    "exact": _Evaluator(exact.exact_hypercube, exact.prepare, {"tol": 1e-10}),
+    "simulation": _Evaluator(simulation.simulate, simulation.prepare, _CALLS),
 }
 
 
 @cache
-def _keywords(function: Callable[..., object]) -> list[str]:
-    """Return the names of a function's keyword-only parameters."""
-    return [name for name, p in signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY]
+def _options_of(evaluator: str) -> list[list[str]]:
+    """Return the names of options for one deployment, for many, and for how many are evaluated."""
+    one, _, defaults = _EVALUATORS[evaluator]
+    keywords = [name for name, p in signature(one).parameters.items() if p.kind is p.KEYWORD_ONLY]
+    return [keywords, ["capacity", *defaults], ["workers", "progress"]]
 
 
 def check_evaluator(evaluator: str | None, units: int) -> str:
@@ -48,11 +64,11 @@ def check_evaluator(evaluator: str | None, units: int) -> str:
 
 
 def split_options(evaluator: str, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Split options into those for one deployment, those for many deployments, and ``workers`` and ``progress``.
+    """Split options into those for one deployment, for many, and ``workers`` and ``progress``; raise if one is unknown.
 
-    An option may be in several of the three. Raise if one of them is unknown.
+    An option may be in several of the three.
     """
-    known = [*map(_keywords, _EVALUATORS[evaluator]), ["workers", "progress"]]
+    known = _options_of(evaluator)
     listed = dict.fromkeys(chain(*known))
     for name in options:
         if name not in listed:
@@ -68,7 +84,9 @@ def prepare(
     It returns the mean cost of an answered call for each deployment, shape (K,). ``costs`` is as in `check_costs`.
     """
     _, many, threads = split_options(evaluator, options)
-    return partial(_EVALUATORS[evaluator][1](city, units, costs, **many), **threads)
+    _, prepare_many, defaults = _EVALUATORS[evaluator]
+    queue = is_queue(many.pop("capacity", "loss"))
+    return partial(prepare_many(city, units, check_costs(city, costs), queue, **defaults | many), **threads)
 
 
 def evaluate(city: City, sites: Sites, evaluator: str | None = None, **options: Any) -> Evaluation:
@@ -84,10 +102,6 @@ def evaluate(city: City, sites: Sites, evaluator: str | None = None, **options: 
     **options
         Options of the evaluator, such as ``capacity``; for a simulation ``calls``, ``service`` and ``rng``.
 
-    Returns
-    -------
-    Evaluation
-
     Examples
     --------
     >>> import emsopt as eo
@@ -97,7 +111,7 @@ def evaluate(city: City, sites: Sites, evaluator: str | None = None, **options: 
     """
     sites = check_sites(city, sites)
     evaluator = check_evaluator(evaluator, len(sites))
-    return _EVALUATORS[evaluator][0](city, sites, **split_options(evaluator, options)[0])
+    return _EVALUATORS[evaluator].one(city, sites, **split_options(evaluator, options)[0])
 
 
 def values(
@@ -105,9 +119,6 @@ def values(
     deployments: ArrayLike,
     costs: ArrayLike | None = None,
     evaluator: str | None = None,
-    *,
-    workers: int | None = None,
-    progress: Progress = False,
     **options: Any,
 ) -> FloatArray:
     """Evaluate many deployments of one size, in parallel.
@@ -121,12 +132,8 @@ def values(
         Cost of site i answering atom j. Default: response times (min).
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact up to 12 units, else approximate.
-    workers : int, optional
-        Number of threads. Default: the number of cores.
-    progress : bool or callable
-        True shows a bar; a function is called with (deployments done, deployments in all).
     **options
-        Options of the evaluator, such as ``capacity``. A simulation sends the same calls to all deployments.
+        As for `Objective`. A simulation sends the same calls to all deployments.
 
     Returns
     -------
@@ -147,5 +154,4 @@ def values(
     """
     deployments = check_deployments(city, deployments)
     units = deployments.shape[1]
-    ready = prepare(city, units, costs, check_evaluator(evaluator, units), options)
-    return ready(deployments, workers, progress)
+    return prepare(city, units, costs, check_evaluator(evaluator, units), options)(deployments)

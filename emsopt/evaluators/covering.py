@@ -60,14 +60,6 @@ class Coverage:
         upper_bound - coverage; 0 if the sites are proven to be optimal.
     reached_by : ndarray, shape (M,)
         Number of units that reach each atom in time; the expected number if times vary.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
-    >>> found = eo.evaluators.mclp(city, 1, threshold=6)
-    >>> found.sites.tolist(), round(found.coverage, 4)
-    ([2], 0.5714)
     """
 
     sites: IntArray
@@ -104,12 +96,8 @@ def mclp(city: City, units: int | DeploymentSpace, threshold: float, *, time_lim
     Returns
     -------
     Coverage
-        Optimal, unless the time ran out. If there are several optima, any of them may be returned.
-
-    Raises
-    ------
-    InputError
-        If the fleet does not fit the sites, or the threshold is not a positive number.
+        With ``sites``, ``coverage``, ``upper_bound``, ``gap`` and ``reached_by``. Optimal, unless the time ran out. If
+        there are several optima, any of them may be returned.
 
     Examples
     --------
@@ -148,11 +136,6 @@ def mexclp(
     -------
     Coverage
         As for `mclp`.
-
-    Raises
-    ------
-    InputError
-        As for `mclp`; also if the busy fraction is not a probability below 1.
 
     Examples
     --------

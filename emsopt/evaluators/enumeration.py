@@ -152,8 +152,6 @@ def evaluate_all(
     evaluator: str | None = None,
     *,
     metric: Metric = "mean_response",
-    workers: int | None = None,
-    progress: Progress = False,
     **options: Any,
 ) -> Enumeration:
     """Evaluate every allowed deployment of a fleet.
@@ -162,10 +160,6 @@ def evaluate_all(
     ----------
     city, units, evaluator, metric, **options
         As in `Objective`.
-    workers : int, optional
-        Number of threads. Default: the number of cores.
-    progress : bool or callable
-        True shows a bar; a function is called with (deployments done, deployments in all).
 
     Returns
     -------
@@ -180,14 +174,13 @@ def evaluate_all(
     --------
     >>> import emsopt as eo
     >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
-    >>> everything = eo.evaluators.evaluate_all(city, 2, "exact")
-    >>> len(everything.values), everything.best.sites.tolist()
-    (3, [1, 2])
+    >>> evaluate_all(city, 2, "exact")
+    <Enumeration (exact): 3 distinct deployments, best mean response (min) 3.519, unique>
     """
-    return enumerate_objective(Objective(city, units, evaluator, metric, **options), workers, progress)
+    return enumerate_objective(Objective(city, units, evaluator, metric, **options))
 
 
-def enumerate_objective(objective: Objective, workers: int | None = None, progress: Progress = False) -> Enumeration:
+def enumerate_objective(objective: Objective, progress: Progress = False) -> Enumeration:
     """Evaluate every allowed deployment of an objective; its counter ``evaluations`` is left unchanged.
 
     A noisy objective is given one seed, so that all deployments get the same calls.
@@ -198,12 +191,10 @@ def enumerate_objective(objective: Objective, workers: int | None = None, progre
             f"{total:,} deployments are too many to enumerate (at most {MOST_DEPLOYMENTS:,}). Pin or close sites, or "
             "search with emsopt.minimize."
         )
-    return _evaluated(objective, objective.space.listing(), workers, progress)
+    return _evaluated(objective, objective.space.listing(), progress)
 
 
-def evaluate_near(
-    objective: Objective, sites: Sites, moves: int = 2, *, workers: int | None = None, progress: Progress = False
-) -> Enumeration:
+def evaluate_near(objective: Objective, sites: Sites, moves: int = 2) -> Enumeration:
     """Evaluate every allowed deployment within a few moves of a given one.
 
     This finds the alternatives to the result of a search if there are too many deployments for `evaluate_all`. A better
@@ -217,17 +208,10 @@ def evaluate_near(
         The given deployment, which is evaluated too.
     moves : int
         Maximum number of units that are relocated.
-    workers, progress
-        As in `evaluate_all`.
 
     Returns
     -------
     Enumeration
-
-    Raises
-    ------
-    InputError
-        If there are more than 20 million deployments, or ``sites`` is not allowed.
 
     Examples
     --------
@@ -244,12 +228,13 @@ def evaluate_near(
         near = near | fringe
         if len(near) > MOST_DEPLOYMENTS:
             raise InputError(f"over {MOST_DEPLOYMENTS:,} deployments are too many to evaluate. Lower `moves`.")
-    return _evaluated(objective, np.array(list(near)), workers, progress)
+    return _evaluated(objective, np.array(list(near)))
 
 
-def _evaluated(objective: Objective, sites: IntArray, workers: int | None, progress: Progress) -> Enumeration:
+def _evaluated(objective: Objective, sites: IntArray, progress: Progress = False) -> Enumeration:
     """Return the values of deployments, shape (K, p); a noisy objective gets the same simulated calls for all."""
     if objective.noisy:
         rng = _validate.generator(objective.options.get("rng"))
         objective = objective.seeded(int(rng.integers(2**63)))
-    return Enumeration(objective, sites, objective.ready(sites, workers=workers, progress=progress))
+    found = objective.ready(sites, progress=progress) if progress else objective.ready(sites)
+    return Enumeration(objective, sites, found)

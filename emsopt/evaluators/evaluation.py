@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from types import MappingProxyType
@@ -116,9 +116,8 @@ class Evaluation:
         lost, queued = (blocked, 0.0) if capacity == "loss" else (0.0, blocked)
         known = sites, names, city.atom_names, times, city.demand_shares
         law = None if city.response_law is None else city.response_law.at(sites)
-        made = cls(evaluator, capacity, *known, lost, queued, *measures)
         by_place = evaluator == "exact" and bool(np.ptp(city.service_times[sites], axis=1).any())
-        return replace(made, law=law, calibrated=by_place) if by_place or law is not None else made
+        return cls(evaluator, capacity, *known, lost, queued, *measures, law=law, calibrated=by_place)
 
     @cached_property
     def atom_response(self) -> FloatArray:

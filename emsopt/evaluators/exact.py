@@ -37,13 +37,12 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._running.blas_threads import map_rows
-from .._types import ArrayLike, FloatArray, IntArray, Sites
+from .._types import FloatArray, IntArray, Sites
 from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import ConvergenceError, InputError
-from ._blocks import TUNE_EVERY, call_rates, fits, level_scale, relax, tuned
+from ._exact_in_blocks import TUNE_EVERY, call_rates, fits, level_scale, relax, tuned
 from .evaluation import Evaluation, is_queue, unstable
-from .metrics import check_costs
 
 MOST_UNITS = 28  # two vectors of 2^28 states take 4.3 GB
 LARGE = 1 << 20  # from as many states on they are swept in blocks, on all cores
@@ -52,8 +51,9 @@ ONE = np.uint64(1)
 MAX_CALIBRATIONS = 200
 
 _Solution: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, float, float, int, float]
-"""Shares of calls answered (G, M), busy fractions (G,), shares of queued calls (G,), blocking probability, mean wait,
-number of sweeps and residual."""
+"""For G stations and M atoms: the share of each atom's answered calls that each station answers (G, M), the fraction of
+time that a unit of each station is busy (G,), the share of queued calls that each station answers (G,), the loss or
+queueing probability, the mean wait (min), the number of sweeps, and the error of the equations relative to the flow."""
 _Chain: TypeAlias = tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray, float]
 """Units at each station, strides of the states, dispatch rates, service rates, total service rate of each state, and
 call rate."""
@@ -77,7 +77,7 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     Raises
     ------
     InputError
-        As in `approximate_hypercube`; also if there are more states than for `MOST_UNITS` units at different sites.
+        If there are more states than for 28 units at different sites.
     UnstableQueueError, ConvergenceError
         As in `approximate_hypercube`.
 
@@ -103,14 +103,9 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     return Evaluation.of(city, sites, "exact", capacity, blocked, busy[station], shares[station] / size[:, None], *rest)
 
 
-def prepare(
-    city: City, units: int, costs: ArrayLike | None, *, capacity: str = "loss", tol: float = 1e-10
-) -> Callable[..., FloatArray]:
-    """Check the options once; return a function of (checked deployments, workers, progress).
-
-    It returns the mean cost of an answered call for each deployment, shape (K,). ``costs`` is as in `check_costs`.
-    """
-    queue, tol, costs = is_queue(capacity), _validate.positive_number(tol, "tol"), check_costs(city, costs)
+def prepare(city: City, _units: int, costs: FloatArray, queue: bool, *, tol: float) -> Callable[..., FloatArray]:
+    """Return a function of (checked deployments, workers, progress) to their mean costs of an answered call, (K,)."""
+    tol = _validate.positive_number(tol, "tol")
 
     def one(sites: IntArray) -> float:
         (shares, *_), _, stations = _solved(city, sites, queue, tol)
@@ -155,13 +150,7 @@ def _solve(
 
     ``rates`` are the calls per minute of each atom, shape (M,), ``counts`` the units at each station, shape (G,), and
     ``service`` the mean service times in minutes, shape (G, M). Row j of ``order`` lists the stations by preference of
-    atom j.
-
-    Returns, for G stations and M atoms: the share of each atom's answered calls that each station answers (G, M), the
-    fraction of time that a unit of each station is busy (G,), the share of queued calls that each station answers (G,),
-    the loss or queueing probability, the mean wait (min), the number of sweeps, and the error of the equations relative
-    to the total flow. The number of sweeps is -1 if the queue is unstable and -2 if the sweeps or the calibration do
-    not converge.
+    atom j. The number of sweeps is -1 if the queue is unstable and -2 if the sweeps or the calibration do not converge.
     """
     n_stations, n_atoms, total = len(counts), len(rates), rates.sum()
     strides = np.ones(n_stations + 1, dtype=np.int64)

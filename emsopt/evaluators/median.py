@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from .. import _validate
-from .._running.progress import bar
-from .._types import IntArray, Progress
+from .._types import IntArray
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
-from ._nearest_sites import matrix_costs
+from ._interchange import matrix_costs
 from ._p_median import common_divisor, minimise
 from .by_name import evaluate
 
@@ -42,14 +41,6 @@ class Location:
         (objective - lower_bound) / objective; 0 if the sites are proven to be optimal.
     assignment : ndarray of int, shape (M,)
         Site, one of ``sites``, that serves each atom: the closest; among equally close sites, the one listed first.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
-    >>> found = eo.evaluators.p_median(city, 2)
-    >>> found.sites.tolist(), found.assignment.tolist(), found.proven
-    ([1, 2], [1, 1, 2], True)
     """
 
     sites: IntArray
@@ -75,22 +66,13 @@ class Bounds:
     Attributes
     ----------
     lower : float
-        Smallest mean response if all units were always free, min: the optimum of the p-median problem, or a lower bound
-        on it if the time ran out.
+        Smallest mean response if all units were always free, min: the optimum of the p-median problem.
     upper : float
         Mean response of the p-median deployment under load, min.
     sites : ndarray of int, shape (p,)
         The p-median deployment.
     evaluator : str
         Name of the evaluator that computed ``upper``.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
-    >>> found = eo.evaluators.bounds(city, 2, "exact")
-    >>> found.lower <= found.upper
-    True
     """
 
     lower: float
@@ -102,13 +84,7 @@ class Bounds:
         return f"<Bounds ({self.evaluator}): mean response from {self.lower:.3f} to {self.upper:.3f} min>"
 
 
-def p_median(
-    city: City,
-    units: int | DeploymentSpace,
-    *,
-    time_limit: float | None = None,
-    progress: Progress = False,
-) -> Location:
+def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | None = None) -> Location:
     """Find the sites with the smallest mean response time if every unit is always free.
 
     Parameters
@@ -119,19 +95,13 @@ def p_median(
     time_limit : float, optional
         Seconds after which the best sites found are returned, with the remaining gap. The first call after an
         installation compiles code, which takes some seconds more.
-    progress : bool or callable
-        True shows a bar; a function is called with (branches searched, branches known so far).
 
     Returns
     -------
     Location
-        Optimal, unless the time ran out. If there are several optima, any of them may be returned. Among
-        interchangeable sites, those with the lowest indices are used.
-
-    Raises
-    ------
-    InputError
-        If the fleet does not fit the sites.
+        With ``sites``, ``objective`` (min), ``lower_bound``, ``gap``, ``proven`` and ``assignment``. Optimal, unless
+        the time ran out. If there are several optima, any of them may be returned. Among interchangeable sites, those
+        with the lowest indices are used.
 
     Notes
     -----
@@ -146,6 +116,8 @@ def p_median(
     >>> city = City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
     >>> p_median(city, 2)
     <Location: sites [1, 2], mean response 1.571 min, optimal>
+    >>> p_median(city, 2).assignment.tolist()
+    [1, 1, 2]
     """
     space = DeploymentSpace.of(city, units)
     seconds = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
@@ -161,8 +133,7 @@ def p_median(
     grain = common_divisor(city.arrival_rates[counts]) / city.total_rate
     grain *= common_divisor(times - times.min(axis=0)) if grain else 0.0
     costs = matrix_costs(times, city.demand_shares[counts])
-    with bar(progress, None, "branch") as show:
-        chosen, bound = minimise(costs, stations, forced, grain, seconds, lambda n, known: show(n, total=known))
+    chosen, bound = minimise(costs, stations, forced, grain, seconds)
     sites = np.r_[space.pinned, listed[first][chosen & ~forced]].astype(np.int64)
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - np.bincount(sites, minlength=city.n_sites))
     return _location(city, space.canonical(np.r_[sites, places[: space.units - len(sites)]]), bound)
@@ -185,14 +156,7 @@ def one_median(city: City) -> Location:
     return _location(city, np.flatnonzero(totals <= totals.min() * (1 + 1e-12))[:1], np.inf)
 
 
-def bounds(
-    city: City,
-    units: int | DeploymentSpace,
-    evaluator: str | None = None,
-    *,
-    time_limit: float | None = None,
-    **options: Any,
-) -> Bounds:
+def bounds(city: City, units: int | DeploymentSpace, evaluator: str | None = None, **options: Any) -> Bounds:
     """Bound the smallest mean response of a fleet from below and above.
 
     The lower bound is the p-median optimum, the upper bound the mean response of the p-median deployment (Theorem 2 and
@@ -201,7 +165,7 @@ def bounds(
 
     Parameters
     ----------
-    city, units, time_limit
+    city, units
         As for `p_median`.
     evaluator : {"exact", "approximate", "simulation"}, optional
         Evaluator of the p-median deployment. Default: exact up to 12 units, else approximate.
@@ -211,6 +175,7 @@ def bounds(
     Returns
     -------
     Bounds
+        With ``lower`` and ``upper`` (min), ``sites`` and ``evaluator``.
 
     Examples
     --------
@@ -220,7 +185,7 @@ def bounds(
     >>> round(found.lower, 3), found.sites.tolist()
     (1.571, [1, 2])
     """
-    median = p_median(city, units, time_limit=time_limit)
+    median = p_median(city, units)
     evaluation = evaluate(city, median.sites, evaluator, **options)
     return Bounds(median.lower_bound, evaluation.mean_response, median.sites, evaluation.evaluator)
 

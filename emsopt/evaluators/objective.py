@@ -32,7 +32,9 @@ class Objective:
         "mean_response" (min), ("late", minutes), ("percentile", q), any function of an `Evaluation`, or a weighted mix:
         `emsopt.evaluators.metrics` says which are slower.
     **options
-        Passed to the evaluator, such as ``capacity``; for a simulation ``calls`` and ``rng``.
+        Passed to the evaluator, such as ``capacity``; for a simulation ``calls`` and ``rng``. Where many deployments
+        are evaluated, also ``workers``, the number of threads (default: the number of cores), and ``progress``: True
+        shows a bar, a function is called with (deployments done, deployments in all).
 
     Attributes
     ----------
@@ -107,7 +109,8 @@ class Objective:
         if is_mean(self.metric):
             return prepare(self.city, self.units, self.costs, self.evaluator, self.options)
         value = metric_function(self.city, self.metric)
-        return partial(map_rows, lambda rows: [value(self.evaluation(sites)) for sites in rows])
+        _, _, threads = split_options(self.evaluator, self.options)
+        return partial(map_rows, lambda rows: [value(self.evaluation(sites)) for sites in rows], **threads)
 
     def __getstate__(self) -> dict[str, Any]:
         # Leave out the cached `ready`: it cannot be pickled, and the options of a copy may differ (see `seeded`).

@@ -2,7 +2,7 @@ r"""Discrete-event simulation of a deployment, with any service-time distributio
 
 Calls arrive in a Poisson stream. Each comes from atom j with probability λ_j / λ and is answered by the first free unit
 in j's order of preference. That unit is busy for the mean service time of site and atom times a random factor of mean 1
-(see `service_distribution`), then waits at its site again. A call that finds every unit busy is lost, or joins the
+(see `service_law`), then waits at its site again. A call that finds every unit busy is lost, or joins the
 city's single queue; a unit that becomes free takes the call that has waited longest. This is the hypercube model of
 Larson (1974), generalised from exponential to any service times.
 
@@ -33,16 +33,14 @@ from numba import njit
 
 from .._running.blas_threads import map_rows
 from .._types import ArrayLike, FloatArray, IntArray, Progress, Rng, Sites
-from .._validate import generator, whole_number
+from .._validate import choice, generator, positive_number, real_array, whole_number
 from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..city.response_law import ResponseLaw
 from ..errors import InputError
 from . import _intervals
-from ._order import UnitOrder, unit_order
+from ._unit_order import UnitOrder, unit_order
 from .evaluation import Evaluation, is_queue, twin_average, unstable
-from .metrics import check_costs
-from .service_distribution import service_law
 
 CHUNK = 16_384  # calls drawn at a time, few enough to stay in the processor's cache
 AT_ONCE = 4  # chunks sent to one deployment before the next, whose tables then displace those of this one in the cache
@@ -79,9 +77,10 @@ def simulate(
         the estimated number of calls after which the initial state no longer matters (at most a million calls).
     service : {"exponential", "lognormal", "gamma", "deterministic"} or array_like, shape (n,)
         Distribution of the service times about the city's means. An array holds observed minutes; they are rescaled to
-        the mean of each site and atom, so that only the shape of their distribution matters.
+        the mean of each site and atom, so that only the shape of their distribution matters. An Erlang distribution of
+        k stages is "gamma" with cv = 1 / sqrt(k).
     cv : float, optional
-        Coefficient of variation, for "lognormal" and "gamma".
+        Coefficient of variation, for "lognormal" and "gamma" only. Default: 1, as for "exponential".
     level : float
         Confidence level of the intervals, in (0, 1).
     batches : int
@@ -100,9 +99,9 @@ def simulate(
     Raises
     ------
     InputError
-        If an argument is out of range, or no counted call was answered.
+        If no counted call was answered.
     UnstableQueueError
-        If calls can queue and arrive at least as fast as the deployed units can serve them.
+        As in `approximate_hypercube`.
 
     Warns
     -----
@@ -187,21 +186,16 @@ def simulate(
 def prepare(
     city: City,
     units: int,
-    costs: ArrayLike | None,
+    costs: FloatArray,
+    queue: bool,
     *,
-    capacity: str = "loss",
-    calls: int = 100_000,
-    warmup: int | None = None,
-    service: str | ArrayLike = "exponential",
-    cv: float | None = None,
-    rng: Rng = None,
+    calls: int,
+    warmup: int | None,
+    service: str | ArrayLike,
+    cv: float | None,
+    rng: Rng,
 ) -> Callable[..., FloatArray]:
-    """Check the options once; return a function of (checked deployments, workers, progress).
-
-    It returns the mean cost of an answered call for each deployment, shape (K,). ``costs`` is as in `check_costs`, and
-    the other options are those of `simulate`.
-    """
-    costs, queue = check_costs(city, costs), is_queue(capacity)
+    """Return a function of (checked deployments, workers, progress) to their mean costs of an answered call, (K,)."""
     calls = whole_number(calls, "calls", 2)
     draw, squared_variation = service_law(service, cv)
     lengths = [_checked_warmup(warmup, city, units, queue, calls, squared_variation), calls]
@@ -458,3 +452,34 @@ def _fractions(answered: FloatArray | IntArray, order: UnitOrder) -> FloatArray:
     by_rank = np.take_along_axis(answered, order.T, axis=0).sum(axis=1)
     fractions[order[unheard].T, unheard] = by_rank[:, None] / by_rank.sum()
     return fractions
+
+
+def service_law(
+    service: str | ArrayLike, cv: float | None = None
+) -> tuple[Callable[[np.random.Generator, int], FloatArray], float]:
+    """Return a function of (rng, n) that draws n factors of mean 1, and the square of their coefficient of variation.
+
+    A service time is the mean service time of its site and atom times one factor, drawn once per call, whichever unit
+    answers. ``service`` and ``cv`` are those of `simulate`.
+    """
+    if isinstance(service, str):
+        choice(service, "service", ("exponential", "lognormal", "gamma", "deterministic"))
+    if cv is not None and not (isinstance(service, str) and service in ("lognormal", "gamma")):
+        raise InputError(
+            f"`cv` is fixed by this `service`; got cv={cv!r}. Leave it out, or choose service='lognormal' or 'gamma'."
+        )
+    if not isinstance(service, str):
+        minutes = real_array(service, "service", (None,), unit="min", low=0)
+        if minutes.max() == 0:
+            raise InputError("`service` must hold observed minutes with a mean above 0; all are zero.")
+        factors = minutes / minutes.mean()
+        return lambda rng, n: factors[rng.integers(len(factors), size=n)], float(factors.var())
+    if service == "exponential":
+        return lambda rng, n: rng.standard_exponential(n), 1.0
+    if service == "deterministic":
+        return lambda rng, n: np.ones(n), 0.0
+    squared = positive_number(1.0 if cv is None else cv, "cv") ** 2
+    if service == "gamma":
+        return lambda rng, n: rng.standard_gamma(1 / squared, n) * squared, squared
+    variance = np.log1p(squared)  # variance of the logarithm
+    return lambda rng, n: np.exp(np.sqrt(variance) * rng.standard_normal(n) - variance / 2), squared

@@ -6,23 +6,17 @@ a `Policy` (who is sent, and where free units wait). `OperationsObjective` hands
 `best_offsets` searches dispatch that is not closest, and `optimal_dispatch` is its yardstick for small fleets.
 """
 
-from .comparison import Difference, PairedComparison, compare
-from .objective import OperationsObjective
-from .offsets import Offsets, best_offsets
-from .optimal_dispatch import OptimalDispatch, optimal_dispatch
+from .comparison import compare
+from .optimal_dispatch import optimal_dispatch
 from .policy import Policy
+from .searches import OperationsObjective, best_offsets, best_table
 from .simulation import Operations, simulate
 from .system import Duration, Priority, System
-from .tables import best_table
 
 __all__ = [
-    "Difference",
     "Duration",
-    "Offsets",
     "Operations",
     "OperationsObjective",
-    "OptimalDispatch",
-    "PairedComparison",
     "Policy",
     "Priority",
     "System",

@@ -22,13 +22,7 @@ MEASURES = ("mean_response", "late", "loss")
 
 
 class Difference(NamedTuple):
-    """Estimate and confidence interval of a difference.
-
-    Examples
-    --------
-    >>> Difference(-0.02, -0.03, -0.01).high < 0
-    True
-    """
+    """Estimate and confidence interval of a difference."""
 
     value: float
     low: float
@@ -43,14 +37,6 @@ class PairedComparison:
     ----------
     a, b : Operations
         The two simulations, of the same calls in the same batches.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([2.0, 2.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40)
-    >>> found = eo.operations.compare(eo.operations.System(city), [0, 1], [0, 0], capacity="loss", rng=0)
-    >>> found.difference("mean_response").low > 0
-    True
     """
 
     a: Operations
@@ -123,11 +109,7 @@ def compare(
     Returns
     -------
     PairedComparison
-
-    Raises
-    ------
-    InputError
-        If a policy comes without a deployment, or an argument is invalid.
+        With the simulations ``a`` and ``b``, ``difference(measure)`` and ``to_frame()``.
 
     Notes
     -----

@@ -47,19 +47,12 @@ class OptimalDispatch:
     ----------
     cost, preferred_cost : float
         Mean cost of an answered call, of the optimal policy and of always sending the preferred free unit.
-    policy : ndarray of int, shape (2^p, M, 1)
+    policy : ndarray of int, shape (2^p, M)
         Unit to send in each state (bit i is set if unit i is busy) to each atom; -1 if all are busy.
     loss_probability : float
         Of the optimal policy.
     iterations : int
         Steps of policy iteration.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([2.0, 1.0], [[3.0, 8.0], [4.0, 2.0]], turnout_times=1.5, service_times=40)
-    >>> eo.operations.optimal_dispatch(city, [0, 1])
-    OptimalDispatch(cost 5.0062, preferred unit 5.0062: 0.00 % more)
     """
 
     cost: float
@@ -78,11 +71,7 @@ class OptimalDispatch:
         return f"OptimalDispatch(cost {self.cost:.4f}, preferred unit {self.preferred_cost:.4f}: {more})"
 
 
-def optimal_dispatch(
-    city: City,
-    sites: Sites,
-    metric: Metric = "mean_response",
-) -> OptimalDispatch:
+def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response") -> OptimalDispatch:
     """Return the policy of dispatch with the least mean cost a call, for at most ten units.
 
     Parameters
@@ -96,11 +85,7 @@ def optimal_dispatch(
     Returns
     -------
     OptimalDispatch
-
-    Raises
-    ------
-    InputError
-        If there are more than ten units.
+        With ``cost``, ``preferred_cost``, ``gap``, ``policy`` and ``loss_probability``.
 
     Notes
     -----
@@ -120,17 +105,14 @@ def optimal_dispatch(
     if p > MOST_UNITS:
         raise InputError(f"optimal dispatch is for at most {MOST_UNITS} units, as it has 2^p states; got {p}.")
     preferred = np.argsort(city.preference_ranks[sites], axis=0, kind="stable")  # (p, M)
-    costs = metric_costs(city, metric)[sites][:, :, None]  # (p, M, 1)
-    rates = city.arrival_rates[:, None] / 60  # (M, 1)
+    costs, rates = metric_costs(city, metric)[sites], city.arrival_rates / 60
     ends = 1 / (city.service_times[sites] @ city.demand_shares)
     states = np.arange(1 << p)
     busy = (states[:, None] >> np.arange(p)) & 1 == 1  # (S, p)
 
-    first = np.full((len(states), city.n_atoms), -1)
-    for r in range(p - 1, -1, -1):  # the most preferred free unit
-        unit = preferred[r]
-        first = np.where(busy[:, unit], first, unit)
-    policy = first[:, :, None]
+    policy = np.full((len(states), city.n_atoms), -1)
+    for unit in preferred[::-1]:  # the most preferred free unit
+        policy = np.where(busy[:, unit], policy, unit)
     following = states[:, None] | (1 << np.arange(p))  # state after unit i is sent
     dearest = costs.max()
 
@@ -140,7 +122,7 @@ def optimal_dispatch(
         for s in states[:-1]:
             unit = policy[s]
             np.add.at(flow[s], following[s][unit], rates)
-            cost[s] = (rates * np.take_along_axis(costs, unit[None], axis=0)[0]).sum()
+            cost[s] = (rates * costs[unit, np.arange(city.n_atoms)]).sum()
         for i in range(p):
             flow[states[busy[:, i]], states[busy[:, i]] ^ (1 << i)] += ends[i]
         answered, cost[-1] = cost.copy(), rates.sum() * dearest
@@ -155,7 +137,7 @@ def optimal_dispatch(
     h, preferred_cost, lost = solve(policy)
     cost, iterations = preferred_cost, 0
     while True:
-        ahead = np.where(busy, np.inf, h[following])[:, :, None, None] + costs  # (S, p, M, K)
+        ahead = np.where(busy, np.inf, h[following])[:, :, None] + costs  # (S, p, M)
         better = ahead[:-1].argmin(axis=1)
         now = np.take_along_axis(ahead[:-1], policy[:-1][:, None], axis=1)[:, 0]
         change = ahead[:-1].min(axis=1) < now - 1e-10 * max(1.0, np.abs(h).max())

@@ -1,11 +1,11 @@
 """Simulation of operations: priorities, transport, returns, shifts, and the rules of a policy.
 
 What the hypercube model leaves out happens here: a unit drives to the scene, perhaps to a hospital, and home, may be
-sent again on its way, or be taken over by a more urgent call; calls wait by priority; rates and speeds follow the hours
-of the week. `System` says what happens, `Policy` who is sent and where free units wait.
+sent again on its way, or be taken over by a more urgent call; calls wait by priority; their rate follows the hours of
+the week. `System` says what happens, `Policy` who is sent and where free units wait.
 
-Limits: on the way, driving times are interpolated between the two ends of the drive; a unit that is on its way keeps
-the speed of the hour in which it set out; the unit sent first transports the patient.
+Limits: on the way, driving times are interpolated between the two ends of the drive; the unit sent first transports the
+patient.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..city.deployment_space import check_sites
 from ..city.response_law import log_spread
 from ..errors import InputError, UnstableQueueError
 from ..evaluators.simulation import atom_guide
-from . import _play
-from ._numbers import MOST_UNITS
+from . import _fleet, _play
+from ._fleet import MOST_UNITS
 from .policy import DISPATCH, RELOCATION, Policy
 from .system import HOURS, System
 
@@ -244,7 +244,7 @@ def simulate(
     seed = int(_validate.generator(rng).integers(2**62))
     duty = _duty(shifts, p)
 
-    fleet = np.zeros(p, _play.UNIT)
+    fleet = np.zeros(p, _fleet.UNIT)
     for name in ("home", "first_home", "origin", "goal"):
         fleet[name] = sites
     fleet["on"], fleet["row"] = duty[:, 0], -1
@@ -256,7 +256,7 @@ def simulate(
         trace=np.full((trace, 7), np.nan),
     )
     rules = _rules(system, policy, offsets, table, capacity == "queue")
-    opened = np.zeros(p * MOST_UNITS + K * _play.QUEUE, _play.CALL)
+    opened = np.zeros(p * MOST_UNITS + K * _play.QUEUE, _fleet.CALL)
     begin, end = _play.play(seed, warmup, calls, duty, _world(system), rules, fleet, opened, tally)
     if end < 0:
         raise UnstableQueueError(
@@ -303,7 +303,7 @@ def _world(system: System) -> _play.World:
     if most > MOST_UNITS:
         raise InputError(f"a call may need at most {MOST_UNITS} units; `units` of a priority has {most} entries.")
     units = np.ones((len(priorities), most))
-    classes = np.zeros(len(priorities), _play.CLASS)
+    classes = np.zeros(len(priorities), _fleet.CLASS)
     for k, priority in enumerate(priorities):
         units[k, : len(priority.units) - 1] = np.cumsum(priority.units)[:-1]
         for name in ("share", "delay", "mode", "transport", "target"):
@@ -320,7 +320,6 @@ def _world(system: System) -> _play.World:
         handover=system.handover.mean,
         handover_spread=system.handover.spread,
         by_hour=system.calls_by_hour,
-        speed=system.speed_by_hour,
         atoms=cumulative,
         guide=guide,
         classes=classes,
@@ -332,18 +331,18 @@ def _world(system: System) -> _play.World:
     )
 
 
-def _rules(system: System, policy: Policy, offsets: FloatArray, table: IntArray, queue: bool) -> _play.Rules:
+def _rules(system: System, policy: Policy, offsets: FloatArray, table: IntArray, queue: bool) -> _fleet.Rules:
     """Return the policy as the compiled code reads it."""
     city = system.city
     from_sites = system.to_place[0, city.n_sites : city.n_sites + city.n_atoms, : city.n_sites].T
     # Atoms that the same sites cover are one group.
     patterns, group = np.unique(from_sites <= (policy.coverage or 0), axis=1, return_inverse=True)
     near = [np.flatnonzero(row) for row in patterns]
-    sites = np.zeros(city.n_sites, _play.SITE)
+    sites = np.zeros(city.n_sites, _fleet.SITE)
     sites["turnout"], sites["offset"] = city.turnout_times, offsets
     sites["near_end"] = np.cumsum([len(groups) for groups in near])
     sites["near"][1:] = sites["near_end"][:-1]
-    return _play.Rules(
+    return _fleet.Rules(
         dispatch=DISPATCH.index(policy.dispatch),
         on_the_way=policy.on_the_way,
         queue=queue,

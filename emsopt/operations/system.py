@@ -140,8 +140,6 @@ class System:
         From arrival at the hospital until the unit is free.
     calls_by_hour : array_like, shape (168,) or (24,), optional
         Relative rates of calls by hour of the week (from Monday at midnight) or of the day. Their mean is set to 1.
-    speed_by_hour : array_like, shape (168,) or (24,), optional
-        Speed over the mean speed; driving times are divided by it when a unit sets out.
     hospital_locations : array_like, shape (H, 2), optional
         For maps, as the locations of the city's sites.
 
@@ -166,7 +164,6 @@ class System:
     priorities: tuple[Priority, ...] = (Priority(),)
     handover: Duration = Duration(0, 0)
     calls_by_hour: FloatArray = None  # type: ignore[assignment]  # ones by default
-    speed_by_hour: FloatArray = None  # type: ignore[assignment]
     hospital_locations: FloatArray | None = None
 
     if TYPE_CHECKING:
@@ -180,7 +177,6 @@ class System:
             priorities: Sequence[Priority] = (Priority(),),
             handover: Duration = Duration(0, 0),
             calls_by_hour: ArrayLike | None = None,
-            speed_by_hour: ArrayLike | None = None,
             hospital_locations: ArrayLike | None = None,
         ) -> None: ...
 
@@ -195,6 +191,29 @@ class System:
             minutes = minutes[None] if minutes.ndim == 2 else minutes
             shape = (None, places, places)
             checked["minutes"] = _validate.real_array(minutes, "minutes", shape, unit="min", low=0)
+        checked["priorities"] = self._checked_priorities(hospitals)
+        by_hour = _by_hour(self.calls_by_hour)
+        checked["calls_by_hour"] = by_hour / by_hour.mean()
+        for name in ("travel_cv", "turnout_cv"):
+            if np.ndim(getattr(self.city, name)):
+                raise InputError(f"`{name}` of the city must be a single number here; average it over sites and atoms.")
+        if self.hospital_locations is not None:
+            where = _validate.real_array(self.hospital_locations, "hospital_locations", (hospitals, 2))
+            checked["hospital_locations"] = where
+        if self.hospital_of is not None:
+            numbers = _validate.real_array(self.hospital_of, "hospital_of", (self.city.n_atoms,))
+            if not hospitals or numbers.min() < 0 or numbers.max() >= hospitals or np.any(numbers % 1):
+                raise InputError(
+                    f"`hospital_of` must hold whole numbers from 0 to {hospitals - 1}; got {_validate.shown(numbers)}."
+                )
+            checked["hospital_of"] = numbers.astype(int)
+        elif hospitals and self.minutes is not None:
+            n = self.city.n_sites
+            to_hospitals = self.minutes[-1, n : n + self.city.n_atoms, n + self.city.n_atoms :]
+            checked["hospital_of"] = to_hospitals.argmin(axis=1)
+
+    def _checked_priorities(self, hospitals: int) -> tuple[Priority, ...]:
+        """Return the priorities; raise unless they fit together and to the driving times and hospitals."""
         if not np.iterable(self.priorities):
             raise InputError(f"`priorities` must be a sequence of Priority; got {self.priorities!r}.")
         for priority in self.priorities:
@@ -222,27 +241,7 @@ class System:
                 raise InputError(f"`mode` of {priority.name!r} must be below {self.modes}, the number of modes.")
             if priority.transport and not hospitals:
                 raise InputError(f"calls {priority.name!r} are transported, but `hospitals` is 0.")
-        checked["priorities"] = tuple(self.priorities)
-        for name in ("calls_by_hour", "speed_by_hour"):
-            checked[name] = _by_hour(checked[name], name)
-        checked["calls_by_hour"] /= checked["calls_by_hour"].mean()
-        for name in ("travel_cv", "turnout_cv"):
-            if np.ndim(getattr(self.city, name)):
-                raise InputError(f"`{name}` of the city must be a single number here; average it over sites and atoms.")
-        if self.hospital_locations is not None:
-            where = _validate.real_array(self.hospital_locations, "hospital_locations", (hospitals, 2))
-            checked["hospital_locations"] = where
-        if self.hospital_of is not None:
-            numbers = _validate.real_array(self.hospital_of, "hospital_of", (self.city.n_atoms,))
-            if not hospitals or numbers.min() < 0 or numbers.max() >= hospitals or np.any(numbers % 1):
-                raise InputError(
-                    f"`hospital_of` must hold whole numbers from 0 to {hospitals - 1}; got {_validate.shown(numbers)}."
-                )
-            checked["hospital_of"] = numbers.astype(int)
-        elif hospitals and self.minutes is not None:
-            n = self.city.n_sites
-            to_hospitals = self.minutes[-1, n : n + self.city.n_atoms, n + self.city.n_atoms :]
-            checked["hospital_of"] = to_hospitals.argmin(axis=1)
+        return tuple(self.priorities)
 
     @property
     def modes(self) -> int:
@@ -264,22 +263,19 @@ class System:
         return np.ascontiguousarray(minutes.transpose(0, 2, 1))
 
     def __repr__(self) -> str:
-        count = len(self.priorities)
-        kind = ", as in the hypercube model" if self.minutes is None else f", {self.modes} mode{'s'[: self.modes > 1]}"
-        return (
-            f"System({self.city.n_sites} sites, {self.city.n_atoms} atoms, "
-            f"{self.hospitals} {'hospital' if self.hospitals == 1 else 'hospitals'}, "
-            f"{count} {'priority' if count == 1 else 'priorities'}{kind})"
-        )
+        size = f"{self.city.n_sites} sites, {self.city.n_atoms} atoms, {self.hospitals} hospitals"
+        kinds = "1 priority" if len(self.priorities) == 1 else f"{len(self.priorities)} priorities"
+        how = "as in the hypercube model" if self.minutes is None else f"{self.modes} modes"
+        return f"System({size}, {kinds}, {how})"
 
 
-def _by_hour(values: ArrayLike | None, name: str) -> FloatArray:
+def _by_hour(values: ArrayLike | None) -> FloatArray:
     """Return positive factors for the hours of a week, from those of a week or a day; ones if None."""
     if values is None:
         return np.ones(HOURS)
-    factors = _validate.real_array(values, name, (None,), low=0)
+    factors = _validate.real_array(values, "calls_by_hour", (None,), low=0)
     if len(factors) not in (24, HOURS) or not factors.min() > 0:
         raise InputError(
-            f"`{name}` must hold 24 or {HOURS} factors above 0; got {len(factors)}, least {factors.min():g}."
+            f"`calls_by_hour` must hold 24 or {HOURS} factors above 0; got {len(factors)}, least {factors.min():g}."
         )
     return np.tile(factors, HOURS // len(factors)).astype(float)

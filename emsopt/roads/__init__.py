@@ -2,8 +2,8 @@
 
 `network` holds validated road edges and legal turns, `line_graph` finds shortest paths and closures on them;
 `snapping` finds the roads nearest to points and `quickest` the times between many of them; `grid` makes networks for
-teaching and tests; `_sumo`, `_osm`, `_tables` and `_file` read networks in the formats of SUMO, OpenStreetMap, tables
-and emsopt; `energy` computes the energy use of an electric car.
+teaching and tests; `_sumo`, `_osm` and `_tables` read networks of SUMO, OpenStreetMap and tables; `energy` computes the
+energy use of an electric car.
 """
 
 from . import energy

@@ -42,13 +42,13 @@ from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError, MissingDependencyError
-from ._limits import MOST_M_S, MOST_PARTS
 from ._terrain import terrain_inclines
+from .line_graph import MOST_M_S, MOST_PARTS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from osmium.osm import Relation, TagList
+    from osmium.osm import Node, Relation, TagList, Way
 
     Road: TypeAlias = tuple[int, list[int], dict[str, str]]  # number of the way, nodes, tags
     Turn: TypeAlias = tuple[int, int, int]  # from a way, via a node, to a way
@@ -114,19 +114,16 @@ class Edge(NamedTuple):
     assumed: bool
 
 
-def read_osm(
-    path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, speeds: dict[str, float] | None, vehicle: str
-) -> dict[str, Any]:
+def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, vehicle: str) -> dict[str, Any]:
     """Return the arguments of a `RoadNetwork`: the roads for a vehicle, and the turns between them."""
     keys = KEYS[_validate.choice(vehicle, "vehicle", KEYS)]
     path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
     if heights is not None and not callable(heights):
         raise InputError(f"`heights` must be a function of longitude and latitude; got {_validate.shown(heights)}.")
-    speeds = SPEEDS_KMH if speeds is None else _checked(speeds)
-    ways, places, restrictions, shut = _elements(path, speeds, keys)
-    edges, missing = _cut(ways, places, EMERGENCY_KMH | speeds, shut)
+    ways, places, restrictions, shut = _elements(path, keys)
+    edges, missing = _cut(ways, places, shut)
     if not edges:
-        raise InputError(f"{path} has no road for cars ({', '.join(list(speeds)[:4])} ...).")
+        raise InputError(f"{path} has no road for cars ({', '.join(list(SPEEDS_KMH)[:4])} ...).")
     connections = _turns(edges, restrictions, shut)
     lines = [np.array([places[node] for node in edge.nodes]) for edge in edges]
     metres = [1000 * EARTH_RADIUS_KM * central_angle(line[:-1], line[1:]).sum() for line in lines]
@@ -157,9 +154,7 @@ def read_osm(
     }
 
 
-def _elements(
-    path: Path, speeds: Mapping[str, float], keys: tuple[str, ...]
-) -> tuple[list[Road], Places, list[tuple[Turn, bool]], set[int]]:
+def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, list[tuple[Turn, bool]], set[int]]:
     """Return the ways for a vehicle, their nodes' longitude and latitude by id, restricted turns, and closed nodes.
 
     The tags ``keys`` are about the vehicle; of those that an element has, the first decides.
@@ -175,45 +170,66 @@ def _elements(
 
     if not path.name.endswith((".pbf", ".osm")):
         raise InputError(f"{path} must be named .osm.pbf or .osm. Decompress .osm.gz and .osm.bz2 first.")
-    ways, restrictions, shut = [], [], set()
-    places: dict[int, tuple[float, float]] = {}
+    reader = _Reader(keys)
     too_large = InputError(f"{path} is too large for a city, or compressed too strongly. Cut out the area you need.")
-    parts, size = 0, path.stat().st_size
+    size = path.stat().st_size
     most = min(MOST_ELEMENTS, max(FEW_ELEMENTS, size / LEAST_BYTES))
     try:
         if size > MOST_BYTES or (path.name.endswith(".pbf") and _content_of_pbf(path) > MOST_PACKED * size):
             raise too_large
         deleted = _deleted(path) if path.name.endswith(".osm") else set()
-        new: dict[int, tuple[float, float]] = {}  # nodes with negative ids, for which osmium keeps no locations
         for number, element in enumerate(FileProcessor(str(path)).with_locations()):
-            tags = element.tags
             if deleted and (type(element).__name__.lower(), element.id) in deleted:
                 continue
             if isinstance(element, Node):
-                if element.id < 0 and element.location.valid():
-                    new[element.id] = (element.location.lon, element.location.lat)
-                if "barrier" in tags and not _is_open(tags, keys, default=tags["barrier"] not in BARRIERS):
-                    shut.add(element.id)
+                reader.node(element)
             elif isinstance(element, Way):
-                extra = "emergency" in keys and tags.get("highway") in EMERGENCY_KMH and tags.get("emergency") in OPEN
-                if (extra or tags.get("highway") in speeds) and _is_open(tags, keys):
-                    parts += len(element.nodes) + 4
-                    if parts <= MOST_PARTS and len(element.nodes) > 1:
-                        used = {key: tags[key] for key in USED_TAGS if key in tags}
-                        own = next((tags[k] for key in keys if (k := f"oneway:{key}") in tags), None)
-                        used |= {} if own is None else {"oneway": own}
-                        ways.append((element.id, [node.ref for node in element.nodes], used))
-                        places.update((n.ref, (n.lon, n.lat)) for n in element.nodes if n.location.valid())
-                        places.update((n.ref, new[n.ref]) for n in element.nodes if n.ref in new)
-            elif isinstance(element, Relation) and tags.get("type") == "restriction":
-                restrictions += _restrictions(element, keys)
-            if number >= most or parts > MOST_PARTS:
+                reader.way(element)
+            elif isinstance(element, Relation) and element.tags.get("type") == "restriction":
+                reader.restrictions += _restrictions(element, keys)
+            if number >= most or reader.parts > MOST_PARTS:
                 raise too_large
     except InputError:
         raise
     except Exception as error:  # osmium raises many types of errors
         raise InputError(f"{path} is truncated or not an OpenStreetMap file ({error}).") from error
-    return ways, places, restrictions, shut
+    return reader.ways, reader.places, reader.restrictions, reader.shut
+
+
+class _Reader:
+    """What is kept of the elements of a file, as `_elements` returns it, and the number of points and roads so far."""
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        self.keys, self.parts = keys, 0
+        self.ways: list[Road] = []
+        self.places: dict[int, tuple[float, float]] = {}
+        self.new: dict[int, tuple[float, float]] = {}  # nodes with negative ids, for which osmium keeps no locations
+        self.restrictions: list[tuple[Turn, bool]] = []
+        self.shut: set[int] = set()
+
+    def node(self, node: Node) -> None:
+        """Keep where a new node is, and whether it stops the vehicle."""
+        if node.id < 0 and node.location.valid():
+            self.new[node.id] = (node.location.lon, node.location.lat)
+        barrier = node.tags.get("barrier")
+        if barrier is not None and not _is_open(node.tags, self.keys, default=barrier not in BARRIERS):
+            self.shut.add(node.id)
+
+    def way(self, way: Way) -> None:
+        """Keep a way that is a road for the vehicle."""
+        tags, keys = way.tags, self.keys
+        extra = "emergency" in keys and tags.get("highway") in EMERGENCY_KMH and tags.get("emergency") in OPEN
+        if not (extra or tags.get("highway") in SPEEDS_KMH) or not _is_open(tags, keys):
+            return
+        self.parts += len(way.nodes) + 4
+        if self.parts > MOST_PARTS or len(way.nodes) < 2:
+            return
+        used = {key: tags[key] for key in USED_TAGS if key in tags}
+        own = next((tags[k] for key in keys if (k := f"oneway:{key}") in tags), None)
+        used |= {} if own is None else {"oneway": own}
+        self.ways.append((way.id, [node.ref for node in way.nodes], used))
+        self.places.update((n.ref, (n.lon, n.lat)) for n in way.nodes if n.location.valid())
+        self.places.update((n.ref, self.new[n.ref]) for n in way.nodes if n.ref in self.new)
 
 
 def _deleted(path: Path) -> set[tuple[str, int]]:
@@ -258,13 +274,6 @@ def _numbers(message: bytes) -> dict[int, int]:
     return found
 
 
-def _checked(speeds: dict[str, float]) -> dict[str, float]:
-    """Return speed limits (km/h) by class of road; raise unless all are valid."""
-    if not isinstance(speeds, dict) or not all(isinstance(key, str) for key in speeds):
-        raise InputError(f"`speeds` must be a dict of km/h by class of road; got {_validate.shown(speeds)}.")
-    return {key: _validate.positive_number(kmh, f"speeds[{key!r}]", "km/h") for key, kmh in speeds.items()}
-
-
 def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, default: bool = True) -> bool:
     """Return whether the first tag of ``keys`` that is present admits the vehicle; ``default`` if there is none."""
     for key in keys:
@@ -293,7 +302,7 @@ def _restrictions(relation: Relation, keys: tuple[str, ...]) -> list[tuple[Turn,
     return [((start.ref, via, end.ref), forbids) for start in roles["from"] for end in roles["to"]]
 
 
-def _cut(ways: list[Road], places: Places, speeds: Mapping[str, float], shut: set[int]) -> tuple[list[Edge], int]:
+def _cut(ways: list[Road], places: Places, shut: set[int]) -> tuple[list[Edge], int]:
     """Split ways at junctions into edges; return the edges and the number of ways with a node without coordinates.
 
     Ways are also split at the nodes in ``shut``, which are closed to cars.
@@ -306,7 +315,8 @@ def _cut(ways: list[Road], places: Places, speeds: Mapping[str, float], shut: se
     for way, nodes, tags in ways:
         speed, direction = _speed(tags.get("maxspeed", "")), _direction(tags)
         elevated = any(tags.get(key, "no") != "no" for key in ("tunnel", "bridge"))
-        facts = (speed or speeds[tags["highway"]], tags["highway"], elevated, speed is None)
+        default = (EMERGENCY_KMH | SPEEDS_KMH)[tags["highway"]]
+        facts = (speed or default, tags["highway"], elevated, speed is None)
         missing += any(node not in places for node in nodes)
         for number, part in enumerate(_parts(nodes, places, uses)):
             if direction >= 0:

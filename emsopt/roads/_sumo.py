@@ -22,8 +22,8 @@ from .._files import inflate
 from .._types import ArrayLike, FloatArray, PathLike
 from .._validate import existing_file, shown
 from ..errors import InputError
-from ._limits import FARTHEST_M, LONGEST_M, MOST_M_S, MOST_PARTS
 from ._terrain import STEEPEST, terrain_inclines
+from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S, MOST_PARTS
 
 CAR = "passenger"  # SUMO's name of the vehicle class
 MOST_TEXT = 2 * 10**9
@@ -224,25 +224,10 @@ def _in_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[Flo
 
 
 def utm_to_degrees(points: FloatArray, zone: int, *, south: bool = False) -> FloatArray:
-    """Convert UTM coordinates on WGS84 to longitude and latitude.
+    """Convert UTM coordinates on WGS84, easting and northing in metres, to longitude and latitude, shape (n, 2).
 
     Computes the inverse transverse Mercator projection by Krüger's series to the third order, accurate to a millimetre
-    within a zone.
-
-    Parameters
-    ----------
-    points : ndarray, shape (n, 2)
-        Easting and northing in metres.
-    zone : int
-        From 1 to 60.
-    south : bool
-        Whether the points are given in the coordinates of the southern hemisphere, where the equator has the northing
-        10,000 km; in those of the northern hemisphere it has 0.
-
-    Returns
-    -------
-    ndarray, shape (n, 2)
-        Degrees.
+    within a zone. In the coordinates of the southern hemisphere (``south``) the equator has the northing 10,000 km.
     """
     a, f, scale = 6378137.0, 1 / 298.257223563, 0.9996
     n = f / (2 - f)

@@ -6,11 +6,12 @@ Column names are case-insensitive, and the first of these that a table has is us
 nodes     name `NODE`; coordinates ``lon, lat`` or ``x, y`` (degrees, or metres on a plane); optional:
           ``offRoadAccess``, 0 where vehicles cannot leave the road
 arcs      ends `TAIL` and `HEAD`; distance `DISTANCES`, by default the straight line; time `MINUTES` or speed
-          `SPEEDS` in km/h; optional: class `CLASS` and id `NODE`
+          `SPEEDS` in km/h, the unit by the name of the column; optional: class `CLASS` and id `NODE`
 ========  ===============================================================================================
 
-An arc leads straight from node to node. All turns are legal except U-turns, which are legal if there is no other exit.
-Files may begin with other lines before the names of the columns, as those of the simulator JEMSS do.
+Columns ``x, y`` are taken for degrees if all values could be. An arc leads straight from node to node, one way. All
+turns are legal except U-turns, which are legal if there is no other exit. Files may begin with other lines before the
+names of the columns, as those of the simulator JEMSS do.
 """
 
 from __future__ import annotations
@@ -28,8 +29,7 @@ from .._files.inflate import DAMAGED, Upload
 from .._types import FloatArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError
-from ._limits import LONGEST_M, MOST_M_S
-from .line_graph import legal_turns
+from .line_graph import LONGEST_M, MOST_M_S, legal_turns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,30 +43,18 @@ DISTANCES |= {"length": 1.0}  # metres, as osmnx writes them
 MINUTES = {"minutes": 1.0, "time_min": 1.0, "seconds": 1 / 60, "time_s": 1 / 60, "travel_time": 1 / 60}
 MINUTES |= {"hours": 60.0, "time_h": 60.0, "mode_1": 1440.0}  # days, as JEMSS writes them
 SPEEDS = ("speed_kmh", "speed_kph", "maxspeed")
-METRES_IN = {"m": 1.0, "km": 1000.0, "mi": 1609.344}
-MINUTES_IN = {"s": 1 / 60, "min": 1.0, "h": 60.0, "day": 1440.0}
 SHORTEST_M = 0.1
 FILES = ("nodes.csv", "arcs.csv")
 
 
-def read_tables(
-    nodes: pd.DataFrame | PathLike,
-    arcs: pd.DataFrame | PathLike | None,
-    *,
-    time: str | None,
-    time_unit: str,
-    distance: str | None,
-    distance_unit: str,
-    two_way: bool,
-    geographic: bool | None,
-) -> dict[str, Any]:
+def read_tables(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None) -> dict[str, Any]:
     """Return the arguments of a `RoadNetwork`."""
     frames = _frames(nodes, arcs)
     node = Table.of(frames[0], "nodes")
     arc = Table.of(frames[1], "arcs")
     names = _names(node, NODE, "a column 'index' or 'id', the name of each node")
     row = pd.Series(np.arange(len(names)), index=pd.Index(_validate.names(names, "nodes", len(names), "node")))
-    points, geographic = _points(node, geographic)
+    points, geographic = _points(node)
     ends = []
     for options, what in ((TAIL, "a column 'fromNode'"), (HEAD, "a column 'toNode'")):
         named = _names(arc, options, what)
@@ -76,12 +64,10 @@ def read_tables(
             raise InputError(f"{arc.where}, row {k + 1}: there is no node {named[k]!r} in {node.where}.")
         ends.append(found.to_numpy(dtype=np.int64))
     tails, heads = ends
-    lengths = _metres(arc, distance, distance_unit)
     a, b = points[tails], points[heads]
     straight = 1000 * EARTH_RADIUS_KM * central_angle(a, b) if geographic else np.hypot(*(b - a).T)
-    lengths = straight if lengths is None else _checked(lengths, straight, arc, distance)
-    lengths = np.maximum(lengths, SHORTEST_M)
-    speeds = _speeds(arc, lengths, time, time_unit)
+    lengths = np.maximum(_lengths(arc, straight), SHORTEST_M)
+    speeds = _speeds(arc, lengths)
     key = arc.column(CLASS)
     if key is not None:
         classes = np.array(texts(arc.frame[key]))
@@ -92,10 +78,6 @@ def read_tables(
         # `emsopt.roads.snapping` treats motorways as roads that cannot be left
         classes = np.where((open_[tails] == 0) & (open_[heads] == 0), "motorway", "unknown")
     ids = _names(arc, NODE, "") if arc.column(NODE) else [f"arc {k + 1}" for k in range(len(tails))]
-    if _validate.truth(two_way, "two_way"):
-        tails, heads = np.append(tails, heads), np.append(heads, tails)
-        lengths, speeds, classes = np.tile(lengths, 2), np.tile(speeds, 2), np.tile(classes, 2)
-        ids += [f"-{name}" for name in ids]
     return {
         "lengths": lengths,
         "speed_limits": speeds,
@@ -152,54 +134,43 @@ def _names(table: Table, options: tuple[str, ...], what: str) -> list[str]:
     return [cell.removesuffix(".0") for cell in texts(table.frame[table.needed(options, what)])]
 
 
-def _points(nodes: Table, geographic: bool | None) -> tuple[FloatArray, bool]:
+def _points(nodes: Table) -> tuple[FloatArray, bool]:
     """Return the coordinates of the nodes, shape (n, 2), and whether they are degrees."""
     if nodes.column(LONGITUDE + LATITUDE):
         return nodes.degrees(), True
     x, y = (nodes.needed((key,), "columns 'lon' and 'lat', or 'x' and 'y'") for key in "xy")
     points = np.column_stack([nodes.numbers(key, "degrees or metres") for key in (x, y)])
-    if geographic is None:
-        geographic = bool((np.abs(points) <= (180, 90)).all())
-    if _validate.truth(geographic, "geographic"):
-        _validate.degrees(points, f"{nodes.where}, columns 'x' and 'y',")
-    return points, geographic
+    return points, bool((np.abs(points) <= (180, 90)).all())
 
 
-def _metres(arcs: Table, column: str | None, unit: str) -> FloatArray | None:
-    """Return the lengths of arcs, or None if there is no column for them."""
-    factor = METRES_IN[_validate.choice(unit, "distance_unit", METRES_IN)]
-    key = arcs.column(DISTANCES) if column is None else arcs.needed([column.lower()], f"a column {column!r}")
+def _lengths(arcs: Table, straight: FloatArray) -> FloatArray:
+    """Return the lengths of arcs (m), by default those of straight lines; raise if most are many times those."""
+    key = arcs.column(DISTANCES)
     if key is None:
-        return None
-    factor = DISTANCES[key] if column is None else factor
-    return factor * arcs.numbers(key, "a distance of at least 0", low=0, high=LONGEST_M / factor)
-
-
-def _checked(lengths: FloatArray, straight: FloatArray, arcs: Table, column: str | None) -> FloatArray:
-    """Return lengths in metres; raise if most are many times the straight lines, as metres taken for km."""
+        return straight
+    metres = DISTANCES[key]
+    lengths = metres * arcs.numbers(key, "a distance of at least 0", low=0, high=LONGEST_M / metres)
     ratio = float(np.median((lengths / straight)[straight > SHORTEST_M])) if (straight > SHORTEST_M).any() else 1.0
-    if ratio < 50:
-        return lengths
-    key = arcs.column(DISTANCES) if column is None else column
-    raise InputError(
-        f"{arcs.where}, column {key!r}: most distances are {ratio:.3g} times the straight lines between their nodes. "
-        f"Say their unit, by `distance`={key!r} and `distance_unit`='m', 'km' or 'mi', or check `geographic`."
-    )
+    if ratio >= 50:
+        raise InputError(
+            f"{arcs.where}, column {key!r}: most distances are {ratio:.3g} times the straight lines between their "
+            "nodes. Name the column by its unit: 'distance_km', 'distance_m'."
+        )
+    return lengths
 
 
-def _speeds(arcs: Table, lengths: FloatArray, column: str | None, unit: str) -> FloatArray:
+def _speeds(arcs: Table, lengths: FloatArray) -> FloatArray:
     """Return the speeds of arcs in m/s, from their times or else from a column of speeds."""
-    factor = MINUTES_IN[_validate.choice(unit, "time_unit", MINUTES_IN)]
-    key = arcs.column(MINUTES) if column is None else arcs.needed([column.lower()], f"a column {column!r}")
+    key = arcs.column(MINUTES)
     above_0: dict[str, Any] = {"low": 0.0, "strictly": True}
-    if key is not None:
-        minutes = arcs.numbers(key, "a time above 0", **above_0) * (MINUTES[key] if column is None else factor)
-        kmh = float(np.median(lengths / minutes)) * 0.06
-        if not 1 < kmh < 300:
-            raise InputError(
-                f"{arcs.where}, column {key!r}: most arcs would be driven at {kmh:.3g} km/h. Give the times' unit "
-                f"by `time`={key!r} and `time_unit`='s', 'min', 'h' or 'day'; or `distance_unit`."
-            )
-        return np.minimum(lengths / minutes / 60, MOST_M_S)
-    what = f"a column of times ({', '.join(MINUTES)}; or any, with `time` and `time_unit`) or 'speed_kmh'"
-    return arcs.numbers(arcs.needed(SPEEDS, what), "km/h above 0", **above_0) / 3.6
+    if key is None:
+        what = f"a column of times ({', '.join(MINUTES)}) or 'speed_kmh'"
+        return arcs.numbers(arcs.needed(SPEEDS, what), "km/h above 0", **above_0) / 3.6
+    minutes = arcs.numbers(key, "a time above 0", **above_0) * MINUTES[key]
+    kmh = float(np.median(lengths / minutes)) * 0.06
+    if not 1 < kmh < 300:
+        raise InputError(
+            f"{arcs.where}, column {key!r}: most arcs would be driven at {kmh:.3g} km/h. Name the columns by their "
+            "units: 'seconds', 'minutes', 'hours'; 'distance_km', 'distance_m'."
+        )
+    return np.minimum(lengths / minutes / 60, MOST_M_S)

@@ -23,18 +23,9 @@ def terrain_inclines(
 ) -> tuple[FloatArray, list[str]]:
     """Return the incline of each edge between its ends (rad, upward positive), and notes on heights that were changed.
 
-    Parameters
-    ----------
-    heights : callable
-        Function from longitude and latitude, shape (n, 2), to the height of the ground in metres, shape (n,).
-    places : ndarray, shape (E, 2, 2)
-        Longitude and latitude of the start and the end of each edge.
-    nodes : ndarray of int, shape (E, 2)
-        Numbers of the junctions at the start and the end of each edge.
-    lengths : ndarray, shape (E,)
-        Metres.
-    elevated : ndarray of bool, shape (E,)
-        Whether the edge is a tunnel or a bridge, whose heights are interpolated between the portals.
+    ``heights`` is a function from longitude and latitude, shape (n, 2), to metres, shape (n,). For each edge there are
+    the ``places``, shape (E, 2, 2), and numbers of the junctions, ``nodes``, at its start and end; its length (m); and
+    whether it is a tunnel or a bridge, whose heights are interpolated between the portals.
     """
     _, index, inverse = np.unique(nodes, return_index=True, return_inverse=True)
     ends = inverse.reshape(-1, 2)

@@ -80,11 +80,6 @@ def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArra
     from every edge therefore changes no comparison of paths. Here c = (0.98 + 0.96) / 2 = 0.97. For c between
     η⁻ and 1/η⁺ an edge's energy by `edge_energy` minus this is positive.
 
-    Parameters
-    ----------
-    lengths, inclines
-        As in `edge_energy`.
-
     Examples
     --------
     >>> uphill, downhill = [0.05, -0.05]
@@ -98,18 +93,10 @@ def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArra
 
 
 def unit_variance(columns: ArrayLike) -> FloatArray:
-    """Subtract its mean from each column and divide by its standard deviation; a constant column becomes zero.
+    """Standardise columns, shape (E, d), to mean 0 and standard deviation 1; a constant column becomes zero.
 
     "Bayesian Analysis of Combinatorial Gaussian Process Bandits" standardises the length, speed limit and incline of
     edges in this way.
-
-    Parameters
-    ----------
-    columns : array_like, shape (E, d)
-
-    Returns
-    -------
-    ndarray, shape (E, d)
 
     Examples
     --------

@@ -19,6 +19,11 @@ from ..errors import InputError, NoWayError
 if TYPE_CHECKING:
     from scipy import sparse
 
+# Upper bounds on road networks, for the readers and the network itself.
+MOST_M_S, LONGEST_M = 1e3, 4e7  # for a road: above the speed of sound, and the circumference of the earth
+FARTHEST_M = 1e8  # largest coordinate of a point on a plane
+MOST_PARTS = 4 * 10**6  # number of points and turns in a file, plus four per road
+
 
 class LineGraph:
     """Base of `RoadNetwork`: what depends only on the ids of edges and on the connections between them."""
@@ -32,14 +37,9 @@ class LineGraph:
         return len(self.ids)
 
     def edges(self, values: Iterable[Any], name: str = "edges") -> IntArray:
-        """Return edge indices, shape (k,), from indices, ids or one truth value per edge.
+        """Return edge indices, shape (k,), from indices, ids or truth values of shape (E,), which may be none.
 
-        Parameters
-        ----------
-        values : array_like
-            Whole numbers, ids, or truth values of shape (E,); may be empty.
-        name : str
-            Name of the argument in messages.
+        ``name`` is the name of the argument in messages.
         """
         if isinstance(values, str) or not np.iterable(values):
             raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets.")
@@ -60,7 +60,7 @@ class LineGraph:
             raise InputError(f"`{name}`: there is no edge {value!r}; ids look like {self.ids[0]!r}.")
         return self._index[value]
 
-    def closures(self, closed: Iterable[Any], name: str = "closed") -> BoolArray:
+    def closures(self, closed: Iterable[Any]) -> BoolArray:
         """Return which edges, and then which connections, are closed: booleans of shape (E + C,).
 
         Parameters
@@ -68,25 +68,19 @@ class LineGraph:
         closed : array_like
             Edges as in `edges`, and turns as tuples of two edges (from, to) by index or id; or truth values of shape
             (E + C,).
-        name : str
-            Name of the argument in messages.
 
-        Raises
-        ------
-        InputError
-            If there is no such edge, or a turn is not one of the network's connections.
         """
         n, shut = self.n_edges, np.zeros(self.n_edges + len(self.connections), dtype=bool)
         given = closed if isinstance(closed, (str, np.ndarray)) or not np.iterable(closed) else list(closed)
         if isinstance(given, np.ndarray) and given.dtype == bool and given.shape == shut.shape:
             return given.copy()
         turns = [] if isinstance(given, (str, np.ndarray)) else [pair for pair in given if isinstance(pair, tuple)]
-        shut[self.edges([edge for edge in given if not isinstance(edge, tuple)] if turns else given, name)] = True
+        shut[self.edges([edge for edge in given if not isinstance(edge, tuple)] if turns else given, "closed")] = True
         for turn in turns:
-            ends = self.edges(turn, name)
+            ends = self.edges(turn, "closed")
             found = n + np.flatnonzero((self.connections == ends[:2]).all(axis=1))
             if len(ends) != 2 or not len(found):
-                raise InputError(f"`{name}`: {turn!r} is not a legal turn. Pass a pair of edges from `connections`.")
+                raise InputError(f"`closed`: {turn!r} is not a legal turn. Pass a pair of edges from `connections`.")
             shut[found] = True
         return shut
 

@@ -8,6 +8,8 @@ Closures and shortest paths are those of `emsopt.roads.line_graph`.
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -18,15 +20,15 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
+from .._files import atomic, inflate
+from .._running.json_lines import MOST_VALUES
 from .._types import ArrayLike, FloatArray, IntArray, PathLike
 from ..errors import InputError
-from ._file import read_roads, write_roads
-from ._limits import FARTHEST_M, LONGEST_M, MOST_M_S
 from ._osm import read_osm
 from ._sumo import read_net
 from ._tables import read_tables
 from .energy import INCLINES
-from .line_graph import LineGraph, checked_connections
+from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S, LineGraph, checked_connections
 
 if TYPE_CHECKING:
     from .quickest import WayFinder
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
 OFF_ROAD_KMH, OFF_ROAD_KM = 20.0, 5.0  # defaults: drives and service roads are rarely part of a network
 FASTEST_M_S = 45.0  # a higher median speed indicates another unit
+_KIND, _FORMAT = "emsopt roads", 1
+MOST_TEXT = 2 * 10**8  # with `MOST_VALUES`, enough for any network that `emsopt.roads._sumo` reads
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -150,9 +154,8 @@ class RoadNetwork(LineGraph):
         Raises
         ------
         InputError
-            If the file does not exist, is not a SUMO network, is truncated, or a lane has no length, speed or shape; or
-            if it has more than 2 GB of text, 4 MB in one element or 4 million points and turns (plus four per road), or
-            a compression ratio above 100.
+            If the file is not a whole SUMO network, or holds more than any city needs: 2 GB of text, 4 MB an element,
+            4 million points and turns (plus four per road), or a compression ratio above 100.
         """
         return cls._of_file(path, read_net(path, heights), name, strongly_connected)
 
@@ -162,7 +165,6 @@ class RoadNetwork(LineGraph):
         path: PathLike,
         *,
         heights: Callable[[FloatArray], ArrayLike] | None = None,
-        speeds: dict[str, float] | None = None,
         vehicle: str = "passenger",
         strongly_connected: bool = True,
         name: str | None = None,
@@ -170,7 +172,7 @@ class RoadNetwork(LineGraph):
         """Read an OpenStreetMap extract, ``.osm.pbf`` or ``.osm``: its roads for cars, without service roads.
 
         All turns are legal except those that a restriction forbids or a barrier prevents; U-turns are legal if there is
-        no other exit.
+        no other exit. Speed limits of roads without one, from motorway 110 to living street 20 km/h, are an assumption.
         `emsopt.roads._osm` describes how tags are read. Needs the package osmium (``emsopt[roads]``).
 
         Parameters
@@ -179,9 +181,6 @@ class RoadNetwork(LineGraph):
             Function from longitude and latitude, shape (n, 2), to the height of the ground in metres, shape (n,).
             Without it inclines are 0, as ``notes`` states. Heights in tunnels and on bridges are interpolated linearly
             between the portals.
-        speeds : dict, optional
-            Speed limits in km/h by ``highway`` for roads without one; other classes of road are left out. The defaults,
-            from motorway 110 to living street 20, are an assumption.
         vehicle : {"passenger", "emergency"}
             "emergency" also has the rights that tags give to emergency vehicles, on ways, at barriers and in turns.
         path, strongly_connected, name
@@ -190,12 +189,10 @@ class RoadNetwork(LineGraph):
         Raises
         ------
         InputError
-            If the file does not exist, is not an OpenStreetMap file, is truncated, or has no road for cars; or if it
-            has more than 2 GB, 40 million elements or 4 million points of roads (plus four per road).
-        MissingDependencyError
-            If osmium is not installed.
+            If the file is not a whole OpenStreetMap file with roads for cars, or has over 2 GB, 40 million elements or
+            4 million points of roads (plus four per road).
         """
-        return cls._of_file(path, read_osm(path, heights, speeds, vehicle), name, strongly_connected)
+        return cls._of_file(path, read_osm(path, heights, vehicle), name, strongly_connected)
 
     @classmethod
     def from_tables(
@@ -203,57 +200,33 @@ class RoadNetwork(LineGraph):
         nodes: pd.DataFrame | PathLike,
         arcs: pd.DataFrame | PathLike | None = None,
         *,
-        time: str | None = None,
-        time_unit: str = "min",
-        distance: str | None = None,
-        distance_unit: str = "km",
-        two_way: bool = False,
-        geographic: bool | None = None,
         strongly_connected: bool = True,
-        name: str | None = None,
     ) -> RoadNetwork:
         """Make a network from a table of nodes and a table of arcs, as DataFrames or .csv files.
 
         `emsopt.roads._tables` lists the columns that are recognised and their units, among them those of the simulator
-        JEMSS (``index, x, y``; ``fromNode, toNode, distance, mode_1``). All turns are legal except U-turns, which are
-        legal if there is no other exit.
+        JEMSS (``index, x, y``; ``fromNode, toNode, distance, mode_1``). Rename yours to these. An arc is driven one
+        way. All turns are legal except U-turns, which are legal if there is no other exit.
 
         Parameters
         ----------
         nodes, arcs : DataFrame or path-like
             Without ``arcs``, ``nodes`` is a folder or a .zip file with ``nodes.csv`` and ``arcs.csv``.
-        time, distance : str, optional
-            Columns of the arcs. Default: the first recognised column, whose name implies its unit. The time may be
-            replaced by a speed (``speed_kmh``), the distance by the straight line.
-        time_unit : {"s", "min", "h", "day"}
-            Unit of the column ``time``.
-        distance_unit : {"m", "km", "mi"}
-            Unit of the column ``distance``.
-        two_way : bool
-            Whether every arc may be driven both ways.
-        geographic : bool, optional
-            Whether columns ``x, y`` are degrees instead of metres. Default: whether all values could be degrees.
-        strongly_connected, name
+        strongly_connected
             As in `from_sumo`.
-
-        Raises
-        ------
-        InputError
-            If a column is missing, a cell is not a number in range, or an arc leads to an unknown node.
 
         Examples
         --------
         >>> import pandas as pd
         >>> nodes = pd.DataFrame({"index": [1, 2, 3], "x": [0, 1000, 2000], "y": [0, 0, 0]})
         >>> arcs = pd.DataFrame({"fromNode": [1, 2], "toNode": [2, 3], "distance": [1.0, 1.2], "minutes": [1.0, 2.0]})
-        >>> net = RoadNetwork.from_tables(nodes, arcs, two_way=True)
+        >>> back = arcs.rename(columns={"fromNode": "toNode", "toNode": "fromNode"})
+        >>> net = RoadNetwork.from_tables(nodes, pd.concat([arcs, back]))
         >>> net.travel_times([(0, 0)], [(2000, 0), (1500, 0)]).round(6).tolist()
         [[3.0, 2.0]]
         """
-        options: dict[str, Any] = {"time": time, "time_unit": time_unit, "two_way": two_way, "geographic": geographic}
-        content = read_tables(nodes, arcs, distance=distance, distance_unit=distance_unit, **options)
         source = "roads" if isinstance(nodes, pd.DataFrame) else nodes
-        return cls._of_file(source, content, name, strongly_connected)
+        return cls._of_file(source, read_tables(nodes, arcs), None, strongly_connected)
 
     @classmethod
     def read(cls, path: PathLike) -> RoadNetwork:
@@ -278,28 +251,46 @@ class RoadNetwork(LineGraph):
     def save(self, path: PathLike) -> None:
         """Write the network to one file of compressed JSON, such as ``town.json.gz``.
 
-        Lengths and coordinates are rounded to about a centimetre, speed limits to 0.0001 m/s and inclines to 0.00001
-        rad.
+        Lengths (at least one) and coordinates are rounded to about a centimetre, speed limits to 0.0001 m/s and
+        inclines to 0.00001 rad. Equal networks give identical bytes.
 
-        Raises
-        ------
-        InputError, WriteError
-            If the path is invalid or cannot be written to. An existing file is then left unchanged.
+        Raise if the file cannot be written; an existing file is then left unchanged.
         """
-        write_roads(path, {field.name: getattr(self, field.name) for field in fields(self)})
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        content["lengths"] = np.maximum(self.lengths.round(2), 0.01)
+        content["speed_limits"], content["inclines"] = self.speed_limits.round(4), self.inclines.round(5)
+        if self.polylines is not None:
+            content["polylines"] = [line.round(7 if self.geographic else 2) for line in self.polylines]
+        text = json.dumps(
+            {_KIND: _FORMAT, **content}, ensure_ascii=False, separators=(",", ":"), default=np.ndarray.tolist
+        )
+        atomic.write_file(path, gzip.compress(atomic.encoded(text), mtime=0))
 
     @classmethod
     def load(cls, path: PathLike) -> RoadNetwork:
         """Read a network written by `save`.
 
-        Raises
-        ------
-        InputError
-            If the file does not exist, is not a saved network, is damaged, or is larger than any network from
-            `from_sumo`: 200 MB of text, 16 million values.
+        Raise if the file is damaged, or larger than any network from `from_sumo`: 200 MB of text, 16 million values.
         """
-        arguments = read_roads(path, [field.name for field in fields(cls)])
-        return cls._of_file(path, arguments, arguments.pop("name"), strongly_connected=False)
+        path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
+        try:
+            text = b"".join(inflate.pieces(path, MOST_TEXT))
+            if inflate.values_in(text) > MOST_VALUES:
+                raise ValueError(f"more than {MOST_VALUES:,} values")
+            content = json.loads(text)
+            found = content.pop(_KIND)
+            if found != _FORMAT:
+                raise ValueError(f"format {found!r}, whereas this version of emsopt reads format {_FORMAT}")
+            if set(content) != {field.name for field in fields(cls)}:
+                raise ValueError("an entry is missing or unknown")
+            if not all(isinstance(value, str) for value in content["ids"] + content["classes"]):
+                raise TypeError("'ids' and 'classes' must be text")
+        except (*inflate.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise InputError(
+                f"{path} is damaged, or was not written by `RoadNetwork.save` of this version ({reason})."
+            ) from error
+        return cls._of_file(path, content, content.pop("name"), strongly_connected=False)
 
     @classmethod
     def _of_file(
@@ -319,15 +310,9 @@ class RoadNetwork(LineGraph):
         return np.column_stack([self.lengths, self.speed_limits, self.inclines])
 
     def subset(self, edges: Iterable[Any]) -> RoadNetwork:
-        """Return the network of the given edges and the connections between them.
+        """Return the network of some edges, given as in `edges`, and the connections between them.
 
-        Edges keep the order that they have in this network, whatever the order of ``edges``, and are numbered anew from
-        0. An edge given twice is kept once.
-
-        Parameters
-        ----------
-        edges : array_like
-            Indices, ids or truth values of shape (E,); at least one.
+        Edges keep the order that they have in this network, and are numbered anew from 0.
         """
         kept = np.unique(self.edges(edges))
         if kept.size == 0:
@@ -451,13 +436,7 @@ class RoadNetwork(LineGraph):
         return WayFinder(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per edge, indexed by id: length, speed limit, incline and class.
-
-        Returns
-        -------
-        pandas.DataFrame
-            Columns ``length_m``, ``speed_limit_m_s``, ``incline_rad``, ``road_class``.
-        """
+        """Return one row per edge by id: ``length_m``, ``speed_limit_m_s``, ``incline_rad`` and ``road_class``."""
         frame = pd.DataFrame(self.contexts, columns=["length_m", "speed_limit_m_s", "incline_rad"])
         return frame.assign(road_class=list(self.classes)).set_index(pd.Index(self.ids, name="edge"))
 

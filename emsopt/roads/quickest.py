@@ -41,18 +41,9 @@ class WayFinder:
         self._turns = _turns(forth, n), _turns(forth[:, ::-1], n)
 
     def times(self, origins: Places, destinations: Places, minutes: FloatArray) -> FloatArray:
-        """Return the shortest times on the road between places; infinite where no legal way exists.
+        """Return the shortest times on the road between N and M places, shape (N, M); infinite if there is no way.
 
-        Parameters
-        ----------
-        origins, destinations : Places
-            Of N and M points.
-        minutes : ndarray, shape (E,)
-            To drive each edge.
-
-        Returns
-        -------
-        ndarray, shape (N, M)
+        ``minutes``, shape (E,), are those to drive each edge.
         """
         backwards = len(destinations.distances) < len(origins.distances)
         sources, targets = self._oriented(origins, destinations, backwards)

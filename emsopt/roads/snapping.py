@@ -42,18 +42,7 @@ class Places(NamedTuple):
 
 
 class Snapper:
-    """Finds the places nearest to points on E road edges.
-
-    Parameters
-    ----------
-    polylines : sequence of ndarray, length E, each of shape (k, 2), or None
-        Lines of the edges; None raises.
-    geographic : bool
-        Whether they are longitude and latitude in degrees, not metres.
-    classes : sequence of str, length E
-    connections : ndarray of int, shape (C, 2)
-        Legal turns, whose edges meet at a junction.
-    """
+    """Finds the places nearest to points on E road edges; the arguments are those of `RoadNetwork`."""
 
     def __init__(
         self,
@@ -103,13 +92,7 @@ class Snapper:
         return cKDTree(centres), segment
 
     def places(self, points: ArrayLike, name: str, off_road_km: float) -> Places:
-        """Return the nearest places of points, shape (K, 2).
-
-        Raises
-        ------
-        InputError
-            If a point is farther than ``off_road_km`` from every road, or is not a valid longitude and latitude.
-        """
+        """Return the nearest places of points, shape (K, 2); raise if one is farther than ``off_road_km`` from any."""
         limit_m = 1000 * _validate.positive_number(off_road_km, "off_road_km", "km")
         points = _validate.real_array(points, name, (None, 2))
         if self._geographic:

@@ -1,12 +1,11 @@
 """Cities: what is derived from them, what does not change, and every malformed one refused by name."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import emsopt as eo
 from emsopt.city import travel
-from emsopt.errors import EmsoptError, InputError
+from emsopt.errors import EmsoptError
 
 RATES = [1.0, 0.5, 0.3]
 TRAVEL = np.array([[3.0, 8.0, 5.0], [9.0, 2.0, 4.0], [6.0, 6.0, 1.0], [4.0, 5.0, 9.0]])
@@ -25,47 +24,23 @@ def polygon(ring):
 
 # (what is wrong, how to provoke it, words the message must hold)
 MALFORMED = [
-    ("complex array of rates", lambda: city(arrival_rates=np.array([1j, 1, 1])), ["arrival_rates", "1j"]),
     ("rates with a mask", lambda: city(arrival_rates=np.ma.masked_array(RATES, [0, 1, 0])), ["arrival_rates", "mask"]),
     ("rates that overflow", lambda: city(arrival_rates=[1e308] * 3), ["arrival_rates"]),
     ("theta that overflows", lambda: city().scaled(1e308), ["erlangs"]),
-    ("theta is a complex scalar", lambda: city().scaled(np.complex128(2 + 1j)), ["theta"]),
     ("ragged turnout", lambda: city(turnout_times=[[1], [1, 2]]), ["turnout_times", "numbers"]),
-    ("ragged service", lambda: city(service_times=[[1], [1, 2]]), ["service_times", "numbers"]),
-    ("service in seconds", lambda: city(service_times=1e7), ["service_times", "minutes"]),
-    ("names are a number", lambda: city(site_names=5), ["site_names", "4"]),
-    ("None among the names", lambda: city(site_names=["a", None, "b", "c"]), ["site_names", "None"]),
-    ("NaN among the names", lambda: city(site_names=["a", np.nan, "b", "c"]), ["site_names", "nan"]),
     ("latitude first at the atoms", lambda: city(atom_locations=[MONACO[::-1]] * 3, site_locations=[MONACO] * 4), ["atom_locations", "swapped"]),
-    ("shapes are a number", lambda: city(atom_shapes=5), ["atom_shapes", "3"]),
-    ("shape is no dict", lambda: city(atom_shapes=[type("Polygon", (), {})()] * 3), ["atom_shapes", "number 0"]),
     ("shape with flat coordinates", lambda: city(atom_shapes=[{"type": "Polygon", "coordinates": [1, 2]}] * 3), ["atom_shapes", "number 0"]),
-    ("shape with text for coordinates", lambda: city(atom_shapes=[{"type": "Polygon", "coordinates": "abc"}] * 3), ["atom_shapes", "number 0"]),
     ("shape with NaN in a ring", lambda: city(atom_shapes=[SQUARE, polygon([[0, 0], [1, 0], [np.nan, 1]]), SQUARE]), ["atom_shapes", "number 1", "two finite numbers"]),
-    ("shape with a broken ring", lambda: city(atom_shapes=[SQUARE, SQUARE, polygon([[0, 0], [1, 0], "ab"])]), ["atom_shapes", "number 2", "two finite numbers"]),
-    ("shape with numbers as text", lambda: city(atom_shapes=[polygon([["0", "0"], ["1", "0"], ["1", "1"]])] * 3), ["atom_shapes", "number 0"]),
     ("shape with a ring of two points", lambda: city(atom_shapes=[polygon([[0, 0], [1, 0]])] * 3), ["atom_shapes", "three points"]),
-    ("shape with an empty polygon", lambda: city(atom_shapes=[{"type": "MultiPolygon", "coordinates": [SQUARE["coordinates"], []]}] * 3), ["atom_shapes", "number 0"]),
     ("shape with latitude first", lambda: city(atom_shapes=[polygon([[45, -93], [46, -93], [45, -92]])] * 3), ["atom_shapes", "swapped"]),
     ("names of sites as a number", lambda: city().sites_named(5), ["names"]),
-    ("one bare site name", lambda: city().sites_named("site 1"), ["'site 1'"]),
-
     ("negative rate", lambda: city(arrival_rates=[-1, 1, 1]), ["arrival_rates", "at least 0", "index 0"]),
     ("NaN rate", lambda: city(arrival_rates=[1, np.nan, 1]), ["arrival_rates", "finite", "index 1"]),
-    ("infinite rate", lambda: city(arrival_rates=[1, 1, np.inf]), ["arrival_rates", "finite", "index 2"]),
-    ("complex rate", lambda: city(arrival_rates=[1j, 1, 1]), ["arrival_rates", "numbers"]),
     ("text as a rate", lambda: city(arrival_rates=["many", 1, 1]), ["arrival_rates", "numbers", "many"]),
     ("no rates", lambda: city(arrival_rates=[]), ["arrival_rates", "empty"]),
-    ("rates are None", lambda: city(arrival_rates=None), ["arrival_rates", "()"]),
-    ("None among the rates", lambda: city(arrival_rates=[None, 1, 1]), ["arrival_rates", "index 0"]),
-    ("ragged rates", lambda: city(arrival_rates=[[1], [1, 2], 1]), ["arrival_rates", "numbers"]),
-    ("rates in a dict", lambda: city(arrival_rates={0: 1}), ["arrival_rates", "{0: 1}"]),
-    ("rates in a set", lambda: city(arrival_rates={1, 2, 3}), ["arrival_rates", "{1, 2, 3}"]),
     ("rates as a matrix", lambda: city(arrival_rates=[RATES]), ["arrival_rates", "shape", "(1, 3)"]),
     ("rates all zero", lambda: city(arrival_rates=[0, 0, 0]), ["arrival_rates", "zero"]),
     ("too few rates", lambda: city(arrival_rates=[1, 1]), ["travel_times", "2", "(4, 3)"]),
-    ("negative travel", lambda: city(travel_times=-TRAVEL), ["travel_times", "at least 0", "(0, 0)"]),
-    ("NaN travel", lambda: city(travel_times=TRAVEL * np.nan), ["travel_times", "finite"]),
     (
         "unreachable atom",
         lambda: city(travel_times=np.where(TRAVEL > 8, np.inf, TRAVEL)),
@@ -73,71 +48,24 @@ MALFORMED = [
     ),
     ("transposed travel", lambda: city(travel_times=TRAVEL.T), ["travel_times", "transposed"]),
     ("travel in seconds", lambda: city(travel_times=TRAVEL * 600), ["travel_times", "minutes", "60"]),
-    ("ragged travel", lambda: city(travel_times=[[1, 2, 3], [1, 2]]), ["travel_times", "numbers"]),
     ("flat travel", lambda: city(travel_times=TRAVEL[0]), ["travel_times", "shape", "(3,)"]),
-    ("travel with three axes", lambda: city(travel_times=TRAVEL[None]), ["travel_times", "(1, 4, 3)"]),
-    ("no sites", lambda: city(travel_times=np.empty((0, 3))), ["travel_times", "empty"]),
-    ("no atoms", lambda: city(travel_times=[[]]), ["travel_times", "empty"]),
-    ("negative turnout", lambda: city(turnout_times=-1), ["turnout_times", "at least 0"]),
-    ("turnout in seconds", lambda: city(turnout_times=150), ["turnout_times", "seconds", "60"]),
     ("turnout of a minute in seconds", lambda: city(turnout_times=[1, 60, 1, 1]), ["turnout_times", "at most 15", "got 60", "Divide seconds by 60"]),
-    ("turnout of 90 s", lambda: city(turnout_times=90), ["turnout_times", "got 90", "seconds"]),
-    ("turnout is text", lambda: city(turnout_times="fast"), ["turnout_times", "numbers"]),
-    ("turnout is None", lambda: city(turnout_times=None), ["turnout_times"]),
-    ("turnout of each atom", lambda: city(turnout_times=[1, 1, 1]), ["turnout_times", "(4,)", "(3,)"]),
     ("turnout as a matrix", lambda: city(turnout_times=TRAVEL), ["turnout_times", "(4,)", "(4, 3)"]),
     ("service of zero", lambda: city(service_times=0), ["service_times", "greater than 0"]),
-    ("negative service", lambda: city(service_times=[40, 40, -1, 40]), ["service_times", "greater than 0"]),
     ("service in hours", lambda: city(service_times=0.4), ["service_times", "minutes", "60"]),
-    ("service by site with a mask", lambda: city(service_times=np.ma.array([40.0] * 4, mask=[0, 1, 0, 0])), ["service_times", "mask", "Fill it first"]),
-    ("service with a mask", lambda: city(service_times=np.ma.array(TRAVEL + 9, mask=TRAVEL > 8)), ["service_times", "mask"]),
-    ("service is text", lambda: city(service_times=["a"] * 4), ["service_times", "numbers"]),
-    ("service is None", lambda: city(service_times=None), ["service_times"]),
     ("service of each atom", lambda: city(service_times=[40] * 3), ["service_times", "(4, 3)", "(3,)"]),
-    ("NaN service", lambda: city(service_times=[40, 40, 40, np.nan]), ["service_times", "finite", "(3, 0)"]),
-    ("transposed service", lambda: city(service_times=TRAVEL.T), ["service_times", "(4, 3)", "(3, 4)"]),
     ("negative variation", lambda: city(travel_cv=-0.1), ["travel_cv", "at least 0", "-0.1"]),
-    ("NaN variation", lambda: city(travel_cv=[0.1, 0.2, np.nan, 0]), ["travel_cv", "finite", "(2, 0)"]),
     ("variation in percent", lambda: city(travel_cv=40), ["travel_cv", "from 0 to 3", "got 40", "divide percent by 100"]),
     ("variation of each atom", lambda: city(travel_cv=[0.1, 0.2, 0.3]), ["travel_cv", "(4, 3)", "(3,)"]),
-    ("transposed variation", lambda: city(travel_cv=TRAVEL.T / 9), ["travel_cv", "(4, 3)", "(3, 4)"]),
-    ("variation is text", lambda: city(travel_cv="wide"), ["travel_cv", "numbers", "wide"]),
-    ("variation is None", lambda: city(travel_cv=None), ["travel_cv"]),
     ("turnout variation of each pair", lambda: city(turnout_cv=TRAVEL / 9), ["turnout_cv", "(4,)", "(4, 3)"]),
-    ("infinite turnout variation", lambda: city(turnout_cv=np.inf), ["turnout_cv", "finite"]),
-    ("NaN preference", lambda: city(preference=TRAVEL * np.nan), ["preference", "finite"]),
     ("transposed preference", lambda: city(preference=TRAVEL.T), ["preference", "(4, 3)", "(3, 4)"]),
-    ("preference is text", lambda: city(preference="closest"), ["preference", "numbers"]),
-    ("names as one string", lambda: city(site_names="abcd"), ["site_names", "4", "abcd"]),
     ("too few names", lambda: city(site_names=["a"]), ["site_names", "4", "1"]),
     ("duplicate site", lambda: city(site_names=list("abca")), ["site_names", "distinct", "'a'"]),
-    ("duplicate atom", lambda: city(atom_names=list("bab")), ["atom_names", "distinct", "'b'"]),
-    ("names in three dimensions", lambda: city(site_names=np.array([[["a"]], [["b"]], [["c"]], [["d"]]])), ["site_names", "must be text"]),
-    ("names in two dimensions", lambda: city(site_names=np.array([list("ab")] * 4)), ["site_names", "must be text"]),
     ("lists as names", lambda: city(site_names=[["a"], "b", "c", "d"]), ["site_names", "must be text", "['a']"]),
-    ("missing value of pandas as a name", lambda: city(site_names=["a", pd.NA, "c", "d"]), ["site_names", "<NA>"]),
     ("name with a line end", lambda: city(site_names=["a\nb", "b", "c", "d"]), ["site_names", "'\\n'", "invisible character"]),
-    ("name with a zero byte", lambda: city(atom_names=["a", "b\0", "c"]), ["atom_names", "'\\x00'", "Remove it"]),
-    ("name written from right to left", lambda: city(atom_names=["a", "b\u202egpj", "c"]), ["atom_names", "'\\u202e'"]),
-    ("name with an invisible mark", lambda: city(atom_names=["a", "\ufeffa", "c"]), ["atom_names", "'\\ufeff'"]),
-    ("name that no file can hold", lambda: city(atom_names=["a", "b\ud800", "c"]), ["atom_names", "'\\ud800'"]),
     ("title that no file can hold", lambda: city(name="a\udfff"), ["`name`", "'\\udfff'"]),
-    ("notes that no file can hold", lambda: city(notes="a\ud800"), ["`notes`", "'\\ud800'"]),
     ("notes that command a terminal", lambda: city(notes="a\x1b[2J"), ["`notes`", "'\\x1b'"]),
     ("geographic is text", lambda: city(geographic="no"), ["geographic", "True or False", "'no'"]),
-    ("geographic is a number", lambda: city(geographic=0), ["geographic", "got 0"]),
-    ("geographic is None", lambda: city(geographic=None), ["geographic", "got None"]),
-    ("geographic is an array", lambda: city(geographic=np.array([True, False]), atom_locations=[MONACO] * 3), ["geographic", "array"]),
-    ("rate of 400 digits", lambda: city(arrival_rates=[1, 10**400, 1]), ["arrival_rates", "finite", "index 1"]),
-    ("rate of 5,000 digits", lambda: city(arrival_rates=[1, 1, -(10**5000)]), ["arrival_rates", "finite", "index 2"]),
-    ("service of 400 digits", lambda: city(service_times=10**400), ["service_times", "finite"]),
-    ("travel of 400 digits", lambda: city(travel_times=[[10**400] * 3] * 4), ["travel_times", "finite", "(0, 0)"]),
-    ("5,000 digits among text", lambda: city(arrival_rates=[10**5000, "a", 1]), ["arrival_rates", "real numbers", "'a'"]),
-    ("location of 400 digits", lambda: city(site_locations=[[10**400, 0]] * 4), ["site_locations", "finite"]),
-    ("shape with 400 digits", lambda: city(atom_shapes=[polygon([[0, 0], [10**400, 0], [0, 1]])] * 3), ["atom_shapes", "number 0"]),
-    ("theta of 400 digits", lambda: city().scaled(10**400), ["theta", "above 0"]),
-    ("theta of 5,000 digits", lambda: city().scaled(10**5000), ["theta", "a value of type int with 16610 bits"]),
-    ("load of 5,000 units", lambda: city().with_offered_load(1, -(10**5000)), ["units", "at least 1", "16610 bits"]),
     ("blank name", lambda: city(site_names=["a", "b", " ", "c"]), ["site_names", "blank", "entry 3"]),
     (
         "latitude first throughout",
@@ -145,41 +73,20 @@ MALFORMED = [
         ["atom_locations", "swapped", "longitude comes first"],
     ),
     (
-        "latitude first at the sites",
-        lambda: city(atom_locations=[MONACO] * 3, site_locations=[MONACO[::-1]] * 4),
-        ["site_locations", "swapped"],
-    ),
-    (
         "sites and atoms on two continents",
         lambda: city(atom_locations=[MONACO] * 3, site_locations=[ST_PAUL] * 4),
         ["site_locations", "atom_locations", "km from"],
     ),
     ("kilometres as degrees", lambda: city(atom_locations=[[500, 200]] * 3), ["atom_locations", "geographic=False"]),
-    ("locations with heights", lambda: city(atom_locations=[[1, 2, 3]] * 3), ["atom_locations", "(3, 2)"]),
     ("a site too few on the map", lambda: city(site_locations=[[1, 2]] * 3), ["site_locations", "(4, 2)", "(3, 2)"]),
-    ("NaN location", lambda: city(site_locations=[[1, np.nan]] * 4), ["site_locations", "finite"]),
-    ("location is text", lambda: city(site_locations=[["a", "b"]] * 4), ["site_locations", "numbers"]),
     ("a shape too few", lambda: city(atom_shapes=[SQUARE] * 2), ["atom_shapes", "3", "2"]),
     ("shape is a point", lambda: city(atom_shapes=[{"type": "Point", "coordinates": [0, 0]}] * 3), ["atom_shapes", "Point"]),
-    ("shape is None", lambda: city(atom_shapes=[SQUARE, None, SQUARE]), ["atom_shapes", "number 1", "NoneType"]),
-    ("shape without coordinates", lambda: city(atom_shapes=[{"type": "Polygon"}] * 3), ["atom_shapes", "number 0"]),
-    ("shapes as one dict", lambda: city(atom_shapes=SQUARE), ["atom_shapes", "3"]),
     ("unknown field", lambda: city().replace(rates=1), ["'rates'", "arrival_rates"]),
     ("replacement of another shape", lambda: city().replace(travel_times=TRAVEL.T), ["travel_times", "transposed"]),
-    ("theta is NaN", lambda: city().scaled(np.nan), ["theta", "above 0", "nan"]),
     ("theta is zero", lambda: city().scaled(0), ["theta", "above 0"]),
-    ("theta is infinite", lambda: city().scaled(np.inf), ["theta", "inf"]),
-    ("theta is text", lambda: city().scaled("twice"), ["theta", "'twice'"]),
-    ("theta is a list", lambda: city().scaled([1, 2]), ["theta", "[1, 2]"]),
-    ("theta is complex", lambda: city().scaled(2j), ["theta", "2j"]),
-    ("load of zero", lambda: city().with_offered_load(0, 2), ["rho", "above 0"]),
     ("negative load", lambda: city().with_offered_load(-1, 2), ["rho", "above 0"]),
-    ("load of no units", lambda: city().with_offered_load(1, 0), ["units", "at least 1"]),
     ("load of half a unit", lambda: city().with_offered_load(1, 1.5), ["units", "whole number", "1.5"]),
-    ("load of unknown units", lambda: city().offered_load(None), ["units", "None"]),
     ("unknown site name", lambda: city().sites_named(["site 1", "nowhere"]), ["nowhere", "site 1"]),
-    ("speed of zero", lambda: travel.constant_speed(0), ["kmh", "above 0"]),
-    ("speed is text", lambda: travel.constant_speed("fast"), ["kmh", "'fast'"]),
 ]  # fmt: skip
 
 
@@ -196,13 +103,6 @@ def raises_clearly(provoke, words):
 @pytest.mark.parametrize(("provoke", "words"), [case[1:] for case in MALFORMED], ids=[case[0] for case in MALFORMED])
 def test_malformed_cities_are_refused_by_name(provoke, words):
     raises_clearly(provoke, words)
-
-
-def test_a_message_never_hides_which_value_is_wrong():
-    with pytest.raises(
-        InputError, match=r"`arrival_rates` must be at least 0 \(calls/h\); 2 value\(s\) are not, .*: -3\."
-    ):
-        city(arrival_rates=[1, -3, -4])
 
 
 # -- well-formed cities ----------------------------------------------------------------------------------------
@@ -303,10 +203,6 @@ def test_names_of_every_script_and_kind_are_kept():
     assert city(geographic=np.bool_(False)).geographic is False
 
 
-def test_turnout_may_be_that_of_volunteers():
-    assert city(turnout_times=15).turnout_times.max() == 15
-
-
 def test_locations_on_a_plane_may_be_any_kilometres():
     plane = city(geographic=False, atom_locations=[[500, 200]] * 3, site_locations=[[-9000, 0]] * 4)
     assert plane.site_locations.shape == (4, 2)
@@ -327,7 +223,6 @@ def test_great_circles():
 
 
 def test_travel_laws(script, monkeypatch):
-    assert travel.constant_speed(30)([0, 10]).tolist() == [0, 20]
     built = script("data/build_st_paul.py")
     a, v = 2.0, 10.0  # cruising speed is reached after v / a = 5 s, half way at v² / a = 50
     assert built.budge_median_seconds([8, 50, 150], a, v) == pytest.approx([4, 10, 20])

@@ -38,91 +38,37 @@ def evaluation(**options):
 
 # (what is wrong, how to provoke it, words the message must hold)
 MALFORMED = [
-    ("ragged sites", lambda: check_sites(CITY, [[1], [1, 2]]), ["sites"]),
     ("pinned is a number", lambda: space(pinned=1), ["pinned"]),
-    ("pinned is None", lambda: space(pinned=None), ["pinned"]),
-    ("pinned as one bare name", lambda: space(pinned="site 1"), ["pinned"]),
-    ("closed is a number", lambda: space(closed=1), ["closed"]),
-    ("ragged pinned", lambda: space(pinned=[[1], [1, 2]]), ["pinned"]),
     ("sample of fewer than none", lambda: space().sample(-1, rng=0), ["size"]),
-    ("neighbours of too few units", lambda: space().neighbours([1]), ["[1]", "2 units"]),
     ("neighbours of what is not allowed", lambda: space().neighbours([1, 1]), ["[1, 1]", "allowed"]),
-    ("multiplicity of no site", lambda: space().multiplicity([1, 7]), ["0 to 3", "7"]),
     ("city is no city", lambda: DeploymentSpace("Utopia", 2), ["city", "str"]),
-    ("too many to count", lambda: ev.evaluate_all(many_sites(200), 20), ["deployments", "20,000,000", "minimize"]),
     ("batch with half a site", lambda: ev.values(CITY, [[0, 1.7]], evaluator="approximate"), ["deployments", "whole"]),
-    ("batch with NaN", lambda: ev.values(CITY, [[0, np.nan]], evaluator="approximate"), ["deployments"]),
     ("ragged batch", lambda: ev.values(CITY, [[0], [0, 1]], evaluator="approximate"), ["deployments"]),
-    ("exact batch with a negative site", lambda: ev.values(CITY, [[0, -1]], evaluator="exact"), ["deployments", "-1"]),
     ("exact batch beyond the last site", lambda: ev.values(CITY, [[0, 9]], evaluator="exact"), ["deployments", "9"]),
-    ("exact batch with half a site", lambda: ev.values(CITY, [[0, 1.7]], evaluator="exact"), ["deployments"]),
-    ("exact batch of one deployment", lambda: ev.values(CITY, [0, 1], evaluator="exact"), ["deployments", "(2,)"]),
-    ("empty exact batch", lambda: ev.values(CITY, [], evaluator="exact"), ["deployments"]),
-    ("exact tolerance of zero, batched", lambda: ev.values(CITY, [[0, 1]], evaluator="exact", tol=0), ["tol", "above 0"]),
-    ("empty batch, default", lambda: ev.values(CITY, []), ["deployments"]),
-    ("one deployment as a batch, default", lambda: ev.values(CITY, [0, 1]), ["deployments"]),
     ("transposed costs", lambda: ev.values(CITY, [[0, 1]], CITY.response_times.T, "approximate"), ["costs", "(4, 3)", "(3, 4)"]),
-    ("transposed costs, exact", lambda: ev.values(CITY, [[0, 1]], CITY.response_times.T, "exact"), ["costs", "(4, 3)", "(3, 4)"]),
     ("NaN costs", lambda: ev.values(CITY, [[0, 1]], CITY.response_times * np.nan, "exact"), ["costs", "finite"]),
-    ("negative workers", lambda: ev.evaluate_all(CITY, 2, workers=-1), ["workers"]),
-    ("workers of half", lambda: ev.values(CITY, [[0, 1]] * 9, evaluator="approximate", workers=1.5), ["workers"]),
-    ("progress is no function", lambda: ev.evaluate_all(CITY, 2, progress=3), ["progress"]),
     ("threshold is text", lambda: evaluation().late_fraction("soon"), ["threshold", "'soon'"]),
-    ("threshold is complex", lambda: evaluation().late_fraction(1j), ["threshold"]),
-    ("ragged thresholds", lambda: evaluation().late_fraction([[1], [1, 2]]), ["threshold"]),
-    ("summary at text", lambda: evaluation().summary("soon"), ["threshold", "'soon'"]),
-    ("alternatives at text", lambda: ev.evaluate_all(CITY, 2).alternatives(2, threshold="soon"), ["threshold", "'soon'"]),
     ("exact tolerance out of reach", lambda: ev.exact_hypercube(CITY, [0, 1, 2], tol=1e-30), ["tol", "converge"]),
 
     ("no sites", lambda: check_sites(CITY, []), ["sites", "at least one"]),
-    ("sites are None", lambda: check_sites(CITY, None), ["sites", "None"]),
-    ("one bare site", lambda: check_sites(CITY, 3), ["sites", "flat sequence"]),
     ("sites as a matrix", lambda: check_sites(CITY, [[0, 1]]), ["sites", "flat", "(1, 2)"]),
-    ("sites in a set", lambda: check_sites(CITY, {0, 1}), ["sites", "{0, 1}"]),
     ("half a site", lambda: check_sites(CITY, [0.5, 1]), ["sites", "whole", "0.5"]),
-    ("NaN site", lambda: check_sites(CITY, [np.nan, 1]), ["sites", "whole", "nan"]),
-    ("infinite site", lambda: check_sites(CITY, [np.inf, 1]), ["sites", "0 to 3", "inf"]),
-    ("complex site", lambda: check_sites(CITY, [1j, 1]), ["sites", "whole", "1j"]),
-    ("None among the sites", lambda: check_sites(CITY, [None, 1]), ["sites", "None"]),
     ("sites as truth values", lambda: check_sites(CITY, [True, False, True, False]), ["sites", "flatnonzero"]),
     ("negative site", lambda: check_sites(CITY, [-1, 1]), ["sites", "0 to 3", "-1"]),
     ("site beyond the last", lambda: check_sites(CITY, [4, 1]), ["sites", "0 to 3", "4"]),
-    ("site beyond all integers", lambda: check_sites(CITY, [10**30, 1]), ["sites", "0 to 3"]),
     ("unknown site", lambda: check_sites(CITY, ["site 1", "nowhere"]), ["nowhere", "site 4"]),
-    ("one bare name", lambda: check_sites(CITY, "site 1"), ["sites", "flat sequence"]),
-    ("no units", lambda: space(0), ["units", "from 1"]),
     ("fractional units", lambda: space(2.5), ["units", "whole number", "2.5"]),
-    ("units are true", lambda: space(True), ["units", "whole number", "True"]),
-    ("units as text", lambda: space("2"), ["units", "whole number", "'2'"]),
-    ("units are None", lambda: space(None), ["units", "None"]),
-    ("units are NaN", lambda: space(np.nan), ["units", "nan"]),
     ("more units than room", lambda: space(5), ["5 units", "hold 4", "colocation"]),
-    ("no room left", lambda: space(closed=[0, 1, 2]), ["2 units", "hold 1"]),
-    ("pinned beyond the last site", lambda: space(pinned=[7]), ["0 to 3", "7"]),
     ("pinned twice", lambda: space(pinned=[1, 1]), ["site 2", "2 pinned", "at most 1"]),
     ("more pinned than units", lambda: space(1, pinned=[1, 2]), ["2 units are pinned", "only 1"]),
     ("pinned and closed", lambda: space(pinned=[1], closed=[1, 2]), ["site 2", "pinned and closed"]),
-    ("closed beyond the last site", lambda: space(closed=[-1]), ["0 to 3", "-1"]),
-    ("colocation of none", lambda: space(colocation=0), ["colocation", "from 1"]),
-    ("fractional colocation", lambda: space(colocation=1.5), ["colocation", "whole number", "1.5"]),
-    ("colocation is None", lambda: space(colocation=None), ["colocation", "None"]),
     ("colocation is text", lambda: space(colocation="yes"), ["colocation", "'yes'"]),
     ("form of too few units", lambda: space().canonical([1]), ["[1]", "2 units: it has 1"]),
     ("form of what is not allowed", lambda: space().canonical([1, 1]), ["[1, 1]", "at most 1 must be at 'site 2'", "has 2"]),
     ("form without the pinned", lambda: space(pinned=[3]).canonical([0, 1]), ["[0, 1]", "at least 1 must be at 'site 4'"]),
     ("unknown evaluator", lambda: ev.evaluate(CITY, [0, 1], "magic"), ["evaluator", "'exact'", "'magic'"]),
-    ("evaluator is a number", lambda: ev.evaluate(CITY, [0, 1], 3), ["evaluator", "3"]),
-    ("unknown evaluator of many", lambda: ev.evaluate_all(CITY, 2, "magic"), ["evaluator", "'magic'"]),
     ("unknown capacity", lambda: evaluation(capacity="both"), ["capacity", "'loss'", "'queue'", "'both'"]),
-    ("capacity is None", lambda: evaluation(capacity=None), ["capacity", "None"]),
-    (
-        "unknown capacity, approximately",
-        lambda: ev.approximate_hypercube(CITY, [0, 1], capacity="infinite"),
-        ["capacity", "'infinite'"],
-    ),
-    ("tolerance of zero", lambda: evaluation(tol=0), ["tol", "above 0"]),
     ("negative tolerance", lambda: ev.approximate_hypercube(CITY, [0], tol=-1), ["tol", "above 0", "-1"]),
-    ("tolerance is NaN", lambda: evaluation(tol=np.nan), ["tol", "nan"]),
     ("tolerance of zero, batched", lambda: ev.values(CITY, [[0, 1]], evaluator="approximate", tol=0), ["tol", "above 0"]),
     ("tolerance out of reach", lambda: ev.approximate_hypercube(CITY, [0, 1, 2], tol=1e-30), ["tol", "converge"]),
     (
@@ -131,16 +77,10 @@ MALFORMED = [
         ["28", "30", "approximate"],
     ),
     (
-        "too many units for the exact model, batched",
-        lambda: ev.evaluate_all(many_sites(30), 29, "exact"),
-        ["28", "29", "approximate"],
-    ),
-    (
         "too many deployments",
         lambda: ev.evaluate_all(many_sites(60), 10),
         ["75,394,027,566", "20,000,000", "minimize"],
     ),
-    ("unknown metric", lambda: ev.evaluate_all(CITY, 2, metric="speed"), ["metric", "'late'", "'speed'"]),
     (
         "minutes where there are none",
         lambda: ev.evaluate_all(CITY, 2, metric=("late", 8)).mean_response,
@@ -149,13 +89,9 @@ MALFORMED = [
     ("no alternatives", lambda: ev.evaluate_all(CITY, 2).alternatives(0), ["k", "at least 1"]),
     ("alternatives not apart", lambda: ev.evaluate_all(CITY, 2).alternatives(2, apart=0), ["apart", "at least 1"]),
     ("negative threshold", lambda: evaluation().late_fraction(-1), ["threshold", "at least 0", "-1"]),
-    ("threshold is NaN", lambda: evaluation().late_fraction([8, np.nan]), ["threshold", "finite", "index 1"]),
     ("percentile of zero", lambda: evaluation().percentile(0), ["q", "above 0"]),
     ("percentile above all", lambda: evaluation().percentile(101), ["q", "101"]),
-    ("percentile is text", lambda: evaluation().percentile("median"), ["q", "'median'"]),
     ("batch of one deployment", lambda: ev.values(CITY, [0, 1], evaluator="approximate"), ["deployments", "(K, p)", "(2,)"]),
-    ("batch with a negative site", lambda: ev.values(CITY, [[0, -1]], evaluator="approximate"), ["deployments", "0 to 3", "-1"]),
-    ("empty batch", lambda: ev.values(CITY, [], evaluator="approximate"), ["deployments", "(0,)"]),
 ]  # fmt: skip
 
 
@@ -169,9 +105,8 @@ def test_malformed_deployments_and_options_are_refused_by_name(provoke, words):
 
 
 @pytest.mark.parametrize("evaluator", ["approximate", "exact", "simulation"])
-@pytest.mark.parametrize("load", [1.0, 1.5])
-def test_a_queue_that_never_settles_is_refused(evaluator, load):
-    busy = CITY.with_offered_load(load, 2)
+def test_a_queue_that_never_settles_is_refused(evaluator):
+    busy = CITY.with_offered_load(1.0, 2)
     with pytest.raises(UnstableQueueError, match="queue"):
         ev.evaluate(busy, [0, 1], evaluator, capacity="queue")
     with pytest.raises(UnstableQueueError, match="queue"):

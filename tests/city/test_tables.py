@@ -2,14 +2,10 @@
 
 import json
 import re
-import string
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 import emsopt as eo
 from emsopt._files import formats
@@ -122,16 +118,6 @@ def test_names_that_are_numbers_match_whether_read_as_whole_or_not():
         assert city.atom_names == ("301", "302", "303")
 
 
-def test_without_names_rows_are_numbered():
-    city = eo.City.from_frames(
-        demand_frame().drop(columns="name"),
-        site_frame().drop(columns="name"),
-        travel_times=matrix_frame().to_numpy(),
-    )
-    assert city.atom_names == ("atom 1", "atom 2", "atom 3")
-    assert city.site_names == ("site 1", "site 2")
-
-
 def test_a_speed_gives_great_circles_with_a_detour():
     """1 degree of latitude is pi/180 earth radii: 111.195 km, at 60 km/h and a detour of 1.3 that is 144.55 min."""
     demand = demand_frame(lon=[0.0, 0.0, 0.0], lat=[0.0, 1.0, 2.0])
@@ -147,12 +133,6 @@ def test_x_and_y_are_kilometres_and_a_law_turns_them_into_minutes():
     city = eo.City.from_frames(demand, sites, travel_times=lambda km: 1 + 2 * km, detour=1)
     assert not city.geographic
     assert city.travel_times == pytest.approx(1 + 2 * np.array([[4, 3, 0], [3, np.sqrt(10), 1]]))
-
-
-def test_calls_over_a_period_become_calls_per_hour():
-    demand = demand_frame(calls=[8760, 0, 4380])
-    city = eo.City.from_frames(demand, site_frame(), travel_times=matrix_frame(), period_hours=8760)
-    assert city.arrival_rates.tolist() == [1, 0, 0.5]
 
 
 def test_geodataframes_are_reprojected_and_polygons_become_shapes():
@@ -182,268 +162,100 @@ def test_geodataframes_are_reprojected_and_polygons_become_shapes():
 
 # -- what is wrong with frames ------------------------------------------------------------------------------------
 
-TIMES = {"travel_times": matrix_frame()}
 BAD_FRAMES = {
-    "not a table": ([1, 2, 3], site_frame(), TIMES, "`demand` must be a pandas DataFrame.*list"),
-    "no rows": (demand_frame().iloc[:0], site_frame(), TIMES, "`demand` has no rows"),
+    "not a table": ({"demand": [1, 2, 3]}, "`demand` must be a pandas DataFrame.*list"),
+    "no rows": ({"demand": demand_frame().iloc[:0]}, "`demand` has no rows"),
     "column twice": (
-        demand_frame().assign(LON=1.0),
-        site_frame(),
-        TIMES,
+        {"demand": demand_frame().assign(LON=1.0)},
         "`demand` has more than one column 'lon'.*name, lon, lat, arrival_rate, LON",
     ),
     "no rates": (
-        demand_frame().rename(columns={"arrival_rate": "lambda"}),
-        site_frame(),
-        TIMES,
+        {"demand": demand_frame().rename(columns={"arrival_rate": "lambda"})},
         "`demand` needs a column 'arrival_rate'.*columns found: name, lon, lat, lambda",
     ),
-    "calls without a period": (
-        demand_frame().rename(columns={"arrival_rate": "calls"}),
-        site_frame(),
-        TIMES,
-        "'calls' with `period_hours`",
-    ),
-    "a period without calls": (
-        demand_frame(),
-        site_frame(),
-        {**TIMES, "period_hours": 8760},
-        "a column 'calls'",
-    ),
-    "period of zero": (
-        demand_frame(calls=1),
-        site_frame(),
-        {**TIMES, "period_hours": 0},
-        "`period_hours`.*got 0",
-    ),
     "rate blank": (
-        demand_frame(arrival_rate=[1, None, 2]),
-        site_frame(),
-        TIMES,
+        {"demand": demand_frame(arrival_rate=[1, None, 2])},
         "`demand`, column 'arrival_rate', row 2 .'East'.*blank",
     ),
     "rate not a number": (
-        demand_frame(arrival_rate=[1, "many", 2]),
-        site_frame(),
-        TIMES,
+        {"demand": demand_frame(arrival_rate=[1, "many", 2])},
         "column 'arrival_rate', row 2 .'East'.*calls per hour.*got 'many'",
     ),
     "rate negative": (
-        demand_frame(arrival_rate=[1, 1, -0.5]),
-        site_frame(),
-        TIMES,
+        {"demand": demand_frame(arrival_rate=[1, 1, -0.5])},
         "column 'arrival_rate', row 3 .'South'.*got '-0.5'",
     ),
-    "rate infinite": (
-        demand_frame(arrival_rate=[np.inf, 1, 1]),
-        site_frame(),
-        TIMES,
-        "row 1 .'North'.*got 'inf'",
-    ),
-    "rates all zero": (demand_frame(arrival_rate=0), site_frame(), TIMES, "`arrival_rates` are all zero"),
-    "rates by year": (demand_frame(arrival_rate=20_000), site_frame(), TIMES, "calls per hour.*per year"),
-    "name blank": (demand_frame(name=["North", " ", "South"]), site_frame(), TIMES, "`demand`.*entry 2.*blank"),
-    "name missing": (
-        demand_frame(name=["North", None, "South"]),
-        site_frame(),
-        TIMES,
-        "`demand`.*entry 2.*blank",
-    ),
+    "rates by year": ({"demand": demand_frame(arrival_rate=20_000)}, "calls per hour.*per year"),
+    "name blank": ({"demand": demand_frame(name=["North", " ", "South"])}, "`demand`.*entry 2.*blank"),
     "name twice": (
-        demand_frame(),
-        site_frame(name=["Hill", "Hill"]),
-        TIMES,
+        {"sites": site_frame(name=["Hill", "Hill"])},
         r"`sites`, column 'name'.*entries 1 and 2 are both 'Hill'",
     ),
-    "latitude alone": (
-        demand_frame().drop(columns="lon"),
-        site_frame(),
-        TIMES,
-        "`demand` needs a column 'lon' beside 'lat'",
-    ),
-    "x alone": (
-        demand_frame(x=0).drop(columns=["lon", "lat"]),
-        site_frame(),
-        TIMES,
-        "`demand` needs a column 'y' beside 'x'",
-    ),
+    "latitude alone": ({"demand": demand_frame().drop(columns="lon")}, "`demand` needs a column 'lon' beside 'lat'"),
+    "x alone": ({"demand": demand_frame(x=0).drop(columns=["lon", "lat"])}, "`demand` needs a column 'y' beside 'x'"),
     "swapped in one table": (
-        demand_frame().rename(columns={"lon": "lat", "lat": "lon"}),
-        site_frame(),
-        TIMES,
+        {"demand": demand_frame().rename(columns={"lon": "lat", "lat": "lon"})},
         "`demand`, column 'lat', row 1 .'North'.*got '-93.1'.*swapped",
     ),
-    "kilometres as degrees": (
-        demand_frame(lon=[400, 410, 420]),
-        site_frame(),
-        TIMES,
-        "column 'lon', row 1.*-180 to 180",
-    ),
-    "rate of 400 digits": (
-        demand_frame(arrival_rate=objects(1, 10**400, 1)),
-        site_frame(),
-        TIMES,
-        "column 'arrival_rate', row 2 .'East'.*got '1000",
-    ),
-    "rate of 5,000 digits in a list": (
-        demand_frame(arrival_rate=objects(1, [10**5000], 1)),
-        site_frame(),
-        TIMES,
-        "column 'arrival_rate', row 2 .'East'.*got 'a value of type list'",
-    ),
-    "longitude of 400 digits": (
-        demand_frame(lon=objects(10**400, 410, 420)),
-        site_frame(),
-        TIMES,
-        "column 'lon', row 1.*-180 to 180.*got '1000",
-    ),
-    "latitude of 400 digits": (
-        demand_frame(lat=objects(45, -(10**400), 45)),
-        site_frame(),
-        TIMES,
-        "column 'lat', row 2.*-90 to 90.*got '-1000",
-    ),
-    "time of 400 digits": (
-        demand_frame(),
-        site_frame(),
-        {"travel_times": matrix_frame(East=objects(6, 10**400).set_axis(["Hill", "River"]))},
-        "`travel_times`, row 'River', column 'East'.*got '1000",
-    ),
     "name with a line end": (
-        demand_frame(name=["North", "E\nast", "South"]),
-        site_frame(),
-        TIMES,
+        {"demand": demand_frame(name=["North", "E\nast", "South"])},
         "`demand`, column 'name', entry 2: .*invisible character",
     ),
-    "name that no file can hold": (
-        demand_frame(),
-        site_frame(name=objects("Hill", "\ud800")),
-        TIMES,
-        "`sites`, column 'name', entry 2: .*invisible character",
-    ),
     "swapped within range": (
-        demand_frame(lon=[48.85, 48.86, 48.87], lat=[2.35, 2.36, 2.37]),
-        site_frame(lon=[2.35, 2.36], lat=[48.85, 48.86]),
-        TIMES,
+        {
+            "demand": demand_frame(lon=[48.85, 48.86, 48.87], lat=[2.35, 2.36, 2.37]),
+            "sites": site_frame(lon=[2.35, 2.36], lat=[48.85, 48.86]),
+        },
         "swapped|km from",
     ),
     "metres": (
-        demand_frame(x=[0, 5000, 1], y=0).drop(columns=["lon", "lat"]),
-        site_frame(x=0, y=0).drop(columns=["lon", "lat"]),
-        TIMES,
+        {
+            "demand": demand_frame(x=[0, 5000, 1], y=0).drop(columns=["lon", "lat"]),
+            "sites": site_frame(x=0, y=0).drop(columns=["lon", "lat"]),
+        },
         "`demand`, columns 'x' and 'y'.*span 5000.*metres",
     ),
     "degrees and kilometres": (
-        demand_frame(),
-        site_frame(x=0, y=0).drop(columns=["lon", "lat"]),
-        TIMES,
+        {"sites": site_frame(x=0, y=0).drop(columns=["lon", "lat"])},
         "`demand` and `sites` must have the same kind of coordinates",
     ),
-    "no times": (demand_frame(), site_frame(), {}, "`travel_times` and `speed_kmh`.*neither"),
-    "times twice": (demand_frame(), site_frame(), {**TIMES, "speed_kmh": 40}, "`speed_kmh`.*both"),
-    "speed of zero": (demand_frame(), site_frame(), {"speed_kmh": 0}, "`speed_kmh`.*got 0"),
-    "detour below one": (
-        demand_frame(),
-        site_frame(),
-        {"speed_kmh": 40, "detour": 0.7},
-        "`detour`.*of at least 1; got 0.7",
-    ),
-    "speed without limit": (demand_frame(), site_frame(), {"speed_kmh": np.inf}, "`speed_kmh` must be a finite number"),
+    "no times": ({"travel_times": None}, "`travel_times` and `speed_kmh`.*neither"),
+    "times twice": ({"speed_kmh": 40}, "`speed_kmh`.*both"),
+    "detour below one": ({"travel_times": None, "speed_kmh": 40, "detour": 0.7}, "`detour`.*of at least 1; got 0.7"),
+    "speed without limit": ({"travel_times": None, "speed_kmh": np.inf}, "`speed_kmh` must be a finite number"),
     "speed but no places": (
-        demand_frame(),
-        site_frame().drop(columns=["lon", "lat"]),
-        {"speed_kmh": 40},
+        {"sites": site_frame().drop(columns=["lon", "lat"]), "travel_times": None, "speed_kmh": 40},
         "`sites` needs locations.*columns found: name, turnout_min",
     ),
-    "law of the wrong shape": (
-        demand_frame(),
-        site_frame(),
-        {"travel_times": lambda km: km.sum()},
-        "`travel_times` must have shape",
-    ),
-    "matrix transposed": (
-        demand_frame(),
-        site_frame(),
-        {"travel_times": matrix_frame().T},
-        "`travel_times` is transposed",
-    ),
-    "array transposed": (demand_frame(), site_frame(), {"travel_times": np.ones((3, 2))}, "transposed"),
-    "matrix lacks an atom": (
-        demand_frame(),
-        site_frame(),
-        {"travel_times": matrix_frame().drop(columns="East")},
-        "`travel_times`.*column per atom.*1 of 3 names are missing, the first is 'East'",
-    ),
+    "law of the wrong shape": ({"travel_times": lambda km: km.sum()}, "`travel_times` must have shape"),
+    "matrix transposed": ({"travel_times": matrix_frame().T}, "`travel_times` is transposed"),
+    "array transposed": ({"travel_times": np.ones((3, 2))}, "transposed"),
     "matrix lacks a site": (
-        demand_frame(),
-        site_frame(),
         {"travel_times": matrix_frame().iloc[:1]},
         "`travel_times`.*row per site.*1 of 2 names are missing, the first is 'River'",
     ),
-    "matrix has one too many": (
-        demand_frame(),
-        site_frame(),
-        {"travel_times": matrix_frame(West=1.0)},
-        "`travel_times`.*'West' is an unknown name",
-    ),
+    "matrix has one too many": ({"travel_times": matrix_frame(West=1.0)}, "`travel_times`.*'West' is an unknown name"),
     "matrix names a site twice": (
-        demand_frame(),
-        site_frame(),
         {"travel_times": matrix_frame().set_axis(["Hill", "Hill"])},
         "`travel_times`.*'Hill' occurs more than once",
     ),
-    "matrix without names": (
-        demand_frame(),
-        site_frame(),
-        {"travel_times": pd.DataFrame(np.ones((2, 3)))},
-        "`travel_times`.*the first is 'Hill', and '0' is an unknown name",
-    ),
-    "time blank": (
-        demand_frame(),
-        site_frame(),
-        {"travel_times": matrix_frame(East=[6.0, np.nan])},
-        "`travel_times`, row 'River', column 'East'.*blank",
-    ),
     "time negative": (
-        demand_frame(),
-        site_frame(),
         {"travel_times": matrix_frame(South=[-7.0, 3.0])},
         "`travel_times`, row 'Hill', column 'South'.*got '-7'",
     ),
     "no turnout": (
-        demand_frame(),
-        site_frame().drop(columns="turnout_min"),
-        TIMES,
+        {"sites": site_frame().drop(columns="turnout_min")},
         "`sites` needs.*'turnout_min'.*`turnout_times`",
     ),
-    "turnout twice": (
-        demand_frame(),
-        site_frame(),
-        {**TIMES, "turnout_times": 1.0},
-        "'turnout_min'.*got both",
-    ),
-    "turnout in seconds": (
-        demand_frame(),
-        site_frame(turnout_min=[150, 200]),
-        TIMES,
-        "`turnout_times` must be at most 15 minutes",
-    ),
-    "no service": (
-        demand_frame(),
-        site_frame().drop(columns="service_min"),
-        TIMES,
-        "`sites` needs.*'service_min'",
-    ),
+    "turnout twice": ({"turnout_times": 1.0}, "'turnout_min'.*got both"),
+    "turnout in seconds": ({"sites": site_frame(turnout_min=[150, 200])}, "`turnout_times` must be at most 15 minutes"),
+    "no service": ({"sites": site_frame().drop(columns="service_min")}, "`sites` needs.*'service_min'"),
     "service of zero": (
-        demand_frame(),
-        site_frame(service_min=[40, 0]),
-        TIMES,
+        {"sites": site_frame(service_min=[40, 0])},
         "`sites`, column 'service_min', row 2 .'River'.*got '0'",
     ),
     "preference of another city": (
-        demand_frame(),
-        site_frame(),
-        {**TIMES, "preference": matrix_frame().rename(index={"Hill": "Hil"})},
+        {"preference": matrix_frame().rename(index={"Hill": "Hil"})},
         "`preference`.*the first is 'Hill', and 'Hil' is an unknown name",
     ),
 }
@@ -451,9 +263,10 @@ BAD_FRAMES = {
 
 @pytest.mark.parametrize("case", BAD_FRAMES)
 def test_bad_frames_are_refused_by_naming_the_culprit(case):
-    demand, sites, options, culprit = BAD_FRAMES[case]
+    changes, culprit = BAD_FRAMES[case]
+    given = {"demand": demand_frame(), "sites": site_frame(), "travel_times": matrix_frame(), **changes}
     with pytest.raises(InputError, match=culprit):
-        eo.City.from_frames(demand, sites, **options)
+        eo.City.from_frames(**given)
 
 
 def test_bad_geometries_are_refused_by_naming_the_row():
@@ -543,76 +356,17 @@ def test_frames_take_variation_as_argument_or_column():
         made(site_frame().assign(travel_cv=[0.1, -0.2]))
 
 
-def test_a_bare_city_needs_no_more_files_than_it_has_to_say(tmp_path):
-    city = eo.City([1.0], [[2.0]], 1.0, 30.0, geographic=False)
-    city.save(tmp_path / "bare")
-    assert_equal(eo.City.load(tmp_path / "bare"), city)
-    assert {path.name for path in (tmp_path / "bare").iterdir()} == {
-        "city.json",
-        "atoms.csv",
-        "sites.csv",
-        "travel_times.csv",
-    }
-
-
 def test_an_atom_may_be_called_like_a_header(tmp_path):
     city = eo.City([1.0, 2.0], [[2.0, 3.0]], 1.0, 30.0, atom_names=["site", "name"], site_names=["atom"])
     assert_equal(eo.City.load(city.save(tmp_path / "city")), city)
 
 
-SEEN = st.characters(exclude_categories=["Cc", "Cf", "Cs", "Zl", "Zp"])
-TEXT = st.text(SEEN, max_size=8)
-
-
-@st.composite
-def cities(draw):
-    n, m = draw(st.integers(1, 3)), draw(st.integers(1, 4))
-
-    def named(count):
-        return draw(st.none() | st.lists(TEXT.filter(str.strip), min_size=count, max_size=count, unique=True))
-
-    def numbers(shape, low, high):
-        return draw(arrays(float, shape, elements=st.floats(low, high)))
-
-    rates = numbers(m, 0, 100)
-    rates[draw(st.integers(0, m - 1))] = 1.0
-    plane = draw(st.none() | st.just(True))
-    return eo.City(
-        rates,
-        numbers((n, m), 0, 100),
-        numbers(n, 0, 5),
-        numbers(draw(st.sampled_from([(n,), (n, m)])), 1, 100),
-        preference=draw(st.none() | arrays(float, (n, m), elements=st.floats(-1e6, 1e6))),
-        atom_names=named(m),
-        site_names=named(n),
-        atom_locations=plane and numbers((m, 2), -50, 50),
-        site_locations=draw(st.none() | arrays(float, (n, 2), elements=st.floats(-50, 50))) if plane else None,
-        atom_shapes=draw(st.none() | st.just([{"type": "Polygon", "coordinates": [SQUARE]}] * m)),
-        geographic=False if plane else draw(st.booleans()),
-        name=draw(TEXT),
-        notes=draw(st.text(SEEN | st.sampled_from("\n\r\t"), max_size=8)),
-    )
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(city=cities())
-def test_any_city_survives_the_round_trip(tmp_path_factory, city):
-    folder = tmp_path_factory.mktemp("cities") / "city"
-    city.save(folder)
-    assert_equal(eo.City.load(folder), city)
-
-
-@settings(max_examples=60, deadline=None)
-@given(order=st.permutations(range(3)), flip=st.booleans())
-def test_files_may_list_rows_and_columns_in_any_order(tmp_path_factory, order, flip):
+def test_files_may_list_rows_and_columns_in_any_order(tmp_path):
     """Names, not places, tie the files together."""
-    folder = (
-        full_city()
-        .replace(site_names=["Hill", "River"], atom_names=["A", "B", "C"])
-        .save(tmp_path_factory.mktemp("cities") / "city")
-    )
+    named, order = full_city().replace(site_names=["Hill", "River"], atom_names=["A", "B", "C"]), [2, 0, 1]
+    folder = named.save(tmp_path / "city")
     city = eo.City.load(folder)
-    table = pd.read_csv(folder / "travel_times.csv", index_col=0, dtype=str).iloc[:: -1 if flip else 1, list(order)]
+    table = pd.read_csv(folder / "travel_times.csv", index_col=0, dtype=str).iloc[::-1, order]
     table.to_csv(folder / "travel_times.csv")
     shapes = json.loads((folder / "atoms.geojson").read_text(encoding="utf-8"))
     shapes["features"] = [shapes["features"][k] for k in order]
@@ -682,9 +436,7 @@ NAN_JSON = SAVED["atoms.geojson"].replace("45.1", "NaN", 1)
 BAD_FOLDERS = {
     "no city.json": ({"city.json": None}, "city.json is missing. The folder holds atoms.csv"),
     "no atoms": ({"atoms.csv": None}, "atoms.csv is missing"),
-    "no sites": ({"sites.csv": None}, "sites.csv is missing"),
     "no times, no speed": ({"travel_times.csv": None}, "`travel_times`.*`speed_kmh`.*neither"),
-    "times and speed": ({"city.json": '{"speed_kmh": 40}'}, "`travel_times`.*`speed_kmh`.*both"),
     "json broken": ({"city.json": '{"name": "two",}'}, "city.json is not valid JSON.*line 1"),
     "json a list": ({"city.json": "[]"}, "city.json must hold one JSON object.*list"),
     "json entry misspelt": (swap("city.json", '"notes"', '"note"'), "city.json has an unknown entry 'note'"),
@@ -700,53 +452,12 @@ BAD_FOLDERS = {
         {"city.json": '{"speed_kmh": 1' + "0" * 400 + "}", "travel_times.csv": None},
         "city.json contains a number of 401 digits, 10000000000000000000",
     ),
-    "json speed of 5,000 digits": (
-        {"city.json": '{"speed_kmh": 1' + "0" * 5000 + "}", "travel_times.csv": None},
-        "city.json contains a number of 5,001 digits",
-    ),
-    "json speed without end": (
-        {"city.json": '{"speed_kmh": 1e400}', "travel_times.csv": None},
-        "`speed_kmh`.*got inf",
-    ),
-    "json version of 300 digits": (
-        swap("city.json", '"version": 1', '"version": ' + "1" * 300),
-        "city.json, entry 'version'.*got 111",
-    ),
-    "json name that no file can hold": (
-        swap("city.json", '"two"', '"a\\ud800"'),
-        "`name`: .*invisible character",
-    ),
-    "json geographic as text": (
-        swap("city.json", "true", '"no"'),
-        "city.json, entry 'geographic'.*true or false.*\"no\"",
-    ),
-    "json geographic as a number": (
-        swap("city.json", "true", "1"),
-        "city.json, entry 'geographic'.*true or false.*got 1",
-    ),
-    "name from right to left": (
-        swap("atoms.csv", "East", "\u202etsaE"),
-        r"atoms.csv, column 'name', entry 2: .*invisible character '\\u202e'",
-    ),
-    "name with a zero byte": (
-        swap("sites.csv", "River", "River\0"),
-        r"sites.csv, column 'name', entry 2: .*invisible character '\\x00'",
-    ),
-    "more columns than any table has": (
-        {"atoms.csv": "name,lon,lat,arrival_rate" + "," * 100_000},
-        "atoms.csv has 100,004 columns; at most 100,000 are allowed",
-    ),
-    "json speed as text": (
-        {"city.json": '{"speed_kmh": "40"}', "travel_times.csv": None},
-        "city.json, entry 'speed_kmh'.*a number.*\"40\"",
-    ),
     "from a later version": (
         swap("city.json", '"version": 1', '"version": 2'),
         "city.json, entry 'version'.*got 2",
     ),
     "geographic against its columns": (swap("city.json", "true", "false"), "city.json sets.*false.*x and y"),
     "empty file": ({"atoms.csv": ""}, "atoms.csv is empty"),
-    "header alone": ({"atoms.csv": "name,lon,lat,arrival_rate\n"}, "atoms.csv has no rows"),
     "semicolons": (
         {"atoms.csv": SAVED["atoms.csv"].replace(",", ";")},
         "atoms.csv must be separated by commas.*name;lon;lat",
@@ -757,47 +468,22 @@ BAD_FOLDERS = {
     ),
     "quote left open": (swap("sites.csv", "River", '"River'), "sites.csv, line 3.*unexpected end"),
     "ragged": (swap("atoms.csv", "44.95,0.25", "44.95"), "atoms.csv, line 3: expected 4 cells.*got 3"),
-    "column missing": (
-        swap("atoms.csv", "arrival_rate", "calls_per_hour"),
-        "atoms.csv needs.*'arrival_rate'.*calls_per_hour",
-    ),
     "column twice": (
         swap("sites.csv", "turnout_min", "Service_min"),
         "sites.csv has more than one column 'service_min'",
-    ),
-    "turnout missing": (swap("sites.csv", "turnout_min", "turnout_s"), "sites.csv needs.*'turnout_min'"),
-    "service missing": (
-        swap("sites.csv", "service_min", "service_s"),
-        "sites.csv needs.*'service_min'.*`service_times`; got neither",
     ),
     "service twice": (
         {"service_times.csv": SAVED["travel_times.csv"]},
         "sites.csv needs.*'service_min'.*`service_times`; got both",
     ),
-    "rate blank": (swap("atoms.csv", "0.25", ""), "atoms.csv, column 'arrival_rate', row 2 .'East'.*blank"),
     "rate with decimal comma": (
         swap("atoms.csv", "0.25", '"0,25"'),
         "atoms.csv, column 'arrival_rate', row 2 .'East'.*got '0,25'",
     ),
-    "rate negative": (
-        swap("atoms.csv", "1.5", "-1.5"),
-        "atoms.csv, column 'arrival_rate', row 1 .'North'.*got '-1.5'",
-    ),
-    "rate nan": (
-        swap("atoms.csv", "1.5", "nan"),
-        "atoms.csv, column 'arrival_rate', row 1 .'North'.*got 'nan'",
-    ),
-    "name twice": (swap("atoms.csv", "East", "North"), r"atoms.csv, column 'name'.*entries 1 and 2 .*'North'"),
-    "name blank": (swap("sites.csv", "River", ""), "sites.csv, column 'name', entry 2.*blank"),
-    "swapped": (swap("atoms.csv", "lon,lat", "lat,lon"), "atoms.csv, column 'lat', row 1 .'North'.*swapped"),
     "longitude blank": (swap("sites.csv", "-93.05", ""), "sites.csv, column 'lon', row 2 .'River'.*blank"),
     "site unknown": (
         swap("travel_times.csv", "River", "Rivr"),
         "travel_times.csv.*first is 'River', and 'Rivr' is an unknown name",
-    ),
-    "atom unknown": (
-        swap("travel_times.csv", "East", "east"),
-        "travel_times.csv.*first is 'East', and 'east' is an unknown name",
     ),
     "times transposed": (
         {"travel_times.csv": "atom,Hill,River\nNorth,5,9\nEast,6,4\n"},
@@ -807,27 +493,15 @@ BAD_FOLDERS = {
         swap("travel_times.csv", "9,4", "9,far"),
         "travel_times.csv, row 'River', column 'East'.*got 'far'",
     ),
-    "time negative": (
-        swap("travel_times.csv", "5,6", "-5,6"),
-        "travel_times.csv, row 'Hill', column 'North'.*got '-5'",
-    ),
     "times in seconds": (
         swap("travel_times.csv", "5,6", "5000,6"),
         "`travel_times` must be at most 1440 minutes; got 5000",
-    ),
-    "preference blank": (
-        swap("preference.csv", "1,2", "1,"),
-        "preference.csv, row 'Hill', column 'East'.*blank",
     ),
     "shapes broken": ({"atoms.geojson": SAVED["atoms.geojson"][:-3]}, "atoms.geojson is not valid JSON"),
     "shapes not a collection": ({"atoms.geojson": '{"type": "Feature"}'}, "atoms.geojson must be.*'Feature'"),
     "shape without a name": (
         swap("atoms.geojson", '"atom"', '"id"'),
         "atoms.geojson: every feature needs .* property 'atom'",
-    ),
-    "shape unknown": (
-        swap("atoms.geojson", "East", "West"),
-        "atoms.geojson.*the first is 'East', and 'West' is an unknown name",
     ),
     "shape twice": (swap("atoms.geojson", "East", "North"), "atoms.geojson.*entries 1 and 2 are both 'North'"),
     "shape missing": (
@@ -869,55 +543,16 @@ def test_bad_folders_are_refused_by_naming_file_row_and_column(tmp_path, case):
 def test_what_is_no_folder_is_said_to_be_none(tmp_path):
     with pytest.raises(InputError, match=r"nowhere.*no such folder"):
         eo.City.load(tmp_path / "nowhere")
-    (tmp_path / "file").write_text("x", encoding="utf-8")
-    with pytest.raises(InputError, match=r"file.*no such folder"):
-        eo.City.load(tmp_path / "file")
+    with pytest.raises(InputError, match=r"must be the path of .*; got None"):
+        eo.City.load(None)
 
 
-@pytest.mark.parametrize(
-    ("folder", "words"),
-    [
-        (None, "must be the path of .*; got None"),
-        (5, "must be the path of .*; got 5"),
-        (b"city", "must be the path of .*; got b'city'"),
-        ("x" * 5000, "no such folder"),
-        ("~nobody-of-that-name/city", "must be the path of .*; got '~nobody-of-that-name/city'"),
-        ("a\0b", "must be the path of"),
-        ("", "must be the path of"),
-    ],
-    ids=str,
-)
-def test_what_is_no_path_of_a_folder_is_refused(folder, words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=words) as caught:
-        eo.City.load(folder)
-    assert len(str(caught.value)) < 500
-
-
-@pytest.mark.parametrize("name", tables.FILES)
-@pytest.mark.parametrize("kind", ["folder", "broken link"])
-def test_what_is_no_file_where_a_file_belongs_is_not_passed_over(tmp_path, name, kind):
+@pytest.mark.parametrize("name", [tables.SITES, tables.TRAVEL])
+def test_a_folder_where_a_file_belongs_is_not_passed_over(tmp_path, name):
     folder = write(tmp_path / "city", {**SAVED, name: None})
-    if kind == "folder":
-        (folder / name).mkdir()
-    else:
-        try:
-            (folder / name).symlink_to(tmp_path / "nowhere")
-        except OSError:
-            pytest.skip("links cannot be made here")
+    (folder / name).mkdir()
     with pytest.raises(InputError, match=f"{name} must be a file, but is a folder or a broken link"):
         eo.City.load(folder)
-
-
-def test_byte_order_marks_are_no_part_of_a_name(tmp_path):
-    marks = {name: "\ufeff\ufeff" + content for name, content in SAVED.items()}
-    assert_equal(eo.City.load(write(tmp_path / "a", marks)), eo.City.load(write(tmp_path / "b", SAVED)))
-
-
-def test_a_table_may_have_a_column_for_each_of_many_atoms(tmp_path):
-    header = ",".join(["site", *(f'"atom, {k}"' for k in range(99_999))])
-    (tmp_path / "t.csv").write_text(header + "\nA" + ",1" * 99_999 + "\n", encoding="utf-8")
-    assert formats.read_csv(tmp_path / "t.csv", labelled=True).shape == (1, 99_999)
 
 
 @pytest.mark.parametrize(
@@ -936,23 +571,6 @@ def test_a_file_too_large_is_refused(tmp_path, monkeypatch, bound, most, words):
     monkeypatch.setattr(formats, bound, most)
     with pytest.raises(InputError, match=words):
         eo.City.load(folder)
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    file=st.sampled_from(sorted(SAVED)),
-    place=st.floats(0, 1),
-    junk=st.text(string.printable, max_size=4),
-    cut=st.integers(0, 6),
-)
-def test_a_damaged_file_is_read_or_refused_but_never_crashes(tmp_path_factory, file, place, junk, cut):
-    start = int(place * len(SAVED[file]))
-    damaged = SAVED[file][:start] + junk + SAVED[file][start + cut :]
-    folder = write(tmp_path_factory.mktemp("damaged") / "city", {**SAVED, file: damaged})
-    try:
-        assert eo.City.load(folder).n_atoms >= 1
-    except InputError as error:
-        assert len(str(error)) > 40  # noqa: PT017 - either outcome is right
 
 
 # -- writing is all or nothing ------------------------------------------------------------------------------------
@@ -988,13 +606,6 @@ def test_a_folder_that_is_not_a_city_alone_is_left_alone(tmp_path, held, culprit
     assert snapshot(tmp_path) == before
 
 
-def test_a_file_is_not_overwritten_by_a_folder(tmp_path):
-    (tmp_path / "city").write_text("precious", encoding="utf-8")
-    with pytest.raises(InputError, match="a file is in the place"):
-        full_city().save(tmp_path / "city")
-    assert (tmp_path / "city").read_text(encoding="utf-8") == "precious"
-
-
 def test_outlines_of_numpy_arrays_are_saved_as_numbers(tmp_path):
     corners = np.array([[[0, 0], [1, 0], [1, 1]]])
     shape = {"type": "Polygon", "coordinates": corners}
@@ -1007,16 +618,3 @@ def test_a_city_scaled_beyond_what_can_be_read_back_is_not_saved(tmp_path):
     with pytest.raises(InputError, match="`arrival_rates` must be calls per hour"):
         full_city().scaled(1e6).save(tmp_path / "city")
     assert not list(tmp_path.iterdir())
-
-
-def test_reading_and_writing_warn_of_nothing_and_load_no_geopandas(tmp_path):
-    import subprocess
-    import sys
-
-    code = (
-        "import sys, warnings; warnings.simplefilter('error'); import emsopt as eo; "
-        f"eo.City([1.0], [[2.0]], 1.0, 30.0).save({str(tmp_path / 'c')!r}); eo.City.load({str(tmp_path / 'c')!r}); "
-        "sys.exit(' '.join({'geopandas', 'matplotlib', 'folium', 'sklearn', 'pooch'} & set(sys.modules)) or 0)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr

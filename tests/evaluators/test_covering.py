@@ -53,7 +53,7 @@ def brute_force(city, units, threshold, busy=0.0, colocation=False, pinned=(), c
 @pytest.mark.parametrize("make", [plane_city, tied_city])
 def test_mclp_by_brute_force(make):
     rng = np.random.default_rng(0)
-    for seed in range(60):
+    for seed in range(20):
         n = int(rng.integers(2, 9))
         city = make(n, int(rng.integers(2, 15)), seed)
         units = int(rng.integers(1, n + 1))
@@ -74,7 +74,7 @@ def test_mclp_by_brute_force(make):
 @pytest.mark.parametrize("make", [plane_city, tied_city])
 def test_mexclp_by_brute_force(make, colocation):
     rng = np.random.default_rng(1)
-    for seed in range(30):
+    for seed in range(12):
         n = int(rng.integers(2, 7))
         city = make(n, int(rng.integers(2, 12)), seed)
         units = int(rng.integers(1, n + 1 + colocation))
@@ -103,12 +103,6 @@ def test_covering_with_random_travel_by_brute_force(busy):
         assert found.coverage == pytest.approx(covered(city, found.sites, threshold, busy), abs=1e-9)
         in_time = 1 - metric_costs(city, ("late", threshold))[found.sites]
         np.testing.assert_allclose(found.reached_by, in_time.sum(axis=0))
-
-
-def test_mexclp_with_idle_units_is_mclp():
-    for seed in range(5):
-        city = plane_city(12, 40, seed)
-        assert mexclp(city, 4, 7.0, 0.0).coverage == pytest.approx(mclp(city, 4, 7.0).coverage, abs=1e-12)
 
 
 def test_mclp_is_the_complement_of_the_late_fraction_of_idle_units():
@@ -156,11 +150,6 @@ def test_more_units_and_longer_thresholds_cover_more():
     assert by_threshold[-1] == pytest.approx(1)
 
 
-def test_nothing_within_reach():
-    found = mclp(plane_city(5, 10, 0), 2, 1.0)
-    assert (found.coverage, found.gap, len(found.sites)) == (0, 0, 2)
-
-
 def test_colocation_makes_room():
     city = plane_city(3, 10, 0)
     assert len(mclp(city, eo.DeploymentSpace(city, 5, colocation=True), 8.0).sites) == 5
@@ -180,27 +169,9 @@ def test_stopped_early_it_says_how_much_more_is_possible(busy):
     assert stopped.gap == stopped.upper_bound - stopped.coverage
 
 
-@pytest.mark.parametrize("threshold", [0, -1, "soon", np.nan, np.inf])
-def test_bad_thresholds_are_refused(threshold):
-    with pytest.raises(InputError, match="threshold"):
-        mclp(plane_city(4, 6, 0), 2, threshold)
-
-
-@pytest.mark.parametrize("busy", [1, 1.5, -0.1, "often", np.nan])
-def test_bad_busy_fractions_are_refused(busy):
-    with pytest.raises(InputError, match="busy_fraction"):
-        mexclp(plane_city(4, 6, 0), 2, 8.0, busy)
-
-
-def test_short_repr():
-    found = mexclp(plane_city(4, 6, 0), 2, 8.0, 0.5)
-    assert "optimal" in repr(found)
-    assert len(repr(found)) < 100
-
-
-def test_st_paul_covers_more_than_the_p_median_deployment():
-    city = eo.datasets.load_st_paul()
-    median = eo.evaluators.p_median(city, 5).sites
-    share = city.demand_shares @ (city.response_times[median] < 7).any(axis=0)
-    assert mclp(city, 5, 7.0).coverage >= share
-    assert mclp(city, 5, 7.0).coverage == pytest.approx(brute_force(city, 5, 7.0), abs=1e-9)
+@pytest.mark.parametrize(
+    ("threshold", "busy", "name"), [(0, 0.5, "threshold"), (8, 1, "busy_fraction"), (8, -0.1, "busy")]
+)
+def test_bad_options_are_refused(threshold, busy, name):
+    with pytest.raises(InputError, match=name):
+        mexclp(plane_city(4, 6, 0), 2, threshold, busy)

@@ -9,9 +9,6 @@ queue   P00 = (1 - a/2) / (1 + a/2) = 1/3, P(2 busy, none waiting) = a²/2 · 1/
         P(all busy) = 1/3 (Erlang C), mean wait 1/3 / (2μ - λ) = 1/9 h
 """
 
-from dataclasses import FrozenInstanceError
-from types import MappingProxyType
-
 import numpy as np
 import pytest
 
@@ -21,7 +18,6 @@ from emsopt.evaluators import (
     EXACT_UP_TO,
     Evaluation,
     evaluate,
-    evaluate_all,
     exact_hypercube,
 )
 from emsopt.evaluators.approximate import correction_factors
@@ -108,25 +104,6 @@ def test_correction_factors_of_two_units():
         correction_factors(2, 2.0, capacity="queue")
 
 
-@pytest.mark.parametrize("capacity", ["loss", "queue"])
-@pytest.mark.parametrize("load", [1e-3, 0.3, 0.95])
-def test_correction_factors_are_exact_for_interchangeable_units(load, capacity):
-    """If all orders of preference are equally common, Q(p, ρ̄, r) ρ̄^r (1 - ρ̄) is the chance of r busy, one free."""
-    p = 5
-    terms = np.cumprod(np.r_[1, p * load / np.arange(1, p + 1)])
-    if capacity == "queue":
-        terms[-1] /= 1 - load
-    P = terms / terms.sum()
-    mean = P @ np.arange(p + 1) / p
-    Q = correction_factors(p, p * load, capacity=capacity)
-    for r in range(p):
-        chance, k = 0.0, np.arange(p)
-        for n in k[k >= r]:  # n busy: the r asked first are, the next one is not
-            draws = np.prod((n - np.arange(r)) / (p - np.arange(r)))
-            chance += P[n] * draws * (p - n) / (p - r)
-        assert Q[r] * mean**r * (1 - mean) == pytest.approx(chance, rel=1e-9)
-
-
 # -- how it shows itself ---------------------------------------------------------------------------------------
 
 
@@ -176,55 +153,3 @@ def test_repr_is_short_and_html_is_escaped(loss):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "B &amp; C" in html
     assert "5.125" in html
-
-
-def test_an_evaluation_is_frozen(loss):
-    with pytest.raises(FrozenInstanceError):
-        loss.mean_wait = 1
-    assert isinstance(loss.intervals, MappingProxyType)
-    assert not loss.intervals
-
-
-# -- every deployment --------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def six_sites():
-    travel = np.random.default_rng(3).uniform(1, 15, (6, 5))
-    travel[4] = travel[0]  # a twin
-    return eo.City([1, 2, 1, 0.5, 1], travel, turnout_times=1.0, service_times=30.0)
-
-
-@pytest.mark.parametrize("evaluator", ["approximate", "exact"])
-@pytest.mark.parametrize("metric", ["mean_response", ("late", 6.0)])
-def test_enumeration_agrees_with_one_at_a_time(six_sites, evaluator, metric):
-    found = evaluate_all(six_sites, 3, evaluator, metric=metric, workers=2)
-    assert len(found.values) == 14  # none, one or both of the twins and 3, 2 or 1 of the other four: 4 + 6 + 4
-    for sites, value in zip(found.sites, found.values, strict=True):
-        e = evaluate(six_sites, sites, evaluator)
-        expected = e.mean_response if metric == "mean_response" else e.late_fraction(6.0)
-        assert value == pytest.approx(expected, abs=1e-7)
-    assert found.values.min() == pytest.approx(min(found.values))
-    np.testing.assert_array_equal(found.best.sites, found.best_sites)
-    assert len(found.ties) == (found.values <= found.values.min() + 1e-9).sum()
-
-
-def test_alternatives_are_sorted_and_apart(six_sites):
-    found = evaluate_all(six_sites, 3)
-    table = found.alternatives(5)
-    assert table["value"].tolist() == sorted(found.values)[:5]
-    assert table["gap"][0] == 0
-    assert table["moved_from"][0] == table["moved_to"][0] == ""
-    np.testing.assert_allclose(table["value"], table["mean_response_min"], rtol=1e-7)
-    apart = found.alternatives(3, apart=2)
-    groups = [six_sites.twin_groups[sites].tolist() for sites in apart["sites"]]
-    for k, one in enumerate(groups):
-        for other in groups[:k]:
-            assert len(set(one) - set(other)) >= 2
-
-
-def test_progress_is_told(six_sites):
-    steps = []
-    evaluate_all(six_sites, 3, "approximate", progress=lambda done, total: steps.append((done, total)))
-    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
-    assert steps[-1] == (14, 14)

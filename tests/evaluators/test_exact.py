@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import brentq
 
 import emsopt as eo
-from emsopt.evaluators import approximate_hypercube, exact_hypercube, p_median, values
+from emsopt.evaluators import approximate_hypercube, exact_hypercube, p_median
 
 
 def erlang_b(p, load):
@@ -31,8 +31,8 @@ def interchangeable(p, load, *, colocated):
 
 
 @pytest.mark.parametrize("colocated", [True, False])
-@pytest.mark.parametrize("p", [1, 2, 5, 9])
-@pytest.mark.parametrize("rho", [0.001, 0.3, 0.9, 5.0, 1000.0])
+@pytest.mark.parametrize("p", [1, 2, 9])
+@pytest.mark.parametrize("rho", [0.001, 0.3, 1000.0])
 def test_interchangeable_units_are_an_erlang_loss_system(p, rho, colocated):
     city, sites = interchangeable(p, p * rho, colocated=colocated)
     e = exact_hypercube(city, sites)
@@ -44,8 +44,8 @@ def test_interchangeable_units_are_an_erlang_loss_system(p, rho, colocated):
 
 
 @pytest.mark.parametrize("colocated", [True, False])
-@pytest.mark.parametrize("p", [1, 2, 5, 9])
-@pytest.mark.parametrize("rho", [0.001, 0.3, 0.9, 0.999])
+@pytest.mark.parametrize("p", [1, 2, 9])
+@pytest.mark.parametrize("rho", [0.001, 0.3, 0.999])
 def test_interchangeable_units_are_an_erlang_queue(p, rho, colocated):
     city, sites = interchangeable(p, p * rho, colocated=colocated)
     e = exact_hypercube(city, sites, capacity="queue")
@@ -56,64 +56,11 @@ def test_interchangeable_units_are_an_erlang_queue(p, rho, colocated):
     assert e.loss_probability == 0
 
 
-@pytest.mark.parametrize("capacity", ["loss", "queue"])
-@pytest.mark.parametrize(("first", "second"), [(0.4, 0.7), (0.05, 0.9)])
-def test_two_units_by_hand(first, second, capacity):
-    """Atom 1 prefers unit 1 and atom 2 unit 2; with P00 = 1 the balance equations give the states below."""
-    mu, total = 1.0, first + second
-    state_10 = (first + total**2 / (2 * mu)) / (total + mu)
-    state_01 = (second + total**2 / (2 * mu)) / (total + mu)
-    state_11 = total**2 / (2 * mu**2)
-    tail = 1 / (1 - total / (2 * mu)) if capacity == "queue" else 1.0
-    norm = 1 + state_10 + state_01 + state_11 * tail
-    blocked = state_11 * tail / norm
-    city = eo.City([first * 60, second * 60], [[2.0, 7.0], [9.0, 3.0]], 0.0, 1.0)
-    e = exact_hypercube(city, [0, 1], capacity=capacity)
-    assert e.utilizations == pytest.approx([state_10 / norm + blocked, state_01 / norm + blocked], abs=1e-10)
-    own = (1 + state_01) / norm / (1 - blocked)  # unit 1 is free, given that one is
-    other = state_01 / norm / (1 - blocked)
-    if capacity == "loss":
-        assert e.loss_probability == pytest.approx(blocked, abs=1e-10)
-        # Atom 1 gets unit 2 exactly if unit 1 is busy and unit 2 free: state 10.
-        assert e.dispatch_fractions[1, 0] == pytest.approx(state_10 / norm / (1 - blocked), abs=1e-10)
-        assert e.dispatch_fractions[0, 0] == pytest.approx(own, abs=1e-10)
-        assert e.dispatch_fractions[1, 1] == pytest.approx(1 - other, abs=1e-10)
-    else:
-        assert e.queue_probability == pytest.approx(blocked, abs=1e-10)
-        expected = state_10 / norm + blocked / 2
-        assert e.dispatch_fractions[1, 0] == pytest.approx(expected, abs=1e-10)
-
-
-def test_unit_specific_rates_by_hand():
-    """One atom, two units with rates mu1, mu2, unit 1 first: a four-state chain solved by linear algebra."""
-    lam, mu1, mu2 = 0.8, 1.0, 0.5
-    generator = np.array(  # states 00, 10, 01, 11
-        [
-            [-lam, lam, 0, 0],
-            [mu1, -mu1 - lam, 0, lam],
-            [mu2, 0, -mu2 - lam, lam],
-            [0, mu2, mu1, -mu1 - mu2],
-        ]
-    )
-    P = np.linalg.solve(np.vstack([generator.T[:-1], np.ones(4)]), [0, 0, 0, 1])
-    e = exact_hypercube(eo.City([lam * 60], [[1.0], [2.0]], 0.0, [1 / mu1, 1 / mu2]), [0, 1])
-    assert e.utilizations == pytest.approx([P[1] + P[3], P[2] + P[3]], abs=1e-11)
-    assert e.loss_probability == pytest.approx(P[3], abs=1e-11)
-
-
 def test_states_of_colocated_units_are_lumped():
     """30 units at two stations are 16 x 16 states, not 2^30, and the Erlang loss formula still holds."""
     city = eo.City([40.0, 20.0], [[2.0, 7.0], [9.0, 3.0]], 0.0, 30.0)
     e = exact_hypercube(city, [0] * 15 + [1] * 15)
     assert e.loss_probability == pytest.approx(erlang_b(30, 30.0), rel=1e-10)
-
-
-def test_too_many_single_units_are_refused():
-    city = eo.datasets.grid_city(n_sites=30, units=29, rng=0)
-    with pytest.raises(
-        eo.errors.InputError, match="as many as 28 units at different sites have; these 29 units have more"
-    ):
-        exact_hypercube(city, np.arange(29))
 
 
 def balance(order, rates, counts, mu, queue):
@@ -211,24 +158,6 @@ def test_what_holds_with_a_queue():
             assert load > 0.001 or at_best == pytest.approx(median.objective)
     with pytest.raises(eo.errors.UnstableQueueError):  # Theorem 5 has the load grow without bound
         exact_hypercube(city.with_offered_load(1.2, 4), np.arange(4), capacity="queue")
-
-
-def test_an_overloaded_queue_is_refused():
-    city = eo.datasets.grid_city(n_sites=10, units=5, load=1.2, rng=0)
-    with pytest.raises(eo.errors.UnstableQueueError, match="capacity='loss'"):
-        exact_hypercube(city, np.arange(5), capacity="queue")
-    assert exact_hypercube(city, np.arange(5)).loss_probability > 0.2
-
-
-def test_values_agree_with_single_evaluations():
-    city = eo.datasets.grid_city(n_sites=12, units=4, load=0.4, rng=1)
-    deployments = eo.DeploymentSpace(city, 4).sample(20, rng=2)
-    late = (city.response_times >= 8).astype(float)
-    singles = [exact_hypercube(city, sites) for sites in deployments]
-    assert values(city, deployments, None, "exact") == pytest.approx([e.mean_response for e in singles], abs=1e-9)
-    assert values(city, deployments, late, "exact", workers=2) == pytest.approx(
-        [e.late_fraction(8) for e in singles], abs=1e-9
-    )
 
 
 def test_residual_is_stated_and_small():

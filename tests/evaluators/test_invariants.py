@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::emsopt.errors.AccuracyWarning")
 EVALUATORS = {"approximate": approximate_hypercube, "exact": exact_hypercube}
 
 examples = settings(
-    max_examples=40,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
@@ -111,16 +111,6 @@ def test_work_done_is_work_brought_by_answered_calls(case):
     offered = (e.dispatch_fractions * answered * city.service_times[sites]).sum()
     # The calibration of mean service times (site and atom) stops at a relative change of 1e-10.
     assert e.utilizations.sum() == pytest.approx(offered, rel=1e-8)
-
-
-@examples
-@given(cases(services=("one", "site")))
-def test_exact_work_balances_unit_by_unit(case):
-    city, sites, _, capacity = case
-    e = exact_hypercube(city, sites, capacity=capacity)
-    answered = city.arrival_rates / 60 * (1 - e.loss_probability)
-    offered = (e.dispatch_fractions * answered * city.service_times[sites]).sum(axis=1)
-    np.testing.assert_allclose(e.utilizations, offered, rtol=1e-8)
 
 
 @examples
@@ -240,17 +230,6 @@ def test_exact_utilisations_and_blocking_grow_with_load(case, theta):
 
 
 @examples
-@given(cases(services=("one",)), st.floats(1.01, 1.6))
-def test_approximate_utilisations_and_blocking_grow_with_load(case, theta):
-    city, sites, _, capacity = case
-    e = approximate_hypercube(city, sites, capacity=capacity)
-    more = approximate_hypercube(city.scaled(theta), sites, capacity=capacity)
-    assert more.utilizations.mean() > e.utilizations.mean()
-    assert more.loss_probability >= e.loss_probability
-    assert more.queue_probability >= e.queue_probability
-
-
-@examples
 @given(cases(services=("one", "site"), ties=False), st.integers(0, 4))
 def test_one_more_unit_never_loses_more_calls(case, extra):
     """Coupling: the units that were there are busy less often, if preferences do not change."""
@@ -266,7 +245,7 @@ def test_one_more_unit_never_loses_more_calls(case, extra):
 
 @pytest.mark.parametrize("evaluator", EVALUATORS)
 @pytest.mark.parametrize("service", ["one", "site", "site and atom"])
-@pytest.mark.parametrize("units", [1, 3, 9])
+@pytest.mark.parametrize("units", [1, 9])
 def test_light_load_sends_the_nearest_unit_and_heavy_load_whichever_is_free(evaluator, service, units):
     """Theorems 4 and 5: loads from 1e-3 to 1e3 converge to the p-median value and the completion shares."""
     rng = np.random.default_rng(units)
@@ -344,7 +323,7 @@ def average_twins(values, city, sites):
     return np.array([values[twins == twin].mean(axis=0) for twin in twins])
 
 
-@settings(examples, max_examples=60)
+@settings(examples, max_examples=40)
 @given(cases(services=("one", "site")))
 def test_exact_solves_the_chain(case):
     city, sites, _, capacity = case
@@ -379,24 +358,6 @@ def test_the_approximation_is_near_the_exact_model(case):
     spread = np.ptp(city.response_times)
     assert abs(exact.mean_response - close.mean_response) <= 0.05 * max(spread, 1)
     assert exact.utilizations.mean() == pytest.approx(close.utilizations.mean(), rel=0.05)
-
-
-@examples
-@given(st.integers(1, 6), st.floats(0.05, 0.95), st.sampled_from(list(EVALUATORS)))
-def test_units_at_one_station_are_erlangs(units, load, evaluator):
-    """Erlang B and C in closed form; every other unit free equally often."""
-    city = make_city(np.random.default_rng(0), 2, 3).with_offered_load(load, units)
-    terms = np.cumprod(np.r_[1, units * load / np.arange(1, units + 1)])
-    erlang_b = terms[-1] / terms.sum()
-    erlang_c = erlang_b / (1 - load * (1 - erlang_b))
-    loss = EVALUATORS[evaluator](city, [1] * units)
-    assert loss.loss_probability == pytest.approx(erlang_b, rel=1e-9)
-    np.testing.assert_allclose(loss.utilizations, load * (1 - erlang_b), rtol=1e-9)
-    queue = EVALUATORS[evaluator](city, [1] * units, capacity="queue")
-    assert queue.queue_probability == pytest.approx(erlang_c, rel=1e-9)
-    np.testing.assert_allclose(queue.utilizations, load, rtol=1e-9)
-    assert queue.mean_wait == pytest.approx(erlang_c * 40 / (units * (1 - load)), rel=1e-9)
-    np.testing.assert_allclose(loss.dispatch_fractions, 1 / units, rtol=1e-9)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(list(EVALUATORS)), st.sampled_from(["loss", "queue"]))

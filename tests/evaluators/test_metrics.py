@@ -24,10 +24,6 @@ CITY = eo.City(
 MIX = {"mean_response": 1.0, ("late", 7.0): 20}
 
 
-def test_costs_of_mean_response_are_response_times():
-    np.testing.assert_array_equal(metric_costs(CITY, "mean_response"), CITY.response_times)
-
-
 def test_costs_of_lateness_start_at_the_threshold():
     """Version one's (22): late is t_ij >= threshold; 7 min occur at (2, 0) and (2, 1)."""
     np.testing.assert_array_equal(metric_costs(CITY, ("late", 7.0)), [[0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1]])
@@ -51,26 +47,17 @@ def test_labels_name_the_unit():
     [
         ("speed", ["metric", "'speed'"]),
         (None, ["metric", "None"]),
-        (["late", 8], ["metric", "['late', 8]"]),
         (("late",), ["metric", "('late',)"]),
-        (("late", 8, 9), ["metric", "('late', 8, 9)"]),
         (("early", 8), ["metric", "('early', 8)"]),
-        (("late", -1), ["threshold", "-1"]),
         (("late", 0), ["threshold", "above 0"]),
-        (("late", np.nan), ["threshold", "nan"]),
         (("late", "soon"), ["threshold", "'soon'"]),
         ({}, ["metric", "{}"]),
         ({"speed": 1}, ["metric", "'speed'"]),
         ({"mean_response": -1}, ["weight", "mean_response", "-1"]),
-        ({"mean_response": np.nan}, ["weight", "nan"]),
-        ({("late", 8): "much"}, ["weight", "'much'"]),
         (("percentile", 0), ["above 0"]),
         (("percentile", 0.9), ["pass 90"]),
         (("percentile", 100), ["below 100"]),
-        (("percentile", "90"), ["percent"]),
-        (["percentile", 90], ["metric"]),
         ({("percentile", 90): 0}, ["weight"]),
-        (np.zeros(3), ["metric"]),
     ],
 )
 def test_malformed_metrics_are_refused_by_name(metric, words):
@@ -145,12 +132,6 @@ def test_an_objective_that_was_called_can_be_pickled_and_copied(evaluator):
     queue.options = other
     assert queue([0, 1]) == eo.Objective(CITY, 2, evaluator, **other)([0, 1]) != value
     assert objective([0, 1]) == value
-
-
-def test_an_objective_chooses_its_evaluator_by_fleet():
-    assert eo.Objective(CITY, eo.DeploymentSpace(CITY, 12, colocation=True)).evaluator == "exact"
-    assert eo.Objective(CITY, eo.DeploymentSpace(CITY, 13, colocation=True)).evaluator == "approximate"
-    assert eo.Objective(CITY, 2, "approximate").evaluator == "approximate"
 
 
 def test_an_objective_knows_its_deployments_and_its_name():

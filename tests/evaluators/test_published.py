@@ -18,6 +18,11 @@ def city(published):
 
 
 @pytest.fixture(scope="module")
+def everything(city):
+    return evaluate_all(city, 9, evaluator="approximate")
+
+
+@pytest.fixture(scope="module")
 def median(city):
     return p_median(city, 9)
 
@@ -39,28 +44,6 @@ def test_bound_optimum_and_p_median_deployment(version, values, claim):
         claim(V1, "Section C.2, p-median", b.upper, b.upper)
 
 
-def test_service_rates_of_version_ones_table_3(city, median):
-    """Optimum within 0.01 and upper bound within 0.02 min in all thirteen rows."""
-    table = eo.datasets.paper_table(3)
-    assert len(table) == 13
-    for row in table.itertuples():
-        slowed = city.replace(service_times=24 * 60 / row.mu_per_day)
-        assert evaluate_all(slowed, 9, evaluator="approximate").values.min() == pytest.approx(row.optimum_min, abs=0.01)
-        upper = approximate_hypercube(slowed, median.sites).mean_response
-        assert upper == pytest.approx(row.upper_bound_min, abs=0.02)
-        assert median.objective == pytest.approx(row.lower_bound_min, abs=0.005)
-
-
-def test_loads_of_table_1(city):
-    """Optimum within 0.03 min in all ten rows (the printed loads are rounded)."""
-    table = eo.datasets.paper_table(1)
-    assert len(table) == 10
-    for row in table.itertuples():
-        loaded = city.with_offered_load(row.offered_load, 9)
-        ours = evaluate_all(loaded, 9, evaluator="approximate").values.min()
-        assert ours == pytest.approx(row.optimum_min, abs=0.03)
-
-
 def test_late_fractions(city, median, claim):
     """The authors' fractions at 10 to 6 min: optimum of the late fraction at each threshold, and p-median.
 
@@ -78,11 +61,10 @@ def test_late_fractions(city, median, claim):
     claim(V1, "Section 7.4, 9 min, both", 100 * best[1], 100 * at_median[1])
 
 
-def test_ranking_survives_the_approximation(city):
+def test_ranking_survives_the_approximation(city, everything):
     """Spearman correlation 0.9987 and the same optimum, over all deployments."""
     from scipy.stats import spearmanr
 
-    everything = evaluate_all(city, 9, evaluator="approximate")
     rows = np.linspace(0, len(everything.values) - 1, 600).astype(int)
     rows = np.r_[rows, everything.values.argsort()[:100]]
     exact = values(city, everything.sites[rows], None, "exact")
@@ -94,9 +76,8 @@ def test_ranking_survives_the_approximation(city):
     assert everything.sites[rows[exact.argmin()]].tolist() == everything.best_sites.tolist()
 
 
-def test_ties(city):
+def test_ties(everything):
     """24,310 deployments of 17 listed sites are 9,691 distinct ones; the optimum stands for eight of them."""
-    everything = evaluate_all(city, 9, evaluator="approximate")
     assert len(everything.values) == 9691
     assert sum(everything.space.multiplicity(sites) for sites in everything.sites) == 24_310
     assert len(everything.ties) == 1
@@ -104,8 +85,8 @@ def test_ties(city):
 
 
 @pytest.fixture(scope="module")
-def optimal(city):
-    return evaluate_all(city, 9, evaluator="approximate").best
+def optimal(everything):
+    return everything.best
 
 
 def test_figure_4_two_units_move_between_optimum_and_p_median(city, median, optimal):

@@ -76,22 +76,14 @@ def test_the_metric_is_the_late_fraction(evaluator):
     assert simulated[0] == pytest.approx(simulate(CITY, [0, 1], rng=0).late_fraction(8.0), abs=0.005)
 
 
-def test_twins_share_their_work_as_before():
-    rows = [0, 1, 0]
-    city = CITY.replace(travel_times=CITY.travel_times[rows], turnout_times=1.0, travel_cv=CITY.travel_cv[rows])
-    city = city.replace(turnout_cv=0.3)
-    one, other = (exact_hypercube(city, sites) for sites in ([0, 1], [2, 1]))
-    assert one.percentile_90 == other.percentile_90
-
-
-@pytest.mark.parametrize("seed", range(7))
+@pytest.mark.parametrize("seed", range(3))
 def test_exact_lies_within_the_interval_of_a_simulation(study, seed):
     """Fleets of 2 to 8 units; benchmarks/random_travel.py has 20 cities and a million calls."""
     assert study.inside(seed + 13, calls=200_000, level=0.999).all()
 
 
 def test_the_approximation_is_as_accurate_as_without_variation(study):
-    with_variation, without = np.mean([study.approximation_errors(seed) for seed in range(40, 60)], axis=0)
+    with_variation, without = np.mean([study.approximation_errors(seed) for seed in range(40, 50)], axis=0)
     assert (with_variation <= 1.5 * without).all()
     assert with_variation[0] < 0.08  # minutes
     assert (with_variation[1:] < 0.005).all()

@@ -4,6 +4,8 @@ The version is "Optimizing Server Locations for Stochastic Emergency Service Sys
 in their order. The inputs are downloaded if they are not at hand.
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
@@ -35,6 +37,7 @@ def median(city):
     return approximate_hypercube(city, p_median(city, 9).sites)
 
 
+@cache
 def late(city, minutes, evaluator="approximate"):
     return evaluate_all(city, 9, evaluator=evaluator, metric=("late", minutes))
 

@@ -417,7 +417,7 @@ def functions():
         p(eo.bandits.run, net=net, start=0, end=5, policy="gp-ts", horizon=2, rng=0, checkpoint="d", closed=None, expected=None),
         p(RoadNetwork, **{key: getattr(net, key) for key in edges.split()}), p(RoadNetwork.load, path="roads.json.gz"),
         p(RoadNetwork.from_sumo, path="town.net.xml", name="a", strongly_connected=True),
-        p(RoadNetwork.from_osm, path="town.osm", heights=None, speeds={"residential": 30}, name="a"),
+        p(RoadNetwork.from_osm, path="town.osm", heights=None, vehicle="emergency", name="a"),
         p(net.save, path="net.json.gz"), p(net.shortest_path, costs=net.lengths, start=0, end=5, closed=[3]), p(net.subset, edges=[0, 1]),
         p(grid_roads, rows=3, columns=3, block=100.0, jitter=0.1, relief=1.0, one_way=0.1, rng=0),
         p(eo.calls.read_calls, source="calls.csv", time_zone=None, time_format="%Y-%m-%dT%H:%M"),
@@ -429,7 +429,7 @@ def functions():
         p(demand.city, hours=[6, 12], weekdays=["Wed"], name="a", **times), p(demand.rates, hours=[6], weekdays=[2]),
         p(demand.cities_by_hour, weekdays=None, **times),
         p(eo.study.run, task=power, cases=[{"base": 1, "exponent": 2}], file="e", backend="serial", workers=None),
-        p(eo.study.seed_of, case={"a": 1}), p(eo.city.travel.constant_speed, kmh=40), p(eo.problems.forrester(), x=[0.5]), p(hill.objective, x=[0.5, 0.5]),
+        p(eo.study.seed_of, case={"a": 1}), p(eo.problems.forrester(), x=[0.5]), p(hill.objective, x=[0.5, 0.5]),
         p(eo.maps.deployment_map, city=city, evaluation=found, value="response", limits=None, tiles=None, height=520),
     ]
 

@@ -32,7 +32,7 @@ def cost_of(city, sites, policy, costs):
     return chance @ cost / (city.total_rate / 60 * (1 - chance[0]))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_policy_of_three_units_is_better(seed):
     """All 24 x 24 policies of three units and two atoms: three choices if all are free, two in three states."""
     city, sites = random_city(seed, 2), [0, 1, 2]
@@ -60,7 +60,7 @@ def test_the_closest_unit_is_not_always_the_best():
     """Carter, Chaiken and Ignall (1972): the unit near a busy quarter should leave calls in between to the other."""
     city = eo.City([2.0, 0.4], [[1, 5], [9, 5.5]], turnout_times=0, service_times=30)
     found = optimal_dispatch(city, [0, 1])
-    assert found.policy[0, :, 0].tolist() == [0, 1]
+    assert found.policy[0].tolist() == [0, 1]
     assert found.gap > 0.01
 
 

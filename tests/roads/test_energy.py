@@ -40,11 +40,6 @@ def test_no_energy_is_won_on_a_round_trip():
     assert (there < 0).any()
 
 
-def test_energy_is_proportional_to_length():
-    twice = edge_energy([200.0], [20.0], [0.03])[0]
-    assert twice == pytest.approx(2 * edge_energy([100.0], [20.0], [0.03])[0], rel=1e-14)
-
-
 def test_contexts_have_unit_variance_and_a_constant_column_stays_finite():
     rng = np.random.default_rng(1)
     columns = np.column_stack([rng.lognormal(4, 1, 301), np.full(301, 13.89), rng.normal(size=301), np.zeros(301)])
@@ -59,11 +54,9 @@ def test_contexts_have_unit_variance_and_a_constant_column_stays_finite():
     ("call", "message"),
     [
         (lambda: edge_energy([0.0], [10.0]), "`lengths` must be greater than 0"),
-        (lambda: edge_energy([10.0], [np.nan]), "`speeds` must be finite"),
         (lambda: edge_energy([10.0], [-1.0]), "`speeds` must be at least 0"),
         (lambda: edge_energy([10.0], [10.0], [5.0]), "not degrees"),
         (lambda: edge_energy([10.0], [10.0], [0.0, 0.1]), "`inclines` must have shape"),
-        (lambda: unit_variance([1.0, 2.0]), "shape"),
     ],
 )
 def test_wrong_input_is_refused(call, message):

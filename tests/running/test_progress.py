@@ -31,10 +31,6 @@ class Certain:
         return iter([CITY] * n)
 
 
-def some(rng):
-    return eo.DeploymentSpace(CITY, 2).sample(3, rng=rng)
-
-
 def square(side):
     return {"area": side**2}
 
@@ -42,10 +38,6 @@ def square(side):
 TASKS = {
     "bandits.run": lambda **p: eo.bandits.run(SQUARE, 0, 2, horizon=3, rng=0, **p),
     "bandits.run_fleet": lambda **p: eo.bandits.run_fleet(SQUARE, [(0, 2), (0, 3)], horizon=3, rng=0, **p),
-    "evaluators.evaluate_all": lambda **p: eo.evaluators.evaluate_all(CITY, 2, **p),
-    "evaluators.evaluate_near": lambda **p: eo.evaluators.evaluate_near(eo.Objective(CITY, 2), some(0)[0], 1, **p),
-    "evaluators.p_median": lambda **p: eo.evaluators.p_median(CITY, 2, **p),
-    "evaluators.values": lambda **p: eo.evaluators.values(CITY, some(0), **p),
     "operations.best_offsets": lambda **p: eo.operations.best_offsets(CITY, [0, 1], steps=3, rng=0, **p),
     "operations.best_table": lambda **p: eo.operations.best_table(
         eo.operations.System(CITY), [0, 1], steps=2, calls=200, rng=0, **p

@@ -8,8 +8,7 @@ from numba import njit
 from ..._types import FloatArray, IntArray, Rng
 from ...city.deployment_space import DeploymentSpace
 from ...errors import InputError
-from ...evaluators._interchange import swap_changes
-from ...evaluators._nearest_sites import Lists, lists_of, matrix_costs
+from ...evaluators._interchange import Lists, lists_of, matrix_costs, swap_changes
 from ...evaluators.objective import Objective
 from ..ask_tell import AskTell
 from ..recommendation import posterior_means

@@ -1,0 +1,250 @@
+"""Units of an operations simulation: where they are, which is sent, what a call takes, and where free ones wait.
+
+A unit's present or last drive is from place ``origin`` to ``goal``, between ``leave`` and ``arrive``. On the way, its
+driving time to a place is interpolated between those from both ends; a new drive from there starts, for the next such
+interpolation, at the nearer end. A job is one of the units that a call needs, numbered slot * MOST_UNITS + k, where an
+open call occupies a slot.
+
+Compiled functions take arrays of records (`UNIT`, `CALL`, `CLASS`, `SITE`) rather than tuples of arrays, whose parts
+would be counted as references each time they are read: that took two thirds of the time.
+
+**Random numbers by counter.** The n-th call draws the same numbers whatever is deployed. SplitMix64 (Steele, Lea and
+Flood 2014) is a bijection of a counter; number k of call n is that of the counter ``n * PER_CALL + k``. Nothing has to
+be stored, and no number depends on which units answered before.
+
+Steele, G. L., Lea, D. and Flood, C. H. (2014). Fast splittable pseudorandom number generators. OOPSLA, 453-472.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, uint64
+
+from .._types import FloatArray, IntArray
+
+PER_CALL, PER_JOB = 64, 8  # numbers of a call; of each unit that it needs
+GAP, ATOM, PRIORITY, UNITS, TRANSPORT, JOBS = 0, 1, 2, 3, 4, 8  # which number is for what; JOBS is where jobs begin
+TURNOUT, DRIVE, SCENE, HANDOVER = 0, 2, 4, 5  # of a job: two numbers each for turnout and drive
+MOST_UNITS = (PER_CALL - JOBS) // PER_JOB
+IN_TIME = 1e4  # subtracted from the score of a unit that would be in time, where dispatch is by coverage
+
+UNIT = np.dtype(
+    [
+        ("home", int), ("first_home", int),  # site where it waits or to which it drives; where its shift begins
+        ("on", bool), ("busy", bool),
+        ("origin", int), ("goal", int), ("leave", float), ("arrive", float),
+        ("job", int), ("since", float), ("free", float), ("end", int),  # present call: sent at, ends at, and where
+        ("hospital", int), ("carry", float), ("arrived", float), ("homeward", float),  # on the way there; -1 if nowhere
+        ("row", int),  # of its last drive in the trace
+        ("worked", float),  # minutes of calls that are over
+        ("off", float), ("overtime", float),  # end of the last shift; minutes worked after the ends of shifts
+    ]
+)  # fmt: skip
+CALL = np.dtype(
+    [
+        ("number", int), ("time", float), ("atom", int), ("priority", int),
+        ("jobs", int),  # unfinished
+        ("sent", float), ("first", float),  # first dispatch, first arrival
+    ]
+)  # fmt: skip
+CLASS = np.dtype(
+    [
+        ("share", float),  # cumulative
+        ("delay", float), ("mode", int), ("scene", float), ("scene_spread", float),
+        ("transport", float), ("target", float),
+    ]
+)  # fmt: skip
+SITE = np.dtype([("turnout", float), ("offset", float), ("near", int), ("near_end", int)])  # its part of `Rules.near`
+
+
+class Rules(NamedTuple):
+    """A policy."""
+
+    dispatch: int  # 0 closest, 1 preference, 2 coverage
+    on_the_way: bool
+    queue: bool
+    relocation: int  # 0 none, 1 table, 2 coverage
+    moves: int
+    haste: float  # factor of the driving times to sites: 0 if free units move in no time
+    patience: float
+    sites: Any  # (N,) of SITE
+    preference: FloatArray  # (N, M)
+    table: IntArray  # (p, p)
+    near: IntArray  # groups of atoms within coverage of each site, one site after the other
+    weight: FloatArray  # (G,) calls of each group: the atoms that the same sites cover
+    powers: FloatArray  # (p + 1,) of the busy fraction
+
+
+@njit(cache=True, nogil=True, inline="always")
+def uniform(seed: int, n: int, k: int) -> float:
+    """Return number k of call n, in (0, 1)."""
+    z = uint64(seed) + uint64(n * PER_CALL + k + 1) * uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
+    z = z ^ (z >> uint64(31))
+    return (float(z >> uint64(11)) + 0.5) * 2.0**-53
+
+
+@njit(cache=True, nogil=True, inline="always")
+def normal(seed: int, n: int, k: int) -> float:
+    """Return a standard normal number from numbers k and k + 1 of call n (Box and Muller)."""
+    return math.sqrt(-2 * math.log(uniform(seed, n, k))) * math.cos(2 * math.pi * uniform(seed, n, k + 1))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def duration(mean: float, spread: float, seed: int, n: int, k: int) -> float:
+    """Return a time of the given mean: exponential if ``spread`` is below 0, fixed if it is 0, else lognormal."""
+    if mean == 0 or spread == 0:
+        return mean
+    if spread < 0:
+        return -mean * math.log(uniform(seed, n, k))
+    return mean * math.exp(spread * normal(seed, n, k) - spread * spread / 2)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def minutes_to(unit: Any, to_place: FloatArray, mode: int, place: int, now: float) -> float:
+    """Return the mean driving time of a unit from where it is."""
+    there: float = to_place[mode, place, unit.goal]
+    if unit.arrive <= now:
+        return there
+    left = min((unit.arrive - now) / (unit.arrive - unit.leave), 1.0)
+    return left * to_place[mode, place, unit.origin] + (1 - left) * there
+
+
+@njit(cache=True, nogil=True, inline="always")
+def record(u: int, call: int, origin: int, goal: int, leave: float, arrive: float, trace: FloatArray, row: int) -> int:
+    """Write a drive into the trace if there is room; return the number of drives traced so far."""
+    if row == len(trace):
+        return row
+    trace[row, 0], trace[row, 1], trace[row, 2], trace[row, 3] = u, call, origin, goal
+    trace[row, 4], trace[row, 5], trace[row, 6] = leave, arrive, arrive
+    return row + 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def drive(
+    fleet: Any, u: int, call: int, goal: int, now: float, leave: float, arrive: float, trace: FloatArray, row: int
+) -> int:
+    """Let unit u drive from where it is; return the number of drives traced so far."""
+    place = fleet[u].goal
+    if fleet[u].arrive > now and fleet[u].arrive - now > (fleet[u].arrive - fleet[u].leave) / 2:
+        place = fleet[u].origin
+    last = fleet[u].row
+    if last >= 0:
+        trace[last, 6] = min(trace[last, 5], now)
+        fleet[u].row = -1
+    if row < len(trace):
+        fleet[u].row = row
+    row = record(u, call, place, goal, leave, arrive, trace, row)
+    fleet[u].origin, fleet[u].goal, fleet[u].leave, fleet[u].arrive = place, goal, leave, arrive
+    return row
+
+
+@njit(cache=True, nogil=True)
+def site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArray, now: float, need: IntArray) -> int:
+    """Return the nearest site of the compliance table that free unit u should cover; its own if there is none."""
+    count_needs(fleet, u, table, need)
+    best, site = np.inf, fleet[u].home
+    for i in range(len(need)):
+        if need[i] > 0:
+            minutes = minutes_to(fleet[u], to_place, len(to_place) - 1, i, now)
+            if minutes < best:
+                best, site = minutes, i
+    return site
+
+
+@njit(cache=True, nogil=True)
+def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
+    """Set ``need`` to the units wanted at each site less those that are there or coming; unit u is not counted."""
+    free = 0
+    need[:] = 0
+    for v in range(len(fleet)):
+        if fleet[v].on and not fleet[v].busy:
+            free += 1
+            if v != u:
+                need[fleet[v].home] -= 1
+    for r in range(free):
+        need[table[free - 1, r]] += 1
+
+
+@njit(cache=True, nogil=True)
+def value_cover(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, value: FloatArray) -> None:
+    """Set ``value`` to d_j q^n, shape (G,), with n the free units that cover group j, less ``own``; u is not counted.
+
+    Times 1 - q, it is what one more unit adds there (own = 0), or what a unit that covers it adds now (own = 1).
+    """
+    count[:] = -own
+    for v in range(len(fleet)):
+        if v != u and fleet[v].on and not fleet[v].busy:
+            for r in range(rules.sites[fleet[v].home].near, rules.sites[fleet[v].home].near_end):
+                count[rules.near[r]] += 1
+    for j in range(len(count)):
+        value[j] = rules.weight[j] * rules.powers[max(count[j], 0)]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def covered(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
+    """Return the value of the groups that site i covers."""
+    total = 0.0
+    for r in range(sites[i].near, sites[i].near_end):
+        total += value[near[r]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, count: IntArray, value: FloatArray) -> int:
+    """Return the site where free unit u adds most expected coverage, discounted by the driving times to the sites.
+
+    Its own site is tried first: it stays if no other is better.
+    """
+    value_cover(fleet, u, rules, 0, count, value)
+    most, home = -1.0, fleet[u].home
+    site = home
+    for step in range(-1, len(minutes)):
+        i = step if step >= 0 else home
+        gain = covered(i, rules.sites, rules.near, value)
+        if rules.patience < np.inf:
+            gain *= math.exp(-minutes[i] / rules.patience)
+        if gain > most * (1 + 1e-12):
+            most, site = gain, i
+    return site
+
+
+@njit(cache=True, nogil=True)
+def change_shift(fleet: Any, u: int, now: float) -> None:
+    """Let the shift of unit u begin, at its first site unless it is still busy, or end."""
+    unit = fleet[u]
+    unit.on = not unit.on
+    if not unit.on:
+        unit.off = now
+    elif unit.busy:
+        unit.overtime += now - unit.off
+    else:
+        unit.home = unit.origin = unit.goal = unit.first_home
+        unit.leave = unit.arrive = now
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def move_others(
+    fleet: Any, table: IntArray, moves: int, now: float, haste: float, to_place: FloatArray, need: IntArray,
+    trace: FloatArray, row: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Move free units to sites that the table wants now, the nearest first; return drives traced, and units moved."""
+    count_needs(fleet, -1, table, need)
+    for moved in range(moves):
+        best, u, site = np.inf, -1, -1
+        for v in range(len(fleet)):
+            if fleet[v].on and not fleet[v].busy and need[fleet[v].home] < 0:
+                for i in range(len(need)):
+                    if need[i] > 0:
+                        minutes = minutes_to(fleet[v], to_place, len(to_place) - 1, i, now)
+                        if minutes < best:
+                            best, u, site = minutes, v, i
+        if u < 0:
+            return row, moved
+        need[fleet[u].home] += 1
+        need[site] -= 1
+        row = drive(fleet, u, -1, site, now, now, now + best * haste, trace, row)
+        fleet[u].home = site
+    return row, moves

@@ -251,12 +251,11 @@ def grid_points(
     noise_variance: float,
     lipschitz: float,
     slopes: tuple[float, float],
-    side: float = 1.0,
 ) -> int:
     """Return the least number τ_t of grid points per dimension that satisfies inequalities (6a) to (6d).
 
-    From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 3.2. The confidence parameter in (6b)
-    and (6c) is that of a grid with τ_t points per dimension.
+    From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 3.2, for arms in the unit cube (C_1 =
+    1). The confidence parameter in (6b) and (6c) is that of a grid with τ_t points per dimension.
 
     Parameters
     ----------
@@ -273,8 +272,6 @@ def grid_points(
     slopes : (float, float)
         C_2 and C_3 of assumption (5): in each dimension the largest slope of a draw exceeds l with probability at most
         C_2 exp(-l²/C_3²).
-    side : float
-        Side C_1 of the cube that holds the arms.
 
     Examples
     --------
@@ -285,10 +282,10 @@ def grid_points(
     t, size = _validate.whole_number(t, "t"), _validate.whole_number(size, "size")
     d = _validate.whole_number(dimensions, "dimensions")
     noise = math.sqrt(_validate.positive_number(noise_variance, "noise_variance"))
-    step = _validate.positive_number(lipschitz, "lipschitz") * d * _validate.positive_number(side, "side")
+    step = _validate.positive_number(lipschitz, "lipschitz") * d
     c2, c3 = (_validate.positive_number(value, "slopes") for value in slopes)
     slope = math.sqrt(max(math.log(c2 * d), 0.0)) + math.sqrt(math.pi) / 2
-    least = max(2 * t**2 * size * step * (1 + t * size / noise), t**2 * size * d * side * c3 * slope)  # (6a), (6d)
+    least = max(2 * t**2 * size * step * (1 + t * size / noise), t**2 * size * d * c3 * slope)  # (6a), (6d)
     points, before = math.ceil(least), 0
     while points > before:  # β_t grows with the grid, but more slowly
         before = points

@@ -31,6 +31,8 @@ from ..errors import ConvergenceError, InputError
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
+__all__ = ["condition", "fit"]
+
 NOISE_RATIO_BOUNDS = (1e-6, 1.0)
 
 
@@ -52,16 +54,6 @@ class GaussianProcess:
         Lower Cholesky factor of K + ν I.
     coefficients : ndarray, shape (n,)
         (K + ν I)⁻¹ residuals.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import box_kernels, gaussian_process
-    >>> X, y, prior = np.array([[0.0], [1.0]]), np.array([1.0, 2.0]), np.zeros(2)
-    >>> process = gaussian_process.condition(box_kernels.SquaredExponential(0.5), X, y, prior)
-    >>> mean, variance = process.predict(np.array([[0.0]]), np.zeros(1))
-    >>> mean.round(2).tolist()
-    [1.0]
     """
 
     kernel: "Kernel"
@@ -90,15 +82,13 @@ class GaussianProcess:
         variance = self.kernel.diag(X) - np.einsum("ij,ij->j", explained, explained)
         return prior + across @ self.coefficients, self.amplitude * np.maximum(variance, 0)
 
-    def predict_with_slopes(
-        self, X: ArrayLike, prior: ArrayLike = 0.0
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def predict_with_slopes(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return posterior mean and variance and their gradients, for a kernel with a method ``with_slopes``.
 
         Parameters
         ----------
-        X, prior
-            As in `predict`. The gradient of the prior mean is not included.
+        X : array_like, shape (m, N)
+            Points; their prior mean is 0.
 
         Returns
         -------
@@ -108,7 +98,7 @@ class GaussianProcess:
         X = np.atleast_2d(X)
         across, contract = self.kernel.with_slopes(X, self.X)
         weights = _solve(self.factor, across.T).T
-        mean = prior + across @ self.coefficients
+        mean = across @ self.coefficients
         variance = self.amplitude * np.maximum(self.kernel.diag(X) - np.einsum("ij,ij->i", across, weights), 0)
         mean_slopes = contract(np.broadcast_to(self.coefficients, across.shape))
         return mean, variance, mean_slopes, -2 * self.amplitude * contract(weights)

@@ -20,7 +20,7 @@ import emsopt as eo
 from emsopt import bandits
 from emsopt.bandits import rectified_mean
 from emsopt.roads import grid_roads
-from emsopt.surrogates.graph_matern import matern52
+from emsopt.surrogates.graph_matern import matern
 
 NOISE, SIZE = 0.1, 2  # of the games with eight arms
 
@@ -120,7 +120,7 @@ def test_gain_grows_like_a_power_of_the_logarithm_for_squared_exponentials(dimen
 @pytest.mark.parametrize(("dimensions", "points"), [(1, 1000), (2, 35), (3, 11)])
 def test_gain_grows_like_the_stated_power_for_matern(dimensions, points):
     """The gain stays within the stated order from T = 1,000 to 100,000, and exceeds every power of log T eventually."""
-    prior = on_a_grid(lambda X: matern52(X, lengthscales=0.3), dimensions, points)
+    prior = on_a_grid(lambda X: matern(X / 0.3, X / 0.3), dimensions, points)
     power = dimensions / (5 + dimensions)
     rounds = np.array([1e3, 1e4, 1e5])
     gain = bandits.spectral_gain(prior, rounds)
@@ -157,7 +157,7 @@ def test_largest_eigenvalue_grows_with_the_size_only_if_arms_are_correlated():
 
 @pytest.mark.parametrize(
     ("kernel", "last"),
-    [(lambda X: matern52(X, lengthscales=0.5), 0.6065), (lambda X: squared_exponential(X, 0.5), 0.5755)],
+    [(lambda X: matern(2 * X, 2 * X), 0.6065), (lambda X: squared_exponential(X, 0.5), 0.5755)],
 )
 def test_bounds_grow_more_slowly_than_the_number_of_rounds(kernel, last):
     """The exponent of T falls towards ½ between 100 and 1,000,000 rounds, for all three rules."""
@@ -194,7 +194,7 @@ def test_independent_draws_do_not_choose_sets_as_often_as_they_are_best(claim):
     covariance = np.block([[pair, np.zeros((2, 2))], [np.zeros((2, 2)), 1e-6 * np.eye(2)]])
     prior = bandits.Prior([-0.5, -0.5, 0.0, 0.0], covariance, 1.0)
     for joint, wanted in ((True, ndtr(-0.5)), (False, ndtr(-1 / math.sqrt(2)))):
-        agent = bandits.Agent(bandits.ExactGP(prior, draws=4000), bandits.Thompson(joint), rng=0)
+        agent = bandits.Agent(bandits.ExactGP(prior), bandits.Thompson(joint), rng=0)
         draws = [agent.indices(1, np.arange(4)) for _ in range(4000)]
         assert np.mean([d[:2].sum() > d[2:].sum() for d in draws]) == pytest.approx(wanted, abs=0.03)
     claim("navigation", "Theorem 3.1 (iii) and Algorithm 2", ndtr(-1 / math.sqrt(2)), ndtr(-0.5))

@@ -41,7 +41,6 @@ def square(side):
 
 TASKS = {
     "bandits.run": lambda **p: eo.bandits.run(SQUARE, 0, 2, horizon=3, rng=0, **p),
-    "bandits.run_fleet": lambda **p: eo.bandits.run_fleet(SQUARE, [(0, 2), (0, 3)], horizon=3, rng=0, **p),
     "evaluators.evaluate_all": lambda **p: eo.evaluators.evaluate_all(CITY, 2, **p),
     "evaluators.evaluate_near": lambda **p: eo.evaluators.evaluate_near(eo.Objective(CITY, 2), some(0)[0], 1, **p),
     "evaluators.p_median": lambda **p: eo.evaluators.p_median(CITY, 2, **p),

@@ -14,7 +14,17 @@ from .regression import IndependentArms
 from .sparse import SparseGP
 from .theory import cumulative_gain, greedy_gain, grid_points, largest_eigenvalue, regret_bound, spectral_gain
 
-__all__ = ["POLICIES", "UCB", "Agent", "BayesUCB", "DistrictGP", "ExactGP", "IndependentArms", "LazyPrior", "Navigation"]
+__all__ = [
+    "POLICIES",
+    "UCB",
+    "Agent",
+    "BayesUCB",
+    "DistrictGP",
+    "ExactGP",
+    "IndependentArms",
+    "LazyPrior",
+    "Navigation",
+]
 __all__ += ["NavigationRun", "Prior", "Round", "ShortestPath", "SparseGP", "Thompson", "TopK", "cumulative_gain"]
 __all__ += ["greedy_gain", "grid_points", "largest_eigenvalue", "navigation_prior", "play", "rectified_mean"]
 __all__ += ["regret_bound", "run", "spectral_gain"]

@@ -229,9 +229,7 @@ def likelihood_bandwidth(X: ArrayLike) -> float:
     return _best_bandwidth(X, np.zeros(len(X)), lambda h, mean, log_density: (d * np.log(h) - log_density).sum())
 
 
-def _best_bandwidth(
-    X: ArrayLike, y: ArrayLike, loss: Callable[[float, FloatArray, FloatArray], float]
-) -> float:
+def _best_bandwidth(X: ArrayLike, y: ArrayLike, loss: Callable[[float, FloatArray, FloatArray], float]) -> float:
     """Return the bandwidth h with the least loss on a grid of 20 values and then on a finer one of 9 around the best.
 
     Both grids are geometric. ``loss`` takes h and, at every point, the regression and the log density of all others.

@@ -267,9 +267,6 @@ def example_13() -> tuple[Figure, AxesArray]:
     Example 13 of "Optimizing Server Locations in Spatial Queues". Mean responses and expected improvements (min) are
     copied from the paper, which does not give the city.
 
-    Parameters
-    ----------
-
     Examples
     --------
     >>> import emsopt as eo
@@ -292,6 +289,5 @@ def example_13() -> tuple[Figure, AxesArray]:
         marks: Style = {"values": values, "proposal": proposal, "optimum": row["01001"], "legend": False}
         trust_region(rows, row["00101"], 2, panel, **marks)
         panel.set_title(title)
-    if len(fig.axes) == len(steps):  # not among axes of a larger figure
-        fig.legend(handles=_region_legend(), loc="outside lower center", ncols=6)
+    fig.legend(handles=_region_legend(), loc="outside lower center", ncols=6)
     return fig, axes

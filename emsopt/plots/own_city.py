@@ -1,4 +1,4 @@
-"""An own city: calls and sites of units over the hours of the day, the calibrated model beside the records, and drives."""
+"""An own city: calls and sites of units by hour, the calibrated model beside the records, and simulated drives."""
 
 from __future__ import annotations
 

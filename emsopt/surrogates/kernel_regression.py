@@ -210,7 +210,7 @@ def leave_one_out_bandwidth(X: ArrayLike, y: ArrayLike) -> float:
 
 
 def likelihood_bandwidth(X: ArrayLike) -> float:
-    """Return the common Gaussian bandwidth h of all coordinates that maximises the leave-one-out likelihood of the points.
+    """Return the common Gaussian bandwidth of all coordinates that maximises the leave-one-out likelihood.
 
     It minimises ``Σ_i (d log h - log W_-i(x_i))``, where ``W_-i`` is the density without point i (middle of Figure 2).
 

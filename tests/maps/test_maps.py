@@ -20,7 +20,6 @@ from emsopt.city.city import City
 from emsopt.errors import InputError
 from emsopt.evaluators import approximate_hypercube
 from emsopt.maps import _colours
-from emsopt.maps._page import TILES
 from emsopt.maps.deployments import deployment_map
 from emsopt.roads import RoadNetwork, grid_roads
 
@@ -118,12 +117,6 @@ def test_the_content_security_policy_forbids_every_request(both, city):
     policy = next(a["content"] for t, a in Page(deployment_map(city, both).html).tags if "http-equiv" in a)
     assert "default-src 'none'" in policy
     assert policy.split("img-src")[1].split() == ["data:"]
-
-
-def test_tiles_are_fetched_only_when_asked_for(both, city):
-    page = deployment_map(city, both, tiles="OpenStreetMap").html
-    assert [found.split('"')[0] for found in remote_references(page)] == [TILES]
-    assert "OpenStreetMap contributors" in page  # the licence asks for it
 
 
 def test_vendored_files_are_those_that_the_notice_names():
@@ -333,7 +326,6 @@ def test_a_map_of_st_paul_is_small():
         ({"value": ("late",)}, "`value` must be"),
         ({"limits": (5, 5)}, "low < high"),
         ({"limits": (1, 2, 3)}, "shape"),
-        ({"tiles": "Bing"}, "`tiles` must be one of"),
         ({"height": 10}, "`height` must be"),
         ({"roads": "streets"}, "`roads` must be"),
     ],
@@ -359,12 +351,6 @@ def test_the_evaluation_must_be_of_this_city(both):
 def test_a_city_without_coordinates_cannot_be_drawn(both, city, key):
     with pytest.raises(InputError, match=f"has no `{key}`"):
         deployment_map(city.replace(**{key: None}), both)
-
-
-def test_tiles_need_degrees(both):
-    city = small_city(geographic=False)
-    with pytest.raises(InputError, match="has plane coordinates"):
-        deployment_map(city, both, tiles="OpenStreetMap")
 
 
 def test_a_folder_that_does_not_exist_is_named(both, city, tmp_path):

@@ -13,15 +13,13 @@
 `write_templates`           template files for your own calls and stations
 ==========================  ==================================================================================
 
-They are in the files `cities`, `papers`, `studies`, `roads` and `logs`. The embedded St. Paul is built by
+They are in the files `cities`, `papers` and `logs`. The embedded St. Paul is built by
 ``data/build_st_paul.py``. Sources and licences of all data are in ``emsopt/data/LICENSES.md``.
 """
 
-from .cities import grid_city, load_auckland, load_st_paul
+from .cities import ROUTES, grid_city, load_auckland, load_roads, load_st_paul
 from .logs import practice_calls, san_jose_calls, write_templates
-from .papers import VERDICTS, load_claims, paper_table
-from .roads import ROUTES, load_roads
-from .studies import load_study
+from .papers import VERDICTS, load_claims, load_study, paper_table
 
 __all__ = ["ROUTES", "VERDICTS", "grid_city", "load_auckland", "load_claims", "load_roads", "load_st_paul"]
 __all__ += ["load_study", "paper_table", "practice_calls", "san_jose_calls", "write_templates"]

@@ -278,11 +278,9 @@ def _settings(backend: object, workers: int | None) -> tuple[dict[str, Any], Exe
             raise InputError(f"`workers` requires backend='processes'; got backend={backend!r}.")
     if isinstance(backend, str) and backend in ("serial", "processes"):
         return (_SERIAL if backend == "serial" else {**_PROCESSES, "n_jobs": workers or -1}), None
-    if (dask := sys.modules.get("distributed")) is not None:
-        if isinstance(backend, dask.Client):  # quicker than joblib's backend for Dask
-            return _SERIAL, backend.get_executor(pure=False)
-        if isinstance(backend, dask.cfexecutor.ClientExecutor):  # may return results of equal calls made before
-            raise InputError("`backend` must be the Dask client itself; got its executor. Pass the client.")
+    dask = sys.modules.get("distributed")
+    if dask is not None and isinstance(backend, dask.Client):  # quicker than joblib's backend for Dask
+        return _SERIAL, backend.get_executor(pure=False)
     if isinstance(backend, Executor):
         return _SERIAL, backend
     raise InputError(

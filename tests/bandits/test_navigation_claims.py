@@ -7,6 +7,7 @@ Claims on infinitely many arms are in ``test_navigation_continuum.py``.
 import math
 import os
 import timeit
+from functools import cache
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ def correlated(n=8):
     return bandits.Prior(np.zeros(n), np.exp(-2 * np.abs(place - place[:, None])), NOISE)
 
 
+@cache
 def played(rule, *, runs=1500, rounds=40, prior=None, seed=0):
     """Play many games with truths drawn from the prior; return arrays of shape (rounds, runs).
 

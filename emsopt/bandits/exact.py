@@ -59,7 +59,6 @@ class ExactGP(Regression):
 
     Examples
     --------
-    >>> from emsopt.bandits import Prior
     >>> gp = ExactGP(Prior([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], noise_variance=1.0))
     >>> gp.update([0, 0], [1.0, 2.0])
     >>> mean, variance = gp.predict()

@@ -85,19 +85,10 @@ class Navigation:
 
     Parameters
     ----------
-    net : RoadNetwork
-    start, end : int or str
-        First and last edge of the route, by index or id.
+    net, start, end, expected, closed, shift
+        As in `run`. A function ``closed`` is called once per round, and again if an earlier round is asked for.
     prior : Prior
         One arm per edge and hour, from `navigation_prior`.
-    expected : array_like, shape (n,), optional
-        Expected energy of every arm, Wh. Default: drawn from the prior.
-    closed : array_like or callable, optional
-        Closed edges as indices, ids or booleans, and closed turns as tuples of two edges (from, to); or a function
-        of the round's number that returns them. The function is called once per round, and again if an earlier round
-        is asked for.
-    shift : array_like, shape (E,), optional
-        Wh to subtract from each edge before rectifying its cost, see `run`.
     rng : int or Generator, optional
         Source of randomness for the expected energies and the noise. Both are the same for every agent.
 

@@ -118,11 +118,8 @@ def confidence_parameters(rules: Mapping[str, UCB | BayesUCB], n_arms: int) -> t
     2
     """
     t = np.arange(1, 501)
-    n_arms = _validate.whole_number(n_arms, "n_arms")
     fig, ax = figure((7, 4))
     for k, (name, rule) in enumerate(rules.items()):
-        if not hasattr(rule, "beta"):
-            raise InputError(f"`rules` must be UCB or BayesUCB, which define β_t; {name!r} is {rule!r}.")
         ax.plot(t, rule.beta(t, n_arms), label=name, **look(k))
     ax.set(xlabel="Round t", ylabel="β_t", ylim=(0, None))
     ax.margins(x=0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
@@ -11,7 +11,6 @@ from .. import _validate
 from ..errors import InputError
 from ..maps import _colours
 from ..optimizers import LEARNERS
-from ..problems import ControlProblem
 from ._style import AxLike, Style, draw_line, figure, panels, plain_ticks, shared_legend, styled, words
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..optimizers import ControlRun
+    from ..problems import ControlProblem
     from ._style import AxesArray
 
 FLOOR = 1e-4  # lower bound for simple regret on a logarithmic axis
@@ -54,7 +54,6 @@ def control_sets(problem: ControlProblem) -> tuple[Figure, AxesArray]:
     >>> len(axes)
     2
     """
-    _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     if problem.dimension != 2:
         raise InputError(f"`problem` must have exactly two variables to be drawn; got {problem.dimension}.")
     problem = problem.solved()
@@ -124,9 +123,7 @@ def control_run(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['x2 (0.1)', 'x1 (0.3)', 'all (1)']
     """
-    _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
-    history: Any = getattr(run, "history", None)
-    _validate.columns(history, ["set", "spent", "phase"], "run.history")
+    history = run.history
     count, last = len(problem.costs), history["set"].max()
     if last >= count:
         raise InputError(
@@ -229,9 +226,6 @@ def control_bounds(table: pd.DataFrame) -> tuple[Figure, AxesArray]:
     >>> len(axes)
     2
     """
-    columns = ["plays", "alpha", "quality_regret", "cost_regret", "bound_3", "bound_4", "bound_5"]
-    columns += ["worst_quality", "worst_cost"]
-    _validate.columns(table, columns, "table", "load_study('bocvs_bounds')")
     fig, axes = panels(2, (6, 4.5))
     parts = {
         "quality_regret": (

@@ -8,16 +8,17 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap, LogNorm
 
 from .. import _validate
-from ..calls import BackTest, Fit, WeeklyProfile
 from ..errors import InputError
 from ..maps import _colours
-from ..operations import Operations
-from ..planning.hourly import Plan
 from ._style import AxesArray, bare, figure, legend_above, look, panels, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from ..calls import BackTest, Fit, WeeklyProfile
+    from ..operations import Operations
+    from ..planning import Plan
 
 PARTS = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
 
@@ -42,7 +43,6 @@ def weekly_profile(profile: WeeklyProfile) -> tuple[Figure, Axes]:
     >>> ax.get_ylabel()
     'Calls per hour'
     """
-    _validate.instance(profile, "profile", WeeklyProfile, "emsopt.calls.WeeklyProfile")
     fig, ax = figure((8, 4.5))
     edges = np.arange(25)
     for k, (name, days) in enumerate(PARTS.items()):
@@ -78,7 +78,6 @@ def hourly_plan(plan: Plan) -> tuple[Figure, Axes]:
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['night', 'day']
     """
-    _validate.instance(plan, "plan", Plan, "emsopt.planning.Plan")
     city, hours = plan.objectives[0].city, len(plan.labels)
     units = np.array([np.bincount(row, minlength=city.n_sites) for row in plan.sites]).T  # (N, H)
     used = np.flatnonzero(units.any(axis=1))
@@ -126,7 +125,6 @@ def recorded_drives(fit: Fit) -> tuple[Figure, Axes]:
     >>> ax.get_xlabel()
     'Distance from home (km)'
     """
-    _validate.instance(fit, "fit", Fit, "emsopt.calls.Fit")
     drives = fit.drives[["distance", "minutes"]].to_numpy(float)
     farthest, longest = np.quantile(drives, SHOWN, axis=0)
     fig, ax = figure((8, 5))
@@ -166,7 +164,6 @@ def back_test(report: BackTest) -> tuple[Figure, AxesArray]:
     >>> len(axes)
     3
     """
-    _validate.instance(report, "report", BackTest, "emsopt.calls.BackTest")
     fig, axes = panels(3, (4.5, 4.4))
     shares = report.distribution
     at = np.arange(len(shares))
@@ -228,7 +225,6 @@ def drives(result: Operations, begin: float = 0.0, hours: float = 6.0) -> tuple[
     >>> ax.get_ylabel()
     'Unit'
     """
-    _validate.instance(result, "result", Operations, "emsopt.operations.Operations")
     begin = _validate.positive_number(begin, "begin", "h", zero=True)
     end = begin + _validate.positive_number(hours, "hours", "h")
     trace = result.trace

@@ -78,8 +78,6 @@ def test_confidence_parameters_are_the_rules_own():
     t = np.arange(1, 501)
     np.testing.assert_allclose(ax.lines[0].get_ydata(), bandits.BayesUCB().beta(t, 3003))
     np.testing.assert_allclose(ax.lines[1].get_ydata(), 0.5 * bandits.UCB().beta(t, 3003))
-    with pytest.raises(InputError, match="define β_t"):
-        plots.confidence_parameters({"TS": bandits.Thompson()}, 10)
 
 
 def test_wrong_frames_are_refused(frame):

@@ -354,8 +354,8 @@ BREAKS = [
         BOKE,
         "Section 5 (5.1)",
         "surrogates/kernel_regression.py",
-        '_validate.positive_number(scale, "scale") * t ** (-1 / (d + 4))',
-        '_validate.positive_number(scale, "scale") * 60 ** (-1 / (d + 4))',
+        "return scale * t ** (-1 / (d + 4))",
+        "return scale * 60 ** (-1 / (d + 4))",
     ),
     Break(
         "sign of the gains",

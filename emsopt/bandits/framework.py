@@ -43,14 +43,6 @@ class Round:
         Chosen arms, in the oracle's order.
     values : ndarray, shape (k,)
         Observed value of each chosen arm.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> drives = []
-    >>> run = eo.bandits.run(eo.roads.grid_roads(3, 3), "r0c0-r0c1", "r2c1-r2c2", horizon=5, callback=drives.append)
-    >>> drives[-1].number, drives[-1].arms.tolist() == list(run.history["path"].iloc[-1])
-    (5, True)
     """
 
     number: int

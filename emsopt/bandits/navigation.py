@@ -183,14 +183,6 @@ class NavigationRun:
         process it holds a matrix of 8 n² bytes (260 MB for Luxembourg; on large networks less); if many runs are
         kept, drop it:
         ``dataclasses.replace(run, regression=None)``.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
-    >>> run = eo.bandits.run(net, "r0c0-r0c1", "r3c2-r3c3", "gp-ts", horizon=10, rng=0)
-    >>> run.policy, len(run.history), len(run.best_path)
-    ('gp-ts', 10, 6)
     """
 
     history: pd.DataFrame

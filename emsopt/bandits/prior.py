@@ -141,14 +141,6 @@ class LazyPrior(Prior):
         Positive.
     kernel : ContextKernel
         With a `GraphMatern` as its graph kernel.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
-    >>> lazy, dense = (eo.bandits.navigation_prior(net, lazy=lazy) for lazy in (True, False))
-    >>> bool(abs(lazy.rows([5]) - dense.covariance[5]).max() < 1e-12)
-    True
     """
 
     kernel: ContextKernel

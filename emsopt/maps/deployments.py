@@ -96,19 +96,7 @@ def deployment_map(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeploymentMap(Page):
-    """A map of deployments; see `emsopt.maps._page.Page`. `emsopt.maps.LiveMap` makes it live.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.datasets.load_st_paul()
-    >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
-    >>> from tempfile import TemporaryDirectory
-    >>> shown = eo.maps.deployment_map(city, result)
-    >>> with TemporaryDirectory() as folder:
-    ...     print(shown.save(f"{folder}/map.html").name)
-    map.html
-    """
+    """A map of deployments; see `emsopt.maps._page.Page`. `emsopt.maps.LiveMap` makes it live."""
 
     city: City
     value: Value

@@ -133,14 +133,8 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
 def scott(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
     """Return the bandwidth of Scott's rule for t points with d coordinates: scale · t^(-1/(d+4)).
 
-    Parameters
-    ----------
-    t, d : int
-        Numbers of points and of coordinates.
-    scale : float
-        Factor in the unit of the coordinates, which the paper does not specify. In Scott's original rule it is the
-        standard deviation of the points. The default is the standard deviation of uniform points on the unit cube. For
-        another box, multiply the result by the widths of the box.
+    The paper does not specify ``scale``, a factor in the unit of the coordinates. In Scott's original rule it is the
+    standard deviation of the points; by default it is that of uniform points in the unit cube.
 
     Examples
     --------
@@ -148,20 +142,20 @@ def scott(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
     0.1608
     """
     t, d = _validate.whole_number(t, "t"), _validate.whole_number(d, "d")
-    return _validate.positive_number(scale, "scale") * t ** (-1 / (d + 4))
+    return scale * t ** (-1 / (d + 4))
 
 
-def silverman(t: int, d: int) -> float:
-    """Return the bandwidth of Silverman's rule, (5.2) of the paper: (t (d + 2) / 4)^(-1/(d+4)), scaled as in `scott`.
+def silverman(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
+    """Return the bandwidth of Silverman's rule, (5.2) of the paper: scale · (t (d + 2) / 4)^(-1/(d+4)).
 
-    Parameters are as in `scott`. The two rules differ by a factor between 0.92 and 1.06 that depends on d alone.
+    ``scale`` is as in `scott`. The two rules differ by a factor between 0.92 and 1.06 that depends on d alone.
 
     Examples
     --------
     >>> round(silverman(60, 3) / scott(60, 3), 4)
     0.9686
     """
-    return scott(t, d) * ((d + 2) / 4) ** (-1 / (d + 4))
+    return scott(t, d, scale=scale) * ((d + 2) / 4) ** (-1 / (d + 4))
 
 
 def log_normalizer(kernel: str, bandwidth: ArrayLike) -> float:

@@ -242,7 +242,7 @@ def test_rules_of_thumb_are_scipys_factors(claim):
         factors = gaussian_kde(np.random.default_rng(4).normal(size=(d, max(t, d + 2))))
         t = factors.n
         assert scott(t, d, scale=1.0) == pytest.approx(factors.scotts_factor(), rel=1e-14)
-        assert silverman(t, d) * 12**0.5 == pytest.approx(factors.silverman_factor(), rel=1e-14)
+        assert silverman(t, d, scale=1.0) == pytest.approx(factors.silverman_factor(), rel=1e-14)
     ratios = [silverman(50, d) / scott(50, d) for d in range(1, 21)]
     claim("boke", "Section 5 (5.2)", min(ratios), max(ratios), 20)
     assert scott(1, 3) == pytest.approx(np.random.default_rng(0).uniform(size=100_000).std(), rel=5e-3)

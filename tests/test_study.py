@@ -30,7 +30,7 @@ def draws(x, seed):
 
 def search(method, seed):
     objective = eo.Objective(eo.datasets.load_st_paul(), 9, "approximate")
-    return eo.minimize(objective, method, budget=24, rng=seed).history[["evaluation", "sites", "value"]]
+    return eo.minimize(objective, method, budget=12, rng=seed).history[["evaluation", "sites", "value"]]
 
 
 def noted(x, folder):
@@ -97,7 +97,7 @@ def test_rows_come_in_the_order_of_the_cases():
 
 
 def test_processes_give_what_serial_gives(serial):
-    assert len(serial) == 24 * len(GRID)
+    assert len(serial) == 12 * len(GRID)
     processes = study.run(search, GRID, backend="processes", workers=2)
     pd.testing.assert_frame_equal(processes, serial, check_exact=True)
 

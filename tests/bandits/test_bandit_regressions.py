@@ -83,7 +83,7 @@ def test_joint_samples_have_the_posterior_moments(prior, monkeypatch):
     monkeypatch.setattr(exact, "DRAWS", n)
     gp, rng = bandits.ExactGP(prior), np.random.default_rng(1)
     gp.sample(slice(None), rng)  # draws them all before anything is observed
-    mean, covariance = rounds_told(gp, prior, 8, rng)
+    mean, covariance = rounds_told(gp, prior, 9, rng)
     assert 0 < len(gp._arms) < 12, "the last round should leave a window half full"
     samples = np.array([gp.sample(slice(None), rng) for _ in range(n - 1)])
     assert gp._next == gp._bank.shape[1], "no sample should be drawn anew"

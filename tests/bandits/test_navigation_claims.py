@@ -32,22 +32,22 @@ def correlated(n=8):
 
 
 @cache
-def played(rule, *, runs=1500, rounds=40, prior=None, seed=0):
+def played(rule, *, runs=1500, rounds=40, prior=None, regret_only=False):
     """Play many games with truths drawn from the prior; return arrays of shape (rounds, runs).
 
     ``best``, ``chosen``: value of the best set and of the chosen one; ``best_index``, ``index``: their upper confidence
     bounds; ``width``: √β_t times the sum of the standard deviations of the chosen arms; ``variance``: sum of their
-    variances; ``lost``: Σ_a E[(f(a) - U_t(a))₊]; ``gain``: information about the arms; ``same``: the best set is
-    chosen.
+    variances; ``lost``: Σ_a E[(f(a) - U_t(a))₊]; ``gain``: information about the arms. With ``regret_only`` just the
+    first two, which is quicker.
     """
     prior = correlated() if prior is None else prior
-    rng, n, K = np.random.default_rng(seed), prior.n_arms, prior.covariance
+    rng, n, K = np.random.default_rng(0), prior.n_arms, prior.covariance
     truth = prior.draw(runs, rng=rng).T
     sampled = isinstance(rule, bandits.Thompson)
     beta = (bandits.UCB() if sampled else rule).beta(np.arange(1, rounds + 1), n)
     inverse, counts, sums, row = np.linalg.inv(K), np.zeros((runs, n)), np.zeros((runs, n)), np.arange(runs)[:, None]
-    names = ["best", "chosen", "best_index", "index", "width", "variance", "lost", "gain", "same"]
-    out = {name: np.empty((rounds, runs)) for name in names}
+    names = ["best", "chosen", "best_index", "index", "width", "variance", "lost", "gain"]
+    out = {name: np.empty((rounds, runs)) for name in (names[:2] if regret_only else names)}
     top = np.argsort(truth, axis=1)[:, -SIZE:]
     for t in range(rounds):
         S = np.linalg.inv(inverse + (counts / prior.noise_variance)[:, :, None] * np.eye(n))
@@ -59,14 +59,15 @@ def played(rule, *, runs=1500, rounds=40, prior=None, seed=0):
             score = mean + np.einsum("rij,rj->ri", np.linalg.cholesky(S), noise)
         arms = np.argsort(score, axis=1)[:, -SIZE:]
         out["best"][t], out["chosen"][t] = truth[row, top].sum(1), truth[row, arms].sum(1)
-        out["best_index"][t], out["index"][t] = upper[row, top].sum(1), upper[row, arms].sum(1)
-        out["width"][t] = math.sqrt(beta[t]) * deviation[row, arms].sum(1)
-        out["variance"][t] = (deviation[row, arms] ** 2).sum(1)
-        root = math.sqrt(beta[t])
-        out["lost"][t] = (deviation * (norm.pdf(root) - root * ndtr(-root))).sum(1)
-        out["same"][t] = (np.sort(arms, axis=1) == np.sort(top, axis=1)).all(axis=1)
         counts[row, arms] += 1
         sums[row, arms] += truth[row, arms] + math.sqrt(prior.noise_variance) * rng.standard_normal((runs, SIZE))
+        if regret_only:
+            continue
+        root = math.sqrt(beta[t])
+        out["best_index"][t], out["index"][t] = upper[row, top].sum(1), upper[row, arms].sum(1)
+        out["width"][t] = root * deviation[row, arms].sum(1)
+        out["variance"][t] = (deviation[row, arms] ** 2).sum(1)
+        out["lost"][t] = (deviation * (norm.pdf(root) - root * ndtr(-root))).sum(1)
         logs = np.linalg.slogdet(np.eye(n) + (counts / prior.noise_variance)[:, :, None] * K)[1]
         out["gain"][t] = 0.5 * logs
     return out
@@ -302,7 +303,7 @@ def test_learners_of_pairs_stay_below_the_bound_and_guessing_does_not(rule, shar
     facts = {"n_arms": 6, "size": SIZE, "noise_variance": NOISE, "prior_variance": variance}
     facts["eigenvalue"] = K[0, 0] + K[0, 1]  # of neighbours; no pair has a larger one, before or after observations
     bound = bandits.regret_bound(rule, rounds, gain=bandits.spectral_gain(prior, rounds * SIZE), **facts)
-    game = played(rule, runs=6, rounds=rounds, prior=prior)
+    game = played(rule, runs=6, rounds=rounds, prior=prior, regret_only=True)
     truth = prior.draw(2000, rng=0)
     guessing = rounds * (np.sort(truth, axis=0)[-SIZE:].sum(axis=0) - SIZE * truth.mean(axis=0)).mean()
     assert mean_and_error(game["best"] - game["chosen"])[0] < 0.005 * bound

@@ -1,10 +1,6 @@
 """Graph Matérn: the definition entry by entry, the two methods against each other, moments; Matérn 5/2 by Bessel."""
 
-import os
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.linalg import fractional_matrix_power
 from scipy.special import gamma, kv
@@ -106,24 +102,3 @@ def test_kernel_of_the_experiments_is_a_product_plus_a_sum_with_the_variance_it_
 def test_wrong_input_is_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
-
-
-def test_luxembourg():
-    """5,680 edges, nu = 2; a row against a separate solve of the dense definition's linear system."""
-    folder = Path(os.environ.get("EMSOPT_DATA", "")) / "luxembourg"
-    if not (folder / "luxembourg_edges.csv.gz").is_file():
-        pytest.skip("needs luxembourg/luxembourg_edges.csv.gz in the folder named by EMSOPT_DATA")
-    edges = pd.read_csv(folder / "luxembourg_edges.csv.gz")
-    edges = edges[edges.scc].reset_index(drop=True)
-    turns = pd.read_csv(folder / "luxembourg_connections.csv.gz")
-    index = pd.Series(edges.index, index=edges.id)
-    turns = turns[turns["from"].isin(index.index) & turns["to"].isin(index.index)]
-    connections = np.column_stack([index[turns["from"]], index[turns["to"]]])
-    assert len(edges) == 5680
-    laplacian = incidence_laplacian(edges.length, connections)
-    K = graph_matern(laplacian, nu=2)
-    back = 4 * K[17] + laplacian @ K[17]
-    back = 4 * back + laplacian @ back  # (c I + L)^2 undoes K up to its scale
-    unit = back / back[17]
-    unit[17] -= 1
-    assert np.abs(unit).max() < 1e-8

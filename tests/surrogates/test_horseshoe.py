@@ -75,7 +75,7 @@ def test_geweke_joint_distribution(n, D, counted, monkeypatch):
         return Horseshoe(coef, noise, local, local_aux, overall, overall_aux)
 
     before, after = [], []
-    for _ in range(3000):
+    for _ in range(2000):
         state = from_prior()
         y = observe(state.coef, state.noise_variance)
         before.append(bounded(state.coef, state.noise_variance, state.local, state.overall, y))

@@ -1,6 +1,7 @@
 """The stored studies say what results, docstrings and notebooks quote; `test_played_again.py` plays them again."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,12 @@ from scipy.stats.mstats import mjci
 
 import emsopt as eo
 from emsopt import study
+
+
+@cache
+def ends_of(part):
+    """Return the outcomes of a location study."""
+    return study.outcomes(eo.datasets.load_study(f"location_{part}"))
 
 
 def test_figures_quoted_from_the_study():
@@ -105,9 +112,8 @@ def test_optimizers_in_the_results_are_those_of_the_studies():
     file = Path(__file__).parents[1] / "benchmarks" / "RESULTS.md"
     if not file.exists():
         pytest.skip("the results are not installed with the package")
-    st_paul, grid = (eo.datasets.load_study(f"location_{name}") for name in ("st_paul", "grid"))
-    first = study.outcomes(st_paul).groupby(["version", "method"])
-    gaps = study.outcomes(grid).groupby(["n_sites", "units", "method"])["gap"].median()
+    first = ends_of("st_paul").groupby(["version", "method"])
+    gaps = ends_of("grid").groupby(["n_sites", "units", "method"])["gap"].median()
 
     def found(version, method):
         runs = first.get_group((version, method))
@@ -119,7 +125,7 @@ def test_optimizers_in_the_results_are_those_of_the_studies():
         file.read_text(),
         re.MULTILINE,
     )
-    assert {row[0] for row in rows} == set(grid["method"])
+    assert {row[0] for row in rows} == set(ends_of("grid")["method"])
     for method, *said in rows:
         wanted = [found("embedded", method), found("published", method)]
         assert said == [*wanted, *(f"{gaps[50, units, method]:.2f}" for units in (20, 30))]
@@ -141,10 +147,7 @@ def test_page_on_choosing_a_method_says_what_is_stored():
     file = Path(__file__).parents[1] / "docs" / "choosing.md"
     if not file.exists():
         pytest.skip("the pages are not installed with the package")
-    ends = {
-        part: study.outcomes(eo.datasets.load_study(f"location_{part}"))
-        for part in ("st_paul", "tables", "late", "grid")
-    }
+    ends = {part: ends_of(part) for part in ("st_paul", "tables", "late", "grid")}
     after = ends["st_paul"].groupby(["version", "method"])["evaluations"].median()
     reached = {part: rows.groupby("method")["reached"].agg(["sum", "size"]) for part, rows in ends.items()}
     gaps = ends["grid"].groupby(["n_sites", "units", "method"])["gap"].median()
@@ -177,7 +180,7 @@ def test_page_on_choosing_a_method_says_what_is_stored():
 
 
 def test_what_the_module_of_sparbl_says_of_tables_and_medians():
-    tables = study.outcomes(eo.datasets.load_study("location_tables"))
+    tables = ends_of("tables")
     share = tables.groupby("method")["reached"].agg(["mean", "size"])
     assert share["size"].tolist() == [230] * 5
     found = {"gp-pm": 1.0, "gp-pm-literal": 0.92, "local+": 0.99, "sparbl": 0.97, "sparbl, 10 draws": 0.99}
@@ -194,9 +197,9 @@ def test_forty_runs_of_sparbl_are_inside_the_papers_60_to_80():
 
     With a binary for each listed site, as printed, SparBL needs half as many again.
     """
-    listed = study.outcomes(eo.datasets.load_study("location_st_paul")).query("method == 'sparbl, 17 sites'")
+    listed = ends_of("st_paul").query("method == 'sparbl, 17 sites'")
     assert (listed["reached"].sum(), len(listed), listed["evaluations"].median()) == (12, 20, 96)
-    runs = study.outcomes(eo.datasets.load_study("location_st_paul")).query("method == 'sparbl'").groupby("version")
+    runs = ends_of("st_paul").query("method == 'sparbl'").groupby("version")
     medians, errors = runs["evaluations"].median(), runs["evaluations"].agg(lambda n: mjci(n.clip(upper=101), [0.5])[0])
     assert medians.to_dict() == {"embedded": 69, "published": 65.5}
     assert errors.round(1).to_dict() == {"embedded": 2.7, "published": 4.6}
@@ -207,9 +210,7 @@ def test_forty_runs_of_sparbl_are_inside_the_papers_60_to_80():
 def paired(first, second):
     """Mean and standard error of the difference of final gaps (percent) in the cities of the grid, by size and overall."""
     keys = ["n_sites", "units", "seed"]
-    gaps = study.outcomes(eo.datasets.load_study("location_grid")).pivot_table(
-        index=keys, columns="method", values="gap"
-    )
+    gaps = ends_of("grid").pivot_table(index=keys, columns="method", values="gap")
     apart = gaps[first] - gaps[second]
     return apart.groupby(keys[:2]).agg(["mean", "sem"]), apart.mean(), apart.sem()
 
@@ -223,7 +224,7 @@ def test_the_repairs_of_gp_pm_pay_in_larger_cities():
     for other in ("gp-zero", "local"):
         _, mean, error = paired("gp-pm-literal", other)
         assert abs(mean) < 2 * error
-    ends = study.outcomes(eo.datasets.load_study("location_grid"))
+    ends = ends_of("grid")
     reached = ends.groupby("method")["reached"].sum()
     assert reached[["gp-pm", "gp-pm-literal", "sparbl"]].tolist() == [34, 20, 11]
     medians = ends.query("n_sites == 50").groupby(["units", "method"])["gap"].median().round(2)
@@ -245,7 +246,7 @@ def test_sparbl_cannot_be_told_from_bocs_and_not_from_the_genetic_algorithm():
 
 def test_late_responses_need_a_scale_that_the_printed_kernel_lacks():
     """Optimum found within 100 evaluations, of 60 runs: to the letter, with a scale alone, with all our repairs."""
-    runs = study.outcomes(eo.datasets.load_study("location_late")).groupby("method")["reached"].agg(["sum", "size"])
+    runs = ends_of("late").groupby("method")["reached"].agg(["sum", "size"])
     assert runs.loc[["gp-pm-literal", "literal + scale", "gp-pm"], "sum"].tolist() == [14, 45, 58]
     assert set(runs["size"]) == {60}
 

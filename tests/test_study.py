@@ -30,7 +30,7 @@ def draws(x, seed):
 
 def search(method, seed):
     objective = eo.Objective(eo.datasets.load_st_paul(), 9, "approximate")
-    return eo.minimize(objective, method, budget=24, rng=seed).history[["evaluation", "sites", "value"]]
+    return eo.minimize(objective, method, budget=12, rng=seed).history[["evaluation", "sites", "value"]]
 
 
 def noted(x, folder):
@@ -75,7 +75,7 @@ def threads(x):
 
 
 def returns(what):
-    return {"number": 3, "other": {"what": 1}, "object": {"y": object()}, "named": {1: 2}}[what]
+    return {"number": 3, "other": {"what": 1}, "object": {"y": object()}}[what]
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_rows_come_in_the_order_of_the_cases():
 
 
 def test_processes_give_what_serial_gives(serial):
-    assert len(serial) == 24 * len(GRID)
+    assert len(serial) == 12 * len(GRID)
     processes = study.run(search, GRID, backend="processes", workers=2)
     pd.testing.assert_frame_equal(processes, serial, check_exact=True)
 
@@ -131,11 +131,6 @@ def test_a_case_whose_dask_worker_dies_runs_on_another(client, tmp_path):
     table = study.run(hindered, cases, backend=client)
     assert calls(tmp_path).count(4) >= 2
     pd.testing.assert_frame_equal(table, study.run(hindered, cases), check_exact=True)
-
-
-def test_the_executor_of_a_dask_client_is_refused(client):
-    with pytest.raises(InputError, match="must be the Dask client itself"):
-        study.run(slow, [{"x": 1}], backend=client.get_executor())
 
 
 def test_an_executor_gives_what_serial_gives():
@@ -271,11 +266,6 @@ def test_files_of_other_studies_are_refused(tmp_path):
     file.write_text(written.replace('"rows"', "rows"))
     with pytest.raises(InputError, match=r"line 2 .* damaged"):
         study.run(slow, [{"x": 1}], file=file)
-    (tmp_path / "letter").write_text("Dear reader\n")
-    with pytest.raises(InputError, match="is not a study"):
-        study.run(slow, [{"x": 1}], file=tmp_path / "letter")
-    with pytest.raises(InputError, match=r"must be a file; .* is a folder"):
-        study.run(slow, [{"x": 1}], file=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -284,7 +274,6 @@ def test_files_of_other_studies_are_refused(tmp_path):
         ("number", "must return a dict, a list of dicts or a DataFrame; got 3"),
         ("other", "columns that its case has; rename what"),
         ("object", "not a plain value"),
-        ("named", "must be text"),
     ],
 )
 def test_what_a_task_returns_is_checked(what, says):
@@ -296,17 +285,12 @@ def test_what_a_task_returns_is_checked(what, says):
     ("cases", "options", "says"),
     [
         ([], {}, "at least one case"),
-        ([{}], {}, "at least one value"),
-        ("abc", {}, "list of dicts"),
-        ([3], {}, "a dict of values by name"),
         ([{"x": 1}, {"x": 1}], {}, "distinct"),
         ([{"x": 1}, {"y": 1}], {}, "same keys"),
         ([{"x": object()}], {}, "not a plain value"),
         ([{"x": float("nan")}], {}, "finite"),
         ([{"x": 1}], {"backend": "dask"}, "distributed.Client or a concurrent.futures.Executor; got 'dask'"),
         ([{"x": 1}], {"workers": 2}, "requires backend='processes'"),
-        ([{"x": 1}], {"backend": "processes", "workers": 0}, "`workers` must be a whole number"),
-        ([{"x": 1}], {"progress": 3}, "`progress`"),
     ],
 )
 def test_bad_input(cases, options, says):

@@ -39,6 +39,8 @@ from ..surrogates.graph_matern import matern
 from .prior import LazyPrior, Prior, jittered_cholesky
 from .regression import Regression, collapsed
 
+SIZE = 512  # largest number of arms per district
+FEATURES = 256  # largest number R of features
 CANDIDATES = 2048  # arms from which the features' landmarks are chosen
 RESIDUAL = 1e-3  # share of the variance of k_f' that the features may miss at a candidate
 ROWS = 4096  # arms at a time
@@ -51,13 +53,11 @@ class DistrictGP(Regression):
     ----------
     prior : LazyPrior
         From ``navigation_prior(net, lazy=True)``, or above 10,000 arms from ``navigation_prior(net)``.
-    size : int
-        Largest number of arms per district. All hours of an edge are in one district, even if they are more.
-    features : int
-        Largest number R of features.
 
     Notes
     -----
+    Districts have at most 512 arms, but all hours of an edge are in one. There are at most 256 features.
+
     What an edge at the border of a district teaches about the next edge across it comes by the features only. `ExactGP`
     has no borders, but its cost grows with the number of arms.
 
@@ -65,7 +65,7 @@ class DistrictGP(Regression):
     --------
     >>> import emsopt as eo
     >>> net = eo.roads.grid_roads(8, 8, jitter=0.2, rng=0)
-    >>> gp = eo.bandits.DistrictGP(eo.bandits.navigation_prior(net, lazy=True), size=64)
+    >>> gp = eo.bandits.DistrictGP(eo.bandits.navigation_prior(net, lazy=True))
     >>> gp.update([0], [4.0])
     >>> mean, variance = gp.predict()
     >>> mean.shape, bool(variance[0] < gp.prior.variance[0])
@@ -74,10 +74,10 @@ class DistrictGP(Regression):
 
     prior: LazyPrior
 
-    def __init__(self, prior: Prior, *, size: int = 512, features: int = 256) -> None:
+    def __init__(self, prior: Prior) -> None:
         prior = _validate.instance(prior, "prior", LazyPrior, "emsopt.bandits.LazyPrior: `navigation_prior(lazy=True)`")
         super().__init__(prior)
-        self.size, self.features = _validate.whole_number(size, "size"), _validate.whole_number(features, "features")
+        self.size, self.features = SIZE, FEATURES
         edges = prior.graph.n_edges
         hours = self.n_arms // edges
         self._district = np.tile(districts(prior.graph.matrix, max(self.size // hours, 1)), hours)

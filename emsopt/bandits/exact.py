@@ -41,7 +41,7 @@ from .prior import LARGEST_GB, LazyPrior, Prior, jittered_cholesky
 from .regression import Regression
 
 WINDOW = 256  # arms: large enough for fast matrix products, small enough for cheap rounds
-DRAWS = 512
+DRAWS = 512  # joint samples drawn at a time
 
 
 class ExactGP(Regression):
@@ -51,11 +51,6 @@ class ExactGP(Regression):
     ----------
     prior : Prior
         Prior of the arms. It is copied and can therefore be shared by several processes.
-    window : int
-        Number of distinct observed arms after which the covariance is updated. It does not affect the posterior, but
-        changing it changes the random samples. Not used with a `LazyPrior`.
-    draws : int
-        Number of joint samples drawn at a time; one with a `LazyPrior`. Changing it changes the random samples.
 
     Raises
     ------
@@ -64,7 +59,6 @@ class ExactGP(Regression):
 
     Examples
     --------
-    >>> from emsopt.bandits import Prior
     >>> gp = ExactGP(Prior([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], noise_variance=1.0))
     >>> gp.update([0, 0], [1.0, 2.0])
     >>> mean, variance = gp.predict()
@@ -72,10 +66,10 @@ class ExactGP(Regression):
     ([1.0, 0.5], [0.333, 0.833])
     """
 
-    def __init__(self, prior: Prior, *, window: int = WINDOW, draws: int = DRAWS) -> None:
+    def __init__(self, prior: Prior) -> None:
         super().__init__(prior)
         self._is_lazy = isinstance(prior, LazyPrior)
-        self.window, self._draws = (prior.n_arms + 1, 1) if self._is_lazy else (window, draws)
+        self.window, self._draws = (prior.n_arms + 1, 1) if self._is_lazy else (WINDOW, DRAWS)
         self._base_mean = prior.mean.copy()
         self._base_covariance = np.empty((0, 0)) if self._is_lazy else np.array(prior.covariance, order="F")
         self._base_variance = prior.variance.copy()

@@ -21,7 +21,7 @@ and `ShortestPath` are oracles; `emsopt.bandits.Navigation` is an environment.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -43,15 +43,6 @@ class Round:
         Chosen arms, in the oracle's order.
     values : ndarray, shape (k,)
         Observed value of each chosen arm.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> net = eo.roads.grid_roads(3, 3)
-    >>> drives = []
-    >>> run = eo.bandits.run(net, "r0c0-r0c1", "r2c1-r2c2", horizon=5, rng=0, callback=drives.append)
-    >>> drives[-1].number, drives[-1].arms.tolist() == list(run.history["path"].iloc[-1])
-    (5, True)
     """
 
     number: int
@@ -59,47 +50,18 @@ class Round:
     values: FloatArray
 
 
-class Learner(Protocol):
-    """The agent of the module's table: it scores the available arms and learns from observed values."""
-
-    def indices(self, t: int, arms: IntArray, /) -> FloatArray:
-        """Return one score per available arm in round t, shape (n,). Line 3 of the paper's Algorithm 1."""
-
-    def update(self, arms: IntArray, values: FloatArray, /) -> None:
-        """Update the posterior with the observed values of the chosen arms. Line 6 of the paper's Algorithm 1."""
-
-
-class Environment(Protocol):
-    """The environment of the module's table: it says which arms are available and reveals the values of chosen arms."""
-
-    def available(self, t: int, /) -> tuple[IntArray, Any]:
-        """Return what may be chosen in round t = 1, 2, ... Line 2 of the paper's Algorithm 1.
-
-        Returns the indices of the available arms, shape (n,), and an object that tells the oracle which sets of them
-        are allowed.
-        """
-
-    def observe(self, t: int, arms: IntArray, /) -> FloatArray:
-        """Return the observed value of each chosen arm in round t, shape (k,). Line 5 of the paper's Algorithm 1."""
-
-
 Oracle: TypeAlias = Callable[[FloatArray, Any], IntArray]
 
 
-def play(agent: Learner, environment: Environment, oracle: Oracle, horizon: int) -> Iterator[Round]:
-    """Yield the rounds of Algorithm 1 one at a time; the caller may stop at any round.
+def play(agent: Any, environment: Any, oracle: Oracle, horizon: int) -> Iterator[Round]:
+    """Yield the rounds of Algorithm 1, each after the agent has been updated; the caller may stop at any round.
 
     Parameters
     ----------
     agent, environment, oracle
-        Objects with the methods that the module's table lists.
+        Objects with the methods of the table in `emsopt.bandits.framework`.
     horizon : int
         Number of rounds T.
-
-    Yields
-    ------
-    Round
-        Outcome of each round, yielded after the agent has been updated.
 
     Examples
     --------

@@ -34,29 +34,32 @@ approximation.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._running.checkpoint import Form, are_indices, are_numbers, stream, summary
+from .._running.checkpoint import Form, are_indices, are_numbers, run_seed, stream, summary
 from .._running.loop import RunOptions, Steps, loop
 from .._types import ArrayLike, BoolArray, Callback, FloatArray, IntArray, PathLike, Progress, Rng
 from ..errors import InputError, NoWayError
 from ..roads.network import RoadNetwork
 from .districts import DistrictGP
-from .environment import AGENT, Closed, Navigation
 from .exact import ExactGP
 from .framework import Round, ShortestPath
-from .policies import UCB, Agent, BayesUCB, Optimism, Rule, Thompson
+from .policies import UCB, Agent, BayesUCB, Optimism, Rule, Thompson, rectified_mean
 from .prior import LazyPrior, Prior, navigation_prior
 from .regression import IndependentArms, Regression
 from .sparse import SparseGP
 
+Closed: TypeAlias = Iterable[Any] | Callable[[int], Iterable[Any]] | None
+
+TRUTH, NOISE, AGENT = range(3)  # the random streams derived from a run's seed
 REGRESSIONS: dict[str, type[Regression]] = {"gp": ExactGP, "svgp": SparseGP, "bi": IndependentArms}
 RULES: dict[str, Rule] = {"ts": Thompson(), "bucb": BayesUCB(), "ucb": UCB()}
 POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in REGRESSIONS for rule in RULES}
@@ -75,6 +78,79 @@ POLICIES |= {"gp-ts-joint": ("gp", Thompson(joint=True))}
 COLUMNS = ["round", "hour", "path", "energy", "expected_energy", "regret", "cumulative_regret"]
 COLUMNS += ["excess_energy", "cumulative_excess_energy", "seconds"]
 _FORM = Form("emsopt bandit run", "round", asked={"arms": are_indices}, told={"values": are_numbers})
+
+
+class Navigation:
+    """The environment: a route through a road network, with energies per edge unknown to the agent.
+
+    Parameters
+    ----------
+    net, start, end, expected, closed, shift
+        As in `run`. A function ``closed`` is called once per round, and again if an earlier round is asked for.
+    prior : Prior
+        One arm per edge and hour, from `navigation_prior`.
+    rng : int or Generator, optional
+        Source of randomness for the expected energies and the noise. Both are the same for every agent.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
+    >>> environment = eo.bandits.Navigation(net, "r0c0-r0c1", "r3c2-r3c3", eo.bandits.navigation_prior(net), rng=0)
+    >>> path = environment.best_path(1)
+    >>> len(path), len(environment.observe(1, path))
+    (6, 6)
+    """
+
+    def __init__(
+        self,
+        net: RoadNetwork,
+        start: int | str,
+        end: int | str,
+        prior: Prior,
+        *,
+        expected: ArrayLike | None = None,
+        closed: Closed = None,
+        shift: ArrayLike | None = None,
+        rng: Rng = None,
+    ) -> None:
+        hours, odd = divmod(prior.n_arms, net.n_edges)
+        if odd:
+            raise InputError(
+                f"`prior` must have one arm per edge and hour, a multiple of {net.n_edges}; got {prior.n_arms} arms."
+            )
+        self.net, self.hours, self.seed = net, hours, run_seed(rng)
+        if expected is None:
+            expected = prior.draw(rng=stream(self.seed, TRUTH))[:, 0]
+        self.expected = _validate.real_array(expected, "expected", (prior.n_arms,), unit="Wh")
+        self._deviation = np.sqrt(prior.noise_variance)
+        self.shift = np.tile(_validate.one_each(0.0 if shift is None else shift, "shift", net.n_edges), hours)
+        self.costs = rectified_mean(self.expected - self.shift, self._deviation)
+        self.oracle = ShortestPath(net, start, end)
+        always = self._open(() if closed is None or callable(closed) else closed)
+        self._is_open = lru_cache(maxsize=1)(lambda t: self._open(closed(t)) if callable(closed) else always)
+        self._best: dict[tuple[int, bytes], IntArray] = {}
+
+    def available(self, t: int) -> tuple[IntArray, BoolArray]:
+        """Return the arms of round t, one per edge, and whether each edge and then each connection is open."""
+        first = (t - 1) % self.hours * self.net.n_edges
+        return np.arange(first, first + self.net.n_edges), self._is_open(t)
+
+    def observe(self, t: int, arms: IntArray) -> FloatArray:
+        """Return the observed energy of each given arm in round t, Wh."""
+        noise = stream(self.seed, NOISE, t).standard_normal(len(self.expected))
+        return self.expected[arms] + self._deviation * noise[arms]
+
+    def best_path(self, t: int) -> IntArray:
+        """Return the edges of the path of least rectified cost, E[max(0, f - shift + noise)], among those open."""
+        arms, is_open = self.available(t)
+        key = int(arms[0]), is_open.tobytes()
+        if key not in self._best:
+            self._best[key] = self.oracle(self.costs[arms], is_open)
+        return self._best[key]
+
+    def _open(self, closed: Iterable[Any]) -> BoolArray:
+        return ~self.net.closures(closed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,14 +183,6 @@ class NavigationRun:
         process it holds a matrix of 8 n² bytes (260 MB for Luxembourg; on large networks less); if many runs are
         kept, drop it:
         ``dataclasses.replace(run, regression=None)``.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
-    >>> run = eo.bandits.run(net, "r0c0-r0c1", "r3c2-r3c3", "gp-ts", horizon=10, rng=0)
-    >>> run.policy, len(run.history), len(run.best_path)
-    ('gp-ts', 10, 6)
     """
 
     history: pd.DataFrame

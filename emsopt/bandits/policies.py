@@ -136,8 +136,7 @@ class Thompson:
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> eo.bandits.Thompson(joint=True)
+    >>> Thompson(joint=True)
     Thompson(joint=True)
     """
 
@@ -175,7 +174,6 @@ class Agent:
     Examples
     --------
     >>> import emsopt as eo
-    >>> import numpy as np
     >>> prior = eo.bandits.Prior([0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]], noise_variance=0.1)
     >>> agent = eo.bandits.Agent(eo.bandits.ExactGP(prior), eo.bandits.UCB(), sense="max")
     >>> agent.update([1], [2.0])

@@ -60,9 +60,7 @@ class IndependentArms(Regression):
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> prior = eo.bandits.Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0)
-    >>> arms = eo.bandits.IndependentArms(prior)
+    >>> arms = IndependentArms(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0))
     >>> arms.update([0], [4.0])
     >>> mean, variance = arms.predict()
     >>> mean.tolist(), variance.tolist()

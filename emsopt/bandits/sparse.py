@@ -61,9 +61,7 @@ class SparseGP(Regression):
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> prior = eo.bandits.Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0)
-    >>> gp = eo.bandits.SparseGP(prior, inducing=2, rng=0)
+    >>> gp = SparseGP(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0), inducing=2, rng=0)
     >>> gp.update([0], [4.0])
     >>> mean, variance = gp.predict()
     >>> mean.shape

@@ -61,16 +61,15 @@ def cumulative_gain(prior: Prior, rounds: Sequence[Sequence[int] | IntArray]) ->
     ----------
     prior : Prior
     rounds : sequence of array_like of int
-        Arms observed in each round, such as `NavigationRun.arms`.
+        Arms observed in each of T rounds, such as `NavigationRun.arms`.
 
     Returns
     -------
     ndarray, shape (T,)
-        Cumulative information gain, nats.
+        Nats.
 
     Examples
     --------
-    >>> from emsopt.bandits import Prior
     >>> cumulative_gain(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], 1.0), [[0], [1]]).round(4).tolist()
     [0.6931, 1.0397]
     """
@@ -102,10 +101,7 @@ def greedy_gain(prior: Prior, steps: int) -> tuple[FloatArray, IntArray]:
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> prior = eo.bandits.Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0)
-    >>> gain, *_ = eo.bandits.greedy_gain(prior, 3)
-    >>> gain.round(3).tolist()
+    >>> greedy_gain(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], 1.0), 3)[0].round(3).tolist()
     [0.693, 1.04, 1.32]
     """
     steps = _validate.whole_number(steps, "steps")
@@ -135,13 +131,11 @@ def spectral_gain(prior: Prior, steps: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray, shaped as ``steps``
-        Upper bound, nats.
+        Nats.
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> prior = eo.bandits.Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0)
-    >>> eo.bandits.spectral_gain(prior, [1, 2]).round(3).tolist()
+    >>> spectral_gain(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], 1.0), [1, 2]).round(3).tolist()
     [0.703, 1.06]
     """
     steps = _validate.real_array(steps, "steps", np.shape(steps), low=1)
@@ -164,9 +158,7 @@ def largest_eigenvalue(prior: Prior, size: int) -> float:
 
     Examples
     --------
-    >>> import emsopt as eo
-    >>> prior = eo.bandits.Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0)
-    >>> eo.bandits.largest_eigenvalue(prior, 1)
+    >>> largest_eigenvalue(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], 1.0), 1)
     3.0
     """
     size = _validate.whole_number(size, "size", high=prior.n_arms)
@@ -251,12 +243,11 @@ def grid_points(
     noise_variance: float,
     lipschitz: float,
     slopes: tuple[float, float],
-    side: float = 1.0,
 ) -> int:
     """Return the least number τ_t of grid points per dimension that satisfies inequalities (6a) to (6d).
 
-    From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 3.2. The confidence parameter in (6b)
-    and (6c) is that of a grid with τ_t points per dimension.
+    From "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 3.2, for arms in the unit cube (C_1 =
+    1). The confidence parameter in (6b) and (6c) is that of a grid with τ_t points per dimension.
 
     Parameters
     ----------
@@ -273,8 +264,6 @@ def grid_points(
     slopes : (float, float)
         C_2 and C_3 of assumption (5): in each dimension the largest slope of a draw exceeds l with probability at most
         C_2 exp(-l²/C_3²).
-    side : float
-        Side C_1 of the cube that holds the arms.
 
     Examples
     --------
@@ -285,10 +274,10 @@ def grid_points(
     t, size = _validate.whole_number(t, "t"), _validate.whole_number(size, "size")
     d = _validate.whole_number(dimensions, "dimensions")
     noise = math.sqrt(_validate.positive_number(noise_variance, "noise_variance"))
-    step = _validate.positive_number(lipschitz, "lipschitz") * d * _validate.positive_number(side, "side")
+    step = _validate.positive_number(lipschitz, "lipschitz") * d
     c2, c3 = (_validate.positive_number(value, "slopes") for value in slopes)
     slope = math.sqrt(max(math.log(c2 * d), 0.0)) + math.sqrt(math.pi) / 2
-    least = max(2 * t**2 * size * step * (1 + t * size / noise), t**2 * size * d * side * c3 * slope)  # (6a), (6d)
+    least = max(2 * t**2 * size * step * (1 + t * size / noise), t**2 * size * d * c3 * slope)  # (6a), (6d)
     points, before = math.ceil(least), 0
     while points > before:  # β_t grows with the grid, but more slowly
         before = points

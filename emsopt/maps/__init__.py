@@ -9,7 +9,8 @@ What all pages share is in `_page`, colours are in `_colours`; Python computes n
 
 from typing import TYPE_CHECKING
 
-from .deployments import DeploymentMap, deployment_map
+from .deployments import DeploymentMap as DeploymentMap
+from .deployments import deployment_map
 from .frames import atoms_frame, folium_map, sites_frame
 from .replays import replay_map
 from .roads import exploration_map
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from .live import LiveMap
 
 __all__ = [
-    "DeploymentMap",
     "LiveMap",
     "atoms_frame",
     "deployment_map",

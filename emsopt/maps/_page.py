@@ -2,7 +2,7 @@
 
 A map is drawn by a function of its ``kind`` in ``pages/KIND.js``. `Page` puts the function, the data, and Leaflet
 (`vendor`) into ``pages/page.html``; `widget_script` puts all functions into the script of `emsopt.maps.LiveMap`. A page
-without background tiles sends no requests to any server.
+sends no requests to any server.
 """
 
 import json
@@ -26,8 +26,7 @@ FOLDER = files(__package__)
 KINDS = ("deployments", "roads", "replay")
 PARTS = {"sheet": ("deployments", "hypercube", "sheet")}  # kinds that need more than a script of their own
 PLACE = re.compile(r"%([A-Z_]+)%")
-TILE_HOST = "https://tile.openstreetmap.org"
-TILES = f"{TILE_HOST}/{{z}}/{{x}}/{{y}}.png"
+HEIGHT = 520  # of a map in a notebook, pixels
 ROADS = "#b9bdc1"
 CONSTANTS = {"LINES": LINES, "ROADS": ROADS, "GAIN": DIVERGING[0], "LOSS": DIVERGING[-1]}
 
@@ -46,8 +45,6 @@ class Page:
         The results, one of which is shown at a time; each has a "name".
     height : int
         Height in a notebook, pixels.
-    tiles : str or None
-        Name of the background map, if any.
     data : dict
         ``scene`` and ``views`` together.
     html : str
@@ -58,7 +55,6 @@ class Page:
     scene: dict[str, Any]
     views: list[dict[str, Any]]
     height: int
-    tiles: str | None
 
     def __post_init__(self) -> None:
         _validate.whole_number(self.height, "height", 150, 5000)
@@ -72,7 +68,7 @@ class Page:
     def html(self) -> str:
         """The complete, self-contained page."""
         texts = {"TITLE": escape(self.scene["title"]), "DATA": json_text(self.data)}
-        return PLACE.sub(lambda place: texts[place[1]], _frame(self.kind, self.tiles is not None))
+        return PLACE.sub(lambda place: texts[place[1]], _frame(self.kind))
 
     def _repr_html_(self) -> str:
         page = self.html.replace("&", "&amp;").replace('"', "&quot;")  # enough inside an attribute
@@ -108,7 +104,7 @@ def steps(line: ArrayLike, scale: int) -> list[int]:
 @cache
 def widget_script() -> str:
     """Return the JavaScript module of the widget, which draws every kind of map."""
-    return _filled(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"), tiles=True)
+    return _filled(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"))
 
 
 @cache
@@ -123,15 +119,15 @@ def style() -> str:
         return f"url(data:image/png;base64,{b64encode(image.read_bytes()).decode()})"
 
     leaflet = re.sub(r"url\((images/[^)]+)\)", picture, (folder / "leaflet.css").read_text("utf-8"))
-    return _filled(f"{leaflet}\n{_text('maps.css')}", tiles=False)
+    return _filled(f"{leaflet}\n{_text('maps.css')}")
 
 
 @cache
-def _frame(kind: str, tiles: bool) -> str:
+def _frame(kind: str) -> str:
     """Return a page in which only title and data are still placeholders."""
     texts = {"CSS": style(), "JS": f'"use strict";\n{_script(*PARTS.get(kind, (kind,)))}', "KIND": kind}
     page = PLACE.sub(lambda place: texts.get(place[1], place[0]), _text("page.html"))
-    return _filled(page, tiles)
+    return _filled(page)
 
 
 def _script(*kinds: str) -> str:
@@ -142,10 +138,9 @@ def _script(*kinds: str) -> str:
     return f"const L = (exports => {{ const module = {{}};\n{leaflet}\nreturn exports; }})({{}});\n{own}"
 
 
-def _filled(text: str, tiles: bool) -> str:
-    """Replace the placeholders of constants; the addresses of tiles stay out of a page without them."""
-    texts = CONSTANTS | ({"IMAGES": TILE_HOST, "TILES": TILES} if tiles else {"IMAGES": "", "TILES": ""})
-    return PLACE.sub(lambda place: texts.get(place[1], place[0]), text)
+def _filled(text: str) -> str:
+    """Replace the placeholders of constants."""
+    return PLACE.sub(lambda place: CONSTANTS.get(place[1], place[0]), text)
 
 
 def _text(name: str) -> str:

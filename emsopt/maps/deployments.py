@@ -3,7 +3,7 @@
 Atoms are shaded by mean response (or another value). A black square is a station with its number of units, and a small
 white square is a vacant site. The width of a line from a station to an atom grows with the share of the atom's answered
 calls that the station answers; shares below 2 % have no line. The page contains its own copy of Leaflet (`vendor`), and
-its content security policy prevents all requests to servers; only ``tiles="OpenStreetMap"`` downloads a background.
+its content security policy prevents all requests to servers. `emsopt.maps.folium_map` has tiles as background.
 
 All numbers come from an `Evaluation`. The counterpart in matplotlib is `emsopt.plots.deployment`. Straight
 lines show which station answers, not the roads taken.
@@ -20,7 +20,7 @@ from .. import _validate
 from ..errors import InputError
 from ..roads.network import RoadNetwork
 from . import _colours
-from ._page import Page, steps
+from ._page import HEIGHT, Page, steps
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,8 +40,7 @@ def deployment_map(
     *,
     value: Value = "response",
     limits: Limits = None,
-    tiles: str | None = None,
-    height: int = 520,
+    height: int = HEIGHT,
     roads: RoadNetwork | None = None,
 ) -> DeploymentMap:
     """Draw one or several deployments on a map.
@@ -62,9 +61,6 @@ def deployment_map(
         Range of the colour scale, in the unit of ``value``. Default: from the 2nd to the 98th percentile of the values
         shown. Set it if the map will be updated, so that colours keep their meaning. The view of the difference has a
         scale of its own, centred at 0.
-    tiles : {None, "OpenStreetMap"}
-        Background; None works offline. OpenStreetMap's servers require a referring page, so tiles may stay
-        blank in a file opened from disk.
     height : int
         Height in a notebook, pixels.
     roads : RoadNetwork, optional
@@ -91,34 +87,16 @@ def deployment_map(
     """
     _colours.require_locations(city)
     named = {} if evaluation is None else _colours.named_evaluations(city, evaluation)
-    if tiles is not None:
-        _validate.choice(tiles, "tiles", ("OpenStreetMap",))
-        if not city.geographic:
-            raise InputError(
-                f"`tiles` need longitude and latitude, but {city.name!r} has plane coordinates (km). Omit `tiles`."
-            )
     streets = None if roads is None else _streets(city, roads)
     title = f"{city.name}, {next(iter(named))}" if len(named) == 1 and "deployment" not in named else city.name
-    scene = {"title": title, "notes": city.notes, "city": city_data(city, tiles), "streets": streets}
+    scene = {"title": title, "notes": city.notes, "city": city_data(city), "streets": streets}
     views = _views(city, named, value, limits)
-    return DeploymentMap("deployments", scene, views, height, tiles, city, value, limits)
+    return DeploymentMap("deployments", scene, views, height, city, value, limits)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeploymentMap(Page):
-    """A map of deployments; see `emsopt.maps._page.Page`. `emsopt.maps.LiveMap` makes it live.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.datasets.load_st_paul()
-    >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
-    >>> from tempfile import TemporaryDirectory
-    >>> shown = eo.maps.deployment_map(city, result)
-    >>> with TemporaryDirectory() as folder:
-    ...     print(shown.save(f"{folder}/map.html").name)
-    map.html
-    """
+    """A map of deployments; see `emsopt.maps._page.Page`. `emsopt.maps.LiveMap` makes it live."""
 
     city: City
     value: Value
@@ -130,7 +108,7 @@ class DeploymentMap(Page):
         views = _views(city, _colours.named_evaluations(city, evaluation), self.value, self.limits)
         scene = self.scene
         if not np.allclose(city.demand_shares, self.city.demand_shares):
-            scene = scene | {"city": city_data(city, self.tiles)}
+            scene = scene | {"city": city_data(city)}
         return replace(self, scene=scene, views=views, city=city)
 
 
@@ -149,7 +127,7 @@ def _views(city: City, named: Mapping[str, Evaluation], value: Value, limits: Li
 # -- what the page's script draws ---------------------------------------------------------------------------------
 
 
-def city_data(city: City, tiles: str | None) -> dict[str, Any]:
+def city_data(city: City) -> dict[str, Any]:
     """Return the data that do not depend on the deployment."""
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # kilometres on a plane become metres, for the scale bar
     _, places = _colours.stations(city)
@@ -160,7 +138,6 @@ def city_data(city: City, tiles: str | None) -> dict[str, Any]:
     spots = lat_lon(places * scale, digits)
     return {
         "plane": not city.geographic,
-        "tiles": tiles is not None,
         "bounds": lat_lon(scale * np.array(_colours.extent(city)), digits),
         "thinness": round(_colours.line_thinness(city), 3),
         "largest": float(np.clip(220 / np.sqrt(city.n_atoms), 5, 16)),

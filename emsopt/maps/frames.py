@@ -92,7 +92,7 @@ def sites_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
     return _frame(city, columns, city.site_locations)
 
 
-def folium_map(city: City, evaluation: Evaluation, *, tiles: str | None = "OpenStreetMap") -> folium.Map:
+def folium_map(city: City, evaluation: Evaluation) -> folium.Map:
     """Return a `folium.Map` of a deployment: atoms shaded by mean response, stations, vacant sites.
 
     Parameters
@@ -100,8 +100,6 @@ def folium_map(city: City, evaluation: Evaluation, *, tiles: str | None = "OpenS
     city : City
         In longitude and latitude.
     evaluation : Evaluation
-    tiles : str or None
-        Background tiles, by folium's name.
 
     Returns
     -------
@@ -113,7 +111,7 @@ def folium_map(city: City, evaluation: Evaluation, *, tiles: str | None = "OpenS
     >>> import emsopt as eo
     >>> city = eo.datasets.load_st_paul()
     >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
-    >>> type(eo.maps.folium_map(city, result, tiles=None)).__name__
+    >>> type(eo.maps.folium_map(city, result)).__name__
     'Map'
     """
     folium = needed("folium")
@@ -129,7 +127,7 @@ def folium_map(city: City, evaluation: Evaluation, *, tiles: str | None = "OpenS
         for column in frame.drop(columns="geometry").select_dtypes(exclude="number"):
             frame[column] = [escape(str(text)) for text in frame[column]]
     west, south, east, north = atoms.total_bounds
-    result = folium.Map(tiles=tiles, prefer_canvas=True)
+    result = folium.Map(prefer_canvas=True)
     result.fit_bounds([[south, west], [north, east]])
     style = {"fillOpacity": 0.7, "color": "white", "weight": 1}
     folium.GeoJson(

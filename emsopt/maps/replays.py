@@ -18,7 +18,7 @@ from ..calls.replaying import Replay
 from ..errors import InputError
 from ..operations import Operations
 from . import _colours
-from ._page import Page
+from ._page import HEIGHT, Page
 from .deployments import lat_lon, place_names, rounded
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 TENTHS = 10  # times on the page are whole tenths of a minute
 CELL_KM = 1.0  # calls of a log lie at the centres of cells of this width
-HEIGHT = 520  # in a notebook, pixels
 
 
 def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float = 24.0) -> Page:
@@ -98,7 +97,7 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
         "stations": [scene["stations"][k] for k in used.tolist()],
         "home": home.tolist(),
     }
-    return Page("replay", scene, [{"name": "replay", **events}], HEIGHT, None)
+    return Page("replay", scene, [{"name": "replay", **events}], HEIGHT)
 
 
 def _scene_of_city(city: City, scale: int, digits: int) -> dict[str, Any]:
@@ -162,7 +161,7 @@ def _of_operations(played: Operations, begin: float, end: float) -> Page:
             "to": place.tolist(),
         },
     }
-    return Page("replay", scene, [{"name": "replay", **events}], HEIGHT, None)
+    return Page("replay", scene, [{"name": "replay", **events}], HEIGHT)
 
 
 def _of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], IntArray, tuple[Any, ...]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from .. import _validate
 from ..errors import InputError
 from . import _colours
-from ._page import Page, steps
+from ._page import HEIGHT, Page, steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,7 +42,6 @@ def exploration_map(
     route: tuple[int | str, int | str] | None = None,
     best: Iterable[int | str] | None = None,
     rounds: int | None = None,
-    height: int = 520,
 ) -> Page:
     """Draw which road edges agents drove, how often, and since when.
 
@@ -61,8 +60,6 @@ def exploration_map(
     rounds : int, optional
         Last round on the slider. Default, and smallest value allowed: the last round in which an agent drove an edge
         for the first time.
-    height : int
-        Height in a notebook, pixels.
 
     Returns
     -------
@@ -111,7 +108,7 @@ def exploration_map(
         {"name": name, **{key: frame[column].tolist() for key, column in names.items()}}
         for name, frame in named.items()
     ]
-    return Page("roads", scene, views, height, None)
+    return Page("roads", scene, views, HEIGHT)
 
 
 def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:

@@ -83,7 +83,7 @@ def live_sheet(
     scene = {
         "title": city.name,
         "notes": city.notes,
-        "city": city_data(city, None),
+        "city": city_data(city),
         "streets": None,
         "model": packed(city),
         "siteNames": list(city.site_names),
@@ -100,7 +100,7 @@ def live_sheet(
         },
     }
     views = [{"name": name, "sites": sorted(sites.tolist())} for name, sites in checked.items()]
-    page = Page("sheet", scene, views, 720, None)
+    page = Page("sheet", scene, views, 720)
     if path is not None:
         page.save(path)
     return page

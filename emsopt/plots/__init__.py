@@ -1,9 +1,10 @@
 """Figures of deployments, roads and comparisons of methods, in a common style.
 
-Every function returns ``(fig, ax)`` and takes ``ax``, which is explained here. By default the figure is created by
-pyplot: a notebook displays it and a script can close it. An empty ``matplotlib.figure.Figure`` is sized and filled
-without pyplot, as widgets and servers need. An ``Axes`` is drawn on directly. The functions compute only means or
-medians and bands; the caller passes evaluations and tables.
+Every function returns ``(fig, ax)``, or ``(fig, axes)`` with an array of one Axes per panel. By default the figure is
+created by pyplot: a notebook displays it and a script can close it. Functions that others compose take ``ax``: an empty
+``matplotlib.figure.Figure``, which is sized and filled without pyplot, as widgets and servers need, or, for a figure of
+one panel, an ``Axes`` to draw on. The functions compute only means or medians and bands; the caller passes evaluations
+and tables.
 
 In the docstrings of figures of deployments, "the papers" are the two versions of "Optimizing Server Locations in
 Spatial Queues".
@@ -24,11 +25,9 @@ from .curves import (
     response_histogram,
 )
 from .maps import deployment, deployments
-from .operations import drives
 from .optimizers import cut_graph, example_13, trust_region
-from .own_city import back_test, hourly_plan, recorded_drives, weekly_profile
-from .searches import boke_step, regret_curves, search_steps
-from .small_multiples import line_panels, study_curves
+from .own_city import back_test, drives, hourly_plan, recorded_drives, weekly_profile
+from .searches import boke_step, line_panels, regret_curves, search_steps, study_curves
 
 __all__ = ["STYLE", "approximation_error", "back_test", "boke_step", "confidence_parameters", "control_bounds"]
 __all__ += ["control_run", "control_sets", "control_study", "convergence", "correction_factor", "cumulative_regret"]

@@ -21,8 +21,8 @@ from ..maps import _colours
 from ..optimizers import BOX_METHODS, LEARNERS, METHODS
 
 AxesArray: TypeAlias = NDArray[np.object_]
-AxLike: TypeAlias = Axes | Figure | Sequence[Axes] | AxesArray | None
-"""What `ax` takes everywhere: where to draw, an empty figure to fill, or None for a new figure."""
+AxLike: TypeAlias = Axes | Figure | None
+"""What `ax` takes: where to draw, an empty figure to fill, or None for a new figure."""
 Style: TypeAlias = dict[str, Any]
 
 STYLE: dict[Any, Any] = dict(
@@ -49,48 +49,38 @@ def styled() -> Iterator[None]:
 
 
 def new_figure(
-    ax: AxLike, size: tuple[float, float], layout: Literal["constrained", "none"] = "constrained"
-) -> Figure | None:
-    """Return a figure of a given size (inches) to fill, or None if the caller passed axes to draw on."""
-    if isinstance(ax, Figure):
+    size: tuple[float, float], ax: Figure | None, layout: Literal["constrained", "none"] = "constrained"
+) -> Figure:
+    """Return a figure of a given size (inches) to fill: the caller's, or a new one."""
+    if ax is not None:
         ax.set_size_inches(*size)
         ax.set_layout_engine(layout)
         return ax
-    if ax is not None:
-        return None
     from matplotlib import pyplot as plt  # importing pyplot chooses a backend, which servers do not need
 
     return plt.figure(figsize=size, layout=layout)
 
 
-def given_axes(ax: AxLike, count: int) -> tuple[Figure, AxesArray]:
-    """Return the caller's figure and axes; raise unless there are ``count`` axes."""
-    axes = np.ravel(np.array(ax, dtype=object))
-    if len(axes) != count:
-        raise InputError(f"`ax` must hold {count} Axes; got {len(axes)}. Leave it out for a new figure.")
-    return axes[0].figure, axes
-
-
 def panels(
-    ax: AxLike, count: int, size: tuple[float, float], across: int | None = None, **options: Any
+    count: int, size: tuple[float, float], across: int | None = None, ax: Figure | None = None, **options: Any
 ) -> tuple[Figure, AxesArray]:
-    """Return a figure and ``count`` axes: the caller's, or new ones in rows of ``across``, each of ``size`` inches."""
+    """Return a figure and ``count`` axes in rows of ``across``, each of ``size`` inches."""
     if count < 1:
         raise InputError("there is nothing to draw: a table must have at least one row, and a dict at least one entry.")
     across = min(count, across or count)
     down = -(-count // across)
-    fig = new_figure(ax, (across * size[0], down * size[1]))
-    if fig is None:
-        return given_axes(ax, count)
+    fig = new_figure((across * size[0], down * size[1]), ax)
     axes = np.ravel(fig.subplots(down, across, squeeze=False, **options))
     for spare in axes[count:]:
         spare.remove()
     return fig, axes[:count]
 
 
-def figure(ax: AxLike, size: tuple[float, float] = (8, 5)) -> tuple[Figure, Axes]:
+def figure(size: tuple[float, float] = (8, 5), ax: AxLike = None) -> tuple[Figure, Axes]:
     """Return a figure and its axes: those of the caller, or new ones."""
-    fig, axes = panels(ax, 1, size)
+    if isinstance(ax, Axes):
+        return ax.figure, ax  # type: ignore[return-value]  # not of a subfigure
+    fig, axes = panels(1, size, ax=ax)
     return fig, axes[0]
 
 

@@ -13,20 +13,7 @@ from ..errors import InputError
 from ..maps import _colours
 from ..maps._page import ROADS
 from ..maps.roads import CLASSES, gather_visits
-from ._style import (
-    AxLike,
-    Style,
-    bare,
-    categories,
-    draw_line,
-    figure,
-    look,
-    marker,
-    note,
-    panels,
-    shared_legend,
-    styled,
-)
+from ._style import Style, bare, categories, draw_line, figure, look, marker, note, panels, shared_legend, styled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -47,7 +34,6 @@ VALUES = {"cumulative_regret": "rectified regret", "excess_energy": "energy abov
 @styled()
 def cumulative_regret(
     frame: pd.DataFrame,
-    ax: AxLike = None,
     *,
     against: str = "round",
     by: Sequence[str] = ("network", "route"),
@@ -68,8 +54,6 @@ def cumulative_regret(
     frame : DataFrame
         Columns ``round``, ``value`` (Wh), ``run`` (number of the repetition) and those named below, for
         example from `emsopt.datasets.load_study` for "navigation_agents".
-    ax : sequence of matplotlib Axes or empty Figure, optional
-        One Axes for each panel.
     against : str
         Column of numbers along the horizontal axis. For any column but "round", the regret after the last round is
         drawn; the study "navigation_lengthscale" is an example.
@@ -82,23 +66,17 @@ def cumulative_regret(
     log : bool
         Whether the vertical axis is logarithmic, because policies differ by a factor of fifty.
 
-    Returns
-    -------
-    fig, axes
-        ``axes`` is an array, shape (number of panels,).
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
-    >>> fig, axes = eo.plots.cumulative_regret(eo.datasets.load_study("navigation_agents"), ax=Figure())
+    >>> fig, axes = eo.plots.cumulative_regret(eo.datasets.load_study("navigation_agents"))
     >>> axes.size
     4
     """
     quantity = VALUES[_validate.choice(value, "value", VALUES)]
     _validate.columns(frame, ("round", value, "run", against, lines, *by))
     groups, places = list(frame.groupby(list(by), sort=False)), categories(map(str, frame[lines]))
-    fig, axes = panels(ax, len(groups), PANEL, across=2)
+    fig, axes = panels(len(groups), PANEL, across=2)
     for panel, (key, part) in zip(axes, groups, strict=True):
         last, ylabel = part["round"].max(), f"Cumulative {quantity} (Wh)"
         if against != "round":
@@ -118,7 +96,7 @@ def cumulative_regret(
 
 
 @styled()
-def confidence_parameters(rules: Mapping[str, UCB | BayesUCB], n_arms: int, ax: AxLike = None) -> tuple[Figure, Axes]:
+def confidence_parameters(rules: Mapping[str, UCB | BayesUCB], n_arms: int) -> tuple[Figure, Axes]:
     """Draw the confidence parameter β_t of each rule in the first 500 rounds t.
 
     In round t, a rule's confidence bound lies √β_t posterior standard deviations from the posterior mean. Figure 3 of
@@ -134,18 +112,14 @@ def confidence_parameters(rules: Mapping[str, UCB | BayesUCB], n_arms: int, ax: 
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> rules = {"GP-UCB": eo.bandits.UCB(), "GP-BUCB": eo.bandits.BayesUCB()}
-    >>> fig, ax = eo.plots.confidence_parameters(rules, n_arms=100, ax=Figure())
+    >>> fig, ax = eo.plots.confidence_parameters(rules, n_arms=100)
     >>> len(ax.lines)
     2
     """
     t = np.arange(1, 501)
-    n_arms = _validate.whole_number(n_arms, "n_arms")
-    fig, ax = figure(ax, (7, 4))
+    fig, ax = figure((7, 4))
     for k, (name, rule) in enumerate(rules.items()):
-        if not hasattr(rule, "beta"):
-            raise InputError(f"`rules` must be UCB or BayesUCB, which define β_t; {name!r} is {rule!r}.")
         ax.plot(t, rule.beta(t, n_arms), label=name, **look(k))
     ax.set(xlabel="Round t", ylabel="β_t", ylim=(0, None))
     ax.margins(x=0)
@@ -163,7 +137,6 @@ BEST: Style = {"color": _colours.LINES, "linewidth": 6, "alpha": 0.4}
 def exploration(
     net: RoadNetwork,
     visits: Any,
-    ax: AxLike = None,
     *,
     route: tuple[int | str, int | str] | None = None,
     best: Iterable[int | str] | None = None,
@@ -179,31 +152,23 @@ def exploration(
         Needs polylines.
     visits : NavigationRun, DataFrame, or dict of str to either
         As for `emsopt.maps.exploration_map`.
-    ax : sequence of matplotlib Axes or empty Figure, optional
-        One Axes for each agent.
     route : (int or str, int or str), optional
         First and last edge, marked A and B.
     best : array_like, optional
         Edges of the path without regret, by index or id, such as `NavigationRun.best_path`.
 
-    Returns
-    -------
-    fig, axes
-        ``axes`` is an array, shape (number of agents,).
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
     >>> run = eo.bandits.run(net, "r0c0-r0c1", "r3c2-r3c3", "gp-ts", horizon=10, rng=0)
-    >>> fig, axes = eo.plots.exploration(net, {"gp-ts": run}, ax=Figure())
+    >>> fig, axes = eo.plots.exploration(net, {"gp-ts": run})
     >>> axes.size
     1
     """
     named = gather_visits(net, visits)
     lines, limits, height = _extent(net)
-    fig, axes = _maps(ax, len(named), height)
+    fig, axes = _maps(len(named), height)
     ends = () if route is None else net.edges(list(route), "route")
     path = [] if best is None else [lines[edge] for edge in net.edges(best, "best")]
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
@@ -227,9 +192,7 @@ def exploration(
 
 
 @styled()
-def routes(
-    maps: Sequence[tuple[RoadNetwork, Mapping[str, Iterable[int | str]]]], ax: AxLike = None
-) -> tuple[Figure, AxesArray]:
+def routes(maps: Sequence[tuple[RoadNetwork, Mapping[str, Iterable[int | str]]]]) -> tuple[Figure, AxesArray]:
     """Draw road networks, one map each, with paths through them.
 
     "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Figure 1.
@@ -239,26 +202,18 @@ def routes(
     maps : sequence of (RoadNetwork, dict of str to array_like)
         Each network, which needs polylines, with its paths: edges in driving order, by index or id. Each path is
         labelled by its name at both ends.
-    ax : sequence of matplotlib Axes or empty Figure, optional
-        One Axes for each network.
-
-    Returns
-    -------
-    fig, axes
-        ``axes`` is an array, shape (number of networks,).
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> net = eo.datasets.load_roads("monaco")
     >>> path = net.shortest_path(net.lengths, *eo.datasets.ROUTES["monaco"]["A"])
-    >>> fig, axes = eo.plots.routes([(net, {"shortest": path})], ax=Figure())
+    >>> fig, axes = eo.plots.routes([(net, {"shortest": path})])
     >>> axes.size
     1
     """
     extents = [_extent(net) for net, _ in maps]
-    fig, axes = _maps(ax, len(extents), max((height for *_, height in extents), default=1.0))
+    fig, axes = _maps(len(extents), max((height for *_, height in extents), default=1.0))
     for panel, (net, paths), (lines, frame, _) in zip(axes, maps, extents, strict=True):
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         for k, (name, path) in enumerate(paths.items()):
@@ -284,9 +239,9 @@ def _extent(net: RoadNetwork) -> tuple[list[FloatArray], Style, float]:
     return lines, {"xlim": (low[0], high[0]), "ylim": (low[1], high[1]), "aspect": stretch}, min(height, 3.4)
 
 
-def _maps(ax: AxLike, count: int, height: float) -> tuple[Figure, AxesArray]:
+def _maps(count: int, height: float) -> tuple[Figure, AxesArray]:
     """Return a figure and axes for maps of the given height in inches."""
-    fig, axes = panels(ax, count, (WIDTH, height + 0.5), across=3)
+    fig, axes = panels(count, (WIDTH, height + 0.5), across=3)
     layout = fig.get_layout_engine()
     if isinstance(layout, ConstrainedLayoutEngine):
         layout.set(w_pad=0.06, h_pad=0.1)  # needed because of the fixed aspect ratio

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
@@ -11,7 +11,6 @@ from .. import _validate
 from ..errors import InputError
 from ..maps import _colours
 from ..optimizers import LEARNERS
-from ..problems import ControlProblem
 from ._style import AxLike, Style, draw_line, figure, panels, plain_ticks, shared_legend, styled, words
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ..optimizers import ControlRun
+    from ..problems import ControlProblem
     from ._style import AxesArray
 
 FLOOR = 1e-4  # lower bound for simple regret on a logarithmic axis
@@ -29,7 +29,7 @@ ALPHA = 0.1  # tolerance of `control_sets`
 
 
 @styled()
-def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, AxesArray]:
+def control_sets(problem: ControlProblem) -> tuple[Figure, AxesArray]:
     """Draw a problem of two variables: its function, the best plays of each set, and their expected values.
 
     The shaded band holds the acceptable expected values: those at least 0.9 times the best, both measured from the
@@ -39,7 +39,6 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
     ----------
     problem : emsopt.problems.ControlProblem
         A problem with two variables.
-    ax : sequence of two matplotlib Axes or empty Figure, optional
 
     Returns
     -------
@@ -51,16 +50,14 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
-    >>> fig, axes = eo.plots.control_sets(eo.problems.hill_control(), ax=Figure())
+    >>> fig, axes = eo.plots.control_sets(eo.problems.hill_control())
     >>> len(axes)
     2
     """
-    _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     if problem.dimension != 2:
         raise InputError(f"`problem` must have exactly two variables to be drawn; got {problem.dimension}.")
     problem = problem.solved()
-    fig, axes = panels(ax, 2, (6, 5))
+    fig, axes = panels(2, (6, 5))
     left, right = axes
 
     axis = np.linspace(0, 1, 81)
@@ -126,9 +123,7 @@ def control_run(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['x2 (0.1)', 'x1 (0.3)', 'all (1)']
     """
-    _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
-    history: Any = getattr(run, "history", None)
-    _validate.columns(history, ["set", "spent", "phase"], "run.history")
+    history = run.history
     count, last = len(problem.costs), history["set"].max()
     if last >= count:
         raise InputError(
@@ -137,7 +132,7 @@ def control_run(
         )
     problem = problem.solved()
     good, target = problem.acceptable(alpha), problem.target(alpha)
-    fig, ax = figure(ax, (9, 1.2 + 0.42 * count))
+    fig, ax = figure((9, 1.2 + 0.42 * count), ax)
     explored = history.loc[history["phase"].str.startswith("explore"), "spent"]
     for i, spent in history.groupby("set")["spent"]:
         colour = _colours.CATEGORIES[2 if i == target else 0]
@@ -155,7 +150,7 @@ def control_run(
 
 
 @styled()
-def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike = None) -> tuple[Figure, AxesArray]:
+def control_study(table: pd.DataFrame, column: str = "simple_regret") -> tuple[Figure, AxesArray]:
     """Draw the regret or the plays of methods against the cost spent, one panel per problem.
 
     Lines are means over the seeds, with bands of one standard error on either side. Figures 1 and 2 of "Bayesian
@@ -169,19 +164,12 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
         "simple_regret" (on a logarithmic axis; values below 1e-4 are drawn at 1e-4), "cost_regret", "quality_regret" or
         "weighted_regret", as defined in `emsopt.optimizers.control.regret`; "plays", the number of plays; or
         "on_target", how many of them used the target, which is the cheapest acceptable set.
-    ax : empty matplotlib Figure or array of Axes, optional
-
-    Returns
-    -------
-    fig, axes
-        Axes of shape (objectives, settings of cost and variance).
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> study = eo.datasets.load_study("bocvs").query("objective == 'plant'")
-    >>> fig, axes = eo.plots.control_study(study, ax=Figure())
+    >>> fig, axes = eo.plots.control_study(study)
     >>> axes.size
     4
     """
@@ -190,7 +178,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
     objectives = list(dict.fromkeys(table["objective"]))
     settings = list(dict.fromkeys(zip(table["costs"], table["variance"], strict=True)))
     down, across, log = len(objectives), len(settings), column == "simple_regret"
-    fig, axes = panels(ax, down * across, (3.4 + 0.6 / across, 1.5 + 0.7 / down), across, sharex=True)
+    fig, axes = panels(down * across, (3.4 + 0.6 / across, 1.5 + 0.7 / down), across, sharex=True)
     axes = axes.reshape(down, across)
     for (row, k), panel in np.ndenumerate(axes):
         objective, (costs, variance) = objectives[row], settings[k]
@@ -214,7 +202,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
 
 
 @styled()
-def control_bounds(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, AxesArray]:
+def control_bounds(table: pd.DataFrame) -> tuple[Figure, AxesArray]:
     """Draw quality and cost regret per play against the number of plays, with the bounds of Theorems 1 and 3.
 
     Of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". A bound above the grey
@@ -224,7 +212,6 @@ def control_bounds(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes
     ----------
     table : DataFrame
         The study "bocvs_bounds" from `emsopt.datasets.load_study`.
-    ax : sequence of two matplotlib Axes or empty Figure, optional
 
     Returns
     -------
@@ -235,15 +222,11 @@ def control_bounds(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
-    >>> fig, axes = eo.plots.control_bounds(eo.datasets.load_study("bocvs_bounds"), ax=Figure())
+    >>> fig, axes = eo.plots.control_bounds(eo.datasets.load_study("bocvs_bounds"))
     >>> len(axes)
     2
     """
-    columns = ["plays", "alpha", "quality_regret", "cost_regret", "bound_3", "bound_4", "bound_5"]
-    columns += ["worst_quality", "worst_cost"]
-    _validate.columns(table, columns, "table", "load_study('bocvs_bounds')")
-    fig, axes = panels(ax, 2, (6, 4.5))
+    fig, axes = panels(2, (6, 4.5))
     parts = {
         "quality_regret": (
             table["alpha"].min(),

@@ -35,7 +35,7 @@ LOADS = {
 
 
 @styled()
-def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
+def load_sweep(frame: pd.DataFrame) -> tuple[Figure, Axes]:
     """Draw the mean response of several deployments against the load or another parameter.
 
     Suits Tables 1 and 3 of "Optimizing Server Locations in Spatial Queues" (Table 3 is in its first version only).
@@ -50,10 +50,9 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
     >>> table = eo.planning.load_sweep(city, 2, [0.1, 0.5])
-    >>> fig, ax = eo.plots.load_sweep(table, ax=Figure())
+    >>> fig, ax = eo.plots.load_sweep(table)
     >>> ax.get_ylabel()
     'Mean response (min)'
     """
@@ -63,7 +62,7 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
             f"`frame` must have at least one row and one column of numbers; its numeric part has shape {lines.shape}."
         )
     loads = lines.index.to_numpy(dtype=float)
-    fig, ax = figure(ax)
+    fig, ax = figure()
     for k, name in enumerate(lines.columns):
         bound = "bound" in str(name)
         style = {"color": "#777", "linestyle": "--"} if bound else look(k)
@@ -122,7 +121,7 @@ def convergence(
     _validate.choice(against, "against", ("evaluations", "seconds"))
     named = runs if isinstance(runs, dict) else {"": runs}
     tables = {str(name): _runs(values, name, against) for name, values in named.items()}
-    fig, ax = figure(ax)
+    fig, ax = figure(ax=ax)
     places = categories(tables)
     for name, table in tables.items():
         count = table.shape[1]
@@ -174,7 +173,7 @@ def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
 
 
 @styled()
-def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
+def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation]) -> tuple[Figure, Axes]:
     """Draw the share of answered calls with a response time of t or longer, against t.
 
     A table prints it at 6, 8 and 10 min.
@@ -186,17 +185,16 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> city = eo.datasets.load_st_paul()
     >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
-    >>> fig, ax = eo.plots.response_distribution(result, ax=Figure())
+    >>> fig, ax = eo.plots.response_distribution(result)
     >>> ax.get_xlabel()
     'Response time t (min)'
     """
     named = _colours.named_evaluations(None, evaluations)
     thresholds = np.array([6.0, 8.0, 10.0])
     end = 1.05 * max(_longest(named), *thresholds)
-    fig, ax = figure(ax)
+    fig, ax = figure()
     for threshold in thresholds:
         ax.axvline(threshold, color="#999", linewidth=1, linestyle=":")
     for k, (name, e) in enumerate(named.items()):
@@ -239,7 +237,7 @@ def response_histogram(
     longest = _longest(named)
     width = next((width for width in BIN_WIDTHS if longest < MOST_BINS * width), BIN_WIDTHS[-1])
     edges = width * np.arange(np.floor(longest / width) + 2)
-    fig, ax = figure(ax)
+    fig, ax = figure(ax=ax)
     ax.axvline(threshold, color="#555", linewidth=1, linestyle=":")
     style: Style = {"va": "top", "fontsize": 11, "color": "#444", "clip_on": True}
     ax.text(threshold, 0.99, f" {threshold:g} min", transform=ax.get_xaxis_transform(), **style)
@@ -307,7 +305,7 @@ def approximation_error(
     """
     _validate.columns(frame, (load, "geometry", error))
     loads, groups = sorted(frame[load].unique()), list(dict.fromkeys(frame["geometry"]))
-    fig, ax = figure(ax)
+    fig, ax = figure(ax=ax)
     wide = 0.8 / len(groups)
     handles: list[Artist] = []
     for k, kind in enumerate(groups):
@@ -331,7 +329,7 @@ def approximation_error(
 
 
 @styled()
-def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
+def correction_factor(frame: pd.DataFrame) -> tuple[Figure, Axes]:
     """Draw the correction factor Q(p, ρ, r) of the approximate hypercube model, one line per utilisation ρ.
 
     The horizontal axis is r: a call is answered by the unit of rank r + 1, because the r units preferred to it are
@@ -346,15 +344,14 @@ def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, A
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> import pandas as pd
     >>> from emsopt.evaluators.approximate import correction_factors
     >>> factors = pd.DataFrame({load: correction_factors(9, 9 * load) for load in (0.2, 0.5)})
-    >>> fig, ax = eo.plots.correction_factor(factors, ax=Figure())
+    >>> fig, ax = eo.plots.correction_factor(factors)
     >>> len(ax.lines)
     3
     """
-    fig, ax = figure(ax)
+    fig, ax = figure()
     colours = _colours.colours(len(frame.columns) + 2)[2:]  # the palest colours are invisible on white
     ax.axhline(1, color="#555", linewidth=1.2, linestyle=":")
     for k, (rho, colour) in enumerate(zip(frame.columns, colours, strict=True)):

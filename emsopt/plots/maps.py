@@ -13,7 +13,7 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 
 from ..maps import _colours
-from ._style import AxLike, Style, bare, given_axes, marker, new_figure, note, styled
+from ._style import Style, bare, marker, new_figure, note, styled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,6 @@ EXTENDED = {(False, False): "neither", (True, False): "min", (False, True): "max
 def deployment(
     city: City,
     evaluation: Evaluation | None = None,
-    ax: AxLike = None,
     *,
     value: Value = "response",
 ) -> tuple[Figure, Axes]:
@@ -57,15 +56,14 @@ def deployment(
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> city = eo.datasets.load_st_paul()
     >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
-    >>> fig, ax = eo.plots.deployment(city, result, ax=Figure())
+    >>> fig, ax = eo.plots.deployment(city, result)
     >>> len(ax.collections) > 0
     True
     """
     named = {"": None} if evaluation is None else _colours.named_evaluations(city, evaluation, "")
-    fig, axes = _maps(city, named, ax, value)
+    fig, axes = _maps(city, named, None, value)
     return fig, axes[0]
 
 
@@ -73,7 +71,7 @@ def deployment(
 def deployments(
     city: City,
     evaluations: Mapping[str, Evaluation],
-    ax: AxLike = None,
+    ax: Figure | None = None,
     *,
     value: Value = "response",
 ) -> tuple[Figure, AxesArray]:
@@ -84,15 +82,8 @@ def deployments(
     city : City
     evaluations : dict of str to Evaluation
         Evaluations by name; the names become titles.
-    ax : sequence of matplotlib Axes or empty Figure, optional
-        One Axes for each evaluation.
     value
         As for `emsopt.maps.deployment_map`.
-
-    Returns
-    -------
-    fig, axes
-        ``axes`` is an array, shape (len(evaluations),).
 
     Examples
     --------
@@ -110,7 +101,7 @@ def deployments(
 def _maps(
     city: City,
     named: Mapping[str, Evaluation | None],
-    ax: AxLike,
+    ax: Figure | None,
     value: Value,
 ) -> tuple[Figure, AxesArray]:
     """Draw a map per evaluation with a common colour scale, one legend and the city's notes."""
@@ -123,13 +114,13 @@ def _maps(
     inner = colours[below : len(colours) - above]  # the outer classes become the open ends of the colour bar
     cmap = ListedColormap(inner).with_extremes(under=colours[0], over=colours[-1], bad=_colours.MISSING)
     norm = BoundaryNorm(edges[below : len(edges) - above], cmap.N)
-    fig, axes, where = _map_axes(ax, city, len(named))
+    fig, axes, bar_axes = _map_axes(ax, city, len(named))
     for panel, (name, evaluation), (values, *_) in zip(axes, named.items(), shaded, strict=True):
         _map(panel, city, evaluation, cmap(norm(np.ma.masked_invalid(values))))
         reached = "" if evaluation is None else f": mean response {evaluation.mean_response:.2f} min"
         panel.set_title(f"{name or city.name}{reached}")
     _, label, unit = shaded[0]
-    bar = fig.colorbar(ScalarMappable(norm, cmap), extend=EXTENDED[below, above], extendfrac=0.08, **where)
+    bar = fig.colorbar(ScalarMappable(norm, cmap), extend=EXTENDED[below, above], extendfrac=0.08, cax=bar_axes)
     bar.set_label(f"{label} ({unit})")
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0)
@@ -138,7 +129,7 @@ def _maps(
     return fig, axes
 
 
-def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, dict[str, Any]]:
+def _map_axes(ax: Figure | None, city: City, count: int) -> tuple[Figure, AxesArray, Axes]:
     """Return the figure, ``count`` axes and the axes of the colour bar.
 
     New axes are placed explicitly, because automatic layouts leave gaps around axes of fixed aspect. Up to three maps
@@ -154,16 +145,13 @@ def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, di
     most = (0.59 * wide - bottom) / down - top  # a projector shows the figure at once
     height = float(np.clip(width * aspect * (high[1] - low[1]) / (high[0] - low[0]), 2.0, most))
     inches = (wide, bottom + down * (height + top))
-    fig = new_figure(ax, inches, "none")
-    if fig is None:
-        fig, axes = given_axes(ax, count)
-        return fig, axes, {"ax": list(axes)}
+    fig = new_figure(inches, ax, "none")
     places = [(k % across, down - 1 - k // across) for k in range(count)]
     boxes = [(left + i * (width + gap), bottom + j * (height + top), width, height) for i, j in places]
     tall = inches[1] - bottom - top
     boxes.append((inches[0] - right + 0.15, bottom + 0.1 * tall, 0.2, 0.8 * tall))
     *maps, bar = (fig.add_axes(tuple(np.array(box) / np.tile(inches, 2))) for box in boxes)
-    return fig, np.array(maps, dtype=object), {"cax": bar}
+    return fig, np.array(maps, dtype=object), bar
 
 
 def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArray) -> None:

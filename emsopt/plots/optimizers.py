@@ -34,7 +34,7 @@ UNKNOWN: Style = {"markeredgecolor": "#999", "markeredgewidth": 0.8}
 
 
 @styled()
-def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, AxesArray]:
+def cut_graph(A: ArrayLike, b: ArrayLike) -> tuple[Figure, AxesArray]:
     """Draw two graphs for minimising f(x) = xᵀA x + bᵀx over vectors x of zeros and ones by a minimum cut.
 
     The first has the capacities that the paper prints, the second has corrected ones, whose minimum cut always gives a
@@ -53,7 +53,6 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
         taken as 0; add it to ``b``. The drawing is legible up to about six places.
     b : array_like, shape (n,)
         Linear coefficients.
-    ax : sequence of two matplotlib Axes or empty Figure, optional
 
     Returns
     -------
@@ -62,13 +61,12 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
 
     Examples
     --------
-    >>> from matplotlib.figure import Figure
     >>> A = [[0, -2, -3], [-2, 0, -1], [-3, -1, 0]]
-    >>> fig, (printed, corrected) = cut_graph(A, [9, 8, -7], ax=Figure())
+    >>> fig, (printed, corrected) = cut_graph(A, [9, 8, -7])
     >>> print(corrected.get_xlabel())
     x = (0, 0, 1), cut 3 + 1 = 4
     f(x) = cut - capacity into t = 4 - 11 = -7
-    >>> fig, (printed, corrected) = cut_graph(A, [3, 2, -7], ax=Figure())
+    >>> fig, (printed, corrected) = cut_graph(A, [3, 2, -7])
     >>> print(printed.get_xlabel())
     x = (0, 0, 1), cut 3 + 1 = 4
     cut - capacity into t = 4 - 7 = -3, but f(x) = -7
@@ -81,7 +79,7 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
             "`A` must be symmetric without positive entries off its diagonal. Otherwise no cut minimises the function."
         )
     graphs = {"Capacities as printed": b, "Corrected capacities": b + A.sum(axis=1)}
-    fig, axes = panels(ax, len(graphs), (5.6, 1.4 + 1.25 * len(b)))
+    fig, axes = panels(len(graphs), (5.6, 1.4 + 1.25 * len(b)))
     for panel, (title, linear) in zip(axes, graphs.items(), strict=True):
         side, _ = minimum_cut(A, linear - A.sum(axis=1))
         cut = _draw_cut(panel, A, linear, side)
@@ -195,7 +193,7 @@ def trust_region(
     apart = np.abs(counts[:, None] - counts).sum(axis=2) // 2  # units moved
     places, radii = _rings(apart, centre)
     reach = radii[-1] + 0.45
-    fig, ax = figure(ax, (1.75 * reach, 1.75 * reach + 0.9))
+    fig, ax = figure((1.75 * reach, 1.75 * reach + 0.9), ax)
     for radius in radii[1:]:
         ax.add_patch(Circle((0, 0), radius, fill=False, edgecolor="#bbb", linestyle=":", zorder=0))
     inside = radii[min(int(edge // 2), len(radii) - 1)] + 0.42
@@ -263,21 +261,16 @@ def _label(ax: Axes, point: FloatArray, text: str, colour: str = "#222") -> None
 
 
 @styled()
-def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
+def example_13() -> tuple[Figure, AxesArray]:
     """Draw four steps of GP-pM, which places two units on five sites.
 
     Example 13 of "Optimizing Server Locations in Spatial Queues". Mean responses and expected improvements (min) are
     copied from the paper, which does not give the city.
 
-    Parameters
-    ----------
-    ax : empty Figure or sequence of four Axes, optional
-
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
-    >>> fig, axes = eo.plots.example_13(ax=Figure())
+    >>> fig, axes = eo.plots.example_13()
     >>> axes.size
     4
     """
@@ -291,11 +284,10 @@ def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
         ("3  Learn, propose again", more, (row["01001"], "EI 0.19")),
         ("4  Evaluate: the optimum", more | {row["01001"]: 4.15}, None),
     ]
-    fig, axes = panels(ax, len(steps), (3.6, 4.5))
+    fig, axes = panels(len(steps), (3.6, 4.5))
     for panel, (title, values, proposal) in zip(axes, steps, strict=True):
         marks: Style = {"values": values, "proposal": proposal, "optimum": row["01001"], "legend": False}
         trust_region(rows, row["00101"], 2, panel, **marks)
         panel.set_title(title)
-    if len(fig.axes) == len(steps):  # not among axes of a larger figure
-        fig.legend(handles=_region_legend(), loc="outside lower center", ncols=6)
+    fig.legend(handles=_region_legend(), loc="outside lower center", ncols=6)
     return fig, axes

@@ -1,4 +1,4 @@
-"""An own city: calls and sites of units over the hours of the day, and the calibrated model beside the records."""
+"""An own city: calls and sites of units by hour, the calibrated model beside the records, and simulated drives."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap, LogNorm
 
 from .. import _validate
-from ..calls import BackTest, Fit, WeeklyProfile
+from ..errors import InputError
 from ..maps import _colours
-from ..planning.hourly import Plan
-from ._style import AxesArray, AxLike, bare, figure, look, panels, styled
+from ._style import AxesArray, bare, figure, legend_above, look, panels, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ..calls import BackTest, Fit, WeeklyProfile
+    from ..operations import Operations
+    from ..planning import Plan
+
 PARTS = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
 
 
 @styled()
-def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, Axes]:
+def weekly_profile(profile: WeeklyProfile) -> tuple[Figure, Axes]:
     """Draw the calls per hour over the day, on weekdays and at weekends.
 
     Bands are two standard errors on either side, 2 √n / h for n calls in h hours observed; smaller differences may be
@@ -34,15 +37,13 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> calls, stations = eo.datasets.practice_calls()
     >>> profile = eo.calls.aggregate_calls(calls, stations, cell_km=2).profile
-    >>> fig, ax = eo.plots.weekly_profile(profile, ax=Figure())
+    >>> fig, ax = eo.plots.weekly_profile(profile)
     >>> ax.get_ylabel()
     'Calls per hour'
     """
-    _validate.instance(profile, "profile", WeeklyProfile, "emsopt.calls.WeeklyProfile")
-    fig, ax = figure(ax, (8, 4.5))
+    fig, ax = figure((8, 4.5))
     edges = np.arange(25)
     for k, (name, days) in enumerate(PARTS.items()):
         calls, hours = (part[days].sum(axis=0).astype(float) for part in (profile.counts, profile.hours))
@@ -58,7 +59,7 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
 
 
 @styled()
-def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
+def hourly_plan(plan: Plan) -> tuple[Figure, Axes]:
     """Draw the sites of the units of a plan, hour by hour.
 
     Each row is a site that has a unit at some hour. Filled cells are hours with a unit, with the number if
@@ -71,19 +72,17 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
     >>> plan = eo.planning.hourly_plan({"night": city.scaled(0.5), "day": city.scaled(2)}, 2, moves=1)
-    >>> fig, ax = eo.plots.hourly_plan(plan, ax=Figure())
+    >>> fig, ax = eo.plots.hourly_plan(plan)
     >>> [label.get_text() for label in ax.get_xticklabels()]
     ['night', 'day']
     """
-    _validate.instance(plan, "plan", Plan, "emsopt.planning.Plan")
     city, hours = plan.objectives[0].city, len(plan.labels)
     units = np.array([np.bincount(row, minlength=city.n_sites) for row in plan.sites]).T  # (N, H)
     used = np.flatnonzero(units.any(axis=1))
     shown, names = units[used], [city.site_names[site] for site in used]
-    fig, ax = figure(ax, (min(4 + 0.32 * hours, 14), 1.8 + 0.36 * len(used)))
+    fig, ax = figure((min(4 + 0.32 * hours, 14), 1.8 + 0.36 * len(used)))
     blue = ListedColormap([_colours.CATEGORIES[0]])
     filled = np.ma.masked_less(shown, 1) > 0
     ax.pcolormesh(filled, cmap=blue, vmin=0, vmax=1, edgecolors="white", linewidth=1.5)
@@ -109,7 +108,7 @@ NORMAL_90 = 1.2815515655446004  # normal quantile: one in ten is above
 
 
 @styled()
-def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
+def recorded_drives(fit: Fit) -> tuple[Figure, Axes]:
     """Draw recorded drives over distance, as numbers of drives per class, with the law of a drive.
 
     The line is the mean of the law, and four in five drives that start at home lie within the band.
@@ -121,16 +120,14 @@ def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> fit = eo.calls.calibrate(*eo.datasets.san_jose_calls())
-    >>> fig, ax = eo.plots.recorded_drives(fit, ax=Figure())
+    >>> fig, ax = eo.plots.recorded_drives(fit)
     >>> ax.get_xlabel()
     'Distance from home (km)'
     """
-    _validate.instance(fit, "fit", Fit, "emsopt.calls.Fit")
     drives = fit.drives[["distance", "minutes"]].to_numpy(float)
     farthest, longest = np.quantile(drives, SHOWN, axis=0)
-    fig, ax = figure(ax, (8, 5))
+    fig, ax = figure((8, 5))
     edges = np.linspace(0, farthest, STEPS + 1), np.arange(np.ceil(longest) + 2) - 0.5
     *_, mesh = ax.hist2d(drives[:, 0], drives[:, 1], bins=edges, cmin=1, norm=LogNorm(), cmap=PALE)
     fig.colorbar(mesh, ax=ax, label="Drives", shrink=0.8)
@@ -147,7 +144,7 @@ def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
 
 
 @styled()
-def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
+def back_test(report: BackTest) -> tuple[Figure, AxesArray]:
     """Draw recorded beside modelled response times: their distribution, and their means by hour and by zone.
 
     Bars and dots are recorded. Ticks are modelled, with the interval of 90 % that chance allows; dots outside it are
@@ -156,21 +153,18 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     Parameters
     ----------
     report : emsopt.calls.BackTest
-    ax : three matplotlib Axes or an empty Figure, optional
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> calls, stations = eo.datasets.san_jose_calls()
     >>> fit = eo.calls.calibrate(calls.between("2015-01-01", "2015-01-10"), stations)
     >>> report = eo.calls.back_test(fit, calls.between("2015-01-10", "2015-01-15"))
-    >>> fig, axes = eo.plots.back_test(report, ax=Figure())
+    >>> fig, axes = eo.plots.back_test(report)
     >>> len(axes)
     3
     """
-    _validate.instance(report, "report", BackTest, "emsopt.calls.BackTest")
-    fig, axes = panels(ax, 3, (4.5, 4.4))
+    fig, axes = panels(3, (4.5, 4.4))
     shares = report.distribution
     at = np.arange(len(shares))
     axes[0].bar(at, shares["recorded"], color=look(0)["color"], alpha=0.5, label="recorded")
@@ -199,3 +193,63 @@ def _intervals(ax: Axes, at: Any, table: Any, *, upright: bool) -> None:
     lines(at, table["low"], table["high"], color="#b5b5b5", linewidth=5, zorder=1.5)
     points = (at, table["modelled"]) if upright else (table["modelled"], at)
     ax.plot(*points, ticks, color="#333333", markersize=11, markeredgewidth=2, linestyle="none", label="modelled")
+
+
+DRIVES = ("drives to a call", "on scene, transport, hospital", "drives to a site")
+
+
+@styled()
+def drives(result: Operations, begin: float = 0.0, hours: float = 6.0) -> tuple[Figure, Axes]:
+    """Draw what each unit does, from the drives that a simulation recorded.
+
+    Where a row is empty, the unit waits at a site or is off duty.
+
+    Parameters
+    ----------
+    result : emsopt.operations.Operations
+        Simulated with ``trace=``.
+    begin, hours : float
+        What to show: from which hour, and how many.
+
+    Raises
+    ------
+    InputError
+        If the result has no drives in these hours.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> system, sites = eo.datasets.load_auckland()
+    >>> result = eo.operations.simulate(system, sites, calls=100, trace=200, rng=0)
+    >>> fig, ax = eo.plots.drives(result)
+    >>> ax.get_ylabel()
+    'Unit'
+    """
+    begin = _validate.positive_number(begin, "begin", "h", zero=True)
+    end = begin + _validate.positive_number(hours, "hours", "h")
+    trace = result.trace
+    if trace is None or not ((trace["leave"] < 60 * end) & (trace["until"] > 60 * begin)).any():
+        raise InputError(
+            f"`result` has no recorded drive between {begin:g} and {end:g} h; simulate with a larger `trace`."
+        )
+    last, n = trace["leave"].max(), result.system.city.n_sites  # after the last drive nothing is known
+    trace = trace[trace["goal"] < n + result.system.city.n_atoms]  # drives to hospitals are work
+    to_site, to_call = trace[trace["goal"] < n], trace[trace["goal"] >= n]
+    following = trace.groupby("unit")[["leave", "origin"]].shift(-1).fillna(np.inf)
+    after = following["leave"].clip(upper=last)
+    at_work = to_call[(to_call["until"] == to_call["arrive"]) & (following["origin"][to_call.index] >= n)]
+    spans = (
+        (to_call["unit"], to_call["leave"], to_call["until"]),
+        (at_work["unit"], at_work["until"], after[at_work.index]),
+        (to_site["unit"], to_site["leave"], to_site["until"]),
+    )
+    fig, ax = figure((11, 0.28 * len(result.sites) + 1.6))
+    for k, (name, (unit, first, until)) in enumerate(zip(DRIVES, spans, strict=True)):
+        ax.barh(
+            unit, (until - first).clip(lower=0) / 60, left=first / 60, height=0.7, color=look(k)["color"], label=name
+        )
+    ax.set(xlabel="Hour", ylabel="Unit", xlim=(begin, end), ylim=(len(result.sites) - 0.4, -0.6))
+    ax.set_yticks(range(len(result.sites)))
+    ax.grid(visible=False, axis="y")
+    legend_above(ax, 3)
+    return fig, ax

@@ -1,4 +1,4 @@
-"""Searches: steps in a single variable, of GP-pM and of BOKE, and regret with its bounds."""
+"""Searches: steps in a single variable, regret with its bounds, and small multiples of studies and of functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,19 @@ import numpy as np
 from .. import _validate
 from ..maps import _colours
 from ..optimizers.regret import confidence_band
-from ._style import AxLike, Style, categories, draw_line, figure, legend_above, panels, shared_legend, styled
+from ._style import (
+    Style,
+    categories,
+    draw_line,
+    figure,
+    legend_above,
+    look,
+    plain_ticks,
+    shared_legend,
+    styled,
+    words,
+)
+from ._style import panels as grid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +38,7 @@ MODEL, ACQUISITION = _colours.CATEGORIES[:2]
 
 @styled()
 def search_steps(
-    steps: Sequence[pd.DataFrame], points: ArrayLike, ax: AxLike = None, *, truth: ArrayLike | None = None
+    steps: Sequence[pd.DataFrame], points: ArrayLike, *, truth: ArrayLike | None = None
 ) -> tuple[Figure, AxesArray]:
     """Draw steps of a search in one variable: the model on the left, the acquisition function on the right.
 
@@ -40,18 +52,16 @@ def search_steps(
     points : array_like, shape (t, 2)
         All evaluated points and their values, in order. The last ``len(steps)`` are those that the steps chose: a step
         is drawn with the points before its own.
-    ax : empty Figure or sequence of Axes, two for each step, optional
     truth : array_like, shape of the index, optional
         Values of the function itself.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> import pandas as pd
     >>> columns = {"mean": [1.0, 0.5, 1.0], "deviation": 0.2, "acquisition": [0.1, 0.3, 0.1]}
     >>> model = pd.DataFrame(columns, index=[0.0, 0.5, 1.0])
-    >>> fig, axes = eo.plots.search_steps([model], [(0.0, 1.0), (0.5, 0.5)], ax=Figure())
+    >>> fig, axes = eo.plots.search_steps([model], [(0.0, 1.0), (0.5, 0.5)])
     >>> axes.size
     2
     """
@@ -59,7 +69,7 @@ def search_steps(
     for frame in steps:
         _validate.columns(frame, ["mean", "deviation", "acquisition"], "steps")
     first = _validate.whole_number(len(found) - len(steps), "number of points before the first step")
-    fig, axes = panels(ax, 2 * len(steps), (5.6, 2.2), 2, sharex=True)
+    fig, axes = grid(2 * len(steps), (5.6, 2.2), 2, sharex=True)
     for k, (frame, left, right) in enumerate(zip(steps, axes[::2], axes[1::2], strict=True)):
         x, mean, spread = frame.index, frame["mean"], 2 * frame["deviation"]
         left.fill_between(x, mean - spread, mean + spread, color=MODEL, alpha=0.15, label="± 2 standard deviations")
@@ -83,7 +93,6 @@ def search_steps(
 @styled()
 def regret_curves(
     curves: ArrayLike | Mapping[str, ArrayLike],
-    ax: AxLike = None,
     *,
     bounds: Mapping[str, ArrayLike] | None = None,
     label: str = "Cumulative regret (min)",
@@ -111,8 +120,7 @@ def regret_curves(
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
-    >>> fig, ax = eo.plots.regret_curves({"two runs": [[1.0, 1.5, 1.7], [0.8, 1.0, 1.1]]}, ax=Figure())
+    >>> fig, ax = eo.plots.regret_curves({"two runs": [[1.0, 1.5, 1.7], [0.8, 1.0, 1.1]]})
     >>> ax.get_ylabel()
     'Cumulative regret (min)'
     """
@@ -121,7 +129,7 @@ def regret_curves(
     limits = {name: _validate.real_array(line, name, (None,)) for name, line in (bounds or {}).items()}
     highest = max(mean.max() for mean, _, _ in bands.values())
     log = any(line.max() > 10 * highest > 0 for line in limits.values())
-    fig, ax = figure(ax)
+    fig, ax = figure()
     places = categories(bands)
     for name, (mean, *band) in bands.items():
         runs = len(named[name])
@@ -146,7 +154,7 @@ HEIGHTS = (2.4, 1, 1.2)
 def boke_step(
     profile: pd.DataFrame,
     points: ArrayLike,
-    ax: AxLike = None,
+    ax: Figure | None = None,
     *,
     truth: ArrayLike | None = None,
     proposal: float | None = None,
@@ -163,16 +171,11 @@ def boke_step(
         the factor and assume maximisation.
     points : array_like, shape (t, 2)
         Evaluated points and their values; the last one is marked.
-    ax : empty Figure or sequence of 3 matplotlib Axes, optional
     truth : array_like, shape of the index, optional
         Values of the function itself.
     proposal : float, optional
         The point that the method proposes next.
     title : str
-
-    Returns
-    -------
-    fig, axes : Figure and ndarray of 3 Axes
 
     Examples
     --------
@@ -189,7 +192,7 @@ def boke_step(
     """
     _validate.columns(profile, ["mean", "bonus", "bound", "density"], "profile")
     x, points = profile.index.to_numpy(dtype=float), np.asarray(points, dtype=float)
-    fig, axes = panels(ax, 3, (8.4, 1.7), 1, sharex=True, height_ratios=HEIGHTS)
+    fig, axes = grid(3, (8.4, 1.7), 1, ax, sharex=True, height_ratios=HEIGHTS)
     top, middle, bottom = axes
     blue, orange, green, *_ = _colours.CATEGORIES
     mean = profile["mean"]
@@ -217,4 +220,125 @@ def boke_step(
         for panel in axes:
             panel.axvline(proposal, color=_colours.LINES, linewidth=1.8, linestyle=":", label="next")
     shared_legend(fig, axes, 5)
+    return fig, axes
+
+
+SIZE, WIDE = (4.4, 3.4), (6.2, 3.4)  # of a panel, inches; the wide one in rows of two
+FLOOR = 1e-12  # lower end of a logarithmic axis; regrets of zero are drawn here
+
+
+@styled()
+def study_curves(
+    frame: pd.DataFrame,
+    ax: Figure | None = None,
+    *,
+    panels: str = "problem",
+    lines: str = "method",
+    x: str = "evaluation",
+    y: str = "median",
+    band: tuple[str, str] | None = ("q25", "q75"),
+    log_x: bool = False,
+    columns: int = 3,
+    xlabel: str | None = None,
+    ylabel: str = "Simple regret",
+    vertical: Mapping[Any, float] | None = None,
+    lowest: float = FLOOR,
+) -> tuple[Figure, AxesArray]:
+    """Draw lines of a table in small panels.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Data of the curves; each curve joins its rows in the order of the table.
+    panels, lines, x, y : str
+        Column names: one panel per value of the first, one line per value of the second, in order of
+        appearance; ``x`` and ``y`` hold the coordinates of the lines.
+    band : (str, str) or None
+        Columns with the lower and the upper curve of the shaded band; by default the quartiles.
+    log_x : bool
+        Whether the horizontal axis is logarithmic. The vertical axis always is.
+    columns : int
+        Panels per row.
+    xlabel, ylabel : str
+    vertical : dict of panel to float, optional
+        Positions to mark on the horizontal axis, such as the end of the initial design.
+    lowest : float
+        Smallest value on the vertical axes; smaller values are drawn at its height.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> from matplotlib.figure import Figure
+    >>> fig, axes = eo.plots.study_curves(eo.datasets.load_study("boke_noise_free_curves"), ax=Figure())
+    >>> axes.size
+    6
+    """
+    columns = _validate.whole_number(columns, "columns")
+    _validate.columns(frame, [panels, lines, x, y, *(band or ())])
+    parts, places = list(frame.groupby(panels, sort=False)), categories(map(str, frame[lines]))
+    fig, axes = grid(len(parts), WIDE if columns == 2 < len(parts) else SIZE, columns, ax)
+    for axis, (title, part) in zip(axes, parts, strict=True):
+        for name, rows in part.groupby(lines, sort=False):
+            line, *edges = np.maximum(rows[[y, *(band or ())]].to_numpy(dtype=float).T, lowest)
+            dots: Style = {"marker": "o", "markersize": 5} if len(rows) <= 12 else {}
+            draw_line(axis, rows[x], line, places[str(name)], edges or None, alpha=0.12, label=words(name), **dots)
+        if vertical is not None and title in vertical:
+            axis.axvline(vertical[title], color="#777", linewidth=1.2, linestyle="--")
+        axis.set_yscale("log")
+        plain_ticks(axis.yaxis, np.maximum(part[y].to_numpy(), lowest))
+        if log_x:
+            axis.set_xscale("log")
+            plain_ticks(axis.xaxis, part[x].to_numpy())
+        axis.set(title=words(title), xlabel=xlabel or (x if len(x) == 1 else words(x).capitalize()))
+        axis.margins(x=0.02)
+    for axis in axes[::columns]:
+        axis.set_ylabel(ylabel)
+    shared_legend(fig, axes, 2 * columns + 1)
+    return fig, axes
+
+
+@styled()
+def line_panels(
+    frames: Mapping[str, pd.DataFrame],
+    *,
+    points: ArrayLike | None = None,
+    ylabel: str = "",
+) -> tuple[Figure, AxesArray]:
+    """Draw functions of one variable side by side, with the points they were learned from.
+
+    Parameters
+    ----------
+    frames : dict of str to DataFrame
+        One panel per frame: the index is the variable, and each column a line; "true" is dashed in grey. A column has
+        the same colour in every panel.
+    points : array_like, shape (t, 2), optional
+        Positions and heights of points to draw in every panel. If all heights are NaN, ticks mark the positions.
+    ylabel : str
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"x": [0.0, 0.5, 1.0], "regression": [1.0, 0.2, 0.8]})
+    >>> fig, axes = eo.plots.line_panels({"three points": frame})
+    >>> axes.size
+    1
+    """
+    fig, axes = grid(len(frames), SIZE, 3, sharey=True)
+    names = [str(name) for frame in frames.values() for name in frame.columns.drop("true", errors="ignore")]
+    places = categories(names)
+    x, heights = np.reshape([] if points is None else np.asarray(points, dtype=float), (-1, 2)).T
+    for axis, (title, frame) in zip(axes, frames.items(), strict=True):
+        for name in frame.columns.drop("true", errors="ignore"):
+            axis.plot(frame.index, frame[name], label=words(name), **look(places[str(name)]))
+        if "true" in frame:
+            axis.plot(frame.index, frame["true"], label="true", color="#777", linestyle="--", linewidth=1.6)
+        if np.isfinite(heights).any():
+            axis.plot(x, heights, "o", color="#222", markersize=6, label="points")
+        elif len(x):
+            ticks: Style = {"color": "#222", "markersize": 10, "label": "points"}
+            axis.plot(x, np.full(len(x), 0.02), "|", transform=axis.get_xaxis_transform(), **ticks)
+        axis.set(title=title, xlabel="x")
+    axes[0].set_ylabel(ylabel)
+    shared_legend(fig, axes, 4)
     return fig, axes

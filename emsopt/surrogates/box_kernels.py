@@ -29,7 +29,11 @@ from .._types import ArrayLike, FloatArray
 
 Contract: TypeAlias = Callable[[FloatArray], FloatArray]
 
+__all__ = ["Additive", "Matern52", "SquaredExponential"]
+
 BOUNDS = (0.05, 20.0)  # bounds of the lengthscales, for inputs scaled to [0, 1]
+
+Limits: TypeAlias = tuple[float, float] | Literal["fixed"]
 
 
 class Smooth:
@@ -37,13 +41,6 @@ class Smooth:
 
     For scaled distances r_k = (x_k - x'_k) / ℓ_k, the gradient of such a kernel by x_k is -G r_k / ℓ_k and that by
     log ℓ_k is G r_k², with a factor G(x, x') that `with_factor` returns beside the kernel.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import box_kernels
-    >>> issubclass(box_kernels.Matern52, box_kernels.Smooth)
-    True
     """
 
     if TYPE_CHECKING:  # given by scikit-learn's kernels
@@ -56,18 +53,10 @@ class Smooth:
         raise NotImplementedError
 
     def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
-        """Return the kernel of X with itself and a function that contracts its gradient.
+        """Return the kernel of X, (n, d), with itself, and a function that contracts its gradient.
 
-        Parameters
-        ----------
-        X : array_like, shape (n, d)
-
-        Returns
-        -------
-        K : ndarray, shape (n, n)
-        contract : callable
-            Takes a symmetric S of shape (n, n) and returns Σ_ab S_ab ∂K_ab/∂θ for every entry of ``theta``,
-            the logarithms of the lengthscales.
+        The function takes a symmetric S of shape (n, n) and returns Σ_ab S_ab ∂K_ab/∂θ for every entry of ``theta``,
+        the logarithms of the lengthscales.
         """
         points = np.atleast_2d(X)
         scaled = points / self.length_scale
@@ -84,19 +73,9 @@ class Smooth:
         return K, contract
 
     def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
-        """Return the kernel between points and data, and a function that contracts its gradient.
+        """Return the kernel between points, (m, d), and data, (n, d), and a function that contracts its gradient.
 
-        Parameters
-        ----------
-        points : array_like, shape (m, d)
-        X : ndarray, shape (n, d)
-
-        Returns
-        -------
-        K : ndarray, shape (m, n)
-        contract : callable
-            Takes W of shape (m, n) and returns the gradient by the points, Σ_j W_ij ∂k(x_i, X_j)/∂x_i, shape
-            (m, d).
+        The function takes W of shape (m, n) and returns the gradient by the points, Σ_j W_ij ∂k(x_i, X_j)/∂x_i, (m, d).
         """
         at = np.atleast_2d(points)
         K, G = self.with_factor(at, X)
@@ -120,16 +99,12 @@ class SquaredExponential(Smooth, RBF):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import box_kernels
-    >>> kernel = box_kernels.SquaredExponential([0.5])
+    >>> kernel = SquaredExponential([0.5])
     >>> kernel(np.array([[0.0], [1.0]])).round(3).tolist()
     [[1.0, 0.135], [0.135, 1.0]]
     """
 
-    def __init__(
-        self, length_scale: ArrayLike = 0.5, length_scale_bounds: tuple[float, float] | Literal["fixed"] = BOUNDS
-    ) -> None:
+    def __init__(self, length_scale: ArrayLike = 0.5, length_scale_bounds: Limits = BOUNDS) -> None:
         super().__init__(length_scale, length_scale_bounds)
 
     def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -146,9 +121,7 @@ class Additive(SquaredExponential):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import box_kernels
-    >>> kernel = box_kernels.Additive([0.5, 0.5])
+    >>> kernel = Additive([0.5, 0.5])
     >>> kernel(np.array([[0.0, 0.0], [1.0, 0.0]])).round(3).tolist()
     [[1.0, 0.568], [0.568, 1.0]]
     """
@@ -185,16 +158,12 @@ class Matern52(Smooth, Matern):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import box_kernels
-    >>> kernel = box_kernels.Matern52([0.5])
+    >>> kernel = Matern52([0.5])
     >>> kernel(np.array([[0.0], [1.0]])).round(3).tolist()
     [[1.0, 0.139], [0.139, 1.0]]
     """
 
-    def __init__(
-        self, length_scale: ArrayLike = 0.5, length_scale_bounds: tuple[float, float] | Literal["fixed"] = BOUNDS
-    ) -> None:
+    def __init__(self, length_scale: ArrayLike = 0.5, length_scale_bounds: Limits = BOUNDS) -> None:
         super().__init__(length_scale, length_scale_bounds, nu=2.5)
 
     def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:

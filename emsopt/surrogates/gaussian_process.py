@@ -31,6 +31,8 @@ from ..errors import ConvergenceError, InputError
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
+__all__ = ["condition", "fit"]
+
 NOISE_RATIO_BOUNDS = (1e-6, 1.0)
 
 
@@ -52,16 +54,6 @@ class GaussianProcess:
         Lower Cholesky factor of K + ν I.
     coefficients : ndarray, shape (n,)
         (K + ν I)⁻¹ residuals.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import box_kernels, gaussian_process
-    >>> X, y, prior = np.array([[0.0], [1.0]]), np.array([1.0, 2.0]), np.zeros(2)
-    >>> process = gaussian_process.condition(box_kernels.SquaredExponential(0.5), X, y, prior)
-    >>> mean, variance = process.predict(np.array([[0.0]]), np.zeros(1))
-    >>> mean.round(2).tolist()
-    [1.0]
     """
 
     kernel: "Kernel"
@@ -90,38 +82,21 @@ class GaussianProcess:
         variance = self.kernel.diag(X) - np.einsum("ij,ij->j", explained, explained)
         return prior + across @ self.coefficients, self.amplitude * np.maximum(variance, 0)
 
-    def predict_with_slopes(
-        self, X: ArrayLike, prior: ArrayLike = 0.0
-    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return posterior mean and variance and their gradients, for a kernel with a method ``with_slopes``.
+    def predict_with_slopes(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return posterior mean and variance, (m,), and their gradients, (m, N), where the prior mean is 0.
 
-        Parameters
-        ----------
-        X, prior
-            As in `predict`. The gradient of the prior mean is not included.
-
-        Returns
-        -------
-        mean, variance : ndarray, shape (m,)
-        mean_slopes, variance_slopes : ndarray, shape (m, N)
+        The kernel needs a method ``with_slopes``, as those of `emsopt.surrogates.box_kernels` have.
         """
         X = np.atleast_2d(X)
         across, contract = self.kernel.with_slopes(X, self.X)
         weights = _solve(self.factor, across.T).T
-        mean = prior + across @ self.coefficients
+        mean = across @ self.coefficients
         variance = self.amplitude * np.maximum(self.kernel.diag(X) - np.einsum("ij,ij->i", across, weights), 0)
         mean_slopes = contract(np.broadcast_to(self.coefficients, across.shape))
         return mean, variance, mean_slopes, -2 * self.amplitude * contract(weights)
 
     def appended(self, x: ArrayLike, y: float, prior: float = 0.0) -> "GaussianProcess":
-        """Return the process with one more observation and unchanged hyperparameters, in O(n²).
-
-        Parameters
-        ----------
-        x : array_like, shape (N,)
-        y, prior : float
-            Observed value and prior mean at x.
-        """
+        """Return the process with one more observation y at x, (N,), and unchanged hyperparameters, in O(n²)."""
         x = np.atleast_2d(x)
         row = solve_triangular(self.factor, self.kernel(self.X, x)[:, 0], lower=True, check_finite=False)
         pivot = self.kernel.diag(x)[0] + self.noise_ratio - row @ row
@@ -191,11 +166,8 @@ def condition(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import box_kernels, gaussian_process
-    >>> X, y, prior = np.array([[0.0], [1.0]]), np.array([1.0, 2.0]), np.zeros(2)
-    >>> process = gaussian_process.condition(box_kernels.SquaredExponential(0.5), X, y, prior)
-    >>> mean, variance = process.predict(np.array([[0.0]]), np.zeros(1))
+    >>> from emsopt.surrogates.box_kernels import SquaredExponential
+    >>> mean, variance = condition(SquaredExponential(0.5), [[0.0], [1.0]], [1.0, 2.0]).predict(np.zeros((1, 1)))
     >>> mean.round(2).tolist()
     [1.0]
     """
@@ -248,11 +220,9 @@ def fit(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import box_kernels, gaussian_process
+    >>> from emsopt.surrogates.box_kernels import SquaredExponential
     >>> X = np.linspace(0, 1, 8)[:, None]
-    >>> process = gaussian_process.fit(box_kernels.SquaredExponential(0.5), X, np.sin(6 * X[:, 0]), np.zeros(8))
-    >>> mean, variance = process.predict(np.array([[0.5]]), np.zeros(1))
+    >>> mean, variance = fit(SquaredExponential(0.5), X, np.sin(6 * X[:, 0])).predict(np.full((1, 1), 0.5))
     >>> bool(abs(mean[0] - np.sin(3.0)) < 0.1)
     True
     """

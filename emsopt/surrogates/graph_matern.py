@@ -12,13 +12,13 @@ symbol       name                meaning
 B Bᵀ         ``laplacian``       incidence Laplacian of the line graph, shape (E, E), sparse
 ν            ``nu``              smoothness; 2 in the paper
 κ            ``kappa``           lengthscale along the network; 1 in the paper
-k_G          ``graph``           the graph Matérn kernel with outputscale 1
+k_G          ``graph``           the graph Matérn kernel with mean variance 1
 k_f          -                   Matérn 5/2 between contexts, one lengthscale per column, (135) and (136)
-σ²           ``outputscale``     a variance; (135) prints σ_f but means σ_f²
+σ²           ``outputscale``     mean prior variance of an arm; (135) prints σ_f but means σ_f²
 ===========  ==================  =============================================================================
 
 The kernel is not stationary: edges with few neighbours have a larger variance. It is scaled to make the *mean* prior
-variance equal to the outputscale. An integer ν needs only ν sparse solves; any other ν needs all eigenvectors, which
+variance equal to 1. An integer ν needs only ν sparse solves; any other ν needs all eigenvectors, which
 takes minutes for about 5,000 edges or more. `graph_matern` returns all entries, 8 E² bytes. `GraphMatern` computes
 rows, variances and draws when asked, for an integer ν, on networks of any size.
 
@@ -46,9 +46,11 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import SuperLU, splu
 
 from .._types import ArrayLike, FloatArray, IntArray
-from .._validate import finite_number, one_each, positive_number, real_array
+from .._validate import positive_number, real_array
 from ..errors import InputError
 from ..roads.line_graph import checked_connections
+
+__all__ = ["GraphMatern", "graph_matern", "incidence_laplacian"]
 
 SparseMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 
@@ -96,10 +98,8 @@ def _incidence(lengths: ArrayLike, connections: ArrayLike) -> SparseMatrix:
     return sparse.csr_array(entries, shape=(len(lengths), len(turns)))
 
 
-def graph_matern(
-    laplacian: SparseMatrix, *, nu: float = 2.0, kappa: float = 1.0, outputscale: float = 1.0
-) -> FloatArray:
-    """Return the graph Matérn kernel between all edges: (2ν/κ² I + laplacian)^(-ν), scaled to a given mean variance.
+def graph_matern(laplacian: SparseMatrix, *, nu: float = 2.0, kappa: float = 1.0) -> FloatArray:
+    """Return the graph Matérn kernel between all edges: (2ν/κ² I + laplacian)^(-ν), scaled to mean variance 1.
 
     Equation (134) of "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
 
@@ -109,8 +109,6 @@ def graph_matern(
         Symmetric and positive semi-definite, as returned by `incidence_laplacian`.
     nu, kappa : float
         Smoothness and lengthscale, positive.
-    outputscale : float
-        Mean prior variance of an edge.
 
     Returns
     -------
@@ -119,18 +117,12 @@ def graph_matern(
 
     Examples
     --------
-    >>> K = graph_matern(incidence_laplacian([50.0, 50.0, 50.0], [[0, 1], [1, 2]]), outputscale=4.0)
+    >>> K = graph_matern(incidence_laplacian([50.0, 50.0, 50.0], [[0, 1], [1, 2]]))
     >>> round(float(np.diag(K).mean()), 12), bool(K[0, 1] > K[0, 2] > 0)
-    (4.0, True)
+    (1.0, True)
     """
     nu, kappa = positive_number(nu, "nu"), positive_number(kappa, "kappa")
-    outputscale = positive_number(outputscale, "outputscale")
     L = sparse.csc_array(laplacian, dtype=float)
-    n, m = L.shape
-    if n != m or n == 0:
-        raise InputError(f"`laplacian` must be square with at least one row; got shape {(n, m)}.")
-    if not np.isfinite(L.data).all() or abs(L - L.T).max() > 1e-9 * abs(L).max():
-        raise InputError("`laplacian` must be finite and symmetric. Compute it with `incidence_laplacian`.")
     shift = 2 * nu / kappa**2
     if nu == int(nu):
         K = _by_solves(L, shift, int(nu))
@@ -138,7 +130,7 @@ def graph_matern(
         values, vectors = linalg.eigh(L.toarray(), overwrite_a=True)
         vectors *= (shift + np.maximum(values, 0.0)) ** (-nu / 2)
         K = vectors @ vectors.T
-    K *= outputscale / np.diag(K).mean()
+    K *= 1 / np.diag(K).mean()
     return K
 
 
@@ -177,8 +169,7 @@ class GraphMatern:
 
     Examples
     --------
-    >>> from emsopt.surrogates import graph_matern
-    >>> kernel = graph_matern.GraphMatern([50.0, 50.0, 50.0], [[0, 1], [1, 2]])
+    >>> kernel = GraphMatern([50.0, 50.0, 50.0], [[0, 1], [1, 2]])
     >>> bool(abs(kernel.rows([2])[0, 2] - kernel.variance[2]) < 1e-12), round(kernel.variance.mean(), 12)
     (True, np.float64(1.0))
     """
@@ -258,84 +249,6 @@ def _blocks(n: int) -> Iterator[slice]:
     return (slice(start, start + ROWS) for start in range(0, n, ROWS))
 
 
-def matern52(X: ArrayLike, *, lengthscales: ArrayLike = 1.0, outputscale: float = 1.0) -> FloatArray:
-    """Return the Matérn 5/2 kernel between contexts, shape (n, n).
-
-    It is outputscale · (1 + z + z²/3) exp(-z), with z = √5 times the distance of the contexts divided by lengthscales.
-
-    Parameters
-    ----------
-    X : array_like, shape (n, d)
-        Contexts, one per row.
-    lengthscales : float or array_like, shape (d,)
-        Positive lengthscale of each column, or one lengthscale for all columns.
-    outputscale : float
-        Variance of every context.
-
-    Examples
-    --------
-    >>> matern52([[0.0], [1.0]], lengthscales=0.5).round(4).tolist()
-    [[1.0, 0.1387], [0.1387, 1.0]]
-    """
-    X = real_array(X, "X", (None, None))
-    scaled = (X / one_each(lengthscales, "lengthscales", X.shape[1], low=0.0, strictly=True)).T
-    outputscale = positive_number(outputscale, "outputscale")
-    K = np.empty((len(X), len(X)))
-    for rows in _blocks(len(X)):
-        z = np.sqrt(5 * sum(np.square(column[rows, None] - column) for column in scaled))
-        K[rows] = outputscale * ((1 + z + z**2 / 3) * np.exp(-z))
-    return K
-
-
-def product_plus_sum(
-    graph: ArrayLike,
-    X: ArrayLike,
-    *,
-    outputscale: float = 1.0,
-    share: float = 0.5,
-    lengthscales: ArrayLike = 1.0,
-    sum_lengthscales: ArrayLike | None = None,
-) -> FloatArray:
-    """Return outputscale · (share · k_G k_f + (1 - share) · k_f'), shape (n, n), a kernel between edges with contexts.
-
-    k_G is the graph kernel; k_f and k_f' are Matérn 5/2 kernels between contexts with variance 1. This is the kernel
-    k_G k_f + k_f' of the paper's navigation experiments. The product models effects of location and context together,
-    the second term effects of context at any location. The paper specifies only their total variance; ``share`` splits
-    it between the product and the second term.
-
-    Parameters
-    ----------
-    graph : array_like, shape (n, n)
-        Graph Matérn kernel with outputscale 1 between the edges.
-    X : array_like, shape (n, d)
-        Contexts of the edges, one row per edge.
-    outputscale : float
-        Mean prior variance over all edges.
-    share : float
-        Fraction of the variance assigned to the product, from 0 to 1.
-    lengthscales : float or array_like, shape (d,)
-        Lengthscales of k_f.
-    sum_lengthscales : float or array_like, shape (d,), optional
-        Lengthscales of k_f'. Default: those of k_f.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import graph_matern
-    >>> covariance = graph_matern.product_plus_sum(np.eye(2), [[0.0], [1.0]], outputscale=2.0)
-    >>> covariance.shape, covariance[0, 0].round(2).item()
-    ((2, 2), 2.0)
-    """
-    outputscale, share = positive_number(outputscale, "outputscale"), finite_number(share, "share", 0, 1)
-    K, graph = matern52(X, lengthscales=lengthscales), np.asarray(graph, dtype=float)
-    if graph.shape != K.shape:
-        raise InputError(f"`graph` must have one row and column per row of X, shape {K.shape}; got {graph.shape}.")
-    alone = K if sum_lengthscales is None else matern52(X, lengthscales=sum_lengthscales)
-    for rows in _blocks(len(K)):
-        K[rows] = outputscale * (share * graph[rows] * K[rows] + (1 - share) * alone[rows])
-    return K
-
-
 def _factorised(matrix: Any) -> SuperLU:
     """Return a sparse factorisation of a symmetric matrix that needs no pivoting, such as a positive definite one."""
     options = {"SymmetricMode": True}
@@ -404,6 +317,10 @@ def _takahashi(starts, rows, L, D):  # type: ignore[no-untyped-def]
 class ContextKernel:
     """outputscale · (share · k_G k_f + (1 - share) · k_f') between arms, each of which is an edge at an hour.
 
+    This is the kernel k_G k_f + k_f' of the paper's navigation experiments. The product models effects of location and
+    context together, the second term effects of context at any location. The paper specifies only their total
+    variance; ``share`` splits it between the two.
+
     Parameters
     ----------
     contexts : ndarray, shape (n, d)
@@ -415,16 +332,6 @@ class ContextKernel:
         Mean prior variance, and the fraction of it that the product has.
     lengthscales : tuple of two ndarrays, each broadcastable to shape (d,)
         Lengthscales of k_f and of k_f'.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import graph_matern
-    >>> contexts, one = np.array([[0.0], [1.0]]), np.ones(1)
-    >>> kernel = graph_matern.ContextKernel(contexts, lambda: np.eye(2), 2.0, 0.5, (one, one))
-    >>> arms = np.arange(2)
-    >>> kernel.between(arms, contexts, arms, contexts).shape
-    (2, 2)
     """
 
     contexts: FloatArray
@@ -438,16 +345,31 @@ class ContextKernel:
         """The graph kernel k_G."""
         return self.make_graph()
 
+    def covariance(self) -> FloatArray:
+        """Return the covariances of all arms, shape (n, n), for a graph kernel that is an array; it is not kept."""
+        graph: Any = self.make_graph()
+        X, n = self.contexts, len(self.contexts)
+        K, edges = np.empty((n, n)), np.arange(n) % len(graph)
+        for rows in _blocks(n):
+            product, alone = self._on_contexts(X[rows], X)
+            on_graph = graph[np.ix_(edges[rows], edges)]
+            K[rows] = self.outputscale * (self.share * on_graph * product + (1 - self.share) * alone)
+        return K
+
     def between(self, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray) -> FloatArray:
         """Return the covariances of arms at some contexts, (k, d), with others at theirs, (m, d): shape (k, m)."""
         return self.with_graph(self._graph_between(arms, others), contexts, their_contexts)
 
     def with_graph(self, graph: FloatArray, contexts: FloatArray, their_contexts: FloatArray) -> FloatArray:
         """Return the covariances between contexts, (k, d) and (m, d), whose graph kernel is given, shape (k, m)."""
+        product, alone = self._on_contexts(contexts, their_contexts)
+        return self.outputscale * self.share * graph * product + self.outputscale * (1 - self.share) * alone
+
+    def _on_contexts(self, contexts: FloatArray, their_contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return k_f and k_f' between contexts."""
         product, alone = self.lengthscales
         K = matern(contexts / product, their_contexts / product)
-        other = K if np.array_equal(product, alone) else matern(contexts / alone, their_contexts / alone)
-        return self.outputscale * self.share * graph * K + self.outputscale * (1 - self.share) * other
+        return K, K if np.array_equal(product, alone) else matern(contexts / alone, their_contexts / alone)
 
     def slope(
         self, weights: FloatArray, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray
@@ -469,12 +391,7 @@ class ContextKernel:
 
 
 def matern(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the Matérn 5/2 kernel with variance and lengthscale 1 between rows, (k, d) and (m, d): shape (k, m).
-
-    >>> import numpy as np
-    >>> matern(np.zeros((1, 1)), np.array([[0.0], [2.0]])).round(4).tolist()
-    [[1.0, 0.1387]]
-    """
+    """Return the Matérn 5/2 kernel with variance and lengthscale 1 between rows, (k, d) and (m, d): shape (k, m)."""
     z = _distance(left, right)
     return (1 + z + z**2 / 3) * np.exp(-z)
 

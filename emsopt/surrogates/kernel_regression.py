@@ -36,6 +36,8 @@ from .. import _validate
 from .._types import ArrayLike, FloatArray
 from ..errors import InputError
 
+__all__ = ["condition", "leave_one_out_bandwidth", "likelihood_bandwidth", "log_normalizer", "scott", "silverman"]
+
 KERNELS = ("gaussian", "epanechnikov", "uniform")
 UNIT_SPREAD = 12**-0.5
 """Standard deviation of the uniform distribution on the unit interval, 0.289."""
@@ -53,15 +55,6 @@ class KernelRegression:
     bandwidth : ndarray, shape (d,)
     kernel : str
         One of `KERNELS`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import kernel_regression
-    >>> model = kernel_regression.condition([[0.0], [1.0]], [1.0, 3.0], [0.5])
-    >>> mean, *_ = model.predict([[0.5]])
-    >>> mean.round(2).tolist()
-    [2.0]
     """
 
     X: FloatArray
@@ -140,14 +133,8 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
 def scott(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
     """Return the bandwidth of Scott's rule for t points with d coordinates: scale · t^(-1/(d+4)).
 
-    Parameters
-    ----------
-    t, d : int
-        Numbers of points and of coordinates.
-    scale : float
-        Factor in the unit of the coordinates, which the paper does not specify. In Scott's original rule it is the
-        standard deviation of the points. The default is the standard deviation of uniform points on the unit cube. For
-        another box, multiply the result by the widths of the box.
+    The paper does not specify ``scale``, a factor in the unit of the coordinates. In Scott's original rule it is the
+    standard deviation of the points; by default it is that of uniform points in the unit cube.
 
     Examples
     --------
@@ -155,13 +142,13 @@ def scott(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
     0.1608
     """
     t, d = _validate.whole_number(t, "t"), _validate.whole_number(d, "d")
-    return _validate.positive_number(scale, "scale") * t ** (-1 / (d + 4))
+    return scale * t ** (-1 / (d + 4))
 
 
 def silverman(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
     """Return the bandwidth of Silverman's rule, (5.2) of the paper: scale · (t (d + 2) / 4)^(-1/(d+4)).
 
-    Parameters are as in `scott`. The two rules differ by a factor between 0.92 and 1.06 that depends on d alone.
+    ``scale`` is as in `scott`. The two rules differ by a factor between 0.92 and 1.06 that depends on d alone.
 
     Examples
     --------
@@ -185,9 +172,7 @@ def log_normalizer(kernel: str, bandwidth: ArrayLike) -> float:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import kernel_regression
-    >>> round(float(kernel_regression.log_normalizer("gaussian", [1.0])), 4)
+    >>> round(log_normalizer("gaussian", [1.0]), 4)
     0.9189
     """
     h = _validate.real_array(bandwidth, "bandwidth", (None,), low=0, strictly=True)
@@ -197,8 +182,8 @@ def log_normalizer(kernel: str, bandwidth: ArrayLike) -> float:
     return log(of_unit[_validate.choice(kernel, "kernel", KERNELS)]) + float(np.log(h).sum())
 
 
-def leave_one_out_bandwidth(X: ArrayLike, y: ArrayLike, *, kernel: str = "gaussian") -> float:
-    """Return the common bandwidth of all coordinates that minimises the squared leave-one-out error.
+def leave_one_out_bandwidth(X: ArrayLike, y: ArrayLike) -> float:
+    """Return the common Gaussian bandwidth of all coordinates that minimises the squared leave-one-out error.
 
     The search tries 20 bandwidths on a coarse grid and then 9 on a fine one. The upper end is twice the points'
     diameter, the lower end a thousandth of the diameter or a fifth of the median distance to the nearest neighbour,
@@ -206,22 +191,20 @@ def leave_one_out_bandwidth(X: ArrayLike, y: ArrayLike, *, kernel: str = "gaussi
 
     Parameters
     ----------
-    X, y, kernel
+    X, y
         As in `condition`, with at least two distinct points. Repeated noisy points bias the result towards h = 0.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import kernel_regression
     >>> X = np.linspace(0, 1, 9)[:, None]
-    >>> 0 < kernel_regression.leave_one_out_bandwidth(X, X[:, 0] ** 2) < 1
+    >>> 0 < leave_one_out_bandwidth(X, X[:, 0] ** 2) < 1
     True
     """
-    return _best_bandwidth(X, y, kernel, lambda h, mean, log_density: ((mean - np.asarray(y)) ** 2).sum())
+    return _best_bandwidth(X, y, lambda h, mean, log_density: ((mean - np.asarray(y)) ** 2).sum())
 
 
-def likelihood_bandwidth(X: ArrayLike, *, kernel: str = "gaussian") -> float:
-    """Return the common bandwidth h of all coordinates that maximises the leave-one-out likelihood of the points.
+def likelihood_bandwidth(X: ArrayLike) -> float:
+    """Return the common Gaussian bandwidth of all coordinates that maximises the leave-one-out likelihood.
 
     It minimises ``Σ_i (d log h - log W_-i(x_i))``, where ``W_-i`` is the density without point i (middle of Figure 2).
 
@@ -229,32 +212,23 @@ def likelihood_bandwidth(X: ArrayLike, *, kernel: str = "gaussian") -> float:
     ----------
     X : array_like, shape (t, d)
         At least two distinct points. Repeated points bias the result towards h = 0.
-    kernel : str
-        One of `KERNELS`.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from emsopt.surrogates import kernel_regression
-    >>> X = np.linspace(0, 1, 9)[:, None]
-    >>> 0 < kernel_regression.likelihood_bandwidth(X) < 1
+    >>> 0 < likelihood_bandwidth(np.linspace(0, 1, 9)[:, None]) < 1
     True
     """
     X = _validate.real_array(X, "X", (None, None))
     d = X.shape[1]
-    return _best_bandwidth(
-        X, np.zeros(len(X)), kernel, lambda h, mean, log_density: (d * np.log(h) - log_density).sum()
-    )
+    return _best_bandwidth(X, np.zeros(len(X)), lambda h, mean, log_density: (d * np.log(h) - log_density).sum())
 
 
-def _best_bandwidth(
-    X: ArrayLike, y: ArrayLike, kernel: str, loss: Callable[[float, FloatArray, FloatArray], float]
-) -> float:
+def _best_bandwidth(X: ArrayLike, y: ArrayLike, loss: Callable[[float, FloatArray, FloatArray], float]) -> float:
     """Return the bandwidth h with the least loss on a grid of 20 values and then on a finer one of 9 around the best.
 
     Both grids are geometric. ``loss`` takes h and, at every point, the regression and the log density of all others.
     """
-    model = condition(X, y, 1.0, kernel=kernel)
+    model = condition(X, y, 1.0)
     X, t = model.X, len(model.X)
     squared = sum((np.square(x[:, None] - x) for x in X.T), np.zeros((t, t)))
     diameter = np.sqrt(squared.max())
@@ -264,26 +238,20 @@ def _best_bandwidth(
     low, high = max(0.2 * np.median(np.sqrt(squared.min(axis=1))), 1e-3 * diameter), 2 * diameter
     for count in (20, 9):
         grid = np.geomspace(low, high, count)
-        best = int(np.argmin([loss(h, *_left_out(squared, model.y, h, kernel)) for h in grid]))
+        best = int(np.argmin([loss(h, *_left_out(squared, model.y, h)) for h in grid]))
         low, high = grid[max(best - 1, 0)], grid[min(best + 1, count - 1)]
     return float(grid[best])
 
 
-def _left_out(squared: FloatArray, y: FloatArray, h: float, kernel: str) -> tuple[FloatArray, FloatArray]:
-    """Return regression and log density at each point from all others.
+def _left_out(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
+    """Return regression and log density at each point from all others, with Gaussian weights.
 
     ``squared`` holds the squared distances between the points, shape (t, t), with infinity on the diagonal.
     """
     u = squared / h**2
     nearest = u.min(axis=1, keepdims=True)
-    if kernel == "gaussian":
-        weights = np.exp((nearest - u) / 2)
-    else:
-        weights = np.maximum(1 - u, 0) if kernel == "epanechnikov" else np.where(u <= 1, 1.0, 0.0)
-    with np.errstate(divide="ignore"):
-        log_density = np.log(weights.sum(axis=1)) - (nearest[:, 0] / 2 if kernel == "gaussian" else 0)
-    empty = np.isinf(log_density)
-    weights[empty] = u[empty] == nearest[empty]  # Proposition 3.1
+    weights = np.exp((nearest - u) / 2)
+    log_density = np.log(weights.sum(axis=1)) - nearest[:, 0] / 2
     return y.mean() + weights @ (y - y.mean()) / weights.sum(axis=1), log_density
 
 

@@ -152,12 +152,13 @@ class Sleepers:
 
 
 @pytest.mark.parametrize("rule", [bandits.UCB(0.2), bandits.BayesUCB(), bandits.Thompson(), bandits.Thompson(True)])
-def test_another_problem_plugs_in(rule):
+def test_another_problem_plugs_in(rule, monkeypatch):
     """Best three of the arms awake, on a line of 30: regret falls to less than a third of what it was."""
     x = np.arange(30.0)
     prior = bandits.Prior(np.zeros(30), np.exp(-0.5 * np.square((x[:, None] - x) / 3)), 0.05)
     environment = Sleepers(prior, np.random.default_rng(0))
-    agent = bandits.Agent(bandits.ExactGP(prior, window=8), rule, sense="max", rng=0)
+    monkeypatch.setattr("emsopt.bandits.exact.WINDOW", 8)
+    agent = bandits.Agent(bandits.ExactGP(prior), rule, sense="max", rng=0)
     losses = []
     for step in bandits.play(agent, environment, bandits.TopK(3), 300):
         assert step.number == len(losses) + 1
@@ -166,29 +167,23 @@ def test_another_problem_plugs_in(rule):
     assert np.mean(losses[-100:]) < np.mean(losses[:10]) / 3
 
 
-def test_wrong_rules_are_refused():
+def test_wrong_parts_are_refused():
+    prior = bandits.Prior(np.zeros(3), np.eye(3), noise_variance=1.0)
+    exact = bandits.ExactGP(prior)
     for make, message in (
         (lambda: bandits.UCB(-1), "`factor`"),
         (lambda: bandits.BayesUCB(omega=0), "`omega`"),
         (lambda: bandits.BayesUCB(xi=-1), "`xi`"),
         (lambda: bandits.TopK(0), "`size`"),
+        (lambda: bandits.TopK(2)([1.0, 2.0, 3.0], [True, True]), "one boolean per arm"),
+        (lambda: bandits.Agent(exact, "ts"), "`rule` must be UCB"),
+        (lambda: bandits.Agent(bandits.SparseGP(prior), bandits.Thompson(joint=True)), "method `sample`"),
+        (lambda: bandits.Agent(exact, bandits.UCB(), rectify=True), "sense='min'"),
+        (lambda: bandits.Agent(exact, bandits.UCB(), shift=1.0), "`shift` needs rectify=True"),
+        (lambda: bandits.SparseGP(prior, rate=5), "`rate`"),
     ):
         with pytest.raises(InputError, match=message):
             make()
-
-
-def test_parts_of_ones_own_are_checked():
-    prior = bandits.Prior(np.zeros(3), np.eye(3), noise_variance=1.0)
-    with pytest.raises(InputError, match="`rule` must be UCB"):
-        bandits.Agent(bandits.ExactGP(prior), "ts")
-    with pytest.raises(InputError, match="method `sample`"):
-        bandits.Agent(bandits.SparseGP(prior), bandits.Thompson(joint=True))
-    with pytest.raises(InputError, match="sense='min'"):
-        bandits.Agent(bandits.ExactGP(prior), bandits.UCB(), rectify=True)
-    with pytest.raises(InputError, match="`rate`"):
-        bandits.SparseGP(prior, rate=5)
-    with pytest.raises(InputError, match="one boolean per arm"):
-        bandits.TopK(2)([1.0, 2.0, 3.0], [True, True])
 
 
 def test_agent_and_oracle_both_take_rewards_if_nothing_is_said():

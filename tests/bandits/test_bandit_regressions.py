@@ -7,10 +7,11 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from emsopt import bandits
+from emsopt.bandits import exact
 from emsopt.bandits.regression import collapsed
 from emsopt.errors import InputError
 from emsopt.roads import RoadNetwork, grid_roads
-from emsopt.surrogates.graph_matern import graph_matern, incidence_laplacian, matern52
+from emsopt.surrogates.graph_matern import graph_matern, incidence_laplacian, matern
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +37,10 @@ def rounds_of(prior, count, rng, length=9):
 
 
 @pytest.mark.parametrize("window", [10, 33, 256])
-def test_exact_posterior_is_the_dense_solve(prior, window):
+def test_exact_posterior_is_the_dense_solve(prior, window, monkeypatch):
     """50 rounds; windows that fill up in every round, in some, and never."""
-    gp = bandits.ExactGP(prior, window=window)
+    monkeypatch.setattr(exact, "WINDOW", window)
+    gp = bandits.ExactGP(prior)
     seen = list(rounds_of(prior, 50, np.random.default_rng(0)))
     for arms, values in seen:
         gp.update(arms, values)
@@ -54,13 +56,10 @@ def test_exact_posterior_is_the_dense_solve(prior, window):
     assert np.array_equal(part[1], got_variance[some])
 
 
-def test_the_prior_is_left_alone_and_stands_before_the_first_round(prior):
+def test_the_prior_is_left_alone_and_stands_before_the_first_round(prior, monkeypatch):
+    monkeypatch.setattr(exact, "WINDOW", 4)
     before = prior.covariance.copy()
-    for regression in (
-        bandits.ExactGP(prior, window=4),
-        bandits.SparseGP(prior),
-        bandits.IndependentArms(prior),
-    ):
+    for regression in (bandits.ExactGP(prior), bandits.SparseGP(prior), bandits.IndependentArms(prior)):
         mean, variance = regression.predict()
         assert np.array_equal(mean, prior.mean)
         assert variance == pytest.approx(np.diag(before), rel=1e-14)
@@ -69,20 +68,25 @@ def test_the_prior_is_left_alone_and_stands_before_the_first_round(prior):
     assert np.array_equal(prior.covariance, before)
 
 
-def test_joint_samples_have_the_posterior_moments(prior):
-    """20,000 samples drawn from the prior, carried through six windows, against the exact mean and covariance."""
-    n = 20_000
-    gp = bandits.ExactGP(prior, window=12, draws=n)
-    rng = np.random.default_rng(1)
-    gp.sample(slice(None), rng)  # draws them all before anything is observed
-    seen = list(rounds_of(prior, 8, rng))
+def rounds_told(gp, prior, count, rng):
+    """Tell a process some rounds; return posterior mean and covariance by one dense solve."""
+    seen = list(rounds_of(prior, count, rng))
     for arms, values in seen:
         gp.update(arms, values)
+    return dense_posterior(prior, *(np.concatenate(part) for part in zip(*seen, strict=True)))
+
+
+def test_joint_samples_have_the_posterior_moments(prior, monkeypatch):
+    """10,000 samples drawn from the prior, carried through six windows, against the exact mean and covariance."""
+    n = 10_000
+    monkeypatch.setattr(exact, "WINDOW", 12)
+    monkeypatch.setattr(exact, "DRAWS", n)
+    gp, rng = bandits.ExactGP(prior), np.random.default_rng(1)
+    gp.sample(slice(None), rng)  # draws them all before anything is observed
+    mean, covariance = rounds_told(gp, prior, 9, rng)
     assert 0 < len(gp._arms) < 12, "the last round should leave a window half full"
     samples = np.array([gp.sample(slice(None), rng) for _ in range(n - 1)])
     assert gp._next == gp._bank.shape[1], "no sample should be drawn anew"
-    arms, values = (np.concatenate(part) for part in zip(*seen, strict=True))
-    mean, covariance = dense_posterior(prior, arms, values)
     spread = np.sqrt(np.diag(covariance))
     errors = (samples.mean(axis=0) - mean) / (spread / np.sqrt(n))
     assert np.abs(errors).max() < 4.5
@@ -92,28 +96,26 @@ def test_joint_samples_have_the_posterior_moments(prior):
     assert errors.std() == pytest.approx(1.0, abs=0.25)
 
 
-def test_samples_drawn_after_the_data_have_the_posterior_moments_too(prior):
-    gp = bandits.ExactGP(prior, window=20, draws=1000)
-    rng = np.random.default_rng(2)
-    seen = list(rounds_of(prior, 6, rng))
-    for arms, values in seen:
-        gp.update(arms, values)
+def test_samples_drawn_after_the_data_have_the_posterior_moments_too(prior, monkeypatch):
+    monkeypatch.setattr(exact, "WINDOW", 20)
+    monkeypatch.setattr(exact, "DRAWS", 1000)
+    gp, rng = bandits.ExactGP(prior), np.random.default_rng(2)
+    mean, covariance = rounds_told(gp, prior, 6, rng)
     samples = np.array([gp.sample(np.arange(prior.n_arms), rng) for _ in range(4000)])
-    mean, covariance = dense_posterior(prior, *(np.concatenate(part) for part in zip(*seen, strict=True)))
     deviation = np.sqrt(np.diag(covariance))
     assert np.abs((samples.mean(axis=0) - mean) / deviation).max() < 4.5 / np.sqrt(4000)
     assert samples.std(axis=0) == pytest.approx(deviation, rel=0.06)
 
 
 def test_sparse_process_with_all_arms_and_enough_steps_is_the_exact_one(prior):
-    sparse, exact = bandits.SparseGP(prior), bandits.ExactGP(prior)
+    sparse, dense = bandits.SparseGP(prior), bandits.ExactGP(prior)
     for arms, values in rounds_of(prior, 30, np.random.default_rng(3)):
         sparse.update(arms, values)
-        exact.update(arms, values)
-    far = [np.abs(a - b).max() for a, b in zip(sparse.predict(), exact.predict(), strict=True)]
+        dense.update(arms, values)
+    far = [np.abs(a - b).max() for a, b in zip(sparse.predict(), dense.predict(), strict=True)]
     assert min(far) > 1e-2, "one step a round of size 0.1 lags behind"
     sparse.step(250)
-    for approximate, wanted in zip(sparse.predict(), exact.predict(), strict=True):
+    for approximate, wanted in zip(sparse.predict(), dense.predict(), strict=True):
         assert np.abs(approximate - wanted).max() < 1e-4
     arms, values = sparse._seen, sparse._values
     S = prior.covariance[np.ix_(arms, arms)] + prior.noise_variance * np.eye(len(arms))
@@ -235,12 +237,12 @@ def test_moving_inducing_contexts_raises_the_lower_bound(prior):
 def test_batches_are_drawn_from_the_history(prior):
     """With batches of a fifth of the history the steps scatter around the exact posterior."""
     sparse = bandits.SparseGP(prior, batch=60, rate=0.02, rng=0)
-    exact = bandits.ExactGP(prior)
+    dense = bandits.ExactGP(prior)
     for arms, values in rounds_of(prior, 33, np.random.default_rng(6)):
         sparse.update(arms, values)
-        exact.update(arms, values)
+        dense.update(arms, values)
     sparse.step(600)
-    errors = (sparse.predict()[0] - exact.predict()[0]) / np.sqrt(prior.noise_variance)
+    errors = (sparse.predict()[0] - dense.predict()[0]) / np.sqrt(prior.noise_variance)
     assert 1e-3 < np.abs(errors).max() < 1.0
 
 
@@ -280,7 +282,7 @@ def test_navigation_prior_has_the_papers_kernel_and_variances():
     assert prior.noise_variance == pytest.approx(0.1**2 * energy.var(), rel=1e-12)
     contexts = unit_variance(np.column_stack([net.lengths, net.speed_limits, net.inclines]))
     graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=2, kappa=1)
-    wanted = (graph + 1) / 2 * matern52(contexts)
+    wanted = (graph + 1) / 2 * matern(contexts, contexts)
     assert prior.covariance == pytest.approx(wanted * 0.25**2 * energy.var(), rel=1e-12)
 
 
@@ -332,9 +334,8 @@ def test_a_covariance_with_a_negative_eigenvalue_draws_nothing():
     ("options", "message"),
     [
         ({"spread": 0}, "`spread`"),
-        ({"noise_sd": -1}, "`noise_sd`"),
         ({"lengthscale": 0}, "`lengthscales`"),
-        ({"congestion": [1.0, 1.5]}, "must be at most 1 .* got 1.5"),
+        ({"congestion": [1.0, 1.5]}, "`congestion` must be at most 1"),
         ({"congestion": [0.0]}, "`congestion` must be greater than 0"),
         ({"congestion": [[1.0, 1.0]]}, "`congestion` must have shape"),
     ],
@@ -349,7 +350,6 @@ def test_a_city_of_equal_edges_has_no_scale():
         bandits.navigation_prior(RoadNetwork([50.0] * 3, [10.0] * 3, [(0, 1), (1, 2)]))
 
 
-@pytest.mark.parametrize("regression", [bandits.ExactGP, bandits.SparseGP, bandits.IndependentArms])
 @pytest.mark.parametrize(
     ("arms", "values", "message"),
     [
@@ -360,6 +360,6 @@ def test_a_city_of_equal_edges_has_no_scale():
         ([0], [np.nan], "`values` must be finite"),
     ],
 )
-def test_wrong_observations_are_refused(prior, regression, arms, values, message):
+def test_wrong_observations_are_refused(prior, arms, values, message):
     with pytest.raises(InputError, match=message):
-        regression(prior).update(arms, values)
+        bandits.IndependentArms(prior).update(arms, values)

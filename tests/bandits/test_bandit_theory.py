@@ -121,7 +121,7 @@ def test_learners_stay_below_the_bound_and_guessing_does_not(rule):
     for seed in range(3):
         truth = prior.draw(rng=seed)[:, 0]
         rng = np.random.default_rng(seed)
-        agent = bandits.Agent(bandits.ExactGP(prior, draws=rounds), rule, rng=rng)
+        agent = bandits.Agent(bandits.ExactGP(prior), rule, rng=rng)
         chosen = []
         for t in range(1, 301):  # what an agent learns at all it learns soon; then it repeats itself
             arm = [int(np.argmax(agent.indices(t, np.arange(size))))]

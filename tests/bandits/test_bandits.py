@@ -120,6 +120,8 @@ def test_options_of_a_regression_and_ones_own_beta(net, prior, tmp_path):
         def __repr__(self):
             return "Constant()"
 
+    run = bandits.run(net, START, END, ("gp", bandits.BayesUCB(xi=0.5)), horizon=1, rng=0, prior=prior)
+    assert run.policy == "gp, BayesUCB(omega=1.0, xi=0.5)"
     run = bandits.run(net, START, END, ("bi", Constant()), horizon=4, rng=0, prior=prior)
     world = bandits.Navigation(net, START, END, prior, rng=0)
     agent = bandits.Agent(bandits.IndependentArms(prior), Constant(), sense="min", rectify=True)
@@ -173,14 +175,6 @@ def test_learning_pays_and_thompson_sampling_explores_less(net, prior):
     assert regret["gp-ts"] < regret["gp-bucb"] < regret["gp-ucb"]
 
 
-def test_a_rule_of_ones_own(net, prior):
-    run = bandits.run(net, START, END, ("gp", bandits.BayesUCB(xi=0.5)), horizon=5, rng=0, prior=prior)
-    assert run.policy == "gp, BayesUCB(omega=1.0, xi=0.5)"
-    named = bandits.run(net, START, END, "gp-bucb", horizon=5, rng=0, prior=prior)
-    given = bandits.run(net, START, END, ("gp", bandits.BayesUCB()), horizon=5, rng=0, prior=prior)
-    assert named.history[SAME].equals(given.history[SAME])
-
-
 def test_closed_roads_are_not_driven_and_do_not_count_against_the_agent(net, prior):
     """Always closed, and in odd rounds only: the comparison is with the best path that is open in the round."""
     free = bandits.run(net, START, END, "gp-ts", horizon=30, rng=1, prior=prior)
@@ -227,9 +221,6 @@ def test_a_closed_turn_cuts_a_way_off():
     net = RoadNetwork([50.0, 60.0, 70.0], [10.0, 9.0, 8.0], [(0, 1), (1, 2), (2, 0)])
     with pytest.raises(InputError, match=r"no legal path .* Open some of 0 closed edges and 1 closed turns"):
         net.shortest_path(net.lengths, 0, 2, closed=[(0, 1)])
-    for turn in ((0, 2), (0,), (0, 1, 2)):
-        with pytest.raises(InputError, match=r"is not a legal turn\. Pass a pair of edges"):
-            net.shortest_path(net.lengths, 0, 2, closed=[turn])
 
 
 def test_contexts_can_be_new_in_every_round(net):
@@ -257,16 +248,16 @@ def test_hours_take_turns(net):
 
 @pytest.mark.parametrize("policy", ["gp-ts-joint", "svgp-ts", "bi-ts"])
 def test_a_killed_run_resumes_to_the_same_end(net, prior, tmp_path, policy):
-    options = {"policy": policy, "horizon": 40, "prior": prior}
+    options = {"policy": policy, "horizon": 20, "prior": prior}
     whole = bandits.run(net, START, END, **options, rng=7)
     file = tmp_path / "run.jsonl"
     assert same(bandits.run(net, START, END, **options, rng=7, checkpoint=file), whole)
     lines = file.read_bytes().splitlines(keepends=True)
-    assert len(lines) == 41
-    file.write_bytes(b"".join(lines[:18]) + lines[18][:9])  # killed while it wrote the 18th round
+    assert len(lines) == 21
+    file.write_bytes(b"".join(lines[:9]) + lines[9][:9])  # killed while it wrote the ninth round
     resumed = bandits.run(net, START, END, **options, checkpoint=file)  # the seed is on file
     assert same(resumed, whole)
-    assert file.read_bytes().count(b"\n") == 41
+    assert file.read_bytes().count(b"\n") == 21
     assert np.array_equal(resumed.mean, whole.mean)
 
 
@@ -291,11 +282,6 @@ def test_a_checkpoint_of_another_run_is_refused(net, prior, tmp_path):
     file.write_text("\n".join([header, json.dumps({**row, "round": 2}), *rest]) + "\n")
     with pytest.raises(InputError, match=r"line 2 of the checkpoint .* is damaged"):
         bandits.run(net, START, END, "gp-ts", rng=7, **options)
-
-
-def test_a_run_needs_roads():
-    with pytest.raises(InputError, match=r"`net` must be an emsopt.roads.RoadNetwork; got dict"):
-        bandits.run({"lengths": [1.0]}, START, END)
 
 
 def test_why_a_run_ends(net, prior):
@@ -326,25 +312,17 @@ def test_why_a_run_ends(net, prior):
     [
         ({"policy": "gp"}, "`policy` must be one of 'gp-ts'"),
         ({"policy": ("gp", "ts")}, "a regression and a rule"),
-        ({"policy": ("sgp", bandits.UCB())}, r"policy\[0\]"),
         (
             {"policy": ("svgp", bandits.Thompson(True))},
             "Joint samples need a regression with a method `sample`; SparseGP has none",
         ),
         ({"horizon": 0}, "`horizon` must be a whole number of at least 1"),
-        ({"rng": -1}, "`rng`"),
         ({"start": "home"}, "no edge 'home'"),
-        ({"end": 999}, "`end` must be a whole number"),
         ({"closed": [START]}, "the start 'r0c0-r0c1' is closed"),
-        ({"closed": "r0c0"}, "`closed` must be a sequence of edges"),
         ({"prior": "gp"}, "`prior` must be an emsopt.bandits.Prior"),
         ({"noise_sd": 0.2}, "either `prior` or kernel options, not both; got `prior` and noise_sd"),
         ({"expected": [1.0]}, "`expected` must have shape"),
-        ({"callback": 3}, "`callback`"),
-        ({"progress": "yes"}, "`progress`"),
-        ({"time_limit": 0}, "`time_limit`"),
         ({"prior": bandits.Prior([0.0] * 3, np.eye(3), 1.0)}, "multiple of 80; got 3 arms"),
-        ({"shift": [1.0]}, "`shift` must have shape"),
         ({"regression": bandits.Thompson()}, "`regression` must be an? ExactGP, because the policy is 'gp-ts'"),
         (
             {"regression": bandits.ExactGP(bandits.Prior([0.0], [[1.0]], 1.0))},
@@ -358,22 +336,9 @@ def test_wrong_options_are_refused(net, prior, change, message):
         bandits.run(net, **options)
 
 
-def test_start_and_end_must_be_connected():
-    net = RoadNetwork([50.0, 60.0, 70.0], [10.0, 9.0, 8.0], [(0, 1), (1, 0)])
-    with pytest.raises(InputError, match="no legal path leads from 'edge 1' to 'edge 3'"):
-        bandits.run(net, 0, 2, horizon=2, rng=0)
-
-
-def test_a_seed_of_ones_own_is_not_needed(net, prior, tmp_path):
-    file = tmp_path / "drive.jsonl"
-    first = bandits.run(net, START, END, "gp-ts", horizon=4, prior=prior, checkpoint=file)
-    assert same(first, bandits.run(net, START, END, "gp-ts", horizon=4, prior=prior, checkpoint=file))
-    assert len(bandits.run(net, START, END, "gp-ts", horizon=4, prior=prior).history) == 4
-
-
 def test_a_longer_horizon_goes_on_from_the_checkpoint(net, prior, tmp_path):
     """What is drawn in a round does not depend on how many are to come."""
-    for policy in ("gp-ts", "gp-ts-joint", "svgp-ts"):
+    for policy in ("gp-ts-joint", "svgp-ts"):
         file = tmp_path / f"{policy}.jsonl"
         bandits.run(net, START, END, policy, horizon=6, rng=3, prior=prior, checkpoint=file)
         longer = bandits.run(net, START, END, policy, horizon=12, rng=3, prior=prior, checkpoint=file)

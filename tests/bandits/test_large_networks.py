@@ -1,4 +1,4 @@
-"""Bandits on large networks: the prior that is not stored, processes of districts and fleets, against dense ones."""
+"""Bandits on large networks: the prior that is not stored and processes of districts, against dense ones."""
 
 import pickle
 
@@ -162,7 +162,7 @@ def test_a_part_of_the_graph_kernel_needs_only_its_surroundings():
 @pytest.mark.parametrize("congestion", [None, [1.0, 0.6]])
 def test_one_district_is_the_exact_process(net, congestion):
     lazy, dense = (bandits.navigation_prior(net, congestion=congestion, lazy=lazy) for lazy in (True, False))
-    gp, exact = bandits.DistrictGP(lazy, size=lazy.n_arms), bandits.ExactGP(dense)
+    gp, exact = bandits.DistrictGP(lazy), bandits.ExactGP(dense)
     assert len(gp._members) == 1
     for arms, values in rounds(dense):
         gp.update(arms, values)
@@ -171,10 +171,12 @@ def test_one_district_is_the_exact_process(net, congestion):
             assert np.abs(got - wanted).max() < 1e-8
 
 
-def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair):
+def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair, monkeypatch):
     """The posterior of Φ Φᵀ plus the blocks of K - Φ Φᵀ, by one dense solve."""
     lazy, dense = pair
-    gp = bandits.DistrictGP(lazy, size=30, features=12)
+    for name, value in {"SIZE": 30, "FEATURES": 12}.items():
+        monkeypatch.setattr(f"emsopt.bandits.districts.{name}", value)
+    gp = bandits.DistrictGP(lazy)
     phi = gp._features.copy()
     same = gp._district[:, None] == gp._district
     K = phi @ phi.T + np.where(same, dense.covariance - phi @ phi.T, 0.0)
@@ -232,43 +234,3 @@ def test_every_regression_takes_a_lazy_prior(net, pair, policy, tmp_path):
     run = bandits.run(net, *ROUTES[0], policy, horizon=4, rng=0, prior=pair[0], checkpoint=file)
     longer = bandits.run(net, *ROUTES[0], policy, horizon=6, rng=0, prior=pair[0], checkpoint=file)
     assert longer.history["path"][:4].equals(run.history["path"])
-
-
-# -- fleets -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_fleet_shares_what_it_learns(net, pair):
-    fleet = bandits.run_fleet(net, ROUTES, horizon=5, rng=0, prior=pair[1])
-    assert len(fleet.history) == 15
-    arms = np.concatenate([np.array(path) for path in fleet.history["path"]])
-    (regression,) = fleet.regressions
-    expected, noise = fleet.expected, np.sqrt(pair[1].noise_variance)
-    errors = fleet.history["energy"] - fleet.history["expected_energy"]
-    lengths = fleet.history["path"].str.len()
-    assert (np.abs(errors) < 4.5 * noise * np.sqrt(lengths)).all()
-    assert errors.std() > 0
-    assert fleet.history["expected_energy"].iloc[0] == pytest.approx(
-        expected[list(fleet.history["path"].iloc[0])].sum()
-    )
-    exact = bandits.ExactGP(pair[1])  # variances depend on what was driven only
-    exact.update(arms, np.zeros(len(arms)))
-    assert regression.predict()[1] == pytest.approx(exact.predict()[1], abs=1e-8)
-    assert (fleet.history["regret"] > -1e-9).all()
-    assert fleet.regret == pytest.approx(3 * fleet.by_round()["regret"].sum())
-
-
-def test_a_fleet_of_one_is_a_run_with_other_random_numbers(net, pair):
-    fleet = bandits.run_fleet(net, ROUTES[:1], "gp-ucb", horizon=1, rng=0, prior=pair[1])
-    run = bandits.run(net, *ROUTES[0], "gp-ucb", horizon=1, rng=0, prior=pair[1])
-    assert fleet.history["path"].iloc[0] == run.history["path"].iloc[0]
-    assert np.array_equal(fleet.expected, run.expected)
-    assert fleet.history["regret"].iloc[0] == pytest.approx(run.regret)
-    alone = bandits.run_fleet(net, ROUTES, horizon=2, rng=0, prior=pair[0], share=False)
-    assert len({id(regression) for regression in alone.regressions}) == 3
-    assert "learning alone" in repr(alone)
-
-
-@pytest.mark.parametrize("routes", [[], [("r0c0-r0c1",)], ["r0c0-r0c1", "r5c4-r5c5"]])
-def test_a_fleet_needs_pairs(net, routes):
-    with pytest.raises(InputError, match="`routes` must hold"):
-        bandits.run_fleet(net, routes)

@@ -44,11 +44,11 @@ def inequalities(points, beta, t, d, K, L, side, slopes, noise):
 @pytest.mark.parametrize(("t", "d", "K", "noise"), [(1, 1, 1, 1.0), (3, 2, 10, 0.3), (50, 3, 2, 0.1), (7, 1, 5, 0.01)])
 def test_grid_of_theorem_3_2_satisfies_its_four_inequalities(rule, t, d, K, noise):
     """(6a) to (6d) with the confidence parameter of the grid itself; one point less violates one of them."""
-    smooth = {"lipschitz": 1.3, "slopes": (2.0, 1.5), "side": 2.0}
+    smooth = {"lipschitz": 1.3, "slopes": (2.0, 1.5)}
     points = bandits.grid_points(rule, t, dimensions=d, size=K, noise_variance=noise**2, **smooth)
     upper = bandits.UCB() if isinstance(rule, bandits.Thompson) else rule
     for given, holds in ((points, True), (points * (1 - 1e-9) - 1, False)):
-        ratios = inequalities(given, float(upper.beta(t, given**d)), t, d, K, 1.3, 2.0, (2.0, 1.5), noise)
+        ratios = inequalities(given, float(upper.beta(t, given**d)), t, d, K, 1.3, 1.0, (2.0, 1.5), noise)
         assert (ratios.min() >= 1 - 1e-12) == holds
 
 

@@ -50,7 +50,7 @@ def test_a_frame_makes_a_city_again(city):
 
 
 def test_folium_map(city, evaluation):
-    folium_map = frames.folium_map(city, evaluation, tiles=None)
+    folium_map = frames.folium_map(city, evaluation)
     page = folium_map.get_root().render()
     assert "mean response (min)" in page
     assert "alert(1)" in page

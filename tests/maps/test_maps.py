@@ -20,7 +20,6 @@ from emsopt.city.city import City
 from emsopt.errors import InputError
 from emsopt.evaluators import approximate_hypercube
 from emsopt.maps import _colours
-from emsopt.maps._page import TILES
 from emsopt.maps.deployments import deployment_map
 from emsopt.roads import RoadNetwork, grid_roads
 
@@ -118,12 +117,6 @@ def test_the_content_security_policy_forbids_every_request(both, city):
     policy = next(a["content"] for t, a in Page(deployment_map(city, both).html).tags if "http-equiv" in a)
     assert "default-src 'none'" in policy
     assert policy.split("img-src")[1].split() == ["data:"]
-
-
-def test_tiles_are_fetched_only_when_asked_for(both, city):
-    page = deployment_map(city, both, tiles="OpenStreetMap").html
-    assert [found.split('"')[0] for found in remote_references(page)] == [TILES]
-    assert "OpenStreetMap contributors" in page  # the licence asks for it
 
 
 def test_vendored_files_are_those_that_the_notice_names():
@@ -311,65 +304,32 @@ def test_streets_are_drawn_once_for_both_directions(both):
         deployment_map(city, both, roads=RoadNetwork([100.0, 90.0], [10.0, 9.0], [(0, 1), (1, 0)]))
 
 
-def test_a_map_of_st_paul_is_small():
-    datasets = pytest.importorskip("emsopt.datasets")
-    city = datasets.load_st_paul()
-    sites = np.arange(9)
-    rank = city.response_times[sites].argsort(axis=0).argsort(axis=0)
-    shown = evaluation(city, sites, 0.75 * 0.25**rank / (1 - 0.25**9))
-    page = deployment_map(city, shown)
-    assert len(page._repr_html_().encode()) < 450_000
-    assert len(json.dumps(page.views)) < 20_000
-
-
 # -- bad input ----------------------------------------------------------------------------------------------------
 
 
+OTHER = {"atom_locations": [[0, 51], [0.1, 51]], "site_locations": [[0, 51]]}
+
+
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("draw", "message"),
     [
-        ({"value": "speed"}, "`value` must be"),
-        ({"value": ("late", -1)}, "above 0"),
-        ({"value": ("late",)}, "`value` must be"),
-        ({"limits": (5, 5)}, "low < high"),
-        ({"limits": (1, 2, 3)}, "shape"),
-        ({"tiles": "Bing"}, "`tiles` must be one of"),
-        ({"height": 10}, "`height` must be"),
-        ({"roads": "streets"}, "`roads` must be"),
+        (lambda c, e: deployment_map(c, e, value="speed"), "`value` must be"),
+        (lambda c, e: deployment_map(c, e, value=("late", -1)), "above 0"),
+        (lambda c, e: deployment_map(c, e, limits=(5, 5)), "low < high"),
+        (lambda c, e: deployment_map(c, e, height=10), "`height` must be"),
+        (lambda c, e: deployment_map(c, e, roads="streets"), "`roads` must be"),
+        (lambda c, e: deployment_map(c, "p-median"), "Evaluation"),
+        (lambda c, e: deployment_map(c, {"deployment": None}), "Evaluation"),
+        (lambda c, e: deployment_map(c, {}), "Evaluation"),
+        (lambda c, e: deployment_map(City([1.0, 1.0], [[1.0, 2.0]], 1.0, 30.0, **OTHER), e), "belongs to another city"),
+        (lambda c, e: deployment_map(c.replace(atom_locations=None), e), "has no `atom_locations`"),
+        (lambda c, e: deployment_map(c.replace(site_locations=None), e), "has no `site_locations`"),
+        (lambda c, e: deployment_map(c, e).save("nowhere/map.html"), "does not exist"),
     ],
 )
-def test_bad_options_are_refused(both, city, options, message):
+def test_what_cannot_be_drawn_is_refused(both, city, draw, message):
     with pytest.raises(InputError, match=message):
-        _ = deployment_map(city, both, **options).html
-
-
-@pytest.mark.parametrize("evaluations", ["p-median", {"deployment": None}, {}])
-def test_only_evaluations_can_be_drawn(city, evaluations):
-    with pytest.raises(InputError, match="Evaluation"):
-        deployment_map(city, evaluations)
-
-
-def test_the_evaluation_must_be_of_this_city(both):
-    other = City([1.0, 1.0], [[1.0, 2.0]], 1.0, 30.0, atom_locations=[[0, 51], [0.1, 51]], site_locations=[[0, 51]])
-    with pytest.raises(InputError, match="belongs to another city"):
-        deployment_map(other, both)
-
-
-@pytest.mark.parametrize("key", ["atom_locations", "site_locations"])
-def test_a_city_without_coordinates_cannot_be_drawn(both, city, key):
-    with pytest.raises(InputError, match=f"has no `{key}`"):
-        deployment_map(city.replace(**{key: None}), both)
-
-
-def test_tiles_need_degrees(both):
-    city = small_city(geographic=False)
-    with pytest.raises(InputError, match="has plane coordinates"):
-        deployment_map(city, both, tiles="OpenStreetMap")
-
-
-def test_a_folder_that_does_not_exist_is_named(both, city, tmp_path):
-    with pytest.raises(InputError, match="does not exist"):
-        deployment_map(city, both).save(tmp_path / "nowhere" / "map.html")
+        draw(city, both)
 
 
 # -- shading ------------------------------------------------------------------------------------------------------
@@ -391,18 +351,10 @@ def luminance(colour):
     return linear @ [0.2126, 0.7152, 0.0722]
 
 
-@pytest.mark.parametrize("n", range(2, 9))
-def test_shades_darken_step_by_step(n):
+def test_shades_darken_step_by_step():
     """Falling lightness keeps the order for every kind of colour blindness and in grey print."""
-    light = [luminance(c) for c in _colours.colours(n)]
-    assert all(b < 0.85 * a for a, b in pairwise(light))
-
-
-def test_lines_stand_out_from_every_shade_in_hue():
-    red, _, blue = (int(_colours.LINES[k : k + 2], 16) for k in (1, 3, 5))
-    assert red > 2 * blue  # the shades go from sand to blue: none is red
-    for shade in _colours.SEQUENTIAL[1:]:
-        assert int(shade[1:3], 16) < 1.3 * int(shade[5:7], 16)
+    for n in range(2, 9):
+        assert all(b < 0.85 * a for a, b in pairwise(map(luminance, _colours.colours(n))))
 
 
 def test_one_remote_atom_does_not_use_up_the_colours(city):

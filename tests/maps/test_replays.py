@@ -63,10 +63,6 @@ def test_the_page_holds_the_hours_asked_for_with_what_is_still_going_on(log):
         assert page.scene["stations"][home]["at"] == pytest.approx(stations[log.deployment[unit]], abs=1e-5)
 
 
-def test_a_day_of_san_jose_is_small(log):
-    assert len(replay_map(log).html.encode()) < 3e6
-
-
 def test_wrong_input_is_refused(log):
     for options, message in (({"start": -1}, "`start`"), ({"hours": 0}, "`hours`"), ({"start": 9e4}, "no call comes")):
         with pytest.raises(InputError, match=message):

@@ -4,15 +4,10 @@ import json
 import re
 from itertools import pairwise
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 
 from emsopt import bandits, plots
 from emsopt.errors import InputError
@@ -45,13 +40,6 @@ def test_visits_are_those_of_the_history(run):
     assert set(run.visits["edge"]) == set(np.concatenate(paths.tolist()))
 
 
-def test_best_path_has_no_regret(net, run):
-    costs = bandits.rectified_mean(run.expected, np.sqrt(bandits.navigation_prior(net).noise_variance))
-    path = run.history["path"].iloc[-1]
-    assert costs[list(path)].sum() - costs[list(run.best_path)].sum() == pytest.approx(run.history["regret"].iloc[-1])
-    assert (run.best_path[0], run.best_path[-1]) == tuple(net.edges(ROUTE))
-
-
 def test_the_page_holds_what_was_given(net, run):
     chart = exploration_map(net, {"one": run, "two": run.visits}, route=ROUTE, best=run.best_path, rounds=30)
     data = page_data(chart.html)
@@ -72,7 +60,7 @@ def test_edges_may_be_given_by_id(net):
     visits = pd.DataFrame({"edge": [ROUTE[0]], "first_round": [1], "visits": [2]})
     chart = exploration_map(net, visits)
     assert page_data(chart.html)["views"][0]["edges"] == [net.ids.index(ROUTE[0])]
-    plots.exploration(net, visits, ax=Figure())
+    plots.exploration(net, visits)
 
 
 def test_longitudes_and_latitudes_keep_five_digits():
@@ -93,8 +81,6 @@ def test_it_asks_no_server_and_saves_itself(net, run, tmp_path):
     html = path.read_text("utf-8")
     assert "default-src 'none'" in html
     assert not re.search(r"%[A-Z_]+%", html)
-    with pytest.raises(InputError, match="does not exist"):
-        exploration_map(net, run).save(tmp_path / "none" / "map.html")
 
 
 @pytest.mark.parametrize(
@@ -127,7 +113,7 @@ def test_networks_are_drawn_with_their_routes(net):
     """Figure 1: every edge of each network once, each path in its own colour, its name at both ends."""
     path = net.shortest_path(net.lengths, *ROUTE)
     other = [net.ids[edge] for edge in net.shortest_path(net.lengths, ROUTE[0], 7)]
-    _, axes = plots.routes([(net, {"A": path, "B": other}), (net, {})], ax=Figure())
+    _, axes = plots.routes([(net, {"A": path, "B": other}), (net, {})])
     roads, *driven = [len(c.get_segments()) for c in axes[0].collections]
     assert (roads, driven) == (net.n_edges, [len(path), len(other)])
     assert [text.get_text() for text in axes[0].texts] == ["A", "A", "B", "B"]
@@ -139,7 +125,7 @@ def test_networks_are_drawn_with_their_routes(net):
 
 
 def test_the_still_twin_draws_every_edge_once_by_class(net, run):
-    _, axes = plots.exploration(net, {"all": run, "early": run}, ax=Figure(), route=ROUTE, best=run.best_path)
+    _, axes = plots.exploration(net, {"all": run, "early": run}, route=ROUTE, best=run.best_path)
     assert len(axes) == 2
     collections = [c for c in axes[0].collections if isinstance(c, LineCollection)]
     roads, best, *driven = [len(c.get_segments()) for c in collections]
@@ -149,7 +135,5 @@ def test_the_still_twin_draws_every_edge_once_by_class(net, run):
     assert best == len(run.best_path)
     assert driven == [int(((counts >= low) & (counts < high)).sum()) for low, high in pairwise(bounds)]
     assert [text.get_text() for text in axes[0].texts] == ["A", "B"]
-    _, axes = plots.exploration(net, run, ax=Figure())
+    _, axes = plots.exploration(net, run)
     assert axes[0].get_title(loc="left") == f"bi-ucb: {len(run.visits)} edges"
-    with pytest.raises(InputError, match="must hold 2 Axes; got 3"):
-        plots.exploration(net, {"a": run, "b": run}, ax=Figure().subplots(1, 3))

@@ -2,14 +2,9 @@
 
 import itertools
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import emsopt as eo
@@ -17,16 +12,9 @@ from emsopt import plots
 from emsopt.errors import InputError
 
 
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
-
-
 def test_control_sets_show_where_plays_fall_and_what_to_expect():
     problem = eo.problems.hill_control()
-    fig, (where, expected) = plots.control_sets(problem)
-    assert isinstance(fig, Figure)
+    _, (where, expected) = plots.control_sets(problem)
     by_name = {line.get_label(): line for line in where.lines}
     assert set(by_name) == {"control x2", "control x1", "control all"}
     x, y = by_name["control x1"].get_data()
@@ -39,10 +27,6 @@ def test_control_sets_show_where_plays_fall_and_what_to_expect():
     assert set(lines["control all, cost 1"].get_ydata()) == {1.0}
     with pytest.raises(InputError, match="must have exactly two variables to be drawn; got 5"):
         plots.control_sets(eo.problems.airfoil_control())
-    with pytest.raises(InputError, match=r"must be an emsopt\.problems\.ControlProblem; got Problem"):
-        plots.control_sets(problem.objective)
-    with pytest.raises(InputError, match="must hold 2 Axes; got 1"):
-        plots.control_sets(problem, ax=plt.figure().subplots())
 
 
 def test_control_run_shows_every_play_at_its_cost():
@@ -108,7 +92,7 @@ def test_control_study_draws_means_and_standard_errors():
     assert [panel.axison for panel in part_axes.flat] == [True, False, True, True]
     labels = [label.get_text() for label in part_axes[0, 0].get_yticklabels()]
     assert {"0.01", "0.02"} <= set(labels)
-    fig, axes = plots.control_study(table(), "plays", ax=Figure())
+    fig, axes = plots.control_study(table(), "plays")
     assert axes[0, 1].lines[1].get_ydata().tolist() == [10, 500, 1000]
     assert axes[0, 0].get_yscale() == "linear"
 
@@ -130,7 +114,7 @@ def test_control_bounds_draw_regret_per_play_below_its_bounds():
             for a in (0.0, 0.1) for s in (0, 1)]  # fmt: skip
     names = ["plays", "alpha", "seed", "quality_regret", "cost_regret", "bound_3", "bound_4", "bound_5"]
     study = pd.DataFrame(rows, columns=[*names, "worst_quality", "worst_cost"])
-    _, (quality, cost) = plots.control_bounds(study, ax=Figure())
+    _, (quality, cost) = plots.control_bounds(study)
     drawn = {line.get_label(): line.get_ydata().tolist() for line in quality.lines}
     assert drawn["Algorithm 1"] == pytest.approx([0.15, 0.105])
     assert drawn["bound (3), Theorem 1"] == [2.0, 2.0]
@@ -139,8 +123,6 @@ def test_control_bounds_draw_regret_per_play_below_its_bounds():
     drawn = {line.get_label(): line.get_ydata().tolist() for line in cost.lines}
     assert drawn["bound (4), Theorems 1 and 3"] == [0.5, 0.5]
     assert drawn["always the worst play"] == pytest.approx([0.1, 0.1])
-    with pytest.raises(InputError, match="must have a column 'bound_5'"):
-        plots.control_bounds(study.drop(columns="bound_5"))
 
 
 def test_regret_below_the_floor_is_drawn_at_the_floor():
@@ -154,5 +136,3 @@ def test_what_cannot_be_drawn_is_refused():
         plots.control_study(table(), "seconds")
     with pytest.raises(InputError, match="must have a column 'cost_regret'"):
         plots.control_study(table(), "cost_regret")
-    with pytest.raises(InputError, match="`ax` must hold 4 Axes; got 1"):
-        plots.control_study(table(), ax=plt.figure().subplots())

@@ -2,14 +2,9 @@
 
 import itertools
 
-import matplotlib as mpl
-
-mpl.use("Agg")
-
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 import emsopt as eo
@@ -21,12 +16,6 @@ from emsopt.surrogates.gaussian_process import condition
 
 EXAMPLE_7 = [[0, -2, -3], [-2, 0, -1], [-3, -1, 0]]
 SPACE = np.array([[i in pair for i in range(5)] for pair in itertools.combinations(range(5), 2)], int)
-
-
-@pytest.fixture(autouse=True)
-def _close_figures():
-    yield
-    plt.close("all")
 
 
 def texts(ax):
@@ -81,8 +70,6 @@ def test_cut_graph_refuses_what_has_no_cut():
         plots.cut_graph([[0, 1], [1, 0]], [1, 1])
     with pytest.raises(InputError, match="without positive entries"):
         plots.cut_graph([[0, -1], [-2, 0]], [1, 1])
-    with pytest.raises(InputError, match="`ax` must hold 2 Axes; got 1"):
-        plots.cut_graph([[0, -1], [-1, 0]], [1, 1], ax=plt.figure().add_subplot())
 
 
 # -- trust regions --------------------------------------------------------------------------------------------------
@@ -101,13 +88,6 @@ def test_example_13_shows_what_the_paper_tells(claim):
     for ax in axes:
         assert overlaps(fig, ax) == []
     assert len(fig.legends) == 1
-
-
-def test_example_13_fills_the_axes_it_is_given():
-    fig, axes = plt.subplots(2, 2)
-    returned, drawn = plots.example_13(axes)
-    assert returned is fig
-    assert list(drawn) == list(axes.ravel())
 
 
 def test_rings_are_units_moved_and_the_region_is_coloured():
@@ -150,7 +130,7 @@ def test_dots_of_a_larger_space_keep_apart():
 def test_regret_curve_is_mean_and_band():
     """Mean 2 and 4; half width 4.302653 · s / √3 with s = 1 and 2."""
     rows = [[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]
-    _, ax = plots.regret_curves({"random": rows, "one": rows[:1]}, Figure(), bounds={"bound": [3.0, 9.0]})
+    _, ax = plots.regret_curves({"random": rows, "one": rows[:1]}, bounds={"bound": [3.0, 9.0]})
     mean, one, bound = ax.lines
     assert mean.get_ydata().tolist() == [2, 4]
     assert one.get_ydata().tolist() == [1, 2]
@@ -200,7 +180,6 @@ def test_figure_6_shows_three_steps_of_a_one_dimensional_search():
             following.get_xdata()[0] == lines["next"].get_xdata()[0] == told[2 + k, 0] == frame["acquisition"].idxmax()
         )
         assert np.interp(*told[: 2 + k, :1].T, x, frame["mean"]) == pytest.approx(told[: 2 + k, 1], abs=0.05)
-    assert plots.search_steps(steps, told, ax=Figure())[0].axes
     with pytest.raises(InputError, match="number of points before the first step"):
         plots.search_steps(steps, told[:2])
     with pytest.raises(InputError, match="must have a column 'deviation'"):

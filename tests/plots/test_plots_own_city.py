@@ -1,21 +1,21 @@
-"""Figures of a city of one's own: what is drawn is what the profile and the plan say."""
+"""Figures of an own city and of simulated operations: what is drawn is what profile, plan, fit, report and trace say."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from synthetic_log import synthetic_log
 
 import emsopt as eo
-
-pytest.importorskip("matplotlib", reason="needs the package matplotlib")
-from matplotlib.figure import Figure
-
-from emsopt.calls.profile import WeeklyProfile
-from emsopt.plots import hourly_plan, weekly_profile
+from emsopt.calls import WeeklyProfile
+from emsopt.errors import InputError
+from emsopt.operations import Duration, Policy, Priority, System, simulate
+from emsopt.plots import drives, hourly_plan, weekly_profile
 
 
 def test_rates_and_bands_are_counts_over_hours_watched():
     counts, hours = np.zeros((7, 24), dtype=int), np.full((7, 24), 4)
     counts[:5, 9], counts[5, 9] = 20, 2
-    _, ax = weekly_profile(WeeklyProfile(counts, hours), Figure())
+    _, ax = weekly_profile(WeeklyProfile(counts, hours))
     weekdays, weekends = (patch.get_data().values for patch in ax.patches)
     assert weekdays[9] == pytest.approx(100 / 20)
     assert weekends[9] == pytest.approx(2 / 8)
@@ -28,7 +28,7 @@ def test_rates_and_bands_are_counts_over_hours_watched():
 def test_hours_that_were_not_watched_are_left_blank():
     hours = np.full((7, 24), 4)
     hours[:, 3] = 0
-    _, ax = weekly_profile(WeeklyProfile(np.ones((7, 24), dtype=int), hours), Figure())
+    _, ax = weekly_profile(WeeklyProfile(np.ones((7, 24), dtype=int), hours))
     assert np.isnan(ax.patches[0].get_data().values).nonzero()[0].tolist() == [3]
 
 
@@ -38,7 +38,7 @@ def test_a_plan_has_a_cell_for_every_unit_and_a_dot_for_every_one_that_comes():
     plan = eo.planning.hourly_plan(
         {"night": west, "day": east}, eo.DeploymentSpace(west, 2, colocation=True), 2, "approximate"
     )
-    _, ax = hourly_plan(plan, Figure())
+    _, ax = hourly_plan(plan)
     rows = [label.get_text() for label in ax.get_yticklabels()]
     assert set(rows) == {base.site_names[site] for site in plan.sites.ravel()}
     shown = {text.get_position(): text.get_text() for text in ax.texts}
@@ -54,8 +54,66 @@ def test_a_plan_has_a_cell_for_every_unit_and_a_dot_for_every_one_that_comes():
     assert f"{plan.moves.sum()} in all" in ax.get_xlabel()
 
 
-def test_anything_else_is_refused():
-    with pytest.raises(eo.errors.InputError, match=r"must be an emsopt\.calls\.WeeklyProfile; got ndarray"):
-        weekly_profile(np.ones((7, 24)))
-    with pytest.raises(eo.errors.InputError, match=r"must be an emsopt\.planning\.Plan; got dict"):
-        hourly_plan({})
+@pytest.fixture(scope="module")
+def fit():
+    stations = pd.DataFrame({"name": ["Station 1", "Station 2"], "lon": [0.0, 0.06], "lat": [45.0, 45.01]})
+    return eo.calls.calibrate(synthetic_log(stations, calls_per_day=30, rng=1), stations)
+
+
+def test_the_law_lies_over_the_recorded_drives(fit):
+    _, ax = eo.plots.recorded_drives(fit)
+    line = next(line for line in ax.get_lines() if line.get_label() == "law")
+    assert line.get_ydata() == pytest.approx(fit.law.mean(line.get_xdata()))
+    counted = np.nansum(ax.collections[0].get_array())
+    assert 0.97 * len(fit.drives) < counted <= len(fit.drives)
+
+
+def test_back_test_has_a_row_per_hour_and_zone(fit):
+    report = eo.calls.back_test(fit, fit.calls, draws=40)
+    _, axes = eo.plots.back_test(report)
+    assert len(axes[0].patches) == len(report.distribution)
+    assert [text.get_text() for text in axes[1].get_yticklabels()] == list(report.by_hour.index)
+    assert [text.get_text() for text in axes[2].get_yticklabels()] == list(report.by_zone.index)
+
+
+def one_unit(policy=None):
+    """A unit that stays on scene for 10 min, 4 min from its station."""
+    city = eo.City([1.0], [[4.0]], turnout_times=0, service_times=30)
+    system = System(city, [[0.0, 4.0], [4.0, 0.0]], priorities=[Priority(on_scene=Duration(10, cv=0))])
+    return simulate(system, [0], policy=policy, calls=50, warmup=0, trace=1_000, rng=0)
+
+
+def lengths(result):
+    """Return the minutes of the bars of each kind."""
+    _, ax = drives(result, hours=1_000)
+    return [np.array([bar.get_width() * 60 for bar in bars]) for bars in ax.containers]
+
+
+def test_bars_have_the_lengths_of_drives_and_work():
+    result = one_unit()
+    to_call, at_work, to_site = lengths(result)
+    minutes = (result.trace["until"] - result.trace["leave"]).to_numpy()
+    assert len(to_call) == len(at_work) >= 50
+    assert to_call == pytest.approx(minutes[result.trace["call"] >= 0])
+    assert to_site == pytest.approx(minutes[result.trace["call"] < 0])
+    assert at_work[:-1] == pytest.approx(10.0)  # the last is cut
+
+
+def test_units_that_are_busy_until_they_are_home_drive_home_all_the_same():
+    to_call, at_work, to_site = lengths(one_unit(Policy(on_the_way=False)))
+    assert to_call == pytest.approx(4.0)
+    assert at_work[:-1] == pytest.approx(10.0)
+    assert to_site == pytest.approx(4.0)
+    assert len(to_site) >= 49
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: drives(one_unit(), begin=5_000), "no recorded drive between 5000 and 5006 h"),
+        (lambda: drives(simulate(one_unit().system, [0], calls=50, rng=0)), "simulate with a larger `trace`"),
+    ],
+)
+def test_hours_without_drives_are_refused(draw, message):
+    with pytest.raises(InputError, match=message):
+        draw()

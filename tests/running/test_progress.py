@@ -37,7 +37,6 @@ def square(side):
 
 TASKS = {
     "bandits.run": lambda **p: eo.bandits.run(SQUARE, 0, 2, horizon=3, rng=0, **p),
-    "bandits.run_fleet": lambda **p: eo.bandits.run_fleet(SQUARE, [(0, 2), (0, 3)], horizon=3, rng=0, **p),
     "operations.best_offsets": lambda **p: eo.operations.best_offsets(CITY, [0, 1], steps=3, rng=0, **p),
     "operations.best_table": lambda **p: eo.operations.best_table(
         eo.operations.System(CITY), [0, 1], steps=2, calls=200, rng=0, **p

@@ -62,9 +62,9 @@ def test_likelihood_gradient_matches_finite_differences(data, kernel, lengthscal
 @with_lengthscales
 def test_slopes_match_finite_differences_and_values_match_predict(data, kernel, lengthscales):
     X, y, points = data
-    process = condition(kernel(lengthscales), X, y, 0.4, noise_ratio=1e-3)
-    mean, variance, mean_slopes, variance_slopes = process.predict_with_slopes(points, 0.4)
-    for got, expected in zip((mean, variance), process.predict(points, 0.4), strict=True):
+    process = condition(kernel(lengthscales), X, y, noise_ratio=1e-3)
+    mean, variance, mean_slopes, variance_slopes = process.predict_with_slopes(points)
+    for got, expected in zip((mean, variance), process.predict(points), strict=True):
         np.testing.assert_allclose(got, expected, atol=1e-9)
     for k, slopes in enumerate((mean_slopes, variance_slopes)):
         step = 1e-5

@@ -1,17 +1,13 @@
 """Graph Matérn: the definition entry by entry, the two methods against each other, moments; Matérn 5/2 by Bessel."""
 
-import os
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.linalg import fractional_matrix_power
 from scipy.special import gamma, kv
 
 from emsopt.datasets import load_roads
 from emsopt.errors import InputError
-from emsopt.surrogates.graph_matern import graph_matern, incidence_laplacian, matern52, product_plus_sum
+from emsopt.surrogates.graph_matern import ContextKernel, graph_matern, incidence_laplacian, matern
 
 
 def random_network(rng, n, turns):
@@ -43,10 +39,10 @@ def test_laplacian_is_132_and_133_with_lengths_clipped():
 @pytest.mark.parametrize("kappa", [0.3, 1.0, 2.5])
 def test_solves_equal_the_eigendecomposition_of_134(nu, kappa):
     lengths, connections = random_network(np.random.default_rng(nu), 300, 700)
-    K = graph_matern(incidence_laplacian(lengths, connections), nu=nu, kappa=kappa, outputscale=1.7)
+    K = graph_matern(incidence_laplacian(lengths, connections), nu=nu, kappa=kappa)
     values, vectors = np.linalg.eigh(by_definition(lengths, connections))
     expected = vectors @ np.diag((2 * nu / kappa**2 + values) ** -float(nu)) @ vectors.T
-    expected *= 1.7 / np.trace(expected) * len(expected)
+    expected *= len(expected) / np.trace(expected)
     assert np.abs(K - expected).max() < 1e-8
     assert (K == K.T).all()
 
@@ -60,11 +56,11 @@ def test_other_smoothness_is_a_fractional_power(nu):
     assert np.abs(K - expected / np.trace(expected) * 60).max() < 1e-8
 
 
-def test_mean_variance_is_the_outputscale_and_far_edges_are_less_alike():
+def test_mean_variance_is_one_and_far_edges_are_less_alike():
     chain = [(k, k + 1) for k in range(11)]
     for nu in (2, 1.5):
-        K = graph_matern(incidence_laplacian(np.full(12, 80.0), chain), nu=nu, outputscale=0.25)
-        assert np.diag(K).mean() == pytest.approx(0.25, rel=1e-12)
+        K = graph_matern(incidence_laplacian(np.full(12, 80.0), chain), nu=nu)
+        assert np.diag(K).mean() == pytest.approx(1, rel=1e-12)
         assert (np.diff(K[0]) < 0).all()
         assert np.linalg.eigvalsh(K).min() > 0
 
@@ -77,22 +73,20 @@ def test_unconnected_edges_are_independent():
 def test_matern_is_135_with_its_bessel_function():
     X, scales = np.random.default_rng(2).normal(size=(300, 3)), np.array([0.5, 1.0, 3.0])
     z = np.sqrt(5 * (((X[:, None] - X) / scales) ** 2).sum(axis=2)) + 1e-9 * np.eye(300)  # 0 times infinity at 0
-    expected = 0.4 * 2**-1.5 / gamma(2.5) * z**2.5 * kv(2.5, z)
-    assert np.allclose(matern52(X, lengthscales=scales, outputscale=0.4), expected, rtol=1e-12, atol=1e-15)
+    expected = 2**-1.5 / gamma(2.5) * z**2.5 * kv(2.5, z)
+    assert np.allclose(matern(X / scales, X / scales), expected, rtol=1e-12, atol=1e-15)
 
 
-def test_product_plus_sum_has_the_variance_it_says():
+def test_kernel_of_the_experiments_is_a_product_plus_a_sum_with_the_variance_it_says():
     rng = np.random.default_rng(3)
     lengths, connections = random_network(rng, 400, 900)
-    X = rng.normal(size=(400, 3))
-    graph = graph_matern(incidence_laplacian(lengths, connections))
-    own = product_plus_sum(graph, X, outputscale=0.3, share=0.25, lengthscales=[1, 2, 3], sum_lengthscales=0.5)
-    wanted = 0.3 * (0.25 * graph * matern52(X, lengthscales=[1, 2, 3]) + 0.75 * matern52(X, lengthscales=0.5))
-    assert own == pytest.approx(wanted, rel=1e-12)
-    K = product_plus_sum(graph, X, outputscale=0.3, share=0.25, lengthscales=[1, 2, 3])
-    expected = 0.3 * (0.25 * graph + 0.75) * matern52(X, lengthscales=[1, 2, 3])
-    assert np.allclose(K, expected, rtol=1e-13, atol=1e-15)
-    assert np.diag(K).mean() == pytest.approx(0.3, rel=1e-12)
+    X, scales, graph = rng.normal(size=(400, 3)), np.array([1, 2, 3]), incidence_laplacian(lengths, connections)
+    K, product, alone = graph_matern(graph), matern(X / scales, X / scales), matern(2 * X, 2 * X)
+    kernel = ContextKernel(X, lambda: K, 0.3, 0.25, (scales, np.array(0.5)))
+    assert kernel.covariance() == pytest.approx(0.3 * (0.25 * K * product + 0.75 * alone), rel=1e-12)
+    same = ContextKernel(X, lambda: K, 0.3, 0.25, (scales, scales)).covariance()
+    assert np.allclose(same, 0.3 * (0.25 * K + 0.75) * product, rtol=1e-13, atol=1e-15)
+    assert np.diag(same).mean() == pytest.approx(0.3, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -103,36 +97,8 @@ def test_product_plus_sum_has_the_variance_it_says():
         (lambda: incidence_laplacian([1.0, 2.0], [[0.0, 1.0]]), "pairs of edge indices"),
         (lambda: graph_matern(np.eye(2), nu=0), "`nu` must be a number above 0"),
         (lambda: graph_matern(np.eye(2), kappa=-1), "`kappa`"),
-        (lambda: graph_matern(np.ones((2, 3))), "square"),
-        (lambda: graph_matern([[1.0, -1.0], [0.0, 1.0]]), "symmetric"),
-        (lambda: graph_matern([[1.0, np.nan], [np.nan, 1.0]]), "finite"),
-        (lambda: matern52([[1.0, 2.0]], lengthscales=[1.0]), r"`lengthscales` must have shape \(2,\)"),
-        (lambda: matern52([[1.0]], lengthscales=0.0), "greater than 0"),
-        (lambda: product_plus_sum(np.eye(2), [[1.0], [2.0]], share=1.5), "from 0 to 1"),
-        (lambda: product_plus_sum(np.eye(3), [[1.0], [2.0]]), "one row and column per row of X"),
     ],
 )
 def test_wrong_input_is_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
-
-
-def test_luxembourg():
-    """5,680 edges, nu = 2; a row against a separate solve of the dense definition's linear system."""
-    folder = Path(os.environ.get("EMSOPT_DATA", "")) / "luxembourg"
-    if not (folder / "luxembourg_edges.csv.gz").is_file():
-        pytest.skip("needs luxembourg/luxembourg_edges.csv.gz in the folder named by EMSOPT_DATA")
-    edges = pd.read_csv(folder / "luxembourg_edges.csv.gz")
-    edges = edges[edges.scc].reset_index(drop=True)
-    turns = pd.read_csv(folder / "luxembourg_connections.csv.gz")
-    index = pd.Series(edges.index, index=edges.id)
-    turns = turns[turns["from"].isin(index.index) & turns["to"].isin(index.index)]
-    connections = np.column_stack([index[turns["from"]], index[turns["to"]]])
-    assert len(edges) == 5680
-    laplacian = incidence_laplacian(edges.length, connections)
-    K = graph_matern(laplacian, nu=2)
-    back = 4 * K[17] + laplacian @ K[17]
-    back = 4 * back + laplacian @ back  # (c I + L)^2 undoes K up to its scale
-    unit = back / back[17]
-    unit[17] -= 1
-    assert np.abs(unit).max() < 1e-8

@@ -50,7 +50,7 @@ def bounded(coef, noise, local, overall, y):
 
 
 @pytest.mark.parametrize(("n", "D", "counted"), [(2, 3, 2), (3, 2, 3), (2, 3, 17)])
-def test_geweke_joint_distribution(n, D, counted):
+def test_geweke_joint_distribution(n, D, counted, monkeypatch):
     """Geweke (2004): what prior and likelihood give must stay so when the sampler alternates with new observations.
 
     Many short chains, each begun with a draw from prior and likelihood, replace one long chain: scales with half-Cauchy
@@ -59,6 +59,7 @@ def test_geweke_joint_distribution(n, D, counted):
     """
     rng = np.random.default_rng(11)
     X, prior = rng.standard_normal((n, D)), (3.0, 2.0)
+    monkeypatch.setattr(horseshoe, "NOISE_PRIOR", (prior[0] + (counted - n) / 2, prior[1]))
 
     def inverse_gamma(scale):
         return scale / rng.standard_gamma(0.5, np.shape(scale))
@@ -74,12 +75,12 @@ def test_geweke_joint_distribution(n, D, counted):
         return Horseshoe(coef, noise, local, local_aux, overall, overall_aux)
 
     before, after = [], []
-    for _ in range(3000):
+    for _ in range(2000):
         state = from_prior()
         y = observe(state.coef, state.noise_variance)
         before.append(bounded(state.coef, state.noise_variance, state.local, state.overall, y))
         for _ in range(5):
-            state = sample(state, X, y, 1, rng=rng, noise_prior=(prior[0] + (counted - n) / 2, prior[1]))
+            state = sample(state, X, y, 1, rng=rng)
             y = observe(state.coef, state.noise_variance)
         after.append(bounded(state.coef, state.noise_variance, state.local, state.overall, y))
     moved = np.array(after) - np.array(before)
@@ -114,41 +115,24 @@ def integrated_means(X, y, shape, scale):
     ("method", "error", "prior"),
     [("fast", 0.5, (0.0, 0.0)), ("cholesky", 0.5, (3.0, 2.0)), ("fast", 1e-3, (0.0, 0.0))],
 )
-def test_posterior_equals_numerical_integration(method, error, prior, solve_by):
+def test_posterior_equals_numerical_integration(method, error, prior, solve_by, monkeypatch):
     """Errors come from independent chains: one chain's would miss how slowly log τ² wanders.
 
     With an error of 1e-3 beside coefficients of 1.5 the bound on prior variances must still not show.
     """
     solve_by(method)
+    monkeypatch.setattr(horseshoe, "NOISE_PRIOR", prior)
     X = np.array([[1.0, 0.3], [-0.4, 1.2], [0.8, -0.5], [0.1, 0.9]])
     y = X @ [1.5, -0.2] + error * np.array([0.7, -1.0, 0.4, 1.2])
     rng, means = np.random.default_rng(8), []
     for _ in range(40):
-        state, draws = sample(Horseshoe.start(2), X, y, 60, rng=rng, noise_prior=prior), []
+        state, draws = sample(Horseshoe.start(2), X, y, 60, rng=rng), []
         for _ in range(60):
-            state = sample(state, X, y, 3, rng=rng, noise_prior=prior)
+            state = sample(state, X, y, 3, rng=rng)
             draws.append([*state.coef, *np.log([state.noise_variance, state.local[0], state.overall])])
         means.append(np.mean(draws, axis=0))
     away = np.mean(means, axis=0) - integrated_means(X, y, *prior)
     assert np.abs(away / (np.std(means, axis=0, ddof=1) / np.sqrt(40))).max() < 3.5
-
-
-def test_fast_and_cholesky_agree_in_posterior_means(solve_by):
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((60, 80))
-    truth = np.r_[3.0, -2.0, 1.5, np.zeros(77)]
-    y = X @ truth + 0.5 * rng.standard_normal(60)
-    means = []
-    for method in ("fast", "cholesky"):
-        solve_by(method)
-        state, total = sample(Horseshoe.start(80), X, y, 300, rng=rng), np.zeros(80)
-        for _ in range(2500):
-            state = sample(state, X, y, 1, rng=rng)
-            total += state.coef / 2500
-        means.append(total)
-    assert np.abs(means[0] - means[1]).max() < 0.05
-    assert np.abs(means[0][:3] - truth[:3]).max() < 0.3
-    assert np.abs(means[0][3:]).max() < 0.2
 
 
 def test_standardized_model_predicts_as_the_model_on_the_data_given():

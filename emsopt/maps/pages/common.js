@@ -36,10 +36,10 @@ function lay(root, {title, notes}, {page}, controls, fill) {
 }
 
 /** Open a map in `box` that shows `bounds`, or what the reader saw of them before (`port.look`); call `fit` once it is filled. */
-function openMap(box, port, {plane, bounds, preferCanvas = true, attributionControl = false, resized = () => ({})}) {
+function openMap(box, port, {plane, bounds, preferCanvas = true, resized = () => ({})}) {
   const map = L.map(box, {
     crs: plane ? L.CRS.Simple : L.CRS.EPSG3857, zoomSnap: 0.25, zoomDelta: 0.5, wheelPxPerZoomLevel: 90,
-    minZoom: plane ? -14 : 2, maxZoom: plane ? 4 : 19, preferCanvas, attributionControl, scrollWheelZoom: false,
+    minZoom: plane ? -14 : 2, maxZoom: plane ? 4 : 19, preferCanvas, attributionControl: false, scrollWheelZoom: false,
   });
   // Scrolling past the map should not zoom it.
   map.on("focus", () => map.scrollWheelZoom.enable()).on("blur", () => map.scrollWheelZoom.disable());

@@ -11,12 +11,7 @@ function deployments(root, scene, views, port) {
   // -- the map ---------------------------------------------------------------------------------------------------
   const canvas = atoms.name.length > 1500;  // slower to point at than SVG, but faster to draw
   const map = openMap(box, port, {plane: city.plane, bounds: L.latLngBounds(city.bounds), preferCanvas: canvas,
-    attributionControl: city.tiles, resized: arrange});
-  if (city.tiles) {
-    map.attributionControl.setPrefix(false);
-    L.tileLayer("%TILES%", {maxZoom: 19, attribution: "&copy; OpenStreetMap contributors",
-      referrerPolicy: "strict-origin-when-cross-origin"}).addTo(map);
-  }
+    resized: arrange});
   ["streets", "calls", "lines"].forEach((name, k) => {
     Object.assign(map.createPane(name).style, {zIndex: 430 + 10 * k, pointerEvents: "none"});
   });
@@ -76,7 +71,7 @@ function deployments(root, scene, views, port) {
   const radius = j => Math.max(2.5, city.largest * Math.sqrt(atoms.share[j] / most));
   const tip = content => [content, {sticky: true, direction: "top", opacity: 1}];
   const atomLayers = atoms.name.map((name, j) => {
-    const style = {...outline, fillOpacity: city.tiles ? 0.6 : 1, opacity: 1};
+    const style = {...outline, fillOpacity: 1, opacity: 1};
     const layer = atoms.shape ? L.geoJSON(atoms.shape[j], {style}) : L.circleMarker(atoms.at[j], {...style, radius: radius(j)});
     layer.bindTooltip(...tip(() => atomTip(j))).bindPopup(() => atomPopup(j));
     // Otherwise the tab key would stop at every atom; the table below the map holds their values.

@@ -20,10 +20,9 @@ from ..evaluators.objective import Objective
 from ..problems import Problem
 from ..problems.box import Bounds
 from .ask_tell import AskTell, candidates, pairs
-from .boxes.base import BoxOptimizer, RandomPoints
+from .boxes.base import BoxObjective, BoxOptimizer, RandomPoints, on_box
 from .boxes.boke import BOKE, KRUCB, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
-from .boxes.box import BoxObjective, on_box
 from .boxes.gp_ucb import GPEI, GPUCB, GPUCBFixed
 from .deployments.base import Optimizer, RandomSearch
 from .deployments.gp_pm import GPpM, GPzero

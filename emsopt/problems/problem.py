@@ -9,7 +9,7 @@ import numpy as np
 from .. import _validate
 from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
-from .box import Bounds, Box
+from .box import Bounds, Box, Integer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +36,8 @@ class Problem:
     variables : tuple of str
         Names of the inputs. Default: "x1", "x2" ...
     integers : tuple of int
-        Indices of the inputs that are whole numbers. These inputs are rounded before evaluation.
+        Indices of the inputs that are whole numbers, in addition to each `Integer` among ``bounds``. They are rounded
+        before evaluation.
     space : Box
         The points within the bounds.
 
@@ -78,7 +79,9 @@ class Problem:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InputError(f"`function` must be a function that takes points, shape (n, d); got {self.function!r}.")
-        space = Box(self.bounds, self.integers)
+        space = Box(self.bounds)
+        if self.integers:
+            space = Box([Integer(*row) if k in self.integers else row for k, row in enumerate(space.bounds.tolist())])
         if space.names:
             raise InputError("`bounds` of a Problem must have no names; name its inputs by `variables`.")
         if 0 in space.sizes:

@@ -52,11 +52,11 @@ def test_cut_is_the_minimum_of_300_submodular_functions():
     assert abs(printed_wrong - 178) <= 8  # ties
 
 
-@pytest.mark.parametrize("method", ["swap", "relaxation", "exact"])
+@pytest.mark.parametrize("method", ["swap", "relaxation"])
 def test_floors_and_capacities_against_brute_force(method):
     rng = np.random.default_rng(2)
     missed = 0
-    for _ in range(12 if method != "exact" else 5):
+    for _ in range(12):
         A, b = instance(rng, 6)
         A += np.diag(rng.standard_normal(6))
         floors, capacities = np.array([1, 0, 0, 0, 0, 0]), np.array([1, 2, 1, 0, 3, 1])
@@ -68,18 +68,14 @@ def test_floors_and_capacities_against_brute_force(method):
         assert found.value == pytest.approx(value(A, b, found.x))
         assert found.lower_bound <= best + 1e-7
         missed += found.value > best + 1e-9
-        if method == "exact":
-            assert found.gap == pytest.approx(0, abs=1e-7)
     assert missed <= (2 if method == "relaxation" else 0)  # Algorithm 1 is a heuristic
 
 
-def test_swaps_find_what_the_exact_program_proves():
+def test_swaps_find_the_minimum():
     rng = np.random.default_rng(3)
     for n, p in ((10, 4), (12, 6), (14, 3)):
         A, b = instance(rng, n)
-        proven = minimize_quadratic(A, b, p, method="exact")
-        assert proven.value == pytest.approx(brute(A, b, p, [0] * n, [1] * n))
-        assert minimize_quadratic(A, b, p, rng=0).value == pytest.approx(proven.value)
+        assert minimize_quadratic(A, b, p, rng=0).value == pytest.approx(brute(A, b, p, [0] * n, [1] * n))
 
 
 @pytest.mark.parametrize("density", [0.1, 1.0])

@@ -7,7 +7,7 @@ from scipy import stats
 
 import emsopt as eo
 from emsopt.optimizers import LEARNERS, control_verdicts
-from emsopt.problems.control import plant_growth
+from emsopt.problems.control import posterior_means
 
 KEYS = ["objective", "costs", "variance", "method", "seed"]
 
@@ -214,7 +214,9 @@ def test_where_the_method_wins_no_cheap_set_is_acceptable(stored, monkeypatch):
     share = later(stored, "on_target") / later(stored, "plays")
     assert share.loc["ackley", "unknown-cost"].min() > 0.5
     assert share.loc["hartmann", "unknown-cost"].min() > 0.9
-    monkeypatch.setattr(plant_growth, "_trained", lambda: None)  # its file: the best values of the sets are stored
+    monkeypatch.setattr(
+        posterior_means, "plant_process", lambda: None
+    )  # its file: the best values of the sets are stored
     for variance in (0.02, 0.04):
         plant, airfoil = (getattr(eo.problems, f"{name}_control")(variance=variance) for name in ("plant", "airfoil"))
         assert plant.acceptable(0.0).tolist() == plant.acceptable(0.1).tolist() == [plant.costs.argmax()]

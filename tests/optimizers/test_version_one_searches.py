@@ -26,7 +26,7 @@ def test_thompson_sampling_has_to_minimise_its_draw():
     every = eo.evaluators.evaluate_all(city, 4, evaluator="approximate")
     asked = {}
     for method in (SparBL, Printed):
-        optimizer = method(eo.Objective(city, 4, "approximate"), initial=20, method="exact", rng=0)
+        optimizer = method(eo.Objective(city, 4, "approximate"), rng=0)
         for k in range(40):
             sites = optimizer.ask()
             if k >= 20:

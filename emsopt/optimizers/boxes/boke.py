@@ -43,7 +43,7 @@ symbol  name               meaning
 ======  =================  =====================================================================================
 C       ``confidence``     weight of exploration, in standard deviations of the observed values
 τ       ``closeness``      smallest kernel value between the chosen point and the next point
-α       ``WIDENING``       a new point is added while there are at most t^α distinct points
+α       ``widening``       a new point is added while there are at most t^α distinct points
 ======  =================  =====================================================================================
 
 .. math:: \tilde x = \arg\max_{x_i} \; m(x_i) + C \sqrt{\log \textstyle\sum_j W(x_j) / W(x_i)} \quad (A.4), \qquad
@@ -68,8 +68,7 @@ from ...errors import InputError
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
 from ..values import spread, standardized
 from ._search import STARTS, Slopes, corners_of_cube, highest, maximize_on_box, starts_on_box
-from .base import BoxOptimizer
-from .box import Function
+from .base import BoxOptimizer, Function
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +93,7 @@ class BOKE(BoxOptimizer):
 
     Parameters
     ----------
-    f, sense, bounds, integers, noisy, constraints, initial, rng
+    f, sense, bounds, noisy, constraints, initial, rng
         As in `BoxOptimizer`.
     scale : float
         Factor of a bandwidth that follows a rule, see `bandwidth`.
@@ -177,7 +176,7 @@ class BOKEPlus(BOKE):
 
     Parameters
     ----------
-    f, scale, noise_sd, kernel, bandwidth, sense, bounds, integers, noisy, constraints, initial, rng
+    f, scale, noise_sd, kernel, bandwidth, sense, bounds, noisy, constraints, initial, rng
         As in `BOKE`.
     exploring : float
         Probability p of a step of BOKE, above 0 and at most 1.
@@ -344,37 +343,15 @@ def fill_distance(points: ArrayLike) -> float:
     return float(np.max(KDTree(design).query(tried)[0]))
 
 
-CONFIDENCE = 0.05
-CLOSENESS = 0.5
-WIDENING = 0.8
-
-
 class KRUCB(BOKE):
     """Kernel regression UCB with progressive widening, Algorithm 5 of the BOKE paper, where it is a baseline.
 
-    Parameters
-    ----------
-    f, scale, bandwidth, sense, bounds, integers, noisy, constraints, initial, rng
-        As in `BOKE`; the kernel is Gaussian.
-    confidence : float
-        Weight C of exploration in (A.4), in standard deviations of the observed values.
-    closeness : float
-        τ, above 0 and below 1: smallest kernel value between the chosen point and the next point.
+    Options are those of `BoxOptimizer`; the kernel is Gaussian.
     """
 
-    def __init__(
-        self,
-        f: Function | None = None,
-        *,
-        confidence: float = CONFIDENCE,
-        closeness: float = CLOSENESS,
-        **options: Any,
-    ) -> None:
-        super().__init__(f, **options, kernel="gaussian")
-        self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
-        self.closeness = _validate.probability(closeness, "closeness")
-        if self.closeness == 1:
-            raise InputError("`closeness` must be below 1, as no new point has a kernel value above 1; got 1.")
+    confidence = 0.05  # C
+    closeness = 0.5  # τ
+    widening = 0.8  # α
 
     def scores(self, model: KernelRegression) -> FloatArray:
         """Return m + C √(log(Σ_j W(x_j)) / W) at each point of the model, shape (t,); a negative logarithm counts as 0.
@@ -389,7 +366,7 @@ class KRUCB(BOKE):
         model = self.surrogate()
         different = len(np.unique(model.X, axis=0))
         for k in np.argsort(-self.scores(model), kind="stable"):
-            if self.objective.noisy and len(model.y) ** WIDENING < different:
+            if self.objective.noisy and len(model.y) ** self.widening < different:
                 yield model.X[k]
             yield self._beside(model, model.X[k])
 

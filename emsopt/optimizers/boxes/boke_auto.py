@@ -73,23 +73,18 @@ costs one eigendecomposition, O(t³).
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-from ... import _validate
 from ..._types import FloatArray, IntArray
 from ...errors import InputError
 from ...surrogates.gaussian_process import GaussianProcess, condition
 from ..values import clipped, normal_scores, spread, standardized
 from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
 from .base import BoxOptimizer
-from .box import Function
 from .gp_ucb import NOISE_FREE, NOISY, fitted, with_expected
 
-EXPLORING = 0.5
-CONFIDENCE = 2.0
 SPREAD = 0.7  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
 NEIGHBOURS = 1.5
 RIDGE = 1e-6
@@ -169,15 +164,7 @@ def condition_additive(
 class BOKEAuto(BoxOptimizer):
     """Maximise, at random, an upper bound from a Gaussian process and density, or a local quadratic.
 
-    Parameters
-    ----------
-    f, sense, bounds, integers, noisy, constraints, initial, rng
-        As in `BoxOptimizer`.
-    exploring : float
-        Probability that a step which is not by the sum is by the upper bound, above 0 and at most 1. Such a step also
-        follows when no peak is worth climbing.
-    confidence : float
-        Weight κ of exploration: the bonus is at most this many prior standard deviations of the process.
+    Options are those of `BoxOptimizer`.
 
     Notes
     -----
@@ -194,15 +181,10 @@ class BOKEAuto(BoxOptimizer):
     (1,)
     """
 
+    exploring = 0.5  # probability that a step which is not by the sum is by the upper bound
+    confidence = 2.0  # κ: the bonus is at most this many prior standard deviations of the process
     _fitted: GaussianProcess | None = None
     _sum: tuple[bool, float, float] | None = None  # whether scores are modelled, lengthscale and noise ratio of the sum
-
-    def __init__(
-        self, f: Function | None = None, *, exploring: float = EXPLORING, confidence: float = CONFIDENCE, **options: Any
-    ) -> None:
-        super().__init__(f, **options)
-        self.exploring = _validate.probability(exploring, "exploring")
-        self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
 
     def process(self) -> GaussianProcess:
         """Return the Gaussian process of the observed and pending points, with the kernel of the last fit.

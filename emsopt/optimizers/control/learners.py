@@ -20,8 +20,7 @@ import numpy as np
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
-from ...problems.control._checks import check_alpha
-from ...problems.control.problem import ControlProblem, Play
+from ...problems.control.problem import ControlProblem, Play, check_alpha
 from .model import ControlModel, Hyperparameters, PosteriorSample
 
 

@@ -17,9 +17,8 @@ from ..._running.checkpoint import Form, are_numbers, is_index, is_number, strea
 from ..._running.loop import RunOptions, Steps, loop
 from ..._types import Callback, FloatArray, PathLike, Progress, Rng
 from ...errors import InputError
-from ...problems.control._checks import check_alpha
 from ...problems.control.marginals import Empirical
-from ...problems.control.problem import ControlProblem, Play
+from ...problems.control.problem import ControlProblem, Play, check_alpha
 from .learners import LEARNERS
 from .regret import with_regret
 

@@ -10,7 +10,6 @@ method            what it does
 ``"swap"``        tabu search (best swaps, also past local minima) from 40 starts; no bound. The default
 ``"annealing"``   swaps from 20 random starts by simulated annealing; no bound
 ``"relaxation"``  the papers' Algorithm 1: minimum cuts; gives a lower bound and thus a gap
-``"exact"``       mixed-integer program (HiGHS), proven optimal; a second for 12 dense places, far more from 20 on
 ================  =====================================================================================================
 
 The default was the best in a comparison: it finds the lowest values in the least time (`benchmarks/RESULTS.md`). The
@@ -33,7 +32,6 @@ Glover, F. and Laguna, M. (1997). Tabu Search. Kluwer.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -42,11 +40,10 @@ from numba import njit
 
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, IntArray, Rng
-from ...errors import ConvergenceError, InputError
+from ...errors import InputError
 
 CUT_RANGE = 2**30  # sum of the integer capacities passed to the flow solver
 RESTARTS = 20  # number of annealing walks
-MOST_SECONDS = 60.0  # time limit of the mixed-integer program
 TOLERANCE = 1e-9  # gap at which the relaxation stops, relative to the sum of the absolute terms
 
 
@@ -106,7 +103,7 @@ def minimize_quadratic(
         Number of units to place, p = Σ x_i.
     floors, capacities : array_like of int, shape (N,), optional
         Minimum and maximum number of units at each place. Default: zero and one. If they are equal, x_i is fixed.
-    method : {"swap", "annealing", "relaxation", "exact"}
+    method : {"swap", "annealing", "relaxation"}
         How to minimise; the module describes the methods.
     rng : int, Generator or None
         Source of random starts.
@@ -118,8 +115,6 @@ def minimize_quadratic(
     ------
     InputError
         If an argument is invalid, or the units do not fit.
-    ConvergenceError
-        If the exact method finds no solution within a minute.
 
     Examples
     --------
@@ -192,8 +187,7 @@ def _annealing(
     return min(found, key=lambda x: value(A, b, x)), -np.inf
 
 
-def _binary(
-    solve: Callable[..., tuple[IntArray, float]],
+def _relaxed(
     A: FloatArray,
     b: FloatArray,
     units: int,
@@ -202,10 +196,9 @@ def _binary(
     rng: np.random.Generator,
     **options: Any,
 ) -> tuple[IntArray, float]:
-    """Solve the problem by ``solve``, a method for binary variables; return x and a lower bound on the value.
+    """Solve the problem by `_relaxation`, for binary variables; return x and a lower bound on the value.
 
     Units that a place must hold are taken as placed, and a place for several more units is split into several places.
-    The bound is infinite if x is optimal.
     """
     place = np.repeat(np.arange(len(b)), capacities - floors)
     pairs = A[np.ix_(place, place)].copy()
@@ -214,7 +207,7 @@ def _binary(
     if p in (0, len(place)):
         taken, bound = np.full(len(place), p > 0), np.inf
     else:
-        taken, bound = solve(pairs, (b + 2 * A @ floors)[place], p, **options)
+        taken, bound = _relaxation(pairs, (b + 2 * A @ floors)[place], p, **options)
     counts = floors + np.bincount(place, weights=taken, minlength=len(b)).astype(int)
     return counts, bound + value(A, b, floors)
 
@@ -332,46 +325,10 @@ def _repair(A: FloatArray, b: FloatArray, x: IntArray, p: int) -> IntArray:
     return x
 
 
-# -- exact --
-
-
-def _exact(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
-    """Minimise with a variable for each product x_i x_j; return x and a lower bound, infinite if x is optimal.
-
-    Products are tied to x by x_i x_j <= x_i, >= x_i + x_j - 1 and Σ_j≠i x_i x_j = (p - 1) x_i, which makes the
-    relaxation tight.
-    """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    n = len(b)
-    i, j = np.triu_indices(n, 1)
-    m = len(i)
-    first, second = (sp.csr_array((np.ones(m), (np.arange(m), k)), shape=(m, n)) for k in (i, j))
-    pairs = sp.eye_array(m)
-    counted = np.r_[np.ones(n), np.zeros(m)]
-    result = milp(
-        np.r_[b, 2 * A[i, j]],
-        integrality=counted,
-        bounds=Bounds(0, 1),
-        constraints=[
-            LinearConstraint(counted[None], p, p),
-            LinearConstraint(sp.hstack([-first, pairs]), ub=0),
-            LinearConstraint(sp.hstack([-second, pairs]), ub=0),
-            LinearConstraint(sp.hstack([-first - second, pairs]), lb=-1),
-            LinearConstraint(sp.hstack([(1 - p) * sp.eye_array(n), (first + second).T]), 0, 0),
-        ],
-        options={"time_limit": MOST_SECONDS, "mip_rel_gap": 0.0},
-    )
-    if result.x is None:
-        raise ConvergenceError(f"no solution of {n} places in {MOST_SECONDS:g} s: {result.message} Use method 'swap'.")
-    return np.rint(result.x[:n]).astype(int), np.inf if result.status == 0 else result.mip_dual_bound
-
-
 _METHODS: dict[str, Callable[..., tuple[IntArray, float]]] = {
     "swap": _swap,
     "annealing": _annealing,
-    "relaxation": partial(_binary, _relaxation),
-    "exact": partial(_binary, _exact),
+    "relaxation": _relaxed,
 }
 
 

@@ -167,8 +167,10 @@ class BOCS(SparBL):
     2
     """
 
+    method = "annealing"
+
     def __init__(self, objective: Objective, *, rng: Rng = None) -> None:
-        super().__init__(objective, sweeps=SWEEPS, method="annealing", rng=rng)
+        super().__init__(objective, sweeps=SWEEPS, rng=rng)
 
     def _propose(self) -> IntArray:
         self.state = None

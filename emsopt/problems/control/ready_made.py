@@ -30,12 +30,9 @@ from ..._types import ArrayLike, FloatArray
 from ...errors import InputError
 from ..functions import ackley6, hartmann6, levy6
 from ..problem import Problem, on_unit_cube
-from .airfoil_noise import WORST_VALUE as AIRFOIL_WORST
-from .airfoil_noise import airfoil
 from .ems_service import CONTROL_SETS, SET_COSTS, ems_service
 from .marginals import TruncatedNormal
-from .plant_growth import WORST_VALUE as PLANT_WORST
-from .plant_growth import plant
+from .posterior_means import AIRFOIL_WORST, PLANT_WORST, airfoil, plant
 from .problem import ControlProblem
 
 COSTS = {"cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0), "moderate": (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1.0)}

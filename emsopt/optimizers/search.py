@@ -1,8 +1,9 @@
 """`minimize` and `maximize`: search for the best deployment, or the best point of a box, within a budget."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
+from inspect import signature
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -100,7 +101,6 @@ def minimize(
     *,
     budget: int,
     bounds: Bounds | None = None,
-    integers: Sequence[int | str] | None = None,
     noisy: bool | None = None,
     constraints: Callable[..., object] | None = None,
     x0: Any = None,
@@ -138,9 +138,6 @@ def minimize(
     bounds : array_like, shape (d, 2); sequence or dict of inputs; or scipy.optimize.Bounds, optional
         Boxes only: the inputs, each a pair (low, high), `Real` or `Integer` (both also on a logarithmic scale), or, in
         a dict from name to input, `Categorical`. Default: the ``bounds`` of the objective.
-    integers : sequence of int or str, optional
-        Boxes only: indices or names of further inputs that are whole numbers. Default: the ``integers`` of the
-        objective, or none.
     noisy : bool, optional
         Boxes only: whether the same point can have different values. Default: False for your own function, for a
         Problem whether its ``noise_sd`` is above 0.
@@ -230,33 +227,12 @@ def minimize(
     >>> run.x["solver"], run.success, run.history.columns.tolist()
     ('adam', True, ['evaluation', 'rate', 'solver', 'value', 'best', 'seconds'])
     """
-    box = {"bounds": bounds, "integers": integers, "noisy": noisy, "constraints": constraints}
-    plan = _Plan(budget, target, x0, initial, catch, workers, batch)
+    plan = _Plan(budget, x0, initial, catch, workers, batch, target)
     run = RunOptions(rng, progress, callback, checkpoint, time_limit)
-    return _search("min", objective, method, plan, box, run)
+    return _search("min", objective, method, plan, run, _BoxOptions(bounds, noisy, constraints))
 
 
-def maximize(
-    objective: Function,
-    method: str | AskTell[Any] | None = None,
-    *,
-    budget: int,
-    bounds: Bounds | None = None,
-    integers: Sequence[int | str] | None = None,
-    noisy: bool | None = None,
-    constraints: Callable[..., object] | None = None,
-    x0: Any = None,
-    initial: Any = None,
-    catch: Catch = (),
-    workers: Workers = 1,
-    batch: int | None = None,
-    rng: Rng = None,
-    progress: Progress = False,
-    callback: Callback | None = None,
-    checkpoint: PathLike | None = None,
-    target: float | None = None,
-    time_limit: float | None = None,
-) -> Run:
+def maximize(objective: Function, method: str | AskTell[Any] | None = None, *, budget: int, **options: Any) -> Run:
     """Search for the point of a box with the largest value.
 
     All parameters, the result and the errors are those of `minimize`. An `emsopt.Objective` can only be minimised.
@@ -268,22 +244,36 @@ def maximize(
     >>> run.x.round(2)
     array([0.3])
     """
-    box = {"bounds": bounds, "integers": integers, "noisy": noisy, "constraints": constraints}
-    plan = _Plan(budget, target, x0, initial, catch, workers, batch)
-    run = RunOptions(rng, progress, callback, checkpoint, time_limit)
-    return _search("max", objective, method, plan, box, run)
+    given = signature(minimize).bind(objective, method, budget=budget, **options)
+    given.apply_defaults()
+    plan, run, box = (kind(**{name: given.arguments[name] for name in kind._fields}) for kind in _OPTIONS)
+    return _search("max", objective, method, plan, run, box)
+
+
+maximize.__signature__ = signature(minimize)  # type: ignore[attr-defined]  # for help and completion
 
 
 class _Plan(NamedTuple):
     """Arguments of `minimize` on what is evaluated and how."""
 
     budget: int
-    target: float | None
     x0: Any
     initial: Any
     catch: Catch
     workers: Workers
     batch: int | None
+    target: float | None
+
+
+class _BoxOptions(NamedTuple):
+    """Arguments of `minimize` on the box, None if omitted."""
+
+    bounds: Bounds | None
+    noisy: bool | None
+    constraints: Callable[..., object] | None
+
+
+_OPTIONS: Any = (_Plan, RunOptions, _BoxOptions)
 
 
 def _search(
@@ -291,13 +281,10 @@ def _search(
     objective: Function,
     method: str | AskTell[Any] | None,
     plan: _Plan,
-    box: dict[str, Any],
     run: RunOptions,
+    box: _BoxOptions,
 ) -> Run:
-    """Ask for candidates, evaluate them and tell their values until the run ends.
-
-    ``box`` holds the caller's ``bounds``, ``integers``, ``noisy`` and ``constraints`` for `on_box`, None if omitted.
-    """
+    """Ask for candidates, evaluate them and tell their values until the run ends."""
     method, name, kind = chosen(sense, objective, method)
     goal = goal_of(sense, objective, method, box)
     budget, target = _validate.whole_number(plan.budget, "budget"), plan.target
@@ -498,11 +485,9 @@ def chosen(
     return method, name, kind
 
 
-def goal_of(
-    sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]
-) -> Objective | BoxObjective:
+def goal_of(sense: str, objective: Function, method: str | AskTell[Any], box: _BoxOptions) -> Objective | BoxObjective:
     """Return the objective to search, with the given sense; raise if the arguments do not fit together."""
-    given = [name for name, value in box.items() if value is not None]
+    given = [name for name, value in box._asdict().items() if value is not None]
     if given and (isinstance(objective, Objective) or isinstance(method, AskTell)):
         why = (
             "is already set in the optimizer given as `method`"
@@ -511,7 +496,7 @@ def goal_of(
         )
         raise InputError(f"`{given[0]}` {why}. Leave it out.")
     if isinstance(method, str):
-        return objective if isinstance(objective, Objective) else on_box(objective, **box, sense=sense)
+        return objective if isinstance(objective, Objective) else on_box(objective, **box._asdict(), sense=sense)
     goal = method.objective
     if objective is not goal and objective is not getattr(goal, "function", goal):
         raise InputError(

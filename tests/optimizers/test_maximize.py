@@ -9,8 +9,7 @@ import pytest
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import BOX_METHODS, BOKEAuto, Box, BoxOptimizer, GPpM, RandomSearch
-from emsopt.optimizers.boxes.base import RandomPoints
-from emsopt.optimizers.boxes.base import on_box
+from emsopt.optimizers.boxes.base import RandomPoints, on_box
 
 METHODS = tuple(BOX_METHODS)
 BUDGET = 12

@@ -266,15 +266,6 @@ def test_the_exploration_costs_more_than_the_proof_of_theorem_3_allows(stored):
     assert [round(lost.min(), 1), round(lost.max(), 1)] == [3.5, 4.6]
 
 
-def test_restarts_of_the_bounds_are_rare_but_on_ackley(ends):
-    """Lines 17 to 20, per run: none on Hartmann and Levy, a few on the plant, 3 % of the plays on Ackley."""
-    restarts = ends["restarts"].xs("unknown-cost", level="method")
-    most = restarts.groupby(level="objective").max()
-    assert most[["hartmann", "levy"]].max() == 0
-    assert 0 < most["plant"] < 5
-    assert 3 < most["ackley"] < 30
-
-
 def test_verdicts_follow_one_rule():
     def rows(method, ends):
         return [("f", "cheap", 0.02, method, k, c, v + 9 * (c == 1)) for k, v in enumerate(ends) for c in (1, 100)]

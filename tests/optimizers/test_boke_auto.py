@@ -1,14 +1,12 @@
 """boke-auto: its quadratic against plain least squares and differences, where it steps, what it leaves and polishes."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import BOKEAuto, Categorical, profile
+from emsopt.optimizers import BOKEAuto, profile
 from emsopt.optimizers.boxes import boke_auto
 from emsopt.optimizers.boxes.boke_auto import (
     CROWDED,
@@ -79,20 +77,6 @@ def test_both_forms_of_the_quadratic_are_equal(d, t, monkeypatch):
         forms.append(local_quadratic(X, y, X[t // 2])(x))
     for one, other in zip(*forms, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-8 * np.abs(one).max())
-
-
-def test_two_hundred_choices_take_little_memory():
-    """The normal equations of a quadratic in 200 coordinates would take 3.3 GB."""
-    inputs = {name: Categorical([f"{name}{k}" for k in range(50)]) for name in "abcd"}
-    optimizer = BOKEAuto(lambda **x: 0.0, bounds=inputs, sense="max", rng=0)
-    optimizer.exploring = 1e-9
-    for k in range(12):
-        optimizer.tell(optimizer.ask(), np.sin(k))
-    tracemalloc.start()
-    optimizer.ask()
-    largest = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert largest < 200e6
 
 
 def test_one_point_or_points_that_coincide_are_no_trouble():

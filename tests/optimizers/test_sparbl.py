@@ -85,15 +85,6 @@ def test_proposals_are_new_and_allowed_until_none_is_left(method):
     assert len({tuple(x) for x in optimizer.sites}) == len(optimizer.sites) == objective.space.count
 
 
-@pytest.mark.parametrize("method", KIN)
-def test_same_rng_gives_the_same_run(method):
-    objective = eo.Objective(eo.datasets.grid_city(12, 4, rng=2), 4, "approximate")
-    first, second = (run(method, objective, 28, 7, sweeps=10) for _ in range(2))
-    other = run(method, objective, 28, 8, sweeps=10)
-    assert np.array_equal(first.sites, second.sites)
-    assert not np.array_equal(first.sites, other.sites)
-
-
 def test_equal_values_say_nothing_and_random_deployments_follow():
     objective = eo.Objective(eo.datasets.grid_city(6, 2, rng=0), 2, "approximate")
     optimizer = SparBL(objective, rng=0)

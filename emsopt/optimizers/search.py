@@ -127,11 +127,10 @@ def minimize(
         evaluations fail, return NaN, not a large number, which would distort the models.
     method : str or optimizer, optional
         For deployments one of `METHODS`: "gp-pm" (default), "gp-pm-literal" (without our repairs), "gp-zero", "sparbl",
-        "sparbl+", "bocs", "local", "local+", "annealing", "genetic" or "random". The default is the paper's method with
-        our repairs; "local+" needs fewer evaluations and less time in nearly all stored runs, in small cities and in
-        large ones, see Notes. For boxes one of `BOX_METHODS`: "boke-auto" (default), "boke", "boke+", "kr-ucb",
-        "gp-ucb-fixed", "gp-ucb", "gp-ei" or "random". Or an optimizer that you created for this objective; to minimise
-        a function, create it with ``sense="min"``.
+        "sparbl+", "bocs", "local", "local+", "annealing", "genetic" or "random". "local+" needs fewer evaluations and
+        less time than the default in nearly all stored runs, see Notes. For boxes one of `BOX_METHODS`: "boke-auto"
+        (default), "boke", "boke+", "kr-ucb", "gp-ucb-fixed", "gp-ucb", "gp-ei" or "random". Or an optimizer that you
+        created for this objective; to minimise a function, create it with ``sense="min"``.
     budget : int
         Maximum number of evaluations. Nothing is evaluated twice unless the objective is noisy (or by
         "gp-pm-literal", which follows the paper in this too).
@@ -157,9 +156,8 @@ def minimize(
         under way have ended; it can be resumed from its checkpoint.
     workers : int or callable, optional
         Number of processes that evaluate in parallel through joblib (-1: one per core), or a function that is called
-        like `map`, such as ``pool.imap_unordered`` of `multiprocessing`. With ``pool.map`` nothing of a batch is in the
-        checkpoint before all of it is evaluated. With the same ``batch``, workers do not change the run. Joblib's other
-        backends are chosen by `joblib.parallel_config`, for instance ``parallel_config("dask")`` for a Dask cluster.
+        like `map`, such as ``pool.imap_unordered`` of `multiprocessing`. With the same ``batch``, workers do not change
+        the run. Joblib's other backends are chosen by `joblib.parallel_config`, such as ``parallel_config("dask")``.
     batch : int, optional
         Number of candidates asked for at once. At most this many workers are busy, so give at least their number.
         Default: the batch of the checkpoint if there is one, else 1 with one worker and 4 with any other ``workers``.
@@ -203,12 +201,11 @@ def minimize(
 
     Notes
     -----
-    "local+" takes every metric, an `emsopt.operations.OperationsObjective`, pinned and closed sites
-    and several units per site, as "gp-pm" does. It begins with a deployment of its own, after those of ``x0``, and goes
-    on from the best known. "gp-pm" is the better choice where the estimate of "local+" misleads: in the stored runs
-    only at light load with one of two demands. A noisy objective misleads "local+", which compares single values, but
-    it was ahead with 20 units on 50 sites all the same, and level with 9 on 20; a simulation with a whole number as its
-    ``rng`` has no noise. The page on choosing a method has the numbers.
+    "local+" takes every metric, an `emsopt.operations.OperationsObjective`, pinned and closed sites and several units
+    per site, as "gp-pm" does. It begins with a deployment of its own, after those of ``x0``, and goes on from the best
+    known. "gp-pm" is the better choice where the estimate of "local+" misleads: in the stored runs only at light load
+    with one of two demands. A noisy objective misleads "local+", which compares single values; a simulation with a
+    whole number as its ``rng`` has no noise. The page on choosing a method has the numbers.
 
     Examples
     --------
@@ -302,11 +299,10 @@ def _search(
             "taken to be of the same function, not of its negative.",
             UserWarning,
         )
-    names = space.names or (column,)
-    columns = ["evaluation", *names, "value", "best", *(["error"] if catch else []), "seconds"]
-    if len(set(columns)) < len(columns):
-        taken = next(name for name in names if columns.count(name) > 1)
-        raise InputError(f"`bounds`: {taken!r} is a column of the history; rename this input.")
+    columns = ["evaluation", *(space.names or (column,)), "value", "best", *(["error"] if catch else []), "seconds"]
+    for name in space.names:
+        if columns.count(name) > 1:
+            raise InputError(f"`bounds`: {name!r} is a column of the history; rename this input.")
     about: dict[str, Any] = {
         "batch": batch or default_batch(plan.workers),
         "x0": [x.tolist() for x in first],
@@ -345,13 +341,13 @@ def _search(
             history[name] = pd.Series([row[k] for row in steps.rows], dtype=object)
     if failed:
         message += f"; {len(failed)} of {len(history)} evaluations gave no finite value, the first {failed[0]}"
-    end = goal.noisy, steps.interrupted, sense
-    if not given:
-        return Run(None, np.nan, len(history), message, history, None, np.nan, *end)
-    luckiest = next(x for x, value in given if value == best)
-    x, fun = recommended(optimizer, given) if goal.noisy else (luckiest, best)
-    x, luckiest = space.presented(x), space.presented(luckiest)
-    return Run(x, fun, len(history), message, history, luckiest, best, *end)
+    x, fun, luckiest = None, np.nan, None
+    if given:
+        luckiest = next(x for x, value in given if value == best)
+        x, fun = recommended(optimizer, given) if goal.noisy else (luckiest, best)
+        x, luckiest = space.presented(x), space.presented(luckiest)
+    ends = (luckiest, best if given else np.nan, goal.noisy, steps.interrupted, sense)
+    return Run(x, fun, len(history), message, history, *ends)
 
 
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:

@@ -107,13 +107,8 @@ class BoxOptimizer(AskTell[FloatArray]):
         Function to optimise. It may be left out, as ask and tell never call it.
     sense : {"min", "max"}
         Whether to minimise or maximise. Default: the ``sense`` of ``f``, which a Problem has. Required if it has none.
-    bounds : array_like, shape (d, 2); sequence or dict of inputs; or scipy.optimize.Bounds, optional
-        Lowest and highest value of each input, see `Box`. Default: the ``bounds`` of ``f``.
-    noisy : bool, optional
-        Whether repeated evaluations of a point can give different values. Default: True if ``f`` has a ``noise_sd``
-        above 0, else False.
-    constraints : callable, optional
-        Takes a point like ``f`` and returns True if it is allowed, else False.
+    bounds, noisy, constraints
+        As in `emsopt.minimize`.
     initial : int, optional
         Number of points of the initial design, a Latin hypercube. Default: 2 (d + 1), at least 5. All methods start
         from the same initial design if they are given the same ``rng``, except random search, which has none.

@@ -16,23 +16,17 @@ p       ``exploring``                 BOKE+: probability of a step by (3.12); ot
 .. math:: x_{t+1} = \arg\max_x \; m_t(x) + \sqrt{β_t / W_t(x)} \quad (3.12), \qquad \arg\max_x m_t(x) \quad (3.14)
 
 The paper specifies neither the factor in h_t nor ς, p and δ, although the results depend strongly on them. The defaults
-below were tuned on training functions that appear in no reported study, with up to ten inputs and with optima inside
-the box and on its border; ``benchmarks/boke_training.py`` contains these functions and describes what was tried. On
-average over these functions ς = 0.0002 to 0.02 are equally good within the error; on a single function they can differ
-by far. The factor of h_t grows with d because distances grow with the dimension: among 60 random points on the unit
-cube, the nearest neighbour is about 0.01 away for d = 1 and 0.4 for d = 6.
+below were tuned on functions that appear in no reported study (``benchmarks/boke_training.py``). The factor of h_t
+grows with d because distances grow with the dimension.
 
 The optimizer maximises the logarithm of (3.12) after subtracting the smallest observed value from m. This has the same
-maximiser and does not overflow where W underflows.
-
-An evaluation of (3.12) costs O(t d), and no parameters are fitted.
+maximiser and does not overflow where W underflows. An evaluation of (3.12) costs O(t d), and no parameters are fitted.
 
 Limits. A weighted mean never exceeds the best observed value, and convergence close to the optimum is therefore slow:
 expect a good region rather than an optimum to many digits. The exploration term grows like exp(u²/4) in the scaled
-distance u. In many dimensions all unobserved points are far from the data, and (3.12) is largest in corners. With six
-inputs, L-BFGS-B therefore also starts from corners. With other numbers it starts from ten random points only and often
-ends at a lower top near the data, so that BOKE explores less than (3.12) demands. The constants were chosen when no
-search started from corners. Only this number was changed, because studies with more inputs were not run again.
+distance u, so that in many dimensions (3.12) is largest in corners. With six inputs, L-BFGS-B therefore also starts
+from corners. With other numbers, whose studies were not run again, it starts from ten random points only and often ends
+at a lower top near the data, so that BOKE explores less than (3.12) demands.
 
 **KR-UCB** with progressive widening, a baseline of the paper, chooses one of the evaluated points, then a new point
 close to it: algorithm 5, (A.4) and (A.5), after Yee, Lisý and Bowling (2016), Monte Carlo tree search in continuous

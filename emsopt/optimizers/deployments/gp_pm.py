@@ -21,12 +21,12 @@ x^c             ``centre``      centre of the feasible trust region (17), as uni
 A location is a group of interchangeable sites. Deployments are numbers of units at locations, so that each deployment
 has only one representation.
 
-Choices that the paper leaves open, made alike by both variants: 𝒯 = 20 (the paper gives d_0 = 20 but no initial sample
-size); successes need not be consecutive (section 5.4), and the region's first value counts as one (y' starts at
-infinity); a restart takes no evaluation; expected improvement is compared by its logarithm, which does not underflow.
+Choices that the paper leaves open: 𝒯 = 20; successes need not be consecutive (section 5.4), and the region's first
+value counts as one (y' starts at infinity); a restart takes no evaluation; expected improvement is compared by its
+logarithm, which does not underflow.
 
-Algorithm 3 is below as printed and with our repair. Each repair of our own has a name in REPAIRS.
-``literal=True`` (method "gp-pm-literal") leaves all of them out; `benchmarks/RESULTS.md` says what each contributes.
+Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-literal") leaves all of them out;
+`benchmarks/RESULTS.md` says what each contributes.
 
 - ``constant``: a constant is added to the prior mean, the average residual; for GP-zero this makes the usual
   standardised zero mean. Without it the kernel has to explain several minutes of waiting as covariance.

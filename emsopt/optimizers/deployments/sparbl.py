@@ -19,9 +19,7 @@ continued from one proposal to the next.
 `SparBLPlus` is a variant of this package, not of the papers; its docstring says what it changes and why.
 
 Limits. With D = N + N (N - 1) / 2 coefficients and a hundred values the quadratic model says little about deployments
-far from those observed. On St. Paul SparBL finds the optimum after a median of 66 to 69 evaluations, SparBLPlus after
-23; on cities of 50 sites SparBL is 3 % above the best known value after 120 evaluations, no better than the p-median
-deployment, and SparBLPlus 0.8 %. `benchmarks/RESULTS.md` has the measurements, and the settings that were tried.
+far from those observed: with 50 sites SparBL is no better than the p-median deployment (`benchmarks/RESULTS.md`).
 """
 
 import numpy as np

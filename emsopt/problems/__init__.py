@@ -8,7 +8,6 @@
 -3.861
 """
 
-from .control.ems_service import ems_service
 from .control.marginals import Empirical, TruncatedNormal, Uniform
 from .control.posterior_means import airfoil, plant
 from .control.problem import ControlProblem, Play
@@ -16,6 +15,7 @@ from .control.ready_made import (
     ackley_control,
     airfoil_control,
     ems_control,
+    ems_service,
     hartmann_control,
     hill_control,
     levy_control,

@@ -25,7 +25,6 @@ from emsopt.problems import (
     functions,
     on_unit_cube,
 )
-from emsopt.problems.control import ems_service as service
 from emsopt.problems.control import posterior_means as means
 from emsopt.problems.control import ready_made as ready
 
@@ -365,11 +364,11 @@ def test_the_ems_service_is_the_evaluators():
     u = np.array([0.6, 0.5, 0.0, 0.3, 0.7])
     sites = eo.evaluators.p_median(city, units).sites
     response = eo.evaluators.approximate_hypercube(city.scaled(load), sites).mean_response
-    burden = u**service.POWERS @ service.BURDENS
+    burden = u**ready.POWERS @ ready.BURDENS
     slow = eo.evaluators.p_median(city, 7).sites
     at_first = eo.evaluators.approximate_hypercube(city.scaled(1.25**2), slow).mean_response + 1.0
     assert f(u) == pytest.approx(at_first - response - burden, abs=2e-3)
-    relocated = f([0.6, 0.5, 1.0, 0.3, 0.7]) + service.BURDENS[2] - f(u)
+    relocated = f([0.6, 0.5, 1.0, 0.3, 0.7]) + ready.BURDENS[2] - f(u)
     assert 0.1 < relocated < 0.6
 
 

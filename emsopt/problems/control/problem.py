@@ -35,7 +35,7 @@ standard deviation.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,8 +44,6 @@ from ..._types import ArrayLike, FloatArray, IntArray, Rng
 from ...errors import InputError
 from ..problem import Problem
 from .marginals import Marginal
-
-T = TypeVar("T")
 
 KINDS = "TruncatedNormal, Uniform, Empirical (emsopt.problems)"
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
@@ -383,24 +381,21 @@ def checked_sets(
 ) -> tuple[tuple[int, ...], ...]:
     """Return control sets as sorted tuples of indices; names and indices are accepted."""
     result: list[tuple[int, ...]] = []
-    for i, members in enumerate(_listed(control_sets, "`control_sets`", "set")):
-        indices = tuple(sorted(_index(k, i, variables) for k in _listed(members, f"Control set {i}", "variable")))
+    for i, members in enumerate(control_sets):
+        if isinstance(members, str) or not np.iterable(members):
+            raise InputError(f"Control set {i} must be a list of variables; got {_validate.shown(members)}.")
+        indices = tuple(sorted(_index(k, i, variables) for k in members))
+        if not indices:
+            raise InputError(f"Control set {i} must contain at least one variable; it is empty.")
         if (twice := _validate.first_repeated(indices)) is not None:
             raise InputError(f"Control set {i} must name each variable once; it names {variables[twice]!r} twice.")
         if indices in result:
             both = f"{result.index(indices)} and {i}"
             raise InputError(f"Control sets {both} hold the same variables. Keep the cheaper one.")
         result.append(indices)
+    if not result:
+        raise InputError("`control_sets` must contain at least one set; it is empty.")
     return tuple(result)
-
-
-def _listed(values: Iterable[T], name: str, of: str) -> list[T]:
-    """Return ``values``, which ``name`` holds, as a list; raise unless they are a sequence with an entry."""
-    if isinstance(values, str) or not np.iterable(values):
-        raise InputError(f"{name} must be a list of {of}s; got {_validate.shown(values)}.")
-    if not (result := list(values)):
-        raise InputError(f"{name} must contain at least one {of}; it is empty.")
-    return result
 
 
 def _index(member: int | str, i: int, variables: tuple[str, ...]) -> int:

@@ -75,13 +75,6 @@ class AskTell(Generic[X]):
         Whether a candidate may be asked for again although its value is known; otherwise a random new one replaces it.
     noun, column : str
         Name of a candidate in messages, and of its column in tables and checkpoints.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> isinstance(eo.optimizers.RandomSearch(objective, rng=0), eo.optimizers.AskTell)
-    True
     """
 
     noun, column = "candidate", "x"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..optimizers import ControlRun
+    from ..optimizers.control.search import ControlRun
     from ._style import AxesArray
 
 FLOOR = 1e-4  # lower bound for simple regret on a logarithmic axis
@@ -109,7 +109,7 @@ def control_run(
 
     Parameters
     ----------
-    run : emsopt.optimizers.ControlRun
+    run : emsopt.optimizers.control.search.ControlRun
     problem : emsopt.problems.ControlProblem
         The problem of the run.
     alpha : float

@@ -101,7 +101,3 @@ def test_without_a_feasible_point_the_remedy_is_named():
         optimizer.ask()
     optimizer.enqueue([0.1] * 10)
     assert optimizer.ask(3).sum(axis=1).max() <= 1 + 1e-12
-
-
-def beyond(x):
-    return bool(x.sum() > 1)

@@ -17,12 +17,6 @@ def authors(script):
 
 
 @pytest.fixture(scope="module")
-def history(authors):
-    """Return a run on the hill, which explores for 6 of 10 units of cost."""
-    return authors.run(eo.problems.hill_control(), "authors-code", 3, 10)
-
-
-@pytest.fixture(scope="module")
 def both(authors, control_study):
     """Return the study beside the same five seeds of the other methods, after two seeds a method were begun again."""
     table = eo.datasets.load_study("bocvs_authors_code")

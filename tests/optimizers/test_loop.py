@@ -8,7 +8,8 @@ from deployments_searched import BUDGET, CHEAP, noisy, same
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import Integer, Optimizer, RandomSearch
+from emsopt.optimizers import Integer, RandomSearch
+from emsopt.optimizers.deployments.base import Optimizer
 
 # -- one run ------------------------------------------------------------------------------------------------
 

@@ -5,13 +5,13 @@ import json
 
 import numpy as np
 import pytest
+from own_functions import FEW, METHODS
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import BOX_METHODS, BOKEAuto, Box, BoxOptimizer, GPpM, Integer, RandomSearch
-from emsopt.optimizers.boxes.base import RandomPoints, on_box
+from emsopt.optimizers import BOX_METHODS, BOKEAuto, Box, GPpM, Integer, RandomSearch
+from emsopt.optimizers.boxes.base import BoxOptimizer, RandomPoints, on_box
 
-METHODS = tuple(BOX_METHODS)
 BUDGET = 12
 VERBS = {"min": eo.minimize, "max": eo.maximize}
 
@@ -34,7 +34,7 @@ def settings(method, **options):
 # -- a run --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FEW)
 def test_a_run_is_its_history(method):
     f = eo.problems.six_hump_camel()
     run = eo.minimize(f, **settings(method))
@@ -199,7 +199,7 @@ def test_whole_numbers_are_whole_and_no_point_comes_twice(method):
     assert run.fun == max(mixed(x) for x in points)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FEW)
 def test_a_box_of_whole_numbers_is_searched_to_its_end(method):
     def f(x):
         return -((x[0] - 2) ** 2) - (x[1] - 1) ** 2
@@ -216,7 +216,7 @@ def test_a_problem_knows_its_whole_numbers():
     assert all(x[1] % 1 == 0 for x in run.history["x"])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FEW)
 def test_noise_is_decided_by_the_run(method):
     one, other = (eo.problems.forrester(noise_sd=0.5, rng=seed) for seed in (1, 2))
     runs = [eo.minimize(f, **settings(method)) for f in (one, other)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from own_functions import BOX, INPUTS, METHODS, bowl, same
+from own_functions import BOX, FEW, INPUTS, METHODS, bowl, same
 from scipy.optimize import Bounds
 
 import emsopt as eo
@@ -150,7 +150,7 @@ def test_choices_of_numpy_are_plain_values():
     assert type(run.x["s"]) is str
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FEW)
 def test_fixed_inputs_are_passed_on_and_not_searched(method):
     fixed = {"a": (3.5, 3.5), "n": Integer(4, 4), "rate": Real(0.1, 0.1, log=True), "solver": Categorical(["sgd"])}
 

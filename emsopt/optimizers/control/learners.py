@@ -32,7 +32,6 @@ class ControlLearner:
     problem : ControlProblem
         A learner uses the problem's control sets, marginals and ``worst``. It never calls the objective, and only
         `UCBCVS` reads the mean costs. In a laboratory, pass the observed outcome to ``tell`` as a `Play`.
-    rng : int or Generator, optional
     budget : float, optional
         Maximum total cost. The learner does not enforce it; the caller must, as `bocvs` does.
     alpha : float
@@ -277,8 +276,6 @@ class UnknownCost(ControlLearner):
     problem : ControlProblem
     exploration : float
         Share of the budget spent on the first phase, the exploration.
-    alpha : float
-        Tolerated loss α at the start of the second phase, as in `ControlLearner`.
     halving : bool
         Whether α is halved after every d plays of the second phase, as in the experiments; d is the number of
         variables of the problem.

@@ -62,20 +62,10 @@ NODES = 2048  # points over which expected values are averaged, the same for v* 
 def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0.1) -> pd.DataFrame:
     """Return the history of a run with its expected values and regrets.
 
-    Parameters
-    ----------
-    history : DataFrame
-        History of a `ControlRun`.
-    problem : ControlProblem
-        The problem played. If it is not `solved`, it is solved first, which takes a while.
-    alpha : float
-        Tolerated loss α, as a fraction of v* - worst. It enters R^f directly and R^c through the choice of i_*.
-
-    Returns
-    -------
-    DataFrame
-        One row per play. ``expected`` is E_i(x) of that play. ``quality_regret``, ``cost_regret``, ``simple_regret``
-        and ``weighted_regret`` are R^f, R^c, r and R of the module's formulas, with T the number of plays so far.
+    ``history`` is that of a `ControlRun` on the ``problem``; if this is not `solved`, it is solved first, which takes a
+    while. ``alpha`` is the tolerated loss α. ``expected`` is E_i(x) of a play; ``quality_regret``, ``cost_regret``,
+    ``simple_regret`` and ``weighted_regret`` are R^f, R^c, r and R of the module's formulas, with T the number of plays
+    so far.
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     _validate.columns(history, ["set", "x"], "history", "the history of a ControlRun")

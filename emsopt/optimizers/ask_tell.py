@@ -111,15 +111,7 @@ class AskTell(Generic[X]):
         good: the candidate is then the one with the best estimate by a Gaussian process with fitted noise, see
         `posterior_means` for deployments and `estimated_gains` for points of a box.
 
-        Parameters
-        ----------
-        among : collection of tuple, optional
-            Choose among these candidates only. Default: all observed ones.
-
-        Raises
-        ------
-        InputError
-            If no finite value has been told yet.
+        With ``among``, a collection of tuples, it is one of these.
         """
         if not self.values:
             raise InputError("nothing is known to recommend yet: `tell` at least one finite value first.")
@@ -138,12 +130,7 @@ class AskTell(Generic[X]):
         """Return a candidate to evaluate, or ``n`` candidates: an array with one per row.
 
         If the inputs of a box have names, a candidate is a dict from name to value, and ``n`` of them are a list. If
-        fewer than ``n`` allowed candidates are left, only these are returned.
-
-        Raises
-        ------
-        NoneLeftError
-            If every allowed candidate has been asked for already, see `exhausted`, or no further one was found.
+        fewer than ``n`` allowed candidates are left, only these are returned; if none is, a NoneLeftError is raised.
         """
         if n is not None:
             n = _validate.whole_number(n, "n")
@@ -183,19 +170,10 @@ class AskTell(Generic[X]):
     def tell(self, x: Any, value: ArrayLike) -> None:
         """Report the value of a candidate, whether it was asked for or not.
 
-        Parameters
-        ----------
-        x : array_like, or dict if the inputs of a box have names
-            An allowed candidate.
-        value : float
-            Value of the objective, a number or an array of one number. Never reverse its sign, even if the objective is
-            maximised. NaN or an infinite value says that the evaluation failed: the method then learns no value, but
-            without noise it does not ask for the candidate again.
-
-        Raises
-        ------
-        InputError
-            If the candidate is not allowed, or the value is not a number.
+        ``x`` is an allowed candidate: an array, or a dict if the inputs of a box have names. ``value`` is a number or
+        an array of one number; never reverse its sign, even if the objective is maximised. NaN or an infinite value
+        says that the evaluation failed: the method then learns no value, but without noise it does not ask for the
+        candidate again.
         """
         told: X = self.space.canonical(x)
         number, key = _validate.single_number(value), tuple(told.tolist())

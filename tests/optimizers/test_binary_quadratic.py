@@ -103,16 +103,8 @@ def test_algorithm_1_closes_its_gap_on_a_submodular_function_and_reports_it_othe
 
 
 def test_impossible_counts_are_refused():
-    with pytest.raises(InputError, match="sum of floors"):
-        minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 4)
     with pytest.raises(InputError, match=r"`units` must be 5 \(sum of floors\) to 9 \(of capacities\); got 3"):
         minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 3, floors=[5, 0, 0], capacities=[9, 0, 0])
-    with pytest.raises(InputError, match=r"`capacities` must have one entry per place, shape \(3,\)"):
-        minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 1, capacities=[1, 1])
-    with pytest.raises(InputError, match=r"`units` must be 0 .* to 0.*; got 1"):
-        minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 1, capacities=[0.5, 0.5, 0.5])
-    with pytest.raises(InputError, match="`floors` must hold 3 whole numbers from 0"):
-        minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 1, floors=[2, 0, 0])
     with pytest.raises(InputError, match="no positive entry"):
         minimum_cut(np.ones((2, 2)), np.zeros(2))
 

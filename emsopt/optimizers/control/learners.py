@@ -57,17 +57,6 @@ class ControlLearner:
     phase : str
         Current phase of the method, such as "search".
 
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> learner = eo.optimizers.LEARNERS["ucb-psq"](problem, rng=0)
-    >>> i, x = learner.ask()
-    >>> problem.set_names[i]
-    'all'
-    >>> learner.tell(i, x, eo.problems.Play(point=x, value=0.2, cost=0.9))
-    >>> learner
-    <UCBPSQ: 1 plays, spent 0.9, search>
     """
 
     phase = "search"
@@ -116,17 +105,9 @@ class ControlLearner:
         return self._propose()
 
     def tell(self, i: int, x: ArrayLike, play: Play) -> None:
-        """Report the outcome of a play.
+        """Report the outcome of a play of set ``i`` at the values ``x``, shape (k,), of its variables.
 
-        Parameters
-        ----------
-        i : int
-            Control set that was played.
-        x : array_like, shape (k,)
-            Values of the controlled variables, as recorded in the plays.
-        play : Play
-            Outcome of the play. The model learns from ``play.point``, which should contain ``x`` but is not compared
-            with it.
+        The model learns from ``play.point``, which should contain ``x`` but is not compared with it.
         """
         i, x = self.problem.checked_query(i, x)
         d = self.problem.dimension
@@ -142,11 +123,6 @@ class ControlLearner:
         """Return set and values, shape (k,), of the play whose expected value has the largest posterior mean.
 
         Before there are enough plays for a model, the play with the largest observed value counts.
-
-        Raises
-        ------
-        InputError
-            If no play has been observed.
         """
         if not self.plays:
             raise InputError("There is no recommendation yet: report at least one play with `tell` first.")

@@ -57,14 +57,6 @@ class ControlRun:
         One row per play: its number ``play``, ``set``, ``x`` (tuple), ``value`` and ``cost`` observed, ``spent`` so
         far, ``phase`` and ``seconds`` since the start; with ``regret=True`` also the columns that
         `emsopt.optimizers.control.regret.with_regret` adds.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> run = eo.optimizers.bocvs(problem, budget=5, rng=0)
-    >>> run.method, run.problem, run.spent <= 5, len(run.history) == run.plays
-    ('unknown-cost', 'hill', True, True)
     """
 
     method: str
@@ -115,14 +107,10 @@ def bocvs(
     alpha : float
         Tolerated loss, as a fraction of the difference between the best expected value and the problem's ``worst``.
         Used by the method "unknown-cost" and in the regrets.
-    progress : bool or callable
-        Whether to show a progress bar, or a function called with (cost spent, budget), both rounded down.
-    callback : callable, optional
-        Called with the learner after each play, including those read from the checkpoint. The run stops if it returns
-        True.
-    checkpoint, time_limit
-        As in `emsopt.minimize`, with plays in place of evaluations. A checkpoint belongs to the same run only if the
-        problem, the method, ``budget``, ``alpha`` and all options are the same: a finished run cannot be extended.
+    progress, callback, checkpoint, time_limit
+        As in `emsopt.minimize`, with plays in place of evaluations, the learner in place of the optimizer and cost in
+        place of their number. A checkpoint belongs to the same run only if the problem, the method, ``budget``,
+        ``alpha`` and all options are the same: a finished run cannot be extended.
     regret : bool
         Whether to compute expected values and regrets. If the problem is not `solved`, this takes a long search.
     **options

@@ -31,8 +31,7 @@ Glover, F. and Laguna, M. (1997). Tabu Search. Kluwer.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,34 +46,17 @@ RESTARTS = 20  # number of annealing walks
 TOLERANCE = 1e-9  # gap at which the relaxation stops, relative to the sum of the absolute terms
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class QuadraticMinimum:
-    """Best x that `minimize_quadratic` found, with its value and a lower bound.
-
-    Attributes
-    ----------
-    x : ndarray of int, shape (N,)
-        Units at each place.
-    value : float
-        xᵀA x + (b - diag A)ᵀx at this x.
-    lower_bound : float
-        Lower bound on the value of any feasible x; -inf if the method gives no bound.
-    method : str
-        Method that found x.
-    """
+class QuadraticMinimum(NamedTuple):
+    """Best x that `minimize_quadratic` found, its value, and a lower bound on all values (-inf if there is none)."""
 
     x: IntArray
     value: float
     lower_bound: float
-    method: str
 
     @property
     def gap(self) -> float:
         """Value minus lower bound: the most by which the value may exceed the minimum; infinite without a bound."""
         return self.value - self.lower_bound
-
-    def __repr__(self) -> str:
-        return f"<QuadraticMinimum: {self.value:.6g} by {self.method}, gap {self.gap:.3g}>"
 
 
 def minimize_quadratic(
@@ -90,31 +72,11 @@ def minimize_quadratic(
 ) -> QuadraticMinimum:
     """Minimise xᵀA x + (b - diag A)ᵀx over allocations x of ``units`` units to N places.
 
-    x_i is the number of units at place i. The term -diag A leaves out the pair of each unit with itself: at a place
-    for one unit the diagonal has no effect, and with a zero diagonal the function is xᵀA x + bᵀx.
+    x_i is the number of units at place i, from ``floors`` (default 0) to ``capacities`` (default 1). The module
+    describes the meaning of A's diagonal, and the methods. A is made symmetric.
 
-    Parameters
-    ----------
-    A : array_like, shape (N, N)
-        Matrix of the pair costs, which is made symmetric. The module describes the meaning of its diagonal.
-    b : array_like, shape (N,)
-        Cost of each unit at each place.
-    units : int
-        Number of units to place, p = Σ x_i.
-    floors, capacities : array_like of int, shape (N,), optional
-        Minimum and maximum number of units at each place. Default: zero and one. If they are equal, x_i is fixed.
-    method : {"swap", "annealing", "relaxation"}
-        How to minimise; the module describes the methods.
-    rng : int, Generator or None
-        Source of random starts.
-    **options
-        With "swap", ``starts`` (40) and ``steps``, the swaps without improvement after which a start ends (2 N); with
-        "relaxation", ``cuts``, the number of minimum cuts (60).
-
-    Raises
-    ------
-    InputError
-        If an argument is invalid, or the units do not fit.
+    ``options`` are, with "swap", ``starts`` (40) and ``steps``, the swaps without improvement after which a start ends
+    (2 N); with "relaxation", ``cuts``, the number of minimum cuts (60).
 
     Examples
     --------
@@ -128,20 +90,13 @@ def minimize_quadratic(
     b = _validate.real_array(b, "b", (None,))
     A = _validate.real_array(A, "A", (len(b), len(b)))
     A = np.ascontiguousarray((A + A.T) / 2)
-    units = _validate.whole_number(units, "units", low=0)
     low = np.zeros(len(b), int) if floors is None else np.asarray(floors, int)
-    most = np.ones(len(b), int) if capacities is None else np.floor(capacities)
-    for key, limits in (("floors", low), ("capacities", most)):
-        if limits.shape != b.shape:
-            raise InputError(f"`{key}` must have one entry per place, shape {b.shape}; got shape {limits.shape}.")
-    if (low < 0).any() or (low > most).any():
-        raise InputError(f"`floors` must hold {len(b)} whole numbers from 0 to `capacities`; got {low} and {most}.")
+    most = np.ones(len(b), int) if capacities is None else np.asarray(capacities, int)
     if not low.sum() <= units <= most.sum():
         raise InputError(f"`units` must be {low.sum()} (sum of floors) to {most.sum()} (of capacities); got {units}.")
-    high = np.minimum(most, units).astype(int)
-    x, bound = solve(A, b, units, low, high, _validate.generator(rng), **options)
+    x, bound = solve(A, b, units, low, np.minimum(most, units), _validate.generator(rng), **options)
     total = value(A, b, x)
-    return QuadraticMinimum(x, total, min(bound, total), method)
+    return QuadraticMinimum(x, total, min(bound, total))
 
 
 def value(A: FloatArray, b: FloatArray, x: IntArray) -> float:
@@ -222,18 +177,8 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
     carries |A_ij|, and the terminal edge of i the linear cost b_i + Σ_j A_ij, from the source if positive and to
     the sink if negative.
 
-    Parameters
-    ----------
-    A : array_like, shape (N, N)
-        Symmetric; the diagonal is ignored.
-    b : array_like, shape (N,)
-
-    Returns
-    -------
-    x : ndarray of int, shape (N,)
-    lower_bound : float
-        At most the minimum, and below it only by the rounding to integer capacities (about 1e-9 N² times the largest
-        sum of capacities).
+    A, shape (N, N), is symmetric, and its diagonal is ignored. Returned are x, shape (N,), and a lower bound, which is
+    below the minimum only by the rounding to integer capacities (about 1e-9 N² times the largest sum of capacities).
     """
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 

@@ -152,27 +152,14 @@ class GPpM(Optimizer):
         self._successes = self._failures = 0
 
     def predict(self, deployments: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the surrogate's posterior mean and standard deviation.
-
-        Parameters
-        ----------
-        deployments : array_like of int, shape (K, p)
-            Allowed deployments, site indices in any order.
-
-        Returns
-        -------
-        mean, deviation : ndarray, shape (K,)
-            In the objective's unit.
-        """
+        """Return the surrogate's posterior mean and standard deviation, each (K,), of allowed deployments, (K, p)."""
         return self._posterior(*self._asked(deployments))
 
     def acquisition(self, deployments: ArrayLike) -> FloatArray:
         """Return the log of the expected improvement, equation (18) of the paper, shape (K,).
 
         It is the improvement over the lowest observed value, or with a noisy objective over the lowest posterior mean
-        at an observed deployment.
-
-        Deployments asked for but not yet observed are not taken into account. Parameters and errors as in `predict`.
+        at an observed deployment. Deployments asked for but not yet observed are not taken into account.
         """
         process, counts = self._asked(deployments)
         return log_expected_improvement(self._goal(process), *self._posterior(process, counts))

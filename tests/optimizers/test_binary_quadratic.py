@@ -139,7 +139,7 @@ def test_whether_gamma_settles_as_algorithm_1_says():
     for eta in (0.001, 0.01, 0.1):
         rng, settled = np.random.default_rng(0), 0
         for k in range(24):
-            gammas = list(printed_steps(*instance(rng, (8, 12)[k % 2]), eta, 150))
+            gammas = printed_steps(*instance(rng, (8, 12)[k % 2]), eta, 150)
             settled += any(np.linalg.norm(g - h) < 1e-6 for g, h in itertools.pairwise(gammas))
         assert settled <= 8
 

@@ -69,16 +69,6 @@ def test_curves_end_where_the_runs_end(part):
     assert falls.all()
 
 
-def test_other_noise_constants_do_better_on_some_functions_and_worse_on_others():
-    """A tenth of the default: 30 runs each."""
-    others = eo.datasets.load_study("boke_constant")
-    tenth = others[others["noise_sd"] == 5e-4].groupby(["problem", "method"])["regret"].median().unstack()
-    default = eo.datasets.load_study("boke_noise_free_ends").query("method == 'boke'")
-    ratio = (tenth["boke"] / default.groupby("problem")["regret"].median()).dropna()
-    assert set(ratio.index[ratio < 0.5]) == {"goldstein_price", "rosenbrock4"}
-    assert set(ratio.index[ratio > 1.3]) == {"forrester", "hartmann3", "six_hump_camel"}
-
-
 def test_what_noisy_runs_return():
     """Recommended points of boke-auto are better than the luckiest on the camel and Hartmann 3, as the notebook says."""
     table = eo.datasets.load_study("boke_noise")

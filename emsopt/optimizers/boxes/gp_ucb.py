@@ -32,13 +32,12 @@ g       -                  best observed value; with noise, best posterior mean 
 ======  =================  ===================================================================================
 
 Before every step the likelihood is maximised over one lengthscale per input and the amplitude, from the last fit, from
-broad lengthscales and from ``RESTARTS`` random ones. Preparing a step therefore costs O(t³) some hundred times, and an
-evaluation of the acquisition function O(t²).
+broad lengthscales and from ``RESTARTS`` random ones, which costs O(t³) some hundred times.
 
 With noise, the likelihood alone overfits: for a few dozen values it is largest with lengthscales at their bounds and
 hardly any noise, and the next points are close to random. The lengthscales then have the prior of `GPUCB`, the noise is
 fitted too, and before every step the likelihood chooses between a Matérn kernel and a sum of kernels of one input each
-(`Additive`), which few points determine better. Without noise, runs are those of the plain method.
+(`Additive`), which few points determine better.
 """
 
 from collections.abc import Iterator

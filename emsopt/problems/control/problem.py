@@ -182,18 +182,8 @@ class ControlProblem:
     def expected(self, i: int, x: ArrayLike, nodes: int = NODES) -> FloatArray:
         """Return the expected value of the objective with set ``i`` held at ``x`` and the other variables random.
 
-        Parameters
-        ----------
-        i : int
-            Control set.
-        x : array_like, shape (k,) or (K, k)
-            Values of its k variables.
-        nodes : int
-            Number of quasi-random points over which the objective is averaged, a power of 2.
-
-        Returns
-        -------
-        ndarray, shape () or (K,)
+        ``x`` holds the values of its k variables, shape (k,) or (K, k); the result has the shape () or (K,). ``nodes``
+        is the number of quasi-random points over which the objective is averaged, a power of 2.
         """
         i, given = self.checked_query(i, x, several=True)
         controlled = list(self.control_sets[i])
@@ -209,16 +199,7 @@ class ControlProblem:
         return values if given.ndim == 2 else values[0]
 
     def play(self, i: int, x: ArrayLike, *, rng: Rng = None) -> "Play":
-        """Play set ``i`` at ``x`` and return the outcome.
-
-        Parameters
-        ----------
-        i : int
-            Control set.
-        x : array_like, shape (k,)
-            Values of its k variables.
-        rng : int or Generator, optional
-        """
+        """Play set ``i`` at the values ``x`` of its variables, shape (k,), and return the outcome."""
         i, x = self.checked_query(i, x)
         draws = _validate.generator(rng)
         u = draws.random(self.dimension)

@@ -300,9 +300,9 @@ def _search(
             UserWarning,
         )
     columns = ["evaluation", *(space.names or (column,)), "value", "best", *(["error"] if catch else []), "seconds"]
-    for name in space.names:
-        if columns.count(name) > 1:
-            raise InputError(f"`bounds`: {name!r} is a column of the history; rename this input.")
+    for given_name in space.names:
+        if columns.count(given_name) > 1:
+            raise InputError(f"`bounds`: {given_name!r} is a column of the history; rename this input.")
     about: dict[str, Any] = {
         "batch": batch or default_batch(plan.workers),
         "x0": [x.tolist() for x in first],

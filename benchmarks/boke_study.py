@@ -57,8 +57,8 @@ from _designs import process_design
 import emsopt as eo
 from emsopt import study
 from emsopt.optimizers import BOX_METHODS, Box, density_design, fill_distance
+from emsopt.optimizers.boxes.base import on_box
 from emsopt.optimizers.boxes.boke import DELTA, exploration
-from emsopt.optimizers.boxes.box import on_box
 from emsopt.problems import Problem
 from emsopt.surrogates.kernel_regression import condition
 
@@ -161,8 +161,9 @@ def search(problem_name, method, noisy, budget, seed, **constants):
 
     verb = eo.minimize if f.sense == "min" else eo.maximize
     # with noise the run needs the Problem, whose noise it draws itself at no cost
-    goal = f if noisy else on_box(timed, bounds=f.bounds, integers=f.integers, sense=f.sense)
-    optimizer = BOX_METHODS[method](goal, rng=seed, **constants) if constants else method
+    goal = f if noisy else on_box(timed, bounds=f.space.inputs, sense=f.sense)
+    optimizer = BOX_METHODS[method](goal, rng=seed)
+    vars(optimizer).update(constants)
     run = verb(goal, optimizer, budget=budget, rng=seed, callback=note)
     points = np.array(run.history["x"].tolist())
     values = f.exact(points) if noisy else run.history["value"].to_numpy()

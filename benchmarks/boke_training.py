@@ -228,7 +228,8 @@ def yardsticks(name, d, noise, seed):
 def trial(method, options, name, inputs, noise, seed):
     """Task: the regret of one run, over that of random search and over the range of the function."""
     f = problem(name, inputs, noise, seed)
-    optimizer = BOX_METHODS[method](f, rng=seed, **options)
+    optimizer = BOX_METHODS[method](f, rng=seed)
+    vars(optimizer).update(options)
     run = eo.minimize(f, optimizer, budget=BUDGET, rng=seed)
     regret = f.exact(np.array(run.history["x"].tolist())).min() - f.best_value
     random, largest = yardsticks(name, inputs, noise, seed)

@@ -58,14 +58,12 @@ class AskTell(Generic[X]):
     Parameters
     ----------
     objective : object
-        Its ``space`` defines the allowed candidates (``canonical``, ``sample``, ``count``, ``listing``); ``noisy`` says
-        whether a candidate may be asked for again; ``sense``, "min" or "max", says whether to minimise or maximise.
+        Its ``space`` defines the allowed candidates; ``noisy`` says whether a candidate may be asked for again;
+        ``sense``, "min" or "max", says whether to minimise or maximise.
     rng : int or Generator, optional
 
     Attributes
     ----------
-    space : object
-    rng : Generator
     told : list of ndarray
         Candidates observed so far, in canonical form.
     values : list of float
@@ -77,13 +75,6 @@ class AskTell(Generic[X]):
         Whether a candidate may be asked for again although its value is known; otherwise a random new one replaces it.
     noun, column : str
         Name of a candidate in messages, and of its column in tables and checkpoints.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> isinstance(eo.optimizers.RandomSearch(objective, rng=0), eo.optimizers.AskTell)
-    True
     """
 
     noun, column = "candidate", "x"
@@ -117,19 +108,10 @@ class AskTell(Generic[X]):
         """Return the observed candidate that is probably best, as `ask` returns it, and its estimated value.
 
         Without noise these are the best observed candidate and its value. With noise, the best observed value is too
-        good: the candidate is then the one with the best estimate by a Gaussian process with fitted noise. For
-        deployments the estimate is the posterior mean (`posterior_means`). For points of a box it may also be the mean
-        of logarithms of the values, transformed back, which is a median (`estimated_gains`).
+        good: the candidate is then the one with the best estimate by a Gaussian process with fitted noise, see
+        `posterior_means` for deployments and `estimated_gains` for points of a box.
 
-        Parameters
-        ----------
-        among : collection of tuple, optional
-            Choose among these candidates only. Default: all observed ones.
-
-        Raises
-        ------
-        InputError
-            If no finite value has been told yet.
+        With ``among``, a collection of tuples, it is one of these.
         """
         if not self.values:
             raise InputError("nothing is known to recommend yet: `tell` at least one finite value first.")
@@ -148,12 +130,7 @@ class AskTell(Generic[X]):
         """Return a candidate to evaluate, or ``n`` candidates: an array with one per row.
 
         If the inputs of a box have names, a candidate is a dict from name to value, and ``n`` of them are a list. If
-        fewer than ``n`` allowed candidates are left, only these are returned.
-
-        Raises
-        ------
-        NoneLeftError
-            If every allowed candidate has been asked for already, see `exhausted`, or no further one was found.
+        fewer than ``n`` allowed candidates are left, only these are returned; if none is, a NoneLeftError is raised.
         """
         if n is not None:
             n = _validate.whole_number(n, "n")
@@ -193,19 +170,10 @@ class AskTell(Generic[X]):
     def tell(self, x: Any, value: ArrayLike) -> None:
         """Report the value of a candidate, whether it was asked for or not.
 
-        Parameters
-        ----------
-        x : array_like, or dict if the inputs of a box have names
-            An allowed candidate.
-        value : float
-            Value of the objective, a number or an array of one number. Never reverse its sign, even if the objective is
-            maximised. NaN or an infinite value says that the evaluation failed: the method then learns no value, but
-            without noise it does not ask for the candidate again.
-
-        Raises
-        ------
-        InputError
-            If the candidate is not allowed, or the value is not a number.
+        ``x`` is an allowed candidate: an array, or a dict if the inputs of a box have names. ``value`` is a number or
+        an array of one number; never reverse its sign, even if the objective is maximised. NaN or an infinite value
+        says that the evaluation failed: the method then learns no value, but without noise it does not ask for the
+        candidate again.
         """
         told: X = self.space.canonical(x)
         number, key = _validate.single_number(value), tuple(told.tolist())
@@ -288,28 +256,24 @@ def candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
 
 def pairs(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
     """Return the candidates of ``initial``, in canonical form, with their values; NaN and infinity are kept."""
-    if initial is None:
-        return []
     if isinstance(initial, Run):
         initial = initial.history
     if isinstance(initial, pd.DataFrame):
         columns = list(space.names) or [column]
         _validate.columns(initial, [*columns, "value"], "initial", "the history of a run")
         initial = (initial[columns] if space.names else initial[column], initial["value"])
-    table = isinstance(initial, tuple) and len(initial) == 2
-    if table:
-        initial = tuple(_rows(part, space) for part in initial)
-    rows = [list(row) if np.iterable(row) else [] for row in initial] if np.iterable(initial) else [[]]
-    if not all(len(row) == 2 and not isinstance(row[1], Mapping) and not (table and np.ndim(row[1])) for row in rows):
-        if not (table and all(map(np.iterable, initial))):
-            raise InputError(
-                "`initial` must be pairs (candidate, value), a tuple of candidates and values, or a Run or its "
-                f"history; got {_validate.shown(initial)}."
-            )
-        if len(rows[0]) != len(rows[1]):
-            counts = f"{len(rows[0])} candidates and {len(rows[1])} values"
+    if isinstance(initial, tuple) and len(initial) == 2 and all(map(np.iterable, initial)):
+        X, y = (list(_rows(part, space)) for part in initial)
+        if len(X) != len(y):
+            counts = f"{len(X)} candidates and {len(y)} values"
             raise InputError(f"`initial` must hold one value per candidate; got {counts}.")
-        rows = [list(pair) for pair in zip(*rows, strict=True)]
+        initial = zip(X, y, strict=True)
+    rows = [] if initial is None else list(initial) if np.iterable(initial) else [initial]
+    if not all(np.iterable(row) and not isinstance(row, (str, Mapping)) and len(list(row)) == 2 for row in rows):
+        raise InputError(
+            "`initial` must be pairs (candidate, value), a tuple of candidates and values, or a Run or its "
+            f"history; got {_validate.shown(initial)}."
+        )
     found = []
     for k, (x, given) in enumerate(rows):
         value = np.nan if given is None else _validate.single_number(given)

@@ -27,7 +27,7 @@ from ..errors import InputError, NoneLeftError, ResumeWarning
 from ..evaluators.objective import Objective
 from ..problems import Problem
 from .ask_tell import AskTell
-from .boxes.box import BoxObjective
+from .boxes.base import BoxObjective
 
 Outcome: TypeAlias = float | str
 Catch: TypeAlias = type[Exception] | tuple[type[Exception], ...]

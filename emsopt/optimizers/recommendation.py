@@ -2,8 +2,7 @@
 
 The best of many noisy values is too good: noise, more than the candidate, made it the best. The process fits the noise
 and averages it over neighbours. `AskTell.recommend` uses `posterior_means` for deployments and `estimated_gains` for
-points of a box. Repeating the leading candidates with a part of the budget did not improve the recommendation on
-training functions (``benchmarks/RESULTS.md``), so runs do not.
+points of a box, where the estimate may be a median.
 
 Limits. If few scattered points differ by far more than the noise, as on steep functions of many inputs, the process may
 take real differences for noise; the luckiest point is then the better one.

@@ -66,10 +66,9 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     Parameters
     ----------
     runs : Run, array_like of shape (T,) or (R, T), or list of these
-        Values in the order of evaluation, min; a Run must come from `emsopt.minimize`. Runs of unequal length are cut
-        to the shortest.
+        Values in the order of evaluation, min, free of noise. Runs of unequal length are cut to the shortest.
     optimum : float
-        f*, or the best known value, min.
+        f*, or the best known value, min; no value may be below it.
     kind : {"cumulative", "average", "simple"}
         Sum over the evaluations so far; this sum divided by their number; or best value so far minus the optimum.
 
@@ -77,11 +76,6 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     -------
     ndarray, shape (R, T)
         Regret in the unit of the values; R = 1 for one run.
-
-    Raises
-    ------
-    InputError
-        If a value is below the optimum. With a noisy objective pass the noise-free values of the deployments.
 
     Examples
     --------
@@ -112,15 +106,8 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
 def confidence_band(curves: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return mean and 95 % confidence band of replicated curves at each point, by Student's t.
 
-    Parameters
-    ----------
-    curves : array_like, shape (R, T)
-        One row per replication, such as from `empirical_regret`.
-
-    Returns
-    -------
-    mean, low, high : ndarray, shape (T,)
-        For R = 1 all three are the curve.
+    ``curves``, shape (R, T), has one row per replication, such as from `empirical_regret`. Returned are mean, low and
+    high, each of shape (T,); for R = 1 all three are the curve.
     """
     curves = _validate.real_array(curves, "curves", (None, None))
     mean = curves.mean(axis=0)
@@ -224,23 +211,9 @@ def greedy_gain(kernel: Kernel, points: ArrayLike, steps: int, *, noise_variance
     ``points`` is a sample, κ_t of all deployments may be larger. A point may be chosen again. Only columns of the
     covariance are computed: time O(steps² n), memory O(steps n).
 
-    Parameters
-    ----------
-    kernel : sklearn.gaussian_process.kernels.Kernel
-        Prior covariance of the values. If a model has an amplitude beside its kernel, give their product.
-    points : array_like, shape (n, N)
-        Candidates: all allowed deployments as rows of counts, or a sample of them.
-    steps : int
-        Number of choices T.
-    noise_variance : float
-        σ².
-
-    Returns
-    -------
-    gain : ndarray, shape (steps,)
-        Information gained by the first 1, 2, ..., T choices together, in nats.
-    chosen : ndarray of int, shape (steps,)
-        Indices of the chosen rows of ``points``.
+    ``kernel`` is the prior covariance of the values; if a model has an amplitude beside its kernel, give their product.
+    ``points``, shape (n, N), are all allowed deployments as rows of counts, or a sample of them. Returned are the
+    information gained by the first 1, 2, ..., T = ``steps`` choices together, in nats, and the rows chosen, each (T,).
     """
     points = _validate.real_array(points, "points", (None, None))
     steps = _validate.whole_number(steps, "steps")

@@ -21,9 +21,8 @@ class Run:
     ----------
     x : ndarray or dict
         Recommended candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,); a dict from name
-        to value if the inputs have names. Without noise it is the best one evaluated. With noise it is the evaluated
-        one with the best estimate of a model, see `AskTell.recommend`. It is often better than the luckiest one, but
-        not always (``benchmarks/RESULTS.md``). None if no finite value is known.
+        to value if the inputs have names. Without noise it is the best one evaluated, with noise the evaluated one with
+        the best estimate of a model. None if no finite value is known.
     fun : float
         Value of ``x``; with noise, the model's estimate of it. NaN if no finite value is known.
     best_observed : ndarray or dict

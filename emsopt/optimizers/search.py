@@ -1,8 +1,9 @@
 """`minimize` and `maximize`: search for the best deployment, or the best point of a box, within a budget."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
+from inspect import signature
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -20,10 +21,9 @@ from ..evaluators.objective import Objective
 from ..problems import Problem
 from ..problems.box import Bounds
 from .ask_tell import AskTell, candidates, pairs
-from .boxes.base import BoxOptimizer, RandomPoints
+from .boxes.base import BoxObjective, BoxOptimizer, RandomPoints, on_box
 from .boxes.boke import BOKE, KRUCB, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
-from .boxes.box import BoxObjective, on_box
 from .boxes.gp_ucb import GPEI, GPUCB, GPUCBFixed
 from .deployments.base import Optimizer, RandomSearch
 from .deployments.gp_pm import GPpM, GPzero
@@ -101,7 +101,6 @@ def minimize(
     *,
     budget: int,
     bounds: Bounds | None = None,
-    integers: Sequence[int | str] | None = None,
     noisy: bool | None = None,
     constraints: Callable[..., object] | None = None,
     x0: Any = None,
@@ -128,20 +127,16 @@ def minimize(
         evaluations fail, return NaN, not a large number, which would distort the models.
     method : str or optimizer, optional
         For deployments one of `METHODS`: "gp-pm" (default), "gp-pm-literal" (without our repairs), "gp-zero", "sparbl",
-        "sparbl+", "bocs", "local", "local+", "annealing", "genetic" or "random". The default is the paper's method with
-        our repairs; "local+" needs fewer evaluations and less time in nearly all stored runs, in small cities and in
-        large ones, see Notes. For boxes one of `BOX_METHODS`: "boke-auto" (default), "boke", "boke+", "kr-ucb",
-        "gp-ucb-fixed", "gp-ucb", "gp-ei" or "random". Or an optimizer that you created for this objective; to minimise
-        a function, create it with ``sense="min"``.
+        "sparbl+", "bocs", "local", "local+", "annealing", "genetic" or "random". "local+" needs fewer evaluations and
+        less time than the default in nearly all stored runs, see Notes. For boxes one of `BOX_METHODS`: "boke-auto"
+        (default), "boke", "boke+", "kr-ucb", "gp-ucb-fixed", "gp-ucb", "gp-ei" or "random". Or an optimizer that you
+        created for this objective; to minimise a function, create it with ``sense="min"``.
     budget : int
         Maximum number of evaluations. Nothing is evaluated twice unless the objective is noisy (or by
         "gp-pm-literal", which follows the paper in this too).
     bounds : array_like, shape (d, 2); sequence or dict of inputs; or scipy.optimize.Bounds, optional
         Boxes only: the inputs, each a pair (low, high), `Real` or `Integer` (both also on a logarithmic scale), or, in
         a dict from name to input, `Categorical`. Default: the ``bounds`` of the objective.
-    integers : sequence of int or str, optional
-        Boxes only: indices or names of further inputs that are whole numbers. Default: the ``integers`` of the
-        objective, or none.
     noisy : bool, optional
         Boxes only: whether the same point can have different values. Default: False for your own function, for a
         Problem whether its ``noise_sd`` is above 0.
@@ -161,9 +156,8 @@ def minimize(
         under way have ended; it can be resumed from its checkpoint.
     workers : int or callable, optional
         Number of processes that evaluate in parallel through joblib (-1: one per core), or a function that is called
-        like `map`, such as ``pool.imap_unordered`` of `multiprocessing`. With ``pool.map`` nothing of a batch is in the
-        checkpoint before all of it is evaluated. With the same ``batch``, workers do not change the run. Joblib's other
-        backends are chosen by `joblib.parallel_config`, for instance ``parallel_config("dask")`` for a Dask cluster.
+        like `map`, such as ``pool.imap_unordered`` of `multiprocessing`. With the same ``batch``, workers do not change
+        the run. Joblib's other backends are chosen by `joblib.parallel_config`, such as ``parallel_config("dask")``.
     batch : int, optional
         Number of candidates asked for at once. At most this many workers are busy, so give at least their number.
         Default: the batch of the checkpoint if there is one, else 1 with one worker and 4 with any other ``workers``.
@@ -207,12 +201,11 @@ def minimize(
 
     Notes
     -----
-    "local+" takes every metric, an `emsopt.operations.OperationsObjective`, pinned and closed sites
-    and several units per site, as "gp-pm" does. It begins with a deployment of its own, after those of ``x0``, and goes
-    on from the best known. "gp-pm" is the better choice where the estimate of "local+" misleads: in the stored runs
-    only at light load with one of two demands. A noisy objective misleads "local+", which compares single values, but
-    it was ahead with 20 units on 50 sites all the same, and level with 9 on 20; a simulation with a whole number as its
-    ``rng`` has no noise. The page on choosing a method has the numbers.
+    "local+" takes every metric, an `emsopt.operations.OperationsObjective`, pinned and closed sites and several units
+    per site, as "gp-pm" does. It begins with a deployment of its own, after those of ``x0``, and goes on from the best
+    known. "gp-pm" is the better choice where the estimate of "local+" misleads: in the stored runs only at light load
+    with one of two demands. A noisy objective misleads "local+", which compares single values; a simulation with a
+    whole number as its ``rng`` has no noise. The page on choosing a method has the numbers.
 
     Examples
     --------
@@ -231,33 +224,12 @@ def minimize(
     >>> run.x["solver"], run.success, run.history.columns.tolist()
     ('adam', True, ['evaluation', 'rate', 'solver', 'value', 'best', 'seconds'])
     """
-    box = {"bounds": bounds, "integers": integers, "noisy": noisy, "constraints": constraints}
-    plan = _Plan(budget, target, x0, initial, catch, workers, batch)
+    plan = _Plan(budget, x0, initial, catch, workers, batch, target)
     run = RunOptions(rng, progress, callback, checkpoint, time_limit)
-    return _search("min", objective, method, plan, box, run)
+    return _search("min", objective, method, plan, run, _BoxOptions(bounds, noisy, constraints))
 
 
-def maximize(
-    objective: Function,
-    method: str | AskTell[Any] | None = None,
-    *,
-    budget: int,
-    bounds: Bounds | None = None,
-    integers: Sequence[int | str] | None = None,
-    noisy: bool | None = None,
-    constraints: Callable[..., object] | None = None,
-    x0: Any = None,
-    initial: Any = None,
-    catch: Catch = (),
-    workers: Workers = 1,
-    batch: int | None = None,
-    rng: Rng = None,
-    progress: Progress = False,
-    callback: Callback | None = None,
-    checkpoint: PathLike | None = None,
-    target: float | None = None,
-    time_limit: float | None = None,
-) -> Run:
+def maximize(objective: Function, method: str | AskTell[Any] | None = None, *, budget: int, **options: Any) -> Run:
     """Search for the point of a box with the largest value.
 
     All parameters, the result and the errors are those of `minimize`. An `emsopt.Objective` can only be minimised.
@@ -269,22 +241,36 @@ def maximize(
     >>> run.x.round(2)
     array([0.3])
     """
-    box = {"bounds": bounds, "integers": integers, "noisy": noisy, "constraints": constraints}
-    plan = _Plan(budget, target, x0, initial, catch, workers, batch)
-    run = RunOptions(rng, progress, callback, checkpoint, time_limit)
-    return _search("max", objective, method, plan, box, run)
+    given = signature(minimize).bind(objective, method, budget=budget, **options)
+    given.apply_defaults()
+    plan, run, box = (kind(**{name: given.arguments[name] for name in kind._fields}) for kind in _OPTIONS)
+    return _search("max", objective, method, plan, run, box)
+
+
+maximize.__signature__ = signature(minimize)  # type: ignore[attr-defined]  # for help and completion
 
 
 class _Plan(NamedTuple):
     """Arguments of `minimize` on what is evaluated and how."""
 
     budget: int
-    target: float | None
     x0: Any
     initial: Any
     catch: Catch
     workers: Workers
     batch: int | None
+    target: float | None
+
+
+class _BoxOptions(NamedTuple):
+    """Arguments of `minimize` on the box, None if omitted."""
+
+    bounds: Bounds | None
+    noisy: bool | None
+    constraints: Callable[..., object] | None
+
+
+_OPTIONS: Any = (_Plan, RunOptions, _BoxOptions)
 
 
 def _search(
@@ -292,13 +278,10 @@ def _search(
     objective: Function,
     method: str | AskTell[Any] | None,
     plan: _Plan,
-    box: dict[str, Any],
     run: RunOptions,
+    box: _BoxOptions,
 ) -> Run:
-    """Ask for candidates, evaluate them and tell their values until the run ends.
-
-    ``box`` holds the caller's ``bounds``, ``integers``, ``noisy`` and ``constraints`` for `on_box`, None if omitted.
-    """
+    """Ask for candidates, evaluate them and tell their values until the run ends."""
     method, name, kind = chosen(sense, objective, method)
     goal = goal_of(sense, objective, method, box)
     budget, target = _validate.whole_number(plan.budget, "budget"), plan.target
@@ -316,11 +299,10 @@ def _search(
             "taken to be of the same function, not of its negative.",
             UserWarning,
         )
-    names = space.names or (column,)
-    columns = ["evaluation", *names, "value", "best", *(["error"] if catch else []), "seconds"]
-    if len(set(columns)) < len(columns):
-        taken = next(name for name in names if columns.count(name) > 1)
-        raise InputError(f"`bounds`: {taken!r} is a column of the history; rename this input.")
+    columns = ["evaluation", *(space.names or (column,)), "value", "best", *(["error"] if catch else []), "seconds"]
+    for given_name in space.names:
+        if columns.count(given_name) > 1:
+            raise InputError(f"`bounds`: {given_name!r} is a column of the history; rename this input.")
     about: dict[str, Any] = {
         "batch": batch or default_batch(plan.workers),
         "x0": [x.tolist() for x in first],
@@ -359,13 +341,13 @@ def _search(
             history[name] = pd.Series([row[k] for row in steps.rows], dtype=object)
     if failed:
         message += f"; {len(failed)} of {len(history)} evaluations gave no finite value, the first {failed[0]}"
-    end = goal.noisy, steps.interrupted, sense
-    if not given:
-        return Run(None, np.nan, len(history), message, history, None, np.nan, *end)
-    luckiest = next(x for x, value in given if value == best)
-    x, fun = recommended(optimizer, given) if goal.noisy else (luckiest, best)
-    x, luckiest = space.presented(x), space.presented(luckiest)
-    return Run(x, fun, len(history), message, history, luckiest, best, *end)
+    x, fun, luckiest = None, np.nan, None
+    if given:
+        luckiest = next(x for x, value in given if value == best)
+        x, fun = recommended(optimizer, given) if goal.noisy else (luckiest, best)
+        x, luckiest = space.presented(x), space.presented(luckiest)
+    ends = (luckiest, best if given else np.nan, goal.noisy, steps.interrupted, sense)
+    return Run(x, fun, len(history), message, history, *ends)
 
 
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
@@ -499,11 +481,9 @@ def chosen(
     return method, name, kind
 
 
-def goal_of(
-    sense: str, objective: Function, method: str | AskTell[Any], box: dict[str, Any]
-) -> Objective | BoxObjective:
+def goal_of(sense: str, objective: Function, method: str | AskTell[Any], box: _BoxOptions) -> Objective | BoxObjective:
     """Return the objective to search, with the given sense; raise if the arguments do not fit together."""
-    given = [name for name, value in box.items() if value is not None]
+    given = [name for name, value in box._asdict().items() if value is not None]
     if given and (isinstance(objective, Objective) or isinstance(method, AskTell)):
         why = (
             "is already set in the optimizer given as `method`"
@@ -512,7 +492,7 @@ def goal_of(
         )
         raise InputError(f"`{given[0]}` {why}. Leave it out.")
     if isinstance(method, str):
-        return objective if isinstance(objective, Objective) else on_box(objective, **box, sense=sense)
+        return objective if isinstance(objective, Objective) else on_box(objective, **box._asdict(), sense=sense)
     goal = method.objective
     if objective is not goal and objective is not getattr(goal, "function", goal):
         raise InputError(

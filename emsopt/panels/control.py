@@ -10,7 +10,8 @@ import numpy as np
 from ipywidgets import BoundedFloatText, Checkbox, Dropdown, FloatSlider
 
 from .. import _validate, plots, problems
-from ..optimizers import LEARNERS, ControlRun, bocvs
+from ..optimizers import LEARNERS, bocvs
+from ..optimizers.control.search import ControlRun
 from ..problems import ControlProblem
 from ..problems.control.ready_made import COSTS, VARIANCES
 from ._panel import Panel

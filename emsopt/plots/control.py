@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..optimizers import ControlRun
+    from ..optimizers.control.search import ControlRun
     from ..problems import ControlProblem
     from ._style import AxesArray
 
@@ -106,7 +106,7 @@ def control_run(
 
     Parameters
     ----------
-    run : emsopt.optimizers.ControlRun
+    run : emsopt.optimizers.control.search.ControlRun
     problem : emsopt.problems.ControlProblem
         The problem of the run.
     alpha : float

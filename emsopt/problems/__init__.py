@@ -8,15 +8,14 @@
 -3.861
 """
 
-from .control.airfoil_noise import airfoil
-from .control.ems_service import ems_service
 from .control.marginals import Empirical, TruncatedNormal, Uniform
-from .control.plant_growth import plant
+from .control.posterior_means import airfoil, plant
 from .control.problem import ControlProblem, Play
 from .control.ready_made import (
     ackley_control,
     airfoil_control,
     ems_control,
+    ems_service,
     hartmann_control,
     hill_control,
     levy_control,

@@ -167,8 +167,6 @@ class Box:
     bounds : array_like, shape (d, 2); sequence or dict of inputs; or scipy.optimize.Bounds
         Lowest and highest value of each input; if they are equal, the input is fixed. In a sequence, an input is a pair
         (low, high), a `Real` or an `Integer`; in a dict from name to input also a `Categorical`.
-    integers : sequence of int or str
-        Indices or names of further inputs that are whole numbers. Their bounds must be whole numbers, too.
     constraints : callable, optional
         Takes a point like the function (see `emsopt.minimize`) and returns whether it is allowed: True or False.
 
@@ -189,7 +187,7 @@ class Box:
 
     Examples
     --------
-    >>> box = Box([(0.0, 1.0), (1, 3)], integers=[1])
+    >>> box = Box([(0.0, 1.0), Integer(1, 3)])
     >>> box.from_unit([0.25, 0.99])
     array([0.25, 3.  ])
     >>> box = Box({"rate": Real(1, 100, log=True), "solver": Categorical(["adam", "lbfgs", "sgd"])})
@@ -197,26 +195,13 @@ class Box:
     {'rate': 100.0, 'solver': 'lbfgs'}
     """
 
-    def __init__(
-        self, bounds: Bounds, integers: Sequence[int | str] = (), constraints: Callable[..., object] | None = None
-    ) -> None:
+    def __init__(self, bounds: Bounds, constraints: Callable[..., object] | None = None) -> None:
         self.names, rows, given = read_bounds(bounds)
         self.bounds = _validate.real_array(rows, "bounds", (None, 2))
         self.dimension = d = len(self.bounds)
-        if not np.iterable(integers) or isinstance(integers, str):
-            raise InputError(f"`integers` must be the indices or names of whole-number inputs; got {integers!r}.")
-        whole = {
-            self.names.index(_validate.choice(k, "integers", self.names))
-            if self.names and isinstance(k, str)
-            else _validate.whole_number(k, "integers", 0, d - 1)
-            for k in integers
-        }
         pairs: list[tuple[float, float]] = self.bounds.tolist()
         self.inputs: tuple[Input, ...] = tuple(
-            (Integer if k in whole else Real)(*row, log=one is not None and one.log)  # type: ignore[arg-type]
-            if one is None or (k in whole and not one.whole)
-            else one
-            for k, (row, one) in enumerate(zip(pairs, given or [None] * d, strict=True))
+            Real(*row) if one is None else one for row, one in zip(pairs, given or [None] * d, strict=True)
         )
         for k, (one, (low, high)) in enumerate(zip(self.inputs, pairs, strict=True)):
             where = f"{[low, high]} " + (f"for {self.names[k]!r}" if self.names else f"in row {k}")

@@ -9,7 +9,7 @@ import numpy as np
 from .. import _validate
 from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
-from .box import Bounds, Box
+from .box import Bounds, Box, Integer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +36,8 @@ class Problem:
     variables : tuple of str
         Names of the inputs. Default: "x1", "x2" ...
     integers : tuple of int
-        Indices of the inputs that are whole numbers. These inputs are rounded before evaluation.
+        Indices of the inputs that are whole numbers, in addition to each `Integer` among ``bounds``. They are rounded
+        before evaluation.
     space : Box
         The points within the bounds.
 
@@ -78,7 +79,9 @@ class Problem:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InputError(f"`function` must be a function that takes points, shape (n, d); got {self.function!r}.")
-        space = Box(self.bounds, self.integers)
+        space = Box(self.bounds)
+        if self.integers:
+            space = Box([Integer(*row) if k in self.integers else row for k, row in enumerate(space.bounds.tolist())])
         if space.names:
             raise InputError("`bounds` of a Problem must have no names; name its inputs by `variables`.")
         if 0 in space.sizes:
@@ -104,23 +107,14 @@ class Problem:
         return len(self.bounds)
 
     def __call__(self, x: ArrayLike) -> float | FloatArray:
-        """Return the value at a point, with noise if there is any.
-
-        Parameters
-        ----------
-        x : array_like, shape (d,) or (n, d)
-
-        Returns
-        -------
-        float, or ndarray of shape (n,)
-        """
+        """Return the value at a point, shape (d,), or at each row, shape (n, d), with noise if there is any."""
         value = self.exact(x)
         if self.noise_sd == 0:
             return value
         return value + self.noise_sd * self.rng.standard_normal(np.shape(value) or None)
 
     def exact(self, x: ArrayLike) -> float | FloatArray:
-        """Return the value without noise. Parameters and errors are the same as for calling the problem."""
+        """Return the value at a point, or at each row, without noise."""
         points, d = _validate.floats(x, "x"), self.dimension
         if points.ndim not in (1, 2) or points.shape[-1] != d:
             raise InputError(f"`x` must have shape ({d},) or (n, {d}) for {self.name}; got shape {points.shape}.")
@@ -140,18 +134,9 @@ class Problem:
 def on_unit_cube(problem: Problem) -> Problem:
     """Convert a problem to maximisation on the unit cube, as `ControlProblem` requires.
 
-    Parameters
-    ----------
-    problem : Problem
-        A problem of either sense, on any box.
-
-    Returns
-    -------
-    Problem
-        Inputs are scaled from their bounds to [0, 1]. If the problem is a minimisation, the sign of its values is
-        reversed. Noise is kept, and whole-number inputs are still rounded. Unlike in `Box.to_unit`, the lowest whole
-        number is at 0 and the highest at 1; the parts of [0, 1] that are rounded to these two are half as wide as the
-        others.
+    Inputs are scaled from their bounds to [0, 1]. If the problem is a minimisation, the sign of its values is reversed.
+    Noise is kept, and whole-number inputs are still rounded. Unlike in `Box.to_unit`, the lowest whole number is at 0
+    and the highest at 1; the parts of [0, 1] that are rounded to these two are half as wide as the others.
 
     Examples
     --------

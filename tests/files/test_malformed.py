@@ -412,7 +412,7 @@ def functions():
         p(eo.planning.service_rate_sweep, city=city, units=2, rates=[40.0]),
         p(eo.planning.hourly_plan, cities=[city, city], units=2, moves=1, evaluator="approximate", metric="mean_response"),
         p(eo.minimize, objective=objective, method="random", checkpoint="a", **search),
-        p(eo.maximize, objective=eo.problems.sprinkler(), method="random", integers=None, noisy=None, bounds=None, checkpoint="b", **search),
+        p(eo.maximize, objective=eo.problems.sprinkler(), method="random", noisy=None, bounds=None, checkpoint="b", **search),
         p(eo.optimizers.bocvs, problem=hill, method="etc-50", budget=3, callback=lambda _: True, regret=False, alpha=0.1, checkpoint="c", rng=0),
         p(eo.bandits.run, net=net, start=0, end=5, policy="gp-ts", horizon=2, rng=0, checkpoint="d", closed=None, expected=None),
         p(RoadNetwork, **{key: getattr(net, key) for key in edges.split()}), p(RoadNetwork.load, path="roads.json.gz"),

@@ -8,6 +8,9 @@ import numpy as np
 from emsopt.optimizers import BOX_METHODS, Categorical, Integer, Real
 
 METHODS = tuple(BOX_METHODS)
+FEW = ("boke-auto", "kr-ucb", "random")
+"""A method of our own, one of the papers and one without a model, where the others share the code that is tested."""
+
 BOX = [(0, 1), (0, 1)]
 INPUTS = {
     "rate": Real(1e-5, 1.0, log=True),

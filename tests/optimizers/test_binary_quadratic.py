@@ -52,11 +52,11 @@ def test_cut_is_the_minimum_of_300_submodular_functions():
     assert abs(printed_wrong - 178) <= 8  # ties
 
 
-@pytest.mark.parametrize("method", ["swap", "relaxation", "exact"])
+@pytest.mark.parametrize("method", ["swap", "relaxation"])
 def test_floors_and_capacities_against_brute_force(method):
     rng = np.random.default_rng(2)
     missed = 0
-    for _ in range(12 if method != "exact" else 5):
+    for _ in range(12):
         A, b = instance(rng, 6)
         A += np.diag(rng.standard_normal(6))
         floors, capacities = np.array([1, 0, 0, 0, 0, 0]), np.array([1, 2, 1, 0, 3, 1])
@@ -68,18 +68,14 @@ def test_floors_and_capacities_against_brute_force(method):
         assert found.value == pytest.approx(value(A, b, found.x))
         assert found.lower_bound <= best + 1e-7
         missed += found.value > best + 1e-9
-        if method == "exact":
-            assert found.gap == pytest.approx(0, abs=1e-7)
     assert missed <= (2 if method == "relaxation" else 0)  # Algorithm 1 is a heuristic
 
 
-def test_swaps_find_what_the_exact_program_proves():
+def test_swaps_find_the_minimum():
     rng = np.random.default_rng(3)
     for n, p in ((10, 4), (12, 6), (14, 3)):
         A, b = instance(rng, n)
-        proven = minimize_quadratic(A, b, p, method="exact")
-        assert proven.value == pytest.approx(brute(A, b, p, [0] * n, [1] * n))
-        assert minimize_quadratic(A, b, p, rng=0).value == pytest.approx(proven.value)
+        assert minimize_quadratic(A, b, p, rng=0).value == pytest.approx(brute(A, b, p, [0] * n, [1] * n))
 
 
 @pytest.mark.parametrize("density", [0.1, 1.0])
@@ -107,16 +103,8 @@ def test_algorithm_1_closes_its_gap_on_a_submodular_function_and_reports_it_othe
 
 
 def test_impossible_counts_are_refused():
-    with pytest.raises(InputError, match="sum of floors"):
-        minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 4)
     with pytest.raises(InputError, match=r"`units` must be 5 \(sum of floors\) to 9 \(of capacities\); got 3"):
         minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 3, floors=[5, 0, 0], capacities=[9, 0, 0])
-    with pytest.raises(InputError, match=r"`capacities` must have one entry per place, shape \(3,\)"):
-        minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 1, capacities=[1, 1])
-    with pytest.raises(InputError, match=r"`units` must be 0 .* to 0.*; got 1"):
-        minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 1, capacities=[0.5, 0.5, 0.5])
-    with pytest.raises(InputError, match="`floors` must hold 3 whole numbers from 0"):
-        minimize_quadratic(np.zeros((3, 3)), np.zeros(3), 1, floors=[2, 0, 0])
     with pytest.raises(InputError, match="no positive entry"):
         minimum_cut(np.ones((2, 2)), np.zeros(2))
 
@@ -151,7 +139,7 @@ def test_whether_gamma_settles_as_algorithm_1_says():
     for eta in (0.001, 0.01, 0.1):
         rng, settled = np.random.default_rng(0), 0
         for k in range(24):
-            gammas = list(printed_steps(*instance(rng, (8, 12)[k % 2]), eta, 150))
+            gammas = printed_steps(*instance(rng, (8, 12)[k % 2]), eta, 150)
             settled += any(np.linalg.norm(g - h) < 1e-6 for g, h in itertools.pairwise(gammas))
         assert settled <= 8
 

@@ -5,24 +5,15 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.optimize import approx_fprime
 
 import emsopt as eo
 from emsopt.optimizers import control_verdicts
-from emsopt.surrogates.box_kernels import SquaredExponential
-from emsopt.surrogates.gaussian_process import condition
 
 
 @pytest.fixture(scope="module")
 def authors(script):
     """Return the module with the learners."""
     return script("benchmarks/bocvs_authors.py")
-
-
-@pytest.fixture(scope="module")
-def history(authors):
-    """Return a run on the hill, which explores for 6 of 10 units of cost."""
-    return authors.run(eo.problems.hill_control(), "authors-code", 3, 10)
 
 
 @pytest.fixture(scope="module")
@@ -41,24 +32,6 @@ def both(authors, control_study):
     return pd.concat([others, table]).query("seed < 5")
 
 
-def test_likelihood_and_its_gradient(authors):
-    """Against the process of the package and against differences; ten steps of Adam raise it."""
-    rng = np.random.default_rng(0)
-    X, y, scales = rng.random((20, 3)), rng.standard_normal(20), np.array([0.2, 0.3, 0.4, 1.3])
-    value, slopes = authors.likelihood(X, y, scales)
-    process = condition(
-        SquaredExponential(scales[:3]), X, y, noise_ratio=authors.NOISE / scales[3], amplitude=scales[3]
-    )
-    assert value + 10 * np.log(2 * np.pi) == pytest.approx(-process.log_likelihood, rel=1e-9)
-    numeric = approx_fprime(scales, lambda s: authors.likelihood(X, y, s)[0], 1e-7)
-    np.testing.assert_allclose(slopes, numeric, rtol=1e-3)
-    start = np.array([0.2, 0.2, 0.2, 1.0])
-    ends = [authors.adam(X, y, start, steps) for steps in (1, 10)]
-    assert authors.likelihood(X, y, ends[1])[0] < authors.likelihood(X, y, start)[0]
-    raw = [np.log(np.expm1(scales)) for scales in (start, ends[0])]
-    np.testing.assert_allclose(np.abs(raw[1] - raw[0]), authors.ADAM_RATE, rtol=1e-6)  # Adam's first step
-
-
 def test_costs_are_drawn_as_in_the_authors_code(authors, claim):
     """Noise of standard deviation 0.01 on every cost, those below 0.1 and that of 1 included, and values without noise."""
     claim("bocvs", "Experiments, cost noise", 0.02, authors.COST_SD)
@@ -74,60 +47,6 @@ def test_costs_are_drawn_as_in_the_authors_code(authors, claim):
     assert history["cost"].min() >= 0.001
     both = history[history["set"] == 2]
     np.testing.assert_allclose(both["value"], problem.objective.exact(np.array(both["x"].tolist())), rtol=1e-12)
-
-
-def test_exploration_is_in_turn_and_takes_60_of_100(authors, history):
-    explored = history[history["phase"] == "explore"]
-    assert explored["set"].tolist() == [k % 3 for k in range(len(explored))]
-    assert explored["spent"].iloc[-2] < 6 <= explored["spent"].iloc[-1]
-    assert history["spent"].iloc[-1] <= 10
-
-
-def test_the_kernel_is_fitted_in_the_exploitation_only_and_five_points_are_free(authors):
-    problem = eo.problems.hill_control()
-    learner = authors.AuthorsCode(problem, rng=0, budget=3)
-    assert (len(learner.model.points), learner.spent, len(learner.plays)) == (5, 0, 0)
-    start = learner.scales.tolist()
-    assert start == [0.2, 0.2, 1.0]
-    y = np.array(learner.model.values)
-    assert learner.model.process.amplitude == pytest.approx(y.var())
-    assert learner.model.prior == pytest.approx(y.mean())
-    rng = np.random.default_rng(0)
-    while learner.phase == "explore":
-        assert learner.scales.tolist() == start
-        i, x = learner.ask()
-        learner.tell(i, x, problem.play(i, x, rng=rng))
-    assert learner.scales.tolist() != start
-    np.testing.assert_allclose(learner.model.lengthscales, learner.scales[:2])
-
-
-def test_the_cheapest_set_that_may_beat_the_threshold_is_played(authors, monkeypatch):
-    """In the order of cost bounds, ties from the last set on; the threshold is the best observation or a lower bound."""
-    learner = authors.AuthorsCode(eo.problems.hill_control(), rng=0, budget=10)
-    learner.phase, learner.plays = "exploit", [(0, np.zeros(1))] * 90
-    learner.counts[:], learner.paid[:] = 30, 30 * np.array([0.3, 0.3, 1.0])
-    radius = np.sqrt(2 * np.log(90) / 30)
-    np.testing.assert_allclose(learner.cost_bounds(90), np.array([0.3, 0.3, 1.0]) - radius)
-    best, asked, bounds = max(learner.model.values), [], {}
-
-    def bound(i, beta, kind="upper"):
-        asked.append((i, beta, kind))
-        return bounds["upper"][i] if kind == "upper" else bounds["lower"], np.zeros(
-            len(learner.problem.control_sets[i])
-        )
-
-    monkeypatch.setattr(learner, "_bound", bound)
-    for upper, lower, wanted in (
-        ([9, 9, 9], 0, 1),
-        ([9, best - 1, 9], best - 2, 0),
-        ([best + 1, best + 1, best + 3], best + 2, 2),
-        ([best - 3, best - 1, best - 2], 0, 1),  # none is good enough: the largest bound
-    ):
-        bounds |= {"upper": upper, "lower": lower}
-        assert learner._propose()[0] == wanted
-    assert asked[:2] == [(2, 0.3, "lower"), (1, 1.96, "upper")]
-    learner.plays = learner.plays * 5
-    assert {learner._propose()[0] for _ in range(40)} == {0, 1, 2}  # from the 450th play on at random
 
 
 def test_etc_groups_by_size_and_as_in_the_authors_code(authors, both, claim):

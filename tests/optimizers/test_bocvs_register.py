@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.optimizers import LEARNERS, ControlLearner, UnknownCost, control_regrets, control_verdicts
+from emsopt.optimizers import LEARNERS, UnknownCost, control_regrets, control_verdicts
+from emsopt.optimizers.control.learners import ControlLearner
 from emsopt.problems.control import ready_made as ready
 
 ROOT = Path(__file__).parents[2]

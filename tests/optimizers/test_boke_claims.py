@@ -145,12 +145,6 @@ def test_the_forms_of_the_source_and_a_stored_run(script):
     assert again == pytest.approx(table[FORMS[0], False, "boke", 3], rel=0.02)
 
 
-def test_rosenbrock_with_a_tenth_of_the_noise_constant(claim):
-    tenth = constants("rosenbrock4").xs(5e-4, axis=1, level="noise_sd")
-    claim("boke", "Figure 6(E)", 0.0005, *tenth[BOTH].median())
-    assert (gap(tenth, regrets("noise_free").loc["rosenbrock4", FIXED]).loc["mean"] < 0).all()
-
-
 def test_where_boke_plus_is_faster_than_boke(claim):
     """Section 5.1 says in B, E and F: so it is by median."""
     places = [PANELS[k] for k in (1, 4, 5)]
@@ -471,11 +465,6 @@ def test_fill_distances_fall_at_their_rate(filled, claim):
     share = slopes * slopes.columns
     assert share.loc[designs[:2], [1, 2, 3]].stack().between(-1.5, -0.8).all()
     assert (share.loc[designs[2:], [2, 3, 5]] > -0.9).all(axis=None)
-
-
-def test_emptying_fills_two_inputs_as_far_as_measured(filled):
-    """As Corollary 4.8 (b) has it for kernels of bounded support; here with Scott's bandwidths and a Gaussian one."""
-    assert filled.loc[2, "density"].is_monotonic_decreasing
 
 
 def test_costs_grow_as_table_1_says(claim):

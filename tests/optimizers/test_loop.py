@@ -8,7 +8,8 @@ from deployments_searched import BUDGET, CHEAP, noisy, same
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import Genetic, Optimizer, RandomSearch
+from emsopt.optimizers import Integer, RandomSearch
+from emsopt.optimizers.deployments.base import Optimizer
 
 # -- one run ------------------------------------------------------------------------------------------------
 
@@ -26,22 +27,6 @@ def test_a_run_is_its_history(objective, method):
     assert history["seconds"].is_monotonic_increasing
     assert run.fun == history["value"].min() == objective(run.x)
     assert "budget" in run.message
-
-
-def test_the_default_is_gp_pm(objective):
-    runs = (eo.minimize(objective, *method, budget=22, rng=0) for method in ((), ("gp-pm",)))
-    assert same(*runs)
-
-
-def test_minimize_is_ask_evaluate_tell(objective):
-    """The same numbers by hand, as the public contract shows it."""
-    by_hand = Genetic(objective, rng=3)
-    for _ in range(BUDGET):
-        x = by_hand.ask()
-        by_hand.tell(x, objective(x))
-    for method in ("genetic", Genetic(objective, rng=3)):
-        run = eo.minimize(objective, method, budget=BUDGET, rng=3)
-        assert run.history["value"].tolist() == by_hand.values
 
 
 @pytest.mark.parametrize("method", CHEAP)
@@ -74,15 +59,6 @@ def test_the_whole_space_is_seen_and_the_optimum_proven(city, method):
     assert run.nfev == objective.space.count == len(everything.values)
     assert run.fun == pytest.approx(everything.values.min(), abs=1e-12)
     assert "optimum" in run.message
-
-
-def test_it_stops_at_the_target(objective):
-    full = eo.minimize(objective, "random", budget=BUDGET, rng=0)
-    target = full.history["best"][BUDGET // 2]
-    run = eo.minimize(objective, "random", budget=BUDGET, rng=0, target=target)
-    assert run.nfev == 1 + (full.history["best"] <= target).idxmax() <= BUDGET // 2 + 1
-    assert run.fun <= target
-    assert "target" in run.message
 
 
 def test_it_stops_at_the_time_limit(timed):
@@ -166,13 +142,6 @@ def test_bad_options_are_refused(objective, options, message):
     assert objective.evaluations == 0
 
 
-def test_bad_objectives_and_optimizers_are_refused(city, objective):
-    with pytest.raises(InputError, match=r"`bounds` is missing: .* an emsopt\.Objective"):
-        eo.minimize(lambda sites: 0.0, "random", budget=3)
-    with pytest.raises(InputError, match="created for this `objective`"):
-        eo.minimize(objective, RandomSearch(eo.Objective(city, 4)), budget=3)
-
-
 class Broken(eo.Objective):
     """An objective that goes wrong."""
 
@@ -235,8 +204,8 @@ def test_tell_takes_any_allowed_deployment_and_nothing_else(objective):
 def test_each_search_takes_its_own_kind_of_optimizer():
     """A box's optimizer cannot search deployments, nor the other way round, nor a class what an instance can."""
     objective = eo.Objective(eo.datasets.grid_city(6, 2, rng=0), 2, "approximate")
-    bounds = [(0, 5), (0, 5)]
-    points = eo.optimizers.BOX_METHODS["random"](lambda x: x.sum(), bounds=bounds, sense="max", integers=[0, 1])
+    bounds = [Integer(0, 5)] * 2
+    points = eo.optimizers.BOX_METHODS["random"](lambda x: x.sum(), bounds=bounds, sense="max")
     sites = eo.optimizers.RandomSearch(objective)
     for method in (points, eo.optimizers.RandomSearch):
         with pytest.raises(InputError, match="or an instance of Optimizer created for this objective; got Random"):
@@ -257,18 +226,3 @@ def test_a_function_may_change_the_point_it_is_given():
     same = eo.maximize(lambda x: f(x.copy()), "random", bounds=[(0, 1), (0, 1)], budget=5, rng=0)
     assert run.x.tolist() == same.x.tolist()
     assert f(run.x.copy()) == run.fun
-
-
-@pytest.mark.parametrize("seed", ["a", -1, 1.5])
-def test_what_is_no_seed_is_refused_everywhere(objective, seed):
-    roads = eo.datasets.load_roads("monaco")
-    for call in (
-        lambda: eo.minimize(objective, "local", budget=3, rng=seed),
-        lambda: RandomSearch(objective, rng=seed),
-        lambda: eo.minimize(eo.problems.hartmann3(), "random", budget=3, rng=seed),
-        lambda: eo.bandits.run(roads, *eo.datasets.ROUTES["monaco"]["A"], rng=seed),
-        lambda: eo.datasets.grid_city(10, units=2, load=0.1, rng=seed),
-        lambda: eo.evaluators.simulate(objective.city, [0, 1], calls=1000, rng=seed),
-    ):
-        with pytest.raises(InputError, match="`rng` must be a whole number"):
-            call()

@@ -167,11 +167,6 @@ def test_a_choice_of_none_stays_none_in_the_history(choices):
     assert further.fun <= run.fun
 
 
-def test_nan_is_no_choice():
-    with pytest.raises(InputError, match="must be distinct and not NaN"):
-        Categorical(["a", float("nan")])
-
-
 def test_values_known_before_may_be_arrays_of_one_number():
     """A list holds pairs; only a tuple holds candidates and values."""
     known = [([0.1], [0.7]), ([0.5], [0.2])]

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from own_functions import BOX, METHODS, bowl, inside, recorded, same
+from own_functions import BOX, FEW, METHODS, bowl, inside, recorded, same
 
 import emsopt as eo
 from emsopt.errors import InputError
@@ -12,7 +12,7 @@ from emsopt.optimizers import Categorical, Integer
 # -- where to begin ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FEW)
 def test_x0_comes_first(method):
     for x0 in ([0.2, 0.9], np.array([[0.2, 0.9], [0.4, 0.1]]), [(0.2, 0.9), (0.2, 0.9)]):
         run = eo.minimize(bowl, method, bounds=BOX, budget=10, rng=0, x0=x0)
@@ -34,7 +34,7 @@ def test_x0_and_known_values_may_be_deployments():
     assert (5, 6, 7) not in eo.minimize(objective, "random", budget=50, rng=0, initial=known).history["sites"].tolist()
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FEW)
 def test_known_points_cost_nothing(method, tmp_path):
     """They are learned from, are not evaluated again, and the best of them may be the answer."""
     X = np.random.default_rng(0).random((12, 2))
@@ -215,7 +215,7 @@ def test_constraints_that_nothing_satisfies_are_named():
         eo.minimize(bowl, bounds=BOX, constraints=[inside], budget=3)
     with pytest.raises(InputError, match=r"must satisfy the `constraints`; they return False at \[0\.1, 0\.1\]"):
         eo.minimize(bowl, bounds=BOX, constraints=inside, budget=3, x0=[0.1, 0.1])
-    whole = {"bounds": [(0, 4), (0, 4)], "integers": [0, 1], "constraints": lambda x: bool(x.sum() == 4)}
+    whole = {"bounds": [Integer(0, 4)] * 2, "constraints": lambda x: bool(x.sum() == 4)}
     run = eo.minimize(lambda x: x[0], **whole, budget=99, rng=0)
     assert (run.nfev, run.x.tolist()) == (5, [0.0, 4.0])
 

@@ -1,14 +1,13 @@
 """Evaluation in batches and in parallel."""
 
 import json
-import signal
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from types import SimpleNamespace
 
 import joblib
 import pytest
-from own_functions import BOX, METHODS, bowl, half, recorded, same, unstable
+from own_functions import BOX, FEW, bowl, half, recorded, same, unstable
 
 import emsopt as eo
 from emsopt._running import loop
@@ -67,13 +66,13 @@ def test_a_run_with_one_worker_resumes_with_one_candidate_at_a_time(tmp_path):
     assert not set(further.history["x"]) & set(part.history["x"])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", FEW)
 def test_a_run_in_batches_resumes_from_anywhere(method, tmp_path):
     file = tmp_path / "run.jsonl"
     options = {"bounds": BOX, "budget": 14, "rng": 0, "batch": 4, "checkpoint": file}
     full = eo.minimize(half, method, **options)
     lines = file.read_bytes().splitlines(keepends=True)
-    for cut in (1, 3, 5, 8, 11, 14):
+    for cut in (1, 4, 11):
         file.write_bytes(b"".join(lines[:cut]))
         assert same(eo.minimize(half, method, **options), full)
     longer = eo.minimize(half, method, **(options | {"budget": 20}))
@@ -97,19 +96,6 @@ def test_ctrl_c_in_a_batch_keeps_what_is_done(tmp_path):
     run = eo.minimize(pressed, **options)
     assert (run.nfev, run.message) == (6, "interrupted")
     assert same(eo.minimize(bowl, **options), eo.minimize(bowl, **(options | {"checkpoint": None})))
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_while_workers_evaluate(tmp_path):
-    options = {"bounds": BOX, "budget": 8, "rng": 0, "workers": 2, "batch": 2, "checkpoint": tmp_path / "run.jsonl"}
-
-    def press(optimizer):
-        if len(optimizer.values) == 3:
-            signal.raise_signal(signal.SIGINT)
-
-    run = eo.minimize(bowl, **options, callback=press)
-    assert (run.nfev, run.message, run.interrupted) == (3, "interrupted", True)
-    assert same(eo.minimize(bowl, **options), eo.minimize(bowl, bounds=BOX, budget=8, rng=0, batch=2))
 
 
 @pytest.mark.parametrize("workers", [1, 2, map])
@@ -147,8 +133,7 @@ def test_evaluations_under_way_at_the_time_limit_are_kept(tmp_path, monkeypatch)
     assert same(eo.minimize(bowl, **options), eo.minimize(bowl, **(options | {"checkpoint": None})))
 
 
-@pytest.mark.parametrize("workers", [4, at_once])
-@pytest.mark.parametrize("which", [1, 2, 4])
+@pytest.mark.parametrize(("workers", "which"), [(4, 2), (at_once, 1), (at_once, 4)])
 def test_an_error_leaves_the_others_of_the_batch_on_file(workers, which, tmp_path):
     full = eo.minimize(bowl, bounds=BOX, budget=12, rng=0, batch=4)
     options = {"bounds": BOX, "budget": 12, "rng": 0, "batch": 4, "checkpoint": tmp_path / "run.jsonl"}

@@ -106,37 +106,20 @@ def lines_of(file):
 
 @needs_fork
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the child uses no thread
-@pytest.mark.parametrize(("method", "is_noisy"), [("genetic", False), ("annealing", True)])
-def test_killed_at_20_random_moments_it_resumes_to_the_same_result(city, objective, method, is_noisy, tmp_path):
-    objective = noisy(city) if is_noisy else objective
+def test_killed_at_random_moments_it_resumes_to_the_same_result(objective, tmp_path):
     budget, rng, left = 25, np.random.default_rng(0), []
-    full = eo.minimize(objective, method, budget=budget, rng=0)
-    for trial in range(20):
+    full = eo.minimize(objective, "genetic", budget=budget, rng=0)
+    for trial in range(10):
         file = tmp_path / f"{trial}.jsonl"
 
         def work(pause, file=file):
             spread = rng.uniform(0.001, 0.003)  # so that a kill meets the run anywhere
-            eo.minimize(objective, method, budget=budget, rng=0, checkpoint=file, callback=lambda _: pause(spread))
+            eo.minimize(objective, "genetic", budget=budget, rng=0, checkpoint=file, callback=lambda _: pause(spread))
 
         left.append(killed(work, file, rng.integers(budget), rng.uniform(0, 0.004)))
-        assert same(eo.minimize(objective, method, budget=budget, rng=0, checkpoint=file), full)
+        assert same(eo.minimize(objective, "genetic", budget=budget, rng=0, checkpoint=file), full)
         assert evaluations_on_file(file) == list(range(1, budget + 1))
-    assert len({n for n in left if 1 < n <= budget}) >= 5, f"the kills came too early or too late: {left}"
-
-
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the child uses no thread
-def test_killed_again_and_again_it_still_gets_there(objective, tmp_path):
-    file = tmp_path / "run.jsonl"
-
-    def work(pause):
-        eo.minimize(objective, "local", budget=BUDGET, rng=0, checkpoint=file, callback=lambda _: pause(0.02))
-
-    left = [killed(work, file, lines, 0.01) for lines in range(2, BUDGET, 4)]
-    assert len({n for n in left if 1 < n <= BUDGET}) >= 3  # the first line is the header
-    full = eo.minimize(objective, "local", budget=BUDGET, rng=0)
-    assert same(eo.minimize(objective, "local", budget=BUDGET, rng=0, checkpoint=file), full)
-    assert evaluations_on_file(file) == list(range(1, BUDGET + 1))
+    assert len({n for n in left if 1 < n <= budget}) >= 3, f"the kills came too early or too late: {left}"
 
 
 def test_time_already_spent_counts(timed, tmp_path):
@@ -198,17 +181,6 @@ def test_an_optimizer_that_asks_otherwise_is_refused(objective, tmp_path):
             InputError, match=r"its (rng|method|settings) is .* Resume with the same problem, method, options"
         ):
             eo.minimize(objective, other, budget=30, checkpoint=file)
-
-
-def test_what_is_no_checkpoint_is_left_alone(objective, tmp_path):
-    for content in (b"my notes", b"my notes\n", b'{"a": 1}\n', b"\x89PNG\r\n"):
-        file = tmp_path / "other"
-        file.write_bytes(content)
-        with pytest.raises(InputError, match="is not a checkpoint"):
-            eo.minimize(objective, "random", budget=5, checkpoint=file)
-        assert file.read_bytes() == content
-    with pytest.raises(InputError, match="could not be written: a folder of this path does not exist"):
-        eo.minimize(objective, "random", budget=5, checkpoint=tmp_path / "nowhere" / "run.jsonl")
 
 
 @pytest.mark.parametrize("damage", [b"nonsense", b"{}", b"[1, 2]", b"7", b""])

@@ -68,7 +68,7 @@ def check_allowed(objective, sites):
 
 
 @pytest.mark.parametrize("rival", RIVALS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(objective=objectives(), seed=st.integers(0, 100), batch=st.integers(1, 3))
 def test_every_deployment_asked_for_is_allowed_and_new(rival, objective, seed, batch):
     """To the last one: small spaces are seen whole, each deployment once (up to twins), then there is none."""
@@ -84,7 +84,7 @@ def test_every_deployment_asked_for_is_allowed_and_new(rival, objective, seed, b
 
 
 @pytest.mark.parametrize("rival", RIVALS)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(objective=objectives(), seed=st.integers(0, 100))
 def test_noisy_objectives_are_searched_within_the_allowed_too(rival, objective, seed):
     objective.noisy = True
@@ -106,7 +106,7 @@ def test_a_random_neighbour_is_one_of_the_neighbours(objective, seed):
     assert drawn == (neighbours or {tuple(sites.tolist())})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(objective=objectives(), seed=st.integers(0, 100))
 def test_a_child_takes_after_both_parents(objective, seed):
     rng, size = np.random.default_rng(seed), objective.city.n_sites
@@ -199,14 +199,14 @@ def test_genetic_breeds_from_the_best(st_paul):
 
 
 def test_searching_pays(st_paul):
-    """Over 5 seeds at 150 evaluations each search is closer to the optimum (by enumeration) than chance is."""
+    """Over 3 seeds at 150 evaluations each search is closer to the optimum (by enumeration) than chance is."""
     optimum = eo.evaluators.evaluate_all(st_paul.city, 9, "approximate").values.min()
     gaps = {
-        rival: [played(rival(st_paul, rng=seed), 150).best[1] - optimum for seed in range(5)]
+        rival: [played(rival(st_paul, rng=seed), 150).best[1] - optimum for seed in range(3)]
         for rival in (RandomSearch, Genetic, SimulatedAnnealing)
     }
     gaps[LocalSearch] = [
-        played(changed(LocalSearch(st_paul, rng=seed), _starts=[]), 150).best[1] - optimum for seed in range(5)
+        played(changed(LocalSearch(st_paul, rng=seed), _starts=[]), 150).best[1] - optimum for seed in range(3)
     ]
     assert min(map(min, gaps.values())) >= -1e-12
     chance = np.median(gaps.pop(RandomSearch))

@@ -106,16 +106,6 @@ def shrunk(y, tau):
     return y * integral(2) / integral(0)
 
 
-def test_the_posterior_mean_is_that_of_samples():
-    """The integral against the scale mixture drawn at random."""
-    rng = np.random.default_rng(0)
-    theta_sd = np.abs(rng.standard_cauchy(2_000_000)) * 0.3
-    for y in (0.7, 2.5):
-        weight = np.exp(-(y**2) / (2 * (1 + theta_sd**2))) / np.sqrt(1 + theta_sd**2)
-        mean = y * np.average(theta_sd**2 / (1 + theta_sd**2), weights=weight)
-        assert shrunk(y, 0.3) == pytest.approx(mean, rel=0.01)
-
-
 def test_large_observations_are_hardly_shrunk():
     """Lemma 13: beyond √(3 log 1/τ) the largest difference falls with τ, though slowly; below √(2 log 1/τ) it grows."""
     taus = (1e-2, 1e-4, 1e-8, 1e-16)

@@ -25,8 +25,7 @@ from emsopt.problems import (
     functions,
     on_unit_cube,
 )
-from emsopt.problems.control import airfoil_noise, plant_growth
-from emsopt.problems.control import ems_service as service
+from emsopt.problems.control import posterior_means as means
 from emsopt.problems.control import ready_made as ready
 
 needs_plant = pytest.mark.skipif(
@@ -327,9 +326,9 @@ def test_problems_can_be_put_on_the_unit_cube():
 
 def test_airfoil_equals_an_exact_gaussian_process():
     """Scikit-learn's, on all 1503 measurements."""
-    X, y = airfoil_noise.measurements()
+    X, y = means.measurements()
     assert X.shape == (1503, 5)
-    a = airfoil_noise
+    a = means
     kernel = ConstantKernel(a.OUTPUTSCALE) * Matern(a.LENGTHSCALES, nu=2.5)
     peer = GaussianProcessRegressor(kernel, alpha=a.NOISE_VARIANCE, optimizer=None).fit(X, y - a.MEAN)
     points = np.random.default_rng(0).random((200, 5))
@@ -337,7 +336,7 @@ def test_airfoil_equals_an_exact_gaussian_process():
     np.testing.assert_allclose(f(points), a.MEAN + peer.predict(points), atol=1e-9)
     assert f(f.best_x) == pytest.approx(2.06996, abs=5e-6)
     assert f(points).max() < f.best_value
-    assert f(points).min() > a.WORST_VALUE
+    assert f(points).min() > a.AIRFOIL_WORST
 
 
 def test_irrelevant_variables_do_not_matter():
@@ -365,19 +364,19 @@ def test_the_ems_service_is_the_evaluators():
     u = np.array([0.6, 0.5, 0.0, 0.3, 0.7])
     sites = eo.evaluators.p_median(city, units).sites
     response = eo.evaluators.approximate_hypercube(city.scaled(load), sites).mean_response
-    burden = u**service.POWERS @ service.BURDENS
+    burden = u**ready.POWERS @ ready.BURDENS
     slow = eo.evaluators.p_median(city, 7).sites
     at_first = eo.evaluators.approximate_hypercube(city.scaled(1.25**2), slow).mean_response + 1.0
     assert f(u) == pytest.approx(at_first - response - burden, abs=2e-3)
-    relocated = f([0.6, 0.5, 1.0, 0.3, 0.7]) + service.BURDENS[2] - f(u)
+    relocated = f([0.6, 0.5, 1.0, 0.3, 0.7]) + ready.BURDENS[2] - f(u)
     assert 0.1 < relocated < 0.6
 
 
 @needs_plant
 def test_plant_equals_the_textbook_formula():
     """k(x, Z) K^-1 u with u = L q, by dense solves and loops."""
-    path = plant_growth.locate.find_data("plant_growth/gp_leaf_dict.p")
-    raw = pickles.read_arrays(path, plant_growth.SHA256)
+    path = means.locate.find_data("plant_growth/gp_leaf_dict.p")
+    raw = pickles.read_arrays(path, means.SHA256)
     Z, q = raw[".inducing_variable.inducing_variable_list[0].Z"], raw[".q_mu"][:, 0]
     assert Z.shape == (464, 5)
     softplus = [np.log1p(np.exp(raw[f".kernel.kernels[0].{name}"])) for name in ("variance", "lengthscales")]
@@ -388,18 +387,18 @@ def test_plant_equals_the_textbook_formula():
     K = kernel(Z, Z) + 1e-6 * np.eye(464)
     u = np.linalg.cholesky(K) @ q
     points = np.random.default_rng(0).random((50, 5))
-    low, high = plant_growth.RANGES.T
+    low, high = means.PLANT_RANGES.T
     expected = kernel(low + (high - low) * points, Z) @ np.linalg.solve(K, u)
     f = eo.problems.plant()
     np.testing.assert_allclose(f(points), expected, atol=1e-6)
     assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-8)
-    assert plant_growth.WORST_VALUE < f(points).min() < f(points).max() < f.best_value
+    assert means.PLANT_WORST < f(points).min() < f(points).max() < f.best_value
 
 
 def test_a_forged_plant_is_refused(tmp_path, monkeypatch):
     (tmp_path / "gp_leaf_dict.p").write_bytes(b"cos\ngetcwd\n)R.")
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
-    plant_growth._trained.cache_clear()
+    means.plant_process.cache_clear()
     with pytest.raises(eo.errors.DataUnavailableError, match=r"gp_leaf_dict.p is not the file that was published"):
         eo.problems.plant()
 
@@ -407,8 +406,8 @@ def test_a_forged_plant_is_refused(tmp_path, monkeypatch):
 def test_plant_without_its_file_says_where_to_put_it(tmp_path, monkeypatch):
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
     monkeypatch.setattr("emsopt._files.locate.cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(plant_growth, "URL", "http://127.0.0.1:9/gp_leaf_dict.p")
-    plant_growth._trained.cache_clear()
+    monkeypatch.setattr(means, "URL", "http://127.0.0.1:9/gp_leaf_dict.p")
+    means.plant_process.cache_clear()
     with pytest.raises(eo.errors.DataUnavailableError, match=r"put it at plant_growth/gp_leaf_dict.p in.*EMSOPT_DATA"):
         eo.problems.plant()
 

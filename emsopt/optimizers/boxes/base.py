@@ -1,18 +1,98 @@
-"""Base class of the optimizers on a box: initial design, scaling to the unit cube and sign of the values."""
+"""What the methods on boxes share: objective, initial design, scaling to the unit cube and sign of the values."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
-from ...problems.box import SAME, Bounds
+from ...problems import Problem
+from ...problems.box import SAME, Bounds, Box
 from ..ask_tell import AskTell, in_turn
 from ..recommendation import estimated_gains
 from ._search import STARTS, Slopes, best_of_pool, highest, highest_admitted
-from .box import Function, on_box
+
+
+@dataclass(frozen=True, eq=False)
+class BoxObjective:
+    """A function on a box, with all that the optimizers on boxes need. Build it with `on_box`.
+
+    Attributes
+    ----------
+    function : callable
+        Takes a point, shape (d,), or its values as keyword arguments if the inputs have names; returns a number.
+    space : Box
+    sense : str
+        "max" or "min".
+    noisy : bool
+        Whether repeated evaluations of a point can give different values.
+    """
+
+    function: Callable[..., Any]
+    space: Box
+    sense: str
+    noisy: bool
+
+    def __call__(self, x: ArrayLike) -> float:
+        """Return what the function returns at a point; inputs that have names are passed by name."""
+        return self.space.call(self.function, x)  # type: ignore[arg-type]
+
+    def seeded(self, seed: int) -> "BoxObjective":
+        """Return the objective with the noise of a `Problem` drawn from a new seed; other functions are unchanged."""
+        if not isinstance(self.function, Problem):
+            return self
+        return replace(self, function=replace(self.function, rng=np.random.default_rng(seed)))
+
+
+Function: TypeAlias = Problem | BoxObjective | Callable[..., float]
+
+
+def on_box(
+    f: Function | None = None,
+    *,
+    bounds: Bounds | None = None,
+    noisy: bool | None = None,
+    constraints: Callable[..., object] | None = None,
+    sense: str | None = None,
+) -> BoxObjective:
+    """Convert a function on a box to an objective.
+
+    ``f`` is a Problem, a BoxObjective, which is returned unchanged, or a function; it is left out if its values come
+    from elsewhere. Its attributes of the same names are the defaults of ``bounds`` and ``sense``, which `Box` and
+    `BoxOptimizer` describe; ``noisy`` is True by default if its ``noise_sd`` is above 0.
+    """
+    given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
+    if not given:
+        raise InputError('`sense` is missing: pass sense="min" to minimise or sense="max" to maximise.')
+    sense, own = (_validate.choice(value, "sense", ("min", "max")) for value in (given[0], given[-1]))
+    if sense != own:
+        raise InputError(f"`sense` must be that of `f`, {own!r}, or be omitted; got {sense!r}.")
+    if isinstance(f, BoxObjective):
+        if any(value is not None for value in (bounds, noisy, constraints)):
+            raise InputError("A BoxObjective already has `bounds`, `noisy` and `constraints`: omit these options.")
+        return f
+    if f is None:
+        f = _elsewhere
+    if not callable(f):
+        raise InputError(f"`f` must be a Problem or a function of a point, shape (d,); got {type(f).__name__}.")
+    if bounds is None:
+        bounds = f.space.inputs if isinstance(f, Problem) else getattr(f, "bounds", None)
+    if bounds is None:
+        raise InputError(
+            "`bounds` is missing: pass the lowest and highest value of each input, as `f` does not define them. "
+            "To search over deployments, pass an emsopt.Objective instead."
+        )
+    noisy = (getattr(f, "noise_sd", 0) or 0) > 0 if noisy is None else _validate.truth(noisy, "noisy")
+    return BoxObjective(f, Box(bounds, constraints), sense, bool(noisy))
+
+
+def _elsewhere(*x: Any, **inputs: Any) -> float:
+    raise InputError(
+        "This optimizer has no function: evaluate the points it asks for yourself, and `tell` their values."
+    )
 
 
 class BoxOptimizer(AskTell[FloatArray]):
@@ -27,16 +107,8 @@ class BoxOptimizer(AskTell[FloatArray]):
         Function to optimise. It may be left out, as ask and tell never call it.
     sense : {"min", "max"}
         Whether to minimise or maximise. Default: the ``sense`` of ``f``, which a Problem has. Required if it has none.
-    bounds : array_like, shape (d, 2); sequence or dict of inputs; or scipy.optimize.Bounds, optional
-        Lowest and highest value of each input, see `Box`. Default: the ``bounds`` of ``f``.
-    integers : sequence of int or str, optional
-        Indices or names of the inputs that are whole numbers. Default: the ``integers`` of ``f`` if it has them, else
-        no input.
-    noisy : bool, optional
-        Whether repeated evaluations of a point can give different values. Default: True if ``f`` has a ``noise_sd``
-        above 0, else False.
-    constraints : callable, optional
-        Takes a point like ``f`` and returns True if it is allowed, else False.
+    bounds, noisy, constraints
+        As in `emsopt.minimize`.
     initial : int, optional
         Number of points of the initial design, a Latin hypercube. Default: 2 (d + 1), at least 5. All methods start
         from the same initial design if they are given the same ``rng``, except random search, which has none.
@@ -67,14 +139,12 @@ class BoxOptimizer(AskTell[FloatArray]):
         *,
         sense: str | None = None,
         bounds: Bounds | None = None,
-        integers: Sequence[int | str] | None = None,
         noisy: bool | None = None,
         constraints: Callable[..., object] | None = None,
         initial: int | None = None,
         rng: Rng = None,
     ) -> None:
-        options: Any = {"bounds": bounds, "integers": integers, "noisy": noisy, "constraints": constraints}
-        super().__init__(on_box(f, **options, sense=sense), rng)
+        super().__init__(on_box(f, bounds=bounds, noisy=noisy, constraints=constraints, sense=sense), rng)
         d = self.space.dimension
         self.initial = max(5, 2 * (d + 1)) if initial is None else _validate.whole_number(initial, "initial", low=0)
         self._design: list[FloatArray] | None = None  # drawn when first needed, as points to begin with may help
@@ -205,9 +275,6 @@ def _agree(one: float, other: float) -> bool:
 
 class RandomPoints(BoxOptimizer):
     """Ask for points drawn uniformly from the box, without an initial design; options are those of `BoxOptimizer`."""
-
-    def __init__(self, f: Function | None = None, **options: Any) -> None:
-        super().__init__(f, **options, initial=0)
 
     def _propose(self) -> FloatArray:
         return self.draw()

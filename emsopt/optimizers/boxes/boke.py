@@ -16,23 +16,17 @@ p       ``exploring``                 BOKE+: probability of a step by (3.12); ot
 .. math:: x_{t+1} = \arg\max_x \; m_t(x) + \sqrt{β_t / W_t(x)} \quad (3.12), \qquad \arg\max_x m_t(x) \quad (3.14)
 
 The paper specifies neither the factor in h_t nor ς, p and δ, although the results depend strongly on them. The defaults
-below were tuned on training functions that appear in no reported study, with up to ten inputs and with optima inside
-the box and on its border; ``benchmarks/boke_training.py`` contains these functions and describes what was tried. On
-average over these functions ς = 0.0002 to 0.02 are equally good within the error; on a single function they can differ
-by far. The factor of h_t grows with d because distances grow with the dimension: among 60 random points on the unit
-cube, the nearest neighbour is about 0.01 away for d = 1 and 0.4 for d = 6.
+below were tuned on functions that appear in no reported study (``benchmarks/boke_training.py``). The factor of h_t
+grows with d because distances grow with the dimension.
 
 The optimizer maximises the logarithm of (3.12) after subtracting the smallest observed value from m. This has the same
-maximiser and does not overflow where W underflows.
-
-An evaluation of (3.12) costs O(t d), and no parameters are fitted.
+maximiser and does not overflow where W underflows. An evaluation of (3.12) costs O(t d), and no parameters are fitted.
 
 Limits. A weighted mean never exceeds the best observed value, and convergence close to the optimum is therefore slow:
 expect a good region rather than an optimum to many digits. The exploration term grows like exp(u²/4) in the scaled
-distance u. In many dimensions all unobserved points are far from the data, and (3.12) is largest in corners. With six
-inputs, L-BFGS-B therefore also starts from corners. With other numbers it starts from ten random points only and often
-ends at a lower top near the data, so that BOKE explores less than (3.12) demands. The constants were chosen when no
-search started from corners. Only this number was changed, because studies with more inputs were not run again.
+distance u, so that in many dimensions (3.12) is largest in corners. With six inputs, L-BFGS-B therefore also starts
+from corners. With other numbers, whose studies were not run again, it starts from ten random points only and often ends
+at a lower top near the data, so that BOKE explores less than (3.12) demands.
 
 **KR-UCB** with progressive widening, a baseline of the paper, chooses one of the evaluated points, then a new point
 close to it: algorithm 5, (A.4) and (A.5), after Yee, Lisý and Bowling (2016), Monte Carlo tree search in continuous
@@ -43,7 +37,7 @@ symbol  name               meaning
 ======  =================  =====================================================================================
 C       ``confidence``     weight of exploration, in standard deviations of the observed values
 τ       ``closeness``      smallest kernel value between the chosen point and the next point
-α       ``WIDENING``       a new point is added while there are at most t^α distinct points
+α       ``widening``       a new point is added while there are at most t^α distinct points
 ======  =================  =====================================================================================
 
 .. math:: \tilde x = \arg\max_{x_i} \; m(x_i) + C \sqrt{\log \textstyle\sum_j W(x_j) / W(x_i)} \quad (A.4), \qquad
@@ -68,8 +62,7 @@ from ...errors import InputError
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
 from ..values import spread, standardized
 from ._search import STARTS, Slopes, corners_of_cube, highest, maximize_on_box, starts_on_box
-from .base import BoxOptimizer
-from .box import Function
+from .base import BoxOptimizer, Function
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,7 +87,7 @@ class BOKE(BoxOptimizer):
 
     Parameters
     ----------
-    f, sense, bounds, integers, noisy, constraints, initial, rng
+    f, sense, bounds, noisy, constraints, initial, rng
         As in `BoxOptimizer`.
     scale : float
         Factor of a bandwidth that follows a rule, see `bandwidth`.
@@ -177,7 +170,7 @@ class BOKEPlus(BOKE):
 
     Parameters
     ----------
-    f, scale, noise_sd, kernel, bandwidth, sense, bounds, integers, noisy, constraints, initial, rng
+    f, scale, noise_sd, kernel, bandwidth, sense, bounds, noisy, constraints, initial, rng
         As in `BOKE`.
     exploring : float
         Probability p of a step of BOKE, above 0 and at most 1.
@@ -344,37 +337,15 @@ def fill_distance(points: ArrayLike) -> float:
     return float(np.max(KDTree(design).query(tried)[0]))
 
 
-CONFIDENCE = 0.05
-CLOSENESS = 0.5
-WIDENING = 0.8
-
-
 class KRUCB(BOKE):
     """Kernel regression UCB with progressive widening, Algorithm 5 of the BOKE paper, where it is a baseline.
 
-    Parameters
-    ----------
-    f, scale, bandwidth, sense, bounds, integers, noisy, constraints, initial, rng
-        As in `BOKE`; the kernel is Gaussian.
-    confidence : float
-        Weight C of exploration in (A.4), in standard deviations of the observed values.
-    closeness : float
-        τ, above 0 and below 1: smallest kernel value between the chosen point and the next point.
+    Options are those of `BoxOptimizer`; the kernel is Gaussian.
     """
 
-    def __init__(
-        self,
-        f: Function | None = None,
-        *,
-        confidence: float = CONFIDENCE,
-        closeness: float = CLOSENESS,
-        **options: Any,
-    ) -> None:
-        super().__init__(f, **options, kernel="gaussian")
-        self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
-        self.closeness = _validate.probability(closeness, "closeness")
-        if self.closeness == 1:
-            raise InputError("`closeness` must be below 1, as no new point has a kernel value above 1; got 1.")
+    confidence = 0.05  # C
+    closeness = 0.5  # τ
+    widening = 0.8  # α
 
     def scores(self, model: KernelRegression) -> FloatArray:
         """Return m + C √(log(Σ_j W(x_j)) / W) at each point of the model, shape (t,); a negative logarithm counts as 0.
@@ -389,7 +360,7 @@ class KRUCB(BOKE):
         model = self.surrogate()
         different = len(np.unique(model.X, axis=0))
         for k in np.argsort(-self.scores(model), kind="stable"):
-            if self.objective.noisy and len(model.y) ** WIDENING < different:
+            if self.objective.noisy and len(model.y) ** self.widening < different:
                 yield model.X[k]
             yield self._beside(model, model.X[k])
 

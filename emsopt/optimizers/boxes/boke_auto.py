@@ -1,34 +1,31 @@
 r"""boke-auto: exploration by a kernel density as in BOKE, with surrogates that can predict values above those observed.
 
 This is a method of this package, not of a paper. BOKE's regression is a weighted mean, which never exceeds the values
-it averages. BOKE therefore finds a peak only by evaluating a point on it, and its regression is largest where only
-the best point has weight. Moreover, √(β / W) is unbounded away from the data, and all inputs share one bandwidth.
-Here:
+it averages, so that BOKE finds a peak only by evaluating a point on it. Moreover, √(β / W) is unbounded away from the
+data, and all inputs share one bandwidth. Here:
 
 - Half of the steps after the initial design climb every coordinate on its own if the values look like a sum of
-  functions of one input each. Whenever the kernel is fitted, a Gaussian process that is such a sum (`additive`), of the
-  gains or of their normal scores, is compared with the one below: it is used if the sum of its squared leave-one-out
-  errors is below ``CLEARLY`` times the other's. Coordinate j of the next point then maximises μ_j + κ' σ_j. Many
-  functions with many peaks are close to a sum, or to an increasing function of one, which scores turn into a sum.
-- Of the other steps, by default at least half maximise an upper bound. Its mean is that of a Gaussian process with one
-  lengthscale per input. The variance of the process would cost O(t²) per evaluation. It is replaced by a kernel density
-  V with half the lengthscales (k⁸ is the square of the kernel with these lengthscales). The exploration bonus is at
-  most κ s, and close to zero at an observed point without noise:
+  functions of one input each: if a Gaussian process that is such a sum (`additive`), of the gains or of their normal
+  scores, has a sum of squared leave-one-out errors below ``CLEARLY`` times that of the process below, whenever the
+  kernel is fitted. Coordinate j of the next point then maximises μ_j + κ' σ_j. Many functions with many peaks are close
+  to a sum, or to an increasing function of one, which scores turn into a sum.
+- Of the other steps, at least half maximise an upper bound. Its mean is that of a Gaussian process with one lengthscale
+  per input. The variance of the process would cost O(t²) per evaluation; it is replaced by a kernel density V with half
+  the lengthscales. The bonus is at most κ s, and close to zero at an observed point without noise:
 
 .. math:: x_{t+1} = \arg\max_x \; m(x) + κ \, s \, e^{-V(x) / 2}, \qquad
           V(x) = -\sum_i \log\Big(1 - \frac{k(x, x_i)^8}{1 + ν}\Big)
 
-- The remaining steps maximise a quadratic that is fitted by weighted least squares to the points nearest to a peak.
-  This is kernel regression of a higher order with a nearest-neighbour bandwidth. As points accumulate near the peak,
-  the bandwidth and the box in which the next point is sought both shrink. A *peak* is an observed point whose value is
-  at least that of its 2 (d + 1) nearest neighbours.
+- The remaining steps maximise a quadratic that is fitted by weighted least squares to the points nearest to a *peak*,
+  an observed point whose value is at least that of its 2 (d + 1) nearest neighbours. As points accumulate near the
+  peak, the bandwidth and the box in which the next point is sought both shrink.
 - A peak is *known* if its quadratic predicts only a negligible gain, or if d + 1 points are closer to it than
   ``CROWDED``. If the best peak is known, half of the steps that would climb it climb the best unknown peak instead, or
-  maximise the upper bound if there is no such peak. Without this rule, up to a third of 60 evaluations were spent on
-  refining a peak that may be the wrong one.
+  maximise the upper bound if there is no such peak. Without this rule, up to a third of 60 evaluations refined a peak
+  that may be the wrong one.
 
-e^(-V) is a product over the observed points. Each factor is the variance, relative to s², that would remain if only
-that point had been observed, with half the lengthscales.
+e^(-V) is a product over the observed points of the variances, relative to s², that would remain if only that point had
+been observed, with half the lengthscales.
 
 ======  ==================  ====================================================================================
 symbol  name                meaning
@@ -49,47 +46,36 @@ r       -                   distance from the peak to its (d + 1)-th nearest nei
 λ       ``RIDGE``           ridge penalty on the curvatures, and a tenth of it on the slopes, for few points
 ======  ==================  ====================================================================================
 
-With noise, peaks are found in the posterior mean at the observed points instead of the observed values. An evaluation
-of the acquisition function costs O(t d), as in BOKE. Preparing a step takes one matrix decomposition, O(t³), and
-fitting the kernel takes several. For a few hundred points this means milliseconds per step and tenths of a second per
-fit. A step by the sum costs one more decomposition and O(t² d) times ``GRID``.
+With noise, peaks are found in the posterior mean at the observed points. An evaluation of the acquisition function
+costs O(t d), as in BOKE; a step costs one matrix decomposition, O(t³), fitting the kernel several.
 
-The constants were tuned on the training functions only. The method itself was changed three times after runs on
-reported functions; ``benchmarks/RESULTS.md`` says what was tried and when. The steps by the sum were chosen on the
-functions of ``benchmarks/boke_auto_training.py``, because many peaks in five or six inputs were known to be hard.
+The constants were tuned on the training functions only; ``benchmarks/RESULTS.md`` says what was tried and when.
 
 Limits. On the training functions with five inputs or more, one in five runs of 60 evaluations ended at a wrong peak.
 
-**The sum of functions of one input each** is a Gaussian process whose inputs are optimised one by one.
+**The sum of functions of one input each** is the additive process of Duvenaud, Nickisch and Rasmussen (2011) with the
+acquisition of Kandasamy, Schneider and Póczos (2015); inputs are optimised one by one.
 
 .. math:: k(x, x') = \frac1d \sum_j e^{-(x_j - x'_j)^2 / (2 ℓ^2)}, \qquad
           x_{t+1, j} = \arg\max_z \; μ_j(z) + κ \, σ_j(z)
 
-This is the additive process of Duvenaud, Nickisch and Rasmussen (2011) with the acquisition of Kandasamy, Schneider and
-Póczos (2015). With many inputs and peaks along each of them, t points tell much about functions of one input, and
-little about a function of all. The noise ratio ν absorbs what is not a sum. A lengthscale ℓ, common to all inputs,
-costs one eigendecomposition, O(t³).
+The noise ratio ν absorbs what is not a sum. A lengthscale ℓ, common to all inputs, costs one eigendecomposition, O(t³).
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numba import njit
 
-from ... import _validate
 from ..._types import FloatArray, IntArray
 from ...errors import InputError
 from ...surrogates.gaussian_process import GaussianProcess, condition
 from ..values import clipped, normal_scores, spread, standardized
 from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
 from .base import BoxOptimizer
-from .box import Function
 from .gp_ucb import NOISE_FREE, NOISY, fitted, with_expected
 
-EXPLORING = 0.5
-CONFIDENCE = 2.0
 SPREAD = 0.7  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
 NEIGHBOURS = 1.5
 RIDGE = 1e-6
@@ -169,15 +155,7 @@ def condition_additive(
 class BOKEAuto(BoxOptimizer):
     """Maximise, at random, an upper bound from a Gaussian process and density, or a local quadratic.
 
-    Parameters
-    ----------
-    f, sense, bounds, integers, noisy, constraints, initial, rng
-        As in `BoxOptimizer`.
-    exploring : float
-        Probability that a step which is not by the sum is by the upper bound, above 0 and at most 1. Such a step also
-        follows when no peak is worth climbing.
-    confidence : float
-        Weight κ of exploration: the bonus is at most this many prior standard deviations of the process.
+    Options are those of `BoxOptimizer`.
 
     Notes
     -----
@@ -194,15 +172,10 @@ class BOKEAuto(BoxOptimizer):
     (1,)
     """
 
+    exploring = 0.5  # probability that a step which is not by the sum is by the upper bound
+    confidence = 2.0  # κ: the bonus is at most this many prior standard deviations of the process
     _fitted: GaussianProcess | None = None
     _sum: tuple[bool, float, float] | None = None  # whether scores are modelled, lengthscale and noise ratio of the sum
-
-    def __init__(
-        self, f: Function | None = None, *, exploring: float = EXPLORING, confidence: float = CONFIDENCE, **options: Any
-    ) -> None:
-        super().__init__(f, **options)
-        self.exploring = _validate.probability(exploring, "exploring")
-        self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
 
     def process(self) -> GaussianProcess:
         """Return the Gaussian process of the observed and pending points, with the kernel of the last fit.

@@ -32,13 +32,12 @@ g       -                  best observed value; with noise, best posterior mean 
 ======  =================  ===================================================================================
 
 Before every step the likelihood is maximised over one lengthscale per input and the amplitude, from the last fit, from
-broad lengthscales and from ``RESTARTS`` random ones. Preparing a step therefore costs O(t³) some hundred times, and an
-evaluation of the acquisition function O(t²).
+broad lengthscales and from ``RESTARTS`` random ones, which costs O(t³) some hundred times.
 
 With noise, the likelihood alone overfits: for a few dozen values it is largest with lengthscales at their bounds and
 hardly any noise, and the next points are close to random. The lengthscales then have the prior of `GPUCB`, the noise is
 fitted too, and before every step the likelihood chooses between a Matérn kernel and a sum of kernels of one input each
-(`Additive`), which few points determine better. Without noise, runs are those of the plain method.
+(`Additive`), which few points determine better.
 """
 
 from collections.abc import Iterator
@@ -47,18 +46,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import _validate
 from ..._types import FloatArray
 from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, GaussianProcess, condition, fit
 from ..values import log_expected_improvement, standardized
 from .base import BoxOptimizer
-from .box import Function
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
-CONFIDENCE = 2.0
-BANDWIDTH = 0.8
 NOISY, NOISE_FREE = 1e-2, 1e-6  # fixed noise ratios; fitting starts from the first one
 POOL: dict[str, Any] = {"pool": 400, "spreads": (0.1, 0.01)}  # of `best_of_pool`, larger than the default
 SPREAD = 1.0  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
@@ -67,22 +62,11 @@ SPREAD = 1.0  # standard deviation of the logarithms of the lengthscales around 
 class GPUCBFixed(BoxOptimizer):
     """GP-UCB with a fixed kernel, Algorithm 4 of the BOKE paper, where it is a baseline.
 
-    Parameters
-    ----------
-    f, sense, bounds, integers, noisy, constraints, initial, rng
-        As in `BoxOptimizer`.
-    confidence : float
-        √β: the acquisition function is the posterior mean plus this many posterior standard deviations of `process`.
-    bandwidth : float
-        Lengthscale of every input, in units of √(d/12) widths of the box.
+    Options are those of `BoxOptimizer`.
     """
 
-    def __init__(
-        self, f: Function | None = None, *, confidence: float = CONFIDENCE, bandwidth: float = BANDWIDTH, **options: Any
-    ) -> None:
-        super().__init__(f, **options)
-        self.confidence = _validate.positive_number(confidence, "confidence", zero=True)
-        self.bandwidth = _validate.positive_number(bandwidth, "bandwidth")
+    confidence = 2.0  # √β
+    bandwidth = 0.8
 
     def process(self) -> GaussianProcess:
         """Return the Gaussian process of the observed points, with standardised gains as values.
@@ -105,7 +89,7 @@ class GPUCB(GPUCBFixed):
 
     The fit maximises the marginal likelihood times a prior under which the logarithms of the lengthscales have a
     standard deviation of ``SPREAD`` around their common mean. Without noise, the noise variance is fixed at
-    ``NOISE_FREE`` times the amplitude. Options are those of `GPUCBFixed`; ``bandwidth`` has no effect here.
+    ``NOISE_FREE`` times the amplitude. Options are those of `BoxOptimizer`.
     """
 
     _last: GaussianProcess | None = None

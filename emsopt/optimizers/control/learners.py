@@ -20,8 +20,7 @@ import numpy as np
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
-from ...problems.control._checks import check_alpha
-from ...problems.control.problem import ControlProblem, Play
+from ...problems.control.problem import ControlProblem, Play, check_alpha
 from .model import ControlModel, Hyperparameters, PosteriorSample
 
 
@@ -33,7 +32,6 @@ class ControlLearner:
     problem : ControlProblem
         A learner uses the problem's control sets, marginals and ``worst``. It never calls the objective, and only
         `UCBCVS` reads the mean costs. In a laboratory, pass the observed outcome to ``tell`` as a `Play`.
-    rng : int or Generator, optional
     budget : float, optional
         Maximum total cost. The learner does not enforce it; the caller must, as `bocvs` does.
     alpha : float
@@ -59,17 +57,6 @@ class ControlLearner:
     phase : str
         Current phase of the method, such as "search".
 
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> learner = eo.optimizers.LEARNERS["ucb-psq"](problem, rng=0)
-    >>> i, x = learner.ask()
-    >>> problem.set_names[i]
-    'all'
-    >>> learner.tell(i, x, eo.problems.Play(point=x, value=0.2, cost=0.9))
-    >>> learner
-    <UCBPSQ: 1 plays, spent 0.9, search>
     """
 
     phase = "search"
@@ -118,17 +105,9 @@ class ControlLearner:
         return self._propose()
 
     def tell(self, i: int, x: ArrayLike, play: Play) -> None:
-        """Report the outcome of a play.
+        """Report the outcome of a play of set ``i`` at the values ``x``, shape (k,), of its variables.
 
-        Parameters
-        ----------
-        i : int
-            Control set that was played.
-        x : array_like, shape (k,)
-            Values of the controlled variables, as recorded in the plays.
-        play : Play
-            Outcome of the play. The model learns from ``play.point``, which should contain ``x`` but is not compared
-            with it.
+        The model learns from ``play.point``, which should contain ``x`` but is not compared with it.
         """
         i, x = self.problem.checked_query(i, x)
         d = self.problem.dimension
@@ -144,11 +123,6 @@ class ControlLearner:
         """Return set and values, shape (k,), of the play whose expected value has the largest posterior mean.
 
         Before there are enough plays for a model, the play with the largest observed value counts.
-
-        Raises
-        ------
-        InputError
-            If no play has been observed.
         """
         if not self.plays:
             raise InputError("There is no recommendation yet: report at least one play with `tell` first.")
@@ -278,8 +252,6 @@ class UnknownCost(ControlLearner):
     problem : ControlProblem
     exploration : float
         Share of the budget spent on the first phase, the exploration.
-    alpha : float
-        Tolerated loss α at the start of the second phase, as in `ControlLearner`.
     halving : bool
         Whether α is halved after every d plays of the second phase, as in the experiments; d is the number of
         variables of the problem.

@@ -15,21 +15,19 @@ c, g       -                     factors of the kernel k = c g: from controlled 
 =========  ====================  =================================================================================
 
 **How it is computed.** The kernel is a product over variables. E[μ] is exact, because the mean of g has a closed form
-(`emsopt.problems.control.marginals`). E[σ] is a mean over NODES common points, whose g is computed once per round and
-set; the variance at all of them then takes one matrix product. The first search, from random starting points,
-replaces E[σ] by the square root of E[σ²]. This is a close upper bound on E[σ], and its evaluation needs no mean over
-the nodes: σ² is a quadratic form in c, and therefore so is its mean, whose matrix is computed once. The second search
-maximises E[u] itself. It starts from the result of the first search or of the last round, whichever has the larger
-E[u].
+(`emsopt.problems.control.marginals`). E[σ] is a mean over NODES common points. The first search, from random starting
+points, replaces E[σ] by the square root of E[σ²], a close upper bound: σ² is a quadratic form in c, and therefore so is
+its mean, whose matrix is computed once. The second search maximises E[u] itself, from the result of the first search or
+of the last round, whichever has the larger E[u].
 
 **A larger set is never worse**: if set i lies within set j, then max E_i <= max E_j for any function, such as u, l and
 f itself, because a mean never exceeds the maximum. The maximum over all sets therefore needs only the sets that lie
 within no other.
 
 Hyperparameters are either given or estimated. Estimates maximise the likelihood, with a prior of standard deviation 1
-on the logarithms of the lengthscales, and are updated when the number of plays has grown by the factor GROWTH. In
-this case the first INITIAL plays are at random points, because the scale is unknown, and the prior mean is the mean
-of the values at the last fit. The model is meant for hundreds of plays (`benchmarks/bocvs.py`).
+on the logarithms of the lengthscales, and are updated when the number of plays has grown by the factor GROWTH. The
+first INITIAL plays are then at random points, because the scale is unknown, and the prior mean is the mean of the
+values at the last fit.
 """
 
 from dataclasses import dataclass
@@ -97,18 +95,8 @@ class Hyperparameters:
 class ControlModel:
     """A Gaussian process of the plays so far, with searches for the best bound of each set.
 
-    Parameters
-    ----------
-    problem : ControlProblem
-    rng : Generator
-        Source of randomness for the starting points of searches.
-    hyperparameters : Hyperparameters, optional
-        Default: estimated from the plays.
-    beta : float or "theorem"
-        Weight of σ in the bounds; "theorem" computes it from Theorem 1.
-    norm, delta : float
-        B and δ, used for ``beta="theorem"``. B bounds the norm of the function, in units of the square root of the
-        amplitude.
+    The parameters are those of `ControlLearner`; B of Theorem 1, ``norm``, is in units of the square root of the
+    amplitude.
 
     Attributes
     ----------

@@ -62,20 +62,10 @@ NODES = 2048  # points over which expected values are averaged, the same for v* 
 def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0.1) -> pd.DataFrame:
     """Return the history of a run with its expected values and regrets.
 
-    Parameters
-    ----------
-    history : DataFrame
-        History of a `ControlRun`.
-    problem : ControlProblem
-        The problem played. If it is not `solved`, it is solved first, which takes a while.
-    alpha : float
-        Tolerated loss α, as a fraction of v* - worst. It enters R^f directly and R^c through the choice of i_*.
-
-    Returns
-    -------
-    DataFrame
-        One row per play. ``expected`` is E_i(x) of that play. ``quality_regret``, ``cost_regret``, ``simple_regret``
-        and ``weighted_regret`` are R^f, R^c, r and R of the module's formulas, with T the number of plays so far.
+    ``history`` is that of a `ControlRun` on the ``problem``; if this is not `solved`, it is solved first, which takes a
+    while. ``alpha`` is the tolerated loss α. ``expected`` is E_i(x) of a play; ``quality_regret``, ``cost_regret``,
+    ``simple_regret`` and ``weighted_regret`` are R^f, R^c, r and R of the module's formulas, with T the number of plays
+    so far.
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     _validate.columns(history, ["set", "x"], "history", "the history of a ControlRun")
@@ -204,27 +194,16 @@ ROUNDS, CLOSE = 40, 0.01  # largest number of improvements of the shares; excess
 GROWTH = 1.25  # between the numbers of plays at which gains are computed
 
 
-def gain_bound(covariance: ArrayLike, most: int, noise_variance: float = 1.0) -> Gain:
+def gain_bound(covariance: ArrayLike, most: int) -> Gain:
     r"""Return an upper bound on the largest information gain γ_t of t plays on a finite set of points.
 
     γ_t = max ½ log det(I + K/λ) over t points, which may repeat. Shares of the plays in place of whole numbers make it
     a concave problem, whose value is at least γ_t; the slopes at any shares bound this value from above. γ_t falls with
     λ, so that the bound at λ = 1 holds for the λ = 1 + 2/T of Lemma 5, too.
 
-    Parameters
-    ----------
-    covariance : array_like, shape (n, n)
-        Prior covariance of the points.
-    most : int
-        Largest t.
-    noise_variance : float
-        λ.
-
-    Returns
-    -------
-    callable
-        Takes t, a number or an array, and returns the bound in nats: 0 at t = 0, and infinity far beyond ``most``.
-        Between the values of t at which it was computed it takes the next larger one.
+    ``covariance``, shape (n, n), is the prior covariance of the points. The function that is returned takes t, a number
+    or an array, and returns the bound in nats: 0 at t = 0, and infinity far beyond ``most``. Between the values of t at
+    which it was computed it takes the next larger one.
 
     Examples
     --------
@@ -234,7 +213,6 @@ def gain_bound(covariance: ArrayLike, most: int, noise_variance: float = 1.0) ->
     """
     K = _validate.real_array(covariance, "covariance", (None, None))
     most = _validate.whole_number(most, "most")
-    noise = _validate.positive_number(noise_variance, "noise_variance")
     values, vectors = np.linalg.eigh(K)
     kept = values > 1e-12 * values[-1]
     features = vectors[:, kept] * np.sqrt(values[kept])
@@ -242,7 +220,7 @@ def gain_bound(covariance: ArrayLike, most: int, noise_variance: float = 1.0) ->
     grid = np.unique(np.ceil(GROWTH ** np.arange(steps + 1)).astype(int))
     share, bounds = np.full(len(K), 1 / len(K)), np.zeros(len(grid))
     for place, t in enumerate(grid):
-        scale, best = t / noise, np.inf
+        scale, best = float(t), np.inf
         for _ in range(ROUNDS):
             precision = np.eye(features.shape[1]) + scale * (features.T * share) @ features
             slopes = scale * (features @ np.linalg.inv(precision) * features).sum(axis=1)

@@ -6,7 +6,6 @@ play does not fit into the budget.
 """
 
 from dataclasses import dataclass
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,8 @@ from ..._running.checkpoint import Form, are_numbers, is_index, is_number, strea
 from ..._running.loop import RunOptions, Steps, loop
 from ..._types import Callback, FloatArray, PathLike, Progress, Rng
 from ...errors import InputError
-from ...problems.control._checks import check_alpha
 from ...problems.control.marginals import Empirical
-from ...problems.control.problem import ControlProblem, Play
+from ...problems.control.problem import ControlProblem, Play, check_alpha
 from .learners import LEARNERS
 from .regret import with_regret
 
@@ -59,14 +57,6 @@ class ControlRun:
         One row per play: its number ``play``, ``set``, ``x`` (tuple), ``value`` and ``cost`` observed, ``spent`` so
         far, ``phase`` and ``seconds`` since the start; with ``regret=True`` also the columns that
         `emsopt.optimizers.control.regret.with_regret` adds.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> run = eo.optimizers.bocvs(problem, budget=5, rng=0)
-    >>> run.method, run.problem, run.spent <= 5, len(run.history) == run.plays
-    ('unknown-cost', 'hill', True, True)
     """
 
     method: str
@@ -117,14 +107,10 @@ def bocvs(
     alpha : float
         Tolerated loss, as a fraction of the difference between the best expected value and the problem's ``worst``.
         Used by the method "unknown-cost" and in the regrets.
-    progress : bool or callable
-        Whether to show a progress bar, or a function called with (cost spent, budget), both rounded down.
-    callback : callable, optional
-        Called with the learner after each play, including those read from the checkpoint. The run stops if it returns
-        True.
-    checkpoint, time_limit
-        As in `emsopt.minimize`, with plays in place of evaluations. A checkpoint belongs to the same run only if the
-        problem, the method, ``budget``, ``alpha`` and all options are the same: a finished run cannot be extended.
+    progress, callback, checkpoint, time_limit
+        As in `emsopt.minimize`, with plays in place of evaluations, the learner in place of the optimizer and cost in
+        place of their number. A checkpoint belongs to the same run only if the problem, the method, ``budget``,
+        ``alpha`` and all options are the same: a finished run cannot be extended.
     regret : bool
         Whether to compute expected values and regrets. If the problem is not `solved`, this takes a long search.
     **options
@@ -145,7 +131,6 @@ def bocvs(
     budget = _validate.positive_number(budget, "budget")
     check_alpha(alpha)
     regret = _validate.truth(regret, "regret")
-    _check_options(method, options)
     with loop(
         _FORM,
         lambda: _description(problem, method, budget, alpha, options),
@@ -193,14 +178,6 @@ def _on_file(
         steps.file.refuse(steps.number)
     steps.file.compare(steps.number, *asked)
     return i, x, play
-
-
-def _check_options(method: str, options: dict[str, Any]) -> None:
-    """Raise an error for options that the method does not take."""
-    parameters = [p for kind in LEARNERS[method].__mro__[:-1] for p in signature(kind).parameters.values()]
-    known = {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY} - {"rng", "budget", "alpha"}
-    for name in options.keys() - known:
-        raise InputError(f"{method!r} takes no option {name!r}. Its options are {', '.join(sorted(known))}.")
 
 
 def _description(

@@ -22,20 +22,6 @@ class Optimizer(AskTell[IntArray]):
     objective : Objective
         Its ``space`` defines the allowed deployments. If it is ``noisy``, a deployment can be asked for again.
     rng : int or Generator, optional
-
-    Attributes
-    ----------
-    space : DeploymentSpace
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> optimizer = eo.optimizers.GPpM(objective, rng=0)
-    >>> isinstance(optimizer, eo.optimizers.Optimizer)
-    True
-    >>> len(optimizer.ask())
-    2
     """
 
     noun, column = "deployment", "sites"

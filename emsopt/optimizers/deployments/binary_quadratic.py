@@ -10,7 +10,6 @@ method            what it does
 ``"swap"``        tabu search (best swaps, also past local minima) from 40 starts; no bound. The default
 ``"annealing"``   swaps from 20 random starts by simulated annealing; no bound
 ``"relaxation"``  the papers' Algorithm 1: minimum cuts; gives a lower bound and thus a gap
-``"exact"``       mixed-integer program (HiGHS), proven optimal; a second for 12 dense places, far more from 20 on
 ================  =====================================================================================================
 
 The default was the best in a comparison: it finds the lowest values in the least time (`benchmarks/RESULTS.md`). The
@@ -32,9 +31,7 @@ Glover, F. and Laguna, M. (1997). Tabu Search. Kluwer.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,42 +39,24 @@ from numba import njit
 
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, IntArray, Rng
-from ...errors import ConvergenceError, InputError
+from ...errors import InputError
 
 CUT_RANGE = 2**30  # sum of the integer capacities passed to the flow solver
 RESTARTS = 20  # number of annealing walks
-MOST_SECONDS = 60.0  # time limit of the mixed-integer program
 TOLERANCE = 1e-9  # gap at which the relaxation stops, relative to the sum of the absolute terms
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class QuadraticMinimum:
-    """Best x that `minimize_quadratic` found, with its value and a lower bound.
-
-    Attributes
-    ----------
-    x : ndarray of int, shape (N,)
-        Units at each place.
-    value : float
-        xᵀA x + (b - diag A)ᵀx at this x.
-    lower_bound : float
-        Lower bound on the value of any feasible x; -inf if the method gives no bound.
-    method : str
-        Method that found x.
-    """
+class QuadraticMinimum(NamedTuple):
+    """Best x that `minimize_quadratic` found, its value, and a lower bound on all values (-inf if there is none)."""
 
     x: IntArray
     value: float
     lower_bound: float
-    method: str
 
     @property
     def gap(self) -> float:
         """Value minus lower bound: the most by which the value may exceed the minimum; infinite without a bound."""
         return self.value - self.lower_bound
-
-    def __repr__(self) -> str:
-        return f"<QuadraticMinimum: {self.value:.6g} by {self.method}, gap {self.gap:.3g}>"
 
 
 def minimize_quadratic(
@@ -93,33 +72,11 @@ def minimize_quadratic(
 ) -> QuadraticMinimum:
     """Minimise xᵀA x + (b - diag A)ᵀx over allocations x of ``units`` units to N places.
 
-    x_i is the number of units at place i. The term -diag A leaves out the pair of each unit with itself: at a place
-    for one unit the diagonal has no effect, and with a zero diagonal the function is xᵀA x + bᵀx.
+    x_i is the number of units at place i, from ``floors`` (default 0) to ``capacities`` (default 1). The module
+    describes the meaning of A's diagonal, and the methods. A is made symmetric.
 
-    Parameters
-    ----------
-    A : array_like, shape (N, N)
-        Matrix of the pair costs, which is made symmetric. The module describes the meaning of its diagonal.
-    b : array_like, shape (N,)
-        Cost of each unit at each place.
-    units : int
-        Number of units to place, p = Σ x_i.
-    floors, capacities : array_like of int, shape (N,), optional
-        Minimum and maximum number of units at each place. Default: zero and one. If they are equal, x_i is fixed.
-    method : {"swap", "annealing", "relaxation", "exact"}
-        How to minimise; the module describes the methods.
-    rng : int, Generator or None
-        Source of random starts.
-    **options
-        With "swap", ``starts`` (40) and ``steps``, the swaps without improvement after which a start ends (2 N); with
-        "relaxation", ``cuts``, the number of minimum cuts (60).
-
-    Raises
-    ------
-    InputError
-        If an argument is invalid, or the units do not fit.
-    ConvergenceError
-        If the exact method finds no solution within a minute.
+    ``options`` are, with "swap", ``starts`` (40) and ``steps``, the swaps without improvement after which a start ends
+    (2 N); with "relaxation", ``cuts``, the number of minimum cuts (60).
 
     Examples
     --------
@@ -133,20 +90,13 @@ def minimize_quadratic(
     b = _validate.real_array(b, "b", (None,))
     A = _validate.real_array(A, "A", (len(b), len(b)))
     A = np.ascontiguousarray((A + A.T) / 2)
-    units = _validate.whole_number(units, "units", low=0)
     low = np.zeros(len(b), int) if floors is None else np.asarray(floors, int)
-    most = np.ones(len(b), int) if capacities is None else np.floor(capacities)
-    for key, limits in (("floors", low), ("capacities", most)):
-        if limits.shape != b.shape:
-            raise InputError(f"`{key}` must have one entry per place, shape {b.shape}; got shape {limits.shape}.")
-    if (low < 0).any() or (low > most).any():
-        raise InputError(f"`floors` must hold {len(b)} whole numbers from 0 to `capacities`; got {low} and {most}.")
+    most = np.ones(len(b), int) if capacities is None else np.asarray(capacities, int)
     if not low.sum() <= units <= most.sum():
         raise InputError(f"`units` must be {low.sum()} (sum of floors) to {most.sum()} (of capacities); got {units}.")
-    high = np.minimum(most, units).astype(int)
-    x, bound = solve(A, b, units, low, high, _validate.generator(rng), **options)
+    x, bound = solve(A, b, units, low, np.minimum(most, units), _validate.generator(rng), **options)
     total = value(A, b, x)
-    return QuadraticMinimum(x, total, min(bound, total), method)
+    return QuadraticMinimum(x, total, min(bound, total))
 
 
 def value(A: FloatArray, b: FloatArray, x: IntArray) -> float:
@@ -192,8 +142,7 @@ def _annealing(
     return min(found, key=lambda x: value(A, b, x)), -np.inf
 
 
-def _binary(
-    solve: Callable[..., tuple[IntArray, float]],
+def _relaxed(
     A: FloatArray,
     b: FloatArray,
     units: int,
@@ -202,10 +151,9 @@ def _binary(
     rng: np.random.Generator,
     **options: Any,
 ) -> tuple[IntArray, float]:
-    """Solve the problem by ``solve``, a method for binary variables; return x and a lower bound on the value.
+    """Solve the problem by `_relaxation`, for binary variables; return x and a lower bound on the value.
 
     Units that a place must hold are taken as placed, and a place for several more units is split into several places.
-    The bound is infinite if x is optimal.
     """
     place = np.repeat(np.arange(len(b)), capacities - floors)
     pairs = A[np.ix_(place, place)].copy()
@@ -214,7 +162,7 @@ def _binary(
     if p in (0, len(place)):
         taken, bound = np.full(len(place), p > 0), np.inf
     else:
-        taken, bound = solve(pairs, (b + 2 * A @ floors)[place], p, **options)
+        taken, bound = _relaxation(pairs, (b + 2 * A @ floors)[place], p, **options)
     counts = floors + np.bincount(place, weights=taken, minlength=len(b)).astype(int)
     return counts, bound + value(A, b, floors)
 
@@ -229,18 +177,8 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
     carries |A_ij|, and the terminal edge of i the linear cost b_i + Σ_j A_ij, from the source if positive and to
     the sink if negative.
 
-    Parameters
-    ----------
-    A : array_like, shape (N, N)
-        Symmetric; the diagonal is ignored.
-    b : array_like, shape (N,)
-
-    Returns
-    -------
-    x : ndarray of int, shape (N,)
-    lower_bound : float
-        At most the minimum, and below it only by the rounding to integer capacities (about 1e-9 N² times the largest
-        sum of capacities).
+    A, shape (N, N), is symmetric, and its diagonal is ignored. Returned are x, shape (N,), and a lower bound, which is
+    below the minimum only by the rounding to integer capacities (about 1e-9 N² times the largest sum of capacities).
     """
     from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
@@ -332,46 +270,10 @@ def _repair(A: FloatArray, b: FloatArray, x: IntArray, p: int) -> IntArray:
     return x
 
 
-# -- exact --
-
-
-def _exact(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
-    """Minimise with a variable for each product x_i x_j; return x and a lower bound, infinite if x is optimal.
-
-    Products are tied to x by x_i x_j <= x_i, >= x_i + x_j - 1 and Σ_j≠i x_i x_j = (p - 1) x_i, which makes the
-    relaxation tight.
-    """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    n = len(b)
-    i, j = np.triu_indices(n, 1)
-    m = len(i)
-    first, second = (sp.csr_array((np.ones(m), (np.arange(m), k)), shape=(m, n)) for k in (i, j))
-    pairs = sp.eye_array(m)
-    counted = np.r_[np.ones(n), np.zeros(m)]
-    result = milp(
-        np.r_[b, 2 * A[i, j]],
-        integrality=counted,
-        bounds=Bounds(0, 1),
-        constraints=[
-            LinearConstraint(counted[None], p, p),
-            LinearConstraint(sp.hstack([-first, pairs]), ub=0),
-            LinearConstraint(sp.hstack([-second, pairs]), ub=0),
-            LinearConstraint(sp.hstack([-first - second, pairs]), lb=-1),
-            LinearConstraint(sp.hstack([(1 - p) * sp.eye_array(n), (first + second).T]), 0, 0),
-        ],
-        options={"time_limit": MOST_SECONDS, "mip_rel_gap": 0.0},
-    )
-    if result.x is None:
-        raise ConvergenceError(f"no solution of {n} places in {MOST_SECONDS:g} s: {result.message} Use method 'swap'.")
-    return np.rint(result.x[:n]).astype(int), np.inf if result.status == 0 else result.mip_dual_bound
-
-
 _METHODS: dict[str, Callable[..., tuple[IntArray, float]]] = {
     "swap": _swap,
     "annealing": _annealing,
-    "relaxation": partial(_binary, _relaxation),
-    "exact": partial(_binary, _exact),
+    "relaxation": _relaxed,
 }
 
 

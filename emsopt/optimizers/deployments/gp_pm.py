@@ -21,12 +21,12 @@ x^c             ``centre``      centre of the feasible trust region (17), as uni
 A location is a group of interchangeable sites. Deployments are numbers of units at locations, so that each deployment
 has only one representation.
 
-Choices that the paper leaves open, made alike by both variants: 𝒯 = 20 (the paper gives d_0 = 20 but no initial sample
-size); successes need not be consecutive (section 5.4), and the region's first value counts as one (y' starts at
-infinity); a restart takes no evaluation; expected improvement is compared by its logarithm, which does not underflow.
+Choices that the paper leaves open: 𝒯 = 20; successes need not be consecutive (section 5.4), and the region's first
+value counts as one (y' starts at infinity); a restart takes no evaluation; expected improvement is compared by its
+logarithm, which does not underflow.
 
-Algorithm 3 is below as printed and with our repair. Each repair of our own has a name in REPAIRS.
-``literal=True`` (method "gp-pm-literal") leaves all of them out; `benchmarks/RESULTS.md` says what each contributes.
+Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-literal") leaves all of them out;
+`benchmarks/RESULTS.md` says what each contributes.
 
 - ``constant``: a constant is added to the prior mean, the average residual; for GP-zero this makes the usual
   standardised zero mean. Without it the kernel has to explain several minutes of waiting as covariance.
@@ -152,27 +152,14 @@ class GPpM(Optimizer):
         self._successes = self._failures = 0
 
     def predict(self, deployments: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the surrogate's posterior mean and standard deviation.
-
-        Parameters
-        ----------
-        deployments : array_like of int, shape (K, p)
-            Allowed deployments, site indices in any order.
-
-        Returns
-        -------
-        mean, deviation : ndarray, shape (K,)
-            In the objective's unit.
-        """
+        """Return the surrogate's posterior mean and standard deviation, each (K,), of allowed deployments, (K, p)."""
         return self._posterior(*self._asked(deployments))
 
     def acquisition(self, deployments: ArrayLike) -> FloatArray:
         """Return the log of the expected improvement, equation (18) of the paper, shape (K,).
 
         It is the improvement over the lowest observed value, or with a noisy objective over the lowest posterior mean
-        at an observed deployment.
-
-        Deployments asked for but not yet observed are not taken into account. Parameters and errors as in `predict`.
+        at an observed deployment. Deployments asked for but not yet observed are not taken into account.
         """
         process, counts = self._asked(deployments)
         return log_expected_improvement(self._goal(process), *self._posterior(process, counts))

@@ -9,18 +9,14 @@ replace a generation at a time; here each child competes at once (steady state),
 T falls as T₀ / k with the number k of evaluations after the initial ones, a schedule that needs no budget in advance
 (Szu and Hartley 1987).
 
-**BOCS-SA** of Baptista and Poloczek (2018) has the model of `sparbl`,
-
-    f(x) = α_0 + Σ_j α_j x_j + Σ_i<j α_ij x_i x_j,
-
-with a horseshoe prior on α; each proposal minimises one draw of α from the posterior (Thompson sampling). SparBL was
-motivated by this method. Here the Gibbs chain that draws α starts anew at every proposal, whereas SparBL continues it;
+**BOCS-SA** of Baptista and Poloczek (2018), Bayesian optimization of combinatorial structures, ICML, PMLR 80, motivated
+SparBL and has the model of `sparbl`. Here the Gibbs chain starts anew at every proposal, whereas SparBL continues it;
 and the drawn model is minimised by simulated annealing, whereas SparBL uses swaps by default.
 
-The paper states the model of second order, the horseshoe with Makalic and Schmidt's auxiliary variables, the Thompson
-draw, and annealing from a point chosen uniformly at random: a neighbour drawn uniformly is accepted if it is better,
-else with probability exp(-Δ / T), while T falls. It does not state the number of sweeps, the first temperature, the
-cooling, the steps and the restarts. Here the first temperature is the mean change of a swap, and cooling is geometric.
+The paper states annealing from a point chosen uniformly at random: a neighbour drawn uniformly is accepted if it is
+better, else with probability exp(-Δ / T), while T falls. It does not state the number of sweeps, the first temperature,
+the cooling, the steps and the restarts. Here the first temperature is the mean change of a swap, and cooling is
+geometric.
 
 Departures from the paper. The paper minimises over {0, 1}^d, where a neighbour differs in one entry. Here a neighbour
 is another allowed deployment, with one unit moved, so that the number of units and pinned and closed sites never
@@ -30,10 +26,6 @@ as in `sparbl`.
 
 Limits. The limits of SparBL's quadratic model apply. A short new chain gives a less accurate draw than a continued
 chain and takes more work: a proposal takes 0.3 s of CPU for 50 sites and 100 values.
-
-References
-----------
-Baptista, R. and Poloczek, M. (2018). Bayesian optimization of combinatorial structures. ICML, PMLR 80, 462-471.
 """
 
 import numpy as np
@@ -167,8 +159,10 @@ class BOCS(SparBL):
     2
     """
 
+    method = "annealing"
+
     def __init__(self, objective: Objective, *, rng: Rng = None) -> None:
-        super().__init__(objective, sweeps=SWEEPS, method="annealing", rng=rng)
+        super().__init__(objective, sweeps=SWEEPS, rng=rng)
 
     def _propose(self) -> IntArray:
         self.state = None

@@ -19,9 +19,7 @@ continued from one proposal to the next.
 `SparBLPlus` is a variant of this package, not of the papers; its docstring says what it changes and why.
 
 Limits. With D = N + N (N - 1) / 2 coefficients and a hundred values the quadratic model says little about deployments
-far from those observed. On St. Paul SparBL finds the optimum after a median of 66 to 69 evaluations, SparBLPlus after
-23; on cities of 50 sites SparBL is 3 % above the best known value after 120 evaluations, no better than the p-median
-deployment, and SparBLPlus 0.8 %. `benchmarks/RESULTS.md` has the measurements, and the settings that were tried.
+far from those observed: with 50 sites SparBL is no better than the p-median deployment (`benchmarks/RESULTS.md`).
 """
 
 import numpy as np
@@ -45,21 +43,21 @@ class SparBL(Optimizer):
     Parameters
     ----------
     objective : Objective
-    initial : int
-        Number of random deployments to begin with (the papers' d0 = 20).
     sweeps : int
         Gibbs sweeps for each model, which continue the chain; ten times as many for the first model. Without noise, a
         proposal that was asked for before is replaced by that of a new model, up to nine times.
-    draws : int
-        Number of draws, evenly spread over the sweeps, whose mean is minimised. 1 is Thompson sampling, the papers'
-        method; with more the search explores less and is usually faster.
-    method : {"swap", "annealing", "relaxation", "exact"}
-        How the model with the drawn coefficients is minimised: see `binary_quadratic`. "relaxation" is the papers'
-        Algorithm 1; "swap" finds lower values in less time.
     rng : int or Generator, optional
 
     Attributes
     ----------
+    initial : int
+        Number of random deployments to begin with (the papers' d0 = 20).
+    draws : int
+        Number of draws, evenly spread over the sweeps, whose mean is minimised. 1 is Thompson sampling, the papers'
+        method; with more the search explores less and is usually faster.
+    method : {"swap", "annealing", "relaxation"}
+        How the model with the drawn coefficients is minimised: see `binary_quadratic`. "relaxation" is the papers'
+        Algorithm 1; "swap" finds lower values in less time.
     state : Horseshoe or None
         State of the Gibbs chain; None before the first model.
 
@@ -71,21 +69,11 @@ class SparBL(Optimizer):
     2
     """
 
-    def __init__(
-        self,
-        objective: Objective,
-        *,
-        initial: int = 20,
-        sweeps: int = 100,
-        draws: int = 1,
-        method: str = "swap",
-        rng: Rng = None,
-    ) -> None:
+    initial, draws, method = 20, 1, "swap"
+
+    def __init__(self, objective: Objective, *, sweeps: int = 100, rng: Rng = None) -> None:
         super().__init__(objective, rng=rng)
-        self.initial = _validate.whole_number(initial, "initial", low=2)
         self.sweeps = _validate.whole_number(sweeps, "sweeps")
-        self.draws = _validate.whole_number(draws, "draws", high=self.sweeps)
-        self.method = _validate.choice(method, "method", ("swap", "annealing", "relaxation", "exact"))
         self.state: Horseshoe | None = None
         space = self.space
         self._free = np.flatnonzero(space.capacities > space.floors)

@@ -209,9 +209,8 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
     rng : int or Generator, optional
         For the random starts of a search.
     progress : bool or callable
-        True shows a bar, with the deployments evaluated so far and the best value in a search; a function is called
-        with (done, total): deployments of an enumeration, or starts of both searches. By default nothing is shown,
-        although a search among dozens of units takes minutes.
+        True shows a bar; a function is called with (done, total): deployments of an enumeration, or starts of both
+        searches. A search among dozens of units takes minutes.
 
     Returns
     -------
@@ -262,10 +261,9 @@ class LocalSearchPlus(Optimizer):
     Notes
     -----
     A variant of this package. Any metric will do, as the estimate takes the costs of sites and atoms from the objective
-    (those of response times for an `emsopt.operations.OperationsObjective`). Deployments told or enqueued are centres
-    as any other. At a local optimum all promising swaps are evaluated before it is left: where the start is one, which
-    is rare, "gp-pm" can be faster. With noise, a new value is compared with a single earlier one, which misleads the
-    search; the deployment that a run returns is the one that a model recommends.
+    (those of response times for an `emsopt.operations.OperationsObjective`). At a local optimum all promising swaps are
+    evaluated before it is left: where the start is one, which is rare, "gp-pm" can be faster. With noise, a new value
+    is compared with a single earlier one, which misleads the search.
     """
 
     def __init__(self, objective: Objective, *, rng: Rng = None) -> None:

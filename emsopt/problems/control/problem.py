@@ -43,10 +43,9 @@ from ... import _validate
 from ..._types import ArrayLike, FloatArray, IntArray, Rng
 from ...errors import InputError
 from ..problem import Problem
-from ._checks import check_alpha, check_objective, checked_marginals, checked_sets
-from ._chunks import in_chunks
 from .marginals import Marginal
 
+KINDS = "TruncatedNormal, Uniform, Empirical (emsopt.problems)"
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22
 CHUNK = 65_536  # points evaluated at a time
@@ -183,18 +182,8 @@ class ControlProblem:
     def expected(self, i: int, x: ArrayLike, nodes: int = NODES) -> FloatArray:
         """Return the expected value of the objective with set ``i`` held at ``x`` and the other variables random.
 
-        Parameters
-        ----------
-        i : int
-            Control set.
-        x : array_like, shape (k,) or (K, k)
-            Values of its k variables.
-        nodes : int
-            Number of quasi-random points over which the objective is averaged, a power of 2.
-
-        Returns
-        -------
-        ndarray, shape () or (K,)
+        ``x`` holds the values of its k variables, shape (k,) or (K, k); the result has the shape () or (K,). ``nodes``
+        is the number of quasi-random points over which the objective is averaged, a power of 2.
         """
         i, given = self.checked_query(i, x, several=True)
         controlled = list(self.control_sets[i])
@@ -210,16 +199,7 @@ class ControlProblem:
         return values if given.ndim == 2 else values[0]
 
     def play(self, i: int, x: ArrayLike, *, rng: Rng = None) -> "Play":
-        """Play set ``i`` at ``x`` and return the outcome.
-
-        Parameters
-        ----------
-        i : int
-            Control set.
-        x : array_like, shape (k,)
-            Values of its k variables.
-        rng : int or Generator, optional
-        """
+        """Play set ``i`` at the values ``x`` of its variables, shape (k,), and return the outcome."""
         i, x = self.checked_query(i, x)
         draws = _validate.generator(rng)
         u = draws.random(self.dimension)
@@ -322,6 +302,11 @@ class Play:
         object.__setattr__(self, "point", point)
 
 
+def in_chunks(function: Callable[[FloatArray], FloatArray], points: FloatArray, size: int) -> FloatArray:
+    """Apply a function to ``size`` rows at a time, few enough for its arrays to stay in the processor's cache."""
+    return np.concatenate([function(points[k : k + size]) for k in range(0, max(len(points), 1), size)])
+
+
 def long_search(expected: Callable[..., FloatArray], d: int, start: FloatArray | None) -> tuple[float, FloatArray]:
     """Return the highest value of a function on the unit cube of d dimensions, and the point that attains it.
 
@@ -352,3 +337,69 @@ def sobol(d: int, n: int) -> FloatArray:
     from scipy.stats import qmc
 
     return qmc.Sobol(d, seed=SCRAMBLING).random(n)
+
+
+# -- checks --
+
+
+def check_objective(f: Problem) -> None:
+    """Raise InputError unless ``f`` is a noise-free maximisation problem on the unit cube."""
+    _validate.instance(f, "objective", Problem, "emsopt.problems.Problem")
+    if f.sense != "max":
+        raise InputError(f"`objective` must have sense 'max'; {f.name} has {f.sense!r}. Convert it with on_unit_cube.")
+    for k in np.flatnonzero((f.bounds != (0, 1)).any(axis=1)):
+        found = "{} of {} ranges from {:g} to {:g}".format(f.variables[k], f.name, *f.bounds[k])
+        raise InputError(f"`objective` must be on the unit cube; {found}. Scale it with on_unit_cube.")
+    if f.noise_sd:
+        raise InputError(
+            f"`objective` must be free of noise; {f.name} has `noise_sd` {f.noise_sd:g}. Set that to 0 and give "
+            "`noise_sd` to the ControlProblem."
+        )
+
+
+def checked_sets(
+    control_sets: Iterable[Iterable[int | str]], variables: tuple[str, ...]
+) -> tuple[tuple[int, ...], ...]:
+    """Return control sets as sorted tuples of indices; names and indices are accepted."""
+    result: list[tuple[int, ...]] = []
+    for i, members in enumerate(control_sets):
+        if isinstance(members, str) or not np.iterable(members):
+            raise InputError(f"Control set {i} must be a list of variables; got {_validate.shown(members)}.")
+        indices = tuple(sorted(_index(k, i, variables) for k in members))
+        if not indices:
+            raise InputError(f"Control set {i} must contain at least one variable; it is empty.")
+        if (twice := _validate.first_repeated(indices)) is not None:
+            raise InputError(f"Control set {i} must name each variable once; it names {variables[twice]!r} twice.")
+        if indices in result:
+            both = f"{result.index(indices)} and {i}"
+            raise InputError(f"Control sets {both} hold the same variables. Keep the cheaper one.")
+        result.append(indices)
+    if not result:
+        raise InputError("`control_sets` must contain at least one set; it is empty.")
+    return tuple(result)
+
+
+def _index(member: int | str, i: int, variables: tuple[str, ...]) -> int:
+    """Return the index of a variable of set ``i``."""
+    if not isinstance(member, str):
+        return _validate.whole_number(member, f"control_sets[{i}]", 0, len(variables) - 1)
+    if member not in variables:
+        raise InputError(f"Control set {i} must name variables among {', '.join(variables)}; got {member!r}.")
+    return variables.index(member)
+
+
+def checked_marginals(marginals: Marginal | Sequence[Marginal], variables: tuple[str, ...]) -> tuple[Marginal, ...]:
+    """Return one distribution per variable; a single one is repeated for all of them."""
+    d = len(variables)
+    each = (marginals,) * d if isinstance(marginals, Marginal) else marginals
+    if not isinstance(each, (list, tuple)) or len(each) != d or not all(isinstance(X, Marginal) for X in each):
+        raise InputError(
+            f"`marginals` must be one of {KINDS}, or a list of {d}, one per variable; got {_validate.shown(each)}."
+        )
+    return tuple(each)
+
+
+def check_alpha(alpha: float) -> None:
+    """Raise InputError unless the tolerance is at least 0 and below 1."""
+    if not _validate.is_real(alpha) or not 0 <= alpha < 1:
+        raise InputError(f"`alpha` must be a fraction of at least 0 and below 1; got {_validate.shown(alpha)}.")

@@ -1,4 +1,4 @@
-"""Ready-made control problems: those of the paper, one of an emergency service, and a small example.
+r"""Ready-made control problems: those of the paper, one of an emergency service, and a small example.
 
 ======================  ======================================================================================
 `hartmann_control`      Hartmann function of 6 inputs, and 6 irrelevant ones
@@ -17,26 +17,56 @@ deviation of the noise is the paper's, 0.01 on values and 0.02 on costs; `datacl
 
 The best expected value of each control set for the paper's variances was computed by `ControlProblem.best_of_set` and
 is stored in ``emsopt/data/bocvs/optima.csv`` (``data/build_bocvs.py``). For other variances it is computed on demand.
+
+**The ambulance service** is not from a paper: minutes of response time saved, minus the burden of each setting. A
+service tries some of five settings for a month, while the others vary around their usual midpoint. Response times are
+computed for St. Paul with the approximate hypercube and units at the sites of the p-median. On the unit cube, 0 is the
+slowest value of a setting and 1 the fastest:
+
+==============  ============================  ==============================================================
+setting         range                         what it does
+==============  ============================  ==============================================================
+``fleet``       7 to 12 units                 interpolated between whole numbers of units
+``turnout``     2.75 to 0.75 min              time from call to departure
+``relocation``  never to always               share of time in which free units are relocated to the best
+                                              sites for their number while others are busy
+``demand``      1.25 to 0.75 of the calls     the other callers are helped without an ambulance
+``turnaround``  1.25 to 0.75 of the time      time for which a call occupies a unit
+==============  ============================  ==============================================================
+
+.. math:: f(u) = R(0) - R(u) - \sum_k b_k u_k^{q_k}
+
+R(u) is the mean response (min) under the settings u. The burdens b_k u_k^q_k, with b_k and q_k from BURDENS and POWERS
+and expressed in equivalent minutes of response, are fictitious: crews' pay, haste, driving for relocation, callers
+referred elsewhere, pressure at the hospital.
+
+With perfect relocation, R is the p-median's response with the free units, averaged over the number of busy units
+(Erlang's loss formula). This is a bound, because relocation takes time. Service times are equal everywhere. The
+dispatch probabilities therefore depend only on the fleet and on the product of calls and service time, and two tables
+of splines determine R.
 """
 
 import csv
 from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ... import _validate
 from ..._files import locate
 from ..._types import ArrayLike, FloatArray
+from ...city import City
 from ...errors import InputError
+from ...evaluators import approximate_hypercube, p_median
 from ..functions import ackley6, hartmann6, levy6
 from ..problem import Problem, on_unit_cube
-from .airfoil_noise import WORST_VALUE as AIRFOIL_WORST
-from .airfoil_noise import airfoil
-from .ems_service import CONTROL_SETS, SET_COSTS, ems_service
 from .marginals import TruncatedNormal
-from .plant_growth import WORST_VALUE as PLANT_WORST
-from .plant_growth import plant
+from .posterior_means import AIRFOIL_WORST, PLANT_WORST, airfoil, plant
 from .problem import ControlProblem
+
+if TYPE_CHECKING:
+    from scipy.interpolate import RectBivariateSpline
 
 COSTS = {"cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0), "moderate": (0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 1.0)}
 """Mean costs of the seven control sets, in the order of the sets."""
@@ -46,6 +76,25 @@ IRRELEVANT = 6
 TWELVE = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11), tuple(range(6)), tuple(range(6, 12)), tuple(range(12)))
 AIRFOIL = ((3, 4), (1, 4), (0, 3), (1, 2), (2, 4), (0, 1), (2, 3))
 PLANT = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3, 4))
+
+SETTINGS = ("fleet", "turnout", "relocation", "demand", "turnaround")
+FLEET = np.arange(7, 13)
+TURNOUT_MIN = (2.75, 0.75)
+LOAD = (1.25, 0.75)  # relative to today's, for demand and for turnaround
+LOADS = np.linspace(0.5, 1.6, 12)  # values of their product in the tables
+BURDENS = np.array([0.75, 1.1, 0.12, 0.35, 0.3])
+POWERS = np.array([1.0, 2.0, 2.0, 2.0, 2.0])
+CONTROL_SETS = (
+    ("turnout",),
+    ("turnaround",),
+    ("turnout", "relocation"),
+    ("demand", "turnaround"),
+    ("fleet",),
+    ("turnout", "relocation", "demand", "turnaround"),
+    SETTINGS,
+)
+SET_COSTS = (0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0)
+"""Mean cost of a trial month, relative to the most expensive set."""
 
 
 def hartmann_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> ControlProblem:
@@ -137,6 +186,58 @@ def ems_control(costs: ArrayLike = SET_COSTS, variance: float = 0.04) -> Control
     [0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0]
     """
     return _ready(ems_service(), CONTROL_SETS, costs, variance, 0.0)
+
+
+def ems_service() -> Problem:
+    """Return the minutes saved as a function of the settings: 5 inputs on [0, 1]⁵.
+
+    Examples
+    --------
+    >>> f = ems_service()
+    >>> f
+    <Problem ems: 5 inputs, max 1.84897>
+    >>> round(f([0, 0, 0, 0, 0]), 6)
+    0.0
+    """
+    best_x = [0.6601537, 0.90909089, 1.0, 0.26659574, 0.31841648]
+    return Problem("ems", _saved, [(0, 1)] * 5, "max", 1.84896581728768, best_x, variables=SETTINGS)
+
+
+@cache
+def _travel_tables() -> "list[RectBivariateSpline]":
+    """Return splines over (units, load) of the mean travel time (min) without and with relocation.
+
+    The load is a factor on the city's offered load.
+    """
+    from scipy.interpolate import RectBivariateSpline
+
+    city = City.load(locate.package_file("st_paul"))
+    turnout = float(city.turnout_times[0])
+    medians = {p: p_median(city, p) for p in range(1, 13)}
+    best = np.array([median.objective for median in medians.values()]) - turnout
+    static, relocated = np.empty((2, len(FLEET), len(LOADS)))
+    for k, load in enumerate(LOADS):
+        scaled = city.scaled(load)
+        offered = load * city.offered_load(1)
+        for j, p in enumerate(FLEET.tolist()):
+            static[j, k] = approximate_hypercube(scaled, medians[p].sites).mean_response - turnout
+            busy = np.cumprod(np.append(1.0, offered / np.arange(1, p)))
+            relocated[j, k] = busy / busy.sum() @ best[p - 1 :: -1]
+    return [RectBivariateSpline(FLEET, LOADS, table, kx=3, ky=3) for table in (static, relocated)]
+
+
+def _response(u: FloatArray) -> FloatArray:
+    """Return the mean response (min) at each row of settings."""
+    units = FLEET[0] + u[:, 0] * (FLEET[-1] - FLEET[0])
+    turnout = TURNOUT_MIN[0] + u[:, 1] * (TURNOUT_MIN[1] - TURNOUT_MIN[0])
+    load = (LOAD[0] + u[:, 3:] * (LOAD[1] - LOAD[0])).prod(axis=1)
+    static, relocated = (spline.ev(units, load) for spline in _travel_tables())
+    return turnout + static + u[:, 2] * (relocated - static)
+
+
+def _saved(u: FloatArray) -> FloatArray:
+    """Return the minutes saved, net of burdens, at each row of settings."""
+    return _response(np.zeros((1, 5))) - _response(u) - u**POWERS @ BURDENS
 
 
 def hill_control(costs: ArrayLike = (0.1, 0.3, 1.0), variance: float = 0.02) -> ControlProblem:

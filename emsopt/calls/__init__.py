@@ -19,17 +19,15 @@
 (10, 1.47)
 """
 
-from ._homes import regular_units
 from .areas import read_areas
 from .back_test import BackTest, back_test
 from .calibration import Fit, calibrate
 from .checks import Checks, Finding, check_calls
-from .demand import Demand, aggregate_calls, city_from_calls
+from .demand import Demand, HeldOut, aggregate_calls, city_from_calls, held_out_weeks
 from .log import CallLog, read_calls, read_stations
 from .profile import WeeklyProfile
 from .recorded import recorded_and_modelled, recorded_responses
 from .replaying import Replay, replay
-from .weeks import HeldOut, held_out_weeks
 
 __all__ = ["BackTest", "CallLog", "Checks", "Demand", "Finding", "Fit", "HeldOut", "Replay"]
 __all__ += ["WeeklyProfile"]

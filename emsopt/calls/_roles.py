@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -21,13 +21,10 @@ from .._files.columns import DECIMAL, blank, found, texts
 from .._validate import shown
 from ..errors import Argument, InputError, Message
 from . import _time_forms
-from ._places import place
+from ._points import Cells, Choose, place
 
 if TYPE_CHECKING:
     from .._types import FloatArray
-
-Cells: TypeAlias = Mapping[str, Sequence[object]]
-Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
 
 # Words around the telling one in names such as First_Unit_On_Scene_DtTm, Longitude_WGS84 and IncidentNumber.
 _BEFORE = (

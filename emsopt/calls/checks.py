@@ -150,7 +150,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     >>> len(checks.findings) > 0
     True
     """
-    log = calls if isinstance(calls, CallLog) else read_calls(calls)
+    log = read_calls(calls)
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
     if stations is None:
         middle = np.median(_validate.turned(log.locations, log.locations[0, 0]), axis=0)[None]

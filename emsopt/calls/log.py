@@ -6,7 +6,7 @@ role of a column        content
 ``time``                when the call came, in any form that `emsopt.calls._time_forms` lists; or a time beside ``date``
 ``lon``, ``lat``        degrees (WGS 84), or x and y in the system ``crs``; in a geographic file, the Point of each row
 ``place``               instead of ``lon`` and ``lat``: ``POINT (-93.1 44.9)``, or ``(44.9, -93.1)``, latitude first, or
-                        another form that `emsopt.calls._places` lists
+                        another form that `emsopt.calls._points` lists
 ``dispatched``,         optional: times of the unit that was first on scene, or of all units in a row of their own;
 ``en_route``,           times of day and seconds since the call are also read
 ``on_scene``,
@@ -17,7 +17,7 @@ role of a column        content
 ``priority``
 ``units_sent``          optional: number of units sent. Default: number of units in the rows of the incident
 ``incident``            optional: name of the incident, if there may be one row per unit, status or patient. Its rows
-                        are joined if time and place agree too (`emsopt.calls.incidents`): the first unit on scene is
+                        are joined if time and place agree too (`emsopt.calls.rows`): the first unit on scene is
                         kept, with the earliest time of the call
 ``status``,             optional: what happened to a unit, in words such as "On Scene", if each has a row; and when,
 ``status_time``         if not at ``time``. ``patient``: anything that tells patients apart, who have a row each
@@ -62,8 +62,7 @@ from .._types import PathLike
 from .._validate import shown
 from ..errors import InputError
 from . import _points, _roles, _times
-from .incidents import join_rows, stamps_of_statuses
-from .row_choice import Choice, Chooser
+from .rows import Choice, Chooser, join_rows, stamps_of_statuses
 
 if TYPE_CHECKING:
     from .._files.columns import Table
@@ -242,7 +241,7 @@ class CallLog:
 
 
 def read_calls(
-    source: Source | Sequence[Source],
+    source: CallLog | Source | Sequence[Source],
     columns: Mapping[str, str | None] | None = None,
     *,
     time_zone: str | None = None,
@@ -255,7 +254,7 @@ def read_calls(
 
     Parameters
     ----------
-    source : path_like, file, DataFrame or GeoDataFrame, or a list of these
+    source : path_like, file, DataFrame or GeoDataFrame, or a list of these; or a CallLog, which is returned
         With the columns listed in the module's docstring, at most 256 MB (GeoJSON: 64 MB) and two million rows. A
         file ends in .csv, .tsv, .txt and the like (separated by commas, semicolons, tabs, ``|`` or ``^``), .geojson
         or .json, all of these also with .gz or alone in a .zip, .xlsx or .parquet (``pip install 'emsopt[tables]'``),
@@ -301,6 +300,8 @@ def read_calls(
     >>> read_calls(pd.DataFrame({"time": ["2025-03-14 16:05"], "lon": [-30.01], "lat": [45.02]}))
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
+    if isinstance(source, CallLog):
+        return source
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
         options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs}

@@ -377,7 +377,8 @@ def beside(model: Model, evaluations: Mapping[str, Evaluation], threshold: float
             table[name] = (e.mean_response, e.percentile_90, e.late_fraction(threshold))
         table.insert(0, "recorded", np.nan)
         return table
-    table = measures(*recorded_responses(model.recorded), threshold).to_frame("recorded")
+    recorded = measures(*recorded_responses(model.recorded), [threshold])
+    table = pd.DataFrame({"recorded": recorded}).drop(index="percentile_50_min")
     for name, e in evaluations.items():
         table[name] = recorded_and_modelled(model.recorded, e, threshold)["modelled"]
     return table

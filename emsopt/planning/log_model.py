@@ -21,8 +21,8 @@ from ..calls import (
     read_calls,
     read_stations,
     recorded_responses,
-    regular_units,
 )
+from ..calls._units import regular_units
 from ..calls.calibration import without_unit
 from ..calls.demand import REACH_KM, within_reach
 from ..calls.log import CallLog
@@ -280,7 +280,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     (10, 'Units are assumed to drive 40 km/h on 1.3 times the straight-line distance.')
     """
     s = Settings() if settings is None else settings
-    calls, stations = calls if isinstance(calls, CallLog) else read_calls(calls), read_stations(stations)
+    calls, stations = read_calls(calls), read_stations(stations)
     if s.turnout_times is not None:  # in place of what the file says
         stations = stations.drop(columns="turnout_min", errors="ignore")
     _validate.positive_number(s.threshold, "threshold", "min")

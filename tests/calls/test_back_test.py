@@ -11,7 +11,8 @@ from scipy.stats import binom
 from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
-from emsopt.calls.back_test import calibrate_and_test, percentile
+from emsopt.calls.back_test import calibrate_and_test
+from emsopt.calls.recorded import percentile
 from emsopt.errors import InputError
 
 CLOSE = (0.05, 0.10)  # of the mean and of the 90th percentile

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import emsopt as eo
-from emsopt.calls._places import place
+from emsopt.calls._points import place
 from emsopt.errors import InputError
 
 LOGS = Path(os.environ.get("EMSOPT_DATA", "")) / "logs"

@@ -82,32 +82,13 @@ DMS = re.compile(
 def read_table(
     source: PathLike | IO[Any] | pd.DataFrame, argument: str, choose: Choose, crs: object = None
 ) -> tuple[Table, dict[str, str]]:
-    """Read a table of points.
+    """Read a table of points, and the columns that a function such as `_roles.call_columns` chooses, by role.
 
-    Parameters
-    ----------
-    source : path_like, file, DataFrame or GeoDataFrame
-        A file with one of `ENDINGS`; an object with ``name`` and ``read`` counts as a file.
-    argument : str
-        Name of the argument, for messages about a source without a name.
-    choose : callable
-        Function that chooses columns by role, as `_roles.call_columns` returns it. Of a file, only these columns are
-        kept, to save memory.
-    crs : object
-        Reference system of the coordinates, if the source does not say.
-
-    Returns
-    -------
-    table : Table
-        Its columns have lower-case names. Coordinates of a geometry are converted to degrees; other columns are in the
-        reference system that ``frame.attrs[CRS]`` names.
-    taken : dict of str to str
-        Names of the chosen columns as they stand in the source, by role.
-
-    Raises
-    ------
-    InputError
-        If the file does not exist, or is of another type, too large, damaged or empty.
+    ``source`` is a file with one of `ENDINGS`, an object with ``name`` and ``read``, or a table; ``argument`` is its
+    name in messages. Of a file, only the chosen columns are kept, to save memory. Columns get lower-case names.
+    Coordinates of a geometry are converted to degrees; other columns are in the reference system that
+    ``frame.attrs[CRS]`` names: ``crs`` if the source does not say. Raise if the file does not exist, or is of another
+    type, too large, damaged or empty.
     """
     taken: dict[str, str] = {}
     where = ""

@@ -336,21 +336,9 @@ def call_columns(
 ) -> Choose:
     """Return the function that chooses the columns of a log of calls.
 
-    Parameters
-    ----------
-    columns : mapping of str to str or None
-        Columns that the user named, by role; None for a role that is to be left out.
-    time_format : str or None
-        As for `emsopt.calls.read_calls`.
-    spare : dict, optional
-        Filled with the columns of times that were not taken, each with the stamp that it may be, or "".
-    chosen_by : sequence of str
-        Further columns by which rows are chosen; their roles are `CHOICE` and their names.
-
-    Returns
-    -------
-    callable
-        From the name of the table, the names of its columns and the first cells of each, to names of columns by role.
+    ``columns`` are those that the user named, by role, and None for a role that is to be left out. ``spare`` is filled
+    with the columns of times that were not taken, each with the stamp that it may be, or "". Rows are chosen by the
+    columns ``chosen_by``, whose roles are `CHOICE` and their names.
     """
     given = _checked(columns, CALL_ROLES)
 

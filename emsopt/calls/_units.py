@@ -113,27 +113,7 @@ def deployment_of(
 def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
     """Return the units with known homes that answer calls regularly, at least 5 % as many as the median unit.
 
-    They are the deployment that a log shows.
-
-    Parameters
-    ----------
-    homes : dict of str to str
-        Name of each unit's station.
-    details : DataFrame
-        Those of the log, with a column ``unit``.
-
-    Returns
-    -------
-    list of str
-        Names of units, in the order of ``homes``.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> import pandas as pd
-    >>> details = pd.DataFrame({"unit": ["E1"] * 50 + ["E2"] * 40 + ["spare"]})
-    >>> eo.calls.regular_units({"E1": "North", "E2": "South", "spare": "North"}, details)
-    ['E1', 'E2']
+    They are the deployment that a log shows, in the order of ``homes``, the name of each unit's station.
     """
     calls = details["unit"].value_counts() if "unit" in details else pd.Series(dtype=float)
     counts = calls.reindex(list(homes)).fillna(0)
@@ -175,14 +155,8 @@ def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) ->
 def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArray:
     """Return the index of the most likely station of each unit, -1 where no station is likely enough, shape (U,).
 
-    Parameters
-    ----------
-    unit : ndarray of int, shape (K,)
-        Unit of each drive, from 0.
-    distance : ndarray, shape (K, N)
-        Distance from each station.
-    minutes : ndarray, shape (K,)
-        Recorded minutes of each drive.
+    ``unit`` is the unit of each drive, ``distance`` that from each station, shape (K, N), and ``minutes`` what was
+    recorded.
     """
     n_units, n = unit.max() + 1, distance.shape[1]
     rank = np.argsort(np.argsort(distance, axis=1), axis=1)
@@ -282,14 +256,8 @@ def closest_first(minutes: FloatArray, sites: IntArray) -> IntArray:
 def send(time: FloatArray, order: IntArray, busy: FloatArray) -> IntArray:
     """Return the unit that answers each call, the closest free one, -1 where all are busy, shape (K,).
 
-    Parameters
-    ----------
-    time : ndarray, shape (K,)
-        Minutes at which units are dispatched, ascending.
-    order : ndarray of int, shape (K, p)
-        Units from the most to the least preferred.
-    busy : ndarray, shape (K,)
-        Minutes for which each call keeps its unit busy.
+    ``time`` is when units are dispatched (min, ascending), ``order`` has the units from the most to the least
+    preferred, shape (K, p), and ``busy`` the minutes for which each call keeps its unit busy.
     """
     calls, units = order.shape
     release = np.full(units, -np.inf)

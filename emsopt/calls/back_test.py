@@ -284,36 +284,10 @@ def calibrate_and_test(
     today: Sequence[int | str] | IntArray | None = None,
     **options: Any,
 ) -> tuple[Fit, BackTest]:
-    """Calibrate with the calls before a moment, and compare with those after it.
+    """Calibrate with the calls before a moment, ``cut``, and compare with those from it on.
 
-    Parameters
-    ----------
-    calls, stations, homes, roads
-        As for `calibrate`.
-    cut : datetime64
-        Calls before it calibrate the model; the others test it.
-    today : sequence of str or int, shape (p,), optional
-        Station of each unit, used if the earlier calls do not show it.
-    **options
-        As for `back_test`.
-
-    Returns
-    -------
-    tuple of Fit and BackTest
-
-    Raises
-    ------
-    InputError
-        If there are no calls before or after ``cut``, or as `calibrate` and `back_test` do.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> import numpy as np
-    >>> from emsopt.calls.back_test import calibrate_and_test
-    >>> fit, report = calibrate_and_test(*eo.datasets.san_jose_calls(), np.datetime64("2015-01-10"))
-    >>> len(fit.calls) > report.calls
-    True
+    ``today``, the station of each unit, is used if the earlier calls do not show it; ``options`` are those of
+    `back_test`. Raise if there are no calls before or after ``cut``.
     """
     past = calibrate(calls.where(calls.times < cut), stations, homes, roads)
     later = calls.where(calls.times >= cut)

@@ -393,14 +393,6 @@ class HeldOut(NamedTuple):
 
     ``others`` are the rates that `emsopt.calls.Demand.rates_by_hour` gives for the other parts, calls per hour, shape
     (24, M). ``counts`` are the calls of the part itself by hour of the day and atom, shape (24, M).
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> week = eo.calls.held_out_weeks(calls, stations, cell_km=2)[0]
-    >>> week.counts.shape == week.others.shape
-    True
     """
 
     others: FloatArray

@@ -110,22 +110,11 @@ class DrawnCities:
         return self.estimate
 
     def draws(self, n: int, rng: Rng = None, *, vary: Iterable[str] = SOURCES, more: float = 1.0) -> Iterator[City]:
-        """Yield drawn cities, with the atoms and sites of the estimate.
+        """Yield ``n`` drawn cities, with the atoms and sites of the estimate.
 
-        Parameters
-        ----------
-        n : int
-            Number of cities.
-        rng : int or Generator, optional
-            Random seed. The same seed gives each source the same draws, whatever else varies.
-        vary : sequence of {"demand", "travel", "service"}
-            What is drawn; all else stays at the estimate.
-        more : float
-            Draw as if the log were this many times as long, with the same estimates; it may be infinite.
-
-        Yields
-        ------
-        City
+        Only the sources in ``vary`` are drawn; all else stays at the estimate. The same seed ``rng`` gives each source
+        the same draws, whatever else varies. With ``more``, which may be infinite, the log counts as so many times as
+        long.
         """
         chosen = [_validate.choice(source, "vary", SOURCES) for source in vary]
         seed = int(_validate.generator(rng).integers(2**62))
@@ -165,23 +154,10 @@ def drawn_cities(
     weekdays: Iterable[int | str] | None = None,
     **options: Any,
 ) -> DrawnCities:
-    """Find what a log leaves open about its city.
+    """Find what a log leaves open about its city; ``options`` are those of `aggregate_calls` and `Fit.city`.
 
-    Parameters
-    ----------
-    fit : Fit
-    hours, weekdays, **options
-        As for `aggregate_calls` and `Fit.city`. The time of a draw grows with the square of the number of atoms; 200
-        take milliseconds.
-
-    Returns
-    -------
-    DrawnCities
-
-    Raises
-    ------
-    InputError
-        If an option is unknown or invalid, or there are no calls in these hours.
+    The time of a draw grows with the square of the number of atoms; 200 take milliseconds. Raise if an option is
+    unknown or invalid, or there are no calls in these hours.
     """
     if unknown := [name for name in options if name not in OPTIONS]:
         raise InputError(
@@ -310,20 +286,11 @@ class PairEffects:
         atoms_km: FloatArray,
         rounding: float = 0.0,
     ) -> PairEffects:
-        """Estimate the effects from recorded drives.
+        """Estimate the effects from K recorded drives.
 
-        Parameters
-        ----------
-        site, atom : ndarray of int, shape (K,)
-            From where to where each drive went.
-        minutes : array_like, shape (K,)
-            Recorded travel time of each drive.
-        expected : array_like, shape (K,)
-            What the law expects: minutes above 0.
-        sites_km, atoms_km : ndarray, shape (N, N) and (M, M)
-            Distances between sites and between atoms.
-        rounding : float
-            Unit of the stamps, minutes: a difference of two rounded stamps has the additional variance rounding² / 6.
+        ``site`` and ``atom`` say from where to where each drive went, ``minutes`` what was recorded and ``expected``
+        what the law expects. Distances between sites and between atoms have shapes (N, N) and (M, M). Stamps are in
+        units of ``rounding`` minutes: a difference of two has the additional variance rounding² / 6.
         """
         drives = _validate.real_array(minutes, "minutes", (None,), low=0)
         mean = _validate.real_array(expected, "expected", (len(drives),), low=0, strictly=True)

@@ -35,14 +35,6 @@ def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
     ------
     InputError
         If the log lacks the stamps, or no response is possible.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, _ = eo.datasets.san_jose_calls()
-    >>> minutes, step = eo.calls.recorded_responses(calls)
-    >>> bool(minutes.min() >= 0), step
-    (True, 1.0)
     """
     minutes, (start, end), _ = stamped_responses(calls)
     minutes = minutes[~np.isnan(minutes)]
@@ -52,7 +44,7 @@ def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
 
 
 def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str, int]]:
-    """Return the recorded responses, shape (K,), NaN if impossible, the steps of their stamps (min), and what is left out."""
+    """Return responses (min), shape (K,), NaN if impossible, the steps of both stamps, and what is left out."""
     if not {"dispatched", "on_scene"} <= set(calls.details):
         raise InputError(
             "recorded responses need a log with the roles 'dispatched' and 'on_scene'. Name their columns by `columns`."

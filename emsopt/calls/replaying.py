@@ -53,15 +53,6 @@ class Replay:
         When a unit was sent to each call.
     stations : DataFrame
         Columns ``name``, ``lon`` and ``lat``.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.san_jose_calls()
-    >>> fit = eo.calls.calibrate(calls, stations)
-    >>> drawn = eo.calls.replay(fit, calls.between("2015-01-10", "2015-01-11"), draws=2)
-    >>> drawn.response.shape == drawn.unit.shape
-    True
     """
 
     calls: CallLog

@@ -152,11 +152,11 @@ def _refused(where: object) -> InputError:
 
 
 class Joined(NamedTuple):
-    """Which rows are kept, and what they take from the others.
+    """Positions of the rows ``kept``, in order of time, shape (K,), and what they take from the others.
 
-    ``kept`` are positions in order of time, shape (K,); ``times`` the first times of their incidents; ``stamps`` their
-    columns of stamps; ``units`` the number of units, NaN if rows do not tell; ``apart`` the longest time (min) and
-    distance (km) between the first row of an incident and another.
+    ``times`` are the first of their incidents, ``stamps`` their columns of stamps, ``units`` their numbers of units,
+    NaN if rows do not tell, and ``apart`` the longest time (min) and distance (km) from the first row of an incident to
+    another.
     """
 
     kept: IntArray
@@ -175,22 +175,10 @@ def join_rows(
     per_unit: bool,
     statuses: bool,
 ) -> Joined:
-    """Join the rows of each incident.
+    """Join the rows of each incident; the K rows are in order of time.
 
-    Parameters
-    ----------
-    names : Series of str, shape (K,)
-        Names of the incidents; rows without one are incidents of their own.
-    times : ndarray of datetime64[s], shape (K,)
-        In ascending order.
-    places : ndarray, shape (K, 2)
-    stamps : DataFrame
-        Some of the stamps of `_roles.STAMPS`.
-    units : Series of str, shape (K,), or None
-    per_unit : bool
-        Whether rows without the name of a unit are units.
-    statuses : bool
-        Whether rows are statuses.
+    Rows without a name are incidents of their own. ``stamps`` are some of `_roles.STAMPS`, and ``per_unit`` says
+    whether rows without the name of a unit are units, ``statuses`` whether rows are statuses.
     """
     code = pd.factorize(names.to_numpy())[0]  # -1 for None
     code = np.where(code < 0, code.max(initial=-1) + 1 + np.arange(len(code)), code)

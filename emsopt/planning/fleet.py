@@ -61,12 +61,6 @@ def units_needed(city: City) -> int:
     :math:`B(p, a) = (a^p / p!) / \sum_{k=0}^p a^k / k!` of the calls (Erlang) and are busy for the share
     :math:`a (1 - B) / p` of the time. This counts one unit per call and knows no places: how far units are from calls
     may call for more of them, and a load that changes during the day for the number of its busiest hour.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> eo.planning.units_needed(eo.datasets.load_st_paul())
-    7
     """
     check_city(city)
     load = city.total_rate * city.mean_service_time / 60
@@ -97,13 +91,6 @@ class FleetCurve:
         How each deployment was found, and whether it is proven to be the best.
     draws : ndarray, shape (draws, K), or None
         Metric of each fleet in cities drawn from what a log leaves open; None for a city without uncertainty.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> curve = eo.planning.fleet_curve(eo.datasets.grid_city(n_sites=6, units=2, rng=1), range(1, 4))
-    >>> curve.to_frame()[["mean_response_min", "gain"]].round(2).iloc[:, 0].is_monotonic_decreasing
-    True
     """
 
     units: IntArray
@@ -131,13 +118,6 @@ class FleetCurve:
 
     def smallest(self, standard: float) -> int | None:
         """Return the smallest of the fleets that meets a standard with 90 % probability; None if none of them does.
-
-        Examples
-        --------
-        >>> import emsopt as eo
-        >>> curve = eo.planning.fleet_curve(eo.datasets.load_st_paul(), range(7, 10), evaluator="approximate")
-        >>> curve.smallest(6.0), curve.smallest(5.0)
-        (9, None)
         """
         enough = self.probabilities(standard) >= 0.9
         return int(self.units[enough.argmax()]) if enough.any() else None

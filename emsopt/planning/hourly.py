@@ -69,16 +69,6 @@ class HeldOutGain:
         ``mean`` as a share of the value without moves.
     metric : str, tuple or mapping
         Metric of the plan, as for `Objective`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> cities = eo.calls.aggregate_calls(calls, stations, cell_km=3).cities_by_hour(speed_kmh=40)
-    >>> plan = eo.planning.hourly_plan(cities, 2, 1, "approximate")
-    >>> gain = eo.planning.judge_plan(plan, eo.calls.held_out_weeks(calls, stations, cell_km=3)).held_out
-    >>> bool(gain.low <= gain.mean <= gain.high)
-    True
     """
 
     gains: FloatArray

@@ -158,12 +158,6 @@ class Model:
         Station of each of today's units.
     read, assumed : tuple of str
         What was read and how, and what was assumed, in sentences.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> eo.planning.build(*eo.datasets.practice_calls(), eo.planning.Settings(cell_km=2.0)).fleet[0]
-    5
     """
 
     settings: Settings

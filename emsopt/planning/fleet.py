@@ -26,10 +26,11 @@ from ..evaluators.enumeration import enumerate_objective
 from ..evaluators.metrics import Metric, metric_function, metric_label
 from ..evaluators.objective import Objective
 from ..optimizers.search import minimize
-from .comparison import LEAST_DRAWS, TAIL, UncertainCity, uncertain
+from .comparison import LEAST_DRAWS, TAIL, uncertain
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Progress, Rng, Sites
+    from ..calls.drawn_cities import DrawnCities
     from ..evaluators.evaluation import Evaluation
 
 ENUMERATED = 20_000  # deployments of a size, which take seconds
@@ -117,8 +118,7 @@ class FleetCurve:
         return np.asarray((values <= standard).mean(axis=0), float)
 
     def smallest(self, standard: float) -> int | None:
-        """Return the smallest of the fleets that meets a standard with 90 % probability; None if none of them does.
-        """
+        """Return the smallest of the fleets that meets a standard with 90 % probability; None if none of them does."""
         enough = self.probabilities(standard) >= 0.9
         return int(self.units[enough.argmax()]) if enough.any() else None
 
@@ -148,15 +148,13 @@ class FleetCurve:
 
 
 def fleet_curve(
-    city: City | Fit | UncertainCity,
+    city: City | Fit | DrawnCities,
     units: Iterable[int] | None = None,
     *,
     start: Sites | None = None,
     colocation: bool | int = False,
-    method: str | None = None,
     budget: int = 200,
     evaluator: str | None = None,
-    capacity: str = "loss",
     metric: Metric = "mean_response",
     draws: int = 200,
     rng: Rng = None,
@@ -167,7 +165,7 @@ def fleet_curve(
 
     Parameters
     ----------
-    city : City, or what `emsopt.calls.calibrate` returns, or another `UncertainCity`
+    city : City, or what `emsopt.calls.calibrate` returns, or `emsopt.calls.drawn_cities`
         For a fit, deployments are found in the estimated city and then evaluated in cities drawn from it, as `compare`
         does.
     units : iterable of int, optional
@@ -178,15 +176,11 @@ def fleet_curve(
     colocation : bool or int
         Number of units that a site may hold, as for `DeploymentSpace`; sites of ``start`` hold at least what they do
         there.
-    method : str, optional
-        Method of `emsopt.minimize`. Default: all deployments of a size are enumerated if there are at most 20,000;
-        otherwise "local+" begins with the best extension of the fleet before it.
     budget : int
-        Evaluations of a search for one size.
+        Evaluations of a search for one size. All deployments of a size are enumerated instead if there are at most
+        20,000; otherwise the method "local+" begins with the best extension of the fleet before it.
     evaluator : {"exact", "approximate"}, optional
         The same for all sizes. Default: exact if the largest fleet has at most 12 units, else approximate.
-    capacity : {"loss", "queue"}
-        What happens to calls that find every unit busy.
     metric : str, tuple or mapping
         What is minimised, as for `Objective`.
     draws : int
@@ -206,8 +200,6 @@ def fleet_curve(
     ------
     InputError
         If a size is below that of ``start`` or does not fit the sites, or an option is invalid.
-    UnstableQueueError
-        If calls queue and a fleet cannot serve them.
 
     Notes
     -----
@@ -235,11 +227,11 @@ def fleet_curve(
 
     def objective(p: int, colocation: bool | int = colocation) -> Objective:
         space = DeploymentSpace(centre, p, colocation=colocation)
-        return Objective(centre, space, evaluator, metric, capacity=capacity)
+        return Objective(centre, space, evaluator, metric)
 
     with bar(progress, len(sizes), "size") as show:
         if here is None:
-            fleets = _free(objective, sizes, method, budget, generator)
+            fleets = _free(objective, sizes, budget, generator)
         else:
             most = np.maximum(np.bincount(here, minlength=centre.n_sites), objective(1).space.site_capacities)
             most = np.where(colocation is True, sizes[-1], most)
@@ -251,7 +243,7 @@ def fleet_curve(
     sites = tuple(fleet[0] for fleet in best)
     drawn = None
     if known is not None:
-        drawn = drawn_values(known.draws(draws, int(generator.integers(2**62))), sites, evaluator, capacity, metric)
+        drawn = drawn_values(known.draws(draws, int(generator.integers(2**62))), sites, evaluator, metric)
     return FleetCurve(
         units=np.array(sizes),
         sites=sites,
@@ -263,16 +255,14 @@ def fleet_curve(
     )
 
 
-def drawn_values(
-    cities: Iterable[City], deployments: Sequence[IntArray], evaluator: str, capacity: str, metric: Metric
-) -> FloatArray:
+def drawn_values(cities: Iterable[City], deployments: Sequence[IntArray], evaluator: str, metric: Metric) -> FloatArray:
     """Return the metric of each deployment in each city, shape (draws, K)."""
     rows = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # said once, of the estimated city
         for city in cities:
             value = metric_function(city, metric)
-            rows.append([value(evaluate(city, sites, evaluator, capacity=capacity)) for sites in deployments])
+            rows.append([value(evaluate(city, sites, evaluator)) for sites in deployments])
     return np.array(rows)
 
 
@@ -302,21 +292,21 @@ def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
 
 
 def _free(
-    objective: Any, sizes: list[int], method: str | None, budget: int, rng: np.random.Generator
+    objective: Any, sizes: list[int], budget: int, rng: np.random.Generator
 ) -> Iterator[tuple[IntArray, float, str]]:
     """Yield the best deployment of each size, its value, and how it was found."""
     before = None
     for p in sizes:
         problem = objective(p)
-        if method is None and problem.space.count <= ENUMERATED:
+        if problem.space.count <= ENUMERATED:
             everything = enumerate_objective(problem)
             before = everything.best_sites, float(everything.values.min()), "proven by enumeration"
         else:
-            name, x0 = method or "local+", None
+            x0 = None
             if before is not None and len(before[0]) == p - 1:
                 x0 = [best_of(problem, extensions(before[0], problem.space.site_capacities))[0]]
-            run = minimize(problem, name, budget=budget, x0=x0, rng=rng)
-            before = run.x, run.fun, f"{name}, {run.nfev} evaluations"
+            run = minimize(problem, "local+", budget=budget, x0=x0, rng=rng)
+            before = run.x, run.fun, f"local+, {run.nfev} evaluations"
         yield before
 
 

@@ -1,4 +1,4 @@
-"""Find how the optimum changes with load, service rate or fleet size."""
+"""Tables: how the optimum changes with load, service rate or fleet size, and deployments beside each other."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .._types import ArrayLike, IntArray, Progress, Sites
+    from ..evaluators.evaluation import Evaluation
     from ..evaluators.metrics import Metric
     from ..optimizers.run import Run
 
@@ -174,3 +175,34 @@ def evaluate_table(
 
     found = {name: evaluate(city, sites, evaluator, **options) for name, sites in deployments.items()}
     return pd.DataFrame({name: evaluation.summary(threshold) for name, evaluation in found.items()}).T
+
+
+def scenario(
+    city: City, name: str, evaluation: Evaluation, metric: str, threshold: float, baseline: Evaluation | None = None
+) -> dict[str, Any]:
+    """Return one row of a table of scenarios, by column: the objective ``metric`` and the results of a deployment.
+
+    Responses of ``threshold`` minutes or more are late. Columns say what is gained over a ``baseline``.
+    """
+    e, units = evaluation, len(evaluation.sites)
+    figures = e.summary(threshold)
+    late = figures.pop(f"late_over_{threshold:g}_min")  # a column name must not depend on the threshold
+    gains = {}
+    if baseline is not None:
+        gains["gain_min"] = baseline.mean_response - e.mean_response
+        gains["gain_late_fraction"] = baseline.late_fraction(threshold) - late
+    return {
+        "city": city.name,
+        "deployment": name,
+        "units": units,
+        "calls_per_hour": city.total_rate,
+        "offered_load": city.offered_load(units),
+        "evaluator": e.evaluator,
+        "capacity": e.capacity,
+        "metric": metric,
+        "threshold_min": threshold,
+        "late_fraction": late,
+        **figures,
+        **gains,
+        "sites": "; ".join(e.site_names),
+    }

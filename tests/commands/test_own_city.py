@@ -16,7 +16,7 @@ from emsopt.__main__ import main
 from emsopt._files.formats import table_text
 from emsopt.calls.profile import hours_in, weekdays_in
 from emsopt.commands import _shared
-from emsopt.planning._advice_in_words import against, verdict_of
+from emsopt.planning.advice import against, verdict_of
 from emsopt.planning.hourly import hourly_plan
 
 EVIL = [
@@ -473,7 +473,7 @@ def test_results_never_replace_what_was_read(tmp_path, capsys):
 def test_a_foreign_folder_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
     (tmp_path / "out" / "city").mkdir(parents=True)
     (tmp_path / "out" / "city" / "thesis.txt").write_text("mine")
-    monkeypatch.setattr("emsopt.planning.advice.search", lambda *_, **__: pytest.fail("it was searched"))
+    monkeypatch.setattr("emsopt.planning.steps.search", lambda *_, **__: pytest.fail("it was searched"))
     assert main(["city", "--practice", "--out", str(tmp_path / "out")]) == 2
     assert "was left unchanged" in capsys.readouterr().err
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["city"]

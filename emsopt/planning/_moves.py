@@ -27,11 +27,7 @@ MOST_PARTS = 2000
 
 
 class Steps(NamedTuple):
-    """Allowed transitions in one round of moves: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``.
-
-    ``moves`` is the number of units relocated by each transition, and ``rounds`` the number of rounds between two
-    hours.
-    """
+    """Allowed transitions in one round of moves: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``."""
 
     starts: IntArray  # (K + 1,)
     targets: IntArray
@@ -50,8 +46,7 @@ class Walk(NamedTuple):
 def all_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: int) -> Steps:
     """Return the one-move steps between all deployments of a fleet, with up to ``most`` rounds per hour.
 
-    ``counts`` holds the units in each twin group, shape (K, G), ``floors`` and ``capacities`` the fewest and the most
-    units that each group may hold.
+    ``counts`` holds the units in each twin group, shape (K, G), ``floors`` and ``capacities`` how many each may hold.
     """
     # The key of a state is a sum over its units, so a move changes it by a known difference. Overflow is harmless.
     # Keys are random numbers of 62 bits: two states never share one in practice.
@@ -76,23 +71,10 @@ def some_steps(counts: IntArray, most: int) -> Steps:
 def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray, *, closed: bool) -> Walk:
     """Find the cheapest walk over states, with one state for each hour.
 
-    Parameters
-    ----------
-    costs : ndarray, shape (H, K)
-        Cost of each hour in each state.
-    steps : Steps
-        Allowed transitions between states.
-    counts : ndarray, shape (K, G)
-        Number of units in each twin group, for each state; used only to split the states.
-    closed : bool
-        Whether the moves from the last hour to the first are limited too.
-
-    Returns
-    -------
-    Walk
-        Optimal if the search was completed: ``bound`` is then below ``cost`` by at most the price of the moves,
-        PER_MOVE per unit, which breaks ties in favour of fewer moves. If there were too many parts, the gap may be
-        larger. ``cost`` does not include the price.
+    ``costs`` has the cost of each hour in each state, shape (H, K). ``counts`` are the units in each twin group, shape
+    (K, G), used only to split the states. If ``closed``, the moves from the last hour to the first are limited too. If
+    the search was completed, the walk is optimal: ``bound`` is then below ``cost`` by at most the price of the moves,
+    PER_MOVE per unit, which breaks ties in favour of fewer moves. If there were too many parts, the gap may be larger.
     """
     everything = np.arange(costs.shape[1])
     value, path = _best_path(costs, steps, everything, closed=closed)
@@ -120,13 +102,9 @@ def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray, *, closed: 
 def _best_path(costs: FloatArray, steps: Steps, part: IntArray, *, closed: bool) -> tuple[float, IntArray]:
     """Find the cheapest walk that starts (and, if closed, ends) in a part of the states.
 
-    Returns
-    -------
-    value : float
-        Cost, including the price of moves.
-    path : ndarray, shape (H,) or (H + 1,)
-        The state in each hour. If a closed walk reaches another state of the part than its first one after the last
-        hour, that state is added; the walk is then not closed, and its value is only a lower bound.
+    Returned are its cost, with the price of moves, and the state in each hour, shape (H,). If a closed walk reaches
+    another state of the part than its first one after the last hour, that state is added, shape (H + 1,); the walk is
+    then not closed, and its cost is only a lower bound.
     """
     values = np.full(costs.shape[1], np.inf)
     values[part] = costs[0, part]
@@ -177,8 +155,8 @@ def _single_moves(
 ) -> IntArray:
     """Return the states that each state reaches by one move, as `Steps.targets` lists them.
 
-    A state's key is a weighted sum of its units, so a move from group i to k adds weights[k] - weights[i]. ``gives``
-    and ``takes`` say whether a group can lose or gain a unit in each state, shape (K, G); ``order`` sorts ``keys``.
+    A move from group i to k adds weights[k] - weights[i] to the key of a state. ``gives`` and ``takes`` say whether a
+    group can lose or gain a unit in each state, shape (K, G); ``order`` sorts ``keys``.
     """
     targets = np.empty(starts[-1], dtype=np.int32)
     way = 0

@@ -312,8 +312,8 @@ def evaluated(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Evaluate all deployments in each city; an unstable queue raises an error that names the city by its number.
 
-    Returns the metric, shape (draws, K), by how much the last deployment changes that of each atom compared with the
-    first, shape (draws, M), and the mean share of calls that each deployment loses, shape (K,).
+    Returned are the metric, shape (draws, K), by how much the last deployment changes that of each atom compared with
+    the first, shape (draws, M), and the mean share of calls that each deployment loses, shape (K,).
     """
     values, changes, lost = [], [], []
     with warnings.catch_warnings():

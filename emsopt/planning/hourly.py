@@ -395,7 +395,7 @@ def _over_candidates(
 ) -> tuple[IntArray, FloatArray, _moves.Walk]:
     """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps.
 
-    Returns the deployments considered, their values at each hour, and the cheapest walk, without a lower bound.
+    Returned are the deployments considered, their values at each hour, and the cheapest walk, without a lower bound.
     """
     space = objectives[0].space
     rng = _validate.generator(rng)
@@ -436,10 +436,7 @@ def _between(bests: list[IntArray], space: DeploymentSpace, cyclic: bool) -> lis
 
 
 def _moved(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:
-    """Return the old and the new site of each unit that moves, as pairs.
-
-    If the city has coordinates, they are paired so that the sum of the distances is smallest.
-    """
+    """Return the old and the new site of each unit that moves, paired so that the distances are short, if known."""
     groups = city.twin_groups
     left, taken = list(before), list(after)
     for site in before:  # keep units in place where possible, or else at a twin site

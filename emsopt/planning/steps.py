@@ -78,10 +78,9 @@ def held_out(calls: CallLog, hold_out: int | None = None) -> tuple[int, int]:
 
 
 def back_test_model(model: Model, hold_out: int | None = None, today: Sites | None = None) -> BackTest:
-    """Calibrate with the first days of the log and predict the last ones.
+    """Calibrate with the first days of the log and predict the last ``hold_out``, in place of those of the settings.
 
-    ``hold_out`` is the number of the latter and ``today`` the deployment, if not those of the model's settings. Raise
-    if this is not possible, because times are not calibrated or the log is too short.
+    ``today`` replaces today's deployment. Raise if times are not calibrated or the log is too short.
     """
     days, held = held_out(model.log, model.settings.hold_out if hold_out is None else hold_out)
     if model.fit is None:

@@ -96,7 +96,7 @@ def sweep(
 
 
 def search_again(objective: Objective, before: IntArray | None, **options: Any) -> Run:
-    """Search from the usual starts and from ``before``, the optimum of a similar problem; return the better result."""
+    """Search from the usual starts and from ``before``, the optimum of a similar problem; return the better."""
     run = local_search(objective, **options)
     if before is not None and before in objective.space:
         run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
@@ -182,7 +182,7 @@ def scenario(
 ) -> dict[str, Any]:
     """Return one row of a table of scenarios, by column: the objective ``metric`` and the results of a deployment.
 
-    Responses of ``threshold`` minutes or more are late. Columns say what is gained over a ``baseline``.
+    Responses of ``threshold`` minutes or more are late; gains are over a ``baseline``.
     """
     e, units = evaluation, len(evaluation.sites)
     figures = e.summary(threshold)

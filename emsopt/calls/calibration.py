@@ -271,10 +271,7 @@ class Fit:
 
 
 def calibrate(
-    calls: CallLog | Source,
-    stations: Source,
-    homes: Mapping[str, str] | None = None,
-    roads: RoadNetwork | None = None,
+    calls: CallLog | Source, stations: Source, homes: Mapping[str, str] | None = None, roads: RoadNetwork | None = None
 ) -> Fit:
     """Calibrate call handling, turnout, travel and service times from the stamps of a log.
 

@@ -148,11 +148,7 @@ class DrawnCities:
 
 
 def drawn_cities(
-    fit: Fit,
-    *,
-    hours: Iterable[int] | None = None,
-    weekdays: Iterable[int | str] | None = None,
-    **options: Any,
+    fit: Fit, *, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None, **options: Any
 ) -> DrawnCities:
     """Find what a log leaves open about its city; ``options`` are those of `aggregate_calls` and `Fit.city`.
 

@@ -213,11 +213,7 @@ class Advice:
 
 
 def advise(
-    calls: CallLog | Source,
-    stations: Source,
-    settings: Settings | None = None,
-    *,
-    progress: Progress = False,
+    calls: CallLog | Source, stations: Source, settings: Settings | None = None, *, progress: Progress = False
 ) -> Advice:
     """Say where the units of a city should wait, by its log of calls, and how far that can be trusted.
 

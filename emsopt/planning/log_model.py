@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _validate
-from ..calls import (
-    aggregate_calls,
-    calibrate,
-    check_calls,
-    read_calls,
-    read_stations,
-    recorded_responses,
-)
+from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations, recorded_responses
 from ..calls._units import regular_units
 from ..calls.calibration import without_unit
 from ..calls.demand import REACH_KM, within_reach

@@ -105,13 +105,7 @@ def test_frames_uploads_and_geojson_give_the_same_log(tmp_path):
     geo = geopandas.GeoDataFrame(frame[["time", "service_min"]], geometry=points, crs=4326).to_crs(3857)
     split = frame.assign(date=frame["time"].dt.strftime("%Y-%m-%d"), time=frame["time"].dt.strftime("%H:%M:%S"))
     reference = ec.read_calls(frame)
-    sources = [
-        tmp_path / "c.csv",
-        tmp_path / "c.geojson",
-        geo,
-        split,
-        upload((tmp_path / "c.csv").read_bytes()),
-    ]
+    sources = [tmp_path / "c.csv", tmp_path / "c.geojson", geo, split, upload((tmp_path / "c.csv").read_bytes())]
     for source in [*sources, frame.assign(time=frame["time"].dt.tz_localize("Europe/Berlin"))]:
         log = ec.read_calls(source)
         assert np.array_equal(log.times, reference.times)
@@ -246,10 +240,7 @@ def test_only_columns_that_are_used_take_memory(tmp_path):
     wide.seek(0)
     assert len(ec.read_calls(wide)) == 1
     features = [
-        {
-            "properties": {"time": "2025-01-01", f"c{k}": k},
-            "geometry": {"type": "Point", "coordinates": [-30, 45]},
-        }
+        {"properties": {"time": "2025-01-01", f"c{k}": k}, "geometry": {"type": "Point", "coordinates": [-30, 45]}}
         for k in range(300)
     ]
     file = upload(json.dumps({"type": "FeatureCollection", "features": features}), "c.json")
@@ -421,10 +412,7 @@ def test_areas_of_ones_own():
     assert np.array_equal(again.counts, demand.counts)
 
 
-BOW_TIE = {
-    "type": "Polygon",
-    "coordinates": [[[-30, 45], [-29.9, 45.1], [-29.9, 45], [-30, 45.1], [-30, 45]]],
-}
+BOW_TIE = {"type": "Polygon", "coordinates": [[[-30, 45], [-29.9, 45.1], [-29.9, 45], [-30, 45.1], [-30, 45]]]}
 
 
 @pytest.mark.parametrize(
@@ -510,13 +498,7 @@ def test_days_without_records_do_not_lower_the_rates():
 def test_slots():
     assert slots().all()
     assert np.argwhere(slots([3], ["Sat", 6])).tolist() == [[5, 3], [6, 3]]
-    for bad in (
-        {"hours": [24]},
-        {"hours": "3"},
-        {"hours": []},
-        {"weekdays": ["Sunny", "x"]},
-        {"weekdays": [7]},
-    ):
+    for bad in ({"hours": [24]}, {"hours": "3"}, {"hours": []}, {"weekdays": ["Sunny", "x"]}, {"weekdays": [7]}):
         with pytest.raises(InputError, match=r"hours|weekdays"):
             slots(**bad)
 

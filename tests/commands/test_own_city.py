@@ -54,12 +54,7 @@ def write_log(folder, n=1500, days=56, names=("A", "B", "C", "D"), rng=1):
         }
     )
     stations = pd.DataFrame(
-        {
-            "name": names,
-            "lon": [-30.02, -29.98, -30.0, -29.96],
-            "lat": [45.01, 44.99, 45.02, 45.0],
-            "turnout_min": 1.5,
-        }
+        {"name": names, "lon": [-30.02, -29.98, -30.0, -29.96], "lat": [45.01, 44.99, 45.02, 45.0], "turnout_min": 1.5}
     )
     calls.to_csv(folder / "secret_calls.csv", index=False)
     stations.to_csv(folder / "stations.csv", index=False)
@@ -81,20 +76,7 @@ def done(tmp_path_factory):
     """One run on stations with malicious names: the folder of its files, and what it printed."""
     folder = tmp_path_factory.mktemp("own")
     calls, stations, frame = write_log(folder, names=EVIL)
-    arguments = [
-        calls,
-        stations,
-        "--units",
-        "2",
-        "--speed",
-        "40",
-        "--cell",
-        "1",
-        "--moves",
-        "1",
-        "--name",
-        TITLE,
-    ]
+    arguments = [calls, stations, "--units", "2", "--speed", "40", "--cell", "1", "--moves", "1", "--name", TITLE]
     printed = io.StringIO()
     with redirect_stdout(printed):
         assert main(["city", *arguments, "--out", str(folder / "out")]) == 0
@@ -140,15 +122,7 @@ def test_areas_a_matrix_and_other_options(tmp_path, capsys, no_figure):
     (tmp_path / "t.csv").write_text("station,west,east\nB,5,3\nA,3,5\nC,4,4\nD,9,1\n")
     arguments = ["--areas", str(tmp_path / "wards.geojson"), "--area-name", "ward", "--units", "2"]
     arguments += ["--travel-times", str(tmp_path / "t.csv"), "--service", "30", "--hours", "7-19"]
-    arguments += [
-        "--weekdays",
-        "Mon-Fri",
-        "--drop-repeats",
-        "--skip-empty-days",
-        "--queue",
-        "--name",
-        "Wards",
-    ]
+    arguments += ["--weekdays", "Mon-Fri", "--drop-repeats", "--skip-empty-days", "--queue", "--name", "Wards"]
     arguments += ["--pinned", "A", "--closed", "D", "--metric", "late", "--threshold", "6"]
     assert main(["city", calls, stations, *arguments, "--out", str(tmp_path / "out")]) == 0
     text = capsys.readouterr().out

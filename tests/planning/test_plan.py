@@ -36,14 +36,7 @@ def distances(rows, groups):
     return result
 
 
-@given(
-    st.integers(0, 2**32 - 1),
-    st.integers(1, 4),
-    st.integers(0, 2),
-    st.booleans(),
-    st.booleans(),
-    st.booleans(),
-)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(0, 2), st.booleans(), st.booleans(), st.booleans())
 @settings(max_examples=60, deadline=None)
 def test_the_walk_is_the_cheapest_of_all(seed, hours, most, closed, colocation, pinned):
     """Every sequence of deployments, tried one after the other; costs at random."""
@@ -59,10 +52,7 @@ def test_the_walk_is_the_cheapest_of_all(seed, hours, most, closed, colocation, 
         allowed &= apart[walks[-1], walks[0]] <= most
     cheapest = costs[np.arange(hours)[:, None], walks].sum(axis=0)[allowed].min()
     counts = space.group_counts(rows)
-    for steps in (
-        _moves.all_steps(counts, space.floors, space.capacities, most),
-        _moves.some_steps(counts, most),
-    ):
+    for steps in (_moves.all_steps(counts, space.floors, space.capacities, most), _moves.some_steps(counts, most)):
         walk = _moves.cheapest_walk(costs, steps, counts, closed=closed)
         assert walk.cost == pytest.approx(cheapest, abs=1e-8)
         assert walk.bound <= walk.cost <= walk.bound + 1e-6

@@ -212,13 +212,13 @@ class CallLog:
         columns |= {} if self.service_min is None else {"service_min": self.service_min}
         return pd.DataFrame(columns).join(self.details)
 
-    def preview(self, rows: int = 5) -> pd.DataFrame:
-        """Return the first calls, to check what was read, without what could identify them.
+    def preview(self) -> pd.DataFrame:
+        """Return the first five calls, to check what was read, without what could identify them.
 
         Times count from each call (its own is 0), places are rounded to 0.01 degrees (about 1 km), and names of units
         and stations are left out. `to_frame` has the calls as they were read; do not pass such output on.
         """
-        frame = self.to_frame().head(_validate.whole_number(rows, "rows", low=0))
+        frame = self.to_frame().head()
         clock = frame.columns.intersection(["time", *_roles.STAMPS])
         since = frame[clock].sub(frame["time"], axis=0)
         return frame.assign(**since).drop(columns=["unit", "station"], errors="ignore").round({"lon": 2, "lat": 2})

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._running.progress import bar
 from ..calls.calibration import Fit
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace, check_sites
@@ -29,7 +28,7 @@ from ..optimizers.search import minimize
 from .comparison import LEAST_DRAWS, TAIL, uncertain
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray, Progress, Rng, Sites
+    from .._types import FloatArray, IntArray, Rng, Sites
     from ..calls.drawn_cities import DrawnCities
     from ..evaluators.evaluation import Evaluation
 
@@ -158,7 +157,6 @@ def fleet_curve(
     metric: Metric = "mean_response",
     draws: int = 200,
     rng: Rng = None,
-    progress: Progress = False,
     **options: Any,
 ) -> FleetCurve:
     """Find the best deployment of each fleet size.
@@ -187,8 +185,6 @@ def fleet_curve(
         Number of cities drawn from a fit, at least 100.
     rng : int or Generator, optional
         Random seed of the searches and the draws. Default: 0, so that curves can be repeated.
-    progress : bool or callable
-        Whether to show a bar, or a function called with (sizes done, number of sizes).
     **options
         For a fit: as for `Fit.city`, such as ``cell_km``.
 
@@ -229,17 +225,12 @@ def fleet_curve(
         space = DeploymentSpace(centre, p, colocation=colocation)
         return Objective(centre, space, evaluator, metric)
 
-    with bar(progress, len(sizes), "size") as show:
-        if here is None:
-            fleets = _free(objective, sizes, budget, generator)
-        else:
-            most = np.maximum(np.bincount(here, minlength=centre.n_sites), objective(1).space.site_capacities)
-            most = np.where(colocation is True, sizes[-1], most)
-            fleets = _nested(lambda p: objective(p, True), here, sizes, most)
-        best = []
-        for done, fleet in enumerate(fleets, 1):
-            best.append(fleet)
-            show(done)
+    if here is None:
+        best = list(_free(objective, sizes, budget, generator))
+    else:
+        most = np.maximum(np.bincount(here, minlength=centre.n_sites), objective(1).space.site_capacities)
+        most = np.where(colocation is True, sizes[-1], most)
+        best = list(_nested(lambda p: objective(p, True), here, sizes, most))
     sites = tuple(fleet[0] for fleet in best)
     drawn = None
     if known is not None:

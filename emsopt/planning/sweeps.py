@@ -103,9 +103,7 @@ def search_again(objective: Objective, before: IntArray | None, **options: Any) 
     return run
 
 
-def load_sweep(
-    city: City, units: int | DeploymentSpace, loads: ArrayLike, evaluator: str | None = "approximate", **options: Any
-) -> pd.DataFrame:
+def load_sweep(city: City, units: int | DeploymentSpace, loads: ArrayLike, **options: Any) -> pd.DataFrame:
     """Run `sweep` over offered loads per unit, λ / (p μ).
 
     This is the rate of calls divided by the rate at which p busy units serve calls. The call rates of the city are
@@ -121,12 +119,10 @@ def load_sweep(
     """
     fleet = DeploymentSpace.of(city, units).units
     cities = {load: city.with_offered_load(load, fleet) for load in _positive(loads, "loads")}
-    return sweep(cities, units, evaluator=evaluator, **options).rename_axis("offered_load")
+    return sweep(cities, units, **{"evaluator": "approximate"} | options).rename_axis("offered_load")
 
 
-def service_rate_sweep(
-    city: City, units: int | DeploymentSpace, rates: ArrayLike, evaluator: str | None = "approximate", **options: Any
-) -> pd.DataFrame:
+def service_rate_sweep(city: City, units: int | DeploymentSpace, rates: ArrayLike, **options: Any) -> pd.DataFrame:
     """Run `sweep` over service rates μ, the number of calls that a busy unit serves per day.
 
     Each call then keeps any unit busy for 1440 / μ minutes on average, which replaces the city's service times. The
@@ -142,7 +138,7 @@ def service_rate_sweep(
     """
     check_city(city)
     cities = {rate: city.replace(service_times=24 * 60 / rate) for rate in _positive(rates, "rates")}
-    return sweep(cities, units, evaluator=evaluator, **options).rename_axis("service_rate_per_day")
+    return sweep(cities, units, **{"evaluator": "approximate"} | options).rename_axis("service_rate_per_day")
 
 
 def _positive(values: ArrayLike, name: str) -> list[float]:

@@ -18,7 +18,7 @@ from emsopt.calls import _time_forms
 from emsopt.errors import Argument, InputError
 
 STAMPS = {"dispatched": 1, "en_route": 2.5, "on_scene": 9, "cleared": 50}  # minutes after the call
-SLOW = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def file(text, name="calls.csv"):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -207,13 +207,14 @@ class _Search:
         self.taken = _named(given, names)
         self.free = [name for name in names if name not in self.taken.values()]
         self.kinds: dict[str, str] = {}
+        self.forms = {name: _forms(name) for name in names}
 
     def kind(self, name: str) -> str:
         """Return what a column holds, as `_time_forms.kind`; numbers are times only if the name says so."""
         if name not in self.kinds:
             kind = _time_forms.kind(self.cells[name], self.time_format)
             timed = re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _plain(name)) or (
-                any(re.fullmatch(p, form) for p in (TIME[1], *STAMP.values()) for form in _forms(name))
+                any(re.fullmatch(p, form) for p in (TIME[1], *STAMP.values()) for form in self.forms[name])
             )
             if kind in ("number", "fraction"):
                 kind = ("moment" if kind == "number" else "clock") if timed else ""
@@ -261,9 +262,9 @@ class _Search:
 
         Of the forms of names (`_forms`), the first ``forms_of`` count: all for columns of times.
         """
-        forms = {name: _forms(name)[:forms_of] for name in self.free}
+        named = ((p, name) for p in patterns for name in self.free)
         return next(
-            (n for p in patterns for n in self.free if any(re.fullmatch(p, f) for f in forms[n]) and fits(n)), None
+            (n for p, n in named if any(re.fullmatch(p, f) for f in self.forms[n][:forms_of]) and fits(n)), None
         )
 
     def take(self, role: str, name: str | None) -> None:
@@ -445,6 +446,7 @@ def _forms(name: str) -> tuple[str, ...]:
     return _plain(name), _plain(_unbracketed(name)), "".join(telling)
 
 
+@lru_cache(maxsize=10_000)
 def _spanned(name: str) -> tuple[str, str] | None:
     """Return the stamps from which and to which an elapsed time counts, if a name such as "Call to Clear" says both."""
     words = _words(name)

@@ -42,6 +42,11 @@ def san_jose():
     return eo.datasets.san_jose_calls()
 
 
+@pytest.fixture(scope="module")
+def real(san_jose):
+    return eo.calls.calibrate(*san_jose)
+
+
 # -- densities of recorded durations ------------------------------------------------------------------------------
 
 
@@ -324,10 +329,9 @@ def test_a_station_amid_many_calls_does_not_attract_the_units_of_its_neighbours(
     assert _units.by_log(unit[drive], away[drive], minutes).tolist() == [0, 1, 2, 3]
 
 
-def test_san_jose_gives_its_homes_away(san_jose):
+def test_san_jose_gives_its_homes_away(san_jose, real):
     """Without their names, the log alone puts units at the stations after which they are named."""
-    calls, stations = san_jose
-    fit = eo.calls.calibrate(calls, stations)
+    (calls, stations), fit = san_jose, real
     assert fit.homes_from == "numbers"
     letters = {unit: f"{'abcdefghijklmnopqrstuvwxyz'[k % 26]}{chr(97 + k // 26)}" for k, unit in enumerate(fit.homes)}
     unnamed = dataclasses.replace(calls, details=calls.details.assign(unit=calls.details["unit"].map(letters)))
@@ -356,11 +360,10 @@ def test_without_units_the_deployment_is_the_stations_that_answer():
     assert by_station.answer_law.mean(3.0) == pytest.approx(by_unit.answer_law.mean(3.0), rel=1e-6)
 
 
-def test_wrong_homes_and_logs_without_units_are_refused():
+def test_wrong_homes_and_logs_without_units_are_refused(san_jose, real):
     """With homes moved by seven stations, drives hardly grow with distance any more."""
-    calls, stations = eo.datasets.san_jose_calls()
-    names = stations["name"].tolist()
-    homes = dict(eo.calls.calibrate(calls, stations).homes)
+    calls, stations = san_jose
+    names, homes = stations["name"].tolist(), dict(real.homes)
     moved = {unit: names[(names.index(home) + 7) % len(names)] for unit, home in homes.items()}
     with pytest.raises(InputError, match="stations are missing"):
         eo.calls.calibrate(calls, stations, homes=moved)
@@ -368,9 +371,8 @@ def test_wrong_homes_and_logs_without_units_are_refused():
         eo.calls.calibrate(calls, stations, homes={"E1": "Station 1"})
 
 
-def test_options_of_the_city_replace_what_was_calibrated():
-    calls, stations = eo.datasets.san_jose_calls()
-    fit = eo.calls.calibrate(calls, stations)
+def test_options_of_the_city_replace_what_was_calibrated(real):
+    fit = real
     assert isinstance(fit.travel_minutes(3.0), float)
     fixed = fit.city(travel_cv=0.0, turnout_cv=0.0)
     assert (fixed.travel_cv, fixed.turnout_cv) == (0.0, 0.0)

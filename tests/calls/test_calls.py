@@ -218,7 +218,7 @@ def test_a_file_too_large_is_refused_unread(monkeypatch):
 
 def test_only_columns_that_are_used_take_memory(tmp_path):
     """As many more columns or properties as one likes: the table has the same size."""
-    wide = csv("2025-01-01,-30,45" + ",x" * 5000, header="Time ,lon,lat" + "".join(f",c{k}" for k in range(5000)))
+    wide = csv("2025-01-01,-30,45" + ",x" * 1000, header="Time ,lon,lat" + "".join(f",c{k}" for k in range(1000)))
     choose = ec._roles.call_columns(None, None)
     assert list(ec._points.read_table(wide, "calls", choose)[0].frame.columns) == ["time", "lon", "lat"]
     wide.seek(0)
@@ -229,8 +229,8 @@ def test_only_columns_that_are_used_take_memory(tmp_path):
     ]
     file = upload(json.dumps({"type": "FeatureCollection", "features": features}), "c.json")
     assert ec._points.read_table(file, "calls", choose)[0].frame.shape == (300, 3)
-    wide = csv("2025-01-01" + ",x" * 5000, header="date" + "".join(f",c{k}" for k in range(5000)))
-    with pytest.raises(InputError, match=r"columns found: date, c0, .*c18 and 4981 more"):
+    wide = csv("2025-01-01" + ",x" * 1000, header="date" + "".join(f",c{k}" for k in range(1000)))
+    with pytest.raises(InputError, match=r"columns found: date, c0, .*c18 and 981 more"):
         ec.read_calls(wide)
 
 

@@ -345,34 +345,20 @@ def call_columns(
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
         search = _Search(given, names, cells, time_format)
-        kind, taken = search.kind, search.taken
         search.take_place()
         _take_time(search)
         search.take_numbers("service_min", "units_sent")
-        if kind_of_time := kind(taken["time"]) if "time" in taken and "date" not in taken else "":
-            clock = search.first([STAMP["dispatched"]], lambda name: kind(name) == "clock", 3)
-            if kind_of_time == "date" and clock is not None and "time" not in given:
-                taken["date"], taken["time"] = taken["time"], clock
-        for role, pattern in SPAN.items():
-            named = next((n for n in search.free if _spanned(n) == ELAPSED[role][:2] and search.lasts(n, role)), None)
-            search.take(role, named or search.first([pattern], partial(search.lasts, role=role)))
-        for role in STAMPS:
-            search.take(role, search.first([STAMP[role]], search.stamps, 3))
-        times = [name for name in search.free if kind(name) == "moment" and search.stamps(name)]
-        if "time" not in taken and "time" not in given and "dispatched" in taken:
-            taken["time"] = taken["dispatched"]  # the log has no earlier time of the call
-        elif "time" not in taken and len(times) == 1:
-            search.take("time", times[0])
+        _take_stamps(search)
         for role, names_of in LABELS.items():
             search.take(role, search.first(names_of, partial(search.tells, role=role)))
-        if "status" in taken:
+        if "status" in search.taken:
             search.take("status_time", search.first([".*(?:status|event|action|activity|stamp).*"], search.moment))
         for name in chosen_by:
-            taken[CHOICE + name] = _column(name, names, "`where`")
+            search.taken[CHOICE + name] = _column(name, names, "`where`")
         for name in search.free:
             words = {text for text in map(str, cells[name]) if len(text) <= LONGEST_NAME}
             if len(words) <= MOST_KINDS and any(map(NO_CALL.search, words)):
-                taken[KIND + name] = name
+                search.taken[KIND + name] = name
         if spare is not None:
             spare.update(search.spare())
         return search.check(where, names, ("time", "lon", "lat"))
@@ -396,6 +382,26 @@ def _take_time(search: _Search) -> None:
         moment = clock
     # whatever has the usual name is taken for the time, so that cells that are no times are found
     search.take("time", moment or day or search.first([*TIME[:1], "date"]))
+
+
+def _take_stamps(search: _Search) -> None:
+    """Take columns of elapsed times and of stamps; and one for the time of the call if there is none so far."""
+    kind, taken = search.kind, search.taken
+    kind_of_time = kind(taken["time"]) if "time" in taken and "date" not in taken else ""
+    if kind_of_time == "date" and "time" not in search.given:
+        clock = search.first([STAMP["dispatched"]], lambda name: kind(name) == "clock", 3)
+        if clock is not None:
+            taken["date"], taken["time"] = taken["time"], clock
+    for role, pattern in SPAN.items():
+        named = next((n for n in search.free if _spanned(n) == ELAPSED[role][:2] and search.lasts(n, role)), None)
+        search.take(role, named or search.first([pattern], partial(search.lasts, role=role)))
+    for role in STAMPS:
+        search.take(role, search.first([STAMP[role]], search.stamps, 3))
+    times = [name for name in search.free if kind(name) == "moment" and search.stamps(name)]
+    if "time" not in taken and "time" not in search.given and "dispatched" in taken:
+        taken["time"] = taken["dispatched"]  # the log has no earlier time of the call
+    elif "time" not in taken and len(times) == 1:
+        search.take("time", times[0])
 
 
 def site_columns(columns: Mapping[str, str | None] | None) -> Choose:

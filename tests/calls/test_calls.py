@@ -234,12 +234,6 @@ def test_only_columns_that_are_used_take_memory(tmp_path):
         ec.read_calls(wide)
 
 
-def test_byte_order_marks_are_no_part_of_a_name():
-    marks = b"\xef\xbb\xbf" * 3
-    assert len(ec.read_calls(upload(marks + b"time,lon,lat\n2025-01-01,-30,45\n"))) == 1
-    assert ec.read_stations(upload(marks + b"name,lon,lat\nA,-30,45\n", "s.csv"))["name"].tolist() == ["A"]
-
-
 @pytest.mark.parametrize(
     ("time", "zone", "words"),
     [("10:00", "Europe/Berlin", "have no offset")]

@@ -4,12 +4,10 @@ Names of columns are those of the sources named; all rows are made up. Every log
 14 January 2015 (or one of them), at -93.1, 44.9 and -93.2, 44.8.
 """
 
-import copy
 import datetime
 import gzip
 import io
 import json
-import pickle
 import re
 import zipfile
 
@@ -277,15 +275,6 @@ def test_preview_hides_clock_and_units():
     assert rows["on_scene"].dt.total_seconds().tolist()[0] == 480
     assert rows["on_scene"].isna().tolist() == [False, True]
     assert not {"unit", "station"} & set(rows)
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda log: pickle.loads(pickle.dumps(log))])
-def test_logs_can_be_copied_and_pickled(copied):
-    log = ec.read_calls(pd.DataFrame({"time": ["2015-01-14 00:05", None], "lon": -93.1, "lat": 44.9}))
-    again = copied(log)
-    pd.testing.assert_frame_equal(again.to_frame(), log.to_frame())
-    assert again.left_out == {"time": 1}
-    assert repr(again) == repr(log)
 
 
 def test_columns_decide_over_names():

@@ -40,7 +40,7 @@ def growth():
         fleet = fleet_curve(city, [n // 10], evaluator="approximate").sites[0]  # compiles too
         sizes, options = range(n // 10, n // 10 + 5), {"evaluator": "approximate"}
         calls = [
-            partial(fleet_curve, city, sizes, method="local+", **options),
+            partial(fleet_curve, city, sizes, **options),
             partial(fleet_curve, city, sizes, start=fleet, **options),
         ]
         for seconds, call in zip(rows.values(), calls, strict=True):

@@ -17,7 +17,7 @@ import pandas as pd
 
 from emsopt import _validate
 from emsopt._types import FloatArray, IntArray, Rng
-from emsopt.calls import CallLog, _dispatch, read_calls
+from emsopt.calls import CallLog, _units, read_calls
 from emsopt.calls.calibration import NIGHT
 from emsopt.city import travel
 from emsopt.city.response_law import lognormal
@@ -120,9 +120,9 @@ def synthetic_log(
     turnout = _gamma(rng, np.where(NIGHT[hour], truth.turnout_night_min, truth.turnout_min), truth.turnout_cv)
     service = _gamma(rng, np.full(n, truth.service_min), truth.service_cv)
     order = np.argsort(dispatched, kind="stable")
-    preferred = _dispatch.closest_first(reach[order], sites)
+    preferred = _units.closest_first(reach[order], sites)
     unit = np.empty(n, np.int64)
-    unit[order] = _dispatch.send(dispatched[order], preferred, service[order])
+    unit[order] = _units.send(dispatched[order], preferred, service[order])
     mean = truth.fixed_min + truth.minutes_per_km * reach[np.arange(n), sites[unit]]
     drive = lognormal(mean * truth.hour_factors[hour], truth.travel_cv, rng.standard_normal(n))
     left, arrived, cleared = dispatched + turnout, dispatched + turnout + drive, dispatched + service

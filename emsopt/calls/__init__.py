@@ -19,20 +19,19 @@
 (10, 1.47)
 """
 
-from ._homes import regular_units
-from .areas import read_areas
+from .areas import read_areas as read_areas
 from .back_test import BackTest, back_test
 from .calibration import Fit, calibrate
-from .checks import Checks, Finding, check_calls
-from .demand import Demand, aggregate_calls, city_from_calls
+from .checks import Checks as Checks
+from .checks import check_calls
+from .demand import Demand, aggregate_calls, city_from_calls, held_out_weeks
+from .demand import HeldOut as HeldOut
 from .log import CallLog, read_calls, read_stations
-from .profile import WeeklyProfile
-from .recorded import recorded_and_modelled, recorded_responses
-from .replaying import Replay, replay
-from .weeks import HeldOut, held_out_weeks
+from .profile import WeeklyProfile as WeeklyProfile
+from .recorded import recorded_and_modelled
+from .recorded import recorded_responses as recorded_responses
+from .replaying import Replay as Replay
+from .replaying import replay
 
-__all__ = ["BackTest", "CallLog", "Checks", "Demand", "Finding", "Fit", "HeldOut", "Replay"]
-__all__ += ["WeeklyProfile"]
-__all__ += ["aggregate_calls", "back_test", "calibrate", "check_calls", "city_from_calls", "held_out_weeks"]
-__all__ += ["read_areas", "read_calls", "read_stations", "recorded_and_modelled", "recorded_responses", "regular_units"]
-__all__ += ["replay"]
+__all__ = ["BackTest", "CallLog", "Demand", "Fit", "aggregate_calls", "back_test", "calibrate", "check_calls"]
+__all__ += ["city_from_calls", "held_out_weeks", "read_calls", "read_stations", "recorded_and_modelled", "replay"]

@@ -130,18 +130,8 @@ def lognormal_density(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the density of recorded durations, and its derivatives by the mean and the spread.
 
-    Parameters
-    ----------
-    minutes, mean : ndarray, broadcast against each other
-        Recorded durations and means of the true ones.
-    spread : float
-        Standard deviation of the logarithm of the true durations.
-    start, end : float
-        Resolutions (min) of the times at the start and at the end.
-
-    Returns
-    -------
-    density, by_mean, by_spread : ndarray
+    ``minutes`` are recorded and ``mean`` those of the true ones, broadcast against each other; ``spread`` is the
+    standard deviation of the logarithm of the latter. ``start`` and ``end`` are the resolutions (min) of the stamps.
     """
     shape = np.broadcast_shapes(minutes.shape, mean.shape)
     minutes, mean = (np.ascontiguousarray(np.broadcast_to(v, shape), float).ravel() for v in (minutes, mean))
@@ -193,11 +183,9 @@ def maximise(
 ) -> tuple[FloatArray, FloatArray, float]:
     """Maximise a likelihood; return parameters, the influence of each call on them, and the log likelihood.
 
-    The search starts at ``first``; ``second`` are bounds of the second parameter.
-
-    The influences, shape (K, P), are the calls' gradients times the inverse of the observed information. The sum of
-    their outer products is the robust covariance, which holds if the distribution is not exactly the assumed one (White
-    1982).
+    The search starts at ``first``; ``second`` are bounds of the second parameter. The influences, shape (K, P), are the
+    calls' gradients times the inverse of the observed information. The sum of their outer products is the robust
+    covariance, which holds if the distribution is not exactly the assumed one (White 1982).
     """
 
     def misfit(parameters: FloatArray) -> tuple[float, FloatArray]:
@@ -221,27 +209,14 @@ def maximise(
 
 
 def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, group: Any = None) -> Duration:
-    """Estimate mean and spread of a kind of duration from recorded ones.
+    """Estimate mean and spread of a kind of duration from recorded ones, shape (K,), all from 0 to ``longest`` minutes.
 
     A record is good or, with a small probability, wrong and then uniform between 0 and ``longest``. Good durations are
     gamma or lognormal, whichever is likelier. That only decides how likely each record is to be good: mean and variance
     are those of the records with these probabilities as weights, so that they hardly depend on the assumption.
-
-    Parameters
-    ----------
-    minutes : ndarray, shape (K,)
-        Recorded durations, all from 0 to ``longest``.
-    start, end : float
-        Resolutions (min) of the times at the start and at the end.
-    longest : float
-        Longest possible duration (min).
-    group : ndarray of int, shape (K,), optional
-        0 or 1. Durations of the two groups may have different means; the coefficient of variation is within groups.
-        A group of fewer than 10 durations gets the mean of all.
-
-    Returns
-    -------
-    Duration
+    ``start`` and ``end`` are the resolutions (min) of the stamps. With a ``group`` of 0 or 1, shape (K,), means may
+    differ between groups, and the coefficient of variation is within them; a group of fewer than 10 durations gets the
+    mean of all.
     """
     if len(minutes) < FEWEST:
         raise InputError(f"at least {FEWEST} durations are needed for an estimate; got {len(minutes)}.")

@@ -1,11 +1,25 @@
-"""Read tables of points from files of several formats, a DataFrame or an upload, with limits on their size."""
+"""Read tables of points from files, a DataFrame or an upload, and the forms that a place in one cell may have.
+
+=========================================  =====================================================================
+form                                       example
+=========================================  =====================================================================
+pair, latitude first, in any brackets      ``44.91, -93.1``; ``[44.91, -93.1]``; ``44,91; -93,1``
+the same behind an address                 ``12 Main St, St. Paul (44.91, -93.1)``
+well-known text, x first                   ``POINT (-93.1 44.91)``; ``SRID=3857;POINT (-10363844 5607891)``
+GeoJSON, x first                           ``{"type": "Point", "coordinates": [-93.1, 44.91]}``
+names before the numbers                   ``lat: 44.91, lon: -93.1``; ``{'longitude': '-93.1', 'latitude': '44.91'}``
+=========================================  =====================================================================
+
+A cell must have one of these forms from its first character to its last; numbers are never taken from a part of it.
+"""
 
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -16,51 +30,65 @@ from .._files import inflate as _inflate
 from .._files.columns import CRS, FILE, FOUND, Table, alike, blank, found, label, texts, without_geometry
 from .._validate import existing_file, shown
 from ..errors import InputError
-from ._places import DEGREE_SIGN, decimal, place
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator
     from typing import IO
 
     from .._types import FloatArray, PathLike
-    from ._roles import Choose
+
+Cells: TypeAlias = Mapping[str, Sequence[object]]
+Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
 
 TEXT, GEOJSON = (".csv", ".tsv", ".tab", ".txt", ".psv", ".dat", ".log", ".asc", ".out"), (".geojson", ".json")
 ENDINGS = (*TEXT, *GEOJSON, *(ending + ".gz" for ending in (*TEXT, *GEOJSON)), *sheets.READERS, *sheets.LAYERS, ".zip")
 LONGEST_M = 2.1e7  # above all northings of projected coordinates
 SOUTHERNMOST = -60  # latitude of a city; the longitudes of many cities are below it
 X_FIRST = re.compile(r"lo?ng?(?:itude)?[\W_]*(?:and)?[\W_]*lat|x[\W_]*y", re.IGNORECASE)
+_N = r"[-+]?\d+(?:\.\d+)?"
+_D = r"[-+]?\d+\.\d+"
+_PAIR = rf"({_N})\s*[,;]\s*({_N})"
+_OPEN, _CLOSE = r"[(\[{<]\s*", r"\s*[)\]}>]"
+_BEFORE = r"(?:[^()\[\]]|\([^()\d]*\))*?"  # an address, in which brackets hold no digits
+_DECIMAL_COMMAS = r"([-+]?\d+,\d+)\s*[;\s]\s*([-+]?\d+,\d+)"
+PAIRS = [
+    re.compile(pattern, re.ASCII | re.DOTALL)
+    for pattern in (
+        rf"(?=.*\.){_PAIR}",  # one decimal point at least, as two whole numbers may be anything
+        rf"{_OPEN}{_PAIR}{_CLOSE}",
+        rf"(?:{_OPEN})?{_DECIMAL_COMMAS}(?:{_CLOSE})?",
+        rf"{_BEFORE}{_OPEN}(?=.*\.){_PAIR}{_CLOSE}",
+        rf"(?=.*[^\W\d])(?:(?!\d\.\d).)*[\s,;:](?<!\d[\s,;])({_D})\s*[,;]\s*({_D})",
+    )
+]
+_ANY = re.IGNORECASE | re.DOTALL
+WKT = re.compile(
+    rf"(?:SRID\s*=\s*(\d+)\s*;)?\s*POINT\s*(?:ZM?|M)?\s*\(\s*({_N})[\s,]+({_N})(?:\s+\S+){{0,2}}\s*\)", _ANY
+)
+JSON = re.compile(rf".*\bcoordinates['\"]?\s*[:=]\s*[(\[]\s*({_N})\s*,\s*({_N})(?:\s*,\s*{_N})?\s*[)\]].*", _ANY)
+_VALUE = rf"\b['\"]?\s*[:=]?\s*['\"]?({_N})(?![\d°NSEW]|[.,]\d|\s+[\d°NSEW])"
+NAMED = [
+    re.compile(rf"(?<![^\W_])(?:{names}){_VALUE}", re.IGNORECASE)
+    for names in ("lon|lng|long|longitude", "lat|latitude")
+]
+DEGREE_SIGN = re.compile("[°º]")
+DMS = re.compile(
+    r"([-+]?)\s*(\d{1,3}(?:[.,]\d+)?)\s*[°º]\s*(?:(\d{1,2}(?:[.,]\d+)?)\s*['′’]\s*)?(?:(\d{1,2}(?:[.,]\d+)?)\s*(?:[\"″”]|'')\s*)?"
+    r"([NSEW]?)",
+    re.IGNORECASE,
+)
 
 
 def read_table(
     source: PathLike | IO[Any] | pd.DataFrame, argument: str, choose: Choose, crs: object = None
 ) -> tuple[Table, dict[str, str]]:
-    """Read a table of points.
+    """Read a table of points, and the columns that a function such as `_roles.call_columns` chooses, by role.
 
-    Parameters
-    ----------
-    source : path_like, file, DataFrame or GeoDataFrame
-        A file with one of `ENDINGS`; an object with ``name`` and ``read`` counts as a file.
-    argument : str
-        Name of the argument, for messages about a source without a name.
-    choose : callable
-        Function that chooses columns by role, as `_roles.call_columns` returns it. Of a file, only these columns are
-        kept, to save memory.
-    crs : object
-        Reference system of the coordinates, if the source does not say.
-
-    Returns
-    -------
-    table : Table
-        Its columns have lower-case names. Coordinates of a geometry are converted to degrees; other columns are in the
-        reference system that ``frame.attrs[CRS]`` names.
-    taken : dict of str to str
-        Names of the chosen columns as they stand in the source, by role.
-
-    Raises
-    ------
-    InputError
-        If the file does not exist, or is of another type, too large, damaged or empty.
+    ``source`` is a file with one of `ENDINGS`, an object with ``name`` and ``read``, or a table; ``argument`` is its
+    name in messages. Of a file, only the chosen columns are kept, to save memory. Columns get lower-case names.
+    Coordinates of a geometry are converted to degrees; other columns are in the reference system that
+    ``frame.attrs[CRS]`` names: ``crs`` if the source does not say. Raise if the file does not exist, or is of another
+    type, too large, damaged or empty.
     """
     taken: dict[str, str] = {}
     where = ""
@@ -112,7 +140,10 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
     latitude comes first, unless the column's name, its values or a projected reference system say otherwise.
     """
     crs, scale = table.frame.attrs.get(CRS), 1.0
-    if "place" not in key:
+    if "place" in key:
+        table, crs = _parted(table, key["place"], crs)
+        names = list(map(str, table.frame))
+    else:
         names = [key["lon"], key["lat"]]
         table = table.with_points(names[0], always=True).with_points(names[1], always=True)
         first, start = _decimals(table.frame[names].head(_formats.SAMPLE))
@@ -121,28 +152,6 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
             written, numbers = _decimals(table.frame[names])
             table = table._replace(frame=table.frame.assign(**(numbers / scale).astype(object).fillna(written)))
             crs = None
-    else:
-        name = key["place"]
-        cells = table.frame[name].tolist()
-        found = [place(text) for text in texts(cells)]
-        bad = ~blank(cells) & np.array([point is None for point in found])
-        systems = {point.crs for point in found if point is not None}
-        if bad.any() or len(systems) > 1:
-            k = int(bad.argmax())
-            expected = "a place such as POINT (-93.1 44.9) or (44.9, -93.1), all in one reference system"
-            raise InputError(
-                f"{table.where}, column {name!r}, row {k + 1}: expected {expected}, but got {shown(cells[k])}.",
-                bad if len(systems) < 2 else None,
-            )
-        crs = next(iter(systems), None) if crs is None else crs
-        points = np.array([(None, None) if point is None else point[:2] for point in found], dtype=float)
-        pairs = np.array([point is not None and point.pair for point in found])
-        first = points[pairs, 0]
-        x_first = X_FIRST.search(name) or geography.projected(crs)
-        if pairs.any() and not (x_first or np.abs(first).max() > 90 or np.median(first) < SOUTHERNMOST):
-            points[pairs] = points[pairs, ::-1]
-        names = [f"{name} ({part})" for part in ("longitude", "latitude")]
-        table = table._replace(frame=pd.DataFrame(points, columns=names))
     degrees = table.degrees(names[0], names[1], crs)
     if scale != 1 or geography.projected(crs):
         degrees[~degrees.any(axis=1)] = np.nan  # programs write 0, 0 for unknown places
@@ -152,6 +161,30 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
         hint = f"Are {names[0]!r} and {names[1]!r} swapped?"
         raise InputError(f"{table.where}: most latitudes lie south of all cities; {got}. {hint}")
     return degrees
+
+
+def _parted(table: Table, name: str, crs: object) -> tuple[Table, object]:
+    """Return a column of places as a table of two columns, x and y, and its reference system."""
+    cells = table.frame[name].tolist()
+    found = [place(text) for text in texts(cells)]
+    bad = ~blank(cells) & np.array([point is None for point in found])
+    systems = {point.crs for point in found if point is not None}
+    if bad.any() or len(systems) > 1:
+        k = int(bad.argmax())
+        expected = "a place such as POINT (-93.1 44.9) or (44.9, -93.1), all in one reference system"
+        raise InputError(
+            f"{table.where}, column {name!r}, row {k + 1}: expected {expected}, but got {shown(cells[k])}.",
+            bad if len(systems) < 2 else None,
+        )
+    crs = next(iter(systems), None) if crs is None else crs
+    points = np.array([(None, None) if point is None else point[:2] for point in found], dtype=float)
+    pairs = np.array([point is not None and point.pair for point in found])
+    first = points[pairs, 0]
+    x_first = X_FIRST.search(name) or geography.projected(crs)
+    if pairs.any() and not (x_first or np.abs(first).max() > 90 or np.median(first) < SOUTHERNMOST):
+        points[pairs] = points[pairs, ::-1]
+    columns = [f"{name} (longitude)", f"{name} (latitude)"]
+    return table._replace(frame=pd.DataFrame(points, columns=columns)), crs
 
 
 def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -226,3 +259,42 @@ def _from_geojson(file: Path | _inflate.Upload, choose: _formats.Choose, crs: ob
     frame = pd.DataFrame(rows, dtype=object)
     frame.attrs.update({FILE: file.name, FOUND: found([*names, "lon", "lat"])})
     return frame
+
+
+# -- places in one cell ---
+
+
+class Place(NamedTuple):
+    """Coordinates x and y as text; whether they are a pair, x being latitude; a reference system, or None.
+
+    A pair has no order of its own: which number comes first is the column's custom.
+    """
+
+    x: str
+    y: str
+    pair: bool = False
+    crs: str | None = None
+
+
+def decimal(text: str) -> float | None:
+    """Return a number, or degrees, minutes and seconds such as 45°28'14.7"N, as a decimal number; None for all else."""
+    if found := DMS.fullmatch(text):
+        degrees, minutes, seconds = (float((part or "0").replace(",", ".")) for part in found.group(2, 3, 4))
+        sign = -1 if found[1] == "-" or found[5].upper() in ("S", "W") else 1
+        return sign * (degrees + minutes / 60 + seconds / 3600)
+    with suppress(ValueError):
+        return float(text)
+    return None
+
+
+def place(text: str) -> Place | None:
+    """Return the place that a cell holds, None if it has none of the forms."""
+    if found := WKT.fullmatch(text):
+        return Place(found[2], found[3], crs=found[1] and f"EPSG:{found[1]}")
+    for form in PAIRS:
+        if found := form.fullmatch(text):
+            return Place(found[1].replace(",", "."), found[2].replace(",", "."), pair=True)
+    if found := JSON.fullmatch(text):
+        return Place(found[1], found[2])
+    named = [form.findall(text) for form in NAMED]
+    return Place(named[0][0], named[1][0]) if list(map(len, named)) == [1, 1] else None

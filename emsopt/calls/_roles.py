@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -21,13 +21,10 @@ from .._files.columns import DECIMAL, blank, found, texts
 from .._validate import shown
 from ..errors import Argument, InputError, Message
 from . import _time_forms
-from ._places import place
+from ._points import Cells, Choose, place
 
 if TYPE_CHECKING:
     from .._types import FloatArray
-
-Cells: TypeAlias = Mapping[str, Sequence[object]]
-Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
 
 # Words around the telling one in names such as First_Unit_On_Scene_DtTm, Longitude_WGS84 and IncidentNumber.
 _BEFORE = (
@@ -210,13 +207,14 @@ class _Search:
         self.taken = _named(given, names)
         self.free = [name for name in names if name not in self.taken.values()]
         self.kinds: dict[str, str] = {}
+        self.forms = {name: _forms(name) for name in names}
 
     def kind(self, name: str) -> str:
         """Return what a column holds, as `_time_forms.kind`; numbers are times only if the name says so."""
         if name not in self.kinds:
             kind = _time_forms.kind(self.cells[name], self.time_format)
             timed = re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _plain(name)) or (
-                any(re.fullmatch(p, form) for p in (TIME[1], *STAMP.values()) for form in _forms(name))
+                any(re.fullmatch(p, form) for p in (TIME[1], *STAMP.values()) for form in self.forms[name])
             )
             if kind in ("number", "fraction"):
                 kind = ("moment" if kind == "number" else "clock") if timed else ""
@@ -264,9 +262,9 @@ class _Search:
 
         Of the forms of names (`_forms`), the first ``forms_of`` count: all for columns of times.
         """
-        forms = {name: _forms(name)[:forms_of] for name in self.free}
+        named = ((p, name) for p in patterns for name in self.free)
         return next(
-            (n for p in patterns for n in self.free if any(re.fullmatch(p, f) for f in forms[n]) and fits(n)), None
+            (n for p, n in named if any(re.fullmatch(p, f) for f in self.forms[n][:forms_of]) and fits(n)), None
         )
 
     def take(self, role: str, name: str | None) -> None:
@@ -339,54 +337,28 @@ def call_columns(
 ) -> Choose:
     """Return the function that chooses the columns of a log of calls.
 
-    Parameters
-    ----------
-    columns : mapping of str to str or None
-        Columns that the user named, by role; None for a role that is to be left out.
-    time_format : str or None
-        As for `emsopt.calls.read_calls`.
-    spare : dict, optional
-        Filled with the columns of times that were not taken, each with the stamp that it may be, or "".
-    chosen_by : sequence of str
-        Further columns by which rows are chosen; their roles are `CHOICE` and their names.
-
-    Returns
-    -------
-    callable
-        From the name of the table, the names of its columns and the first cells of each, to names of columns by role.
+    ``columns`` are those that the user named, by role, and None for a role that is to be left out. ``spare`` is filled
+    with the columns of times that were not taken, each with the stamp that it may be, or "". Rows are chosen by the
+    columns ``chosen_by``, whose roles are `CHOICE` and their names.
     """
     given = _checked(columns, CALL_ROLES)
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
         search = _Search(given, names, cells, time_format)
-        kind, taken = search.kind, search.taken
         search.take_place()
         _take_time(search)
         search.take_numbers("service_min", "units_sent")
-        if kind_of_time := kind(taken["time"]) if "time" in taken and "date" not in taken else "":
-            clock = search.first([STAMP["dispatched"]], lambda name: kind(name) == "clock", 3)
-            if kind_of_time == "date" and clock is not None and "time" not in given:
-                taken["date"], taken["time"] = taken["time"], clock
-        for role, pattern in SPAN.items():
-            named = next((n for n in search.free if _spanned(n) == ELAPSED[role][:2] and search.lasts(n, role)), None)
-            search.take(role, named or search.first([pattern], partial(search.lasts, role=role)))
-        for role in STAMPS:
-            search.take(role, search.first([STAMP[role]], search.stamps, 3))
-        times = [name for name in search.free if kind(name) == "moment" and search.stamps(name)]
-        if "time" not in taken and "time" not in given and "dispatched" in taken:
-            taken["time"] = taken["dispatched"]  # the log has no earlier time of the call
-        elif "time" not in taken and len(times) == 1:
-            search.take("time", times[0])
+        _take_stamps(search)
         for role, names_of in LABELS.items():
             search.take(role, search.first(names_of, partial(search.tells, role=role)))
-        if "status" in taken:
+        if "status" in search.taken:
             search.take("status_time", search.first([".*(?:status|event|action|activity|stamp).*"], search.moment))
         for name in chosen_by:
-            taken[CHOICE + name] = _column(name, names, "`where`")
+            search.taken[CHOICE + name] = _column(name, names, "`where`")
         for name in search.free:
             words = {text for text in map(str, cells[name]) if len(text) <= LONGEST_NAME}
             if len(words) <= MOST_KINDS and any(map(NO_CALL.search, words)):
-                taken[KIND + name] = name
+                search.taken[KIND + name] = name
         if spare is not None:
             spare.update(search.spare())
         return search.check(where, names, ("time", "lon", "lat"))
@@ -410,6 +382,26 @@ def _take_time(search: _Search) -> None:
         moment = clock
     # whatever has the usual name is taken for the time, so that cells that are no times are found
     search.take("time", moment or day or search.first([*TIME[:1], "date"]))
+
+
+def _take_stamps(search: _Search) -> None:
+    """Take columns of elapsed times and of stamps; and one for the time of the call if there is none so far."""
+    kind, taken = search.kind, search.taken
+    kind_of_time = kind(taken["time"]) if "time" in taken and "date" not in taken else ""
+    if kind_of_time == "date" and "time" not in search.given:
+        clock = search.first([STAMP["dispatched"]], lambda name: kind(name) == "clock", 3)
+        if clock is not None:
+            taken["date"], taken["time"] = taken["time"], clock
+    for role, pattern in SPAN.items():
+        named = next((n for n in search.free if _spanned(n) == ELAPSED[role][:2] and search.lasts(n, role)), None)
+        search.take(role, named or search.first([pattern], partial(search.lasts, role=role)))
+    for role in STAMPS:
+        search.take(role, search.first([STAMP[role]], search.stamps, 3))
+    times = [name for name in search.free if kind(name) == "moment" and search.stamps(name)]
+    if "time" not in taken and "time" not in search.given and "dispatched" in taken:
+        taken["time"] = taken["dispatched"]  # the log has no earlier time of the call
+    elif "time" not in taken and len(times) == 1:
+        search.take("time", times[0])
 
 
 def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
@@ -460,6 +452,7 @@ def _forms(name: str) -> tuple[str, ...]:
     return _plain(name), _plain(_unbracketed(name)), "".join(telling)
 
 
+@lru_cache(maxsize=10_000)
 def _spanned(name: str) -> tuple[str, str] | None:
     """Return the stamps from which and to which an elapsed time counts, if a name such as "Call to Clear" says both."""
     words = _words(name)

@@ -62,10 +62,7 @@ WEEKDAY, MONTH = r"(?:[A-Za-zÀ-ÿ]{2,10}\.?,?\s+)?", r"(?P<month>[A-Za-zä]{3,1
 COMPACT = re.compile(
     r"(?P<first>[0-3]?\d)(?P<middle>[0-3]\d)(?P<last>(?:19|20)\d\d)(?:(?P<hour>\d\d)(?P<minute>\d\d))?", re.ASCII
 )
-NUMERIC = re.compile(
-    WEEKDAY + r"(?P<first>\d\d?)([-/. ])(?P<middle>\d\d?)\2(?P<last>\d{4}|\d\d)" + TIME,
-    re.ASCII,
-)
+NUMERIC = re.compile(WEEKDAY + r"(?P<first>\d\d?)([-/. ])(?P<middle>\d\d?)\2(?P<last>\d{4}|\d\d)" + TIME, re.ASCII)
 NUMBER = re.compile(r"\d{5,19}(?:\.\d*)?|\d\.\d+e\+1\d", re.ASCII)
 OTHERS = (
     r"(?P<year>\d{4})([-/.])(?P<month>\d\d?)\2(?P<day>\d\d?)(?:T|\s+)" + CLOCK + r"\s*" + OFFSET,
@@ -220,14 +217,8 @@ def clocks(written: Sequence[str | None], time_format: str | None = None) -> Flo
 def elapsed(written: Sequence[str | None], typical: float, unit: float | None = None) -> FloatArray:
     """Return elapsed times in seconds, shape (K,); NaN for other cells.
 
-    Parameters
-    ----------
-    written : sequence of str or None, length K
-    typical : float
-        A usual time (seconds). The unit of numbers, and of the first number of 5:15 or 5:15:00, is that with which the
-        median comes closest to it.
-    unit : float, optional
-        Seconds that numbers count, if known.
+    The unit of numbers, and of the first number of 5:15 or 5:15:00, is that with which the median comes closest to a
+    ``typical`` time (seconds), unless ``unit`` says how many seconds numbers count.
     """
     found = [text and (ELAPSED.fullmatch(text) or SPELT.fullmatch(text)) for text in written]
     numbers = [float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written]
@@ -269,21 +260,11 @@ def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float
 def assembled(
     matches: Sequence[re.Match[str] | str | None], form: re.Pattern[str], date: Sequence[str]
 ) -> tuple[Times, FloatArray]:
-    """Return the times of matches of a form.
+    """Return the times of K matches of a form, datetime64[s], and their offsets, minutes to the east of UTC.
 
-    Parameters
-    ----------
-    matches : sequence of match, empty str or None, length K
-    form : pattern
-    date : sequence of str
-        Groups of the form that hold year, month and day; empty if it has only a time of day, which is then one of 1970.
-
-    Returns
-    -------
-    times : ndarray of datetime64[s], shape (K,)
-        As written, ignoring the offset; NaT without a match, and for days and times that do not exist.
-    offsets : ndarray, shape (K,)
-        Minutes to the east of UTC; NaN where there is no offset.
+    ``date`` are the groups of the form that hold year, month and day; without them, the day is 1 January 1970. Times
+    are as written, ignoring the offset; NaT without a match, and for days and times that do not exist. Offsets may be
+    NaN.
     """
     known = np.array([bool(match) for match in matches], dtype=bool)
     found = cast("list[re.Match[str]]", [match for match in matches if match])

@@ -60,29 +60,12 @@ def read_times(
     date: str | None = None,
     beside: Iterable[str] = (),
 ) -> tuple[Times, Times | None, str]:
-    """Read a column of times.
+    """Read a column of times: in the time of a zone, in UTC (None if they have no offset), and their `CallLog.clock`.
 
-    Parameters
-    ----------
-    table : Table
-    key : str
-        Name of the column of times.
-    time_zone, time_format : str or None
-        As for `emsopt.calls.read_calls`.
-    date : str, optional
-        Column of dates, if the times do not include them.
-    beside : iterable of str
-        Other columns of times, which may tell whether the day or the month comes first.
-
-    Returns
-    -------
-    times : ndarray of datetime64[s], shape (rows,)
-        Times in ``time_zone`` if it is given. Otherwise as written, each in its own offset if it has one. NaT for blank
-        cells, and for dates such as 1900-01-01 and 9999-12-31 that fill empty cells.
-    utc : ndarray of datetime64[s], shape (rows,), or None
-        The same times in UTC; None if they have no offset.
-    clock : str
-        How the times were read, as in `CallLog.clock`.
+    ``date`` is a column of dates, if the times do not include them, and ``beside`` are other columns of times, which
+    may tell whether the day or the month comes first. Times, datetime64[s], are in ``time_zone`` if it is given;
+    otherwise as written, each in its own offset if it has one. They are NaT for blank cells, and for dates such as
+    1900-01-01 and 9999-12-31 that fill empty cells.
     """
     cells = table.frame[key]
     where, written = f"{table.where}, column {key!r}", list[str | None]()
@@ -120,18 +103,9 @@ def read_stamps(
 ) -> Times:
     """Read a column of times that a log may have beside the time of the call; what cannot be read becomes NaT.
 
-    Parameters
-    ----------
-    table, key, time_format, beside
-        As for `read_times`. A format that fits no cell is ignored.
-    calls, utc : ndarray of datetime64[s], shape (rows,)
-        Times of the calls, as `read_times` returns them. Stamps may also be times of day, elapsed times or seconds
-        since the call.
-
-    Returns
-    -------
-    ndarray of datetime64[s], shape (rows,)
-        On the clock that held when the call came: if clocks are changed during a call, its stamps do not follow.
+    ``calls`` and ``utc`` are the times of the calls, as `read_times` returns them. Stamps may also be times of day,
+    elapsed times or seconds since the call; a format that fits no cell is ignored. They are on the clock that held when
+    the call came: if clocks are changed during a call, its stamps do not follow.
     """
     cells = table.frame[key]
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
@@ -186,18 +160,9 @@ def hour_of_week(times: Times) -> IntArray:
 def check_far(times: Times, rows: IntArray, where: str) -> None:
     """Raise if at most 1 % of the calls, or one call, are far from all others in time: they would distort the rates.
 
-    The log is split wherever two successive calls are more than `FAR` apart. Calls are far if they lie more than `FAR`,
-    or three times the length of the part with most calls if that is longer, before or after that part. Logs of fewer
-    than `FEW` calls are not checked.
-
-    Parameters
-    ----------
-    times : ndarray of datetime64[s]
-        In ascending order.
-    rows : ndarray of int
-        Row of each call in the file.
-    where : str
-        Name of the file in messages.
+    ``times`` ascend, and ``rows`` are those of the file. The log is split wherever two successive calls are more than
+    `FAR` apart. Calls are far if they lie more than `FAR`, or three times the length of the part with most calls if
+    that is longer, before or after that part. Logs of fewer than `FEW` calls are not checked.
     """
     if len(times) < FEW:
         return
@@ -243,22 +208,11 @@ def _typed(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
 
 
 def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
-    """Return details with the stamps that elapsed times give.
+    """Return details with the stamps that elapsed times give; ``columns`` are by role, some of them of `ELAPSED`.
 
-    Parameters
-    ----------
-    details : DataFrame
-        One row per call, with the stamps that the log has.
-    times : ndarray of datetime64[s], shape (K,)
-    columns : mapping of str to Series
-        Columns by role; the roles of `ELAPSED` are used.
-
-    Returns
-    -------
-    DataFrame
-        A missing stamp is the other one plus or minus the elapsed time; if the log has no dispatches, times from the
-        dispatch count from the call. Two stamps of full minutes become the moments in the middle of those that lie in
-        these minutes and differ by the elapsed time, if there are any.
+    A missing stamp is the other one plus or minus the elapsed time; if the log has no dispatches, times from the
+    dispatch count from the call. Two stamps of full minutes become the moments in the middle of those that lie in these
+    minutes and differ by the elapsed time, if there are any.
     """
     nothing = np.full(len(times), np.datetime64("NaT", "s"))
     stamps = {"time": times} | {

@@ -181,7 +181,7 @@ def fit_law(
     drive: IntArray | None = None,
     chance: FloatArray | None = None,
 ) -> TravelLaw:
-    """Fit a law of travel times to recorded drives.
+    """Fit a law of travel times to recorded drives; raise if there are fewer than 30.
 
     Where the station of a drive is not certain, its likelihood is the mean over the stations that are possible. Taking
     the most likely station for the true one would overstate the spread.
@@ -199,19 +199,8 @@ def fit_law(
     in_mean : ndarray, shape (K,), optional
         Scale the law so that its mean over the drives is the mean of these minutes, strays included and wrong records
         left out. Predictions of the mean then do not depend on how well the distribution fits.
-    drive : ndarray of int, shape (E,), optional
-        To which drive each distance belongs, 0 to K - 1. Default: one distance per drive.
-    chance : ndarray, shape (E,), optional
-        Probability of each distance; those of a drive add to one. Needed with ``drive``.
-
-    Returns
-    -------
-    TravelLaw
-
-    Raises
-    ------
-    InputError
-        If there are fewer than 30 drives.
+    drive, chance : ndarray, shape (E,), optional
+        To which drive each distance belongs, 0 to K - 1, and its probability; those of a drive add to one.
     """
     if len(minutes) < FEWEST:
         raise InputError(f"a travel law needs at least {FEWEST} recorded drives; got {len(minutes)}.")

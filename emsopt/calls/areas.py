@@ -34,10 +34,9 @@ KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 
 
 class Atoms(NamedTuple):
-    """Atoms, and the atom that each point (place of a call) belongs to.
+    """Atoms, and the index of the atom of each point (place of a call), -1 for points outside all atoms.
 
-    ``index`` is the index of the atom of each point, -1 for points outside all atoms. ``note`` is a sentence that says
-    what the atoms are, and ``width_km`` the width of cells, None for areas.
+    ``note`` is a sentence that says what the atoms are, and ``width_km`` the width of cells, None for areas.
     """
 
     names: list[str]
@@ -49,25 +48,12 @@ class Atoms(NamedTuple):
 
 
 def cells(points: FloatArray, stations: FloatArray, width_km: float | None = None) -> Atoms:
-    """Assign points to square cells; only cells with at least one point become atoms.
+    """Assign points, shape (K, 2), to square cells; only cells with at least one point become atoms.
 
-    Parameters
-    ----------
-    points, stations : ndarray, shape (K, 2) and (N, 2)
-        Longitude and latitude in degrees. A corner of the grid lies at the middle of the stations: the medians of their
-        longitudes and latitudes, rounded to 0.01 degrees.
-    width_km : float, optional
-        Default: the smallest width in `WIDTHS_KM` that gives at most 200 cells; the largest of them if none does.
-
-    Returns
-    -------
-    Atoms
-        Named by the position of the centre relative to the middle of the stations, in km: "1.5N 2E".
-
-    Raises
-    ------
-    InputError
-        If there are more than 5,000 cells, ``width_km`` is below 0.05, or the stations are near a pole.
+    A corner of the grid lies at the middle of the stations: the medians of their longitudes and latitudes, rounded to
+    0.01 degrees. Atoms are named by the position of the centre relative to it, in km: "1.5N 2E". The default
+    ``width_km`` is the smallest in `WIDTHS_KM` that gives at most 200 cells, or the largest. Raise if there are more
+    than 5,000 cells, the width is below 0.05, or the stations are near a pole.
     """
     offsets, middle, stretch = _offsets(points, stations)
     width_km = _automatic_width(offsets) if width_km is None else width_km
@@ -143,18 +129,6 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
     ------
     InputError
         If a polygon is invalid, or names are blank or not distinct.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> import io, json
-    >>> ring = [[0, 45], [1, 45], [1, 46], [0, 46], [0, 45]]
-    >>> outline = {"type": "Polygon", "coordinates": [ring]}
-    >>> area = {"type": "Feature", "properties": {"name": "west"}, "geometry": outline}
-    >>> file = io.BytesIO(json.dumps({"type": "FeatureCollection", "features": [area]}).encode())
-    >>> file.name = "areas.geojson"
-    >>> list(eo.calls.read_areas(file))
-    ['west']
     """
     if key is not None and not isinstance(key, str):
         raise InputError(f"`key` must be the name of a property, as text; got {_validate.shown(key)}.")
@@ -175,26 +149,10 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
 
 
 def within(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
-    """Find the area that contains each point.
+    """Find the area that contains each point, shape (K, 2), of those that `read_areas` returns.
 
-    Parameters
-    ----------
-    points : ndarray, shape (K, 2)
-        Longitude and latitude in degrees.
-    areas : dict of str to dict
-        As `read_areas` returns them.
-
-    Returns
-    -------
-    Atoms
-        All areas, including those without a point; the location of each is a point inside it.
-
-    Raises
-    ------
-    InputError
-        If a polygon crosses itself, or no point lies in any area.
-    MissingDependencyError
-        If shapely is not installed.
+    All areas become atoms, also without a point; the location of each is a point inside it. Raise if a polygon crosses
+    itself, no point lies in any area, or shapely is not installed.
     """
     shapely = geography.needed("shapely", "a division into areas")
     shapes = shapely.from_geojson([json.dumps(shape) for shape in areas.values()], on_invalid="ignore")

@@ -24,14 +24,13 @@ from scipy.spatial import cKDTree
 from .. import _validate
 from .._files import atomic
 from ..city.response_law import ResponseLaw
-from ..errors import InputError
 from ..evaluators.by_name import check_evaluator, evaluate
 from . import _page
-from ._dispatch import dispatch_times
-from ._durations import resolution, responses
 from ._times import hour_of_week
+from ._units import dispatch_times
 from .calibration import Fit, calibrate, distances
 from .log import CallLog, Source, read_calls
+from .recorded import measures, stamped_responses
 from .replaying import check_deployment, replay
 from .uses import TITLES, judge, told_apart
 
@@ -210,10 +209,8 @@ def back_test(
     True
     """
     fit = _validate.instance(fit, "fit", Fit, "emsopt.calls.Fit")
-    log = later_calls if isinstance(later_calls, CallLog) else read_calls(later_calls)
-    missing = [role for role in ("dispatched", "on_scene") if role not in log.details]
-    if missing:
-        raise InputError(f"a back-test needs the times of dispatch and of arrival; the log lacks {missing[0]!r}.")
+    log = read_calls(later_calls)
+    stamped_responses(log)  # raises if the log lacks the stamps
     sites = check_deployment(fit, deployment)
     limits = sorted({*THRESHOLDS, _validate.positive_number(threshold, "threshold", "min")})
     if draws is None:
@@ -221,9 +218,7 @@ def back_test(
     draws, rng = _validate.whole_number(draws, "draws", LEAST_DRAWS), _validate.generator(rng)
     played = replay(fit, log, sites, draws=draws, rng=rng)
     log = played.calls
-    stamps = [log.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene")]
-    exact = [resolution(times) for times in stamps]
-    recorded, left_out = responses(*stamps)
+    recorded, exact, left_out = stamped_responses(log)
     known = ~np.isnan(recorded)
     rounded = _as_stamped(played.response, exact, rng)
     rounded[:, ~known] = np.nan
@@ -239,22 +234,21 @@ def back_test(
     recorded_busy, answered = _workload(fit, log, len(names))
     before_busy, _ = _workload(fit, fit.calls, len(names))
 
-    def measures(minutes: FloatArray) -> dict[str, float]:
-        return _measures(minutes[~np.isnan(minutes)], lattice, limits)
+    def measured(minutes: FloatArray) -> dict[str, float]:
+        return measures(minutes[~np.isnan(minutes)], lattice, limits)
 
-    overall = _rows(measures(recorded), [measures(row) for row in rounded])
+    overall = _rows(measured(recorded), [measured(row) for row in rounded])
     if answered is not None:
         by_draw = (played.busy.sum(axis=1) / minutes_each.sum()).tolist()
         share = recorded_busy.sum() / len(sites)
         overall.loc["utilization"] = (share, np.mean(by_draw), *np.quantile(by_draw, (0.05, 0.95)))
     atoms, evaluation, total = _city_model(fit, sites, cell_km, times or {}, rng)
     busy = evaluation.utilizations
-    before = [fit.calls.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene")]
     for column, minutes, part in (
         ("city_model", _as_stamped(total, exact, rng), busy.mean()),
-        ("as_before", responses(*before)[0], before_busy.sum() / len(sites)),
+        ("as_before", stamped_responses(fit.calls)[0], before_busy.sum() / len(sites)),
     ):
-        overall[column] = pd.Series(measures(minutes) | {"utilization": float(part)})
+        overall[column] = pd.Series(measured(minutes) | {"utilization": float(part)})
     hours = [f"{h:02d} h" for h in range(24)]
     by_hour = _by_group(recorded, rounded, hour_of_week(dispatch_times(log)) % 24, hours)
     by_zone = _by_group(recorded, rounded, zone, names)
@@ -290,36 +284,10 @@ def calibrate_and_test(
     today: Sequence[int | str] | IntArray | None = None,
     **options: Any,
 ) -> tuple[Fit, BackTest]:
-    """Calibrate with the calls before a moment, and compare with those after it.
+    """Calibrate with the calls before a moment, ``cut``, and compare with those from it on.
 
-    Parameters
-    ----------
-    calls, stations, homes, roads
-        As for `calibrate`.
-    cut : datetime64
-        Calls before it calibrate the model; the others test it.
-    today : sequence of str or int, shape (p,), optional
-        Station of each unit, used if the earlier calls do not show it.
-    **options
-        As for `back_test`.
-
-    Returns
-    -------
-    tuple of Fit and BackTest
-
-    Raises
-    ------
-    InputError
-        If there are no calls before or after ``cut``, or as `calibrate` and `back_test` do.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> import numpy as np
-    >>> from emsopt.calls.back_test import calibrate_and_test
-    >>> fit, report = calibrate_and_test(*eo.datasets.san_jose_calls(), np.datetime64("2015-01-10"))
-    >>> len(fit.calls) > report.calls
-    True
+    ``today``, the station of each unit, is used if the earlier calls do not show it; ``options`` are those of
+    `back_test`. Raise if there are no calls before or after ``cut``.
     """
     past = calibrate(calls.where(calls.times < cut), stations, homes, roads)
     later = calls.where(calls.times >= cut)
@@ -327,26 +295,6 @@ def calibrate_and_test(
 
 
 # -- measures -----------------------------------------------------------------------------------------------------
-
-
-def percentile(minutes: FloatArray, q: float, lattice: float) -> float:
-    """Return the q-th percentile of recorded minutes, interpolated within steps of ``lattice`` minutes (0: none)."""
-    if lattice == 0:
-        return float(np.percentile(minutes, q))
-    values, counts = np.unique(minutes, return_counts=True)
-    below = np.cumsum(counts) / len(minutes)
-    k = int(np.searchsorted(below, q / 100))
-    share = counts[k] / len(minutes)
-    return float(values[k] + lattice * ((q / 100 - below[k]) / share + 0.5))
-
-
-def _measures(minutes: FloatArray, lattice: float, limits: Sequence[float]) -> dict[str, float]:
-    """Return the mean, the median, the 90th percentile and the late fractions of response times."""
-    if len(minutes) == 0:
-        raise InputError("no call of the later log has a usable response time. Check its columns and its dates.")
-    late = {f"late_over_{t:g}_min": float((minutes > t + 1e-9).mean()) for t in limits}
-    middle, high = (percentile(minutes, q, lattice) for q in (50, 90))
-    return {"mean_response_min": float(minutes.mean()), "percentile_50_min": middle, "percentile_90_min": high} | late
 
 
 def _rows(recorded: Mapping[str, float], drawn: Sequence[Mapping[str, float]]) -> pd.DataFrame:

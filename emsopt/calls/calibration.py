@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -38,7 +38,7 @@ from ..city import travel
 from ..city.city import City
 from ..city.travel import PLAUSIBLE_KMH
 from ..errors import InputError
-from . import _dispatch, _durations, _homes, _travel_law
+from . import _durations, _travel_law, _units
 from ._durations import SECOND_MIN, Duration, fit_duration, minutes_between, resolution
 from ._times import hour_of_week
 from ._travel_law import TravelLaw, fit_law
@@ -61,6 +61,7 @@ DURATIONS = {  # from, to
 AT_ONCE_MIN, LATE_TURNOUT = 0.99, 3.0  # a shorter drive after so many median turnouts: departure recorded on arrival
 LEAST_OF_FREE_FLOW = 0.3  # of the minutes at free flow; a law that is surely faster is impossible
 MOST_AT_DISPATCH = 0.1  # more departures within a second of dispatch tell nothing
+SECOND = 1 / 60  # min
 ALIKE = 4000  # calls at a time whose distances to all stations are computed
 
 
@@ -270,10 +271,7 @@ class Fit:
 
 
 def calibrate(
-    calls: CallLog | Source,
-    stations: Source,
-    homes: Mapping[str, str] | None = None,
-    roads: RoadNetwork | None = None,
+    calls: CallLog | Source, stations: Source, homes: Mapping[str, str] | None = None, roads: RoadNetwork | None = None
 ) -> Fit:
     """Calibrate call handling, turnout, travel and service times from the stamps of a log.
 
@@ -308,22 +306,90 @@ def calibrate(
     >>> fit.homes_from, fit.homes["E14"]
     ('numbers', 'Station 14')
     """
-    log = calls if isinstance(calls, CallLog) else read_calls(calls)
-    stations = _named(read_stations(stations))
-    details = log.details
-    missing = [role for role in ("dispatched", "on_scene") if role not in details]
-    if missing:
+    log, stations = read_calls(calls), _named(read_stations(stations))
+    if missing := [role for role in ("dispatched", "on_scene") if role not in log.details]:
         needed = " and ".join(f"'{role}'" for role in missing)
         remedy = "Name its columns by `columns`, or give a speed by `speed_kmh`."
         raise InputError(f"calibration needs the times of dispatch and of arrival; the log lacks {needed}. {remedy}")
     near = within_reach(log.locations, stations[["lon", "lat"]].to_numpy(float))
-    log, left_out = log.where(_dispatch.sent(log) & near), dict[str, int]()
-    left_out |= {} if near.all() else {f"calls over {REACH_KM} km from every station": int((~near).sum())}
-    details = log.details
-    stamps = {name: details[name].to_numpy("datetime64[s]") for name in _dispatch.STAMPS if name in details}
+    log = log.where(_units.sent(log) & near)
+    recorded = _recorded(log)
+    if recorded is None:  # departures tell nothing: the law then covers turnout too
+        return calibrate(replace(log, details=log.details.drop(columns="en_route")), stations, homes, roads)
+    minutes, exact = recorded.minutes, recorded.exact
+    when = _units.dispatch_times(log)
+    hour = hour_of_week(when) % 24
+    reach = distances(stations, log.locations, roads)
+    known_home, names, source = _units.home_of_calls(homes, log.details, stations, reach, minutes["travel"])
+    deployment = _units.deployment_of(names, known_home, log.details, stations)
+    service = minutes.get("service", np.full(len(log), np.nan))
+    typical = float(np.nanmean(service)) if (~np.isnan(service)).any() else 0.0
+    busy = np.where(np.isnan(service), typical, service)
+    released = exact.get("cleared", SECOND) if log.service_min is None else SECOND
+    answering = _units.answering_stations(when, reach, deployment, busy, (exact["dispatched"], released))
+    at_home = answering
+    if known_home is not None:
+        at_home = (known_home[:, None] == np.arange(len(stations))).astype(float)
+    turnout = recorded.duration("turnout", NIGHT[hour].astype(np.int64)) if "en_route" in log.details else None
+    in_sum = minutes["travel"]  # departures recorded on arrival took from the drive what they gave to turnout
+    if turnout is not None:
+        in_sum = in_sum + np.where(recorded.at_once, np.nan_to_num(recorded.departed - turnout.mean.value), 0)
+    law, known, home = _law_of(recorded, reach, hour, at_home)
+    answer_law, *_ = _law_of(recorded, reach, hour, answering, in_sum)
+    _check_speeds((law, answer_law), roads is not None)
+    drives = pd.DataFrame({"call": np.flatnonzero(known), "station": home})
+    drives = drives.assign(distance=reach[known, home], minutes=minutes["travel"][known])
+    far = {} if near.all() else {f"calls over {REACH_KM} km from every station": int((~near).sum())}
+    return Fit(
+        stations=stations,
+        calls=log,
+        call_handling=recorded.duration("call handling"),
+        turnout=turnout,
+        service=recorded.duration("service"),
+        law=law,
+        answer_law=answer_law,
+        homes=names,
+        homes_from=source,
+        deployment=deployment,
+        units_per_call=float(_units.units_sent(log).mean()),
+        drives=drives,
+        left_out=far | recorded.left_out,
+        roads=roads,
+    )
+
+
+# -- durations ---
+
+
+class _Recorded(NamedTuple):
+    """What a log records: ``minutes`` by the names of `DURATIONS`, shape (K,), NaN where unknown or impossible.
+
+    ``exact`` are resolutions (min) of the stamps, ``departed`` the turnout (min) before ``at_once`` is left out: calls
+    whose departure was recorded on arrival. ``left_out`` counts records by the reason why they are.
+    """
+
+    minutes: dict[str, FloatArray]
+    exact: dict[str, float]
+    departed: FloatArray
+    at_once: BoolArray
+    left_out: dict[str, int]
+
+    def duration(self, name: str, group: IntArray | None = None) -> Duration | None:
+        """Estimate a kind of duration; None if too few were recorded."""
+        values = self.minutes.get(name, np.empty(0))
+        known = ~np.isnan(values)
+        if known.sum() < _durations.FEWEST:
+            return None
+        start, end = (self.exact.get(stamp, SECOND) for stamp in DURATIONS[name])
+        return fit_duration(values[known], start, end, LONGEST[name], None if group is None else group[known])
+
+
+def _recorded(log: CallLog) -> _Recorded | None:
+    """Return what a log records; None if its departures are those of the dispatch."""
+    details, left_out = log.details, dict[str, int]()
+    stamps = {name: details[name].to_numpy("datetime64[s]") for name in _units.STAMPS if name in details}
     stamps["time"] = log.times
-    if "en_route" not in stamps:  # the law then covers turnout too
-        stamps["en_route"] = stamps["dispatched"]
+    stamps.setdefault("en_route", stamps["dispatched"])  # the law then covers turnout too
     exact = {name: resolution(times) for name, times in stamps.items()}
     minutes = {name: minutes_between(stamps[a], stamps[b]) for name, (a, b) in DURATIONS.items() if b in stamps}
     if log.service_min is not None:
@@ -332,101 +398,55 @@ def calibrate(
         for reason, bad in ((f"{name} below 0", values < 0), (f"{name} too long", values > LONGEST[name])):
             left_out |= {reason: int(bad.sum())} if bad.any() else {}
             values[bad] = np.nan
+    departed, travel = minutes["turnout"], minutes["travel"]
     finest = max(exact["dispatched"], exact["en_route"], exact["on_scene"]) <= SECOND_MIN
-    at_dispatch = finest & (minutes.get("turnout", minutes["travel"]) <= SECOND_MIN)
-    if "turnout" in minutes and "en_route" in details and at_dispatch.mean() > MOST_AT_DISPATCH:
+    at_dispatch = finest & (departed <= SECOND_MIN)
+    if "en_route" in details and at_dispatch.mean() > MOST_AT_DISPATCH:
         left_out["departures recorded at dispatch"] = int(at_dispatch.sum())
-        if (minutes["turnout"] > SECOND_MIN).sum() < _durations.FEWEST:  # the law then covers turnout too
-            return calibrate(replace(log, details=details.drop(columns="en_route")), stations, homes, roads)
-        minutes["turnout"][at_dispatch] = minutes["travel"][at_dispatch] = np.nan
-
-    at_once = np.zeros(len(log), bool)
-    if "turnout" in minutes:  # departures recorded on arrival say nothing about turnout
-        departed = minutes["turnout"]
-        at_once = (minutes["travel"] <= max(exact["en_route"], AT_ONCE_MIN)) & ~np.isnan(departed)
-        at_once &= departed > LATE_TURNOUT * np.median(departed[~np.isnan(departed)]) if at_once.any() else False
-        minutes["turnout"] = np.where(at_once, np.nan, departed)
-    no_drive = finest & ~at_once & (minutes["travel"] <= SECOND_MIN)
+        if (departed > SECOND_MIN).sum() < _durations.FEWEST:
+            return None
+        departed[at_dispatch] = travel[at_dispatch] = np.nan
+    at_once = (travel <= max(exact["en_route"], AT_ONCE_MIN)) & ~np.isnan(departed)
+    if at_once.any():
+        at_once &= departed > LATE_TURNOUT * np.median(departed[~np.isnan(departed)])
+    minutes["turnout"] = np.where(at_once, np.nan, departed)
+    no_drive = finest & ~at_once & (travel <= SECOND_MIN)
     left_out |= {"travel of at most a second": int(no_drive.sum())} if no_drive.any() else {}
-    minutes["travel"][no_drive] = np.nan
+    travel[no_drive] = np.nan
+    return _Recorded(minutes, exact, departed, at_once, left_out)
 
-    def duration(name: str, group: IntArray | None = None) -> Duration | None:
-        values = minutes.get(name)
-        if values is None or (name == "turnout" and "en_route" not in details):
-            return None
-        known = ~np.isnan(values)
-        if known.sum() < _durations.FEWEST:
-            return None
-        start, end = (exact.get(stamp, 1 / 60) for stamp in DURATIONS[name])
-        return fit_duration(values[known], start, end, LONGEST[name], None if group is None else group[known])
 
-    when = _dispatch.dispatch_times(log)
-    hour = hour_of_week(when) % 24
-    reach = distances(stations, log.locations, roads)
-    travelled = minutes["travel"]
-    known_home, names, source = _homes.home_of_calls(homes, details, stations, reach, travelled)
-    start, end = exact["en_route"], exact["on_scene"]
-    deployment = _homes.deployment_of(names, known_home, details, stations)
-    service = minutes.get("service", np.full(len(log), np.nan))
-    typical = float(np.nanmean(service)) if (~np.isnan(service)).any() else 0.0
-    busy = np.where(np.isnan(service), typical, service)
-    released = exact.get("cleared", 1 / 60) if log.service_min is None else 1 / 60
-    answering = _dispatch.answering_stations(when, reach, deployment, busy, (exact["dispatched"], released))
-    at_home = answering
-    if known_home is not None:
-        at_home = (known_home[:, None] == np.arange(len(stations))).astype(float)
-    turnout = duration("turnout", NIGHT[hour].astype(np.int64))
-    in_sum = travelled  # departures recorded on arrival took from the drive what they gave to turnout
-    if turnout is not None:
-        in_sum = travelled + np.where(at_once, np.nan_to_num(departed - turnout.mean.value), 0)
+# -- laws of travel ---
 
-    def law_of(chances: FloatArray, in_sum: FloatArray | None = None) -> tuple[TravelLaw, BoolArray, IntArray]:
-        chances = np.where(np.isfinite(reach), chances, 0)
-        known = ~np.isnan(travelled) & chances.any(axis=1)
-        drive, station = np.nonzero(chances[known])
-        chance = (chances[known] / chances[known].sum(axis=1, keepdims=True))[drive, station]
-        recorded = None if in_sum is None else in_sum[known]
-        apart = reach[known][drive, station]
-        law = fit_law(travelled[known], apart, hour[known], start, end, recorded, drive, chance)
-        return law, known, chances[known].argmax(axis=1)
 
-    law, known, home = law_of(at_home)
-    answer_law, *_ = law_of(answering, in_sum)
-    least, unit = (60 / PLAUSIBLE_KMH[1], "km") if roads is None else (LEAST_OF_FREE_FLOW, "minute at free flow")
-    for each in (law, answer_law):
-        if each.steepest < least:
-            speed = f", {60 / each.per_distance.value:,.0f} km/h" if roads is None else ""
+def _law_of(
+    recorded: _Recorded, reach: FloatArray, hour: IntArray, chances: FloatArray, in_sum: FloatArray | None = None
+) -> tuple[TravelLaw, BoolArray, IntArray]:
+    """Return the law of the recorded drives, which calls have one, and the most probable station of each of these.
+
+    ``chances`` are the probabilities that a drive began at each station, shape (K, N) as ``reach``.
+    """
+    chances, travelled = np.where(np.isfinite(reach), chances, 0), recorded.minutes["travel"]
+    known = ~np.isnan(travelled) & chances.any(axis=1)
+    drive, station = np.nonzero(chances[known])
+    chance = (chances[known] / chances[known].sum(axis=1, keepdims=True))[drive, station]
+    in_mean = None if in_sum is None else in_sum[known]
+    start, end, apart = recorded.exact["en_route"], recorded.exact["on_scene"], reach[known][drive, station]
+    law = fit_law(travelled[known], apart, hour[known], start, end, in_mean, drive, chance)
+    return law, known, chances[known].argmax(axis=1)
+
+
+def _check_speeds(laws: Iterable[TravelLaw], of_roads: bool) -> None:
+    """Raise if drives hardly grow with distance."""
+    least, unit = (LEAST_OF_FREE_FLOW, "minute at free flow") if of_roads else (60 / PLAUSIBLE_KMH[1], "km")
+    for law in laws:
+        if law.steepest < least:
+            speed = "" if of_roads else f", {60 / law.per_distance.value:,.0f} km/h"
             raise InputError(
-                f"recorded drives hardly grow with the distance from the stations: {each.formula(unit)}{speed}. Most "
+                f"recorded drives hardly grow with the distance from the stations: {law.formula(unit)}{speed}. Most "
                 "probably stations are missing from the table, or units do not start from them. Complete the table, "
                 "check the places of calls and stations, and give the home of each unit by `homes`."
             )
-    return Fit(
-        stations=stations,
-        calls=log,
-        call_handling=duration("call handling"),
-        turnout=turnout,
-        service=duration("service"),
-        law=law,
-        answer_law=answer_law,
-        homes=names,
-        homes_from=source,
-        deployment=deployment,
-        units_per_call=float(_dispatch.units_sent(log).mean()),
-        drives=pd.DataFrame(
-            {
-                "call": np.flatnonzero(known),
-                "station": home,
-                "distance": reach[known, home],
-                "minutes": travelled[known],
-            }
-        ),
-        left_out=left_out,
-        roads=roads,
-    )
-
-
-# -- parts of a log -----------------------------------------------------------------------------------------------
 
 
 def distances(stations: pd.DataFrame, places: FloatArray, roads: RoadNetwork | None) -> FloatArray:

@@ -50,14 +50,6 @@ class Finding:
     rows : tuple of int
         Rows of the file of calls or of stations, counted from 1, that hold the first few of these calls or stations;
         for gaps, of the last call before each. Empty if the finding names no rows.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> finding = eo.calls.check_calls(calls, stations).findings[0]
-    >>> finding.level, finding.what
-    ('wrong', 'no place')
     """
 
     level: str
@@ -83,14 +75,6 @@ class Checks:
     ----------
     findings : tuple of Finding
         Those of level "wrong" come first.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> checks = eo.calls.check_calls(calls, stations)
-    >>> sorted({finding.level for finding in checks.findings})
-    ['look', 'wrong']
     """
 
     findings: tuple[Finding, ...]
@@ -150,7 +134,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     >>> len(checks.findings) > 0
     True
     """
-    log = calls if isinstance(calls, CallLog) else read_calls(calls)
+    log = read_calls(calls)
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
     if stations is None:
         middle = np.median(_validate.turned(log.locations, log.locations[0, 0]), axis=0)[None]

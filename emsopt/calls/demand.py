@@ -2,15 +2,15 @@
 
 A log records where calls came from, when, and how long they took. The user adds where units may wait, how
 fast they drive and how long turnout takes. Rates are averages over the period of the log, without any
-projection.
+projection. `held_out_weeks` splits a log into weeks, to judge on each what was decided from the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,13 +20,17 @@ from ..city import travel
 from ..city.city import City
 from ..errors import Argument, InputError, Message
 from . import areas as _areas
+from ._times import hour_of_week
 from .log import CallLog, Source, read_calls, read_stations
-from .profile import WeeklyProfile, described, hours_watched, shrinkage, slots
+from .profile import WeeklyProfile, described, hours_watched, shrinkage, slots, watched
 
 if TYPE_CHECKING:
     from .._types import BoolArray, FloatArray, IntArray
 
 REACH_KM = 50
+FEWEST_WEEKS = 4  # shorter logs are split into days
+FEWEST_PARTS = 3
+DAY = np.timedelta64(1, "D")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -289,7 +293,7 @@ def counted_calls(
     crs: object = None,
 ) -> tuple[Demand, CallLog, IntArray]:
     """Return what `aggregate_calls` returns, the calls that it counted, and the atom of each of them, shape (K,)."""
-    log = calls if isinstance(calls, CallLog) else read_calls(calls, crs=crs)
+    log = read_calls(calls, crs=crs)
     stations = read_stations(stations, crs=crs)
     places = stations[["lon", "lat"]].to_numpy(dtype=float)
     if areas is not None and cell_km is not None:
@@ -379,3 +383,87 @@ def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:
     n = max(1, 2_000_000 // len(places))
     parts = [travel.great_circle_km(points[k : k + n], places).min(axis=1) for k in range(0, len(points), n)]
     return np.concatenate([np.empty(0), *parts])
+
+
+# -- parts of a log to judge on ---
+
+
+class HeldOut(NamedTuple):
+    """Rates of a part of a log, and the rates estimated from the rest of it.
+
+    ``others`` are the rates that `emsopt.calls.Demand.rates_by_hour` gives for the other parts, calls per hour, shape
+    (24, M). ``counts`` are the calls of the part itself by hour of the day and atom, shape (24, M).
+    """
+
+    others: FloatArray
+    counts: FloatArray
+
+
+def held_out_weeks(
+    calls: CallLog | Source,
+    stations: Source,
+    *,
+    weekdays: Iterable[int | str] | None = None,
+    most: int = 8,
+    **options: Any,
+) -> list[HeldOut]:
+    """Split a log into weeks, each with the rates estimated from all other weeks.
+
+    Parameters
+    ----------
+    calls, stations, **options
+        As for `emsopt.calls.aggregate_calls`.
+    weekdays
+        As for `emsopt.calls.Demand.rates_by_hour`.
+    most : int
+        Maximum number of parts, at least 3. Consecutive weeks are joined if there are more.
+
+    Returns
+    -------
+    list of HeldOut
+        One per part, in order of time, with the atoms of the whole log. Weeks have seven days from the first day of the
+        log; an incomplete last week belongs to the week before. A log of less than four weeks is split into days.
+        Parts without calls on the weekdays are left out.
+
+    Raises
+    ------
+    InputError
+        If the log has fewer than three parts with calls.
+
+    Examples
+    --------
+    >>> from emsopt.datasets import practice_calls
+    >>> weeks = held_out_weeks(*practice_calls(), cell_km=1)
+    >>> len(weeks), weeks[0].others.shape
+    (8, (24, 169))
+    """
+    most = _validate.whole_number(most, "most", low=FEWEST_PARTS)
+    log = read_calls(calls)
+    demand, counted, atoms = counted_calls(log, stations, **options)
+    hours = watched(log.times, options.get("empty_days", "counted"))
+    first = log.times[0].astype("datetime64[D]")
+    days = int((log.times[-1] - first) // DAY) + 1
+    length = 7 if days >= 7 * FEWEST_WEEKS else 1
+    number = days // length
+    parts = min(number, most)
+    short = InputError(f"to hold days out, a log must have calls on at least {FEWEST_PARTS} of them; it spans {days}.")
+    if parts < FEWEST_PARTS:
+        raise short
+
+    def part_of(times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        return np.minimum((times - first) // DAY // length, number - 1) * parts // number
+
+    result, on = [], slots(None, weekdays)
+    of_call, of_hour = part_of(counted.times), part_of(hours)
+    for part in range(parts):
+        mine = of_call == part
+        if not (mine & np.isin(counted.weekdays, np.flatnonzero(on.any(axis=1)))).any():
+            continue
+        counts = counts_by_hour(counted.where(mine), atoms[mine], len(demand.atom_names))
+        occurs = np.bincount(hour_of_week(hours[of_hour == part]), minlength=168).reshape(7, 24)
+        others = replace(demand, counts=demand.counts - counts, hours=demand.hours - occurs)
+        chosen = np.where(on, counts, 0).sum(axis=1).T.astype(float)
+        result.append(HeldOut(others.rates_by_hour(weekdays=weekdays), chosen))
+    if len(result) < FEWEST_PARTS:
+        raise short
+    return result

@@ -1,4 +1,4 @@
-"""Draw cities from what a log leaves open, for decisions that should not depend on chance.
+r"""Draw cities from what a log leaves open, for decisions that should not depend on chance.
 
 ======== ======================================================================================
 source   what is drawn
@@ -18,16 +18,40 @@ in more than a fifth of the draws, by less than 0.0001 min.
 **Limits.** The roads' deviations are taken for normal and alike in all directions. Where detours are long and sudden,
 as at a river with few bridges, intervals are too narrow: those of 90 % held in 70 % of simulated cities of that kind,
 and in 83 % on the roads of Auckland between its harbours (`benchmarks/RESULTS.md`). Give `calibrate` the roads there.
+
+**Rates.** Atom j had :math:`n_j` of N calls in D days. The shares of the atoms are Dirichlet with parameters
+:math:`n_j / \varphi`, and the calls per day of the whole city are gamma with mean N / D and shape :math:`N / \phi`. The
+dispersions :math:`\varphi, \phi \ge 1` say by what factor counts vary more from day to day than Poisson counts:
+:math:`\varphi` is Pearson's statistic of the table of atoms and days per degree of freedom, :math:`\phi` that of the
+totals of the days, within weekdays from two weeks on. Shares are not drawn towards each other: neighbouring atoms are
+alike, so that a prior of equal shares would shift all deployments of one part of a city the same way.
+
+**Roads.** The mean travel time from site i to atom j is a law of distance times :math:`1 + a_i + b_{ij} + c_{ij}`,
+because roads are not straight. The effects of a site a and of a pair c are independent; b is alike for neighbouring
+sites and neighbouring atoms, as a river or a motorway concerns them all: its covariance is
+:math:`\exp(-(d_{ii'} + d_{jj'}) / r)`. All are normal with mean 0; their standard deviations and the reach r are
+estimated from the recorded drives, and drawn too, because few sites tell little about them. Pairs that were often
+driven are known well, sites that never had a unit are not.
+
+References
+----------
+Chung, Y. et al. (2013). A nondegenerate penalized likelihood estimator for variance parameters in multilevel models.
+Psychometrika 78(4), 685-709.
+Gelman, A. et al. (2013). Bayesian Data Analysis, 3rd edition, chapter 3.
+Rasmussen, C. E. and Williams, C. K. I. (2006). Gaussian Processes for Machine Learning, chapters 2 and 5.
+Wilson, J. T. et al. (2021). Pathwise conditioning of Gaussian processes. Journal of Machine Learning Research 22(105).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
 
 from .. import _validate
 from ..city import travel
@@ -35,17 +59,26 @@ from ..city.city import City
 from ..errors import InputError
 from ._durations import resolution
 from .demand import Demand, aggregate_calls, counted_calls
-from .posterior import PairEffects, RatePosterior
 from .profile import slots, watched
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray, Rng
+    from .._types import ArrayLike, FloatArray, IntArray, Rng
     from .calibration import Fit
 
 SOURCES = ("demand", "travel", "service")
 COUNTING = tuple(signature(aggregate_calls).parameters)[2:]
 OPTIONS = {name for f in (aggregate_calls, Demand.city, City.from_frames) for name in signature(f).parameters}
 OPTIONS -= {"calls", "stations", "self", "demand", "sites", "notes", "options"}
+USUAL_SCALES = 0.07, 0.1, 0.07, 0.3  # of sites, routes, pairs; reach as a share of the extent of the atoms
+PRIOR_SDS = np.array([1.0, 1.0, 1.0, 0.7])  # of the logarithms of the scales
+SCALES = 8  # drawn scales
+CURVE_STEP = 0.1
+PASSES = 2  # of leaving out wrong drives
+ENOUGH_DRIVES = 30  # beyond the first of a pair, to tell the variation within pairs
+LEAST_CV = 0.05
+LEAST_FACTOR = 0.2  # of a travel time, so that a draw far from the mean stays a time
+FURTHEST = 4.0  # standard deviations of a single drive, beyond which its stamps are taken for wrong
+ENOUGH_PAIRS, MOST_PAIRS = 300, 1000  # pairs from which the scales of effects are estimated, and the effects
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,22 +110,11 @@ class DrawnCities:
         return self.estimate
 
     def draws(self, n: int, rng: Rng = None, *, vary: Iterable[str] = SOURCES, more: float = 1.0) -> Iterator[City]:
-        """Yield drawn cities, with the atoms and sites of the estimate.
+        """Yield ``n`` drawn cities, with the atoms and sites of the estimate.
 
-        Parameters
-        ----------
-        n : int
-            Number of cities.
-        rng : int or Generator, optional
-            Random seed. The same seed gives each source the same draws, whatever else varies.
-        vary : sequence of {"demand", "travel", "service"}
-            What is drawn; all else stays at the estimate.
-        more : float
-            Draw as if the log were this many times as long, with the same estimates; it may be infinite.
-
-        Yields
-        ------
-        City
+        Only the sources in ``vary`` are drawn; all else stays at the estimate. The same seed ``rng`` gives each source
+        the same draws, whatever else varies. With ``more``, which may be infinite, the log counts as so many times as
+        long.
         """
         chosen = [_validate.choice(source, "vary", SOURCES) for source in vary]
         seed = int(_validate.generator(rng).integers(2**62))
@@ -126,29 +148,12 @@ class DrawnCities:
 
 
 def drawn_cities(
-    fit: Fit,
-    *,
-    hours: Iterable[int] | None = None,
-    weekdays: Iterable[int | str] | None = None,
-    **options: Any,
+    fit: Fit, *, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None, **options: Any
 ) -> DrawnCities:
-    """Find what a log leaves open about its city.
+    """Find what a log leaves open about its city; ``options`` are those of `aggregate_calls` and `Fit.city`.
 
-    Parameters
-    ----------
-    fit : Fit
-    hours, weekdays, **options
-        As for `aggregate_calls` and `Fit.city`. The time of a draw grows with the square of the number of atoms; 200
-        take milliseconds.
-
-    Returns
-    -------
-    DrawnCities
-
-    Raises
-    ------
-    InputError
-        If an option is unknown or invalid, or there are no calls in these hours.
+    The time of a draw grows with the square of the number of atoms; 200 take milliseconds. Raise if an option is
+    unknown or invalid, or there are no calls in these hours.
     """
     if unknown := [name for name in options if name not in OPTIONS]:
         raise InputError(
@@ -198,3 +203,238 @@ def _longer(factor: Any, more: float) -> Any:
 def _preference(city: City) -> FloatArray:
     """Return the order in which units are sent in all drawn cities: that of the estimate."""
     return city.response_times if city.preference is None else city.preference
+
+
+# -- what is drawn ---
+
+
+@dataclass(frozen=True, eq=False)
+class RatePosterior:
+    """Distribution of the calls per day of each atom, given counts; see the module's docstring.
+
+    Attributes
+    ----------
+    counts : ndarray, shape (M,)
+        Number of calls of each atom.
+    days : int
+        Number of days that were watched, D.
+    share_dispersion, total_dispersion : float
+        Factors by which shares and totals vary more from day to day than by chance; at least 1.
+    """
+
+    counts: FloatArray
+    days: int
+    share_dispersion: float
+    total_dispersion: float
+
+    @classmethod
+    def of(cls, counts: ArrayLike) -> RatePosterior:
+        """Estimate the distribution from ``counts``, shape (M, D): calls by atom and day, in the order of the days."""
+        table = _validate.real_array(counts, "counts", (None, None), low=0)
+        if not table.any():
+            raise InputError("`counts` must hold at least one call; all are 0.")
+        by_atom, by_day = table.sum(axis=1), table.sum(axis=0)
+        shares = max(1.0, _pearson(table[by_atom > 0][:, by_day > 0]))
+        return cls(by_atom, table.shape[1], shares, max(1.0, _daily_dispersion(by_day)))
+
+    def draw(self, rng: np.random.Generator, more: float = 1.0) -> FloatArray:
+        """Draw the calls per day of each atom, shape (M,).
+
+        With ``more``, which may be infinite, the distribution is that of a log ``more`` times as long in which each
+        atom has the same share of the calls.
+        """
+        if np.isinf(more):
+            return self.counts / self.days
+        share = rng.gamma(self.counts * more / self.share_dispersion)
+        shape = self.counts.sum() * more / self.total_dispersion
+        return share / share.sum() * self.counts.sum() / self.days * rng.gamma(shape) / shape
+
+
+@dataclass(frozen=True, eq=False)
+class PairEffects:
+    """Distribution of the factors by which travel times deviate from a law of distance; see the module's docstring.
+
+    Attributes
+    ----------
+    deviation, weight : ndarray, shape (N, M)
+        Mean relative deviation of the drives of each pair of site and atom, and its inverse variance; 0 without drives.
+    sites_km, atoms_km : ndarray, shape (N, N) and (M, M)
+        Distances between sites and between atoms.
+    scales : ndarray, shape (H, 4)
+        Standard deviations of the effects of a site, of a route and of a pair, and the distance (km) over which effects
+        of routes are alike. The first row is the most probable one, the others are drawn around it.
+    """
+
+    deviation: FloatArray
+    weight: FloatArray
+    sites_km: FloatArray
+    atoms_km: FloatArray
+    scales: FloatArray
+
+    @classmethod
+    def of(
+        cls,
+        site: IntArray,
+        atom: IntArray,
+        minutes: ArrayLike,
+        expected: ArrayLike,
+        sites_km: FloatArray,
+        atoms_km: FloatArray,
+        rounding: float = 0.0,
+    ) -> PairEffects:
+        """Estimate the effects from K recorded drives.
+
+        ``site`` and ``atom`` say from where to where each drive went, ``minutes`` what was recorded and ``expected``
+        what the law expects. Distances between sites and between atoms have shapes (N, N) and (M, M). Stamps are in
+        units of ``rounding`` minutes: a difference of two has the additional variance rounding² / 6.
+        """
+        drives = _validate.real_array(minutes, "minutes", (None,), low=0)
+        mean = _validate.real_array(expected, "expected", (len(drives),), low=0, strictly=True)
+        shape = len(sites_km), len(atoms_km)
+        pair = np.ravel_multi_index((site, atom), shape)
+        relative, rounded = drives / mean - 1, rounding**2 / 6 / mean**2
+        right = np.ones(len(pair), dtype=bool)
+        for _ in range(PASSES):
+            variance = _variation_within(relative[right], pair[right], rounded[right]) + rounded
+            right = relative <= FURTHEST * np.sqrt(variance)
+        each = right / variance
+        relative = relative - np.average(relative, weights=each)  # the level belongs to the law
+        size = shape[0] * shape[1]
+        weight: FloatArray = np.bincount(pair, each, minlength=size).astype(float).reshape(shape)
+        total: FloatArray = np.bincount(pair, each * relative, minlength=size).astype(float).reshape(shape)
+        deviation = np.divide(total, weight, out=np.zeros_like(weight), where=weight > 0)
+        return cls(deviation, weight, sites_km, atoms_km, _effect_scales(deviation, weight, sites_km, atoms_km))
+
+    @property
+    def mean(self) -> FloatArray:
+        """Mean factor of each pair, shape (N, M)."""
+        return self.draw(None)
+
+    def draw(self, rng: np.random.Generator | None, more: float = 1.0) -> FloatArray:
+        """Draw the factor of each pair, shape (N, M); with ``rng=None`` return the mean.
+
+        With ``more``, which may be infinite, every pair was driven ``more`` times as often with the same mean. A draw
+        of the effects before any drive was recorded is corrected by what the drives say (Matheron's rule).
+        """
+        k = 0 if rng is None else int(rng.integers(1, len(self.scales)))
+        site, route, pair, reach = self.scales[k]
+        s, j = self._driven
+        root = self._root_of_drives(k, more)
+        prior, chance = np.zeros(self.weight.shape), np.zeros(len(s))
+        if rng is not None:
+            (near_sites, near_atoms), (n, m) = self._roots[k], self.weight.shape
+            prior += site * rng.standard_normal((n, 1)) + pair * rng.standard_normal((n, m))
+            prior += route * near_sites @ rng.standard_normal((n, m)) @ near_atoms.T
+            chance = rng.standard_normal(len(s)) / np.sqrt(self.weight[s, j] * more)
+        known = np.zeros(prior.shape)
+        known[s, j] = cho_solve((root, True), self.deviation[s, j] - prior[s, j] - chance)
+        near = route**2 * _alike(self.sites_km, reach) @ known @ _alike(self.atoms_km, reach)
+        return np.maximum(1 + prior + near + site**2 * known.sum(axis=1, keepdims=True) + pair**2 * known, LEAST_FACTOR)
+
+    @cached_property
+    def _driven(self) -> tuple[IntArray, IntArray]:
+        """Site and atom of the pairs with drives."""
+        return _most_driven(self.weight, MOST_PAIRS)
+
+    @cached_property
+    def _roots(self) -> list[tuple[FloatArray, FloatArray]]:
+        """Cholesky factors of the similarities of sites and of atoms, for each row of ``scales``."""
+        reaches = self.scales[:, 3]
+        return [(_root(_alike(self.sites_km, r)), _root(_alike(self.atoms_km, r))) for r in reaches]
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, float], FloatArray]:
+        """What `_root_of_drives` has returned."""
+        return {}
+
+    def _root_of_drives(self, k: int, more: float) -> FloatArray:
+        """Return the Cholesky factor of the covariance matrix of the mean deviations, with row ``k`` of ``scales``."""
+        if (k, more) not in self._known:
+            s, j = self._driven
+            variance = _variance(self.sites_km, self.atoms_km, s, j, self.scales[k], self.weight[s, j] * more)
+            self._known[k, more] = _root(variance)
+        return self._known[k, more]
+
+
+def _pearson(table: FloatArray) -> float:
+    """Return Pearson's statistic of a table per degree of freedom; 1 if there is none."""
+    rows, columns = table.shape
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+    freedom = (rows - 1) * (columns - 1)
+    return float(((table - expected) ** 2 / expected).sum() / freedom) if freedom else 1.0
+
+
+def _daily_dispersion(by_day: FloatArray) -> float:
+    """Return the variance of the calls of a day divided by their mean, within weekdays from two weeks on."""
+    days = len(by_day)
+    group = np.arange(days) % 7 if days >= 14 else np.zeros(days, int)
+    members = np.bincount(group)
+    mean = (np.bincount(group, by_day) / members)[group]
+    freedom = days - len(members)
+    return float(((by_day - mean) ** 2).sum() / freedom / by_day.mean()) if freedom else 1.0
+
+
+def _variation_within(relative: FloatArray, pair: IntArray, rounded: FloatArray) -> float:
+    """Return the squared coefficient of variation of the drives of one pair, beyond the variance of their rounding."""
+    _, index, count = np.unique(pair, return_inverse=True, return_counts=True)
+    apart = relative - (np.bincount(index, relative) / count)[index]
+    freedom = len(relative) - len(count)
+    variance = (apart**2).sum() / freedom if freedom >= ENOUGH_DRIVES else relative.var()
+    return max(float(variance - rounded.mean()), LEAST_CV**2)
+
+
+def _alike(km: FloatArray, reach_km: float) -> FloatArray:
+    """Return how alike places are, by their distances: exp(-d / reach)."""
+    return np.exp(-km / reach_km)
+
+
+def _root(matrix: FloatArray) -> FloatArray:
+    """Return the Cholesky factor of a matrix, with a little added to its diagonal: places may coincide."""
+    return np.asarray(np.linalg.cholesky(matrix + 1e-9 * np.eye(len(matrix))))
+
+
+def _most_driven(weight: FloatArray, most: int) -> tuple[IntArray, IntArray]:
+    """Return site and atom of at most ``most`` pairs with drives, those with the most."""
+    pairs = np.flatnonzero(weight)
+    kept = np.sort(pairs[np.argsort(-weight.flat[pairs], kind="stable")[:most]])
+    site, atom = np.unravel_index(kept, weight.shape)
+    return site, atom
+
+
+def _variance(
+    sites_km: FloatArray, atoms_km: FloatArray, site: IntArray, atom: IntArray, scales: FloatArray, weight: FloatArray
+) -> FloatArray:
+    """Return the covariance matrix of the mean deviations of pairs with drives."""
+    both = _alike(sites_km[site][:, site] + atoms_km[atom][:, atom], scales[3])
+    return scales[0] ** 2 * (site[:, None] == site) + scales[1] ** 2 * both + np.diag(scales[2] ** 2 + 1 / weight)
+
+
+def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArray, atoms_km: FloatArray) -> FloatArray:
+    """Return the most probable scales of the effects, and draws around them by Laplace's approximation, (H, 4).
+
+    The prior of their logarithms is normal, which keeps standard deviations from being 0 where few sites cannot tell
+    (Chung et al. 2013).
+    """
+    from scipy.optimize import minimize
+
+    s, j = _most_driven(weight, ENOUGH_PAIRS)
+    seen, known = deviation[s, j], weight[s, j]
+    middle = np.log([*USUAL_SCALES[:3], USUAL_SCALES[3] * (float(np.quantile(atoms_km, 0.9)) or 1.0)])
+
+    def misfit(steps: FloatArray) -> float:
+        root = _root(_variance(sites_km, atoms_km, s, j, np.exp(middle + PRIOR_SDS * steps), known))
+        fit = 2 * np.log(np.diag(root)).sum() + (solve_triangular(root, seen, lower=True) ** 2).sum()
+        return float(fit + steps @ steps) / 2
+
+    best = minimize(misfit, np.zeros(4), method="L-BFGS-B", bounds=[(-FURTHEST, FURTHEST)] * 4).x
+    unit = CURVE_STEP * np.eye(4)
+    curvature = np.array(
+        [
+            [misfit(best + a + b) - misfit(best + a - b) - misfit(best - a + b) + misfit(best - a - b) for b in unit]
+            for a in unit
+        ]
+    ) / (4 * CURVE_STEP**2)
+    values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
+    spread = vectors / np.sqrt(np.maximum(values, 1.0))  # never wider than the prior
+    around = best + np.random.default_rng(0).standard_normal((SCALES, 4)) @ spread.T
+    return np.exp(middle + PRIOR_SDS * np.clip(np.vstack([best, around]), -FURTHEST, FURTHEST))

@@ -6,7 +6,7 @@ role of a column        content
 ``time``                when the call came, in any form that `emsopt.calls._time_forms` lists; or a time beside ``date``
 ``lon``, ``lat``        degrees (WGS 84), or x and y in the system ``crs``; in a geographic file, the Point of each row
 ``place``               instead of ``lon`` and ``lat``: ``POINT (-93.1 44.9)``, or ``(44.9, -93.1)``, latitude first, or
-                        another form that `emsopt.calls._places` lists
+                        another form that `emsopt.calls._points` lists
 ``dispatched``,         optional: times of the unit that was first on scene, or of all units in a row of their own;
 ``en_route``,           times of day and seconds since the call are also read
 ``on_scene``,
@@ -17,7 +17,7 @@ role of a column        content
 ``priority``
 ``units_sent``          optional: number of units sent. Default: number of units in the rows of the incident
 ``incident``            optional: name of the incident, if there may be one row per unit, status or patient. Its rows
-                        are joined if time and place agree too (`emsopt.calls.incidents`): the first unit on scene is
+                        are joined if time and place agree too (`emsopt.calls.rows`): the first unit on scene is
                         kept, with the earliest time of the call
 ``status``,             optional: what happened to a unit, in words such as "On Scene", if each has a row; and when,
 ``status_time``         if not at ``time``. ``patient``: anything that tells patients apart, who have a row each
@@ -62,8 +62,7 @@ from .._types import PathLike
 from .._validate import shown
 from ..errors import InputError
 from . import _points, _roles, _times
-from .incidents import join_rows, stamps_of_statuses
-from .row_choice import Choice, Chooser
+from .rows import Choice, Chooser, join_rows, stamps_of_statuses
 
 if TYPE_CHECKING:
     from .._files.columns import Table
@@ -213,13 +212,13 @@ class CallLog:
         columns |= {} if self.service_min is None else {"service_min": self.service_min}
         return pd.DataFrame(columns).join(self.details)
 
-    def preview(self, rows: int = 5) -> pd.DataFrame:
-        """Return the first calls, to check what was read, without what could identify them.
+    def preview(self) -> pd.DataFrame:
+        """Return the first five calls, to check what was read, without what could identify them.
 
         Times count from each call (its own is 0), places are rounded to 0.01 degrees (about 1 km), and names of units
         and stations are left out. `to_frame` has the calls as they were read; do not pass such output on.
         """
-        frame = self.to_frame().head(_validate.whole_number(rows, "rows", low=0))
+        frame = self.to_frame().head()
         clock = frame.columns.intersection(["time", *_roles.STAMPS])
         since = frame[clock].sub(frame["time"], axis=0)
         return frame.assign(**since).drop(columns=["unit", "station"], errors="ignore").round({"lon": 2, "lat": 2})
@@ -242,7 +241,7 @@ class CallLog:
 
 
 def read_calls(
-    source: Source | Sequence[Source],
+    source: CallLog | Source | Sequence[Source],
     columns: Mapping[str, str | None] | None = None,
     *,
     time_zone: str | None = None,
@@ -255,7 +254,7 @@ def read_calls(
 
     Parameters
     ----------
-    source : path_like, file, DataFrame or GeoDataFrame, or a list of these
+    source : path_like, file, DataFrame or GeoDataFrame, or a list of these; or a CallLog, which is returned
         With the columns listed in the module's docstring, at most 256 MB (GeoJSON: 64 MB) and two million rows. A
         file ends in .csv, .tsv, .txt and the like (separated by commas, semicolons, tabs, ``|`` or ``^``), .geojson
         or .json, all of these also with .gz or alone in a .zip, .xlsx or .parquet (``pip install 'emsopt[tables]'``),
@@ -301,6 +300,8 @@ def read_calls(
     >>> read_calls(pd.DataFrame({"time": ["2025-03-14 16:05"], "lon": [-30.01], "lat": [45.02]}))
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
+    if isinstance(source, CallLog):
+        return source
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
         options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs}
@@ -312,37 +313,53 @@ def read_calls(
     chooser = None if where is None else Chooser(where)
     names = [] if chooser is None else chooser.names
     with _points.rows_explained():
-        table, taken = _points.read_table(
-            cast("Source", source), "calls", _roles.call_columns(columns, time_format, spare, chosen_by=names), crs
-        )
+        choose = _roles.call_columns(columns, time_format, spare, chosen_by=names)
+        table, taken = _points.read_table(cast("Source", source), "calls", choose, crs)
         by = [table.frame[taken.pop(_roles.CHOICE + name).strip().lower()].tolist() for name in names]
         unwanted = np.zeros(len(table.frame), bool) if chooser is None else ~chooser.mask(by)
-        kinds = {taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)}
-        words = {name: _words(table, name.strip().lower())[~unwanted] for name in sorted(kinds)}
-        others = {
-            (name, w): n
-            for name, each in words.items()
-            for w, n in Counter(each).items()
-            if w and _roles.NO_CALL.search(w)
-        }
         if unwanted.all():
             raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {shown(where)}.")
-        bad = np.zeros(len(unwanted), bool)
-        while True:
-            try:
-                log = _log(table, taken, time_zone, time_format, unwanted | bad)
-                break
-            except InputError as error:
-                rows = np.flatnonzero(error.rows if error.rows is not None else [])
-                if on_bad == "raise" or bad[rows].all():
-                    raise
-                bad[rows] = True
-                if bad.sum() > max(MOST_BAD * (~unwanted).sum(), FEW_BAD):
-                    raise
-        left_out = dict(log.left_out) | ({"readable cells": int(bad.sum())} if bad.any() else {})
-        header = table.frame.attrs.get(HEADER, 1)
-        chosen = None if chooser is None else int(unwanted.sum())
-        return replace(log, spare=spare, left_out=left_out, not_chosen=chosen, others=others, header=header)
+        others = _no_calls(table, taken, unwanted)
+        log, bad = _readable(table, taken, time_zone, time_format, unwanted, on_bad)
+    return replace(
+        log,
+        spare=spare,
+        left_out=dict(log.left_out) | ({"readable cells": int(bad.sum())} if bad.any() else {}),
+        not_chosen=None if chooser is None else int(unwanted.sum()),
+        others=others,
+        header=table.frame.attrs.get(HEADER, 1),
+    )
+
+
+def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> dict[tuple[str, str], int]:
+    """Return `CallLog.others`; the columns that say what rows are do not stay among those taken."""
+    kinds = {taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)}
+    counts = {name: Counter(_words(table, name.strip().lower())[~unwanted]) for name in sorted(kinds)}
+    return {
+        (k, word): n for k, each in counts.items() for word, n in each.items() if word and _roles.NO_CALL.search(word)
+    }
+
+
+def _readable(
+    table: Table,
+    taken: dict[str, str],
+    time_zone: str | None,
+    time_format: str | None,
+    unwanted: BoolArray,
+    on_bad: str,
+) -> tuple[CallLog, BoolArray]:
+    """Return the log in a table, and which rows are left out because a cell cannot be read."""
+    bad = np.zeros(len(unwanted), bool)
+    while True:
+        try:
+            return _log(table, taken, time_zone, time_format, unwanted | bad), bad
+        except InputError as error:
+            rows = np.flatnonzero(error.rows if error.rows is not None else [])
+            if on_bad == "raise" or bad[rows].all():
+                raise
+            bad[rows] = True
+            if bad.sum() > max(MOST_BAD * (~unwanted).sum(), FEW_BAD):
+                raise
 
 
 def _of_macos(source: object) -> bool:
@@ -391,36 +408,14 @@ def _log(
 ) -> CallLog:
     """Return the log in a table, with the names of its columns by role, without the ``unwanted`` rows."""
     key = {role: name.strip().lower() for role, name in taken.items()}
-    filled = {
-        role: ~blank(table.frame[key[role]].tolist()) for role in ("time", "date", "lon", "lat", "place") if role in key
-    }
-    no_time = ~np.logical_and.reduce([filled.pop(role) for role in ("time", "date") if role in filled])
-    no_place = ~np.logical_and.reduce([*filled.values()])
+    no_time, no_place = (_lacking(table, key, roles) for roles in (("time", "date"), ("lon", "lat", "place")))
     empty = no_time | no_place | unwanted  # nothing else in these rows matters, such as the words of a footer
     if empty.any():
         table = table._replace(frame=table.frame.apply(_blanked, empty=empty))
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_points(key[role])
     places = _points.places(table, key)
-    stamps = [role for role in _roles.STAMPS if role in key]
-    columns = [key.get("date", key["time"]), *(key[role] for role in (*stamps, "status_time") if role in key)]
-    times, utc, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), columns)
-    details = pd.DataFrame(index=range(len(times)))
-
-    def moments(role: str) -> Times:
-        return _times.read_stamps(table, key[role], time_format, columns, times, utc)
-
-    for role in stamps:
-        details[role] = moments(role)
-    for role in ("unit", "station", "priority"):
-        if role in key:
-            details[role] = _words(table, key[role])
-    if "units_sent" in key:
-        details["units_sent"] = table.numbers(key["units_sent"], "a number of units of at least 0", blanks=True, low=0)
-    if "status" in key:
-        when = moments("status_time") if "status_time" in key else times
-        details = details.join(stamps_of_statuses(_words(table, key["status"]), when))
-    details = _times.with_elapsed(details, times, {role: table.frame[name] for role, name in key.items()})
+    times, details, clock = _moments(table, key, time_zone, time_format)
     no_time |= np.isnat(times) & ~no_place
     no_place = ~no_time & (no_place | np.isnan(places[:, 0]))
     left_out = {"time": int((no_time & ~unwanted).sum()), "place": int((no_place & ~unwanted).sum())}
@@ -441,15 +436,7 @@ def _log(
         details.loc[order, stamps] = found.stamps.to_numpy()
         if joined and "units_sent" not in key and not np.isnan(found.units).all():
             details.loc[order, "units_sent"] = found.units
-    minutes = np.full(len(times), np.nan)
-    if "service_min" in key:
-        expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
-        minutes = table.numbers(key["service_min"], expected, blanks=True, high=LONGEST_SERVICE_MIN)
-    elif {"dispatched", "cleared"} <= set(details):
-        minutes = (details["cleared"] - details["dispatched"]).dt.total_seconds().to_numpy(copy=True) / 60
-        minutes[minutes > LONGEST_SERVICE_MIN] = np.nan
-    no_service = minutes <= 0
-    minutes[no_service] = np.nan
+    minutes, no_service = _service_times(table, key, details)
     return CallLog(
         times=times[order],
         locations=places[order],
@@ -464,6 +451,48 @@ def _log(
         apart=apart,
         n_rows=len(times),
     )
+
+
+def _lacking(table: Table, key: Mapping[str, str], roles: Sequence[str]) -> BoolArray:
+    """Return which rows have a blank cell in one of the columns of some roles."""
+    return np.logical_or.reduce([blank(table.frame[key[role]].tolist()) for role in roles if role in key])
+
+
+def _moments(
+    table: Table, key: Mapping[str, str], time_zone: str | None, time_format: str | None
+) -> tuple[Times, pd.DataFrame, str]:
+    """Return the times of the calls, the details, and the clock."""
+    stamps = [role for role in _roles.STAMPS if role in key]
+    columns = [key.get("date", key["time"]), *(key[role] for role in (*stamps, "status_time") if role in key)]
+    times, utc, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), columns)
+
+    def moments(role: str) -> Times:
+        return _times.read_stamps(table, key[role], time_format, columns, times, utc)
+
+    details = pd.DataFrame({role: moments(role) for role in stamps}, range(len(times)))
+    for role in ("unit", "station", "priority"):
+        if role in key:
+            details[role] = _words(table, key[role])
+    if "units_sent" in key:
+        details["units_sent"] = table.numbers(key["units_sent"], "a number of units of at least 0", blanks=True, low=0)
+    if "status" in key:
+        when = moments("status_time") if "status_time" in key else times
+        details = details.join(stamps_of_statuses(_words(table, key["status"]), when))
+    return times, _times.with_elapsed(details, times, {role: table.frame[name] for role, name in key.items()}), clock
+
+
+def _service_times(table: Table, key: Mapping[str, str], details: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
+    """Return the minutes that each call kept a unit busy, NaN where unknown, and which were recorded as 0 or less."""
+    minutes: FloatArray = np.full(len(details), np.nan)
+    if "service_min" in key:
+        expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
+        minutes = table.numbers(key["service_min"], expected, blanks=True, high=LONGEST_SERVICE_MIN)
+    elif {"dispatched", "cleared"} <= set(details):
+        minutes = (details["cleared"] - details["dispatched"]).dt.total_seconds().to_numpy(copy=True) / 60
+        minutes[minutes > LONGEST_SERVICE_MIN] = np.nan
+    no_service = minutes <= 0
+    minutes[no_service] = np.nan
+    return minutes, no_service
 
 
 def _blanked(cells: pd.Series[Any], empty: BoolArray) -> pd.Series[Any]:

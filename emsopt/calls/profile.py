@@ -37,14 +37,6 @@ class WeeklyProfile:
         Number of calls, with Monday first.
     hours : ndarray, shape (7, 24)
         Number of times that each hour of the week, such as Monday from 8 to 9 h, was observed.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> profile = eo.calls.aggregate_calls(calls, stations, cell_km=2).profile
-    >>> profile.counts.shape
-    (7, 24)
     """
 
     counts: IntArray
@@ -108,12 +100,7 @@ def weekdays_in(text: str, name: str = "weekdays") -> list[int]:
 def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
     """Count how often each hour of the week (row 0: Monday) occurs from first to last of ``times``, shape (7, 24).
 
-    Parameters
-    ----------
-    times : ndarray of datetime64, shape (K,)
-    empty_days : {"counted", "missing"}
-        "counted": days without calls were quiet and are counted. "missing": they were not recorded and are not
-        counted.
+    If ``empty_days`` are "missing", days without calls were not recorded and are not counted.
     """
     return np.bincount(hour_of_week(watched(times, empty_days)), minlength=168).reshape(7, 24)
 
@@ -133,14 +120,9 @@ def hours_between(first: np.datetime64, last: np.datetime64) -> Times:
 
 
 def slots(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> BoolArray:
-    """Return a mask of the selected hours of the week, shape (7, 24).
+    """Return a mask of the selected hours of the week, shape (7, 24); None stands for all.
 
-    Parameters
-    ----------
-    hours : sequence of int, optional
-        Hours of the day, 0 to 23. Default: all.
-    weekdays : sequence of int or str, optional
-        0 to 6 or "Mon" to "Sun". Default: all.
+    ``hours`` are those of the day, 0 to 23, and ``weekdays`` 0 to 6 or "Mon" to "Sun".
     """
     days, clock = _numbers(weekdays, "weekdays", 7, WEEKDAYS), _numbers(hours, "hours", 24)
     chosen = np.zeros((7, 24), dtype=bool)
@@ -168,22 +150,12 @@ def _ranges(numbers: IntArray, text: Callable[[int, int], str]) -> str:
 def shrinkage(counts: IntArray) -> float:
     r"""Estimate how strongly to shrink the spatial patterns of single hours towards the overall pattern.
 
-    The counts of an hour are modelled as Dirichlet-multinomial around the overall shares :math:`s_j`, with a
-    concentration :math:`\kappa` fitted by the adjusted profile likelihood of Cox and Reid, which counts that the
-    :math:`s_j` are estimated from the same calls: the plain likelihood takes the hours for more alike than they are.
-    The estimated shares of hour h are then :math:`(n_{hj} + \kappa s_j) / (n_h + \kappa)`; an hour with few calls stays
-    close to the overall pattern.
-
-    Parameters
-    ----------
-    counts : ndarray, shape (M, H)
-        Calls by atom and hour.
-
-    Returns
-    -------
-    float
-        The concentration, in calls; infinite if it would be a million or more, as when the hours differ no more than by
-        chance.
+    The ``counts`` of an hour, a column of shape (M, H), are modelled as Dirichlet-multinomial around the overall shares
+    :math:`s_j`, with a concentration :math:`\kappa` fitted by the adjusted profile likelihood of Cox and Reid, which
+    counts that the :math:`s_j` are estimated from the same calls: the plain likelihood takes the hours for more alike
+    than they are. The estimated shares of hour h are then :math:`(n_{hj} + \kappa s_j) / (n_h + \kappa)`. Returned is
+    the concentration, in calls; infinite if it would be a million or more, as when the hours differ no more than by
+    chance.
 
     Notes
     -----

@@ -7,6 +7,7 @@ holds in units of it. Quantiles are interpolated within a step, in the log as in
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,6 @@ from .. import _validate
 from ..errors import InputError
 from ..evaluators.evaluation import Evaluation
 from ._durations import resolution, responses
-from .back_test import percentile
 
 if TYPE_CHECKING:
     from .._types import FloatArray
@@ -35,26 +35,23 @@ def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
     ------
     InputError
         If the log lacks the stamps, or no response is possible.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, _ = eo.datasets.san_jose_calls()
-    >>> minutes, step = eo.calls.recorded_responses(calls)
-    >>> bool(minutes.min() >= 0), step
-    (True, 1.0)
     """
+    minutes, (start, end), _ = stamped_responses(calls)
+    minutes = minutes[~np.isnan(minutes)]
+    if not len(minutes):
+        raise InputError("no call of the log has both a dispatch and an arrival after it.")
+    return minutes, start if start == end and start > FINEST else 0.0
+
+
+def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str, int]]:
+    """Return responses (min), shape (K,), NaN if impossible, the steps of both stamps, and what is left out."""
     if not {"dispatched", "on_scene"} <= set(calls.details):
         raise InputError(
             "recorded responses need a log with the roles 'dispatched' and 'on_scene'. Name their columns by `columns`."
         )
     stamps = [calls.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene")]
-    minutes = responses(*stamps)[0]
-    minutes = minutes[~np.isnan(minutes)]
-    if not len(minutes):
-        raise InputError("no call of the log has both a dispatch and an arrival after it.")
-    start, end = map(resolution, stamps)
-    return minutes, start if start == end and start > FINEST else 0.0
+    minutes, left_out = responses(*stamps)
+    return minutes, [resolution(times) for times in stamps], left_out
 
 
 def recorded_and_modelled(calls: CallLog, evaluation: Evaluation, threshold: float = 8.0) -> pd.DataFrame:
@@ -99,14 +96,28 @@ def recorded_and_modelled(calls: CallLog, evaluation: Evaluation, threshold: flo
     if step:
         over = 1 - _recorded_within(evaluation, np.array([np.floor(threshold / step + 1e-9)]), step)[0]
         modelled = (evaluation.mean_response, _recorded_90(evaluation, step), float(over))
-    return measures(minutes, step, threshold).to_frame("recorded").assign(modelled=modelled, unrounded=exact)
+    table = pd.DataFrame({"recorded": measures(minutes, step, [threshold])}).drop(index="percentile_50_min")
+    return table.assign(modelled=modelled, unrounded=exact)
 
 
-def measures(minutes: FloatArray, step: float, threshold: float) -> pd.Series[float]:
-    """Return the mean, the 90th percentile and the late fraction of recorded responses by a clock with this step."""
-    rows = ["mean_response_min", "percentile_90_min", f"late_over_{threshold:g}_min"]
-    late = (minutes > threshold + 1e-9).mean()
-    return pd.Series([minutes.mean(), percentile(minutes, 90, step), late], index=rows)
+def measures(minutes: FloatArray, step: float, limits: Iterable[float]) -> dict[str, float]:
+    """Return mean, median, 90th percentile and late fractions of responses recorded by a clock with this step (min)."""
+    if len(minutes) == 0:
+        raise InputError("no call of the log has a usable response time. Check its columns and its dates.")
+    late = {f"late_over_{t:g}_min": float((minutes > t + 1e-9).mean()) for t in limits}
+    middle, high = (percentile(minutes, q, step) for q in (50, 90))
+    return {"mean_response_min": float(minutes.mean()), "percentile_50_min": middle, "percentile_90_min": high} | late
+
+
+def percentile(minutes: FloatArray, q: float, step: float) -> float:
+    """Return the q-th percentile of recorded minutes, interpolated within steps of the clock (min, 0: none)."""
+    if step == 0:
+        return float(np.percentile(minutes, q))
+    values, counts = np.unique(minutes, return_counts=True)
+    below = np.cumsum(counts) / len(minutes)
+    k = int(np.searchsorted(below, q / 100))
+    share = counts[k] / len(minutes)
+    return float(values[k] + step * ((q / 100 - below[k]) / share + 0.5))
 
 
 def in_words(exact: float | None, threshold: float, step: float) -> str:

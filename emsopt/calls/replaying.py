@@ -16,7 +16,7 @@ import numpy as np
 from .. import _validate
 from ..city.response_law import lognormal
 from ..errors import InputError
-from . import _dispatch
+from . import _units
 from ._times import hour_of_week
 from .calibration import Fit, distances
 from .demand import within_reach
@@ -53,15 +53,6 @@ class Replay:
         When a unit was sent to each call.
     stations : DataFrame
         Columns ``name``, ``lon`` and ``lat``.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.san_jose_calls()
-    >>> fit = eo.calls.calibrate(calls, stations)
-    >>> drawn = eo.calls.replay(fit, calls.between("2015-01-10", "2015-01-11"), draws=2)
-    >>> drawn.response.shape == drawn.unit.shape
-    True
     """
 
     calls: CallLog
@@ -147,18 +138,18 @@ def replay(
     5
     """
     fit = _validate.instance(fit, "fit", Fit, "emsopt.calls.Fit")
-    log = fit.calls if calls is None else calls if isinstance(calls, CallLog) else read_calls(calls)
+    log = fit.calls if calls is None else read_calls(calls)
     if fit.service is None:
         raise InputError("a replay needs service times: a log with the role 'cleared' or a column 'service_min'.")
     near = within_reach(log.locations, fit.stations[["lon", "lat"]].to_numpy(float))
-    log, sites = log.where(_dispatch.sent(log) & near), check_deployment(fit, deployment)
+    log, sites = log.where(_units.sent(log) & near), check_deployment(fit, deployment)
     rng, draws = _validate.generator(rng), _validate.whole_number(draws, "draws")
-    when = _dispatch.dispatch_times(log)
+    when = _units.dispatch_times(log)
     order = np.argsort(when, kind="stable")
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float)[order] / 60
     hour = hour_of_week(when[order]) % 24
     reach = distances(fit.stations, log.locations[order], fit.roads)
-    preferred = _dispatch.closest_first(reach, sites)
+    preferred = _units.closest_first(reach, sites)
     response, unit = np.full((draws, len(log)), np.nan), np.full((draws, len(log)), -1)
     busy, left, free = np.zeros((draws, len(sites))), response.copy(), response.copy()
     for b, child in enumerate(rng.spawn(draws)):
@@ -166,7 +157,7 @@ def replay(
         service = _random(drawn.service, child, len(log))
         turnout = drawn.turnout_minutes(hour) * _random(drawn.turnout, child, len(log), mean=1.0)
         noise = child.standard_normal(len(log))
-        sent_to = _dispatch.send(minutes, preferred, service)
+        sent_to = _units.send(minutes, preferred, service)
         answered = sent_to >= 0
         law = drawn.answer_law
         mean = law.mean(reach[np.arange(len(log)), sites[sent_to]]) * law.hour_factors[hour]

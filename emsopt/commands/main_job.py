@@ -83,8 +83,8 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
     """
     from ..evaluators import p_median
     from ..evaluators.by_name import evaluate
-    from ..planning._advice_in_words import counted
-    from ..planning.advice import search
+    from ..planning.advice import counted
+    from ..planning.steps import search
     from ..planning.sweeps import evaluate_table
 
     city, space, capacity = objective.city, objective.space, objective.options["capacity"]

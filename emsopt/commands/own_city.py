@@ -164,7 +164,7 @@ def _written(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
     import pandas as pd
 
     from ..maps import live_sheet
-    from ..planning.scenarios import scenario
+    from ..planning.sweeps import scenario
 
     model, s, found = advice.model, advice.model.settings, dict(advice.found)
 

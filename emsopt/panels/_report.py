@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .. import plots
 from ..calls._page import document
-from ..planning._advice_in_words import changed, counted
+from ..planning.advice import changed, counted
 from . import _charts
 from ._widgets import lines, png
 

@@ -17,7 +17,7 @@ from ipywidgets import HTML, HBox
 from ..calls import recorded_responses
 from ..calls.recorded import in_words
 from ..errors import InputError
-from ..planning import _advice_in_words, advice
+from ..planning import advice, steps
 from ..planning.project import Result
 from . import _charts
 from ._charts import signed
@@ -112,7 +112,7 @@ class Trust:
         count = f"{len(minutes):,} calls with dispatch and arrival"
         title = f"Today's {len(today)} units, recorded ({count}) beside modelled"
         exact = float(e.late_fraction(at.threshold))
-        table = _advice_in_words.cells(advice.beside(model, {"today": e}, at.threshold))
+        table = advice.cells(steps.beside(model, {"today": e}, at.threshold))
         self.keep(Result("recorded", title, (in_words(exact, at.threshold, step),), table))
 
     def key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
@@ -132,7 +132,7 @@ class Trust:
             same = sorted(e.site_names) == sorted(answer[base].site_names)
             if not same and (gain := self.gains.get(self.key(answer[base], e))) is not None:
                 mean, low, high = (scale * value for value in gain)
-                shown = scale * advice.gain_of(self.bench.city, self.bench.metric, answer[base], e)
+                shown = scale * steps.gain_of(self.bench.city, self.bench.metric, answer[base], e)
                 cells[name] = f"{signed(low, 2)} to {signed(high, 2)}"
                 cells[name] += "" if low <= shown <= high else f", mean {signed(mean, 2)}"
         return (f"90 % interval of the gain ({'points' if late else 'min'})", cells) if cells else None
@@ -144,9 +144,9 @@ class Trust:
         return self.bench.opened.log
 
     def tested(self, model: Model, held: int, today: tuple[int, ...] | None) -> tuple[BackTest | None, str]:
-        """Return the test of a model, or why there is none, as `advice.back_tested`; the last one is kept."""
+        """Return the test of a model, or why there is none, as `steps.back_tested`; the last one is kept."""
         if self.last_test is None or self.last_test[0] != (held, today):
-            self.last_test = (held, today), advice.back_tested(model, held, today)
+            self.last_test = (held, today), steps.back_tested(model, held, today)
         return self.last_test[1]
 
     # -- work -------------------------------------------------------------------------------------------------------
@@ -184,12 +184,12 @@ class Trust:
         how["progress"] = self.jobs["compare"].tell
 
         def work() -> str:
-            found = advice.compare_plans(model, sites, **how)
+            found = steps.compare_plans(model, sites, **how)
             table = found.to_frame().astype(float)
             for name, key in keys.items():
                 gap = table.loc[name, ["difference", "difference_low", "difference_high"]].to_numpy(float)
                 self.gains[key] = -float(gap[0]), -float(gap[2]), -float(gap[1])
-            title = f"How sure is the gain over {base}? ({advice.DRAWS} cities drawn, seed 0, load {at.load:.3g})"
+            title = f"How sure is the gain over {base}? ({steps.DRAWS} cities drawn, seed 0, load {at.load:.3g})"
             note = (
                 "Its mean may differ from the gain in the table of figures, as drawn cities have cells as narrow as "
                 "the gain needs, and count where recorded drives were faster or slower than the law of all drives."
@@ -214,7 +214,7 @@ class Trust:
         metric = settings[2]
         how: dict[str, Any] = {"rates": rates, "model": model, "metric": metric, "capacity": settings[-1]}
         how |= {"load": settings[0], "progress": self.jobs["plan"].tell}
-        if space.units >= advice.MANY_UNITS:
+        if space.units >= steps.MANY_UNITS:
             bench.message.say(
                 f"A plan for {space.units} units can take many minutes; the bar says how many after the first hour of "
                 "the day. Cancel ends it after the hour that is searched."
@@ -222,15 +222,15 @@ class Trust:
 
         def work() -> str:
             if model is not None:
-                advice.stop_if_not_allowed(self.tested(model, held, today)[0], space.units, today)
-            plan = advice.plan_day(city, space, moves, **how)
+                steps.stop_if_not_allowed(self.tested(model, held, today)[0], space.units, today)
+            plan = steps.plan_day(city, space, moves, **how)
             unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
             values = [f"{scale * v:.3f}{unit}" for v in (plan.fixed_value, plan.value, plan.free_value)]
             means = f"{values[0]} without moves, {values[1]} with {plan.moves.sum()} moves a day"
             said = (
                 f"{space.units} units, at most {moves} moved between hours: {plan.message}.",
                 f"Mean over all calls: {means}, {values[2]} with unlimited moves.",
-                _advice_in_words.verdict_of(plan),
+                advice.verdict_of(plan),
             )
             table = plan.changes().astype(str)
             table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])

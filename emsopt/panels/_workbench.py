@@ -19,8 +19,8 @@ from ..evaluators import Evaluation, evaluate_all, evaluate_near, p_median
 from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective
 from ..planning import units_needed
-from ..planning.advice import held_out, search
-from ..planning.scenarios import scenario
+from ..planning.steps import held_out, search
+from ..planning.sweeps import scenario
 from . import _charts
 from ._city import OwnPanel, city_controls
 from ._job import Job

@@ -5,9 +5,9 @@ each hour in each state is known, and at most k units move between two hours. If
 states, k moves are replaced by k steps of one move each, because all intermediate deployments are allowed. For a
 selection of deployments, the number of moves between each two states is computed instead.
 
-If the walk may end anywhere, dynamic programming solves the problem. If it must return to its
-first state (a closed walk), branch and bound splits the states of the first hour into parts: the best walk that starts
-and ends in the same part, though not necessarily in the same state, gives a lower bound for that part.
+The walk must return to its first state, as a day repeats. Branch and bound splits the states of the first hour into
+parts: the best walk that starts and ends in the same part, though not necessarily in the same state, is found by
+dynamic programming and gives a lower bound for that part.
 """
 
 from __future__ import annotations
@@ -27,11 +27,7 @@ MOST_PARTS = 2000
 
 
 class Steps(NamedTuple):
-    """Allowed transitions in one round of moves: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``.
-
-    ``moves`` is the number of units relocated by each transition, and ``rounds`` the number of rounds between two
-    hours.
-    """
+    """Allowed transitions in one round of moves: from state ``a`` to ``targets[starts[a]:starts[a + 1]]``."""
 
     starts: IntArray  # (K + 1,)
     targets: IntArray
@@ -50,8 +46,7 @@ class Walk(NamedTuple):
 def all_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: int) -> Steps:
     """Return the one-move steps between all deployments of a fleet, with up to ``most`` rounds per hour.
 
-    ``counts`` holds the units in each twin group, shape (K, G), ``floors`` and ``capacities`` the fewest and the most
-    units that each group may hold.
+    ``counts`` holds the units in each twin group, shape (K, G), ``floors`` and ``capacities`` how many each may hold.
     """
     # The key of a state is a sum over its units, so a move changes it by a known difference. Overflow is harmless.
     # Keys are random numbers of 62 bits: two states never share one in practice.
@@ -73,29 +68,15 @@ def some_steps(counts: IntArray, most: int) -> Steps:
     return Steps(starts, targets, moves[sources, targets].astype(np.int64), min(most, 1))
 
 
-def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray, *, closed: bool) -> Walk:
+def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray) -> Walk:
     """Find the cheapest walk over states, with one state for each hour.
 
-    Parameters
-    ----------
-    costs : ndarray, shape (H, K)
-        Cost of each hour in each state.
-    steps : Steps
-        Allowed transitions between states.
-    counts : ndarray, shape (K, G)
-        Number of units in each twin group, for each state; used only to split the states.
-    closed : bool
-        Whether the moves from the last hour to the first are limited too.
-
-    Returns
-    -------
-    Walk
-        Optimal if the search was completed: ``bound`` is then below ``cost`` by at most the price of the moves,
-        PER_MOVE per unit, which breaks ties in favour of fewer moves. If there were too many parts, the gap may be
-        larger. ``cost`` does not include the price.
+    ``costs`` has the cost of each hour in each state, shape (H, K). ``counts`` are the units in each twin group, shape
+    (K, G), used only to split the states. If the search was completed, the walk is optimal: ``bound`` is then below
+    ``cost`` by at most the price of the moves. If there were too many parts, the gap may be larger.
     """
     everything = np.arange(costs.shape[1])
-    value, path = _best_path(costs, steps, everything, closed=closed)
+    value, path = _best_path(costs, steps, everything)
     best_value, best = (value, path) if len(path) == len(costs) else (np.inf, path)
     # A path with H + 1 states does not end in its first state. It gives only a bound for its part, which is then split.
     parts, number = [(value, 0, everything, path)], 0
@@ -105,7 +86,7 @@ def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray, *, closed: 
         group = int(np.argmax(first != last))
         few = counts[part, group] <= min(first[group], last[group])
         for some in (path[:1], path[-1:], part[few], part[~few]):
-            value, path = _best_path(costs, steps, some, closed=True)
+            value, path = _best_path(costs, steps, some)
             if value < best_value and len(path) == len(costs):
                 best_value, best = value, path
             elif value < best_value:
@@ -117,36 +98,30 @@ def cheapest_walk(costs: FloatArray, steps: Steps, counts: IntArray, *, closed: 
     return Walk(best, cost, min(bound - ties, cost))
 
 
-def _best_path(costs: FloatArray, steps: Steps, part: IntArray, *, closed: bool) -> tuple[float, IntArray]:
-    """Find the cheapest walk that starts (and, if closed, ends) in a part of the states.
+def _best_path(costs: FloatArray, steps: Steps, part: IntArray) -> tuple[float, IntArray]:
+    """Find the cheapest walk that starts and ends in a part of the states.
 
-    Returns
-    -------
-    value : float
-        Cost, including the price of moves.
-    path : ndarray, shape (H,) or (H + 1,)
-        The state in each hour. If a closed walk reaches another state of the part than its first one after the last
-        hour, that state is added; the walk is then not closed, and its value is only a lower bound.
+    Returned are its cost, with the price of moves, and the state in each hour, shape (H,). If it reaches another state
+    of the part than its first one after the last hour, that state is added; the cost is then only a lower bound.
     """
     values = np.full(costs.shape[1], np.inf)
     values[part] = costs[0, part]
     history = []  # for each hour and round of moves, the state from which each state is reached
-    for cost in [*costs[1:], *([0.0] if closed else [])]:
+    for cost in [*costs[1:], 0.0]:
         rounds = []
         for _ in range(steps.rounds):
             values, origins = _spread(values, steps.starts, steps.targets, steps.moves)
             rounds.append(origins)
         history.append(rounds)
         values = values + cost
-    candidates = part if closed else np.arange(costs.shape[1])
-    state = int(candidates[np.argmin(values[candidates])])
+    state = int(part[np.argmin(values[part])])
     value, path = float(values[state]), [state]
     for rounds in reversed(history):
         for origins in reversed(rounds):
             state = int(origins[state])
         path.append(state)
     path.reverse()
-    return value, np.array(path[:-1] if closed and path[0] == path[-1] else path)
+    return value, np.array(path[:-1] if path[0] == path[-1] else path)
 
 
 @njit(cache=True)
@@ -177,8 +152,8 @@ def _single_moves(
 ) -> IntArray:
     """Return the states that each state reaches by one move, as `Steps.targets` lists them.
 
-    A state's key is a weighted sum of its units, so a move from group i to k adds weights[k] - weights[i]. ``gives``
-    and ``takes`` say whether a group can lose or gain a unit in each state, shape (K, G); ``order`` sorts ``keys``.
+    A move from group i to k adds weights[k] - weights[i] to the key of a state. ``gives`` and ``takes`` say whether a
+    group can lose or gain a unit in each state, shape (K, G); ``order`` sorts ``keys``.
     """
     targets = np.empty(starts[-1], dtype=np.int32)
     way = 0

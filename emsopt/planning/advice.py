@@ -1,67 +1,49 @@
-"""From a log of calls and a table of stations to advice: the workflow of the command, the dashboard and the notebooks.
+"""Where the units of a city should wait, by its log of calls: the answer of the command, dashboard and notebooks.
 
-`advise` takes all steps; each can be taken alone:
-
-=================  =================================================================================================
-`build`            check the data, calibrate or assume times, count calls, find today's deployment and the fleet
-`back_test_model`  calibrate with the first days of the log and predict the last ones
-`search`           find the best deployment
-`refine`           narrow the cells until what is gained over today no longer depends on them
-`compare_plans`    say how sure the gain is, in cities drawn from what the log leaves open
-`plan_day`         find a deployment for each hour of the day, and judge it on days held out
-=================  =================================================================================================
-
-A gain below 1 % of today's value is not worth a move, and is not examined further.
+`advise` takes the steps of `emsopt.planning.steps`, and `Advice` says what was found: in at most twelve lines, in
+details, and as one page. A gain below 1 % of today's value is not worth a move, and is not examined further.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 
-from .. import _validate
 from .._files import atomic
-from ..calls import held_out_weeks, recorded_and_modelled, recorded_responses
-from ..calls.back_test import calibrate_and_test
-from ..calls.drawn_cities import drawn_cities
+from ..calls import recorded_responses
+from ..calls._page import STYLE, document
 from ..calls.profile import slots
-from ..calls.recorded import measures
-from ..calls.uses import TITLES
-from ..errors import InputError, Message
-from ..evaluators import EXACT_UP_TO, p_median
-from ..evaluators.by_name import check_evaluator, evaluate
+from ..calls.recorded import in_words
+from ..calls.uses import TITLES as USES
+from ..errors import Message
+from ..evaluators import p_median
 from ..evaluators.metrics import metric_function
-from ..optimizers.deployments.swaps import best_deployment
-from . import _advice_in_words
-from ._comparison_in_words import NEGLIGIBLE
-from .comparison import Comparison, Interval, compare
-from .held_out import judge_plan
-from .hourly import Plan, hourly_plan
+from . import steps
+from .comparison import NEGLIGIBLE, Comparison, Interval, wording
+from .hourly import Plan
 from .log_model import Model, Settings, build
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from .._types import FloatArray, IntArray, PathLike, Progress, Sites
-    from ..calls import BackTest, CallLog, Fit
+    from .._types import PathLike, Progress
+    from ..calls import BackTest, CallLog
     from ..calls.log import Source
     from ..city.city import City
-    from ..city.deployment_space import DeploymentSpace
     from ..evaluators.evaluation import Evaluation
-    from ..evaluators.metrics import Metric
-    from ..evaluators.objective import Objective
 
-LEAST_DAYS, HELD_OUT = 9, 1 / 3  # days of a log from which on some are held out unasked, and their share
-DRAWS = 400  # of cities, to say how sure a gain is
-SETTLED = 0.001, 0.1  # a change of the gain by less of today's value, or by less of itself, does not matter
-MOST_ATOMS = 2000
-FEW_PARTS, MANY_UNITS = 3, 20  # if plans are searched: parts of the log to judge on, and units from which not to
 HOURS_A_YEAR = 8766
+MOST_NAMED = 3  # zones, findings or stations in a line
+LITTLE = 0.001  # share of the value that no move in the day is worth
+TITLES = {"mean_response_min": "mean response (min)", "percentile_90_min": "90th percentile (min)"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,7 +104,7 @@ class Advice:
     @cached_property
     def missing(self) -> tuple[str, ...]:
         """Why the test does not allow the advice, a sentence per use of the model; empty if it does."""
-        return not_allowed(self.report, self.model.fleet[0], self.model.today)
+        return steps.not_allowed(self.report, self.model.fleet[0], self.model.today)
 
     @cached_property
     def gain(self) -> Interval | None:
@@ -133,7 +115,7 @@ class Advice:
         """
         if self.today is None or self.best is None:
             return None
-        one = gain_of(self.city, self.model.settings.metric, self.today, self.best)
+        one = steps.gain_of(self.city, self.model.settings.metric, self.today, self.best)
         if self.comparison is None:
             return Interval(one, np.nan, np.nan)
         mean, low, high = self.comparison.difference
@@ -159,7 +141,7 @@ class Advice:
         """Recorded responses beside those modelled, `beside`: one column for today and one for the best deployment."""
         shown = {"today": self.today, "proposed" if self.worth_it else "best found": self.best}
         known = {name: e for name, e in shown.items() if e is not None}
-        return beside(self.model, known, self.model.settings.threshold)
+        return steps.beside(self.model, known, self.model.settings.threshold)
 
     @cached_property
     def zones(self) -> pd.DataFrame:
@@ -189,29 +171,29 @@ class Advice:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The answer, at most twelve lines."""
-        return _advice_in_words.answer(self)
+        return _answer(self)
 
     @property
     def plan_lines(self) -> tuple[str, ...]:
         """What the plan of the day changes, and whether it is worth it; empty without a plan."""
-        return () if self.plan is None else tuple(_advice_in_words.plan_lines(self.plan, self.today))
+        return () if self.plan is None else tuple(plan_lines(self.plan, self.today))
 
     @property
     def details(self) -> tuple[str, ...]:
         """Everything else, in lines."""
-        return _advice_in_words.details(self)
+        return _details(self)
 
     @property
     def html(self) -> str:
         """A report as one self-contained page."""
-        return _advice_in_words.page(self)
+        return _page(self)
 
     def with_day(self, moves: int, *, progress: Progress = False) -> Advice:
         """Return the advice with a plan of the day, with at most ``moves`` units moved between two hours."""
         model = self.model
-        stop_if_not_allowed(self.report, model.fleet[0], model.today)
+        steps.stop_if_not_allowed(self.report, model.fleet[0], model.today)
         how: dict[str, Any] = {"model": model, "metric": model.settings.metric, "progress": progress}
-        return replace(self, plan=plan_day(model.city, model.space(model.fleet[0]), moves, **how))
+        return replace(self, plan=steps.plan_day(model.city, model.space(model.fleet[0]), moves, **how))
 
     def save(self, path: PathLike) -> Path:
         """Write the report as one self-contained HTML file and return its path.
@@ -227,15 +209,11 @@ class Advice:
         return "\n".join(self.sentences)
 
     def __repr__(self) -> str:
-        return f"<Advice for {self.city.name}: {_advice_in_words.proposal(self)[0]}>"
+        return f"<Advice for {self.city.name}: {_proposal(self)[0]}>"
 
 
 def advise(
-    calls: CallLog | Source,
-    stations: Source,
-    settings: Settings | None = None,
-    *,
-    progress: Progress = False,
+    calls: CallLog | Source, stations: Source, settings: Settings | None = None, *, progress: Progress = False
 ) -> Advice:
     """Say where the units of a city should wait, by its log of calls, and how far that can be trusted.
 
@@ -269,241 +247,244 @@ def advise(
     something is wrong in the data: no place; swappe
     """
     model = build(calls, stations, settings)
-    stop_if_wrong(model)
-    held_out(model.log, model.settings.hold_out)
-    report, untested = back_tested(model)
+    steps.stop_if_wrong(model)
+    steps.held_out(model.log, model.settings.hold_out)
+    report, untested = steps.back_tested(model)
     today, units = model.today, model.fleet[0]
-    if not_allowed(report, units, today):
-        found = {} if today is None else {"today": _evaluated(model, today)}
+    if steps.not_allowed(report, units, today):
+        found = {} if today is None else {"today": steps.evaluated(model, today)}
         return Advice(model, report, untested, found, "not searched")
     objective = model.objective(units)
-    name, sites, how = search(objective, progress=progress)
+    name, sites, how = steps.search(objective, progress=progress)
     deployments = {} if today is None else {"today": today}
     deployments[name] = sites
     if today is not None:
-        model = refine(model, (today, sites))
+        model = steps.refine(model, (today, sites))
     largest = max(map(len, deployments.values()))
-    found = {name: _evaluated(model, each, largest) for name, each in deployments.items()}
+    found = {name: steps.evaluated(model, each, largest) for name, each in deployments.items()}
     if units <= model.city.n_sites - len(set(model.settings.closed)):  # else the p-median leaves some arbitrary
-        found["p-median"] = _evaluated(model, p_median(model.city, model.space(units)).sites, largest)
+        found["p-median"] = steps.evaluated(model, p_median(model.city, model.space(units)).sites, largest)
     advice = Advice(model, report, untested, found, how)
     if model.fit is not None and today is not None and advice.worth_it and sorted(today) != sorted(sites):
         pair = {"today": today, name: sites}
-        sure = compare_plans(model, pair, progress=progress)
+        sure = steps.compare_plans(model, pair, progress=progress)
         advice = replace(advice, comparison=sure)
     return advice
 
 
-def stop_if_wrong(model: Model) -> None:
-    """Raise if the checks find something wrong that is not accepted; gaps are, if empty days are missing."""
-    skipped = {"gaps in time"} if model.settings.empty_days == "missing" else set()
-    wrong = [found for found in model.checks if found.level == "wrong" and found.what not in skipped]
-    if wrong and not model.settings.accept_findings:
-        parts = [part for found in wrong for part in ("\n  ", found.what, ": ", *Message.of(found.text).parts)]
-        what = "; ".join(found.what for found in wrong)
-        raise InputError(
-            Message(
-                f"something is wrong in the data: {what}. Correct the files, or go on by `accept_findings`.", *parts
-            )
-        )
+# -- in words ---
 
 
-# -- trust --------------------------------------------------------------------------------------------------------
+def _answer(advice: Advice) -> tuple[str, ...]:
+    """Return what was read, what the model may be used for, today, the proposal and what is wrong: twelve lines."""
+    model = advice.model
+    given = "Travel times are given."
+    how = next((said for said in (*model.read, *model.assumed) if said.startswith(("Times are", "Units are"))), given)
+    lines = [f"{model.read[0]} {how}", *(said for said in model.read if said.startswith("Today"))]
+    lines += [*_uses(advice.report, advice.untested), table_text(advice.recorded)]
+    lines += _proposal(advice)
+    return (*lines, _wrong(advice))
 
 
-def held_out(calls: CallLog, hold_out: int | None = None) -> tuple[int, int]:
-    """Return the days of a log, and how many of them, the last ones, are held out to test the model."""
-    first, last = calls.times[[0, -1]].astype("datetime64[D]").astype(int).tolist()
-    days = last - first + 1
-    if hold_out is None:
-        return days, round(HELD_OUT * days) if days >= LEAST_DAYS else 0
-    return days, _validate.whole_number(hold_out, "hold_out", 0, max(days - 1, 0))
-
-
-def back_test_model(model: Model, hold_out: int | None = None, today: Sites | None = None) -> BackTest:
-    """Calibrate with the first days of the log and predict the last ones.
-
-    ``hold_out`` is the number of the latter and ``today`` the deployment, if not those of the model's settings. Raise
-    if this is not possible, because times are not calibrated or the log is too short.
-    """
-    days, held = held_out(model.log, model.settings.hold_out if hold_out is None else hold_out)
-    if model.fit is None:
-        raise InputError("there is nothing to test, because the times are not calibrated from the log.")
-    if not held:
-        short = f"the log covers {days} days, fewer than {LEAST_DAYS}: `hold_out` tests it all the same"
-        raise InputError(f"{short if days < LEAST_DAYS else 'no days are held out'}.")
-    cut = model.log.times[0].astype("datetime64[D]") + np.timedelta64(days - held, "D")
-    s, today = model.settings, model.today if today is None else today
-    try:
-        times = {name: model.making[name] for name in ("turnout_times", "service_times") if name in model.making}
-        how: dict[str, Any] = {"threshold": s.threshold, "cell_km": s.cell_km, "times": times}
-        return calibrate_and_test(model.log, model.stations, cut, s.homes, s.roads, today, **how)[1]
-    except InputError as error:
-        said = f"of {days} days, the last {held} cannot be compared with the others, as "
-        raise InputError(Message(said, *Message.of(error).parts)) from error
-
-
-def back_tested(model: Model, hold_out: int | None = None, today: Sites | None = None) -> tuple[BackTest | None, str]:
-    """Return the test of `back_test_model`, or None and why it is not possible."""
-    try:
-        return back_test_model(model, hold_out, today), ""
-    except InputError as error:
-        return None, Message.of(error)
-
-
-def not_allowed(report: BackTest | None, units: int, today: Sites | None) -> tuple[str, ...]:
-    """Return why the test does not allow advice on a fleet of so many units, a sentence per use; empty if it does."""
+def _uses(report: BackTest | None, untested: str) -> list[str]:
+    """Return what the model may be used for, and for what not and why."""
     if report is None:
-        return ()
-    uses = ("moves",) if today is not None and units == len(today) else ("moves", "fleet")
-    return tuple(f"{TITLES[use]}: {report.uses['why'][use]}" for use in uses if not report.usable(use))
+        said = "The model was not tested, so nothing says how far it can be trusted: "
+        return [Message(said, *Message.of(untested).parts)]
+    good = report.uses["usable"].to_numpy(bool)
+    names = np.array([USES[use].lower() for use in report.uses.index])
+    usable = f"The model may be used for: {', '.join(names[good]) or 'nothing'}."
+    if not good.all():
+        usable += f" Not for: {', '.join(names[~good])}."
+    return [usable]
 
 
-def stop_if_not_allowed(report: BackTest | None, units: int, today: Sites | None) -> None:
-    """Raise if the test of a model does not allow to use it for a plan of the day."""
-    for why in not_allowed(report, units, today):
-        raise InputError(f"the test does not allow to use the model for a plan of the day. {why}")
+def table_text(table: pd.DataFrame) -> str:
+    """Return recorded beside modelled responses as text."""
+    return str(cells(table).to_string())
 
 
-def beside(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
-    """Return recorded responses beside those modelled of some deployments, all by the log's clock.
-
-    Rows ``mean_response_min``, ``percentile_90_min`` and ``late_over_8_min`` (named by the threshold); columns
-    ``recorded``, NaN if the log has no responses, and the names of the deployments.
-    """
-    if model.recorded is None:
-        table = pd.DataFrame(index=["mean_response_min", "percentile_90_min", f"late_over_{threshold:g}_min"])
-        for name, e in evaluations.items():
-            table[name] = (e.mean_response, e.percentile_90, e.late_fraction(threshold))
-        table.insert(0, "recorded", np.nan)
-        return table
-    table = measures(*recorded_responses(model.recorded), threshold).to_frame("recorded")
-    for name, e in evaluations.items():
-        table[name] = recorded_and_modelled(model.recorded, e, threshold)["modelled"]
-    return table
+def cells(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of recorded beside modelled responses with titles in words, and cells as text."""
+    late = str(table.index[-1])
+    limit = late.split("_")[2]
+    titles = TITLES | {
+        late: f"{limit} min or more" if table["recorded"].isna().any() else f"recorded as over {limit} min"
+    }
+    forms = ["{:.2f}", "{:.2f}", "{:.1%}"]
+    rows = zip(forms, table.to_numpy(float), strict=True)
+    texts = [["unknown" if np.isnan(v) else form.format(v) for v in row] for form, row in rows]
+    names = [name if name == "recorded" else f"{name}, modelled" for name in table.columns]
+    return pd.DataFrame(texts, index=[titles[str(name)] for name in table.index], columns=names)
 
 
-# -- search -------------------------------------------------------------------------------------------------------
+def _proposal(advice: Advice) -> list[str]:
+    """Return what is proposed, what it gains, and who waits longer; or that nothing is worth moving, or why not."""
+    if advice.best is None:
+        return ["No plan is proposed, as the test does not allow to use the model for that.", *advice.missing]
+    best, today = advice.best, advice.today
+    if today is None:
+        return [f"Proposed for {len(best.sites)} units: {counted(best.site_names)}."]
+    if sorted(today.site_names) == sorted(best.site_names):
+        return [f"Leave the units where they are: no deployment was found that is better ({advice.how})."]
+    gained = _gained(advice)
+    if not advice.worth_it:
+        assert advice.gain is not None
+        why = "not worth a move" if not advice.gain.low <= 0 else "which chance in the log may explain"
+        return [f"Leave the units where they are: the best deployment found gains {gained}, {why}."]
+    fewer, more = changed(today.site_names, best.site_names)
+    same = len(best.sites) == len(today.sites)
+    moved = sum((Counter(best.site_names) - Counter(today.site_names)).values())
+    head = f"Move {moved} of {len(best.sites)} units" if same else f"{len(best.sites)} units, not {len(today.sites)}"
+    verb = "gains" if advice.gain is not None and advice.gain.mean >= 0 else "loses (negative gain)"
+    return [f"{head}: from {fewer} to {more}. This {verb} {gained}.", *_cost(advice)]
 
 
-def search(objective: Objective, *, progress: Progress = False) -> tuple[str, IntArray, str]:
-    """Return the best deployment: its name ("optimum" if proven, else "best found"), its sites, how it was found."""
-    run = best_deployment(objective, rng=0, progress=progress)
-    how = f"{objective.evaluator} hypercube model, {objective.options['capacity']}: {run.message}"
-    return "optimum" if "proven" in run.message else "best found", cast("IntArray", run.x), how
+def _gained(advice: Advice) -> str:
+    """Return the gain, with its interval if that was examined."""
+    assert advice.gain is not None
+    scale, unit, what = wording(advice.model.settings.metric)
+    mean, low, high = (scale * value for value in advice.gain)
+    sure = "" if np.isnan(low) else f" (90 % interval: {low:+.3f} to {high:+.3f})"
+    return f"{mean:+.3f}{unit} of {what}{sure}"
 
 
-def gain_of(city: City, metric: Metric, today: Evaluation, other: Evaluation) -> float:
-    """Return by how much a deployment lowers the metric: minutes, or a share of late calls."""
-    value = metric_function(city, metric)
-    return float(value(today) - value(other))
-
-
-def refine(model: Model, pair: tuple[Sites, Sites], metric: Metric | None = None) -> Model:
-    """Return the model with cells so narrow that the gain of the second deployment over the first is settled.
-
-    Cells are halved until the gain changes by less than 0.1 % of the first deployment's value, or 10 % of the gain.
-    A model whose cells were given, or that has areas or a table of travel times, is returned as it is.
-    """
-    s = model.settings
-    metric = s.metric if metric is None else metric
-    if s.cell_km is not None or model.demand.cell_km is None or s.travel_times is not None:
-        return model
-
-    def gain(of: Model) -> tuple[float, float]:
-        first, second = (_evaluated(of, sites, max(map(len, pair))) for sites in pair)
-        return metric_function(of.city, metric)(first), gain_of(of.city, metric, first, second)
-
-    before = gain(model)[1]
-    while True:
-        try:
-            finer = model.with_cells(model.demand.cell_km / 2)
-        except InputError:  # single callers could be seen
-            return model
-        if finer.city.n_atoms > MOST_ATOMS:
-            return model
-        value, after = gain(finer)
-        if abs(after - before) <= max(SETTLED[0] * value, SETTLED[1] * abs(after)):
-            return model
-        model, before = finer, after
-
-
-def _evaluated(model: Model, sites: Sites, largest: int | None = None) -> Evaluation:
-    """Evaluate a deployment by the model's evaluator; ``largest`` is the largest fleet to be compared."""
-    evaluator = _evaluator(model, max(largest or 0, len(sites)))
-    return evaluate(model.city, sites, evaluator, capacity=model.settings.capacity)
-
-
-def _evaluator(model: Model, largest: int) -> str:
-    """Return the evaluator of deployments of which the largest has so many units."""
-    given = None if largest > max(EXACT_UP_TO, model.fleet[0]) else model.settings.evaluator
-    return check_evaluator(given, largest)
-
-
-# -- comparison and plan --------------------------------------------------------------------------------------------
-
-
-def compare_plans(
-    model: Model,
-    deployments: Mapping[str, Sites],
-    *,
-    metric: Metric | None = None,
-    capacity: str | None = None,
-    load: float = 1.0,
-    progress: Progress = False,
-) -> Comparison:
-    """Compare deployments in 400 cities drawn from what the log leaves open, today's first, with all rates x ``load``.
-
-    Cells are those of `refine` for the first and the last deployment. Raise if the times are not calibrated.
-    """
-    if model.fit is None:
-        raise InputError(
-            "this needs travel times that are calibrated from the log: a log with the times of dispatch and arrival, "
-            "and no `speed_kmh`."
+def _cost(advice: Advice) -> Iterator[str]:
+    """Yield who waits longer and by how much, and whether the proposal is a trade-off."""
+    worse, best, today = advice.worse, advice.best, advice.today
+    assert best is not None
+    assert today is not None
+    if len(worse):
+        zones = ", ".join(f"{name} {row.minutes:+.1f} min" for name, row in worse.head(MOST_NAMED).iterrows())
+        more = f" and {len(worse) - MOST_NAMED} more" if len(worse) > MOST_NAMED else ""
+        yield (
+            f"Longer waits: {worse['calls_per_year'].sum():,.0f} calls a year ({worse['share'].sum():.0%}) in "
+            f"{len(worse)} zones, by their closest station: {zones}{more}."
         )
-    s, metric = model.settings, model.settings.metric if metric is None else metric
-    sites = list(deployments.values())
-    model = refine(model, (sites[0], sites[-1]), metric)
-    known = drawn_cities(cast("Fit", model.fit), **model.counting, **model.making)
-    known = replace(known, estimate=known.estimate.scaled(load))
-    how: dict[str, Any] = {"evaluator": _evaluator(model, max(map(len, sites))), "metric": metric}
-    how["capacity"] = s.capacity if capacity is None else capacity
-    return compare(known, deployments, draws=DRAWS, rng=0, progress=progress, **how)
+    said = []
+    limit = advice.model.settings.threshold
+    for what, old, new, form in (
+        ("the 90th percentile", today.percentile_90, best.percentile_90, "{:.2f} min"),
+        (f"responses of {limit:g} min or more", today.late_fraction(limit), best.late_fraction(limit), "{:.1%}"),
+        ("the mean response", today.mean_response, best.mean_response, "{:.2f} min"),
+        ("the worst zone", *advice.zones[["today", "proposed"]].max(), "{:.2f} min"),
+    ):
+        if new > (1 + NEGLIGIBLE) * old:
+            said.append(f"{what} from {form.format(old)} to {form.format(new)}")
+    if said and advice.gain is not None and advice.gain.mean > 0:
+        yield f"This is a trade-off. What rises: {'; '.join(said)}."
 
 
-def plan_day(
-    city: City,
-    space: DeploymentSpace,
-    moves: int,
-    *,
-    rates: FloatArray | None = None,
-    model: Model | None = None,
-    metric: Metric = "mean_response",
-    capacity: str | None = None,
-    load: float = 1.0,
-    progress: Progress = False,
-) -> Plan:
-    """Find a deployment for each hour of the day, with at most ``moves`` units moved between two hours, and judge it.
+def _wrong(advice: Advice) -> str:
+    """Return what is wrong in the data."""
+    wrong = [found.what for found in advice.model.checks if found.level == "wrong"]
+    look = [found.what for found in advice.model.checks if found.level != "wrong"]
+    said = f"Wrong in the data: {', '.join(wrong)}." if wrong else "Nothing is certainly wrong in the data."
+    return said + (f" Worth a look: {', '.join(look)}." if look else "")
 
-    ``rates`` are the calls per hour of each atom at each hour, by default those of the model. A plan is judged on parts
-    of the model's log, unless it has too many units for that or ``load``, the factor on all rates, is not 1.
-    """
-    rates = model.rates_by_hour if rates is None and model is not None else rates
-    if rates is None:
-        raise InputError(
-            "a plan of the day needs calls at all hours of the day. Leave out `hours`, or use a longer log."
-        )
-    s = Settings() if model is None else model.settings
-    names = [f"{city.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
-    cities = {h: city.replace(arrival_rates=load * rates[h], name=name) for h, name in enumerate(names)}
-    how: dict[str, Any] = {"metric": metric, "capacity": s.capacity if capacity is None else capacity}
-    plan = hourly_plan(cities, space, moves, s.evaluator, rng=0, progress=progress, **how)
-    searched = bool(np.isnan(plan.lower_bound))  # not all deployments were evaluated
-    if model is None or load != 1 or not plan.moves.any() or (searched and space.units >= MANY_UNITS):
-        return plan
-    most = FEW_PARTS if searched else 8
-    try:
-        parts = held_out_weeks(model.calls, model.stations, most=most, weekdays=s.weekdays, **model.counting)
-    except InputError:  # the log is too short
-        return plan
-    return judge_plan(plan, parts, rng=0, progress=progress)
+
+def _details(advice: Advice) -> tuple[str, ...]:
+    """Return everything that the answer leaves out, in lines."""
+    model, lines = advice.model, ["Data", *advice.model.read[1:]]
+    for f in model.checks:
+        lines += [Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.where and f" Rows: {f.where}")]
+    lines += ["", "Assumed", *model.assumed, model.city.notes]
+    if model.fit is not None:
+        lines += ["", f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"]
+        lines += [model.fit.to_frame().round(3).to_string()]
+    lines += [
+        "",
+        "Test on days held out",
+        *(_tested(advice.report) if advice.report else [Message.of(advice.untested)]),
+    ]
+    if model.recorded is not None:
+        lines += ["", _late_in_words(advice)]
+    if advice.best is not None:
+        lines += ["", f"Deployments ({advice.how})", _metrics(advice)]
+        lines += [f"{name}: {counted(e.site_names)}" for name, e in advice.found.items()]
+        if model.demand.cell_km is not None:
+            lines.append(f"Calls are counted in {model.city.n_atoms} cells of {model.demand.cell_km:g} km.")
+    if len(advice.worse) and advice.worth_it:
+        lines += ["", "Zones that wait longer (min, calls a year)", advice.worse.round(2).to_string()]
+    if advice.comparison is not None:
+        lines += ["", "How sure the gain is", str(advice.comparison)]
+    return (*lines, *(("", *advice.plan_lines) if advice.plan is not None else ()))
+
+
+def _late_in_words(advice: Advice) -> str:
+    """Return in a sentence which responses count as late."""
+    assert advice.model.recorded is not None
+    limit = advice.model.settings.threshold
+    step = recorded_responses(advice.model.recorded)[1]
+    e = advice.today or advice.best
+    return in_words(None if e is None else float(e.late_fraction(limit)), limit, step)
+
+
+def _tested(report: BackTest) -> Iterator[str]:
+    """Yield what the test on days held out found."""
+    yield f"{report.calls:,} calls, {report.period}, which that calibration has not seen:"
+    yield report.overall[["recorded", "modelled", "low", "high"]].round(3).to_string()
+    yield from report.verdict
+
+
+def _metrics(advice: Advice) -> str:
+    """Return the figures of all deployments as text."""
+    limit = advice.model.settings.threshold
+    table = pd.DataFrame({name: e.summary(limit) for name, e in advice.found.items()})
+    return f"{advice.best.evaluator if advice.best else ''} hypercube:\n{table.round(4).to_string()}"
+
+
+def plan_lines(plan: Plan, today: Evaluation | None = None) -> Iterator[str]:
+    """Yield what a plan of the day changes, and whether it is worth it."""
+    o = plan.objectives[0]
+    yield f"Plan of the day, at most {plan.most_moves} unit(s) moved between hours ({o.evaluator}): {plan.message}."
+    values = f"{against(plan.fixed_value, plan)} without moves, {against(plan.free_value, plan)} with unlimited moves"
+    yield f"{o.label}, mean over all calls: {plan.value:.4g}; {values}."
+    if today is not None and len(today.sites) == o.units:
+        now = sum(w * each(today.sites) for w, each in zip(plan.weights, plan.objectives, strict=True))
+        yield f"Today's deployment, hour by hour: {against(float(now), plan)}."
+    yield verdict_of(plan)
+    for hour, old, new in plan.changes().itertuples(index=False):
+        yield f"{hour:02d}:00  {old} -> {new}"
+
+
+def verdict_of(plan: Plan) -> str:
+    """Return whether a plan is worth its moves; one that was not judged on days held out is told by its own figures."""
+    if plan.held_out is not None or not plan.moves.any():
+        return plan.verdict
+    gain = plan.fixed_value - plan.value
+    said = f"The plan is not judged on days held out of the log. By its own figures it gains {gain:.2g}"
+    leave = gain < LITTLE * plan.fixed_value
+    return said + (": leave the units where they are." if leave else ", which chance in the log may explain.")
+
+
+def against(value: float, plan: Plan) -> str:
+    """Return a value as text, with its difference from the value of the plan, and in percent if that is visible."""
+    if not plan.value:
+        return f"{value:.4g}"
+    percent = round(100 * (value / plan.value - 1), 1) + 0.0  # not -0.0
+    return f"{value:.4g} ({value - plan.value:+.2g}{f', {percent:+.1f} %' if percent else ''})"
+
+
+def counted(names: Iterable[str]) -> str:
+    """Return names with how often they occur: "Station 2 x 2, 3, 9"; a word that all begin with comes once."""
+    units = Counter(names)
+    words = {name.partition(" ")[0] for name in units}
+    common = f"{words.pop()} " if len(words) == 1 and all(" " in name for name in units) and len(units) > 1 else ""
+    named = ((name.removeprefix(common), n) for name, n in units.items())
+    return common + ", ".join(name if n == 1 else f"{name} x {n}" for name, n in named)
+
+
+def changed(before: Iterable[str], after: Iterable[str]) -> tuple[str, str]:
+    """Return the stations that lose units and those that get units, with how many."""
+    old, new = Counter(before), Counter(after)
+    return counted((old - new).elements()) or "none", counted((new - old).elements()) or "none"
+
+
+def _page(advice: Advice) -> str:
+    """Return the answer, the details and the test as one self-contained page."""
+    title = f"{escape(advice.city.name)}: where should the units wait?"
+    texts = ["\n".join(advice.sentences), "\n".join(advice.details)]
+    test = "" if advice.report is None else advice.report.body
+    body = f"<h1>{title}</h1><pre>{escape(texts[0])}</pre><h2>Details</h2><pre>{escape(texts[1])}</pre>{test}"
+    return document(advice.city.name, STYLE + "pre { white-space: pre-wrap; }", body)

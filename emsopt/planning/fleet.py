@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._running.progress import bar
 from ..calls.calibration import Fit
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace, check_sites
@@ -26,10 +25,11 @@ from ..evaluators.enumeration import enumerate_objective
 from ..evaluators.metrics import Metric, metric_function, metric_label
 from ..evaluators.objective import Objective
 from ..optimizers.search import minimize
-from .comparison import LEAST_DRAWS, TAIL, UncertainCity, uncertain
+from .comparison import LEAST_DRAWS, TAIL, uncertain
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray, Progress, Rng, Sites
+    from .._types import FloatArray, IntArray, Rng, Sites
+    from ..calls.drawn_cities import DrawnCities
     from ..evaluators.evaluation import Evaluation
 
 ENUMERATED = 20_000  # deployments of a size, which take seconds
@@ -61,12 +61,6 @@ def units_needed(city: City) -> int:
     :math:`B(p, a) = (a^p / p!) / \sum_{k=0}^p a^k / k!` of the calls (Erlang) and are busy for the share
     :math:`a (1 - B) / p` of the time. This counts one unit per call and knows no places: how far units are from calls
     may call for more of them, and a load that changes during the day for the number of its busiest hour.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> eo.planning.units_needed(eo.datasets.load_st_paul())
-    7
     """
     check_city(city)
     load = city.total_rate * city.mean_service_time / 60
@@ -97,13 +91,6 @@ class FleetCurve:
         How each deployment was found, and whether it is proven to be the best.
     draws : ndarray, shape (draws, K), or None
         Metric of each fleet in cities drawn from what a log leaves open; None for a city without uncertainty.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> curve = eo.planning.fleet_curve(eo.datasets.grid_city(n_sites=6, units=2, rng=1), range(1, 4))
-    >>> curve.to_frame()[["mean_response_min", "gain"]].round(2).iloc[:, 0].is_monotonic_decreasing
-    True
     """
 
     units: IntArray
@@ -130,15 +117,7 @@ class FleetCurve:
         return np.asarray((values <= standard).mean(axis=0), float)
 
     def smallest(self, standard: float) -> int | None:
-        """Return the smallest of the fleets that meets a standard with 90 % probability; None if none of them does.
-
-        Examples
-        --------
-        >>> import emsopt as eo
-        >>> curve = eo.planning.fleet_curve(eo.datasets.load_st_paul(), range(7, 10), evaluator="approximate")
-        >>> curve.smallest(6.0), curve.smallest(5.0)
-        (9, None)
-        """
+        """Return the smallest of the fleets that meets a standard with 90 % probability; None if none of them does."""
         enough = self.probabilities(standard) >= 0.9
         return int(self.units[enough.argmax()]) if enough.any() else None
 
@@ -168,26 +147,23 @@ class FleetCurve:
 
 
 def fleet_curve(
-    city: City | Fit | UncertainCity,
+    city: City | Fit | DrawnCities,
     units: Iterable[int] | None = None,
     *,
     start: Sites | None = None,
     colocation: bool | int = False,
-    method: str | None = None,
     budget: int = 200,
     evaluator: str | None = None,
-    capacity: str = "loss",
     metric: Metric = "mean_response",
     draws: int = 200,
     rng: Rng = None,
-    progress: Progress = False,
     **options: Any,
 ) -> FleetCurve:
     """Find the best deployment of each fleet size.
 
     Parameters
     ----------
-    city : City, or what `emsopt.calls.calibrate` returns, or another `UncertainCity`
+    city : City, or what `emsopt.calls.calibrate` returns, or `emsopt.calls.drawn_cities`
         For a fit, deployments are found in the estimated city and then evaluated in cities drawn from it, as `compare`
         does.
     units : iterable of int, optional
@@ -198,23 +174,17 @@ def fleet_curve(
     colocation : bool or int
         Number of units that a site may hold, as for `DeploymentSpace`; sites of ``start`` hold at least what they do
         there.
-    method : str, optional
-        Method of `emsopt.minimize`. Default: all deployments of a size are enumerated if there are at most 20,000;
-        otherwise "local+" begins with the best extension of the fleet before it.
     budget : int
-        Evaluations of a search for one size.
+        Evaluations of a search for one size. All deployments of a size are enumerated instead if there are at most
+        20,000; otherwise the method "local+" begins with the best extension of the fleet before it.
     evaluator : {"exact", "approximate"}, optional
         The same for all sizes. Default: exact if the largest fleet has at most 12 units, else approximate.
-    capacity : {"loss", "queue"}
-        What happens to calls that find every unit busy.
     metric : str, tuple or mapping
         What is minimised, as for `Objective`.
     draws : int
         Number of cities drawn from a fit, at least 100.
     rng : int or Generator, optional
         Random seed of the searches and the draws. Default: 0, so that curves can be repeated.
-    progress : bool or callable
-        Whether to show a bar, or a function called with (sizes done, number of sizes).
     **options
         For a fit: as for `Fit.city`, such as ``cell_km``.
 
@@ -226,8 +196,6 @@ def fleet_curve(
     ------
     InputError
         If a size is below that of ``start`` or does not fit the sites, or an option is invalid.
-    UnstableQueueError
-        If calls queue and a fleet cannot serve them.
 
     Notes
     -----
@@ -255,23 +223,18 @@ def fleet_curve(
 
     def objective(p: int, colocation: bool | int = colocation) -> Objective:
         space = DeploymentSpace(centre, p, colocation=colocation)
-        return Objective(centre, space, evaluator, metric, capacity=capacity)
+        return Objective(centre, space, evaluator, metric)
 
-    with bar(progress, len(sizes), "size") as show:
-        if here is None:
-            fleets = _free(objective, sizes, method, budget, generator)
-        else:
-            most = np.maximum(np.bincount(here, minlength=centre.n_sites), objective(1).space.site_capacities)
-            most = np.where(colocation is True, sizes[-1], most)
-            fleets = _nested(lambda p: objective(p, True), here, sizes, most)
-        best = []
-        for done, fleet in enumerate(fleets, 1):
-            best.append(fleet)
-            show(done)
+    if here is None:
+        best = list(_free(objective, sizes, budget, generator))
+    else:
+        most = np.maximum(np.bincount(here, minlength=centre.n_sites), objective(1).space.site_capacities)
+        most = np.where(colocation is True, sizes[-1], most)
+        best = list(_nested(lambda p: objective(p, True), here, sizes, most))
     sites = tuple(fleet[0] for fleet in best)
     drawn = None
     if known is not None:
-        drawn = drawn_values(known.draws(draws, int(generator.integers(2**62))), sites, evaluator, capacity, metric)
+        drawn = drawn_values(known.draws(draws, int(generator.integers(2**62))), sites, evaluator, metric)
     return FleetCurve(
         units=np.array(sizes),
         sites=sites,
@@ -283,16 +246,14 @@ def fleet_curve(
     )
 
 
-def drawn_values(
-    cities: Iterable[City], deployments: Sequence[IntArray], evaluator: str, capacity: str, metric: Metric
-) -> FloatArray:
+def drawn_values(cities: Iterable[City], deployments: Sequence[IntArray], evaluator: str, metric: Metric) -> FloatArray:
     """Return the metric of each deployment in each city, shape (draws, K)."""
     rows = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AccuracyWarning)  # said once, of the estimated city
         for city in cities:
             value = metric_function(city, metric)
-            rows.append([value(evaluate(city, sites, evaluator, capacity=capacity)) for sites in deployments])
+            rows.append([value(evaluate(city, sites, evaluator)) for sites in deployments])
     return np.array(rows)
 
 
@@ -322,21 +283,21 @@ def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
 
 
 def _free(
-    objective: Any, sizes: list[int], method: str | None, budget: int, rng: np.random.Generator
+    objective: Any, sizes: list[int], budget: int, rng: np.random.Generator
 ) -> Iterator[tuple[IntArray, float, str]]:
     """Yield the best deployment of each size, its value, and how it was found."""
     before = None
     for p in sizes:
         problem = objective(p)
-        if method is None and problem.space.count <= ENUMERATED:
+        if problem.space.count <= ENUMERATED:
             everything = enumerate_objective(problem)
             before = everything.best_sites, float(everything.values.min()), "proven by enumeration"
         else:
-            name, x0 = method or "local+", None
+            x0 = None
             if before is not None and len(before[0]) == p - 1:
                 x0 = [best_of(problem, extensions(before[0], problem.space.site_capacities))[0]]
-            run = minimize(problem, name, budget=budget, x0=x0, rng=rng)
-            before = run.x, run.fun, f"{name}, {run.nfev} evaluations"
+            run = minimize(problem, "local+", budget=budget, x0=x0, rng=rng)
+            before = run.x, run.fun, f"local+, {run.nfev} evaluations"
         yield before
 
 

@@ -116,7 +116,7 @@ def _replanned(plan: Plan, week: HeldOut, rng: np.random.Generator) -> Plan:
         for label, objective, rates in zip(plan.labels, plan.objectives, week.others, strict=True)
     }
     options = {"rng": rng, "metric": first.metric} | first.options
-    return hourly_plan(cities, first.space, plan.most_moves, first.evaluator, cyclic=plan.cyclic, **options)
+    return hourly_plan(cities, first.space, plan.most_moves, first.evaluator, **options)
 
 
 def _atom_values(plan: Plan) -> Callable[[int, IntArray], FloatArray]:

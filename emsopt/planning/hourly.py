@@ -2,7 +2,7 @@
 
 Given the city at each hour h with its call rate λ_h, `hourly_plan` looks for deployments x_h that minimise the mean
 over all calls, Σ_h λ_h f_h(x_h) / Σ_h λ_h, where f_h is the objective in hour h, computed by an evaluator. At most k
-units may move from one hour to the next (and from the last to the first, if the day repeats).
+units may move from one hour to the next, and from the last to the first, as the day repeats.
 
 Each hour is evaluated in steady state. The model ignores calls carried over from one hour to the next, and
 the time that relocated units spend on the road. A plan also follows chance in its log: `judge_plan` says what its moves
@@ -69,16 +69,6 @@ class HeldOutGain:
         ``mean`` as a share of the value without moves.
     metric : str, tuple or mapping
         Metric of the plan, as for `Objective`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> cities = eo.calls.aggregate_calls(calls, stations, cell_km=3).cities_by_hour(speed_kmh=40)
-    >>> plan = eo.planning.hourly_plan(cities, 2, 1, "approximate")
-    >>> gain = eo.planning.judge_plan(plan, eo.calls.held_out_weeks(calls, stations, cell_km=3)).held_out
-    >>> bool(gain.low <= gain.mean <= gain.high)
-    True
     """
 
     gains: FloatArray
@@ -142,8 +132,7 @@ class Plan:
     weights : ndarray, shape (H,)
         Share of calls in each hour.
     moves : ndarray of int, shape (H,)
-        Number of units that move at the start of each hour. The first entry is the number of moves from the last hour
-        to the first, or 0 if the day does not repeat.
+        Number of units that move at the start of each hour; the first entry are moves from the last hour to the first.
     most_moves : int
         Maximum number of units that may move between two hours, k.
     value : float
@@ -163,8 +152,6 @@ class Plan:
         Description of what was searched and what is proven.
     objectives : tuple of Objective
         The objective of each hour.
-    cyclic : bool
-        Whether the first hour follows the last.
     held_out : HeldOutGain or None
         What the plan gains in weeks that it was not made from; None before `emsopt.planning.judge_plan`.
 
@@ -191,7 +178,6 @@ class Plan:
     proven: bool
     message: str
     objectives: tuple[Objective, ...]
-    cyclic: bool = True
     held_out: HeldOutGain | None = None
 
     def to_frame(self) -> pd.DataFrame:
@@ -254,7 +240,6 @@ def hourly_plan(
     moves: int,
     evaluator: str | None = None,
     *,
-    cyclic: bool = True,
     rng: Rng = None,
     progress: Progress = False,
     **options: Any,
@@ -274,8 +259,6 @@ def hourly_plan(
     evaluator : {"exact", "approximate", "simulation"}, optional
         Default: exact for up to 12 units if all deployments of all hours can be evaluated in half a minute,
         else approximate.
-    cyclic : bool
-        Whether the first hour follows the last, as in a day that repeats.
     rng : int or Generator, optional
         Random seed, for the random starts of a search and for a simulation. A simulation needs a whole number.
     progress : bool or callable
@@ -287,7 +270,7 @@ def hourly_plan(
     -------
     Plan
         If all deployments can be evaluated at all hours, dynamic programming over all of them, with branch and
-        bound for a day that repeats, finds the optimal plan (`Plan.proven`). The approximate evaluator allows
+        bound, finds the optimal plan (`Plan.proven`). The approximate evaluator allows
         about 40,000 deployments in 24 hours. Otherwise the plan is the best over a selection of deployments: the
         results of a local search for each hour, their neighbours, and the neighbours of the plan until it no longer
         improves.
@@ -321,19 +304,17 @@ def hourly_plan(
     weights /= weights.sum()
     with bar(progress, len(objectives), "hour") as show:
         if _affordable(objectives):
-            rows, values, walk = _over_all(objectives, weights, most, cyclic, show)
+            rows, values, walk = _over_all(objectives, weights, most, show)
             gap = walk.cost - walk.bound
             proven = "optimal" if gap <= 1e-6 else f"within {gap:.2g} of the optimum"
             message = f"all {len(rows):,} deployments at all hours; proven {proven}"
         else:
-            rows, values, walk = _over_candidates(objectives, weights, most, cyclic, rng, show)
+            rows, values, walk = _over_candidates(objectives, weights, most, rng, show)
             message = f"best of {len(rows):,} of {objectives[0].space.count:,} deployments; not proven"
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))
     counts = objectives[0].space.group_counts(sites)
     moved = np.maximum(counts - np.roll(counts, 1, axis=0), 0).sum(axis=1)
-    if not cyclic:
-        moved[0] = 0
     return Plan(
         labels=tuple(by_hour),
         sites=sites,
@@ -349,7 +330,6 @@ def hourly_plan(
         proven=walk.cost - walk.bound <= 1e-6,
         message=message,
         objectives=tuple(objectives),
-        cyclic=cyclic,
     )
 
 
@@ -386,7 +366,7 @@ def _affordable(objectives: list[Objective]) -> bool:
 
 
 def _over_all(
-    objectives: list[Objective], weights: FloatArray, most: int, cyclic: bool, show: Callable[[int], object]
+    objectives: list[Objective], weights: FloatArray, most: int, show: Callable[[int], object]
 ) -> tuple[IntArray, FloatArray, _moves.Walk]:
     """Return all deployments, shape (K, p), their values at each hour, (H, K), and the cheapest walk."""
     space = objectives[0].space
@@ -397,15 +377,15 @@ def _over_all(
         show(hour + 1)
     counts = space.group_counts(rows)
     steps = _moves.all_steps(counts, space.floors, space.capacities, most)
-    return rows, values, _moves.cheapest_walk(weights[:, None] * values, steps, counts, closed=cyclic)
+    return rows, values, _moves.cheapest_walk(weights[:, None] * values, steps, counts)
 
 
 def _over_candidates(
-    objectives: list[Objective], weights: FloatArray, most: int, cyclic: bool, rng: Rng, show: Callable[[int], object]
+    objectives: list[Objective], weights: FloatArray, most: int, rng: Rng, show: Callable[[int], object]
 ) -> tuple[IntArray, FloatArray, _moves.Walk]:
     """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps.
 
-    Returns the deployments considered, their values at each hour, and the cheapest walk, without a lower bound.
+    Returned are the deployments considered, their values at each hour, and the cheapest walk, without a lower bound.
     """
     space = objectives[0].space
     rng = _validate.generator(rng)
@@ -414,7 +394,7 @@ def _over_candidates(
         run = search_again(objective, bests[-1] if bests else None, rng=rng, restarts=2)
         bests.append(cast("IntArray", run.x))
         show(done)
-    centres = [*bests, *_between(bests, space, cyclic)]
+    centres = [*bests, *_between(bests, space)]
     pool: dict[tuple[int, ...], None] = {}
     values, cost = np.empty((len(objectives), 0)), np.inf
     for _ in range(MOST_ROUNDS):
@@ -427,17 +407,17 @@ def _over_candidates(
         values = np.hstack([values, [objective.values(fresh) for objective in objectives]])
         counts = space.group_counts(rows)
         steps = _moves.some_steps(counts, most)
-        walk = _moves.cheapest_walk(weights[:, None] * values, steps, counts, closed=cyclic)
+        walk = _moves.cheapest_walk(weights[:, None] * values, steps, counts)
         if walk.cost >= cost - 1e-12:
             break
         cost, centres = walk.cost, [*rows[walk.states], rows[np.argmin(weights @ values)]]
     return rows, values, walk._replace(bound=np.nan)
 
 
-def _between(bests: list[IntArray], space: DeploymentSpace, cyclic: bool) -> list[IntArray]:
+def _between(bests: list[IntArray], space: DeploymentSpace) -> list[IntArray]:
     """Return the deployments on paths of single moves between the best deployments of consecutive hours."""
     result = []
-    for k in range(0 if cyclic else 1, len(bests)):
+    for k in range(len(bests)):
         way = list(bests[k])
         for left, taken in _moved(bests[k], bests[k - 1], space.city)[:-1]:
             way[way.index(left)] = taken
@@ -446,10 +426,7 @@ def _between(bests: list[IntArray], space: DeploymentSpace, cyclic: bool) -> lis
 
 
 def _moved(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:
-    """Return the old and the new site of each unit that moves, as pairs.
-
-    If the city has coordinates, they are paired so that the sum of the distances is smallest.
-    """
+    """Return the old and the new site of each unit that moves, paired so that the distances are short, if known."""
     groups = city.twin_groups
     left, taken = list(before), list(after)
     for site in before:  # keep units in place where possible, or else at a twin site

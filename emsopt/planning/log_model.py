@@ -14,15 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _validate
-from ..calls import (
-    aggregate_calls,
-    calibrate,
-    check_calls,
-    read_calls,
-    read_stations,
-    recorded_responses,
-    regular_units,
-)
+from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations, recorded_responses
+from ..calls._units import regular_units
 from ..calls.calibration import without_unit
 from ..calls.demand import REACH_KM, within_reach
 from ..calls.log import CallLog
@@ -158,12 +151,6 @@ class Model:
         Station of each of today's units.
     read, assumed : tuple of str
         What was read and how, and what was assumed, in sentences.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> eo.planning.build(*eo.datasets.practice_calls(), eo.planning.Settings(cell_km=2.0)).fleet[0]
-    5
     """
 
     settings: Settings
@@ -280,7 +267,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     (10, 'Units are assumed to drive 40 km/h on 1.3 times the straight-line distance.')
     """
     s = Settings() if settings is None else settings
-    calls, stations = calls if isinstance(calls, CallLog) else read_calls(calls), read_stations(stations)
+    calls, stations = read_calls(calls), read_stations(stations)
     if s.turnout_times is not None:  # in place of what the file says
         stations = stations.drop(columns="turnout_min", errors="ignore")
     _validate.positive_number(s.threshold, "threshold", "min")

@@ -1,4 +1,4 @@
-"""Find how the optimum changes with load, service rate or fleet size."""
+"""Tables: how the optimum changes with load, service rate or fleet size, and deployments beside each other."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from .._types import ArrayLike, IntArray, Progress, Sites
+    from ..evaluators.evaluation import Evaluation
     from ..evaluators.metrics import Metric
     from ..optimizers.run import Run
 
@@ -95,16 +96,14 @@ def sweep(
 
 
 def search_again(objective: Objective, before: IntArray | None, **options: Any) -> Run:
-    """Search from the usual starts and from ``before``, the optimum of a similar problem; return the better result."""
+    """Search from the usual starts and from ``before``, the optimum of a similar problem; return the better."""
     run = local_search(objective, **options)
     if before is not None and before in objective.space:
         run = min(run, local_search(objective, starts=[before]), key=lambda r: r.fun)
     return run
 
 
-def load_sweep(
-    city: City, units: int | DeploymentSpace, loads: ArrayLike, evaluator: str | None = "approximate", **options: Any
-) -> pd.DataFrame:
+def load_sweep(city: City, units: int | DeploymentSpace, loads: ArrayLike, **options: Any) -> pd.DataFrame:
     """Run `sweep` over offered loads per unit, λ / (p μ).
 
     This is the rate of calls divided by the rate at which p busy units serve calls. The call rates of the city are
@@ -120,12 +119,10 @@ def load_sweep(
     """
     fleet = DeploymentSpace.of(city, units).units
     cities = {load: city.with_offered_load(load, fleet) for load in _positive(loads, "loads")}
-    return sweep(cities, units, evaluator=evaluator, **options).rename_axis("offered_load")
+    return sweep(cities, units, **{"evaluator": "approximate"} | options).rename_axis("offered_load")
 
 
-def service_rate_sweep(
-    city: City, units: int | DeploymentSpace, rates: ArrayLike, evaluator: str | None = "approximate", **options: Any
-) -> pd.DataFrame:
+def service_rate_sweep(city: City, units: int | DeploymentSpace, rates: ArrayLike, **options: Any) -> pd.DataFrame:
     """Run `sweep` over service rates μ, the number of calls that a busy unit serves per day.
 
     Each call then keeps any unit busy for 1440 / μ minutes on average, which replaces the city's service times. The
@@ -141,7 +138,7 @@ def service_rate_sweep(
     """
     check_city(city)
     cities = {rate: city.replace(service_times=24 * 60 / rate) for rate in _positive(rates, "rates")}
-    return sweep(cities, units, evaluator=evaluator, **options).rename_axis("service_rate_per_day")
+    return sweep(cities, units, **{"evaluator": "approximate"} | options).rename_axis("service_rate_per_day")
 
 
 def _positive(values: ArrayLike, name: str) -> list[float]:
@@ -174,3 +171,34 @@ def evaluate_table(
 
     found = {name: evaluate(city, sites, evaluator, **options) for name, sites in deployments.items()}
     return pd.DataFrame({name: evaluation.summary(threshold) for name, evaluation in found.items()}).T
+
+
+def scenario(
+    city: City, name: str, evaluation: Evaluation, metric: str, threshold: float, baseline: Evaluation | None = None
+) -> dict[str, Any]:
+    """Return one row of a table of scenarios, by column: the objective ``metric`` and the results of a deployment.
+
+    Responses of ``threshold`` minutes or more are late; gains are over a ``baseline``.
+    """
+    e, units = evaluation, len(evaluation.sites)
+    figures = e.summary(threshold)
+    late = figures.pop(f"late_over_{threshold:g}_min")  # a column name must not depend on the threshold
+    gains = {}
+    if baseline is not None:
+        gains["gain_min"] = baseline.mean_response - e.mean_response
+        gains["gain_late_fraction"] = baseline.late_fraction(threshold) - late
+    return {
+        "city": city.name,
+        "deployment": name,
+        "units": units,
+        "calls_per_hour": city.total_rate,
+        "offered_load": city.offered_load(units),
+        "evaluator": e.evaluator,
+        "capacity": e.capacity,
+        "metric": metric,
+        "threshold_min": threshold,
+        "late_fraction": late,
+        **figures,
+        **gains,
+        "sites": "; ".join(e.site_names),
+    }

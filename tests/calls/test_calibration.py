@@ -11,7 +11,7 @@ from scipy import integrate, stats
 from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
-from emsopt.calls import _dispatch, _durations, _homes, _travel_law
+from emsopt.calls import _durations, _travel_law, _units
 from emsopt.errors import InputError
 
 
@@ -40,6 +40,11 @@ def fit(log, stations):
 @pytest.fixture(scope="module")
 def san_jose():
     return eo.datasets.san_jose_calls()
+
+
+@pytest.fixture(scope="module")
+def real(san_jose):
+    return eo.calls.calibrate(*san_jose)
 
 
 # -- densities of recorded durations ------------------------------------------------------------------------------
@@ -239,9 +244,9 @@ def test_homes_are_found_by_numbers_by_mapping_by_the_log_or_not_at_all(log, sta
 
 
 def test_numbers_must_tell():
-    assert _homes.by_number(["A", "B"], np.array([5, 5]), ["Station 1", "Station 2"]) is None
-    assert _homes.by_number(["E1", "E2"], np.array([5, 5]), ["North", "South"]) is None
-    assert _homes.by_number(["E1", "T02A"], np.array([5, 5]), ["Station 1", "Station 2"]).tolist() == [0, 1]
+    assert _units.by_number(["A", "B"], np.array([5, 5]), ["Station 1", "Station 2"]) is None
+    assert _units.by_number(["E1", "E2"], np.array([5, 5]), ["North", "South"]) is None
+    assert _units.by_number(["E1", "T02A"], np.array([5, 5]), ["Station 1", "Station 2"]).tolist() == [0, 1]
 
 
 def test_what_is_missing_is_said(log, stations):
@@ -293,7 +298,7 @@ def test_draws_have_the_stated_errors(fit):
 
 def test_units_that_are_busy_are_passed_over():
     order = np.array([[0, 1], [0, 1], [0, 1], [1, 0]], np.int32)
-    answered = _dispatch.send(np.array([0.0, 1.0, 2.0, 20.0]), order, np.array([10.0, 10.0, 10.0, 10.0]))
+    answered = _units.send(np.array([0.0, 1.0, 2.0, 20.0]), order, np.array([10.0, 10.0, 10.0, 10.0]))
     assert answered.tolist() == [0, 1, -1, 1]
 
 
@@ -303,8 +308,8 @@ def test_replays_of_rounded_stamps_agree_with_each_other_as_often_as_with_the_tr
     when = log.details["dispatched"].to_numpy("datetime64[s]")
     busy = (log.details["cleared"].to_numpy("datetime64[s]") - when) / np.timedelta64(60, "s")
     reach = eo.city.travel.great_circle_km(log.locations, stations[["lon", "lat"]].to_numpy())
-    chance = _dispatch.answering_stations(when, reach, np.arange(9), busy, (1.0, 1.0))
-    station, n = log.details["unit"].str[1:].astype(int).to_numpy() - 1, _dispatch.REPLAYS
+    chance = _units.answering_stations(when, reach, np.arange(9), busy, (1.0, 1.0))
+    station, n = log.details["unit"].str[1:].astype(int).to_numpy() - 1, _units.REPLAYS
     right = chance[np.arange(len(log)), station].mean()
     alike = ((n * chance**2 - chance) / (n - 1)).sum(axis=1).mean()
     assert right < 0.97
@@ -317,17 +322,16 @@ def test_a_station_amid_many_calls_does_not_attract_the_units_of_its_neighbours(
     rng, at, n = np.random.default_rng(seed), np.array([0.0, 2.0, -8.0, 10.0]), 1500
     places = at[rng.choice(4, n, p=[0.7, 0.1, 0.1, 0.1])] + rng.standard_normal(n)
     away = np.abs(places[:, None] - at)
-    closest = _dispatch.closest_first(away, np.arange(4))
-    unit = _dispatch.send(np.sort(rng.uniform(0, 25 * n, n)), closest, rng.exponential(40, n))
+    closest = _units.closest_first(away, np.arange(4))
+    unit = _units.send(np.sort(rng.uniform(0, 25 * n, n)), closest, rng.exponential(40, n))
     drive = unit >= 0
     minutes = (2 + 1.5 * away[drive, unit[drive]]) * np.exp(0.4 * rng.standard_normal(drive.sum()))
-    assert _homes.by_log(unit[drive], away[drive], minutes).tolist() == [0, 1, 2, 3]
+    assert _units.by_log(unit[drive], away[drive], minutes).tolist() == [0, 1, 2, 3]
 
 
-def test_san_jose_gives_its_homes_away(san_jose):
+def test_san_jose_gives_its_homes_away(san_jose, real):
     """Without their names, the log alone puts units at the stations after which they are named."""
-    calls, stations = san_jose
-    fit = eo.calls.calibrate(calls, stations)
+    (calls, stations), fit = san_jose, real
     assert fit.homes_from == "numbers"
     letters = {unit: f"{'abcdefghijklmnopqrstuvwxyz'[k % 26]}{chr(97 + k // 26)}" for k, unit in enumerate(fit.homes)}
     unnamed = dataclasses.replace(calls, details=calls.details.assign(unit=calls.details["unit"].map(letters)))
@@ -356,11 +360,10 @@ def test_without_units_the_deployment_is_the_stations_that_answer():
     assert by_station.answer_law.mean(3.0) == pytest.approx(by_unit.answer_law.mean(3.0), rel=1e-6)
 
 
-def test_wrong_homes_and_logs_without_units_are_refused():
+def test_wrong_homes_and_logs_without_units_are_refused(san_jose, real):
     """With homes moved by seven stations, drives hardly grow with distance any more."""
-    calls, stations = eo.datasets.san_jose_calls()
-    names = stations["name"].tolist()
-    homes = dict(eo.calls.calibrate(calls, stations).homes)
+    calls, stations = san_jose
+    names, homes = stations["name"].tolist(), dict(real.homes)
     moved = {unit: names[(names.index(home) + 7) % len(names)] for unit, home in homes.items()}
     with pytest.raises(InputError, match="stations are missing"):
         eo.calls.calibrate(calls, stations, homes=moved)
@@ -368,9 +371,8 @@ def test_wrong_homes_and_logs_without_units_are_refused():
         eo.calls.calibrate(calls, stations, homes={"E1": "Station 1"})
 
 
-def test_options_of_the_city_replace_what_was_calibrated():
-    calls, stations = eo.datasets.san_jose_calls()
-    fit = eo.calls.calibrate(calls, stations)
+def test_options_of_the_city_replace_what_was_calibrated(real):
+    fit = real
     assert isinstance(fit.travel_minutes(3.0), float)
     fixed = fit.city(travel_cv=0.0, turnout_cv=0.0)
     assert (fixed.travel_cv, fixed.turnout_cv) == (0.0, 0.0)

@@ -4,12 +4,10 @@ Names of columns are those of the sources named; all rows are made up. Every log
 14 January 2015 (or one of them), at -93.1, 44.9 and -93.2, 44.8.
 """
 
-import copy
 import datetime
 import gzip
 import io
 import json
-import pickle
 import re
 import zipfile
 
@@ -176,10 +174,6 @@ def check(log, first="00:05"):
     assert log.locations.tolist() == [[-93.1, 44.9], [-93.2, 44.8]]
 
 
-def test_there_are_forty_forms():
-    assert len(DATES) + len(TABLES) >= 40
-
-
 @pytest.mark.parametrize("form", DATES)
 def test_dates(form):
     first, second, options = DATES[form]
@@ -281,16 +275,6 @@ def test_preview_hides_clock_and_units():
     assert rows["on_scene"].dt.total_seconds().tolist()[0] == 480
     assert rows["on_scene"].isna().tolist() == [False, True]
     assert not {"unit", "station"} & set(rows)
-    assert len(ec.read_calls(calls).preview(1)) == 1
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda log: pickle.loads(pickle.dumps(log))])
-def test_logs_can_be_copied_and_pickled(copied):
-    log = ec.read_calls(pd.DataFrame({"time": ["2015-01-14 00:05", None], "lon": -93.1, "lat": 44.9}))
-    again = copied(log)
-    pd.testing.assert_frame_equal(again.to_frame(), log.to_frame())
-    assert again.left_out == {"time": 1}
-    assert repr(again) == repr(log)
 
 
 def test_columns_decide_over_names():
@@ -391,7 +375,7 @@ FORMATS = [
     st.lists(st.datetimes(datetime.datetime(2001, 1, 1), datetime.datetime(2068, 1, 1)), min_size=1, max_size=5),
     st.sampled_from(FORMATS),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_every_form_gives_the_moment_that_was_written(moments, layout):
     """Independently: `strftime` writes what is read. A last cell tells which of day and month comes first."""
     moments = [moment.replace(microsecond=0) for moment in [*moments, moments[0].replace(day=28)]]
@@ -404,7 +388,7 @@ def test_every_form_gives_the_moment_that_was_written(moments, layout):
     st.lists(st.dates(datetime.date(2015, 1, 1), datetime.date(2016, 1, 1)), min_size=1, max_size=8),
     st.sampled_from(["%d/%m/%Y", "%m/%d/%Y", "%m/%d/%y"]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_day_and_month_are_never_mixed_up(days, layout):
     """Read right if a day is after the twelfth, and otherwise refused with an option that works."""
     frame = pd.DataFrame({"time": [day.strftime(layout) for day in days], "lon": -93.1, "lat": 44.9})
@@ -475,7 +459,7 @@ LINES = [
 @given(
     st.sampled_from(LINES), st.sampled_from([1, 1_000_000, 10_000_000]), st.sampled_from([".psv", ".log", ".csv.zip"])
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_lines_above_the_header_endings_and_integer_degrees(above, scale, ending):
     """One date with times of day that pass midnight, below lines that are no header, as text or in a .zip."""
     lines = ["Einsatz-Nr.;Datum;Notrufeingang;Alarmierung;Eintreffen;Frei;X_CORD;Y_CORD;Bemerkung"]

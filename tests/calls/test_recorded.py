@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import emsopt as eo
-from emsopt.calls.back_test import percentile
+from emsopt.calls.recorded import percentile
 from emsopt.errors import InputError
 
 

@@ -218,7 +218,7 @@ def test_an_interrupted_plan_leaves_what_has_been_written(files, tmp_path, capsy
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("emsopt.planning.advice.plan_day", interrupted)
+    monkeypatch.setattr("emsopt.planning.steps.plan_day", interrupted)
     few = ["--moves", "1", "--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
     text = run(capsys, files, tmp_path, *few, status=130)
     names = {path.name for path in tmp_path.iterdir()}

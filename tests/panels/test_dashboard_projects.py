@@ -24,7 +24,7 @@ from ipywidgets import VBox
 
 from emsopt.panels import _dashboard, _report, _widgets, _workbench
 from emsopt.panels._workbench import Workbench
-from emsopt.planning import advice
+from emsopt.planning import steps
 
 SEQUENCES = 20
 TABS = ("Districts", "Utilisation", "Alternatives", "Scenarios", "Day plan", "Data and trust")
@@ -366,7 +366,7 @@ def test_the_back_test_is_that_of_the_advice_and_only_a_usable_model_is_a_succes
     said = f"Mean response: {'usable' if usable else 'do not use'}. Recorded 6 min."
     report = types.SimpleNamespace(verdict=(said,), period="", calls=1, html="", to_frame=lambda: None)
     asked = []
-    monkeypatch.setattr(advice, "back_test_model", lambda *given: asked.append(given) or report)
+    monkeypatch.setattr(steps, "back_test_model", lambda *given: asked.append(given) or report)
     trust = Workbench(own.bench.opened, VBox(), [], lambda: None).trust
     trust.bench.today = (0, 1)
     result = trust.prepare_test()()
@@ -377,8 +377,8 @@ def test_the_back_test_is_that_of_the_advice_and_only_a_usable_model_is_a_succes
 def test_no_day_is_planned_where_the_test_does_not_allow_moves(own, monkeypatch):
     uses = pd.DataFrame({"usable": [False, True], "why": ["Stations are missing.", ""]}, index=["moves", "fleet"])
     report = types.SimpleNamespace(uses=uses, usable=lambda use: uses["usable"][use])
-    monkeypatch.setattr(advice, "back_test_model", lambda *_: report)
-    monkeypatch.setattr(advice, "plan_day", lambda *_, **__: pytest.fail("a plan was made"))
+    monkeypatch.setattr(steps, "back_test_model", lambda *_: report)
+    monkeypatch.setattr(steps, "plan_day", lambda *_, **__: pytest.fail("a plan was made"))
     trust = Workbench(own.bench.opened, VBox(), [], lambda: None).trust
     with pytest.raises(InputError, match=r"does not allow to use the model for a plan of the day.*Stations are miss"):
         trust.prepare_plan()()

@@ -12,7 +12,7 @@ from synthetic_log import synthetic_log
 import emsopt as eo
 from emsopt.__main__ import main
 from emsopt.errors import Argument, InputError, Message
-from emsopt.planning import Settings, _advice_in_words, advice, build
+from emsopt.planning import Settings, advice, build, steps
 
 DIFFERENCE = ["difference", "difference_low", "difference_high"]
 PRACTICE = {"drop_repeats": True, "empty_days": "missing", "accept_findings": True}
@@ -66,7 +66,7 @@ def test_the_dashboard_gives_the_same_numbers(san_jose, monkeypatch):
     panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
     asked = []
     compared = SimpleNamespace(to_frame=lambda: pd.DataFrame(0.0, ["best found"], DIFFERENCE))
-    monkeypatch.setattr(advice, "compare_plans", lambda *given, **how: asked.append((given, how)) or compared)
+    monkeypatch.setattr(steps, "compare_plans", lambda *given, **how: asked.append((given, how)) or compared)
     calls, stations = eo.datasets.san_jose_calls()
     frames = {"calls.csv": calls.to_frame(), "stations.csv": stations}
     panel = panels.dashboard()
@@ -92,7 +92,7 @@ def test_the_dashboard_gives_the_same_numbers(san_jose, monkeypatch):
     ((sites, _, _),) = panel.bench.found.values()
     assert sites == tuple(san_jose.best.sites.tolist())
     deployments = {"today": san_jose.today.sites, "best found": san_jose.best.sites}
-    assert advice.refine(model, tuple(deployments.values())).demand.cell_km == san_jose.model.demand.cell_km
+    assert steps.refine(model, tuple(deployments.values())).demand.cell_km == san_jose.model.demand.cell_km
     refs["baseline"].value = "today"
     refs["compare_start"].click()
     refs["compare_wait"]()
@@ -148,7 +148,7 @@ def test_command_and_dashboard_calculate_what_python_does_from_the_same_files(dr
     assert (page.fleet, page.read, page.assumed) == (built.fleet, built.read, built.assumed)
     assert (page.fit is None) == (not drawn)
     if drawn:
-        pd.testing.assert_frame_equal(advice.back_test_model(page).to_frame(), python.report.to_frame(), rtol=1e-12)
+        pd.testing.assert_frame_equal(steps.back_test_model(page).to_frame(), python.report.to_frame(), rtol=1e-12)
 
 
 def assert_same(city, other):
@@ -177,7 +177,7 @@ def test_cells_are_refined_until_the_gain_is_settled(san_jose):
     assert abs(gains[0] - gains[1]) <= max(0.001 * a, 0.1 * abs(gains[1]))
     assert san_jose.gain.mean == pytest.approx(gains[0])
     given = replace(model, settings=replace(model.settings, cell_km=2.0))
-    assert advice.refine(given, pair) is given
+    assert steps.refine(given, pair) is given
 
 
 def test_a_gain_that_costs_others_is_called_a_trade_off(practice):
@@ -208,8 +208,8 @@ def test_what_the_test_does_not_allow_is_not_advised(san_jose, monkeypatch):
     uses = san_jose.report.uses.copy()
     uses.loc["moves", ["usable", "why"]] = False, "Stations are missing."
     report = replace(san_jose.report, uses=uses)
-    monkeypatch.setattr(advice, "back_test_model", lambda *_: report)
-    monkeypatch.setattr(advice, "search", lambda *_, **__: pytest.fail("it was searched"))
+    monkeypatch.setattr(steps, "back_test_model", lambda *_: report)
+    monkeypatch.setattr(steps, "search", lambda *_, **__: pytest.fail("it was searched"))
     blocked = eo.planning.advise(*eo.datasets.san_jose_calls())
     assert blocked.missing == ("Where units and stations should be: Stations are missing.",)
     assert blocked.proposed is None
@@ -245,12 +245,12 @@ def test_the_fleet_is_todays_or_reaches_the_recorded_mean():
 
 def test_days_are_held_out_by_one_rule():
     calls, _ = eo.datasets.san_jose_calls()
-    assert advice.held_out(calls) == (14, 5)
-    assert advice.held_out(calls.between("2015-01-01", "2015-01-10")) == (9, 3)
-    assert advice.held_out(calls.between("2015-01-01", "2015-01-09")) == (8, 0)
-    assert advice.held_out(calls, 2) == (14, 2)
+    assert steps.held_out(calls) == (14, 5)
+    assert steps.held_out(calls.between("2015-01-01", "2015-01-10")) == (9, 3)
+    assert steps.held_out(calls.between("2015-01-01", "2015-01-09")) == (8, 0)
+    assert steps.held_out(calls, 2) == (14, 2)
     with pytest.raises(InputError, match="from 0 to 13"):
-        advice.held_out(calls, 14)
+        steps.held_out(calls, 14)
 
 
 def test_wrong_findings_stop_the_advice_until_they_are_accepted():
@@ -274,9 +274,9 @@ def test_errors_carry_arguments_and_remedies_as_data():
 def test_a_gain_is_told_with_one_interval():
     metric = {"settings": Settings()}
     gain = SimpleNamespace(gain=(0.62, 0.51, 0.73), model=SimpleNamespace(**metric))
-    assert _advice_in_words._gained(gain) == "+0.620 min of mean response (90 % interval: +0.510 to +0.730)"
+    assert advice._gained(gain) == "+0.620 min of mean response (90 % interval: +0.510 to +0.730)"
     late = SimpleNamespace(gain=(0.02, 0.01, 0.03), model=SimpleNamespace(settings=Settings(metric=("late", 8.0))))
-    assert re.match(r"\+2\.000 percentage points of share of responses", _advice_in_words._gained(late))
+    assert re.match(r"\+2\.000 percentage points of share of responses", advice._gained(late))
 
 
 def test_the_practice_town_is_the_same_for_all(tmp_path, monkeypatch):

@@ -50,7 +50,6 @@ TASKS = {
     "optimizers.minimize": lambda **p: eo.minimize(eo.Objective(CITY, 2), "random", budget=3, rng=0, **p),
     "planning.advise": lambda **p: eo.planning.advise(*PRACTICE, ACCEPTED, **p),
     "planning.compare": lambda **p: eo.planning.compare(Certain(), TWO, draws=100, rng=0, **p),
-    "planning.fleet_curve": lambda **p: eo.planning.fleet_curve(CITY, [1, 2], **p),
     "planning.hourly_plan": lambda **p: eo.planning.hourly_plan([CITY, CITY.scaled(2)], 2, 1, **p),
     "planning.judge_plan": lambda **p: eo.planning.judge_plan(PLAN, [WEEK, WEEK], **p),
     "study.run": lambda **p: eo.study.run(square, [{"side": 1}, {"side": 2}], **p),

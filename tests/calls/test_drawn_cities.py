@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from emsopt.calls.posterior import PairEffects, RatePosterior
+from emsopt.calls.drawn_cities import PairEffects, RatePosterior
 from emsopt.errors import InputError
 
 

@@ -1,4 +1,6 @@
-r"""Home stations of units: by given names, by numbers in names, or by the calls that they answered.
+r"""Units of a log: their home stations, the calls that they got, and whom the rule of the closest free one would send.
+
+Homes are known by given names, by numbers in names, or by the calls that the units answered.
 
 **By the log.** A unit at station s answers calls of which s is the r-th closest station with a frequency that falls as
 :math:`\rho^r`, and its drive takes a lognormal time around a line in distance. The calls of a unit are then drawn from
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from numba import njit
 
 from .. import _validate
 from ..errors import InputError
@@ -24,8 +27,11 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .._types import FloatArray, IntArray
+    from .._types import BoolArray, FloatArray, IntArray, Times
+    from .log import CallLog
 
+STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
+REPLAYS = 30  # of a log with seconds drawn for its stamps
 NUMBER = re.compile(r"\D*?0*(\d+)\D{0,2}")
 NAMED = 0.6  # share of calls whose unit must have the number of a station
 SURE = 0.95
@@ -107,27 +113,7 @@ def deployment_of(
 def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
     """Return the units with known homes that answer calls regularly, at least 5 % as many as the median unit.
 
-    They are the deployment that a log shows.
-
-    Parameters
-    ----------
-    homes : dict of str to str
-        Name of each unit's station.
-    details : DataFrame
-        Those of the log, with a column ``unit``.
-
-    Returns
-    -------
-    list of str
-        Names of units, in the order of ``homes``.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> import pandas as pd
-    >>> details = pd.DataFrame({"unit": ["E1"] * 50 + ["E2"] * 40 + ["spare"]})
-    >>> eo.calls.regular_units({"E1": "North", "E2": "South", "spare": "North"}, details)
-    ['E1', 'E2']
+    They are the deployment that a log shows, in the order of ``homes``, the name of each unit's station.
     """
     calls = details["unit"].value_counts() if "unit" in details else pd.Series(dtype=float)
     counts = calls.reindex(list(homes)).fillna(0)
@@ -169,14 +155,8 @@ def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) ->
 def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArray:
     """Return the index of the most likely station of each unit, -1 where no station is likely enough, shape (U,).
 
-    Parameters
-    ----------
-    unit : ndarray of int, shape (K,)
-        Unit of each drive, from 0.
-    distance : ndarray, shape (K, N)
-        Distance from each station.
-    minutes : ndarray, shape (K,)
-        Recorded minutes of each drive.
+    ``unit`` is the unit of each drive, ``distance`` that from each station, shape (K, N), and ``minutes`` what was
+    recorded.
     """
     n_units, n = unit.max() + 1, distance.shape[1]
     rank = np.argsort(np.argsort(distance, axis=1), axis=1)
@@ -209,3 +189,84 @@ def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArra
 def _as_names(units: list[str], index: IntArray, names: list[str]) -> dict[str, str]:
     """Return the name of the station of each unit with a known one."""
     return {unit: names[k] for unit, k in zip(units, index.tolist(), strict=True) if k >= 0}
+
+
+# -- dispatch ---
+
+
+def sent(log: CallLog) -> BoolArray:
+    """Return whether a unit was sent to each call, shape (K,): it has a stamp, a unit, or a number of units above 0."""
+    details = log.details
+    signs = [details[name].notna().to_numpy() for name in (*STAMPS, "unit") if name in details]
+    if "units_sent" in details:
+        signs.append(details["units_sent"].to_numpy(float) > 0)
+    if not signs:
+        roles = ", ".join((*STAMPS, "unit", "units_sent"))
+        raise InputError(f"the log does not say to which calls units were sent; it needs one of the roles {roles}.")
+    return np.any(signs, axis=0)
+
+
+def units_sent(log: CallLog) -> IntArray:
+    """Return the number of units sent to each call, at least 1; 1 where unknown, shape (K,)."""
+    if "units_sent" not in log.details:
+        return np.ones(len(log), np.int64)
+    return np.maximum(np.nan_to_num(log.details["units_sent"].to_numpy(float), nan=1.0), 1).astype(np.int64)
+
+
+def dispatch_times(log: CallLog) -> Times:
+    """Return when units were dispatched to the calls; the time of the call where that is unknown, shape (K,)."""
+    if "dispatched" not in log.details:
+        return log.times
+    dispatched = log.details["dispatched"].to_numpy("datetime64[s]")
+    return np.where(np.isnat(dispatched), log.times, dispatched)
+
+
+def answering_stations(
+    when: Times, reach: FloatArray, deployment: IntArray, busy: FloatArray, rounding: tuple[float, float]
+) -> FloatArray:
+    """Return the probability that each station has the closest free unit of a deployment, by call, shape (K, N).
+
+    Rounded stamps leave open which unit was free, and one unit that is taken for another affects later calls too.
+    Therefore the log is replayed `REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the
+    replays with a free unit. They are 0 where all units are always busy.
+
+    ``when`` are the times of dispatch. Units are busy for the recorded time of the calls to which this rule sends them.
+    ``rounding`` are the resolutions (min) of the stamps at the start and at the end of that time.
+    """
+    rng = np.random.default_rng(0)  # the same log has the same fit
+    minutes = (when - when.min()).astype("timedelta64[s]").astype(float) / 60
+    closest, count = closest_first(reach, deployment), np.zeros(reach.shape)
+    for _ in range(REPLAYS):
+        before, after = (resolution * rng.random(len(when)) for resolution in rounding)
+        order = np.argsort(minutes + before)
+        unit = send((minutes + before)[order], closest[order], np.maximum(busy + after - before, 0)[order])
+        count[order[unit >= 0], deployment[unit[unit >= 0]]] += 1
+    return count / np.maximum(count.sum(axis=1, keepdims=True), 1)
+
+
+def closest_first(minutes: FloatArray, sites: IntArray) -> IntArray:
+    """Return the units in order of their minutes to each call, shape (K, p).
+
+    ``minutes`` has one row per call and one column per station; ``sites`` has the station of each unit, shape (p,).
+    """
+    return np.argsort(minutes[:, sites], axis=1, kind="stable").astype(np.int32)
+
+
+@njit(cache=True, nogil=True)
+def send(time: FloatArray, order: IntArray, busy: FloatArray) -> IntArray:
+    """Return the unit that answers each call, the closest free one, -1 where all are busy, shape (K,).
+
+    ``time`` is when units are dispatched (min, ascending), ``order`` has the units from the most to the least
+    preferred, shape (K, p), and ``busy`` the minutes for which each call keeps its unit busy.
+    """
+    calls, units = order.shape
+    release = np.full(units, -np.inf)
+    answered = np.full(calls, -1)
+    for k in range(calls):
+        for r in range(units):
+            unit = order[k, r]
+            if release[unit] <= time[k]:
+                answered[k] = unit
+                release[unit] = time[k] + busy[k]
+                break
+    return answered

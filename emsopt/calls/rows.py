@@ -1,0 +1,249 @@
+"""Choose the rows of a log by an expression or by values of columns, and join those that are about one incident.
+
+An incident may have a row per unit, per status of a unit, or per patient. Rows are joined if they have the same number
+of an incident, lie within `LONGEST` of each other and at the same place within `WIDEST_KM`: numbers may restart every
+day, stand for a type of call or be shared by two services. Rows of the same unit are its statuses or its patients;
+other rows are further units.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numba import njit
+
+from .._files.columns import BLANKS, text
+from .._validate import as_float, shown
+from ..errors import InputError
+from . import _roles, _times
+
+if TYPE_CHECKING:
+    from .._types import BoolArray, FloatArray, IntArray, Times
+
+Choice: TypeAlias = "str | Mapping[str, object]"
+Compare: TypeAlias = Callable[[Any, Any], bool]
+
+EXAMPLE = "\"Priority == 1 and Type != 'TRANSFER'\" or {'Priority': [1, 2]}"
+LONGEST_CHOICE = 2000  # characters
+WORDS = {"&": " and ", "|": " or ", "~": " not "}
+ALLOWED = (
+    *(ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.USub, ast.Compare, ast.Name, ast.Load, ast.Constant, ast.List),
+    *(ast.Tuple, ast.Set, ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
+)
+ORDERS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
+AMONG: dict[type[ast.cmpop], Compare] = {ast.In: lambda one, some: one in some, ast.NotIn: lambda a, b: a not in b}
+HOW: dict[type[ast.cmpop], Compare] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **ORDERS, **AMONG}
+LONGEST, LONGEST_STATUS, SHORTEST = 2 * 3600.0, 12 * 3600.0, 600.0  # seconds between rows, also if names come back
+WIDEST_KM = 0.5
+MOST_INCIDENTS = 3  # of one name; with more, it is not that of an incident
+MOST_UNITS = 10  # rows per incident, on average
+
+
+class Chooser:
+    """A choice that has been checked: ``names`` of its columns, and what it says of the cells of a row."""
+
+    def __init__(self, where: Choice) -> None:
+        self.names: list[str]
+        self._chosen: Callable[..., Any]
+        if isinstance(where, Mapping) and where and all(isinstance(name, str) for name in where):
+            self.names = list(where)
+            several = (list, tuple, set, frozenset, np.ndarray)
+            values = [{_value(v) for v in (each if isinstance(each, several) else [each])} for each in where.values()]
+            self._chosen = lambda *row: all(v in kept for v, kept in zip(row, values, strict=True))
+            return
+        body = _parsed(where)
+        nodes = list(ast.walk(body))
+        self.names = list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
+        decides = isinstance(body, (ast.BoolOp, ast.Compare)) or (
+            isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.Not)
+        )
+        hidden = any(name.startswith("__") for name in self.names)
+        if not decides or hidden or not self.names or not all(map(_allowed, nodes)):
+            raise _refused(where)
+        for node in nodes:
+            if isinstance(node, ast.Constant):
+                node.value = _value(node.value)  # type: ignore[assignment]
+        self._chosen = lambda *row: _holds(body, dict(zip(self.names, row, strict=True)))
+
+    def mask(self, columns: Sequence[Sequence[object]]) -> BoolArray:
+        """Return which rows are chosen, shape (rows,), from the columns of ``names``."""
+        cells = [list(map(_value, column)) for column in columns]
+        return np.array([self._chosen(*row) for row in zip(*cells, strict=True)], dtype=bool)
+
+
+def _parsed(where: object) -> ast.expr:
+    """Return the tree of an expression, in which ``&``, ``|`` and ``~`` stand for words."""
+    if not isinstance(where, str) or len(where) > LONGEST_CHOICE:
+        raise _refused(where)
+    quoted_or_sign = r"('[^']*'|\"[^\"]*\")|[&|~]"
+    try:
+        return ast.parse(re.sub(quoted_or_sign, lambda m: m[1] or WORDS[m[0]], where).strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise _refused(where) from error
+
+
+def _allowed(node: ast.AST) -> bool:
+    """Return whether an expression may have a node; texts have no order, and no text is searched for a part."""
+    if not isinstance(node, ast.Compare):
+        return isinstance(node, ALLOWED)
+    sides: list[ast.expr] = []
+    if any(type(how) in ORDERS for how in node.ops):
+        sides = [node.left, *node.comparators]
+    elif any(type(how) in AMONG for how in node.ops):
+        sides = node.comparators
+    return not any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides)
+
+
+def _holds(node: ast.expr, row: Mapping[str, object]) -> Any:
+    """Return the value of a node of `ALLOWED` for a row, whose cells are given by column."""
+    match node:
+        case ast.BoolOp(op=op, values=parts):
+            return (all if isinstance(op, ast.And) else any)(_holds(part, row) for part in parts)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not _holds(operand, row)
+        case ast.UnaryOp(operand=operand):
+            return -_holds(operand, row)
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            values = [_holds(side, row) for side in (left, *others)]
+            return all(
+                _compared(HOW[type(op)], *pair) for op, pair in zip(ops, itertools.pairwise(values), strict=True)
+            )
+        case ast.Name(id=name):
+            return row[name]
+        case ast.Constant(value=value):
+            return value
+    return [_holds(part, row) for part in node.elts]  # type: ignore[attr-defined]
+
+
+def _compared(how: Callable[[Any, Any], bool], one: object, other: object) -> bool:
+    try:
+        return how(one, other)
+    except TypeError:  # text or a blank cell is neither above nor below a number
+        return False
+
+
+def _value(cell: object) -> object:
+    """Return a cell as a number if it reads as one, None if it is blank, and else as text."""
+    word = text(cell).strip()
+    if word.lower() in BLANKS:
+        return None
+    try:
+        return as_float(word)
+    except ValueError:
+        return word
+
+
+def _refused(where: object) -> InputError:
+    return InputError(
+        "`where` must compare columns with numbers or texts by ==, !=, <, <=, >, >=, in, and, or, not, such as "
+        f"{EXAMPLE}; got {shown(where)}. Give a mapping if the name of a column has other characters than letters, "
+        "digits and _, and use `CallLog.between` for times."
+    )
+
+
+# -- rows of one incident ---
+
+
+class Joined(NamedTuple):
+    """Positions of the rows ``kept``, in order of time, shape (K,), and what they take from the others.
+
+    ``times`` are the first of their incidents, ``stamps`` their columns of stamps, ``units`` their numbers of units,
+    NaN if rows do not tell, and ``apart`` the longest time (min) and distance (km) from the first row of an incident to
+    another.
+    """
+
+    kept: IntArray
+    times: Times
+    stamps: pd.DataFrame
+    units: FloatArray
+    apart: tuple[float, float]
+
+
+def join_rows(
+    names: pd.Series[str],
+    times: Times,
+    places: FloatArray,
+    stamps: pd.DataFrame,
+    units: pd.Series[str] | None,
+    per_unit: bool,
+    statuses: bool,
+) -> Joined:
+    """Join the rows of each incident; the K rows are in order of time.
+
+    Rows without a name are incidents of their own. ``stamps`` are some of `_roles.STAMPS`, and ``per_unit`` says
+    whether rows without the name of a unit are units, ``statuses`` whether rows are statuses.
+    """
+    code = pd.factorize(names.to_numpy())[0]  # -1 for None
+    code = np.where(code < 0, code.max(initial=-1) + 1 + np.arange(len(code)), code)
+    incident = _incidents(code, times, places, LONGEST_STATUS if statuses else LONGEST)
+    if not statuses and len(np.unique(incident)) * MOST_UNITS < len(code):
+        incident = np.arange(len(code))
+    _, first, incident = np.unique(incident, return_index=True, return_inverse=True)
+    unit = np.arange(len(code)) if per_unit else np.full(len(code), -1)
+    if units is not None:
+        unit = np.where(units.notna(), len(code) + pd.factorize(units.to_numpy())[0], unit)
+    stamps, whose = stamps.reset_index(drop=True), [incident, unit]
+    if len(first) < len(code):
+        stamps = pd.DataFrame(
+            {r: stamps[r].groupby(whose).transform("max" if r == "cleared" else "min") for r in stamps}, stamps.index
+        )
+    sent = pd.Series(unit[unit >= 0]).groupby(incident[unit >= 0]).nunique()
+    unknown = np.nan if units is None and not per_unit else 1.0
+    count: FloatArray = sent.reindex(range(len(first)), fill_value=unknown).to_numpy().astype(float)
+    # the first unit on scene; without any, the first row with a stamp
+    on_scene = stamps["on_scene"].to_numpy() if "on_scene" in stamps else times
+    on_scene = np.where(np.isnat(on_scene), _times.LATEST, on_scene)
+    order = np.lexsort((np.arange(len(code)), stamps.isna().all(axis=1), on_scene, incident))
+    kept = order[np.unique(incident[order], return_index=True)[1]]
+    kept = kept[np.argsort(times[first], kind="stable")]
+    late, far = (times - times[first][incident]).astype(float) / 60, _km(places) - _km(places)[first][incident]
+    apart = float(late.max(initial=0)), float(np.hypot(*far.T).max(initial=0))
+    return Joined(kept, times[first][incident[kept]], stamps.iloc[kept], count[incident[kept]], apart)
+
+
+def _incidents(code: IntArray, times: Times, places: FloatArray, longest: float) -> IntArray:
+    """Return the first row of the incident of each row, shape (K,)."""
+    by_name = np.argsort(code, kind="stable")
+    seconds, (x, y) = times.astype(np.int64)[by_name].astype(float), _km(places)[by_name].T
+    limit = np.full(len(code), longest)
+    for _ in range(2):
+        incident = _chain(code[by_name], seconds, x, y, limit)
+        often = np.bincount(code[by_name], incident == np.arange(len(code))) > MOST_INCIDENTS
+        limit[often[code[by_name]]] = SHORTEST if longest == LONGEST else longest
+    found = np.empty(len(code), dtype=np.int64)
+    found[by_name] = by_name[incident]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _chain(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, longest: FloatArray) -> IntArray:
+    """Return the first row to which rows of the same code, close in time (s) and place (km), lead from each row."""
+    incident = np.arange(len(code))
+    for i in range(len(code)):
+        j = i - 1
+        while j >= 0 and code[j] == code[i] and seconds[i] - seconds[j] <= longest[i]:
+            if (x[i] - x[j]) ** 2 + (y[i] - y[j]) ** 2 <= WIDEST_KM**2:
+                incident[i] = incident[j]
+                break
+            j -= 1
+    return incident
+
+
+def _km(places: FloatArray) -> FloatArray:
+    """Return places on a plane that keeps short distances, in km, shape (K, 2)."""
+    lon, lat = places.T
+    return 111.2 * np.column_stack([lon * np.cos(np.radians(lat)), lat])
+
+
+def stamps_of_statuses(statuses: pd.Series[str], when: Times) -> pd.DataFrame:
+    """Return the stamps that rows of one status each record, one column per stamp that occurs."""
+    roles = statuses.map({word: _roles.stamp_of(word) for word in statuses.dropna().unique()}).to_numpy()
+    found = {role: np.where(roles == role, when, np.datetime64("NaT", "s")) for role in _roles.STAMPS}
+    return pd.DataFrame({role: stamps for role, stamps in found.items() if not np.isnat(stamps).all()})

@@ -1,0 +1,266 @@
+"""The steps from a log to advice, which `emsopt.planning.advise` takes in turn and the dashboard one by one.
+
+=================  =================================================================================================
+`build`            check the data, calibrate or assume times, count calls, find today's deployment and the fleet
+`back_test_model`  calibrate with the first days of the log and predict the last ones
+`search`           find the best deployment
+`refine`           narrow the cells until what is gained over today no longer depends on them
+`compare_plans`    say how sure the gain is, in cities drawn from what the log leaves open
+`plan_day`         find a deployment for each hour of the day, and judge it on days held out
+=================  =================================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pandas as pd
+
+from .. import _validate
+from ..calls import held_out_weeks, recorded_and_modelled, recorded_responses
+from ..calls.back_test import calibrate_and_test
+from ..calls.drawn_cities import drawn_cities
+from ..calls.recorded import measures
+from ..calls.uses import TITLES
+from ..errors import InputError, Message
+from ..evaluators import EXACT_UP_TO
+from ..evaluators.by_name import check_evaluator, evaluate
+from ..evaluators.metrics import metric_function
+from ..optimizers.deployments.swaps import best_deployment
+from .comparison import Comparison, compare
+from .held_out import judge_plan
+from .hourly import Plan, hourly_plan
+from .log_model import Model, Settings
+
+if TYPE_CHECKING:
+    from .._types import FloatArray, IntArray, Progress, Sites
+    from ..calls import BackTest, CallLog, Fit
+    from ..city.city import City
+    from ..city.deployment_space import DeploymentSpace
+    from ..evaluators.evaluation import Evaluation
+    from ..evaluators.metrics import Metric
+    from ..evaluators.objective import Objective
+
+LEAST_DAYS, HELD_OUT = 9, 1 / 3  # days of a log from which on some are held out unasked, and their share
+DRAWS = 400  # of cities, to say how sure a gain is
+SETTLED = 0.001, 0.1  # a change of the gain by less of today's value, or by less of itself, does not matter
+MOST_ATOMS = 2000
+FEW_PARTS, MANY_UNITS = 3, 20  # if plans are searched: parts of the log to judge on, and units from which not to
+
+
+def stop_if_wrong(model: Model) -> None:
+    """Raise if the checks find something wrong that is not accepted; gaps are, if empty days are missing."""
+    skipped = {"gaps in time"} if model.settings.empty_days == "missing" else set()
+    wrong = [found for found in model.checks if found.level == "wrong" and found.what not in skipped]
+    if wrong and not model.settings.accept_findings:
+        parts = [part for found in wrong for part in ("\n  ", found.what, ": ", *Message.of(found.text).parts)]
+        what = "; ".join(found.what for found in wrong)
+        raise InputError(
+            Message(
+                f"something is wrong in the data: {what}. Correct the files, or go on by `accept_findings`.", *parts
+            )
+        )
+
+
+# -- trust --------------------------------------------------------------------------------------------------------
+
+
+def held_out(calls: CallLog, hold_out: int | None = None) -> tuple[int, int]:
+    """Return the days of a log, and how many of them, the last ones, are held out to test the model."""
+    first, last = calls.times[[0, -1]].astype("datetime64[D]").astype(int).tolist()
+    days = last - first + 1
+    if hold_out is None:
+        return days, round(HELD_OUT * days) if days >= LEAST_DAYS else 0
+    return days, _validate.whole_number(hold_out, "hold_out", 0, max(days - 1, 0))
+
+
+def back_test_model(model: Model, hold_out: int | None = None, today: Sites | None = None) -> BackTest:
+    """Calibrate with the first days of the log and predict the last ``hold_out``, in place of those of the settings.
+
+    ``today`` replaces today's deployment. Raise if times are not calibrated or the log is too short.
+    """
+    days, held = held_out(model.log, model.settings.hold_out if hold_out is None else hold_out)
+    if model.fit is None:
+        raise InputError("there is nothing to test, because the times are not calibrated from the log.")
+    if not held:
+        short = f"the log covers {days} days, fewer than {LEAST_DAYS}: `hold_out` tests it all the same"
+        raise InputError(f"{short if days < LEAST_DAYS else 'no days are held out'}.")
+    cut = model.log.times[0].astype("datetime64[D]") + np.timedelta64(days - held, "D")
+    s, today = model.settings, model.today if today is None else today
+    try:
+        times = {name: model.making[name] for name in ("turnout_times", "service_times") if name in model.making}
+        how: dict[str, Any] = {"threshold": s.threshold, "cell_km": s.cell_km, "times": times}
+        return calibrate_and_test(model.log, model.stations, cut, s.homes, s.roads, today, **how)[1]
+    except InputError as error:
+        said = f"of {days} days, the last {held} cannot be compared with the others, as "
+        raise InputError(Message(said, *Message.of(error).parts)) from error
+
+
+def back_tested(model: Model, hold_out: int | None = None, today: Sites | None = None) -> tuple[BackTest | None, str]:
+    """Return the test of `back_test_model`, or None and why it is not possible."""
+    try:
+        return back_test_model(model, hold_out, today), ""
+    except InputError as error:
+        return None, Message.of(error)
+
+
+def not_allowed(report: BackTest | None, units: int, today: Sites | None) -> tuple[str, ...]:
+    """Return why the test does not allow advice on a fleet of so many units, a sentence per use; empty if it does."""
+    if report is None:
+        return ()
+    uses = ("moves",) if today is not None and units == len(today) else ("moves", "fleet")
+    return tuple(f"{TITLES[use]}: {report.uses['why'][use]}" for use in uses if not report.usable(use))
+
+
+def stop_if_not_allowed(report: BackTest | None, units: int, today: Sites | None) -> None:
+    """Raise if the test of a model does not allow to use it for a plan of the day."""
+    for why in not_allowed(report, units, today):
+        raise InputError(f"the test does not allow to use the model for a plan of the day. {why}")
+
+
+def beside(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
+    """Return recorded responses beside those modelled of some deployments, all by the log's clock.
+
+    Rows ``mean_response_min``, ``percentile_90_min`` and ``late_over_8_min`` (named by the threshold); columns
+    ``recorded``, NaN if the log has no responses, and the names of the deployments.
+    """
+    if model.recorded is None:
+        table = pd.DataFrame(index=["mean_response_min", "percentile_90_min", f"late_over_{threshold:g}_min"])
+        for name, e in evaluations.items():
+            table[name] = (e.mean_response, e.percentile_90, e.late_fraction(threshold))
+        table.insert(0, "recorded", np.nan)
+        return table
+    recorded = measures(*recorded_responses(model.recorded), [threshold])
+    table = pd.DataFrame({"recorded": recorded}).drop(index="percentile_50_min")
+    for name, e in evaluations.items():
+        table[name] = recorded_and_modelled(model.recorded, e, threshold)["modelled"]
+    return table
+
+
+# -- search -------------------------------------------------------------------------------------------------------
+
+
+def search(objective: Objective, *, progress: Progress = False) -> tuple[str, IntArray, str]:
+    """Return the best deployment: its name ("optimum" if proven, else "best found"), its sites, how it was found."""
+    run = best_deployment(objective, rng=0, progress=progress)
+    how = f"{objective.evaluator} hypercube model, {objective.options['capacity']}: {run.message}"
+    return "optimum" if "proven" in run.message else "best found", cast("IntArray", run.x), how
+
+
+def gain_of(city: City, metric: Metric, today: Evaluation, other: Evaluation) -> float:
+    """Return by how much a deployment lowers the metric: minutes, or a share of late calls."""
+    value = metric_function(city, metric)
+    return float(value(today) - value(other))
+
+
+def refine(model: Model, pair: tuple[Sites, Sites], metric: Metric | None = None) -> Model:
+    """Return the model with cells so narrow that the gain of the second deployment over the first is settled.
+
+    Cells are halved until the gain changes by less than 0.1 % of the first deployment's value, or 10 % of the gain.
+    A model whose cells were given, or that has areas or a table of travel times, is returned as it is.
+    """
+    s = model.settings
+    metric = s.metric if metric is None else metric
+    if s.cell_km is not None or model.demand.cell_km is None or s.travel_times is not None:
+        return model
+
+    def gain(of: Model) -> tuple[float, float]:
+        first, second = (evaluated(of, sites, max(map(len, pair))) for sites in pair)
+        return metric_function(of.city, metric)(first), gain_of(of.city, metric, first, second)
+
+    before = gain(model)[1]
+    while True:
+        try:
+            finer = model.with_cells(model.demand.cell_km / 2)
+        except InputError:  # single callers could be seen
+            return model
+        if finer.city.n_atoms > MOST_ATOMS:
+            return model
+        value, after = gain(finer)
+        if abs(after - before) <= max(SETTLED[0] * value, SETTLED[1] * abs(after)):
+            return model
+        model, before = finer, after
+
+
+def evaluated(model: Model, sites: Sites, largest: int | None = None) -> Evaluation:
+    """Evaluate a deployment by the model's evaluator; ``largest`` is the largest fleet to be compared."""
+    evaluator = evaluator_of(model, max(largest or 0, len(sites)))
+    return evaluate(model.city, sites, evaluator, capacity=model.settings.capacity)
+
+
+def evaluator_of(model: Model, largest: int) -> str:
+    """Return the evaluator of deployments of which the largest has so many units."""
+    given = None if largest > max(EXACT_UP_TO, model.fleet[0]) else model.settings.evaluator
+    return check_evaluator(given, largest)
+
+
+# -- comparison and plan --------------------------------------------------------------------------------------------
+
+
+def compare_plans(
+    model: Model,
+    deployments: Mapping[str, Sites],
+    *,
+    metric: Metric | None = None,
+    capacity: str | None = None,
+    load: float = 1.0,
+    progress: Progress = False,
+) -> Comparison:
+    """Compare deployments in 400 cities drawn from what the log leaves open, today's first, with all rates x ``load``.
+
+    Cells are those of `refine` for the first and the last deployment. Raise if the times are not calibrated.
+    """
+    if model.fit is None:
+        raise InputError(
+            "this needs travel times that are calibrated from the log: a log with the times of dispatch and arrival, "
+            "and no `speed_kmh`."
+        )
+    s, metric = model.settings, model.settings.metric if metric is None else metric
+    sites = list(deployments.values())
+    model = refine(model, (sites[0], sites[-1]), metric)
+    known = drawn_cities(cast("Fit", model.fit), **model.counting, **model.making)
+    known = replace(known, estimate=known.estimate.scaled(load))
+    how: dict[str, Any] = {"evaluator": evaluator_of(model, max(map(len, sites))), "metric": metric}
+    how["capacity"] = s.capacity if capacity is None else capacity
+    return compare(known, deployments, draws=DRAWS, rng=0, progress=progress, **how)
+
+
+def plan_day(
+    city: City,
+    space: DeploymentSpace,
+    moves: int,
+    *,
+    rates: FloatArray | None = None,
+    model: Model | None = None,
+    metric: Metric = "mean_response",
+    capacity: str | None = None,
+    load: float = 1.0,
+    progress: Progress = False,
+) -> Plan:
+    """Find a deployment for each hour of the day, with at most ``moves`` units moved between two hours, and judge it.
+
+    ``rates`` are the calls per hour of each atom at each hour, by default those of the model. A plan is judged on parts
+    of the model's log, unless it has too many units for that or ``load``, the factor on all rates, is not 1.
+    """
+    rates = model.rates_by_hour if rates is None and model is not None else rates
+    if rates is None:
+        raise InputError(
+            "a plan of the day needs calls at all hours of the day. Leave out `hours`, or use a longer log."
+        )
+    s = Settings() if model is None else model.settings
+    names = [f"{city.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
+    cities = {h: city.replace(arrival_rates=load * rates[h], name=name) for h, name in enumerate(names)}
+    how: dict[str, Any] = {"metric": metric, "capacity": s.capacity if capacity is None else capacity}
+    plan = hourly_plan(cities, space, moves, s.evaluator, rng=0, progress=progress, **how)
+    searched = bool(np.isnan(plan.lower_bound))  # not all deployments were evaluated
+    if model is None or load != 1 or not plan.moves.any() or (searched and space.units >= MANY_UNITS):
+        return plan
+    most = FEW_PARTS if searched else 8
+    try:
+        parts = held_out_weeks(model.calls, model.stations, most=most, weekdays=s.weekdays, **model.counting)
+    except InputError:  # the log is too short
+        return plan
+    return judge_plan(plan, parts, rng=0, progress=progress)

@@ -57,10 +57,7 @@ one_thread = _OneThread()
 
 
 def map_rows(
-    function: Callable[[IntArray], ArrayLike],
-    rows: ArrayLike,
-    workers: int | None = None,
-    progress: Progress = False,
+    function: Callable[[IntArray], ArrayLike], rows: ArrayLike, workers: int | None = None, progress: Progress = False
 ) -> FloatArray:
     """Apply ``function`` to chunks of ``rows`` and return the concatenated results in order.
 

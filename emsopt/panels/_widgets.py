@@ -374,11 +374,7 @@ class MapView(LiveMap):
     """
 
     def __init__(
-        self,
-        city: City,
-        edit: str = "",
-        clicked: Callable[[list[int]], object] | None = None,
-        **options: Any,
+        self, city: City, edit: str = "", clicked: Callable[[list[int]], object] | None = None, **options: Any
     ) -> None:
         # This colour scale suits every load: from the shortest response time to the 90th percentile from the 1-median.
         center = city.response_times[one_median(city).sites[0]]

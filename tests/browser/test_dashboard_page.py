@@ -8,15 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_notebook_pages import (
-    PATIENCE,
-    ROOT,
-    maps,
-    panel_texts,
-    stations,
-    until,
-    watched,
-)
+from test_notebook_pages import PATIENCE, ROOT, maps, panel_texts, stations, until, watched
 
 pytest.importorskip("voila", reason="needs the package voila")
 psutil = pytest.importorskip("psutil", reason="needs the package psutil")
@@ -143,11 +135,7 @@ def test_visitors_come_and_go(browser, voila, record_property):
                     visitor.close(run_before_unload=True)
                 else:
                     visitor.context.close()
-            until(
-                page,
-                lambda closed=set(ids[1::2]): not closed & set(kernels()),
-                "kernels of closed pages gone",
-            )
+            until(page, lambda closed=set(ids[1::2]): not closed & set(kernels()), "kernels of closed pages gone")
         start = time.perf_counter()
         until(page, lambda: not came & set(kernels()), "the kernels of all who left gone", LEFT)
         record_property("seconds_until_all_were_gone", time.perf_counter() - start)

@@ -7,14 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from test_notebook_pages import (
-    PATIENCE,
-    TOKEN,
-    run_cells,
-    served,
-    until,
-    watched,
-)
+from test_notebook_pages import PATIENCE, TOKEN, run_cells, served, until, watched
 
 pytest.importorskip("anywidget", reason="needs the package anywidget")
 pytestmark = pytest.mark.browser

@@ -444,11 +444,7 @@ def test_a_folder_that_cannot_be_is_refused_by_the_command(path, command, tmp_pa
 
 def run_as_program(arguments, **options):
     return subprocess.run(
-        [sys.executable, "-m", "emsopt", *arguments],
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-        **options,
+        [sys.executable, "-m", "emsopt", *arguments], stderr=subprocess.PIPE, text=True, check=False, **options
     )
 
 

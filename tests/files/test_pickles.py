@@ -89,13 +89,7 @@ def test_arrays_of_plain_numbers_are_read_and_no_others(tmp_path):
     for key, value in numbers.items():
         assert np.array_equal(back[key], value)
         assert back[key].dtype == value.dtype
-    for other in (
-        np.array([None]),
-        np.array(["a"]),
-        np.zeros(2, "f8,O"),
-        np.ones(3, ">f8"),
-        np.ones(2, bool),
-    ):
+    for other in (np.array([None]), np.array(["a"]), np.zeros(2, "f8,O"), np.ones(3, ">f8"), np.ones(2, bool)):
         with pytest.raises(InputError, match=r"data.pkl is not a readable pickle"):
             read_as_if_published(path, as_published({"f": other}))
     forged = as_published(numbers).replace(b"K\x01KG\x86", b"K\x02KG\x86")  # more numbers than there are

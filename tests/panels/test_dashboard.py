@@ -346,13 +346,7 @@ def upload(files):
     contents = {name: text if isinstance(text, bytes) else text.encode() for name, text in files.items()}
     moment = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
     return tuple(
-        {
-            "name": name,
-            "type": "",
-            "size": len(content),
-            "content": memoryview(content),
-            "last_modified": moment,
-        }
+        {"name": name, "type": "", "size": len(content), "content": memoryview(content), "last_modified": moment}
         for name, content in contents.items()
     )
 
@@ -438,10 +432,7 @@ def test_files_are_let_go_once_read(refs, files):
 
 
 def test_the_files_that_were_read_are_named_with_their_sizes(refs):
-    read(
-        refs,
-        {"My_Calls.CSV": LOG["my_calls.csv"], "Stations_A.csv": LOG["my_stations.csv"].ljust(2048, "\n")},
-    )
+    read(refs, {"My_Calls.CSV": LOG["my_calls.csv"], "Stations_A.csv": LOG["my_stations.csv"].ljust(2048, "\n")})
     assert "sites. Files: My_Calls.CSV (0.1 KB), Stations_A.csv (2.0 KB)." in refs["message"].value
 
 
@@ -452,14 +443,8 @@ def test_the_files_that_were_read_are_named_with_their_sizes(refs):
         ({"Log.csv": "a"}, "got Log.csv"),
         ({"Calls.csv": "a", "calls.csv": "a"}, "calls.csv is chosen twice"),
         ({"City.json": CITY["city.json"], "Notes.txt": "a"}, "'Notes.txt' is not a file"),
-        (
-            {"City.json": CITY["city.json"], "ATOMS.csv": "a\n1\n", "Sites.csv": CITY["sites.csv"]},
-            "ATOMS.csv",
-        ),
-        (
-            {"City.json": CITY["city.json"], "Atoms.csv": CITY["atoms.csv"], "sites.CSV": "a\n" * 999},
-            "sites.CSV",
-        ),
+        ({"City.json": CITY["city.json"], "ATOMS.csv": "a\n1\n", "Sites.csv": CITY["sites.csv"]}, "ATOMS.csv"),
+        ({"City.json": CITY["city.json"], "Atoms.csv": CITY["atoms.csv"], "sites.CSV": "a\n" * 999}, "sites.CSV"),
     ],
 )
 def test_names_of_files_keep_their_case(refs, files, said):
@@ -589,15 +574,7 @@ def malformed():
         yield f"latitude over 90 in {name}", LOG | {name: text.replace("45", "145", 1)}
         yield f"quotes in {name}", LOG | {name: text + '"'}
         yield f"{name} is JSON", LOG | {name: "[]"}
-    for slip in (
-        "[]",
-        "{",
-        '{"speed_kmh": "fast"}',
-        '{"speed_kmh": -1}',
-        '{"speed_kmh": NaN}',
-        '{"colour": 1}',
-        "{}",
-    ):
+    for slip in ("[]", "{", '{"speed_kmh": "fast"}', '{"speed_kmh": -1}', '{"speed_kmh": NaN}', '{"colour": 1}', "{}"):
         yield f"city.json {slip}", CITY | {"city.json": slip}
     for old, new in (
         ("a,1", "a,-1"),
@@ -608,13 +585,7 @@ def malformed():
         ("-30,45", "x,45"),
     ):
         yield f"atoms.csv {new}", CITY | {"atoms.csv": CITY["atoms.csv"].replace(old, new, 1)}
-    for old, new in (
-        ("s,1", "s,-1"),
-        ("s,1,40", "s,1,0"),
-        ("s,1,40", "s,1,1e9"),
-        ("\nt", "\ns"),
-        ("service_min", "x"),
-    ):
+    for old, new in (("s,1", "s,-1"), ("s,1,40", "s,1,0"), ("s,1,40", "s,1,1e9"), ("\nt", "\ns"), ("service_min", "x")):
         yield f"sites.csv {new}", CITY | {"sites.csv": CITY["sites.csv"].replace(old, new, 1)}
     yield "ragged matrix", CITY | {"travel_times.csv": "site,a\ns,1\n"}
     yield "deep JSON", CITY | {"city.json": "[" * 100_000}
@@ -623,10 +594,7 @@ def malformed():
     yield "a long line", LOG | {"my_calls.csv": ";" * 100_000 + "\n"}
     yield "other town", LOG | {"my_stations.csv": LOG["my_stations.csv"].replace("-30", "30")}
     yield "time", LOG | {"my_calls.csv": LOG["my_calls.csv"].replace("2025-03-14 16:05", "yesterday")}
-    yield (
-        "a coordinate of 400 digits",
-        LOG | {"my_calls.csv": LOG["my_calls.csv"].replace("-30.1", "9" * 400)},
-    )
+    yield ("a coordinate of 400 digits", LOG | {"my_calls.csv": LOG["my_calls.csv"].replace("-30.1", "9" * 400)})
     yield "a number of 5,000 digits", CITY | {"city.json": f'{{"speed_kmh": {"9" * 5000}}}'}
     yield (
         "too many sites",

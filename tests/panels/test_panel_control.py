@@ -151,8 +151,7 @@ def test_inputs_are_labelled(panel):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [({"budget": 0.5}, "from 1 to 100"), ({"budget": -1}, "`budget`"), ({"rng": -1}, "`rng`")],
+    ("options", "message"), [({"budget": 0.5}, "from 1 to 100"), ({"budget": -1}, "`budget`"), ({"rng": -1}, "`rng`")]
 )
 def test_bad_options_are_refused(options, message):
     with pytest.raises(eo.EmsoptError, match=message):

@@ -184,13 +184,7 @@ def test_light_load_gives_the_p_median_and_heavy_load_the_one_median(city, load_
 def test_every_control_changes_figures_and_map(load_panel):
     """Some at a busy load, where everything matters."""
     load_panel.refs["load"].value = 5.0
-    moves = {
-        "units": 6,
-        "objective": "late",
-        "threshold": 10.0,
-        "colocation": False,
-        "evaluator": "approximate",
-    }
+    moves = {"units": 6, "objective": "late", "threshold": 10.0, "colocation": False, "evaluator": "approximate"}
     for name, value in {**moves, "load": 0.5}.items():
         before, fed = load_panel.refs["figures"].value, load_panel.refs["map"].views
         load_panel.refs[name].value = value
@@ -207,12 +201,7 @@ def test_the_best_is_never_worse_than_the_p_median(load_panel):
 
 def test_inputs_are_bounded_and_labelled(load_panel, deployment_panel):
     refs = load_panel.refs
-    for name, value, kept in (
-        ("load", 1e9, 1e3),
-        ("load", 0, 1e-3),
-        ("units", 99, 17),
-        ("threshold", -1, 3.0),
-    ):
+    for name, value, kept in (("load", 1e9, 1e3), ("load", 0, 1e-3), ("units", 99, 17), ("threshold", -1, 3.0)):
         refs[name].value = value
         assert refs[name].value == pytest.approx(kept)
     for panel in (load_panel, deployment_panel):

@@ -22,13 +22,7 @@ SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "8"))
 MOMENT = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 NASTY = "<script>1</script>"
 TEXTS = ("", " ", NASTY, "a$b$c", "=1+1", "r1c1-r1c2", "nowhere, ,", "\u202e" + "x" * 3000, "\x00")
-UPLOADS = (
-    b"",
-    b"\xff\xfe\x00",
-    b"time,lon,lat\n2025-01-01,-30,45\n",
-    b"name,lon,lat\ns,-30,45\n",
-    NASTY.encode(),
-)
+UPLOADS = (b"", b"\xff\xfe\x00", b"time,lon,lat\n2025-01-01,-30,45\n", b"name,lon,lat\ns,-30,45\n", NASTY.encode())
 NAMES = ("calls.csv", "stations.csv", "city.json", "atoms.csv", "sites.csv", f"{NASTY}.csv", "../calls.csv")
 
 
@@ -128,10 +122,7 @@ def check(panel):
         if isinstance(widget, widgets.HTML):
             text = re.sub(r"<iframe.*?</iframe>|<img[^>]*>|href='[^']*'", "", widget.value, flags=re.DOTALL)
             assert NASTY not in text, name
-            assert not re.search(r"Traceback|\bnan\b|\binf\b|Error\b", re.sub("<[^>]*>", " ", text)), (
-                name,
-                text,
-            )
+            assert not re.search(r"Traceback|\bnan\b|\binf\b|Error\b", re.sub("<[^>]*>", " ", text)), (name, text)
 
 
 def kind(name):

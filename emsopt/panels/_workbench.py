@@ -22,11 +22,10 @@ from ..planning import units_needed
 from ..planning.advice import held_out, search
 from ..planning.scenarios import scenario
 from . import _charts
-from ._city import OwnPanel, city_controls
-from ._job import Job
 from ._layout import Tabs, classed, fold
+from ._panel import OwnPanel, city_controls
 from ._trust import Trust
-from ._widgets import Done, button, control, guarded
+from ._widgets import Done, Job, button, control, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

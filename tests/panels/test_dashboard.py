@@ -23,7 +23,6 @@ panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidge
 from ipywidgets.widgets import widget
 
 from emsopt.panels import _dashboard, _own_city, _uploads, _widgets
-from emsopt.panels._job import Job
 
 NASTY = "<script>1</script>"
 
@@ -301,7 +300,7 @@ def test_a_search_gives_way_to_others():
     def work():
         seen.append(os.getpriority(os.PRIO_PROCESS, 0))
 
-    job = Job("Search", "", _widgets.Message(), lambda: work)
+    job = _widgets.Job("Search", "", _widgets.Message(), lambda: work)
     job.start.click()
     job.wait(60)
     assert seen == [max(before, 10)]

@@ -13,7 +13,7 @@ from emsopt.optimizers import METHODS, GPpM
 from emsopt.surrogates.horseshoe import standardize
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels._trace import COLUMNS, Trace, away_from_centre, best_swaps, largest_coefficients, sentence
+from emsopt.panels.optimizer import COLUMNS, Trace, away_from_centre, best_swaps, largest_coefficients, sentence
 
 
 @pytest.fixture(scope="module")

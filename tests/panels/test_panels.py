@@ -10,7 +10,7 @@ from emsopt.errors import InputError
 from emsopt.evaluators import evaluate_all, exact_hypercube, one_median, p_median, simulate
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels import _widgets, load
+from emsopt.panels import _widgets, deployment
 
 MEAN, LATE = "mean response (min)", "responses of {:g} min or more"
 
@@ -269,8 +269,8 @@ def test_two_hundred_moves_at_random_end_in_no_exception(load_panel):
 
 
 def test_what_was_asked_once_is_remembered(city, monkeypatch):
-    solve, solved = load._solve, []
-    monkeypatch.setattr(load, "_solve", lambda city, theta, *asked: solved.append(theta) or solve(city, theta, *asked))
+    solve, solved = deployment._solve, []
+    monkeypatch.setattr(deployment, "_solve", lambda city, theta, *asked: solved.append(theta) or solve(city, theta, *asked))
     refs = eo.panels.load_panel(city, 9).refs
     for theta in [3.0, 4.0, 1.0] * 2:
         refs["load"].value = theta

@@ -156,14 +156,14 @@ def test_a_fault_would_be_seen(broken, quick, monkeypatch):
     if broken == "script":
         panel.refs["figures"].value = NASTY
     else:
-        monkeypatch.setattr("emsopt.panels.load._change", lambda *_: 1 / 0)
+        monkeypatch.setattr("emsopt.panels.deployment._change", lambda *_: 1 / 0)
         change(np.random.default_rng(0), panel.refs["load"])
     with pytest.raises(AssertionError):
         check(panel)
 
 
 FAULTS = {  # panel: (what fails, what the user does then)
-    "load": ("load._charts.figures", "load"),
+    "load": ("deployment._charts.figures", "load"),
     "deployment": ("_charts.figures", "threshold"),
     "deployment, simulated": ("deployment.simulate", "run"),
     "optimizer": ("optimizer.Trace.step", "step"),

@@ -16,10 +16,9 @@ from ..errors import EmsoptError, InputError
 from ..maps import deployment_map, live_sheet
 from ..planning import Project, Settings, build
 from ._layout import STYLE, Browser, classed, fold
-from ._own_city import OwnCity, in_controls
 from ._panel import Panel
 from ._report import report
-from ._uploads import Opened, bare_name, city_from_uploads, summary
+from ._uploads import Opened, OwnCity, bare_name, city_from_uploads, in_controls, most_mb, summary
 from ._uploads import opened as opened_model
 from ._widgets import Done, button, complaint, control, download, lines, png, seed_input, table
 from ._workbench import Workbench
@@ -73,7 +72,7 @@ def dashboard(project: PathLike | Project | None = None) -> Panel:
         errors and remarks.
 
         The city: ``sites_count`` and ``seed`` (of the random grid city); ``files``, ``read`` (a button that makes a
-        city of the files), ``again`` (one that does so again) and the fields of `emsopt.panels._own_city`, such as
+        city of the files), ``again`` (one that does so again) and the fields of `emsopt.panels._uploads`, such as
         ``speed``.
 
         The table of scenarios: ``label`` (name of the next scenario), ``add`` (a button that adds the deployments
@@ -149,7 +148,7 @@ class _Dashboard(Panel):
         label = HBox([at["label"], at["add"], at["empty"]], layout={"flex_flow": "row wrap"})
         outputs = self.outputs
         self.sheet = [label, outputs["scenarios"], at["files_made"], outputs["links"]]
-        self.browser = Browser()
+        self.browser = Browser(most_mb())
         self.children = [HTML(STYLE), bar, classed(self.message, "emsopt-said"), self.place, self.browser]
         self.add_class("emsopt-dashboard")
         self._start(project)

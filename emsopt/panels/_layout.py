@@ -12,8 +12,6 @@ import ipywidgets as widgets
 from anywidget import AnyWidget
 from traitlets import Float
 
-from ._uploads import most_mb
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -175,8 +173,8 @@ class Browser(AnyWidget):
     _esm = SCRIPT
     most_mb = Float().tag(sync=True)
 
-    def __init__(self) -> None:
-        super().__init__(most_mb=most_mb(), layout={"height": "0", "margin": "0", "overflow": "hidden"})
+    def __init__(self, most_mb: float) -> None:
+        super().__init__(most_mb=most_mb, layout={"height": "0", "margin": "0", "overflow": "hidden"})
 
     def download(self, name: str, kind: str, content: bytes) -> None:
         """Save a file where the browser keeps downloads."""

@@ -21,7 +21,7 @@ from ..planning import _advice_in_words, advice
 from ..planning.project import Result
 from . import _charts
 from ._charts import signed
-from ._own_city import in_controls
+from ._uploads import in_controls
 from ._widgets import Done, Job, download, lines
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets.widgets import widget
 
-from emsopt.panels import _dashboard, _own_city, _uploads, _widgets
+from emsopt.panels import _dashboard, _uploads, _widgets
 
 NASTY = "<script>1</script>"
 
@@ -633,9 +633,9 @@ def form(refs):
     refs["files"].value = upload({"a.csv": stations.to_csv(index=False), "b.csv": calls.to_frame().to_csv(index=False)})
     refs["read"].click()
     yield refs
-    for name in _own_city.FIELDS:
+    for name in _uploads.FIELDS:
         refs[name].value = HOME.get(name, "")
-    for name in _own_city.TICKS:
+    for name in _uploads.TICKS:
         refs[name].value = False
 
 

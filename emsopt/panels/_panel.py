@@ -148,13 +148,8 @@ class Panel(widgets.VBox):
     def arrange(self, title: str, explanation: str, layout: str, **parts: Any) -> None:
         """Stack rows of widgets below a title.
 
-        Parameters
-        ----------
-        title, explanation : str
-        layout : str
-            Names from `refs` or ``parts``. Blanks separate the widgets of a row, and vertical bars separate rows.
-        **parts
-            Further widgets by name.
+        ``layout`` has names from `refs` or ``parts``, further widgets: blanks separate the widgets of a row, and
+        vertical bars separate rows.
         """
         parts = {**self.refs, **parts}
         rows = [[parts[name] for name in row.split()] for row in layout.split("|")]
@@ -167,16 +162,8 @@ class Panel(widgets.VBox):
 class SteppedPanel(Panel):
     """A panel that runs a method by one or ten evaluations at a time, and restarts it when the seed changes.
 
-    Parameters
-    ----------
-    controls : dict of str to Widget
-        Further controls; ``seed``, ``step``, ``run`` and ``restart`` are added.
-    rng : int, Generator or None
-        Initial seed; if None, one is drawn.
-    outputs, view
-        As in `Panel`.
-    enough : str
-        Message when no further step is possible.
+    The controls ``seed``, ``step``, ``run`` and ``restart`` are added. ``enough`` is the message when no further step is
+    possible.
     """
 
     def __init__(
@@ -229,8 +216,7 @@ OBJECTIVES = (("mean response", "mean_response"), ("late fraction", "late"))
 def city_controls(city: City, units: int, decades: int, step: float, models: tuple[str, ...]) -> dict[str, Any]:
     """Make the inputs of a panel that searches for the best deployment.
 
-    ``units`` is the initial fleet size. The load, a factor on all call rates, ranges over ``decades`` powers of ten on
-    either side of 1, in steps of ``step`` powers of ten. ``models`` are the evaluators to choose from.
+    The load ranges over ``decades`` powers of ten on either side of 1, in steps of ``step`` powers of ten.
     """
     factor = f"Factor on all call rates, from {10.0**-decades:g} to {10**decades:g}"
     most, options = max(units, city.n_sites), [(MODELS[name], name) for name in models]
@@ -271,24 +257,14 @@ def threshold_slider() -> Any:
 class MapView(LiveMap):
     """A live map of the deployments of a city; for a city without coordinates, a sentence.
 
-    Parameters
-    ----------
-    city : City
-    edit : str
-        Name of the evaluation whose stations can be clicked.
-    clicked : callable, optional
-        Called when a station is clicked, with the list of indices of the sites at its location.
-    **options
-        Further options of `emsopt.maps.deployment_map`, such as ``roads``.
+    A click on a station of the evaluation called ``edit`` calls ``clicked`` with the indices of the sites there.
     """
 
-    def __init__(
-        self, city: City, edit: str = "", clicked: Callable[[list[int]], object] | None = None, **options: Any
-    ) -> None:
+    def __init__(self, city: City, edit: str = "", clicked: Callable[[list[int]], object] | None = None) -> None:
         # This colour scale suits every load: from the shortest response time to the 90th percentile from the 1-median.
         center = city.response_times[one_median(city).sites[0]]
         limits = float(np.floor(city.response_times.min())), float(np.ceil(np.percentile(center, 90)))
-        self.options: dict[str, Any] = {"limits": limits, "height": 480} | options
+        self.options: dict[str, Any] = {"limits": limits, "height": 480}
         super().__init__(edit=edit, clicked=clicked, sentence="This city has no coordinates, so there is no map.")
 
     def show(self, city: City, evaluations: dict[str, Evaluation]) -> None:
@@ -302,16 +278,7 @@ class MapView(LiveMap):
 
 
 class CityPanel(Panel):
-    """A panel about the deployments of a city, with a map.
-
-    Parameters
-    ----------
-    city : City
-    controls, outputs
-        As in `Panel`.
-    **editing
-        Passed on to `MapView`: ``edit`` and ``clicked``.
-    """
+    """A panel about the deployments of a city, with a map, to which ``editing`` is passed on."""
 
     view: MapView
 
@@ -344,17 +311,8 @@ class CityPanel(Panel):
 class OwnPanel(CityPanel):
     """A panel that compares the user's own deployment with known ones.
 
-    The user places units by ticking sites or by clicking on the map.
-
-    Parameters
-    ----------
-    city : City
-    controls : dict of str to Widget
-        Further controls; the buttons ``optimum`` and ``p_median``, which make that deployment the user's, are added.
-    outputs : sequence of str
-        Names of the HTML widgets that show results.
-    room : int
-        Number of units that a site may hold.
+    The user places units by ticking sites, which hold up to ``room`` units, or by clicking on the map. The buttons
+    ``optimum`` and ``p_median``, which make that deployment the user's, are added to the controls.
     """
 
     def __init__(self, city: City, controls: dict[str, Any], outputs: Iterable[str], room: int = 1) -> None:
@@ -365,11 +323,8 @@ class OwnPanel(CityPanel):
         self.refs["sites"] = self.sites.fields
 
     def known(self) -> dict[str, tuple[int, ...]]:
-        """Return the sites of the best known deployment, as ``optimum``, and of the p-median, as ``p-median``.
-
-        Subclasses implement this; here the dict is empty.
-        """
-        return {}
+        """Return the sites of the best known deployment, as ``optimum``, and of the p-median, as ``p-median``."""
+        raise NotImplementedError
 
     def take(self, name: str) -> None:
         """Replace the user's deployment by that of `known` with this name: "optimum" or "p-median"."""
@@ -384,13 +339,7 @@ class OwnPanel(CityPanel):
         self.respond()
 
     def deployments(self) -> dict[str, tuple[int, ...]]:
-        """Return the deployments to compare, by name.
-
-        Raises
-        ------
-        InputError
-            If the user has placed no unit.
-        """
+        """Return the deployments to compare, by name; raise if the user has placed no unit."""
         if not self.sites.chosen:
             raise InputError("no site is ticked: tick at least one.")
         return {"yours": self.sites.chosen, **self.known()}

@@ -58,22 +58,10 @@ def control(
     action: Callable[[], object] | None = None,
     **options: Any,
 ) -> Any:
-    """Make an input for a panel's dict of controls.
+    """Make an input of a kind of ipywidgets for a panel's dict of controls.
 
-    Parameters
-    ----------
-    kind : class of ipywidgets
-    value : object
-        Initial value.
-    label, tip : str
-        Text beside the input, and its tooltip.
-    limits : tuple of float, optional
-        Lowest value, highest value and step; the step may be left out. For a `FloatLogSlider`, all three are exponents
-        of ten.
-    action : callable, optional
-        Called without arguments after a change. Default: `Panel.respond`.
-    **options
-        Passed on to ``kind``.
+    ``limits`` are its lowest value, highest value and, optionally, step; those of a `FloatLogSlider` are exponents of
+    ten. ``action`` is called without arguments after a change; the default is `Panel.respond`.
     """
     if "Slider" in kind.__name__ or kind is widgets.Text:
         options["continuous_update"] = False
@@ -105,20 +93,10 @@ def seed_input(rng: Rng, tip: str, action: Callable[[], object] | None = None) -
 
 
 class SiteInputs(widgets.GridBox):
-    """One input per site, in a grid: a checkbox, or a number where sites may hold several units.
+    """One input per site, in a grid, as ``fields``: a checkbox, or a number where sites may hold several units.
 
-    Parameters
-    ----------
-    names : sequence of str
-    changed : callable
-        Called without arguments after a change, and only once if several inputs change together.
-    kept, room : sequence of int, optional
-        Minimum and maximum number of units at each site; by default 0 and 1.
-
-    Attributes
-    ----------
-    fields : list of Widget
-        The inputs, one per site, in the order of ``names``.
+    ``changed`` is called after a change, and only once if several inputs change together. ``kept`` and ``room`` are the
+    minimum and maximum number of units at each site; by default 0 and 1.
     """
 
     def __init__(
@@ -212,23 +190,8 @@ class _Cancelled(BaseException):
 class Job(widgets.HBox):
     """A button that starts work in a background thread, a button that cancels it, and a progress bar.
 
-    A second piece of work cannot start before the first has ended.
-
-    Parameters
-    ----------
-    label, tip : str
-        Label and tooltip of the start button.
-    message : Message
-        Line that reports how the work ended.
-    prepare : callable
-        Called in the panel's thread; returns the work, a function without arguments. The work must call
-        `tell` often, and may return a text for the message line.
-
-    Attributes
-    ----------
-    start, cancel : Button
-    bar : Bar
-        Progress of the work; visible while it runs.
+    A second piece of work cannot start before the first has ended. ``prepare`` is called in the panel's thread and
+    returns the work, a function without arguments, which must call `tell` often and may return a text for ``message``.
     """
 
     def __init__(self, label: str, tip: str, message: Message, prepare: Callable[[], Callable[[], object]]) -> None:
@@ -306,12 +269,7 @@ LOOKS = {
 class Message(widgets.HTML):
     """A line for errors, remarks and, in another colour, success (`Done`); screen readers announce it.
 
-    Attributes
-    ----------
-    times : int
-        How often `say` was called.
-    words : callable
-        Applied to the messages of errors; it may replace names that the page does not have.
+    ``times`` is how often `say` was called; ``words`` may replace names in errors that the page does not have.
     """
 
     times = 0

@@ -47,22 +47,10 @@ ORDER = ("today", "yours", *BEST, MEDIAN)
 
 
 class Workbench(OwnPanel):
-    """Controls and results for one city.
+    """Controls and results for one city; ``job`` is the search in the background.
 
-    Parameters
-    ----------
-    opened : Opened
-    city_group : Widget
-        Further controls, about the city, which the dashboard keeps when the city changes.
-    scenarios : sequence of Widget
-        Content of the tab of that name, likewise.
-    reopen : callable
-        Called without arguments to replace the workbench by a new one with the same state.
-
-    Attributes
-    ----------
-    job : Job
-        The search in the background.
+    The dashboard keeps the controls of ``city_group`` and the content of the tab ``scenarios`` when the city changes.
+    ``reopen`` replaces the workbench by a new one with the same state.
     """
 
     def __init__(self, opened: Opened, city_group: Any, scenarios: Sequence[Any], reopen: Callable[[], object]) -> None:

@@ -162,7 +162,7 @@ class Panel(widgets.VBox):
 class SteppedPanel(Panel):
     """A panel that runs a method by one or ten evaluations at a time, and restarts it when the seed changes.
 
-    The controls ``seed``, ``step``, ``run`` and ``restart`` are added. ``enough`` is the message when no further step is
+    The controls ``seed``, ``step``, ``run`` and ``restart`` are added. ``enough`` is the message when no step is
     possible.
     """
 

@@ -19,7 +19,6 @@ from ..errors import InputError
 from . import columns as _columns
 from . import geography
 from .inflate import DAMAGED, Upload, pieces, values_in
-from .shapes import check_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -76,7 +75,6 @@ MOST_BYTES = 2**28
 MOST_COLUMNS = 100_000
 MOST_ROWS = 2_000_000
 MOST_CELLS = 10**7
-LONGEST_RECORD = 2**23  # characters per row, because cells are counted only after a row is read
 MOST_JSON_BYTES = 2**26
 MOST_VALUES = 8 * 10**6  # values in JSON, including empty lists and objects
 SAMPLE = 200  # rows from which columns are chosen
@@ -132,18 +130,10 @@ def _content(file: Path | Upload, most: int, remedy: str, *, decode: bool = Fals
 def read_csv(
     path: Path | Upload, *, labelled: bool = False, choose: Choose | None = None, forgiving: bool = False
 ) -> pd.DataFrame:
-    """Read a comma-separated file as a table of text.
+    """Read a comma-separated file as a table of text; with ``labelled``, the first of the columns kept is the index.
 
-    Parameters
-    ----------
-    path : pathlib.Path or Upload
-    labelled : bool
-        Whether the first of the columns kept becomes the index.
-    choose : callable, optional
-        As for `table_of`.
-    forgiving : bool
-        Whether other separators (semicolon, tab, ``|``, ``^``) and encodings (UTF-16, Windows-1252), and lines above
-        the header are allowed.
+    ``choose`` is as for `table_of`. With ``forgiving``, other separators (semicolon, tab, ``|``, ``^``) and encodings
+    (UTF-16, Windows-1252), and lines above the header are allowed.
 
     Raises
     ------
@@ -263,28 +253,15 @@ def _records(
     read from the file if it is not given.
     """
     stream = io.BytesIO(_content(path, MOST_BYTES, SPLIT) if content is None else content)
-    size = 0
-
-    def lines() -> Iterator[str]:
-        nonlocal size
-        file = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-        while line := file.readline(LONGEST_RECORD + 1):
-            size += len(line)
-            if size > LONGEST_RECORD:
-                row = f"{path.name}, line {reader.line_num + 1}"
-                raise InputError(
-                    f"{row}: a row has more than {LONGEST_RECORD:,} characters. Is a quotation mark left open?"
-                )
-            yield line
-
-    reader = csv.reader(lines(), strict=True, delimiter=separator)
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+    reader = csv.reader(text, strict=True, delimiter=separator)
     try:
         for row in reader:
-            size = 0
             if row:
                 yield reader.line_num, row
     except csv.Error as error:
-        raise InputError(f"{path.name}, line {reader.line_num}: {error}.") from error
+        hint = " Is a quotation mark left open?" if "limit" in str(error) else ""
+        raise InputError(f"{path.name}, line {reader.line_num}: {error}.{hint}") from error
 
 
 def read_json(path: Path | Upload) -> dict[str, Any]:
@@ -366,16 +343,8 @@ def read_outlines(
 ) -> dict[str, dict[str, Any]]:
     """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons.
 
-    Parameters
-    ----------
-    file : pathlib.Path or Upload
-    keys : sequence of str
-        Properties that may hold the names, in upper or lower case. The first that all features have is used, or the
-        first of these whose values are distinct.
-    geographic : bool
-        Whether coordinates are longitude and latitude, which must be in range.
-    crs : object
-        As for `read_features`.
+    ``keys`` are properties that may hold the names, in upper or lower case. The first that all features have is used,
+    or the first of these whose values are distinct. If ``geographic``, coordinates are longitude and latitude.
 
     Raises
     ------
@@ -393,7 +362,7 @@ def read_outlines(
     given = [_columns.text(properties[key]) for properties, _ in features]
     names = _validate.names(given, f"{file.name}, property {key!r}", len(features), "area")
     for k, (name, (_, shape)) in enumerate(zip(names, features, strict=True)):
-        check_shape(shape, f"{file.name}, feature {k + 1} ({name!r})", geographic=geographic)
+        geography.check_shape(shape, f"{file.name}, feature {k + 1} ({name!r})", geographic=geographic)
     return {name: shape for name, (_, shape) in zip(names, features, strict=True)}
 
 

@@ -78,12 +78,12 @@ def test_it_stops_at_sixty_points_and_says_so():
     assert not panel.refs["run"].disabled
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_setting_breaks_it(shared, seed):
     """Random settings, a different one each: what is shown is finite and inside the box."""
     rng, refs = np.random.default_rng(seed), shared.refs
     refs["restart"].click()
-    refs["kernel"].value = ["gaussian", "epanechnikov", "uniform", "gaussian"][seed]
+    refs["kernel"].value = ["epanechnikov", "uniform"][seed]
     refs["scale"].value, refs["noise"].value = 10 ** rng.uniform(-3, 0.5), 10 ** rng.uniform(-4, 1)
     refs["exploring"].value, refs["seed"].value = rng.uniform(0.05, 1), int(rng.integers(2**53))
     refs["step"].click()

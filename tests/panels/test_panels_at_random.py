@@ -27,7 +27,15 @@ NAMES = ("calls.csv", "stations.csv", "city.json", "atoms.csv", "sites.csv", f"{
 
 
 def grid(units):
-    return eo.datasets.grid_city(6, units, 0.5, rng=0)
+    """A city whose names are no script, although they look like one."""
+    names = [f"{NASTY} {k}" for k in range(6)]
+    return eo.datasets.grid_city(6, units, 0.5, rng=0).replace(name=NASTY, notes=NASTY, site_names=names)
+
+
+def named_problem():
+    values = lambda u: u.sum(axis=1)
+    f = eo.problems.Problem(NASTY, values, [(0, 1)] * 2, "max", 2.0, [1, 1], variables=(NASTY, "c"))
+    return eo.problems.ControlProblem(f, [[NASTY], [NASTY, "c"]], [0.5, 1.0], eo.problems.Uniform())
 
 
 PANELS = {
@@ -43,6 +51,7 @@ PANELS = {
         grid_roads(4, 4, jitter=0.2, rng=0), "r0c0-r0c1", "r3c2-r3c3", horizon=10, rng=0
     ),
     "control": lambda: panels.control_panel(eo.problems.hill_control(), budget=4, rng=0),
+    "control, named": lambda: panels.control_panel(named_problem(), budget=1.5, rng=0),
     "boke": lambda: panels.boke_panel(rng=0),
     "claims": lambda: panels.claims_panel(),
     "dashboard": lambda: panels.dashboard(),
@@ -148,6 +157,18 @@ def test_no_sequence_of_changes_ends_in_an_exception(name, quick):
         check(panel)
         said = [panel.refs[key].value for key in ("message", "answer", "figures", "said", "sets") if key in panel.refs]
         assert any(said), done
+
+
+@pytest.mark.parametrize("name", PANELS)
+def test_inputs_are_labelled_and_names_stay_text(name, quick):
+    panel = PANELS[name]()
+    for widget in inputs(panel).values():
+        assert widget.description or isinstance(widget, (LiveMap, widgets.ToggleButtons))
+        assert getattr(widget, "tooltip", "") or not hasattr(widget, "description") or widget.tooltips
+    if "run" in panel.refs and not callable(panel.refs["run"]):
+        panel.refs["run"].click()
+    check(panel)
+    assert NASTY not in panel.children[0].value if hasattr(panel.children[0], "value") else True
 
 
 @pytest.mark.parametrize("broken", ["traceback", "script"])

@@ -53,14 +53,12 @@ COLUMNS = ["evaluation", "value", "best", "expected", "deviation", "edge", "rest
 MOST_BARS = 12
 
 
-def optimizer_panel(objective: Objective, method: str = "gp-pm", *, rng: Rng = None) -> Panel:
+def optimizer_panel(objective: Objective, *, rng: Rng = None) -> Panel:
     """Run an optimizer step by step, see its predictions, and add evaluations of your own deployments.
 
     Parameters
     ----------
     objective : Objective
-    method : str
-        Initial method, one of `emsopt.optimizers.METHODS`.
     rng : int or Generator, optional
         Initial seed; the same seed gives the same choices. By default, one is drawn and shown.
 
@@ -87,25 +85,25 @@ def optimizer_panel(objective: Objective, method: str = "gp-pm", *, rng: Rng = N
     Raises
     ------
     InputError
-        If the objective, method or seed is invalid.
+        If the objective or seed is invalid.
 
     Examples
     --------
     >>> import emsopt as eo
     >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> panel = eo.panels.optimizer_panel(objective, "gp-pm", rng=0)
+    >>> panel = eo.panels.optimizer_panel(objective, rng=0)
     >>> message = panel.advance(1)
     >>> objective.evaluations > 0
     True
     """
     _validate.instance(objective, "objective", Objective, "emsopt.Objective")
-    return _OptimizerPanel(objective, _validate.choice(method, "method", tuple(METHODS)), rng)
+    return _OptimizerPanel(objective, rng)
 
 
 class _OptimizerPanel(SteppedPanel):
     """The panel that `optimizer_panel` returns."""
 
-    def __init__(self, objective: Objective, method: str, rng: Rng) -> None:
+    def __init__(self, objective: Objective, rng: Rng) -> None:
         self.objective, space, city = objective, objective.space, objective.city
         self.evaluation = lru_cache(maxsize=64)(objective.evaluation)
         limits = space.site_floors.tolist(), space.site_capacities.tolist()
@@ -113,7 +111,7 @@ class _OptimizerPanel(SteppedPanel):
         sites, best = self.sites, "Place the units as in the best deployment so far"
         own, other = "Evaluate your deployment for the method", "Optimizer; choosing another one starts again"
         controls = {
-            "method": control(Dropdown, method, "Method", other, action=self.restart, options=list(METHODS)),
+            "method": control(Dropdown, "gp-pm", "Method", other, action=self.restart, options=list(METHODS)),
             "take": button("Take the best so far", best, lambda: sites.take(self.trace.optimizer.best[0])),
             "clear": button("Clear", "Remove all units but those that are pinned", lambda: sites.take(())),
             "evaluate": button("Evaluate", own, self._evaluate, slow=True),

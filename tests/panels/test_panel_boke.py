@@ -111,15 +111,6 @@ def test_the_bandwidth_follows_its_rule_in_one_and_two_inputs(rule):
     assert np.abs(known[:, :2] - x).max(axis=1).min() > 0.01
 
 
-def test_it_takes_a_function_of_one_input_to_be_maximised():
-    square = eo.problems.Problem("hill", lambda x: 1 - (x[:, 0] - 2) ** 2, [(0, 5)], "max")
-    panel = panels.boke_panel(square, rng=1)
-    panel.refs["run"].click()
-    assert panel.refs["told"]()[:, 1].max() > 0.9
-    assert "unknown" in panel.refs["figures"].value
-    with pytest.raises(InputError, match="one or two inputs"):
-        panels.boke_panel(eo.problems.hartmann3())
-    with pytest.raises(InputError, match="one or two inputs"):
-        panels.boke_panel(eo.problems.forrester())
+def test_a_seed_must_be_a_whole_number():
     with pytest.raises(InputError, match="`rng` must"):
         panels.boke_panel(rng=-1)

@@ -418,7 +418,7 @@ def test_take_and_clear_fill_the_form(panel):
 
 
 def test_when_all_is_tried_there_is_no_step_left(small):
-    refs = eo.panels.optimizer_panel(small, "gp-pm", rng=0).refs
+    refs = eo.panels.optimizer_panel(small, rng=0).refs
     assert small.space.count == 3
     refs["run"].click()
     assert len(refs["trace"]().facts) == 3
@@ -436,8 +436,9 @@ def test_when_all_is_tried_there_is_no_step_left(small):
 
 def test_sites_that_hold_several_are_numbers_and_pinned_ones_stay(city):
     objective = eo.Objective(city, eo.DeploymentSpace(city, 4, colocation=2, pinned=[3], closed=[4]), "approximate")
-    panel = eo.panels.optimizer_panel(objective, "sparbl", rng=0)
+    panel = eo.panels.optimizer_panel(objective, rng=0)
     refs = panel.refs
+    refs["method"].value = "sparbl"
     advance(panel, 22)
     refs["step"].click()
     fields = refs["sites"]
@@ -476,8 +477,6 @@ def test_other_metrics_have_their_own_words(city):
 
 
 def test_what_is_no_objective_or_method_is_refused(city, objective):
-    with pytest.raises(eo.EmsoptError, match="must be one of"):
-        eo.panels.optimizer_panel(objective, "magic")
     with pytest.raises(eo.EmsoptError, match="an emsopt"):
         eo.panels.optimizer_panel(city)
     with pytest.raises(eo.EmsoptError, match="rng"):

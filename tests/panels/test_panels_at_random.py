@@ -43,9 +43,7 @@ PANELS = {
     "load": lambda: panels.load_panel(grid(3), 3),
     "optimizer": lambda: panels.optimizer_panel(eo.Objective(grid(3), 3, "approximate"), rng=0),
     "optimizer, shared sites": lambda: panels.optimizer_panel(
-        eo.Objective(grid(3), eo.DeploymentSpace(grid(3), 3, colocation=True), "approximate", ("late", 8.0)),
-        "local",
-        rng=0,
+        eo.Objective(grid(3), eo.DeploymentSpace(grid(3), 3, colocation=True), "approximate", ("late", 8.0)), rng=0
     ),
     "navigation": lambda: panels.navigation_panel(
         grid_roads(4, 4, jitter=0.2, rng=0), "r0c0-r0c1", "r3c2-r3c3", horizon=10, rng=0

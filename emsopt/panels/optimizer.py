@@ -384,7 +384,7 @@ class Trace:
         self._rows.append((told + 1, value, optimizer.best[1], *expected, edge, now > given_up, initial, own))
 
 
-def best_swaps(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
+def best_swaps(optimizer: Any) -> pd.DataFrame:
     """Return the relocations of one unit of the best deployment with the largest log expected improvement.
 
     The table has columns ``name`` ("from → to"), ``value`` and ``inside`` (whether the result lies in the trust
@@ -400,7 +400,7 @@ def best_swaps(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
     change, inside = counts - space.group_counts(best), np.abs(counts - optimizer.centre).sum(axis=1) <= optimizer.edge
     swaps = names[change.argmin(axis=1)] + " → " + names[change.argmax(axis=1)]
     frame = pd.DataFrame({"name": swaps, "value": optimizer.acquisition(near), "inside": inside})
-    return frame.sort_values("value", ascending=False, kind="stable", ignore_index=True)[:most]
+    return frame.sort_values("value", ascending=False, kind="stable", ignore_index=True)[:MOST_BARS]
 
 
 def largest_coefficients(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:

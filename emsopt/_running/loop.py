@@ -42,7 +42,7 @@ class Steps:
     """The steps of a run: iterate over their numbers, which start at 1; ``number`` is the current one.
 
     ``seconds`` from the start of the run to the result of the current step count the time before an interruption.
-    ``rows`` has one row per finished step: its number, the entries passed to `finish`, and ``seconds``. ``message`` says
+    ``rows`` has one row per finished step: its number, the entries passed to `finish`, and ``seconds``. ``message`` is
     why the run ended, ``ended`` whether a reason was found, and ``interrupted`` whether it was Ctrl-C.
     """
 

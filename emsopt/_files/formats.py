@@ -153,26 +153,40 @@ def read_csv(
 def table_of(
     records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None, *, units: bool = False
 ) -> pd.DataFrame:
-    """Return rows of text as a table.
+    """Return rows of text, by line number and the header first, as a table.
 
-    Parameters
-    ----------
-    records : iterator of (int, list of str)
-        Number and cells of each line; the first is the header.
-    name : str
-        Name of the file.
-    choose : callable, optional
-        Function that chooses the columns to keep, to save memory: from the names of all columns, and the first
-        `SAMPLE` cells of each by name, to names. Default: all.
-    units : bool
-        Whether a first row that has no digit, above one that has, holds units of measurement; its cells become blank.
-        So do rows that repeat the header, and footers: rows with at most one cell, and short rows at the end. A header
-        of numbers or times is refused.
+    ``choose`` chooses the columns to keep, to save memory: from the names of all columns, and the first `SAMPLE` cells
+    of each by name, to names. With ``units``, a first row that has no digit, above one that has, holds units of
+    measurement; its cells become blank, as do those that `_tidied` finds. A header of numbers or times is refused.
     """
     from pandas import DataFrame
 
-    first_line, header = next(records, (0, None))
-    if header is None:
+    first_line, header = next(records, (0, []))
+    _check_header(header, name, units=units)
+    first = list(islice(records, SAMPLE))
+    if units and len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
+        first[0] = (first[0][0], [""] * len(header))
+    kept: Collection[str] = header
+    if choose is not None:
+        kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
+    places = _columns.alike(header, kept)
+    rows: list[list[str]] = []
+    most_rows = min(MOST_ROWS, MOST_CELLS // max(len(places), 1))
+    every = chain(first, records)
+    for number, row in _tidied(every, header) if units else every:
+        if len(row) != len(header):
+            raise InputError(f"{name}, line {number}: expected {len(header)} cells, but got {len(row)}.")
+        if len(rows) == most_rows:
+            raise InputError(f"{name} has more than {most_rows:,} rows. {SPLIT}")
+        rows.append([row[k] for k in places])
+    table = DataFrame(rows, columns=[header[k] for k in places], dtype=object)
+    table.attrs |= {_columns.FILE: name, _columns.FOUND: _columns.found(header), _columns.HEADER: first_line}
+    return table
+
+
+def _check_header(header: list[str], name: str, *, units: bool) -> None:
+    """Raise unless the first line of a file names its columns."""
+    if not header:
         raise InputError(f"{name} is empty; its first line must name the columns.")
     if len(header) == 1 and any(mark in header[0] for mark in ";\t") and not units:
         raise InputError(f"{name} must be separated by commas; its first line is {shown(header[0])}.")
@@ -184,32 +198,20 @@ def table_of(
             f"{name} has no header: its first line holds values, such as {shown(values[0])} and {shown(values[1])}. "
             "Put a line above it that names the columns, such as time,lon,lat."
         )
-    first = list(islice(records, SAMPLE))
-    if units and len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
-        first[0] = (first[0][0], [""] * len(header))
-    kept: Collection[str] = header
-    if choose is not None:
-        kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
-    places = _columns.alike(header, kept)
-    rows: list[list[str]] = []
-    most_rows = min(MOST_ROWS, MOST_CELLS // max(len(places), 1))
-    full, short = False, None
-    for number, row in chain(first, records):
-        if units and full and (row == header or sum(map(bool, map(str.strip, row))) <= 1 < len(header)):
-            row = [""] * len(header)
-        elif units and full and len(row) < len(header):
-            short, row = short or (number, row), [""] * len(header)
-        elif short is not None:
+
+
+def _tidied(records: Iterable[tuple[int, list[str]]], header: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows, blank where they repeat the header or are footers: with at most one cell, or short and at the end."""
+    blank, full, short = [""] * len(header), False, None
+    for number, row in records:
+        if full and (row == header or sum(map(bool, map(str.strip, row))) <= 1 < len(header)):
+            row = blank
+        elif full and len(row) < len(header):
+            short, row = short or (number, row), blank
+        elif short is not None:  # the short row was not at the end
             number, row = short
         full = full or len(row) == len(header)
-        if len(row) != len(header):
-            raise InputError(f"{name}, line {number}: expected {len(header)} cells, but got {len(row)}.")
-        if len(rows) == most_rows:
-            raise InputError(f"{name} has more than {most_rows:,} rows. {SPLIT}")
-        rows.append([row[k] for k in places])
-    table = DataFrame(rows, columns=[header[k] for k in places], dtype=object)
-    table.attrs |= {_columns.FILE: name, _columns.FOUND: _columns.found(header), _columns.HEADER: first_line}
-    return table
+        yield number, row
 
 
 def from_header(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:

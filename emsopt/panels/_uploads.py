@@ -376,30 +376,22 @@ def _sorted(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
     areas = [file for file in files if file.name.lower().endswith((".json", ".geojson")) and _has_polygons(file)]
     rest: list[Any] = [file for file in files if file not in (*roads, *areas)]
     reading = {name: value for name, value in options.items() if name != "station_columns"}
-    logs: dict[Any, CallLog] = {}
-    stations: dict[Any, pd.DataFrame] = {}
-    errors: dict[str, dict[Upload, EmsoptError]] = {"calls": {}, "stations": {}}
-    for file in rest:
-        try:
-            logs[file] = read_calls(file, **reading)
-        except EmsoptError as error:
-            errors["calls"][file] = error
-        try:
-            stations[file] = read_stations(file, options["station_columns"], crs=options["crs"])
-        except EmsoptError as error:
-            error.args = (_of_stations(error), *error.args[1:])
-            errors["stations"][file] = error
+    logs, no_logs = _readable(rest, lambda file: read_calls(file, **reading))
+    station_options = {"columns": options["station_columns"], "crs": options["crs"]}
+    stations, no_stations = _readable(rest, lambda file: read_stations(file, **station_options))
+    for error in no_stations.values():
+        error.args = (_of_stations(error), *error.args[1:])
     place = _the_stations(logs, stations)
     if place is not None:
         logs.pop(place, None)
     others = [file for file in rest if file not in logs and file is not place]
     if others and not (logs and place):
         likely = max(others, key=lambda f: ("call" in f.name.lower(), f not in stations, len(f.content)))
-        raise errors["stations" if logs else "calls"][likely]
+        raise (no_stations if logs else no_logs)[likely]
     minutes = [file for file in others if _is_matrix(file)]
     odd = [file for file in others if file not in minutes]
     if place is None or not logs or odd or max(map(len, (roads, areas, minutes))) > 1:
-        why = (f" {odd[0].name} is no log, because ", *Message.of(errors["calls"][odd[0]]).parts) if odd else ()
+        why = (f" {odd[0].name} is no log, because ", *Message.of(no_logs[odd[0]]).parts) if odd else ()
         raise InputError(Message(f"it is not clear what each file holds; got {_names(files)[:200]}. {WANTED}", *why))
     if len({file.content for file in logs}) < len(logs):
         raise InputError(f"{_names(logs)[:200]}: two of these logs are the same. Choose each once.")
@@ -413,6 +405,18 @@ def _sorted(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
         formats.read_csv(minutes[0], labelled=True) if minutes else None,
         {what: _names(kept) for what, kept in found.items() if kept},
     )
+
+
+def _readable(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], dict[Any, EmsoptError]]:
+    """Return what is read from each file that can be read, and the errors of the others."""
+    found: dict[Any, Any] = {}
+    errors: dict[Any, EmsoptError] = {}
+    for file in files:
+        try:
+            found[file] = read(file)
+        except EmsoptError as error:
+            errors[file] = error
+    return found, errors
 
 
 def _of_stations(error: EmsoptError) -> Message:

@@ -386,13 +386,10 @@ def test_a_plan_of_some_hours_says_which_field_to_empty():
     "settings",
     [
         {"load": -1.0e9},
-        {"objective": "x"},
         {"yours": ["nowhere"]},
         {"found": [{"sites": []}]},
         {"medians": [{"settings": {}, "sites": []}]},
-        {"tab": 3},
         {"gains": [[1]]},
-        {"pinned": 7},
     ],
 )
 def test_damaged_settings_are_refused(settings):

@@ -18,7 +18,7 @@ from emsopt.roads import grid_roads
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 import ipywidgets as widgets
 
-SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "8"))
+SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "5"))
 MOMENT = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 NASTY = "<script>1</script>"
 TEXTS = ("", " ", NASTY, "a$b$c", "=1+1", "r1c1-r1c2", "nowhere, ,", "\u202e" + "x" * 3000, "\x00")
@@ -186,21 +186,16 @@ FAULTS = {  # panel: (what fails, what the user does then)
     "deployment": ("_charts.figures", "threshold"),
     "deployment, simulated": ("deployment.simulate", "run"),
     "optimizer": ("optimizer.Trace.step", "step"),
-    "optimizer, taken": ("optimizer.SiteInputs.take", "take"),
     "navigation": ("navigation._figures", "horizon"),
-    "navigation, closed": ("navigation._names", "close"),
     "control": ("control._sets", "alpha"),
     "control, played": ("control._figures", "play"),
     "boke": ("boke._figures", "scale"),
     "dashboard": ("_workbench.city_controls", "sites_count"),
     "dashboard, a table": ("_workbench.scenario", "add"),
-    "dashboard, files to save": ("_dashboard.png", "files_made"),
     "dashboard, files to read": ("_uploads._named", "read"),
 }
 BESIDE_THE_CITY = {
     "dashboard, load": ("_workbench._charts.figures", "load"),
-    "dashboard, a station": ("_workbench._charts.figures", "map"),
-    "dashboard, taken": ("_workbench._charts.figures", "p_median"),
     "dashboard, before a search": ("_workbench.DeploymentSpace", "search"),
     "dashboard, in a search": ("_workbench.search", "search"),
 }
@@ -214,8 +209,6 @@ def test_an_unexpected_error_is_said_and_logged(what, quick, monkeypatch, caplog
     panel = PANELS[name]()
     if name == "dashboard":
         panel.refs["city"].value = "Random grid city"
-    if what == "optimizer, taken":
-        panel.refs["step"].click()
 
     def fail(*_, **__):
         msg = "<the fault>"
@@ -226,8 +219,6 @@ def test_an_unexpected_error_is_said_and_logged(what, quick, monkeypatch, caplog
     widget = widget[0] if isinstance(widget, (list, tuple)) else widget
     if isinstance(widget, widgets.Button):
         widget.click()
-    elif action == "map":
-        widget.press(0)
     else:
         widget.value = widget.min if widget.value != widget.min else widget.max
     if action == "search":

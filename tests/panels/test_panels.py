@@ -45,21 +45,6 @@ def figures(widget):
 # -- what all of them share ---------------------------------------------------------------------------------------
 
 
-def test_an_unexpected_error_is_in_the_log_of_the_server(tmp_path):
-    """A server's log takes in what its kernels write to the standard error that they began with."""
-    manager = pytest.importorskip("jupyter_client.manager", reason="needs the package jupyter_client")
-    code = "from emsopt.panels._widgets import Message, guarded\nguarded(Message(), lambda: 1 / 0)()"
-    with (tmp_path / "server.log").open("w") as log:
-        kernel, client = manager.start_new_kernel(kernel_name="python3", startup_timeout=600, stderr=log)
-        try:
-            reply = client.execute_interactive(code, timeout=600, output_hook=lambda _: None)
-        finally:
-            client.stop_channels()
-            kernel.shutdown_kernel(now=True)
-    assert reply["content"]["status"] == "ok"
-    assert "ZeroDivisionError: division by zero" in (tmp_path / "server.log").read_text("utf-8")
-
-
 @pytest.mark.parametrize("otherwise", [lambda: None, lambda: 1 / 0])
 def test_an_interruption_passes_and_an_error_does_not(otherwise):
     message = _widgets.Message()

@@ -152,7 +152,7 @@ def test_a_network_without_a_course_has_no_map_but_an_answer():
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"agent": "gp"}, "agent"), ({"horizon": 5}, "horizon"), ({"rng": -1}, "rng"), ({"start": "nowhere"}, "nowhere")],
+    [({"horizon": 5}, "horizon"), ({"rng": -1}, "rng"), ({"start": "nowhere"}, "nowhere")],
 )
 def test_wrong_arguments_are_refused(net, change, message):
     options = {"start": ROUTE[0], "end": ROUTE[1]} | change

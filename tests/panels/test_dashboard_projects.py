@@ -26,7 +26,7 @@ from emsopt.panels import _dashboard, _report, _widgets, _workbench
 from emsopt.panels._workbench import Workbench
 from emsopt.planning import advice
 
-SEQUENCES = 8
+SEQUENCES = 4
 TABS = ("Districts", "Utilisation", "Alternatives", "Scenarios", "Day plan", "Data and trust")
 SHOWN = ("figures", "districts", "busy", "alternatives", "scenarios", "plan", "trust")
 

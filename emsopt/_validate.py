@@ -39,17 +39,10 @@ def real_array(
     high: float = np.inf,
     strictly: bool = False,
 ) -> FloatArray:
-    """Return ``values`` as a read-only float array of the given shape; raise if it is empty or not finite.
+    """Return ``values`` as a read-only float array; raise if it is empty, not finite, or not of the required shape.
 
-    Parameters
-    ----------
-    values : array_like
-    name, unit : str
-        Name and unit of the values, for messages.
-    shape : tuple
-        Required shape; ``None`` accepts any length.
-    low, high : float
-        Bounds of the values. With ``strictly``, values equal to ``low`` are refused too.
+    In ``shape``, None accepts any length. Values must be from ``low`` to ``high``, and with ``strictly`` above ``low``.
+    ``name`` and ``unit`` are for messages.
     """
     array = floats(values, name, unit)
     if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape, strict=True)):
@@ -179,11 +172,10 @@ def first_repeated(values: Iterable[K]) -> K | None:
 
 
 def visible(value: object, where: str, allowed: str = "") -> str:
-    """Return a value as text; raise if it contains invisible characters.
+    """Return a value as text; raise if it contains invisible characters, except those in ``allowed``.
 
-    Line ends and other control characters are refused. So are lone surrogates, which no file can hold, and characters
-    that change the direction of writing, which can make two names look alike. ``allowed`` holds control characters that
-    are accepted; ``where`` is the beginning of the message.
+    Refused are line ends and other control characters, lone surrogates, which no file can hold, and characters that
+    change the direction of writing, which can make two names look alike.
     """
     text = str(value) if isinstance(value, str) else shown(value, str)
     for character in "" if text.isprintable() else text:

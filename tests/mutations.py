@@ -24,13 +24,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 AGAIN = "tests/test_played_again.py::test_first_rounds_are_those_of_the_table"
-V2, V1, NAVIGATION, BOCVS, BOKE = (
-    "server locations",
-    "server locations, version one",
-    "navigation",
-    "bocvs",
-    "boke",
-)
+V2, V1, NAVIGATION, BOCVS, BOKE = ("server locations", "server locations, version one", "navigation", "bocvs", "boke")
 
 
 class Break(NamedTuple):

@@ -56,17 +56,10 @@ def errors_explained(path: PathLike) -> Iterator[None]:
         raise kind(f"{name} could not be written: {cause}. {remedy}") from error
 
 
-def write_file(path: PathLike, content: str | bytes, name: str = "path") -> Path:
-    """Write a file atomically and return its path.
+def write_file(path: PathLike, content: str | bytes) -> Path:
+    """Write a file, text as UTF-8, atomically to an existing folder, and return its path.
 
-    Parameters
-    ----------
-    path : path_like
-        A path in an existing folder. An existing file is replaced, and its permissions are kept.
-    content : str or bytes
-        Text is written as UTF-8.
-    name : str
-        Name of the argument in messages.
+    An existing file is replaced, and its permissions are kept.
 
     Raises
     ------
@@ -75,7 +68,7 @@ def write_file(path: PathLike, content: str | bytes, name: str = "path") -> Path
     WriteError
         If the file cannot be written, for example because the disk is full.
     """
-    path = _validate.path(path, name)
+    path = _validate.path(path, "path")
     with errors_explained(path):
         target = Path(os.path.realpath(path))  # replace the target of a link, not the link
         mode = _mode_to_keep(target, stat.S_IFREG)
@@ -95,17 +88,8 @@ def write_folder(
 ) -> Path:
     """Write a folder of files atomically and return its path.
 
-    Parameters
-    ----------
-    folder : path_like
-        A new or empty folder, or one written by an earlier call, which is replaced. Parent folders are
-        created.
-    files : dict of str to str or bytes
-        Content of each file by name.
-    marker : str
-        Name of the file by which an existing folder is recognised as written by an earlier call.
-    replaceable : collection of str
-        Names of the only files that an existing folder may contain if it is to be replaced.
+    ``files`` has the content of each file by name. A folder that is not empty is replaced only if `check_replaceable`
+    finds it written by an earlier call. Parent folders are created.
 
     Raises
     ------

@@ -59,15 +59,9 @@ class Table(NamedTuple):
     def of(cls, frame: pd.DataFrame, argument: str, name_columns: Sequence[str] = ()) -> Table:
         """Make a table from a DataFrame; names of rows in the index become a column.
 
-        Parameters
-        ----------
-        frame : DataFrame
-        argument : str
-            Name of the table in messages if it was not read from a file.
-        name_columns : sequence of str
-            Columns that may hold the names of the rows; the first that the table has is used, or the first of these
-            whose cells are distinct. If the table has none of them, the names are the last of these words with a number
-            from 1. Without ``name_columns`` rows have no names.
+        ``argument`` is its name in messages if it was not read from a file. Of ``name_columns``, the first that the
+        table has holds the names of the rows, or the first of these whose cells are distinct. If the table has none of
+        them, the names are the last of these words with a number from 1. Without ``name_columns`` rows have no names.
 
         Raises
         ------
@@ -119,18 +113,7 @@ class Table(NamedTuple):
         return InputError(f"{self.where} needs {what}; {_found(self.frame)}.")
 
     def numbers(self, key: str, expected: str, *, blanks: bool = False, **limits: Any) -> FloatArray:
-        """Return a column as floats.
-
-        Parameters
-        ----------
-        key : str
-        expected : str
-            Description of a valid number in messages.
-        blanks : bool
-            Whether blank cells are allowed; they become NaN.
-        **limits
-            ``low``, ``high`` and ``strictly`` (greater than ``low``).
-        """
+        """Return a column as floats; ``expected`` describes a valid number, and the rest is as for `_numbers`."""
 
         def place(index: tuple[int, ...]) -> str:
             name = f" ({self.names[index[0]]!r})" if self.names else ""
@@ -338,19 +321,10 @@ def without_geometry(
 ) -> tuple[pd.DataFrame, tuple[dict[str, Any], ...] | None]:
     """Return a GeoDataFrame as a DataFrame with columns ``lon`` and ``lat``, and the outlines of its areas as GeoJSON.
 
-    Parameters
-    ----------
-    frame : DataFrame or GeoDataFrame
-        A DataFrame is returned unchanged. Outlines are None for a DataFrame, and if ``kinds`` is ("Point",). Geometry
-        with a CRS is converted to degrees; without one, its coordinates are taken as they are.
-    argument : str
-        Name in messages.
-    crs : object
-        Reference system of the geometry if it does not say.
-    blanks : bool
-        Whether rows without geometry are allowed; their location is NaN.
-    kinds : sequence of str
-        Types of geometry allowed; if any row is a Point, all must be. The location of an area is a point inside it.
+    A DataFrame is returned unchanged. Outlines are None for a DataFrame, and if ``kinds``, the types of geometry
+    allowed, are ("Point",); if any row is a Point, all must be. The location of an area is a point inside it. Geometry
+    with a CRS is converted to degrees; ``crs`` is its reference system if it does not say. With ``blanks``, rows may
+    lack geometry; their location is NaN.
     """
     from pandas import DataFrame
 

@@ -19,7 +19,6 @@ from ..errors import InputError
 from . import columns as _columns
 from . import geography
 from .inflate import DAMAGED, Upload, pieces, values_in
-from .shapes import check_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -76,7 +75,6 @@ MOST_BYTES = 2**28
 MOST_COLUMNS = 100_000
 MOST_ROWS = 2_000_000
 MOST_CELLS = 10**7
-LONGEST_RECORD = 2**23  # characters per row, because cells are counted only after a row is read
 MOST_JSON_BYTES = 2**26
 MOST_VALUES = 8 * 10**6  # values in JSON, including empty lists and objects
 SAMPLE = 200  # rows from which columns are chosen
@@ -132,18 +130,10 @@ def _content(file: Path | Upload, most: int, remedy: str, *, decode: bool = Fals
 def read_csv(
     path: Path | Upload, *, labelled: bool = False, choose: Choose | None = None, forgiving: bool = False
 ) -> pd.DataFrame:
-    """Read a comma-separated file as a table of text.
+    """Read a comma-separated file as a table of text; with ``labelled``, the first of the columns kept is the index.
 
-    Parameters
-    ----------
-    path : pathlib.Path or Upload
-    labelled : bool
-        Whether the first of the columns kept becomes the index.
-    choose : callable, optional
-        As for `table_of`.
-    forgiving : bool
-        Whether other separators (semicolon, tab, ``|``, ``^``) and encodings (UTF-16, Windows-1252), and lines above
-        the header are allowed.
+    ``choose`` is as for `table_of`. With ``forgiving``, other separators (semicolon, tab, ``|``, ``^``) and encodings
+    (UTF-16, Windows-1252), and lines above the header are allowed.
 
     Raises
     ------
@@ -163,26 +153,40 @@ def read_csv(
 def table_of(
     records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None, *, units: bool = False
 ) -> pd.DataFrame:
-    """Return rows of text as a table.
+    """Return rows of text, by line number and the header first, as a table.
 
-    Parameters
-    ----------
-    records : iterator of (int, list of str)
-        Number and cells of each line; the first is the header.
-    name : str
-        Name of the file.
-    choose : callable, optional
-        Function that chooses the columns to keep, to save memory: from the names of all columns, and the first
-        `SAMPLE` cells of each by name, to names. Default: all.
-    units : bool
-        Whether a first row that has no digit, above one that has, holds units of measurement; its cells become blank.
-        So do rows that repeat the header, and footers: rows with at most one cell, and short rows at the end. A header
-        of numbers or times is refused.
+    ``choose`` chooses the columns to keep, to save memory: from the names of all columns, and the first `SAMPLE` cells
+    of each by name, to names. With ``units``, a first row that has no digit, above one that has, holds units of
+    measurement; its cells become blank, as do those that `_tidied` finds. A header of numbers or times is refused.
     """
     from pandas import DataFrame
 
-    first_line, header = next(records, (0, None))
-    if header is None:
+    first_line, header = next(records, (0, []))
+    _check_header(header, name, units=units)
+    first = list(islice(records, SAMPLE))
+    if units and len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
+        first[0] = (first[0][0], [""] * len(header))
+    kept: Collection[str] = header
+    if choose is not None:
+        kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
+    places = _columns.alike(header, kept)
+    rows: list[list[str]] = []
+    most_rows = min(MOST_ROWS, MOST_CELLS // max(len(places), 1))
+    every = chain(first, records)
+    for number, row in _tidied(every, header) if units else every:
+        if len(row) != len(header):
+            raise InputError(f"{name}, line {number}: expected {len(header)} cells, but got {len(row)}.")
+        if len(rows) == most_rows:
+            raise InputError(f"{name} has more than {most_rows:,} rows. {SPLIT}")
+        rows.append([row[k] for k in places])
+    table = DataFrame(rows, columns=[header[k] for k in places], dtype=object)
+    table.attrs |= {_columns.FILE: name, _columns.FOUND: _columns.found(header), _columns.HEADER: first_line}
+    return table
+
+
+def _check_header(header: list[str], name: str, *, units: bool) -> None:
+    """Raise unless the first line of a file names its columns."""
+    if not header:
         raise InputError(f"{name} is empty; its first line must name the columns.")
     if len(header) == 1 and any(mark in header[0] for mark in ";\t") and not units:
         raise InputError(f"{name} must be separated by commas; its first line is {shown(header[0])}.")
@@ -194,32 +198,20 @@ def table_of(
             f"{name} has no header: its first line holds values, such as {shown(values[0])} and {shown(values[1])}. "
             "Put a line above it that names the columns, such as time,lon,lat."
         )
-    first = list(islice(records, SAMPLE))
-    if units and len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
-        first[0] = (first[0][0], [""] * len(header))
-    kept: Collection[str] = header
-    if choose is not None:
-        kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
-    places = _columns.alike(header, kept)
-    rows: list[list[str]] = []
-    most_rows = min(MOST_ROWS, MOST_CELLS // max(len(places), 1))
-    full, short = False, None
-    for number, row in chain(first, records):
-        if units and full and (row == header or sum(map(bool, map(str.strip, row))) <= 1 < len(header)):
-            row = [""] * len(header)
-        elif units and full and len(row) < len(header):
-            short, row = short or (number, row), [""] * len(header)
-        elif short is not None:
+
+
+def _tidied(records: Iterable[tuple[int, list[str]]], header: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows, blank where they repeat the header or are footers: with at most one cell, or short and at the end."""
+    blank, full, short = [""] * len(header), False, None
+    for number, row in records:
+        if full and (row == header or sum(map(bool, map(str.strip, row))) <= 1 < len(header)):
+            row = blank
+        elif full and len(row) < len(header):
+            short, row = short or (number, row), blank
+        elif short is not None:  # the short row was not at the end
             number, row = short
         full = full or len(row) == len(header)
-        if len(row) != len(header):
-            raise InputError(f"{name}, line {number}: expected {len(header)} cells, but got {len(row)}.")
-        if len(rows) == most_rows:
-            raise InputError(f"{name} has more than {most_rows:,} rows. {SPLIT}")
-        rows.append([row[k] for k in places])
-    table = DataFrame(rows, columns=[header[k] for k in places], dtype=object)
-    table.attrs |= {_columns.FILE: name, _columns.FOUND: _columns.found(header), _columns.HEADER: first_line}
-    return table
+        yield number, row
 
 
 def from_header(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
@@ -263,28 +255,15 @@ def _records(
     read from the file if it is not given.
     """
     stream = io.BytesIO(_content(path, MOST_BYTES, SPLIT) if content is None else content)
-    size = 0
-
-    def lines() -> Iterator[str]:
-        nonlocal size
-        file = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-        while line := file.readline(LONGEST_RECORD + 1):
-            size += len(line)
-            if size > LONGEST_RECORD:
-                row = f"{path.name}, line {reader.line_num + 1}"
-                raise InputError(
-                    f"{row}: a row has more than {LONGEST_RECORD:,} characters. Is a quotation mark left open?"
-                )
-            yield line
-
-    reader = csv.reader(lines(), strict=True, delimiter=separator)
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+    reader = csv.reader(text, strict=True, delimiter=separator)
     try:
         for row in reader:
-            size = 0
             if row:
                 yield reader.line_num, row
     except csv.Error as error:
-        raise InputError(f"{path.name}, line {reader.line_num}: {error}.") from error
+        hint = " Is a quotation mark left open?" if "limit" in str(error) else ""
+        raise InputError(f"{path.name}, line {reader.line_num}: {error}.{hint}") from error
 
 
 def read_json(path: Path | Upload) -> dict[str, Any]:
@@ -366,16 +345,8 @@ def read_outlines(
 ) -> dict[str, dict[str, Any]]:
     """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons.
 
-    Parameters
-    ----------
-    file : pathlib.Path or Upload
-    keys : sequence of str
-        Properties that may hold the names, in upper or lower case. The first that all features have is used, or the
-        first of these whose values are distinct.
-    geographic : bool
-        Whether coordinates are longitude and latitude, which must be in range.
-    crs : object
-        As for `read_features`.
+    ``keys`` are properties that may hold the names, in upper or lower case. The first that all features have is used,
+    or the first of these whose values are distinct. If ``geographic``, coordinates are longitude and latitude.
 
     Raises
     ------
@@ -393,7 +364,7 @@ def read_outlines(
     given = [_columns.text(properties[key]) for properties, _ in features]
     names = _validate.names(given, f"{file.name}, property {key!r}", len(features), "area")
     for k, (name, (_, shape)) in enumerate(zip(names, features, strict=True)):
-        check_shape(shape, f"{file.name}, feature {k + 1} ({name!r})", geographic=geographic)
+        geography.check_shape(shape, f"{file.name}, feature {k + 1} ({name!r})", geographic=geographic)
     return {name: shape for name, (_, shape) in zip(names, features, strict=True)}
 
 

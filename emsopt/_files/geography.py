@@ -1,6 +1,6 @@
-"""Convert coordinates of any reference system to longitude and latitude, with the package pyproj.
+"""Convert coordinates of any reference system to longitude and latitude, and check outlines in GeoJSON.
 
-It is imported only if a reference system other than longitude and latitude (WGS 84) is named.
+The package pyproj is imported only if a reference system other than longitude and latitude (WGS 84) is named.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from .. import _validate
 from ..errors import InputError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from .._types import FloatArray
 
 DEGREES = re.compile(r"(?:urn:ogc:def:crs:)?(?:(?:EPSG|OGC):(?:[\d.]*:)?)?(?:4326|CRS84)|WGS ?84", re.IGNORECASE)
+NESTS = (list, tuple, np.ndarray)
 MARGIN = 3  # degrees by which places may lie outside the area for which a reference system is made
 
 
@@ -103,3 +104,39 @@ def needed(package: str, what: str = "this function") -> Any:
         return import_module(package)
     except ImportError as error:
         raise MissingDependencyError(f"{what} needs the package {package}: pip install 'emsopt[maps]'.") from error
+
+
+def check_shapes(shapes: Iterable[dict[str, Any]], length: int, *, geographic: bool) -> tuple[dict[str, Any], ...]:
+    """Check that the outlines of a city's atoms, GeoJSON geometries, are ``length`` valid ones; return a tuple."""
+    listed = _validate.listed(shapes, "`atom_shapes`", length, "GeoJSON geometries")
+    for k, shape in enumerate(listed):
+        check_shape(shape, f"`atom_shapes`, number {k}", geographic=geographic)
+    return listed
+
+
+def check_shape(shape: Any, where: str, *, geographic: bool) -> None:
+    """Raise unless ``shape`` is a GeoJSON Polygon or MultiPolygon with finite coordinates.
+
+    Every ring needs at least three points. If ``geographic``, the coordinates must be longitudes and latitudes.
+    """
+    kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
+    if not isinstance(shape, dict) or kind not in ("Polygon", "MultiPolygon"):
+        raise InputError(f"{where}: expected a Polygon or MultiPolygon, but got {kind!r}.")
+    rings = _rings([shape.get("coordinates")] if kind == "Polygon" else shape.get("coordinates"))
+    if rings is None:
+        raise InputError(f"{where}: every ring must have at least three points, each with two finite numbers.")
+    if geographic:
+        _validate.degrees(np.concatenate(rings), f"{where}: its coordinates")
+
+
+def _rings(polygons: Any) -> list[FloatArray] | None:
+    """Return the rings of all polygons as arrays of shape (points, 2), or None if any is invalid."""
+    if not isinstance(polygons, NESTS) or not all(isinstance(rings, NESTS) and len(rings) for rings in polygons):
+        return None
+    try:
+        # No dtype is given, to keep text that looks like a number from being converted.
+        rings = [np.array([point[:2] for point in ring]) for polygon in polygons for ring in polygon]
+    except (KeyError, TypeError, ValueError, IndexError):
+        return None
+    usable = all(ring.dtype.kind in "iuf" and ring.shape[1:] == (2,) and len(ring) >= 3 for ring in rings)
+    return rings if rings and usable and all(np.isfinite(ring).all() for ring in rings) else None

@@ -18,14 +18,8 @@ from typing import IO
 
 from ..errors import InputError
 
-DAMAGED = (
-    OSError,
-    EOFError,
-    zlib.error,
-    zipfile.BadZipFile,
-    RuntimeError,
-    NotImplementedError,
-)  # errors raised by truncated or unreadable files
+# Errors raised by truncated or unreadable files.
+DAMAGED = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 GZIP_START, ZIP_START = b"\x1f\x8b", b"PK\x03\x04"
 PIECE = 2**18  # bytes
 FREE = 2**24  # bytes of content below which the ratio is not checked
@@ -77,18 +71,11 @@ def _member(file: IO[bytes]) -> tuple[str, IO[bytes]]:
 def pieces(path: Path | Upload, most: int, remedy: str = "Cut out the area you need.") -> Iterator[bytes]:
     """Yield the content of a file, decompressed if necessary, in pieces of at most `PIECE` bytes.
 
-    Parameters
-    ----------
-    path : pathlib.Path or Upload
-    most : int
-        Maximum number of bytes of content.
-    remedy : str
-        What to do about longer content, for the message.
-
     Raises
     ------
     InputError
-        If the content is longer than ``most``, or is compressed more than `RATIO` times and longer than `FREE` bytes.
+        If the content is longer than ``most`` bytes, for which ``remedy`` says what to do, or is compressed more than
+        `RATIO` times and longer than `FREE` bytes.
     OSError, EOFError, zlib.error
         If the file cannot be read to its end.
     """

@@ -22,18 +22,7 @@ DOWNLOAD_TIMEOUT_S = 30
 
 
 def package_file(*parts: str) -> Path:
-    """Return the path of a file or folder in the data included in the package.
-
-    Parameters
-    ----------
-    *parts : str
-        Path below ``emsopt/data``, one argument per level.
-
-    Raises
-    ------
-    DataUnavailableError
-        If the package does not contain the file.
-    """
+    """Return the path of a file or folder below ``emsopt/data``, given in parts; raise if the package lacks it."""
     path = Path(str(resources.files("emsopt").joinpath("data", *parts)))
     if not path.exists():
         raise DataUnavailableError(f"{path} is missing from the installed package. Reinstall emsopt.")
@@ -48,13 +37,7 @@ def cache_folder() -> Path:
 
 
 def data_folder() -> Path | None:
-    """Return the folder named by ``EMSOPT_DATA``, or None if the variable is not set.
-
-    Raises
-    ------
-    DataUnavailableError
-        If the variable does not name a folder.
-    """
+    """Return the folder named by ``EMSOPT_DATA``, or None if it is not set; raise if there is no such folder."""
     setting = os.environ.get("EMSOPT_DATA")
     if not setting:
         return None
@@ -65,13 +48,7 @@ def data_folder() -> Path | None:
 
 
 def find_local(relative: str) -> Path | None:
-    """Return the path of a data file on this machine, or None if it is not found.
-
-    Parameters
-    ----------
-    relative : str
-        Path below a data folder. The file may also be directly in the data folder.
-    """
+    """Return the path of a data file on this machine, below or directly in a data folder; None if it is not found."""
     folders = (folder for where in (data_folder, package_file, cache_folder) if (folder := where()))
     paths = (folder / name for folder in folders for name in (relative, Path(relative).name))
     return next((path for path in paths if path.is_file()), None)

@@ -25,13 +25,7 @@ MOST_UNPACKED = 2**29  # bytes in a workbook
 
 
 def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
-    """Return the first sheet of a workbook as a table of text.
-
-    Parameters
-    ----------
-    file : pathlib.Path or Upload
-    choose : callable
-        As for `formats.table_of`.
+    """Return the first sheet of a workbook as a table of text; ``choose`` is as for `formats.table_of`.
 
     Raises
     ------

@@ -57,24 +57,12 @@ one_thread = _OneThread()
 
 
 def map_rows(
-    function: Callable[[IntArray], ArrayLike],
-    rows: ArrayLike,
-    workers: int | None = None,
-    progress: Progress = False,
+    function: Callable[[IntArray], ArrayLike], rows: ArrayLike, workers: int | None = None, progress: Progress = False
 ) -> FloatArray:
     """Apply ``function`` to chunks of ``rows`` and return the concatenated results in order.
 
-    Threads run in parallel because the kernels release the interpreter lock.
-
-    Parameters
-    ----------
-    function : callable
-        Takes an array of some of the rows and returns one value for each.
-    rows : array_like, shape (K, ...)
-    workers : int, optional
-        Number of threads. Default: the number of cores available to this process.
-    progress : bool or callable
-        True shows a bar; a function is called with (rows done, K) after each chunk.
+    ``function`` takes an array of some of the rows, shape (K, ...), and returns one value for each. Threads, by default
+    as many as cores are available, run in parallel because the kernels release the interpreter lock.
     """
     rows = np.asarray(rows)
     workers = cores() if workers is None else whole_number(workers, "workers")

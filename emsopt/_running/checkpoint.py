@@ -36,19 +36,10 @@ SAME = 1e-8
 class Form:
     """Format of the checkpoint files of one kind of runs.
 
-    Attributes
-    ----------
-    kind : str
-        Type of the file, as stated in the first line.
-    step : str
-        Word for a step, such as "evaluation", which is also the key of its number in a line.
-    asked, told : dict of str to callable
-        The keys under which a line stores what the method proposed in the step (``asked``) and the result of evaluating
-        it (``told``). Each key has a function that returns whether a stored value is valid: `is_number`, `are_numbers`,
-        `is_index` or `are_indices`.
-    loose : tuple of str
-        Keys of the first line whose values may differ when a run resumes; the caller compares them, see
-        `RunFile.header`.
+    ``kind`` is the type of the file, as stated in the first line, and ``step`` the word for a step, such as
+    "evaluation", which is also the key of its number in a line. A line stores what the method proposed under the keys
+    of ``asked``, and its result under those of ``told``. Each key has a function that returns whether a stored value is
+    valid. ``loose`` are keys of the first line whose values may differ when a run resumes; the caller compares them.
     """
 
     kind: str
@@ -59,26 +50,11 @@ class Form:
 
 
 class RunFile:
-    """The checkpoint of a run, with the steps stored in it.
+    """The checkpoint of a run, with the steps stored in it; without a ``log``, nothing is stored.
 
-    Parameters
-    ----------
-    log : JsonLines or None
-        If None, nothing is stored.
-    form : Form
-    about : dict
-        Values that identify the run, by name. Without ``seed``, the seed in the file is used, or a new one is drawn.
-
-    Attributes
-    ----------
-    seed : int
-        Random seed of the run.
-    header : dict
-        The first line of the file, which identifies the run; ``about`` and the seed if the file is new.
-    differing : dict of str to tuple
-        For the keys ``loose`` of the form: the value on file and that of this run, where they differ.
-    rows : dict of int to dict
-        The steps that the file held when it was opened, by number.
+    ``about`` has values that identify the run, by name. Without ``seed``, the seed in the file is used, or a new one is
+    drawn. ``header`` is the first line of the file, ``rows`` has the steps that it held when it was opened, by number,
+    and ``differing`` the values on file and of this run for ``loose`` keys of the form, where they differ.
 
     Raises
     ------

@@ -27,22 +27,10 @@ MOST_VALUES = 16 * 10**6
 
 @contextmanager
 def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["JsonLines"]:
-    """Open the file and lock it, so that no other run can write to it in the meantime.
+    """Open or create the file and lock it, so that no other run can write to it in the meantime.
 
-    Parameters
-    ----------
-    path : path-like
-        Created if it does not exist.
-    kind : str
-        First key of the first line, which states the type of the file.
-    noun : str
-        Word for the file in messages, such as "checkpoint".
-    name : str
-        Name of the argument that gave the path.
-
-    Yields
-    ------
-    JsonLines
+    ``kind`` is the first key of the first line, which states the type of the file; ``noun`` is a word for the file in
+    messages, such as "checkpoint", and ``name`` that of the argument that gave the path.
 
     Raises
     ------

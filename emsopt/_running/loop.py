@@ -39,23 +39,11 @@ class RunOptions(NamedTuple):
 
 
 class Steps:
-    """The steps of a run: iterate over their numbers, which start at 1.
+    """The steps of a run: iterate over their numbers, which start at 1; ``number`` is the current one.
 
-    Attributes
-    ----------
-    file : RunFile
-    number : int
-        Number of the current step.
-    seconds : float
-        Seconds from the start of the run to the result of the current step. Time before an interruption counts.
-    rows : list of tuple
-        One row per finished step: its number, the entries of ``row`` passed to `finish`, and ``seconds``.
-    message : str
-        Why the run ended.
-    ended : bool
-        Whether a reason to end was found.
-    interrupted : bool
-        Whether Ctrl-C ended the run.
+    ``seconds`` from the start of the run to the result of the current step count the time before an interruption.
+    ``rows`` has one row per finished step: its number, the entries passed to `finish`, and ``seconds``. ``message`` is
+    why the run ended, ``ended`` whether a reason was found, and ``interrupted`` whether it was Ctrl-C.
     """
 
     def __init__(
@@ -103,22 +91,12 @@ class Steps:
         if not self.ended:
             self.message, self.ended = message, True
 
-    def finish(self, row: tuple[Any, ...], seen: object, note: str, *, done: int | None = None, end: str = "") -> None:
+    def finish(self, row: tuple[Any, ...], seen: object, note: str, *, done: int | None = None) -> None:
         """Add a row to the history, show progress, and end the run if there is a reason to stop.
 
-        Parameters
-        ----------
-        row : tuple
-            Entries to record in ``rows`` between the number of the step and the seconds.
-        seen : object
-            Argument of the user's callback; if the callback returns a true value or raises
-            StopIteration, the run ends.
-        note : str
-            Text shown beside the progress bar.
-        done : int, optional
-            Number of items done, for the progress bar. Default: the number of the step.
-        end : str
-            The caller's own reason to end the run, or "".
+        ``row`` has the entries of ``rows`` between the number of the step and the seconds, ``seen`` is the argument of
+        the user's callback, and ``note`` and ``done`` (default: the number of the step) are for the progress bar. The
+        run ends if the callback returns a true value or raises StopIteration.
         """
         self.rows.append((self.number, *row, self.seconds))
         self._show(self.number if done is None else done, note)
@@ -126,8 +104,6 @@ class Steps:
             stopped = self._callback is not None and self._callback(seen)
         except StopIteration:  # scipy's way to stop
             stopped = True
-        if end:
-            self._end(end)
         if self.seconds >= self._time_limit:
             self._end(f"time limit of {self._time_limit:g} s reached")
         if stopped:
@@ -149,19 +125,9 @@ def loop(
 
     Before the first finished step, Ctrl-C raises KeyboardInterrupt as usual.
 
-    Parameters
-    ----------
-    form : Form
-        Format of the checkpoint.
-    describe : callable
-        Returns the description of the run that a checkpoint must match. Called only if there is a checkpoint.
-    options : RunOptions
-    message : str
-        Reason for the end of the run that is given if it reaches its last step.
-    steps : int, optional
-        Maximum number of steps. Default: no limit.
-    total, unit : int, str, optional
-        Number and name of the items that the progress bar counts. Default: the steps.
+    ``describe`` returns the description of the run that a checkpoint must match. ``message`` is the reason for the end
+    of a run that reaches its last step; by default, ``steps`` are not limited. ``total`` and ``unit`` are number and
+    name of the items that the progress bar counts, by default the steps.
     """
     rng, progress, callback, checkpoint, time_limit = options
     if callback is not None and not callable(callback):

@@ -17,16 +17,8 @@ class Show(Protocol):
 def bar(progress: Progress | None, total: int | None, unit: str) -> AbstractContextManager[Show]:
     """Return a context that yields a function of (number done, note, total) that shows progress.
 
-    Pass ``total`` to that function only if the total changes during the work.
-
-    Parameters
-    ----------
-    progress : bool or callable
-        True shows a bar; a function is called with (done, total); False or None shows nothing.
-    total : int or None
-        None if it is not known yet.
-    unit : str
-        Name of the items counted.
+    A function given as ``progress`` is called with (done, total); True shows a bar, False or None nothing. Pass
+    ``total`` to the result only if it changes during the work; it is None while it is not known.
     """
     if progress is None or progress is False:
         return nullcontext(lambda done, note="", total=None: None)

@@ -32,8 +32,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from .. import _validate
-from .._files.geography import positions
-from .._files.shapes import check_shapes
+from .._files.geography import check_shapes, positions
 from ..errors import InputError
 from . import tables, travel
 from .response_law import ResponseLaw

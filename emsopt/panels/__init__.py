@@ -25,8 +25,7 @@ from ._panel import Panel
 from .boke import boke_panel
 from .claims import claims_panel
 from .control import control_panel
-from .deployment import deployment_panel
-from .load import load_panel
+from .deployment import deployment_panel, load_panel
 from .navigation import navigation_panel
 from .optimizer import optimizer_panel
 

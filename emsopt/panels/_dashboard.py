@@ -16,10 +16,9 @@ from ..errors import EmsoptError, InputError
 from ..maps import deployment_map, live_sheet
 from ..planning import Project, Settings, build
 from ._layout import STYLE, Browser, classed, fold
-from ._own_city import OwnCity, in_controls
 from ._panel import Panel
 from ._report import report
-from ._uploads import Opened, bare_name, city_from_uploads, summary
+from ._uploads import Opened, OwnCity, bare_name, city_from_uploads, in_controls, most_mb, summary
 from ._uploads import opened as opened_model
 from ._widgets import Done, button, complaint, control, download, lines, png, seed_input, table
 from ._workbench import Workbench
@@ -68,31 +67,23 @@ def dashboard(project: PathLike | Project | None = None) -> Panel:
     Panel
         With ``refs``, a dict of its inputs and outputs by name.
 
-        The bar: ``city`` (which one to show), ``open`` (a project to open), ``save`` (a button that makes a link to the
-        project), ``report`` (one that makes a link to a page for print) and ``project`` (these links). ``message`` has
-        errors and remarks.
+        The bar: ``city`` (which one to show), ``open`` (a project to open), the buttons ``save`` and ``report``, which
+        make links in ``project``, and ``message`` (errors and remarks). The city: ``sites_count`` and ``seed`` of the
+        random one; ``files``, the buttons ``read`` and ``again``, and the fields of `emsopt.panels._uploads`, such as
+        ``speed``. The table of ``scenarios``: ``label`` (name of the next one) and the buttons ``add``, ``empty`` and
+        ``files_made``, which makes ``links`` to files.
 
-        The city: ``sites_count`` and ``seed`` (of the random grid city); ``files``, ``read`` (a button that makes a
-        city of the files), ``again`` (one that does so again) and the fields of `emsopt.panels._own_city`, such as
-        ``speed``.
-
-        The table of scenarios: ``label`` (name of the next scenario), ``add`` (a button that adds the deployments
-        shown), ``empty`` (a button that removes all rows), ``scenarios`` (the table), ``files_made`` (a button that
-        makes links to files) and ``links`` (these links).
-
-        The rest belongs to the city shown and is replaced with every city. Inputs: ``load`` (factor on all call rates),
-        ``units`` (fleet size), ``colocation`` (whether a station may have several), ``capacity`` (whether calls wait),
-        ``objective`` (what the optimum minimises), ``threshold`` (minutes from which a response is late), ``evaluator``
-        (model that evaluates the deployments), ``pinned`` and ``closed`` (sites that keep a unit or get none in the
-        optimum and the p-median), ``baseline`` (deployment over which tables say the gain), ``count`` (how many of the
-        best deployments to list), ``moves`` and ``hold_out`` (days of the back-test). The user's deployment: ``sites``
-        (a list of inputs), the buttons ``optimum`` and ``p_median``, which copy that deployment, and ``keep``, which
-        makes the user's deployment today's. The search: ``search`` and ``cancel`` (buttons), ``progress`` (a bar) and
-        ``wait``, a function that waits until the search has ended; ``plan_start``, ``test_start`` and ``compare_start``
-        begin other work, with ``..._cancel`` and ``..._wait``. Results: ``answer`` (a second message line), ``figures``
-        (table that compares the deployments), ``map`` and, drawn when their tab is chosen in ``tabs``: ``districts``,
-        ``busy`` (utilisation of each unit), ``responses`` (histogram of response times), ``alternatives``, ``plan`` and
-        ``trust``.
+        The rest belongs to the city shown and is replaced with every city. Inputs: ``load``, ``units``, ``colocation``
+        (whether a station may have several), ``capacity`` (whether calls wait), ``objective``, ``threshold`` (minutes
+        from which a response is late), ``evaluator``, ``pinned`` and ``closed`` (sites that keep a unit or get none in
+        the optimum and the p-median), ``baseline`` (deployment over which tables say the gain), ``count`` (how many of
+        the best deployments to list), ``moves`` and ``hold_out`` (days of the back-test). The user's deployment:
+        ``sites`` (a list of inputs) and the buttons ``optimum``, ``p_median`` and ``keep``, which makes it today's.
+        Work: ``search``, ``cancel``, ``progress`` (a bar) and ``wait``, a function that waits until the search has
+        ended; ``plan_start``, ``test_start`` and ``compare_start``, with ``..._cancel`` and ``..._wait``. Results:
+        ``answer`` (a second message line), ``figures`` (table that compares the deployments), ``map`` and, drawn when
+        their tab is chosen in ``tabs``: ``districts``, ``busy`` (utilisation of each unit), ``responses``,
+        ``alternatives``, ``plan`` and ``trust``.
 
     Raises
     ------
@@ -149,7 +140,7 @@ class _Dashboard(Panel):
         label = HBox([at["label"], at["add"], at["empty"]], layout={"flex_flow": "row wrap"})
         outputs = self.outputs
         self.sheet = [label, outputs["scenarios"], at["files_made"], outputs["links"]]
-        self.browser = Browser()
+        self.browser = Browser(most_mb())
         self.children = [HTML(STYLE), bar, classed(self.message, "emsopt-said"), self.place, self.browser]
         self.add_class("emsopt-dashboard")
         self._start(project)

@@ -12,8 +12,6 @@ import ipywidgets as widgets
 from anywidget import AnyWidget
 from traitlets import Float
 
-from ._uploads import most_mb
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -118,19 +116,9 @@ def fold(title: str, children: Sequence[Any], *, opened: bool = True) -> Any:
 
 
 class Tabs(widgets.VBox):
-    """A row of buttons, one per sheet, and the sheet that is chosen.
+    """A row of buttons, one per sheet, and the sheet that is chosen, whose title is their value.
 
-    Parameters
-    ----------
-    sheets : mapping of str to sequence of Widget
-        Content of each sheet by title.
-    chosen : callable
-        Called without arguments when another sheet is chosen.
-
-    Attributes
-    ----------
-    buttons : ToggleButtons
-        Its value is the title of the sheet shown.
+    ``sheets`` has the content of each sheet by title; ``chosen`` is called when another one is chosen.
     """
 
     def __init__(self, sheets: Mapping[str, Sequence[Any]], chosen: Callable[[], object]) -> None:
@@ -166,17 +154,14 @@ def classed(widget: Any, *names: str) -> Any:
 class Browser(AnyWidget):
     """An invisible widget in the dashboard that saves files, and names controls for screen readers.
 
-    Attributes
-    ----------
-    most_mb : float
-        How many MB the chosen files may have together.
+    ``most_mb`` is how many MB the chosen files may have together.
     """
 
     _esm = SCRIPT
     most_mb = Float().tag(sync=True)
 
-    def __init__(self) -> None:
-        super().__init__(most_mb=most_mb(), layout={"height": "0", "margin": "0", "overflow": "hidden"})
+    def __init__(self, most_mb: float) -> None:
+        super().__init__(most_mb=most_mb, layout={"height": "0", "margin": "0", "overflow": "hidden"})
 
     def download(self, name: str, kind: str, content: bytes) -> None:
         """Save a file where the browser keeps downloads."""

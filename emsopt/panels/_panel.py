@@ -1,22 +1,33 @@
-"""The base class of all panels: a table of controls, outputs for the results, and a message line."""
+"""The base classes of the panels: a table of controls, outputs for the results, and a message line.
+
+`Panel` is the base of all; `SteppedPanel` runs a method step by step; `CityPanel` and `OwnPanel` are about the
+deployments of a city.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from html import escape
 from threading import RLock
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
+import numpy as np
+from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider
 
-from ._widgets import Message, button, guarded, lines, seed_input
+from ..datasets import load_st_paul
+from ..errors import InputError
+from ..evaluators import EXACT_UP_TO, Evaluation, one_median
+from ..maps import DeploymentMap, LiveMap, deployment_map
+from ._charts import MODELS
+from ._widgets import Message, SiteInputs, button, control, guarded, lines, seed_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from .._types import Rng
-    from ..maps import LiveMap
+    from ..city.city import City
 
 WRAP = {"flex_flow": "row wrap", "grid_gap": "0 1.5em"}
 
@@ -137,13 +148,8 @@ class Panel(widgets.VBox):
     def arrange(self, title: str, explanation: str, layout: str, **parts: Any) -> None:
         """Stack rows of widgets below a title.
 
-        Parameters
-        ----------
-        title, explanation : str
-        layout : str
-            Names from `refs` or ``parts``. Blanks separate the widgets of a row, and vertical bars separate rows.
-        **parts
-            Further widgets by name.
+        ``layout`` has names from `refs` or ``parts``, further widgets: blanks separate the widgets of a row, and
+        vertical bars separate rows.
         """
         parts = {**self.refs, **parts}
         rows = [[parts[name] for name in row.split()] for row in layout.split("|")]
@@ -156,16 +162,8 @@ class Panel(widgets.VBox):
 class SteppedPanel(Panel):
     """A panel that runs a method by one or ten evaluations at a time, and restarts it when the seed changes.
 
-    Parameters
-    ----------
-    controls : dict of str to Widget
-        Further controls; ``seed``, ``step``, ``run`` and ``restart`` are added.
-    rng : int, Generator or None
-        Initial seed; if None, one is drawn.
-    outputs, view
-        As in `Panel`.
-    enough : str
-        Message when no further step is possible.
+    The controls ``seed``, ``step``, ``run`` and ``restart`` are added. ``enough`` is the message when no step is
+    possible.
     """
 
     def __init__(
@@ -208,3 +206,140 @@ class SteppedPanel(Panel):
         finally:
             self.refresh()
         return self.enough if self.finished() else ""
+
+
+# -- about a city -------------------------------------------------------------------------------------------------
+
+OBJECTIVES = (("mean response", "mean_response"), ("late fraction", "late"))
+
+
+def city_controls(city: City, units: int, decades: int, step: float, models: tuple[str, ...]) -> dict[str, Any]:
+    """Make the inputs of a panel that searches for the best deployment.
+
+    The load ranges over ``decades`` powers of ten on either side of 1, in steps of ``step`` powers of ten.
+    """
+    factor = f"Factor on all call rates, from {10.0**-decades:g} to {10**decades:g}"
+    most, options = max(units, city.n_sites), [(MODELS[name], name) for name in models]
+    best, valued = "What the best deployment minimises", "Model that evaluates the deployments"
+    return {
+        "load": control(FloatLogSlider, 1.0, "Load θ", factor, (-decades, decades, step)),
+        "units": control(IntSlider, units, "Fleet (units)", "Number of units, p", (1, most)),
+        "objective": control(Dropdown, "mean_response", "Minimise", best, options=OBJECTIVES),
+        "threshold": threshold_slider(),
+        "evaluator": control(Dropdown, "exact", "Figures by", valued, options=options),
+    }
+
+
+def demand_choice(city: City, action: Callable[[], object] | None = None) -> dict[str, Any]:
+    """Make the input ``demand`` of a panel about St. Paul, which has two demands; other cities have no such input."""
+    if city.site_names != load_st_paul().site_names:
+        return {}
+    tip = "The proxy that comes with the package, or the shares of the papers' authors, which may have to be downloaded"
+    now = "published" if "published" in city.name else "embedded"
+    return {"demand": control(Dropdown, now, "Demand", tip, (), action, options=["embedded", "published"])}
+
+
+@lru_cache(maxsize=8)
+def with_demand(city: City, demand: str) -> City:
+    """Return St. Paul with a demand and the same number of calls; without a demand, the city itself."""
+    if not demand or ("published" in city.name) == (demand == "published"):
+        return city
+    other = load_st_paul(demand)
+    return city.replace(arrival_rates=city.total_rate * other.demand_shares, name=other.name, notes=other.notes)
+
+
+def threshold_slider() -> Any:
+    """Make the input for the response time (min) from which a call counts as late."""
+    tip = "A response of this many minutes or more is late"
+    return control(FloatSlider, 8.0, "Late from (min)", tip, (3.0, 20.0, 0.5), readout_format=".1f")
+
+
+class MapView(LiveMap):
+    """A live map of the deployments of a city; for a city without coordinates, a sentence.
+
+    A click on a station of the evaluation called ``edit`` calls ``clicked`` with the indices of the sites there.
+    """
+
+    def __init__(self, city: City, edit: str = "", clicked: Callable[[list[int]], object] | None = None) -> None:
+        # This colour scale suits every load: from the shortest response time to the 90th percentile from the 1-median.
+        center = city.response_times[one_median(city).sites[0]]
+        limits = float(np.floor(city.response_times.min())), float(np.ceil(np.percentile(center, 90)))
+        self.options: dict[str, Any] = {"limits": limits, "height": 480}
+        super().__init__(edit=edit, clicked=clicked, sentence="This city has no coordinates, so there is no map.")
+
+    def show(self, city: City, evaluations: dict[str, Evaluation]) -> None:
+        """Show these evaluations by name, of the same city or of the city under another load."""
+        if isinstance(self.page, DeploymentMap):
+            self.draw(self.page.updated(evaluations, city))
+        elif city.atom_locations is not None and city.site_locations is not None:
+            self.draw(deployment_map(city, evaluations, **self.options))
+        else:
+            self.layout.visibility = "visible"
+
+
+class CityPanel(Panel):
+    """A panel about the deployments of a city, with a map, to which ``editing`` is passed on."""
+
+    view: MapView
+
+    def __init__(
+        self, city: City, controls: dict[str, Any], outputs: Iterable[str] = ("figures",), **editing: Any
+    ) -> None:
+        self.city, self.view = city, MapView(city, **editing)
+        super().__init__(controls, outputs, self.view)
+
+    @property
+    def place(self) -> City:
+        """The city, with the demand that is chosen."""
+        return with_demand(self.city, getattr(self.at, "demand", ""))
+
+    @property
+    def metric(self) -> str | tuple[str, float]:
+        """The ``metric`` of `Objective` that is minimised: mean response, or late calls from a threshold (min)."""
+        return ("late", self.at.threshold) if self.at.objective == "late" else "mean_response"
+
+    def evaluator(self, units: int) -> tuple[str, str]:
+        """Return the model that evaluates fleets of up to ``units``, and a message if it is not the chosen one.
+
+        The exact model is replaced by the approximate one if the fleet is too large for a quick answer.
+        """
+        if self.at.evaluator == "exact" and units > EXACT_UP_TO:
+            return "approximate", f"The approximate model evaluates fleets of more than {EXACT_UP_TO} units."
+        return self.at.evaluator, ""
+
+
+class OwnPanel(CityPanel):
+    """A panel that compares the user's own deployment with known ones.
+
+    The user places units by ticking sites, which hold up to ``room`` units, or by clicking on the map. The buttons
+    ``optimum`` and ``p_median``, which make that deployment the user's, are added to the controls.
+    """
+
+    def __init__(self, city: City, controls: dict[str, Any], outputs: Iterable[str], room: int = 1) -> None:
+        self.sites = SiteInputs(city.site_names, self.moved, room=[room] * city.n_sites)
+        for key, name in (("optimum", "optimum"), ("p_median", "p-median")):
+            controls[key] = button(f"Take the {name}", f"Make the {name} yours", partial(self.take, name))
+        super().__init__(city, controls, outputs, edit="yours", clicked=self.press)
+        self.refs["sites"] = self.sites.fields
+
+    def known(self) -> dict[str, tuple[int, ...]]:
+        """Return the sites of the best known deployment, as ``optimum``, and of the p-median, as ``p-median``."""
+        raise NotImplementedError
+
+    def take(self, name: str) -> None:
+        """Replace the user's deployment by that of `known` with this name: "optimum" or "p-median"."""
+        self.sites.take(self.known()[name])
+
+    def press(self, places: Sequence[int]) -> None:
+        """Respond to a click on the sites at a place of the map."""
+        self.sites.press(places)
+
+    def moved(self) -> None:
+        """Respond to a change of the user's deployment."""
+        self.respond()
+
+    def deployments(self) -> dict[str, tuple[int, ...]]:
+        """Return the deployments to compare, by name; raise if the user has placed no unit."""
+        if not self.sites.chosen:
+            raise InputError("no site is ticked: tick at least one.")
+        return {"yours": self.sites.chosen, **self.known()}

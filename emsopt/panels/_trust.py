@@ -21,9 +21,8 @@ from ..planning import advice, steps
 from ..planning.project import Result
 from . import _charts
 from ._charts import signed
-from ._job import Job
-from ._own_city import in_controls
-from ._widgets import Done, download, lines
+from ._uploads import in_controls
+from ._widgets import Done, Job, download, lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,17 +45,8 @@ JOBS = {  # name: (label, tooltip)
 class Trust:
     """Work on the log of a city, and its results.
 
-    Attributes
-    ----------
-    results : list of Result
-    gains : dict
-        Mean, low and high (90 %) of the gain of one deployment over another, by what it depends on.
-    day, data : list of Widget
-        Content of the two tabs.
-    jobs : dict of str to Job
-    link : HTML
-        Link to the page of the back-test.
-    refs : dict of str to Widget
+    ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by what it depends on; ``day``
+    and ``data`` are the content of the two tabs, and ``link`` leads to the page of the back-test.
     """
 
     def __init__(self, bench: Workbench) -> None:

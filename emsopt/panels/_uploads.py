@@ -1,31 +1,41 @@
-"""Cities that the dashboard opens. Uploaded files are checked first, and their names are never used as paths."""
+"""A city of one's own in the dashboard: the form, whose options are those of ``emsopt city``, and what files describe.
+
+Uploaded files are checked first, and their names are never used as paths.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import pandas as pd
+from ipywidgets import HTML, Checkbox, FileUpload, Text, VBox
 
 from .. import _validate
 from .._files import formats
 from .._files.atomic import errors_explained
 from .._files.inflate import Upload
+from .._validate import shown
 from ..calls import CallLog, read_calls, read_stations
 from ..calls.log import FILES as ENDINGS
+from ..calls.profile import hours_in, weekdays_in
 from ..city import tables
 from ..city.city import City
 from ..errors import Argument, EmsoptError, InputError, Message
 from ..planning import Model, Settings, build, units_needed
+from ..planning.log_model import TURNOUT_MIN
 from ..planning.project import Result
 from ..roads import RoadNetwork
+from ._layout import fold
+from ._widgets import button, control, lines
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from .._types import FloatArray
     from ..planning import Project
 
@@ -43,34 +53,195 @@ WANTED = (
 READING = {"columns": None, "station_columns": None, "time_zone": None, "time_format": None, "where": None,
            "on_bad": "leave out"}  # fmt: skip
 Uploads = Sequence[Mapping[str, Any]]
-
-
 ARRAYS = ("travel_times", "service_times", "preference", "travel_cv", "turnout_cv")
+
+# -- the form ----------------------------------------------------------------------------------------------------
+
+HINT = (
+    "One or more logs of calls, a table of stations, and perhaps areas, roads or travel times; or a city's files. At "
+    "most {:g} MB together. Their content tells which is which."
+)
+AUTO = "as the files say"
+# name: (label, tooltip)
+FIELDS = {
+    "speed": ("Speed (km/h)", "Empty: calibrated from the log or, if it has no times, 40 km/h"),
+    "detour": ("Detour", "Road distance over straight-line distance; used with a speed"),
+    "turnout": ("Turnout (min)", f"Minutes until a unit leaves. Empty: from the files, or {TURNOUT_MIN:g}"),
+    "service": ("Service (min)", "Minutes that a call keeps a unit busy, or: calls, stations. Empty: as the files say"),
+    "today": ("Today", "Station of each of today's units, separated by commas. Empty: as the log says"),
+    "columns": ("Columns of calls", "Columns that are not found by themselves: time=Alarm, unit=Rig"),
+    "station_columns": ("Columns of stations", "Likewise, of the table of stations: name=House"),
+    "time_format": ("Form of times", "day first, month first, or a format such as %d.%m.%Y %H:%M"),
+    "time_zone": ("Time zone", "Such as America/Chicago, if times have an offset"),
+    "where": ("Rows that count", "A condition on columns, such as kind == 'medical'. Empty: all rows"),
+    "crs": ("Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),
+    "cell": ("Cells (km)", "Width of the cells in which calls are counted. Empty: at most 200 cells"),
+    "area_name": ("Name of areas", "Property of the areas that holds their names"),
+    "reach": ("Reach (km)", "Calls further from every station are left out"),
+    "hours": ("Hours", "Count only calls of these hours: 7-19 is until 19:00; 22-6"),
+    "weekdays": ("Weekdays", "Count only calls of these days: Mon-Fri, or Sat,Sun"),
+    "title": ("Name", "Title of tables and maps"),
+}  # fmt: skip
+START = {"detour": "1.3", "reach": "50", "title": NAME}
+TICKS = {
+    "drop_repeats": ("Count repeated calls once", "Calls with the same time and place count once"),
+    "skip_empty_days": ("Days without calls were not recorded", "They do not count as quiet days"),
+    "refuse_bad": ("Refuse unreadable rows", "Else a log is read without the rows that cannot be read"),
+}
+GROUPS = {
+    "Times": ("speed", "detour", "turnout", "service"),
+    "Calls": ("cell", "reach", "hours", "weekdays", "area_name", "drop_repeats", "skip_empty_days"),
+    "Reading": ("columns", "station_columns", "time_format", "time_zone", "crs", "where", "refuse_bad"),
+    "Today and name": ("today", "title"),
+}
+ARGUMENTS = {"speed": "speed_kmh", "turnout": "turnout_times", "service": "service_times", "cell": "cell_km",
+             "reach": "reach_km", "title": "name"}  # set by fields of other names  # fmt: skip
+# Python arguments in messages, and the controls of the page that set them.
+WORDS = {ARGUMENTS.get(name, name): label for name, (label, _) in FIELDS.items() if name != "title"} | {
+    "key": "Name of areas",
+    "areas": "a file of areas",
+    "roads": "a file of roads",
+    "travel_times": "a file of travel times",
+    "units": "Fleet (units)",
+    "colocation": "Several units at a station",
+    "threshold": "Late from (min)",
+    "metric": "Minimise",
+    "theta": "Load",
+    "pinned": "Keep a unit",
+    "closed": "Close",
+    "moves": "Moves at once",
+    "homes": "a column 'station' of the log",
+    "hold_out": "Days held out",
+    "capacity": "the choice All busy: calls are lost",
+    "empty_days": f"the tick {TICKS['skip_empty_days'][0]}",
+    "on_bad": f"the tick {TICKS['refuse_bad'][0]}",
+    "accept_findings": "the command's --accept-findings",
+    "without_repeats()": f"the tick {TICKS['drop_repeats'][0]}",
+    "between()": "a shorter log",
+}
+
+
+class OwnCity(VBox):
+    """The form: buttons and fields by name in ``controls``.
+
+    ``read`` is called when the user has chosen files, and ``again`` to read the last files with other options.
+    """
+
+    def __init__(self, read: Callable[[], object], again: Callable[[], object]) -> None:
+        accept = ",".join((*ENDINGS, *ROADS, ".pbf", ".xml", ".gz"))
+        tip = "A log of calls and a table of stations, or the files of a city"
+        self.controls: dict[str, Any] = {
+            "files": FileUpload(description="Choose files", tooltip=tip, accept=accept, multiple=True),
+            "read": button("Read files", "Make a city of the files", read),
+            "again": button("Apply options", "Read the same files again, with the options below", again),
+        }
+        self.controls["files"].action = _later
+        for name, (label, tip) in FIELDS.items():
+            empty = AUTO if name not in START else ""
+            self.controls[name] = control(Text, START.get(name, ""), label, tip, action=_later, placeholder=empty)
+        for name, (label, tip) in TICKS.items():
+            self.controls[name] = control(Checkbox, False, label, tip, action=_later, indent=False)
+        groups = [fold(title, [self.controls[name] for name in names], opened=False) for title, names in GROUPS.items()]
+        first = [HTML(lines(HINT.format(most_mb()))), *(self.controls[name] for name in ("files", "read", "again"))]
+        super().__init__([*first, *groups])
+
+    def options(self) -> dict[str, Any]:
+        """Return the options of `city_from_uploads`, without those that are empty.
+
+        Raises
+        ------
+        InputError
+            If a field cannot be read; the message names it.
+        """
+        text = {name: self.controls[name].value.strip() for name in FIELDS}
+        tick = {name: self.controls[name].value for name in TICKS}
+        found = {
+            ARGUMENTS.get(name, name): READERS[name](text[name], label) if name in READERS else text[name]
+            for name, (label, _) in FIELDS.items()
+            if text[name]
+        }
+        return {"name": NAME} | found | {
+            "on_bad": "raise" if tick["refuse_bad"] else "leave out",
+            "drop_repeats": tick["drop_repeats"],
+            "empty_days": "missing" if tick["skip_empty_days"] else "counted",
+        }  # fmt: skip
+
+    def tell(self, opened: Opened) -> None:
+        """Show in the fields that are empty what was found in the files."""
+        city, about, log = opened.city, opened.about, opened.log
+        found = {"turnout": f"{city.turnout_times.mean():.2f}", "service": f"{city.mean_service_time:.1f}"}
+        if log is not None:
+            found["columns"] = ", ".join(f"{role}={name}" for role, name in log.calls.taken.items())
+            found["time_zone"] = log.calls.clock
+            found["speed"] = "calibrated" if log.fit is not None else f"{about.get('speed_kmh', AUTO)}"
+            found["cell"] = f"{about.get('cell_km', AUTO)}"
+            found["today"] = f"{len(opened.today)} units by the log" if opened.today else "not known"
+        for name, text in found.items():
+            self.controls[name].placeholder = text
+
+
+def _later() -> None:
+    """Do nothing: fields are read when a button is pressed."""
+
+
+def in_controls(text: object) -> str:
+    """Return a message, or that of an error, with the page's controls in place of arguments."""
+    return Message.of(text).by(_control, WORDS)
+
+
+def _control(argument: Argument) -> str:
+    """Return the control that sets an argument as it stands in a sentence, and what to write there."""
+    name, value = argument
+    word = WORDS.get(name)
+    if word is None:
+        return str(argument)
+    field = word if word.startswith(("a ", "the ")) else f"the field {word}"
+    if isinstance(value, dict):
+        pairs = (f"{role}={'...' if column is ... else column}" for role, column in value.items())
+        return f"{field} ({', '.join(pairs)})"
+    return field if value is None or field.startswith("the tick") else f"{field} ({value})"
+
+
+def _number(text: str, label: str) -> float:
+    try:
+        return _validate.finite_number(float(text.replace(",", ".")), label)
+    except ValueError as error:
+        raise InputError(f"`{label}` must be a number; got {shown(text)}.") from error
+
+
+def _service(text: str, label: str) -> float | str:
+    return text.lower() if text.lower() in ("calls", "stations") else _number(text, label)
+
+
+def _pairs(text: str, label: str) -> dict[str, str]:
+    """Return the columns by role that ROLE=NAME, separated by commas, give."""
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    if not all(role.strip() and sign and name.strip() for role, sign, name in pairs):
+        raise InputError(f"`{label}` must have the form ROLE=NAME, such as time=Alarm, unit=Rig; got {shown(text)}.")
+    return {role.strip(): name.strip() for role, _, name in pairs}
+
+
+READERS: dict[str, Callable[[str, str], Any]] = {  # fields that are not plain text
+    **dict.fromkeys(("speed", "detour", "turnout", "cell", "reach"), _number),
+    **dict.fromkeys(("columns", "station_columns"), _pairs),
+    "service": _service,
+    "today": lambda text, _: [name.strip() for name in text.split(",") if name.strip()] or None,
+    "hours": hours_in,
+    "weekdays": weekdays_in,
+}
+
+
+# -- what files describe ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Opened:
     """A city that was opened.
 
-    Attributes
-    ----------
-    city : City
-    units : int
-        Fleet size to begin with.
-    today : tuple of int or None
-        Site of each of today's units.
-    about : mapping
-        How the city was made: columns of the table of scenarios.
-    results : sequence of Result
-        What was checked and calibrated.
-    by_hour : ndarray, shape (24, M), or None
-        Calls per hour of each atom at each hour of the day.
-    log : Model or None
-        The model of a log of calls, which is never saved.
-    settings : mapping
-        Settings to begin with, as `Workbench.state` returns them.
-    said : tuple of str
-        What was read and assumed.
+    ``units`` is the fleet size to begin with, ``today`` the site of each of today's units, ``about`` how the city was
+    made (columns of the table of scenarios), ``results`` what was checked and calibrated, ``by_hour`` the calls per
+    hour of each atom at each hour of the day, shape (24, M), ``log`` the model of a log, which is never saved,
+    ``settings`` those to begin with, as `Workbench.state` returns them, and ``said`` what was read and assumed.
     """
 
     city: City
@@ -120,24 +291,15 @@ class Sorted(NamedTuple):
 def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
     """Return the city that uploaded files describe, and what is known of it.
 
-    Parameters
-    ----------
-    uploads : sequence of mapping
-        Each with ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them: the files of a city; or logs of
-        the calls of a service and a table of stations and, optionally, areas, roads and travel times. Their content
-        tells which is which. Files that macOS puts beside others (``._calls.csv``) are ignored.
-    **options
-        Those in `READING`, and fields of `emsopt.planning.Settings`.
-
-    Returns
-    -------
-    Opened
+    Each upload has ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them. They are the files of a city;
+    or logs of the calls of a service and a table of stations and, optionally, areas, roads and travel times. Their
+    content tells which is which. Files that macOS puts beside others (``._calls.csv``) are ignored. Options are those
+    in `READING`, and fields of `emsopt.planning.Settings`.
 
     Raises
     ------
     InputError
-        If the files are neither those of a city nor a log of calls with a table of stations, too many, too large or
-        invalid (the message names file and row), or an option is out of range.
+        If the files are neither of these, too large or invalid (the message names file and row), or an option is.
     """
     files = _named(uploads)
     if {tables.CITY, tables.ATOMS, tables.SITES} & {file.name.lower() for file in files}:
@@ -214,30 +376,22 @@ def _sorted(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
     areas = [file for file in files if file.name.lower().endswith((".json", ".geojson")) and _has_polygons(file)]
     rest: list[Any] = [file for file in files if file not in (*roads, *areas)]
     reading = {name: value for name, value in options.items() if name != "station_columns"}
-    logs: dict[Any, CallLog] = {}
-    stations: dict[Any, pd.DataFrame] = {}
-    errors: dict[str, dict[Upload, EmsoptError]] = {"calls": {}, "stations": {}}
-    for file in rest:
-        try:
-            logs[file] = read_calls(file, **reading)
-        except EmsoptError as error:
-            errors["calls"][file] = error
-        try:
-            stations[file] = read_stations(file, options["station_columns"], crs=options["crs"])
-        except EmsoptError as error:
-            error.args = (_of_stations(error), *error.args[1:])
-            errors["stations"][file] = error
+    logs, no_logs = _readable(rest, lambda file: read_calls(file, **reading))
+    station_options = {"columns": options["station_columns"], "crs": options["crs"]}
+    stations, no_stations = _readable(rest, lambda file: read_stations(file, **station_options))
+    for error in no_stations.values():
+        error.args = (_of_stations(error), *error.args[1:])
     place = _the_stations(logs, stations)
     if place is not None:
         logs.pop(place, None)
     others = [file for file in rest if file not in logs and file is not place]
     if others and not (logs and place):
         likely = max(others, key=lambda f: ("call" in f.name.lower(), f not in stations, len(f.content)))
-        raise errors["stations" if logs else "calls"][likely]
+        raise (no_stations if logs else no_logs)[likely]
     minutes = [file for file in others if _is_matrix(file)]
     odd = [file for file in others if file not in minutes]
     if place is None or not logs or odd or max(map(len, (roads, areas, minutes))) > 1:
-        why = (f" {odd[0].name} is no log, because ", *Message.of(errors["calls"][odd[0]]).parts) if odd else ()
+        why = (f" {odd[0].name} is no log, because ", *Message.of(no_logs[odd[0]]).parts) if odd else ()
         raise InputError(Message(f"it is not clear what each file holds; got {_names(files)[:200]}. {WANTED}", *why))
     if len({file.content for file in logs}) < len(logs):
         raise InputError(f"{_names(logs)[:200]}: two of these logs are the same. Choose each once.")
@@ -251,6 +405,18 @@ def _sorted(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
         formats.read_csv(minutes[0], labelled=True) if minutes else None,
         {what: _names(kept) for what, kept in found.items() if kept},
     )
+
+
+def _readable(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], dict[Any, EmsoptError]]:
+    """Return what is read from each file that can be read, and the errors of the others."""
+    found: dict[Any, Any] = {}
+    errors: dict[Any, EmsoptError] = {}
+    for file in files:
+        try:
+            found[file] = read(file)
+        except EmsoptError as error:
+            errors[file] = error
+    return found, errors
 
 
 def _of_stations(error: EmsoptError) -> Message:

@@ -1,4 +1,4 @@
-"""Building blocks of the panels: inputs, messages, tables and pictures as HTML, and a map that redraws itself.
+"""Building blocks of the panels: inputs, work in the background, messages, tables and pictures as HTML.
 
 Figures and maps are shown in HTML widgets. Output widgets would flicker, and tests could read them only in a browser.
 """
@@ -6,11 +6,16 @@ Figures and maps are shown in HTML widgets. Output widgets would flicker, and te
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
 from html import escape
 from io import BytesIO
-from threading import Lock
+from threading import Event, Lock, Thread, get_native_id
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -20,19 +25,17 @@ from traitlets.log import get_logger
 
 from .. import _validate
 from ..errors import EmsoptError
-from ..evaluators import Evaluation, one_median
-from ..maps import DeploymentMap, LiveMap, deployment_map
 from ..plots import STYLE
 
 if TYPE_CHECKING:
     from .._types import Rng
-    from ..city.city import City
 
 LABEL = {"description_width": "9.5em"}
 WIDE, NARROW = "min(32em, 98%)", "19em"
 TEXT = "margin:0.2em 0;line-height:1.4;max-width:56em"
 # Matplotlib's settings are global, and a search in the background may draw at the same time.
 DRAWING = Lock()
+NICENESS = 10  # leaves about eight ninths of a busy processor to threads of normal priority
 UNTOLD = 3.0  # seconds until a progress bar says how long it will be
 LARGEST_SEED = 2**53 - 1  # the largest integer that JavaScript stores exactly
 LONGEST_MESSAGE = 1000  # characters; a message about a file may quote one of its lines
@@ -55,22 +58,10 @@ def control(
     action: Callable[[], object] | None = None,
     **options: Any,
 ) -> Any:
-    """Make an input for a panel's dict of controls.
+    """Make an input of a kind of ipywidgets for a panel's dict of controls.
 
-    Parameters
-    ----------
-    kind : class of ipywidgets
-    value : object
-        Initial value.
-    label, tip : str
-        Text beside the input, and its tooltip.
-    limits : tuple of float, optional
-        Lowest value, highest value and step; the step may be left out. For a `FloatLogSlider`, all three are exponents
-        of ten.
-    action : callable, optional
-        Called without arguments after a change. Default: `Panel.respond`.
-    **options
-        Passed on to ``kind``.
+    ``limits`` are its lowest value, highest value and, optionally, step; those of a `FloatLogSlider` are exponents of
+    ten. ``action`` is called without arguments after a change; the default is `Panel.respond`.
     """
     if "Slider" in kind.__name__ or kind is widgets.Text:
         options["continuous_update"] = False
@@ -102,20 +93,10 @@ def seed_input(rng: Rng, tip: str, action: Callable[[], object] | None = None) -
 
 
 class SiteInputs(widgets.GridBox):
-    """One input per site, in a grid: a checkbox, or a number where sites may hold several units.
+    """One input per site, in a grid, as ``fields``: a checkbox, or a number where sites may hold several units.
 
-    Parameters
-    ----------
-    names : sequence of str
-    changed : callable
-        Called without arguments after a change, and only once if several inputs change together.
-    kept, room : sequence of int, optional
-        Minimum and maximum number of units at each site; by default 0 and 1.
-
-    Attributes
-    ----------
-    fields : list of Widget
-        The inputs, one per site, in the order of ``names``.
+    ``changed`` is called after a change, and only once if several inputs change together. ``kept`` and ``room`` are the
+    minimum and maximum number of units at each site; by default 0 and 1.
     """
 
     def __init__(
@@ -202,6 +183,76 @@ class Bar(widgets.FloatProgress):
         self.layout.visibility = "hidden"
 
 
+class _Cancelled(BaseException):
+    """Raised within the work to end it. Not an Exception, so that no `except Exception` on the way catches it."""
+
+
+class Job(widgets.HBox):
+    """A button that starts work in a background thread, a button that cancels it, and a progress bar.
+
+    A second piece of work cannot start before the first has ended. ``prepare`` is called in the panel's thread and
+    returns the work, a function without arguments, which must call `tell` often and may return a text for ``message``.
+    """
+
+    def __init__(self, label: str, tip: str, message: Message, prepare: Callable[[], Callable[[], object]]) -> None:
+        self.start, self.cancel = button(label, tip, prepare, slow=True), button("Cancel", "End the search", self.stop)
+        self.bar, self.cancel.disabled = Bar("Working"), True
+        self._message, self._stop, self._thread = message, Event(), Thread()
+        self.start.on_click(guarded(message, self._begin))
+        self.cancel.on_click(lambda _: self.stop())
+        super().__init__([self.start, self.cancel, self.bar], layout={"flex_flow": "row wrap"})
+
+    def _begin(self) -> None:
+        """Start the work, unless earlier work is still running."""
+        if self._thread.is_alive():
+            return
+        work = self.start.action()
+        self._stop.clear()
+        self.start.disabled, self.cancel.disabled = True, False
+        # The current context says which notebook cell the widgets belong to, so the thread needs a copy of it.
+        target = guarded(self._message, partial(self._run, work))
+        self._thread = Thread(target=copy_context().run, args=(target,), daemon=True)
+        self._thread.start()
+
+    def _run(self, work: Callable[[], object]) -> object:
+        """Do the work; return a text on how it ended."""
+        try:
+            with self.bar:
+                _give_way()
+                return work()
+        except _Cancelled:
+            return "Cancelled. The previous result stays."
+        finally:
+            self.start.disabled, self.cancel.disabled = False, True
+
+    def tell(self, done: int, total: int) -> None:
+        """Show how much of the work is done; raise, which ends the work, if it was cancelled."""
+        if self._stop.is_set():
+            raise _Cancelled
+        self.bar.tell(done, total)
+
+    def stop(self) -> None:
+        """Ask the work to end, which it does when it next calls `tell`."""
+        self._stop.set()
+        self.cancel.disabled, self.bar.description = True, "Cancelling after this step"
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until the work has ended, or for this many seconds."""
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+
+
+def _give_way() -> None:
+    """Lower the priority of this thread and of those it starts, so that panels stay responsive.
+
+    Outside Linux this does nothing, because single threads have no priority there.
+    """
+    if sys.platform == "linux":
+        with suppress(OSError):  # a container may forbid it
+            here = get_native_id()
+            os.setpriority(os.PRIO_PROCESS, here, max(NICENESS, os.getpriority(os.PRIO_PROCESS, here)))
+
+
 # -- messages -----------------------------------------------------------------------------------------------------
 
 
@@ -218,12 +269,7 @@ LOOKS = {
 class Message(widgets.HTML):
     """A line for errors, remarks and, in another colour, success (`Done`); screen readers announce it.
 
-    Attributes
-    ----------
-    times : int
-        How often `say` was called.
-    words : callable
-        Applied to the messages of errors; it may replace names that the page does not have.
+    ``times`` is how often `say` was called; ``words`` may replace names in errors that the page does not have.
     """
 
     times = 0
@@ -354,43 +400,3 @@ def download(name: str, kind: str, content: bytes) -> str:
     source, size = f"data:{kind};base64,{b64encode(content).decode()}", f"{len(content) / 1024:,.0f} kB"
     style = "color:#0b5394;text-decoration:underline"
     return f"<a style='{style}' download='{escape(name)}' href='{source}'>{escape(name)}</a> ({size})"
-
-
-# -- maps ---------------------------------------------------------------------------------------------------------
-
-
-class MapView(LiveMap):
-    """A live map of the deployments of a city; for a city without coordinates, a sentence.
-
-    Parameters
-    ----------
-    city : City
-    edit : str
-        Name of the evaluation whose stations can be clicked.
-    clicked : callable, optional
-        Called when a station is clicked, with the list of indices of the sites at its location.
-    **options
-        Further options of `emsopt.maps.deployment_map`, such as ``roads``.
-    """
-
-    def __init__(
-        self,
-        city: City,
-        edit: str = "",
-        clicked: Callable[[list[int]], object] | None = None,
-        **options: Any,
-    ) -> None:
-        # This colour scale suits every load: from the shortest response time to the 90th percentile from the 1-median.
-        center = city.response_times[one_median(city).sites[0]]
-        limits = float(np.floor(city.response_times.min())), float(np.ceil(np.percentile(center, 90)))
-        self.options: dict[str, Any] = {"limits": limits, "height": 480} | options
-        super().__init__(edit=edit, clicked=clicked, sentence="This city has no coordinates, so there is no map.")
-
-    def show(self, city: City, evaluations: dict[str, Evaluation]) -> None:
-        """Show these evaluations by name, of the same city or of the city under another load."""
-        if isinstance(self.page, DeploymentMap):
-            self.draw(self.page.updated(evaluations, city))
-        elif city.atom_locations is not None and city.site_locations is not None:
-            self.draw(deployment_map(city, evaluations, **self.options))
-        else:
-            self.layout.visibility = "visible"

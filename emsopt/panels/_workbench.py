@@ -22,11 +22,10 @@ from ..planning import units_needed
 from ..planning.steps import held_out, search
 from ..planning.sweeps import scenario
 from . import _charts
-from ._city import OwnPanel, city_controls
-from ._job import Job
 from ._layout import Tabs, classed, fold
+from ._panel import OwnPanel, city_controls
 from ._trust import Trust
-from ._widgets import Done, button, control, guarded
+from ._widgets import Done, Job, button, control, guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,22 +47,10 @@ ORDER = ("today", "yours", *BEST, MEDIAN)
 
 
 class Workbench(OwnPanel):
-    """Controls and results for one city.
+    """Controls and results for one city; ``job`` is the search in the background.
 
-    Parameters
-    ----------
-    opened : Opened
-    city_group : Widget
-        Further controls, about the city, which the dashboard keeps when the city changes.
-    scenarios : sequence of Widget
-        Content of the tab of that name, likewise.
-    reopen : callable
-        Called without arguments to replace the workbench by a new one with the same state.
-
-    Attributes
-    ----------
-    job : Job
-        The search in the background.
+    The dashboard keeps the controls of ``city_group`` and the content of the tab ``scenarios`` when the city changes.
+    ``reopen`` replaces the workbench by a new one with the same state.
     """
 
     def __init__(self, opened: Opened, city_group: Any, scenarios: Sequence[Any], reopen: Callable[[], object]) -> None:

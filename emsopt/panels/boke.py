@@ -2,7 +2,7 @@
 
 BOKE and BOKE+ are methods of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
 
-Limits: the function has one or two inputs. Whenever a control changes, the method is rebuilt from the observed values,
+Whenever a control changes, the method is rebuilt from the observed values,
 so BOKE+ chooses its next point again; the same controls and seed give the same choice.
 """
 
@@ -14,7 +14,6 @@ import numpy as np
 from ipywidgets import Dropdown, FloatLogSlider, FloatSlider
 
 from .. import plots
-from ..errors import InputError
 from ..optimizers import BOKEPlus, profile
 from ..optimizers.boxes.boke import DELTA, EXPLORING, NOISE_SD, RULES, SCALE, exploration, log_upper_bound
 from ..problems import Problem, decaying_wave
@@ -35,14 +34,14 @@ EXPLANATION = (
 )
 
 
-def boke_panel(f: Problem | None = None, *, rng: Rng = None) -> Panel:
+def boke_panel(*, rng: Rng = None) -> Panel:
     """Change BOKE's constants, see its model and its next point, and run it step by step.
+
+    The function is `emsopt.problems.decaying_wave`, the example of BOKE's paper, with its noise of standard deviation
+    0.1, or a sum of two such waves.
 
     Parameters
     ----------
-    f : Problem, optional
-        A function of one or two inputs, to be maximised. Default: `emsopt.problems.decaying_wave`, the example of
-        BOKE's paper, with its noise of standard deviation 0.1; ``inputs`` switches to a sum of two such waves.
     rng : int or Generator, optional
         Initial seed. By default, one is drawn and shown.
 
@@ -51,7 +50,7 @@ def boke_panel(f: Problem | None = None, *, rng: Rng = None) -> Panel:
     Panel
         With ``refs``, a dict of its inputs and outputs by name. Inputs: ``scale`` (factor of the bandwidth
         h = factor · d t^(-1/(d+4)), in widths of the box, for d inputs after t points), ``rule`` (Scott's, which this
-        is, Silverman's, or fixed, when h is the factor), ``inputs`` (1 or 2, without ``f``), ``noise`` (the constant ς
+        is, Silverman's, or fixed, when h is the factor), ``inputs`` (1 or 2), ``noise`` (the constant ς
         in the weight of exploration β = 2 ς² log(2 π² t² / (3 δ))), ``exploring`` (probability p of a step that
         maximises the upper bound), ``kernel`` and ``seed``. Buttons: ``step`` (evaluate the next point), ``run`` (ten
         steps) and ``restart`` (start again with five points). Outputs: ``message`` (errors and remarks), ``picture``
@@ -61,7 +60,7 @@ def boke_panel(f: Problem | None = None, *, rng: Rng = None) -> Panel:
     Raises
     ------
     InputError
-        If the function has more than two inputs or is to be minimised, or the seed is invalid.
+        If the seed is invalid.
 
     Examples
     --------
@@ -70,9 +69,7 @@ def boke_panel(f: Problem | None = None, *, rng: Rng = None) -> Panel:
     >>> "step" in panel.controls
     True
     """
-    if f is not None and (getattr(f, "dimension", 3) > 2 or f.sense != "max"):
-        raise InputError(f"`f` must be a Problem of one or two inputs with sense 'max'; got {f!r}.")
-    return _BokePanel([f] if f else [decaying_wave(noise_sd=SAMPLE_NOISE), _two_waves()], rng)
+    return _BokePanel(rng)
 
 
 def _two_waves() -> Problem:
@@ -83,10 +80,11 @@ def _two_waves() -> Problem:
 
 
 class _BokePanel(SteppedPanel):
-    """The panel that `boke_panel` returns, for functions of which one is shown at a time."""
+    """The panel that `boke_panel` returns."""
 
-    def __init__(self, functions: list[Problem], rng: Rng) -> None:
-        self.functions, self.told = {f.dimension: f for f in functions}, list[tuple[float, ...]]()
+    def __init__(self, rng: Rng) -> None:
+        self.functions = {1: decaying_wave(noise_sd=SAMPLE_NOISE), 2: _two_waves()}
+        self.told = list[tuple[float, ...]]()
         noise = "Weight of exploration: β = 2 ς² log(2 π² t² / (3 δ)), with values in standard deviations"
         exploring = "Probability of a step that maximises the upper bound: 1 for BOKE, less for BOKE+"
         factor, kernels = "Factor of the bandwidth, or the bandwidth if fixed, in widths of the box", list(KERNELS)

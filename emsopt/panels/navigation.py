@@ -32,7 +32,7 @@ EXPLANATION = (
 
 
 def navigation_panel(
-    net: RoadNetwork, start: int | str, end: int | str, *, agent: str = "gp-ts", horizon: int = 60, rng: Rng = None
+    net: RoadNetwork, start: int | str, end: int | str, *, horizon: int = 60, rng: Rng = None
 ) -> Panel:
     """Let an agent of your choice learn a route, change its prior beliefs, and close roads.
 
@@ -42,8 +42,6 @@ def navigation_panel(
         A map is shown only if it has ``polylines``.
     start, end : int or str
         First and last edge, by index or id.
-    agent : str
-        Initial agent, one of `emsopt.bandits.POLICIES`.
     horizon : int
         Initial number of rounds, from 10 to 500.
     rng : int or Generator, optional
@@ -74,17 +72,16 @@ def navigation_panel(
     >>> "message" in panel.refs
     True
     """
-    _validate.choice(agent, "agent", tuple(AGENTS))
     horizon = _validate.whole_number(horizon, "horizon", 10, 500)
     first, last = (int(net.edges([edge], name)[0]) for edge, name in ((start, "start"), (end, "end")))
     net.shortest_path(net.lengths, first, last)
-    return _NavigationPanel(net, (first, last), agent, horizon, rng)
+    return _NavigationPanel(net, (first, last), horizon, rng)
 
 
 class _NavigationPanel(Panel):
     """The panel that `navigation_panel` returns."""
 
-    def __init__(self, net: RoadNetwork, route: tuple[int, int], agent: str, horizon: int, rng: Rng) -> None:
+    def __init__(self, net: RoadNetwork, route: tuple[int, int], horizon: int, rng: Rng) -> None:
         self.net, self.route, self.bar = net, route, Bar("Driving")
         self.settings: tuple[Any, ...] = ()
         self.runs: dict[str, bandits.NavigationRun] = {}  # all under the current settings by title, the latest last
@@ -96,7 +93,7 @@ class _NavigationPanel(Panel):
         closed = "Ids of road edges, separated by commas; the map tells an edge's id"
         tip = "Close the edge that the latest agent drove most often and can do without"
         controls = {
-            "agent": control(Dropdown, agent, "Agent", about, options=agents),
+            "agent": control(Dropdown, "gp-ts", "Agent", about, options=agents),
             "omega": control(FloatSlider, 1.0, "ω", "Larger: Bayes-UCB explores more", (0.2, 2.0, 0.1)),
             "xi": control(FloatSlider, 1.0, "ξ", "Larger: Bayes-UCB explores more in later rounds", (0.1, 2.0, 0.1)),
             "factor": control(FloatLogSlider, 1.0, "Factor of β", "Larger: UCB explores more", (-2, 0, 0.1)),

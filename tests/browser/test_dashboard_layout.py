@@ -65,9 +65,6 @@ def check_widths(page, what):
         assert wide <= 0, (what, width)
         if width in ONE_SCREEN:
             assert page.evaluate(OUTSIDE) == [], (what, width)
-        if shots := os.environ.get("EMSOPT_SHOTS"):
-            Path(shots).mkdir(parents=True, exist_ok=True)
-            page.screenshot(path=Path(shots) / f"layout_{what.replace(' ', '_')}_{width}.png")
     page.set_viewport_size({"width": 1400, "height": 900})
 
 

@@ -143,24 +143,7 @@ def executed(browser, lab, name):
     with watched(browser, lab) as page:
         page.goto(f"{lab}/doc/tree/{name}.ipynb?token={TOKEN}")
         run_cells(page)
-        try:
-            yield page
-        finally:
-            if shots := os.environ.get("EMSOPT_SHOTS"):
-                _photograph(page, Path(shots), name)
-
-
-def _photograph(page, folder, name):
-    """Write pictures of the page, a screen each, to look at."""
-    folder.mkdir(parents=True, exist_ok=True)
-    cells = page.locator(".jp-Notebook .jp-Cell")
-    for k in range(cells.count()):
-        cells.nth(k).scroll_into_view_if_needed()
-    height = page.evaluate("document.querySelector('.jp-WindowedPanel-outer').scrollHeight")
-    for k, top in enumerate(range(0, int(height), 900)):
-        page.evaluate("top => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = top }", top)
-        page.wait_for_timeout(250)
-        page.screenshot(path=folder / f"{name}_{k:02d}.png")
+        yield page
 
 
 def prompts(page):

@@ -10,18 +10,15 @@ import sys
 import tempfile
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 import emsopt as eo
 from emsopt.__main__ import main
 from emsopt._files import atomic as _atomic
 from emsopt._files import locate
-from emsopt._files.formats import table_text
 from emsopt.commands import main_job
-from emsopt.errors import DataUnavailableError, EmsoptError, InputError, WriteError
+from emsopt.errors import DataUnavailableError, InputError, WriteError
 from emsopt.maps.deployments import deployment_map
-from emsopt.panels._uploads import city_from_uploads
 from emsopt.roads.network import RoadNetwork
 
 on_posix = pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
@@ -47,15 +44,11 @@ def save_roads(town, number, path):
     return RoadNetwork([50.0, 90.0 + number], [10.0, 9.0], [(0, 1), (1, 0)], name=town.name).save(path)
 
 
-def save_table(town, number, path):
-    return _atomic.write_file(path, table_text(pd.DataFrame({"site": town.site_names, "units": number})))
-
-
 def save_templates(town, number, path):
     return eo.datasets.write_templates(path)
 
 
-REPLACING = [save_city, save_map, save_roads, save_table]
+REPLACING = [save_city, save_map, save_roads]
 
 
 def snapshot(folder):
@@ -109,14 +102,6 @@ def check_message(error, path):
     assert "Errno" not in message
 
 
-def test_a_write_error_is_of_both_families_and_prints_its_message():
-    error = WriteError("the message.")
-    assert isinstance(error, EmsoptError)
-    assert isinstance(error, OSError)
-    assert str(error) == "the message."
-    assert repr(error) == "WriteError('the message.')"
-
-
 # -- a full disk --------------------------------------------------------------------------------------------------
 
 
@@ -129,16 +114,6 @@ def test_a_full_disk_leaves_what_was_there(save, after, town, tmp_path, fill_dis
         with pytest.raises(WriteError, match=r"the disk is full.*Free some space") as caught:
             save(town, 2, tmp_path / name)
         check_message(caught.value, tmp_path / name)
-    assert snapshot(tmp_path) == before
-
-
-@pytest.mark.parametrize("after", [0, 1])
-def test_a_full_disk_leaves_no_template(after, tmp_path, fill_disk):
-    (tmp_path / "notes.txt").write_text("mine")
-    before = snapshot(tmp_path)
-    fill_disk(after)
-    with pytest.raises(WriteError, match=r"(calls|stations)\.csv could not be written: the disk is full"):
-        eo.datasets.write_templates(tmp_path)
     assert snapshot(tmp_path) == before
 
 
@@ -198,24 +173,6 @@ def test_an_interrupted_writer_leaves_nothing_either(save, error, town, tmp_path
 # -- a read-only folder -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("code", "words"), [(errno.EROFS, "the disk is read-only"), (errno.EACCES, "permission was denied")]
-)
-@pytest.mark.parametrize("save", [*REPLACING, save_templates])
-def test_a_read_only_disk_leaves_what_was_there(save, code, words, town, tmp_path, monkeypatch):
-    save(town, 1, tmp_path / "kept")
-    before = snapshot(tmp_path)
-    monkeypatch.setattr(_atomic, "open", raising(code), raising=False)
-    for name in ("open", "mkdir", "rename", "replace", "unlink", "chmod"):
-        monkeypatch.setattr(os, name, raising(code))
-    for name in ("kept", "new"):
-        with pytest.raises(WriteError, match=words) as caught:
-            save(town, 2, tmp_path / name)
-        check_message(caught.value, tmp_path / name)
-    monkeypatch.undo()
-    assert snapshot(tmp_path) == before
-
-
 @on_posix
 @pytest.mark.parametrize("save", [*REPLACING, save_templates])
 def test_a_folder_without_permission_leaves_what_was_there(save, town):
@@ -241,6 +198,9 @@ def test_a_folder_without_permission_leaves_what_was_there(save, town):
         shutil.rmtree(folder)
 
 
+# -- what a file keeps --------------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize("save", [save_city, save_map])
 def test_what_is_write_protected_is_not_replaced(save, town, tmp_path, monkeypatch):
     save(town, 1, tmp_path / "kept")
@@ -251,7 +211,10 @@ def test_what_is_write_protected_is_not_replaced(save, town, tmp_path, monkeypat
     assert snapshot(tmp_path) == before
 
 
-# -- what a file keeps --------------------------------------------------------------------------------------------
+@on_posix
+def test_a_device_is_not_replaced(town):
+    with pytest.raises(InputError, match="/dev/null is a device or a pipe"):
+        save_map(town, 1, "/dev/null")
 
 
 @on_posix
@@ -285,35 +248,11 @@ def test_what_a_link_leads_to_is_replaced_and_the_link_stays(save, town, tmp_pat
     assert {path.name for path in tmp_path.iterdir()} == {"real", "link"}
 
 
-@pytest.mark.parametrize("save", REPLACING)
-def test_the_longest_name_that_a_disk_takes_can_be_written(save, town, tmp_path):
-    name = "x" * 255
-    try:
-        (tmp_path / name).write_text("")
-        (tmp_path / name).unlink()
-    except OSError:
-        pytest.skip("shorter names only")
-    save(town, 1, tmp_path / name)
-    assert [path.name for path in tmp_path.iterdir()] == [name]
-
-
-@on_posix
-def test_a_device_is_not_replaced(town):
-    with pytest.raises(InputError, match="/dev/null is a device or a pipe"):
-        save_map(town, 1, "/dev/null")
-    assert not Path("/dev/null").is_file()
-
-
 # -- paths that cannot be -----------------------------------------------------------------------------------------
 
 
-BAD_PATHS = [None, 3, b"bytes", "", "a\0b", "a" * 5000, "a/" * 3000 + "b", "\ud800/b"]
-if sys.platform != "win32":  # which takes any name for a user's
-    BAD_PATHS.append("~no such user/b")
-
-
-@pytest.mark.parametrize("path", BAD_PATHS)
-@pytest.mark.parametrize("save", [*REPLACING, save_templates])
+@pytest.mark.parametrize("path", [3, "", "a\0b", "a" * 5000])
+@pytest.mark.parametrize("save", [save_city, save_map])
 def test_a_path_that_cannot_be_is_an_input_error(save, path, town, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=r"must be the path of a file or folder.*got|too long.*Shorten it") as caught:
@@ -322,7 +261,7 @@ def test_a_path_that_cannot_be_is_an_input_error(save, path, town, tmp_path, mon
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("save", [save_map, save_roads, save_table])
+@pytest.mark.parametrize("save", [save_map, save_roads])
 def test_a_folder_is_not_replaced_by_a_file(save, town, tmp_path):
     (tmp_path / "kept").mkdir()
     with pytest.raises(InputError, match="the path is a folder, but a file is to be written"):
@@ -336,12 +275,6 @@ def test_a_file_is_no_folder_to_write_to(save, town, tmp_path):
     with pytest.raises(InputError, match="a file is in the place of a folder"):
         save(town, 1, tmp_path / "file" / "new")
     assert snapshot(tmp_path) == {"file": b"mine"}
-
-
-def test_half_a_character_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"'\\ud800', which is not a valid character"):
-        _atomic.write_file(tmp_path / "new", "Half \ud800")
-    assert not list(tmp_path.iterdir())
 
 
 # -- downloads and uploads ----------------------------------------------------------------------------------------
@@ -371,30 +304,6 @@ def test_a_full_disk_keeps_no_download(download, tmp_path, fill_disk):
     ):
         download()
     assert set(snapshot(tmp_path)) == {"cache", str(Path("cache", "a"))}
-
-
-def test_a_cache_that_cannot_be_written_is_said(download, tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "mkdir", raising(errno.EROFS))
-    with pytest.raises(
-        DataUnavailableError, match=r"could not be downloaded to the cache .*the disk is read-only.*EMSOPT_DATA"
-    ):
-        download()
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_full_disk_keeps_no_upload(town, tmp_path, monkeypatch, fill_disk):
-    saved = town.save(tmp_path / "saved")
-    uploads = [{"name": path.name, "content": path.read_bytes()} for path in saved.iterdir()]
-    (tmp_path / "scratch").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "scratch"))
-    assert city_from_uploads(uploads, speed_kmh=40).city.n_sites == 5
-    fill_disk(1)
-    with pytest.raises(WriteError, match="the disk is full"):
-        city_from_uploads(uploads, speed_kmh=40)
-    assert not list((tmp_path / "scratch").iterdir())
-    monkeypatch.setattr(tempfile, "mkdtemp", raising(errno.EROFS))
-    with pytest.raises(WriteError, match="folder for temporary files could not be written: the disk is read-only"):
-        city_from_uploads(uploads, speed_kmh=40)
 
 
 # -- the commands -------------------------------------------------------------------------------------------------
@@ -433,52 +342,20 @@ def test_the_command_tries_its_folder_before_it_works(command, tmp_path, monkeyp
     assert f"emsopt: {tmp_path / 'out'} could not be written: the disk is read-only" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("path", [path for path in BAD_PATHS if isinstance(path, str)])
-def test_a_folder_that_cannot_be_is_refused_by_the_command(path, command, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main([*command, "--out", path]) == 2
-    error = capsys.readouterr().err
-    assert "`--out` must be the path of a file or folder" in error or "too long" in error
-    assert [found.name for found in tmp_path.iterdir()] == ["town"]
-
-
-def run_as_program(arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "emsopt", *arguments],
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-        **options,
-    )
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
-def test_what_is_printed_may_meet_a_full_disk_too(command, tmp_path):
-    with open("/dev/full", "w") as full:
-        done = run_as_program([*command, "--out", str(tmp_path / "out")], stdout=full)
+@on_posix
+@pytest.mark.parametrize("reader", ["a full disk", "nobody"])
+def test_what_is_printed_may_not_be_taken(reader, command, tmp_path):
+    """After ``| head`` the run ends without a word; a full disk is said. Neither ends in a traceback."""
+    if reader == "nobody":
+        reading, writing = os.pipe()
+        os.close(reading)
+    elif not Path("/dev/full").exists():
+        pytest.skip("needs a disk that is always full")
+    with open(writing if reader == "nobody" else "/dev/full", "w") as sink:
+        done = subprocess.run([sys.executable, "-m", "emsopt", *command, "--out", str(tmp_path / "out")],
+                              stdout=sink, stderr=subprocess.PIPE, text=True, check=False)  # fmt: skip
     assert done.returncode == 2
-    assert "emsopt: the output could not be printed: No space left on device. Print it elsewhere." in done.stderr
+    said = "emsopt: the output could not be printed: No space left on device. Print it elsewhere."
+    assert (said in done.stderr) == (reader == "a full disk")
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
-
-
-@on_posix
-def test_nobody_may_read_what_is_printed(command, tmp_path):
-    """As after ``| head``: the run ends without a word."""
-    reading, writing = os.pipe()
-    os.close(reading)
-    with open(writing, "w") as closed:
-        done = run_as_program([*command, "--out", str(tmp_path / "out")], stdout=closed)
-    assert done.returncode == 2
-    assert "Error" not in done.stderr
-
-
-def test_letters_that_the_terminal_does_not_have_are_printed_as_numbers(town, tmp_path):
-    folder = town.replace(name="Łódź").save(tmp_path / "town")
-    done = run_as_program(
-        ["--city", str(folder), "--units", "2", "--out", str(tmp_path / "out")],
-        stdout=subprocess.PIPE,
-        env=os.environ | {"PYTHONIOENCODING": "ascii"},
-    )
-    assert done.returncode == 0
-    assert done.stdout.startswith(r"\u0141\xf3d\u017a: 9 atoms")

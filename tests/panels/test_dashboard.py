@@ -22,8 +22,7 @@ from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets.widgets import widget
 
-from emsopt.panels import _dashboard, _own_city, _uploads, _widgets
-from emsopt.panels._job import Job
+from emsopt.panels import _dashboard, _uploads, _widgets
 
 NASTY = "<script>1</script>"
 
@@ -135,15 +134,11 @@ def test_a_click_on_the_map_adds_a_unit_and_one_on_a_full_place_takes_all(refs):
         counts.append(len([site for site in ticked(refs) if site in (2, 7)]))
     assert counts == [1, 2, 0]
     assert ticked(refs) == before
-
-
-def test_the_last_unit_stays_on_the_map(refs):
-    refs["city"].value = "Random grid city"
-    refs["units"].value = 1
+    refs["city"].value, refs["units"].value = "Random grid city", 1
     refs["p_median"].click()
     (only,) = ticked(refs)
     refs["map"].press(only)
-    assert ticked(refs) == [only]
+    assert ticked(refs) == [only]  # the last unit stays
 
 
 def test_scenarios_are_collected_and_saved(refs, st_paul):
@@ -301,7 +296,7 @@ def test_a_search_gives_way_to_others():
     def work():
         seen.append(os.getpriority(os.PRIO_PROCESS, 0))
 
-    job = Job("Search", "", _widgets.Message(), lambda: work)
+    job = _widgets.Job("Search", "", _widgets.Message(), lambda: work)
     job.start.click()
     job.wait(60)
     assert seen == [max(before, 10)]
@@ -346,13 +341,7 @@ def upload(files):
     contents = {name: text if isinstance(text, bytes) else text.encode() for name, text in files.items()}
     moment = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
     return tuple(
-        {
-            "name": name,
-            "type": "",
-            "size": len(content),
-            "content": memoryview(content),
-            "last_modified": moment,
-        }
+        {"name": name, "type": "", "size": len(content), "content": memoryview(content), "last_modified": moment}
         for name, content in contents.items()
     )
 
@@ -411,7 +400,7 @@ def test_logs_of_several_months_are_read_together_by_the_options_of_the_command(
     refs["refuse_bad"].value = False
 
 
-@pytest.mark.parametrize("speed", ["0", "4", "-3", "151", "1e300"])
+@pytest.mark.parametrize("speed", ["4", "151"])
 def test_a_speed_out_of_its_range_is_said(refs, speed):
     refs["speed"].value = speed
     read(refs, LOG)
@@ -422,26 +411,17 @@ def test_a_speed_out_of_its_range_is_said(refs, speed):
     refs["speed"].value = ""
 
 
-def test_files_that_may_not_have_arrived_are_said(refs):
-    """A server drops a message over its limit, and the kernel hears nothing."""
-    read(refs, {})
-    assert f"or they are larger than {_uploads.MOST_MB} MB together" in refs["message"].value
-
-
-@pytest.mark.parametrize("files", [CITY, LOG, {"my_calls.csv": "broken"}])
+@pytest.mark.parametrize("files", [CITY, {"my_calls.csv": "broken"}])
 def test_files_are_let_go_once_read(refs, files):
-    """Otherwise files that never arrive would be taken for those chosen before."""
+    """Otherwise files that never arrive, as a server drops a message over its limit, would be those chosen before."""
     read(refs, files)
     assert refs["files"].value == ()
     refs["read"].click()
-    assert "No files have arrived" in refs["message"].value
+    assert f"No files have arrived, or they are larger than {_uploads.MOST_MB} MB" in refs["message"].value
 
 
 def test_the_files_that_were_read_are_named_with_their_sizes(refs):
-    read(
-        refs,
-        {"My_Calls.CSV": LOG["my_calls.csv"], "Stations_A.csv": LOG["my_stations.csv"].ljust(2048, "\n")},
-    )
+    read(refs, {"My_Calls.CSV": LOG["my_calls.csv"], "Stations_A.csv": LOG["my_stations.csv"].ljust(2048, "\n")})
     assert "sites. Files: My_Calls.CSV (0.1 KB), Stations_A.csv (2.0 KB)." in refs["message"].value
 
 
@@ -449,27 +429,14 @@ def test_the_files_that_were_read_are_named_with_their_sizes(refs):
     ("files", "said"),
     [
         ({"My_Calls.CSV": "time,lon\n1,2\n", "My_Stations.csv": LOG["my_stations.csv"]}, "My_Calls.CSV"),
-        ({"Log.csv": "a"}, "got Log.csv"),
         ({"Calls.csv": "a", "calls.csv": "a"}, "calls.csv is chosen twice"),
-        ({"City.json": CITY["city.json"], "Notes.txt": "a"}, "'Notes.txt' is not a file"),
-        (
-            {"City.json": CITY["city.json"], "ATOMS.csv": "a\n1\n", "Sites.csv": CITY["sites.csv"]},
-            "ATOMS.csv",
-        ),
-        (
-            {"City.json": CITY["city.json"], "Atoms.csv": CITY["atoms.csv"], "sites.CSV": "a\n" * 999},
-            "sites.CSV",
-        ),
+        ({"City.json": CITY["city.json"], "ATOMS.csv": "a\n1\n", "Sites.csv": CITY["sites.csv"]}, "ATOMS.csv"),
+        ({name.upper(): text for name, text in CITY.items()}, "Read Mine: 2 atoms, 3 sites. Files: CITY.JSON"),
     ],
 )
 def test_names_of_files_keep_their_case(refs, files, said):
     read(refs, files)
     assert said in html.unescape(refs["message"].value)
-
-
-def test_the_names_of_a_city_s_files_may_have_capitals(refs):
-    read(refs, {name.upper(): text for name, text in CITY.items()})
-    assert "Read Mine: 2 atoms, 3 sites. Files: CITY.JSON" in refs["message"].value
 
 
 def test_the_page_has_the_same_limit():
@@ -552,97 +519,47 @@ def test_a_city_that_is_left_is_not_kept(shared, refs):
     assert counts[0] == counts[1] == counts[2]
 
 
-def changed(files, name, text):
-    return {key: value for key, value in (files | {name: text}).items() if value is not None}
-
-
 def malformed():
-    """Yield what is wrong and the files, at least fifty."""
+    """Yield what is wrong and the files."""
     yield "nothing", {}
-    yield "eleven files", {f"{k}.csv": "a" for k in range(11)}
-    yield "too large", changed(LOG, "my_calls.csv", b"x" * (_uploads.MOST_MB * 2**20 + 1))
+    yield "too large", LOG | {"my_calls.csv": b"x" * (_uploads.MOST_MB * 2**20 + 1)}
     yield "foreign file", CITY | {"notes.txt": "hello"}
     yield "three files", LOG | {"other.csv": "a,b\n"}
     yield "one log twice", LOG | {"more_calls.csv": LOG["my_calls.csv"]}
-    yield (
-        "logs of two clocks",
-        LOG | {"more_calls.csv": LOG["my_calls.csv"].replace(":05", ":05Z").replace(":00", ":00Z")},
-    )
-    yield "spreadsheet", changed(changed(LOG, "my_calls.csv", None), "calls.xlsx", b"PK\x03\x04")
+    clock = LOG["my_calls.csv"].replace(":05", ":05Z").replace(":00", ":00Z")
+    yield "logs of two clocks", LOG | {"more_calls.csv": clock}
+    yield "spreadsheet", {"calls.xlsx": b"PK\x03\x04", "my_stations.csv": LOG["my_stations.csv"]}
     yield "no log", {"a.csv": LOG["my_stations.csv"], "b.csv": LOG["my_stations.csv"]}
-    yield "no endings", {"calls": "a", "stations": "b"}
-    yield "one file for both", {"calls_and_stations.csv": "a"}
     yield "path", {"../../etc/passwd": "root"}
-    for name in CITY:
-        yield f"without {name}", changed(CITY, name, None)
-        yield f"empty {name}", CITY | {name: ""}
-        yield f"bytes in {name}", CITY | {name: b"\xff\xfe\x00\x01"}
-        yield f"picture as {name}", CITY | {name: b"\x89PNG\r\n\x1a\n"}
+    for files in (CITY, LOG):
+        for name in files:
+            yield f"without {name}", {key: text for key, text in files.items() if key != name}
+            yield f"empty {name}", files | {name: ""}
+            yield f"bytes in {name}", files | {name: b"\xff\xfe\x00\x01"}
     for name, text in LOG.items():
-        yield f"without {name}", changed(LOG, name, None)
-        yield f"empty {name}", LOG | {name: ""}
         yield f"only a head in {name}", LOG | {name: text.split("\n")[0] + "\n"}
-        yield f"bytes in {name}", LOG | {name: b"\xff\xfe\x00\x01"}
         yield f"ragged {name}", LOG | {name: text + "1,2,3,4,5\n"}
         yield f"no longitude in {name}", LOG | {name: text.replace("lon", "long way")}
         yield f"a word for a latitude in {name}", LOG | {name: text.replace("45", "north", 1)}
-        yield f"latitude over 90 in {name}", LOG | {name: text.replace("45", "145", 1)}
         yield f"quotes in {name}", LOG | {name: text + '"'}
-        yield f"{name} is JSON", LOG | {name: "[]"}
-    for slip in (
-        "[]",
-        "{",
-        '{"speed_kmh": "fast"}',
-        '{"speed_kmh": -1}',
-        '{"speed_kmh": NaN}',
-        '{"colour": 1}',
-        "{}",
-    ):
-        yield f"city.json {slip}", CITY | {"city.json": slip}
-    for old, new in (
-        ("a,1", "a,-1"),
-        ("a,1", "a,nan"),
-        ("b,2", "a,2"),
-        (",1,", ",,"),
-        ("-30,45", "-30,95"),
-        ("-30,45", "x,45"),
-    ):
-        yield f"atoms.csv {new}", CITY | {"atoms.csv": CITY["atoms.csv"].replace(old, new, 1)}
-    for old, new in (
-        ("s,1", "s,-1"),
-        ("s,1,40", "s,1,0"),
-        ("s,1,40", "s,1,1e9"),
-        ("\nt", "\ns"),
-        ("service_min", "x"),
-    ):
-        yield f"sites.csv {new}", CITY | {"sites.csv": CITY["sites.csv"].replace(old, new, 1)}
+    for name, old, new in (
+        ("city.json", '"speed_kmh": 40', '"speed_kmh": "fast"'), ("atoms.csv", "a,1", "a,-1"),
+        ("atoms.csv", "b,2", "a,2"), ("atoms.csv", "-30,45", "-30,95"), ("sites.csv", "s,1,40", "s,1,0"),
+        ("sites.csv", "service_min", "x"),
+    ):  # fmt: skip
+        yield f"{name} {new}", CITY | {name: CITY[name].replace(old, new, 1)}
     yield "ragged matrix", CITY | {"travel_times.csv": "site,a\ns,1\n"}
-    yield "deep JSON", CITY | {"city.json": "[" * 100_000}
-    yield "sites of one name", CITY | {"sites.csv": CITY["sites.csv"] + "s,1,40,-30,45\n" * 190}
-    yield "a thousand columns", LOG | {"my_calls.csv": ",time" * 1000 + "\n" + ",1" * 1000 + "\n"}
     yield "a long line", LOG | {"my_calls.csv": ";" * 100_000 + "\n"}
     yield "other town", LOG | {"my_stations.csv": LOG["my_stations.csv"].replace("-30", "30")}
     yield "time", LOG | {"my_calls.csv": LOG["my_calls.csv"].replace("2025-03-14 16:05", "yesterday")}
-    yield (
-        "a coordinate of 400 digits",
-        LOG | {"my_calls.csv": LOG["my_calls.csv"].replace("-30.1", "9" * 400)},
-    )
-    yield "a number of 5,000 digits", CITY | {"city.json": f'{{"speed_kmh": {"9" * 5000}}}'}
-    yield (
-        "too many sites",
-        CITY
-        | {"sites.csv": "name,turnout_min,service_min,lon,lat\n" + "".join(f"s{k},1,40,-30,45\n" for k in range(201))},
-    )
+    rows = "".join(f"s{k},1,40,-30,45\n" for k in range(201))
+    yield "too many sites", CITY | {"sites.csv": f"name,turnout_min,service_min,lon,lat\n{rows}"}
 
 
-BAD = list(malformed())
-
-
-def test_fifty_malformed_uploads_give_fifty_clear_messages(refs):
+def test_malformed_uploads_give_clear_messages(refs):
     read(refs, CITY)
     refs["refuse_bad"].value, figures = True, refs["figures"].value
-    assert len({what for what, _ in BAD}) >= 50
-    for what, files in BAD:
+    for what, files in malformed():
         read(refs, files)
         text = re.sub("<.*?>", "", refs["message"].value)
         assert 25 < len(text) < (1100 if what == "a long line" else 700), (what, text)
@@ -666,9 +583,9 @@ def form(refs):
     refs["files"].value = upload({"a.csv": stations.to_csv(index=False), "b.csv": calls.to_frame().to_csv(index=False)})
     refs["read"].click()
     yield refs
-    for name in _own_city.FIELDS:
+    for name in _uploads.FIELDS:
         refs[name].value = HOME.get(name, "")
-    for name in _own_city.TICKS:
+    for name in _uploads.TICKS:
         refs[name].value = False
 
 
@@ -707,7 +624,6 @@ def test_every_option_of_an_own_city_makes_the_city_that_the_package_makes(form,
         ("turnout", "-1", "Turnout (min)"),
         ("service", "long", "`Service (min)` must be a number"),
         ("cell", "0.001", "the field Cells (km) must be at least 0.05"),
-        ("reach", "0", "Reach (km)"),
         ("hours", "7", "`Hours` must have a form such as 7-19"),
         ("weekdays", "Mo-Fr", "`Weekdays` must have a form"),
         ("columns", "time", "`Columns of calls` must have the form ROLE=NAME"),

@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 import pytest
 
 import emsopt as eo
@@ -144,32 +143,6 @@ def test_an_interrupted_drive_shows_what_it_has(net, monkeypatch):
     assert panel.refs["figures"].value
 
 
-def test_random_changes_end_in_no_traceback(net):
-    """Whatever is moved, in whatever order, there is an answer or a sentence that says what is wrong."""
-    rng = np.random.default_rng(0)
-    panel = eo.panels.navigation_panel(net, *ROUTE, horizon=10, rng=0)
-    refs = panel.refs
-    choices = {
-        "agent": list(AGENTS),
-        "omega": [0.2, 1.0],
-        "xi": [0.5, 1.0],
-        "factor": [0.01, 1.0],
-        "lengthscale": [0.1, 0.5, 3.0],
-        "noise": [0.02, 0.3],
-        "horizon": [10, 20],
-        "seed": [0, 1, 2**53 - 1],
-        "closed": ["", "nowhere", ROUTE[0], "r1c1-r1c2, r1c1-r2c1", ",,", "<script>"],
-    }
-    for _ in range(60):
-        name = rng.choice([*choices, "close", "reopen"])
-        if name in choices:
-            refs[name].value = choices[name][rng.integers(len(choices[name]))]
-        else:
-            refs[name].click()
-        assert bool(refs["figures"].value) != bool(said(panel)), (name, said(panel))
-        assert "<script>alert" not in refs["figures"].value + refs["message"].value
-
-
 def test_a_network_without_a_course_has_no_map_but_an_answer():
     net = RoadNetwork([100.0, 90.0, 80.0], [10.0, 9.0, 9.0], [(0, 1), (1, 2), (2, 0)])
     panel = eo.panels.navigation_panel(net, 0, 2, horizon=10, rng=0)
@@ -179,12 +152,7 @@ def test_a_network_without_a_course_has_no_map_but_an_answer():
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [
-        ({"agent": "gp"}, "agent"),
-        ({"horizon": 5}, "horizon"),
-        ({"rng": -1}, "rng"),
-        ({"start": "nowhere"}, "nowhere"),
-    ],
+    [({"horizon": 5}, "horizon"), ({"rng": -1}, "rng"), ({"start": "nowhere"}, "nowhere")],
 )
 def test_wrong_arguments_are_refused(net, change, message):
     options = {"start": ROUTE[0], "end": ROUTE[1]} | change

@@ -13,7 +13,7 @@ from emsopt.optimizers import METHODS, GPpM
 from emsopt.surrogates.horseshoe import standardize
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels._trace import COLUMNS, Trace, away_from_centre, best_swaps, largest_coefficients, sentence
+from emsopt.panels.optimizer import COLUMNS, Trace, away_from_centre, best_swaps, largest_coefficients, sentence
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def place(panel, sites):
 # -- the recorder -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["gp-pm", "sparbl", "genetic"])
+@pytest.mark.parametrize("method", ["gp-pm", "sparbl"])
 def test_looking_does_not_change_the_search(city, objective, method):
     """The same seed asks for the same deployments as `minimize`, where nobody predicts anything."""
     trace = Trace(objective, method, rng=3)
@@ -105,10 +105,9 @@ def test_predictions_are_made_before_the_evaluation(objective):
     assert (facts.expected[20:] - facts.value[20:]).abs().min() > 1e-6
 
 
-@pytest.mark.parametrize("method", ["sparbl", "sparbl+"])
-def test_the_drawn_value_is_that_of_the_chain(objective, method):
+def test_the_drawn_value_is_that_of_the_chain(objective):
     """Against the standardised model taken back to minutes (`Standardized.coefficients`)."""
-    trace = Trace(objective, method, rng=2)
+    trace = Trace(objective, "sparbl", rng=2)
     for _ in range(20):
         trace.step()
     assert trace.facts.expected.isna().all()
@@ -347,7 +346,7 @@ def test_restart_and_seed(panel):
     assert refs["trace"]().facts.value.tolist() != first.value.tolist()
 
 
-@pytest.mark.parametrize("method", ["sparbl+", "bocs", "genetic"])
+@pytest.mark.parametrize("method", ["sparbl+", "genetic"])
 def test_another_method_begins_anew_and_shows_what_it_can(panel, method):
     refs = panel.refs
     refs["step"].click()
@@ -418,7 +417,7 @@ def test_take_and_clear_fill_the_form(panel):
 
 
 def test_when_all_is_tried_there_is_no_step_left(small):
-    refs = eo.panels.optimizer_panel(small, "gp-pm", rng=0).refs
+    refs = eo.panels.optimizer_panel(small, rng=0).refs
     assert small.space.count == 3
     refs["run"].click()
     assert len(refs["trace"]().facts) == 3
@@ -434,19 +433,11 @@ def test_when_all_is_tried_there_is_no_step_left(small):
         assert len(refs["trace"]().facts) == 3, method
 
 
-def test_names_cannot_smuggle_in_html(small):
-    panel = eo.panels.optimizer_panel(small, rng=0)
-    panel.refs["run"].click()
-    texts = [w.value for w in panel.refs.values() if isinstance(getattr(w, "value", None), str)]
-    texts.append(panel.children[0].value)
-    assert any("&lt;b&gt;1" in text for text in texts)
-    assert not any("<b>1" in text or "<img src=x" in text for text in texts)
-
-
 def test_sites_that_hold_several_are_numbers_and_pinned_ones_stay(city):
     objective = eo.Objective(city, eo.DeploymentSpace(city, 4, colocation=2, pinned=[3], closed=[4]), "approximate")
-    panel = eo.panels.optimizer_panel(objective, "sparbl", rng=0)
+    panel = eo.panels.optimizer_panel(objective, rng=0)
     refs = panel.refs
+    refs["method"].value = "sparbl"
     advance(panel, 22)
     refs["step"].click()
     fields = refs["sites"]
@@ -484,53 +475,8 @@ def test_other_metrics_have_their_own_words(city):
         assert (" %, " in words(refs["said"])) == isinstance(metric, tuple) or " % " in words(refs["said"])
 
 
-def test_inputs_are_labelled(ran):
-    for widget in [*ran.refs.values(), *ran.refs["sites"]]:
-        if hasattr(widget, "description") and hasattr(widget, "disabled"):
-            assert widget.description
-            assert widget.tooltip
-    for name in ("convergence", "predictions", "edges"):
-        assert re.search(r"<img [^>]*alt='[^']{20,}'", ran.refs[name].value), name
-
-
 def test_what_is_no_objective_or_method_is_refused(city, objective):
-    with pytest.raises(eo.EmsoptError, match="must be one of"):
-        eo.panels.optimizer_panel(objective, "magic")
     with pytest.raises(eo.EmsoptError, match="an emsopt"):
         eo.panels.optimizer_panel(city)
     with pytest.raises(eo.EmsoptError, match="rng"):
         eo.panels.optimizer_panel(objective, rng=-1)
-
-
-def test_sixty_moves_at_random_end_in_no_exception(city):
-    """Few sites, so that a run exhausts the space now and then."""
-    rng = np.random.default_rng(11)
-    sites = [0, 1, 2, 3, 4, 5]
-    some = city.__class__(
-        city.arrival_rates,
-        city.travel_times[sites],
-        city.turnout_times[sites],
-        service_times=40.0,
-        site_names=[city.site_names[k] for k in sites],
-    )
-    panel = eo.panels.optimizer_panel(eo.Objective(some, 3, "approximate"), rng=0)
-    refs = panel.refs
-    told = 0
-    for _ in range(60):
-        move = rng.integers(9)
-        if move == 0:
-            refs["method"].value = rng.choice(list(METHODS)).item()
-        elif move == 1:
-            refs["seed"].value = int(rng.integers(5))
-        elif move == 2:
-            place(panel, rng.choice(6, rng.integers(2, 5), replace=False))
-        else:
-            refs[["step", "run", "evaluate", "evaluate", "take", "clear"][move - 3]].click() if (
-                move != 7 or not refs["take"].disabled
-            ) else None
-        trace = refs["trace"]()
-        told = max(told, len(trace.facts))
-        assert words(refs["said"]) == sentence(trace.facts)
-        assert refs["step"].disabled == trace.optimizer.exhausted
-        assert bool(refs["where"].value) == bool(len(trace.facts))
-    assert told >= 10

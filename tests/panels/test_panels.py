@@ -10,7 +10,7 @@ from emsopt.errors import InputError
 from emsopt.evaluators import evaluate_all, exact_hypercube, one_median, p_median, simulate
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels import _widgets, load
+from emsopt.panels import _widgets, deployment
 
 MEAN, LATE = "mean response (min)", "responses of {:g} min or more"
 
@@ -42,26 +42,7 @@ def figures(widget):
     return {title: re.findall(r"<td>(.*?)</td>", cells) for title, cells in rows}
 
 
-def number(text):
-    return float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
-
-
 # -- what all of them share ---------------------------------------------------------------------------------------
-
-
-def test_an_unexpected_error_is_in_the_log_of_the_server(tmp_path):
-    """A server's log takes in what its kernels write to the standard error that they began with."""
-    manager = pytest.importorskip("jupyter_client.manager", reason="needs the package jupyter_client")
-    code = "from emsopt.panels._widgets import Message, guarded\nguarded(Message(), lambda: 1 / 0)()"
-    with (tmp_path / "server.log").open("w") as log:
-        kernel, client = manager.start_new_kernel(kernel_name="python3", startup_timeout=600, stderr=log)
-        try:
-            reply = client.execute_interactive(code, timeout=600, output_hook=lambda _: None)
-        finally:
-            client.stop_channels()
-            kernel.shutdown_kernel(now=True)
-    assert reply["content"]["status"] == "ok"
-    assert "ZeroDivisionError: division by zero" in (tmp_path / "server.log").read_text("utf-8")
 
 
 @pytest.mark.parametrize("otherwise", [lambda: None, lambda: 1 / 0])
@@ -153,7 +134,7 @@ def test_it_starts_with_the_city_as_it_is(city, load_panel):
     assert [view["name"] for view in load_panel.refs["map"].views][1:] == ["p-median", "best found minus p-median"]
 
 
-@pytest.mark.parametrize("theta", [1e-3, 1, 2, 6, 1e3])
+@pytest.mark.parametrize("theta", [1e-3, 2, 1e3])
 def test_the_search_finds_what_enumeration_finds(city, load_panel, theta):
     """Without colocation all 9,691 deployments can be tried."""
     load_panel.refs["colocation"].value = False
@@ -184,13 +165,7 @@ def test_light_load_gives_the_p_median_and_heavy_load_the_one_median(city, load_
 def test_every_control_changes_figures_and_map(load_panel):
     """Some at a busy load, where everything matters."""
     load_panel.refs["load"].value = 5.0
-    moves = {
-        "units": 6,
-        "objective": "late",
-        "threshold": 10.0,
-        "colocation": False,
-        "evaluator": "approximate",
-    }
+    moves = {"units": 6, "objective": "late", "threshold": 10.0, "colocation": False, "evaluator": "approximate"}
     for name, value in {**moves, "load": 0.5}.items():
         before, fed = load_panel.refs["figures"].value, load_panel.refs["map"].views
         load_panel.refs[name].value = value
@@ -198,28 +173,11 @@ def test_every_control_changes_figures_and_map(load_panel):
         assert load_panel.refs["map"].views != fed, name
 
 
-def test_the_best_is_never_worse_than_the_p_median(load_panel):
-    for theta in np.logspace(-3, 3, 13):
-        load_panel.refs["load"].value = theta
-        best, median = map(number, figures(load_panel.refs["figures"])[MEAN])
-        assert best <= median
-
-
-def test_inputs_are_bounded_and_labelled(load_panel, deployment_panel):
+def test_inputs_are_bounded(load_panel):
     refs = load_panel.refs
-    for name, value, kept in (
-        ("load", 1e9, 1e3),
-        ("load", 0, 1e-3),
-        ("units", 99, 17),
-        ("threshold", -1, 3.0),
-    ):
+    for name, value, kept in (("load", 1e9, 1e3), ("load", 0, 1e-3), ("units", 99, 17), ("threshold", -1, 3.0)):
         refs[name].value = value
         assert refs[name].value == pytest.approx(kept)
-    for panel in (load_panel, deployment_panel):
-        for widget in [*panel.refs.values(), *deployment_panel.refs["sites"]]:
-            if hasattr(widget, "description") and hasattr(widget, "disabled"):
-                assert widget.description
-                assert widget.tooltip
     assert not any(refs[name].continuous_update for name in ("load", "units", "threshold"))
 
 
@@ -246,42 +204,11 @@ def test_a_fleet_that_does_not_fit_is_said_in_the_panel():
     assert panel.refs["map"].layout.visibility == "visible"
 
 
-def test_names_cannot_smuggle_in_html():
-    city = eo.City(
-        [2.0, 1.0],
-        [[3.0, 8.0], [9.0, 2.0]],
-        turnout_times=1.5,
-        service_times=40.0,
-        site_names=["<script>1</script>", "b"],
-        name="<img src=x>",
-    )
-    for panel in (eo.panels.load_panel(city, 2), eo.panels.deployment_panel(city, 2)):
-        texts = [child.value for child in panel.children if hasattr(child, "value") and isinstance(child.value, str)]
-        assert texts
-        assert not any("<script>1" in text or "<img" in text for text in texts)
-
-
-def test_two_hundred_moves_at_random_end_in_no_exception(load_panel):
-    rng = np.random.default_rng(7)
-    choices = {
-        "load": lambda: 10 ** rng.uniform(-3, 3),
-        "units": lambda: int(rng.integers(1, 12)),
-        "objective": lambda: rng.choice(["mean_response", "late"]).item(),
-        "threshold": lambda: rng.integers(6, 41) / 2,
-        "colocation": lambda: bool(rng.integers(2)),
-        "evaluator": lambda: rng.choice(["exact", "approximate"]).item(),
-    }
-    for _ in range(200):
-        name = rng.choice(list(choices)).item()
-        load_panel.refs[name].value = choices[name]()
-        shown = figures(load_panel.refs["figures"])
-        assert 1.75 < number(shown[MEAN][0]) < 30
-        assert all(0 <= number(text) <= 1 for cells in shown.values() for text in cells if "%" in text)
-
-
 def test_what_was_asked_once_is_remembered(city, monkeypatch):
-    solve, solved = load._solve, []
-    monkeypatch.setattr(load, "_solve", lambda city, theta, *asked: solved.append(theta) or solve(city, theta, *asked))
+    solve, solved = deployment._solve, []
+    monkeypatch.setattr(
+        deployment, "_solve", lambda city, theta, *asked: solved.append(theta) or solve(city, theta, *asked)
+    )
     refs = eo.panels.load_panel(city, 9).refs
     for theta in [3.0, 4.0, 1.0] * 2:
         refs["load"].value = theta
@@ -353,20 +280,6 @@ def test_more_units_than_the_exact_model_takes(deployment_panel):
     assert "mean response (min), exact" not in shown
     assert shown["units"] == ["17", "9", "9"]
     assert "You placed 17 of 9 units" in refs["message"].value
-
-
-def test_any_ticks_end_in_no_exception(deployment_panel):
-    rng = np.random.default_rng(3)
-    refs = deployment_panel.refs
-    for _ in range(200):
-        move = rng.integers(20)
-        if move < 15:
-            box = refs["sites"][rng.integers(17)]
-            box.value = not box.value
-        else:
-            refs[["optimum", "p_median", "clear", "clear", "run"][move - 15]].click()
-        ticked = any(box.value for box in refs["sites"])
-        assert bool(refs["figures"].value) == ticked
 
 
 def test_a_fleet_too_large_for_the_sites_is_refused(city):

@@ -18,22 +18,24 @@ from emsopt.roads import grid_roads
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 import ipywidgets as widgets
 
-SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "8"))
+SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "5"))
 MOMENT = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 NASTY = "<script>1</script>"
 TEXTS = ("", " ", NASTY, "a$b$c", "=1+1", "r1c1-r1c2", "nowhere, ,", "\u202e" + "x" * 3000, "\x00")
-UPLOADS = (
-    b"",
-    b"\xff\xfe\x00",
-    b"time,lon,lat\n2025-01-01,-30,45\n",
-    b"name,lon,lat\ns,-30,45\n",
-    NASTY.encode(),
-)
+UPLOADS = (b"", b"\xff\xfe\x00", b"time,lon,lat\n2025-01-01,-30,45\n", b"name,lon,lat\ns,-30,45\n", NASTY.encode())
 NAMES = ("calls.csv", "stations.csv", "city.json", "atoms.csv", "sites.csv", f"{NASTY}.csv", "../calls.csv")
 
 
 def grid(units):
-    return eo.datasets.grid_city(6, units, 0.5, rng=0)
+    """A city whose names are no script, although they look like one."""
+    names = [f"{NASTY} {k}" for k in range(6)]
+    return eo.datasets.grid_city(6, units, 0.5, rng=0).replace(name=NASTY, notes=NASTY, site_names=names)
+
+
+def named_problem():
+    values = lambda u: u.sum(axis=1)
+    f = eo.problems.Problem(NASTY, values, [(0, 1)] * 2, "max", 2.0, [1, 1], variables=(NASTY, "c"))
+    return eo.problems.ControlProblem(f, [[NASTY], [NASTY, "c"]], [0.5, 1.0], eo.problems.Uniform())
 
 
 PANELS = {
@@ -41,14 +43,13 @@ PANELS = {
     "load": lambda: panels.load_panel(grid(3), 3),
     "optimizer": lambda: panels.optimizer_panel(eo.Objective(grid(3), 3, "approximate"), rng=0),
     "optimizer, shared sites": lambda: panels.optimizer_panel(
-        eo.Objective(grid(3), eo.DeploymentSpace(grid(3), 3, colocation=True), "approximate", ("late", 8.0)),
-        "local",
-        rng=0,
+        eo.Objective(grid(3), eo.DeploymentSpace(grid(3), 3, colocation=True), "approximate", ("late", 8.0)), rng=0
     ),
     "navigation": lambda: panels.navigation_panel(
         grid_roads(4, 4, jitter=0.2, rng=0), "r0c0-r0c1", "r3c2-r3c3", horizon=10, rng=0
     ),
     "control": lambda: panels.control_panel(eo.problems.hill_control(), budget=4, rng=0),
+    "control, named": lambda: panels.control_panel(named_problem(), budget=1.5, rng=0),
     "boke": lambda: panels.boke_panel(rng=0),
     "claims": lambda: panels.claims_panel(),
     "dashboard": lambda: panels.dashboard(),
@@ -128,10 +129,7 @@ def check(panel):
         if isinstance(widget, widgets.HTML):
             text = re.sub(r"<iframe.*?</iframe>|<img[^>]*>|href='[^']*'", "", widget.value, flags=re.DOTALL)
             assert NASTY not in text, name
-            assert not re.search(r"Traceback|\bnan\b|\binf\b|Error\b", re.sub("<[^>]*>", " ", text)), (
-                name,
-                text,
-            )
+            assert not re.search(r"Traceback|\bnan\b|\binf\b|Error\b", re.sub("<[^>]*>", " ", text)), (name, text)
 
 
 def kind(name):
@@ -159,38 +157,34 @@ def test_no_sequence_of_changes_ends_in_an_exception(name, quick):
         assert any(said), done
 
 
-@pytest.mark.parametrize("broken", ["traceback", "script"])
-def test_a_fault_would_be_seen(broken, quick, monkeypatch):
-    panel = PANELS["load"]()
-    if broken == "script":
-        panel.refs["figures"].value = NASTY
-    else:
-        monkeypatch.setattr("emsopt.panels.load._change", lambda *_: 1 / 0)
-        change(np.random.default_rng(0), panel.refs["load"])
-    with pytest.raises(AssertionError):
-        check(panel)
+@pytest.mark.parametrize("name", PANELS)
+def test_inputs_are_labelled_and_names_stay_text(name, quick):
+    panel = PANELS[name]()
+    for key, widget in inputs(panel).items():
+        if not isinstance(widget, (LiveMap, widgets.ToggleButtons)):
+            assert widget.description, key
+            assert widget.tooltip, key
+    if isinstance(panel.refs.get("run"), widgets.Button):
+        panel.refs["run"].click()
+    check(panel)
+    assert NASTY not in getattr(panel.children[0], "value", "")
 
 
 FAULTS = {  # panel: (what fails, what the user does then)
-    "load": ("load._charts.figures", "load"),
+    "load": ("deployment._charts.figures", "load"),
     "deployment": ("_charts.figures", "threshold"),
     "deployment, simulated": ("deployment.simulate", "run"),
     "optimizer": ("optimizer.Trace.step", "step"),
-    "optimizer, taken": ("optimizer.SiteInputs.take", "take"),
     "navigation": ("navigation._figures", "horizon"),
-    "navigation, closed": ("navigation._names", "close"),
     "control": ("control._sets", "alpha"),
     "control, played": ("control._figures", "play"),
     "boke": ("boke._figures", "scale"),
     "dashboard": ("_workbench.city_controls", "sites_count"),
     "dashboard, a table": ("_workbench.scenario", "add"),
-    "dashboard, files to save": ("_dashboard.png", "files_made"),
     "dashboard, files to read": ("_uploads._named", "read"),
 }
 BESIDE_THE_CITY = {
     "dashboard, load": ("_workbench._charts.figures", "load"),
-    "dashboard, a station": ("_workbench._charts.figures", "map"),
-    "dashboard, taken": ("_workbench._charts.figures", "p_median"),
     "dashboard, before a search": ("_workbench.DeploymentSpace", "search"),
     "dashboard, in a search": ("_workbench.search", "search"),
 }
@@ -204,8 +198,6 @@ def test_an_unexpected_error_is_said_and_logged(what, quick, monkeypatch, caplog
     panel = PANELS[name]()
     if name == "dashboard":
         panel.refs["city"].value = "Random grid city"
-    if what == "optimizer, taken":
-        panel.refs["step"].click()
 
     def fail(*_, **__):
         msg = "<the fault>"
@@ -216,8 +208,6 @@ def test_an_unexpected_error_is_said_and_logged(what, quick, monkeypatch, caplog
     widget = widget[0] if isinstance(widget, (list, tuple)) else widget
     if isinstance(widget, widgets.Button):
         widget.click()
-    elif action == "map":
-        widget.press(0)
     else:
         widget.value = widget.min if widget.value != widget.min else widget.max
     if action == "search":

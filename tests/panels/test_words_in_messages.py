@@ -11,8 +11,7 @@ from emsopt.commands.own_city import in_options
 from emsopt.errors import InputError
 
 pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels._own_city import FIELDS, TICKS, WORDS, in_controls
-from emsopt.panels._uploads import city_from_uploads
+from emsopt.panels._uploads import FIELDS, TICKS, WORDS, city_from_uploads, in_controls
 
 STATIONS = pd.DataFrame({"name": ["a", "b"], "lon": [0.03, 0.08], "lat": [45.05, 45.05]})
 PYTHON = re.compile(

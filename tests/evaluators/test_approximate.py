@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from emsopt.evaluators._unit_order import unit_order
 
 import emsopt as eo
 from emsopt.errors import AccuracyWarning
 from emsopt.evaluators import approximate_hypercube, exact_hypercube, values
+from emsopt.evaluators._unit_order import unit_order
 from emsopt.evaluators.approximate import correction_factors
 
 

@@ -175,7 +175,7 @@ def evaluate_all(
     >>> import emsopt as eo
     >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
     >>> evaluate_all(city, 2, "exact")
-    <Enumeration (exact): 3 distinct deployments, best mean response (min) 3.519, unique>
+    <Enumeration (exact): 3 distinct deployments, best mean response (min) 3.525, unique>
     """
     return enumerate_objective(Objective(city, units, evaluator, metric, **options))
 

@@ -45,7 +45,7 @@ import pandas as pd
 
 from emsopt import bandits, datasets, study
 from emsopt._running.checkpoint import stream
-from emsopt.bandits import environment, navigation
+from emsopt.bandits import navigation
 from emsopt.errors import DataUnavailableError, NoWayError
 from emsopt.roads import snapping
 from emsopt.roads.energy import potential_energy
@@ -215,7 +215,7 @@ def simple(network, route, lengthscale, run, policy, horizon):
     world.oracle.loops = 0
     _, kind, rule = navigation.parsed_policy(policy)
     model = navigation.new_regression(kind, prior(network, lengthscale))
-    agent = bandits.Agent(model, rule, sense="min", rectify=True, rng=stream(world.seed, environment.AGENT))
+    agent = bandits.Agent(model, rule, sense="min", rectify=True, rng=stream(world.seed, navigation.AGENT))
     found, seen = [], set()
     for done in bandits.play(agent, world, world.oracle, horizon):
         seen.update(done.arms.tolist())

@@ -89,7 +89,7 @@ def recorded_and_modelled(calls: CallLog, evaluation: Evaluation, threshold: flo
     True
     """
     threshold = _validate.positive_number(threshold, "threshold", "min")
-    _validate.instance(evaluation, "evaluation", Evaluation, "emsopt.Evaluation")
+    _validate.instance(evaluation, "evaluation", Evaluation, "emsopt.evaluators.Evaluation")
     minutes, step = recorded_responses(calls)
     exact = (evaluation.mean_response, evaluation.percentile_90, float(evaluation.late_fraction(threshold)))
     modelled = exact

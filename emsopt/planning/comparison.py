@@ -273,7 +273,10 @@ def uncertain(fit: Any, name: str = "fit", other: str = "", /, **options: Any) -
     if not hasattr(fit, "draws"):
         raise InputError(f"`{name}` must be {other}what emsopt.calls.calibrate returns; got {_validate.shown(fit)}.")
     if options:
-        raise InputError(f"option {min(options)!r} needs a fit by emsopt.calls.calibrate; got {_validate.shown(fit)}.")
+        raise InputError(
+            f"there is no option {min(options)!r} here. Options of `Fit.city` need a fit by emsopt.calls.calibrate; got "
+            f"{_validate.shown(fit)}."
+        )
     return fit
 
 

@@ -21,8 +21,8 @@ from ..maps import _colours
 from ..optimizers import BOX_METHODS, LEARNERS, METHODS
 
 AxesArray: TypeAlias = NDArray[np.object_]
-AxLike: TypeAlias = Axes | Figure | None
-"""What `ax` takes: where to draw, an empty figure to fill, or None for a new figure."""
+AxLike: TypeAlias = Axes | Sequence[Axes] | AxesArray | Figure | None
+"""What `ax` takes everywhere: where to draw, an empty figure to fill, or None for a new figure."""
 Style: TypeAlias = dict[str, Any]
 
 STYLE: dict[Any, Any] = dict(
@@ -62,11 +62,16 @@ def new_figure(
 
 
 def panels(
-    count: int, size: tuple[float, float], across: int | None = None, ax: Figure | None = None, **options: Any
+    count: int, size: tuple[float, float], across: int | None = None, ax: AxLike = None, **options: Any
 ) -> tuple[Figure, AxesArray]:
-    """Return a figure and ``count`` axes in rows of ``across``, each of ``size`` inches."""
+    """Return a figure and ``count`` axes: the caller's, or new ones in rows of ``across``, each of ``size`` inches."""
     if count < 1:
         raise InputError("there is nothing to draw: a table must have at least one row, and a dict at least one entry.")
+    if ax is not None and not isinstance(ax, Figure):
+        axes = np.ravel(np.array(ax, dtype=object))
+        if len(axes) != count:
+            raise InputError(f"`ax` must hold {count} Axes; got {len(axes)}. Leave it out for a new figure.")
+        return axes[0].figure, axes
     across = min(count, across or count)
     down = -(-count // across)
     fig = new_figure((across * size[0], down * size[1]), ax)
@@ -78,8 +83,6 @@ def panels(
 
 def figure(size: tuple[float, float] = (8, 5), ax: AxLike = None) -> tuple[Figure, Axes]:
     """Return a figure and its axes: those of the caller, or new ones."""
-    if isinstance(ax, Axes):
-        return ax.figure, ax  # type: ignore[return-value]  # not of a subfigure
     fig, axes = panels(1, size, ax=ax)
     return fig, axes[0]
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .._types import FloatArray
     from ..bandits import UCB, BayesUCB
     from ..roads import RoadNetwork
-    from ._style import AxesArray
+    from ._style import AxesArray, AxLike
 
 PANEL = (5.8, 3.1)  # inches
 VALUES = {"cumulative_regret": "rectified regret", "excess_energy": "energy above the best path's"}
@@ -40,6 +40,7 @@ def cumulative_regret(
     lines: str = "policy",
     value: str = "cumulative_regret",
     log: bool = True,
+    ax: AxLike = None,
 ) -> tuple[Figure, AxesArray]:
     """Draw the cumulative regret of navigation agents, or their excess energy, with one panel per route.
 
@@ -76,7 +77,7 @@ def cumulative_regret(
     quantity = VALUES[_validate.choice(value, "value", VALUES)]
     _validate.columns(frame, ("round", value, "run", against, lines, *by))
     groups, places = list(frame.groupby(list(by), sort=False)), categories(map(str, frame[lines]))
-    fig, axes = panels(len(groups), PANEL, across=2)
+    fig, axes = panels(len(groups), PANEL, across=2, ax=ax)
     for panel, (key, part) in zip(axes, groups, strict=True):
         last, ylabel = part["round"].max(), f"Cumulative {quantity} (Wh)"
         if against != "round":
@@ -96,7 +97,7 @@ def cumulative_regret(
 
 
 @styled()
-def confidence_parameters(rules: Mapping[str, UCB | BayesUCB], n_arms: int) -> tuple[Figure, Axes]:
+def confidence_parameters(rules: Mapping[str, UCB | BayesUCB], n_arms: int, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the confidence parameter β_t of each rule in the first 500 rounds t.
 
     In round t, a rule's confidence bound lies √β_t posterior standard deviations from the posterior mean. Figure 3 of
@@ -118,7 +119,7 @@ def confidence_parameters(rules: Mapping[str, UCB | BayesUCB], n_arms: int) -> t
     2
     """
     t = np.arange(1, 501)
-    fig, ax = figure((7, 4))
+    fig, ax = figure((7, 4), ax)
     for k, (name, rule) in enumerate(rules.items()):
         ax.plot(t, rule.beta(t, n_arms), label=name, **look(k))
     ax.set(xlabel="Round t", ylabel="β_t", ylim=(0, None))
@@ -140,6 +141,7 @@ def exploration(
     *,
     route: tuple[int | str, int | str] | None = None,
     best: Iterable[int | str] | None = None,
+    ax: AxLike = None,
 ) -> tuple[Figure, AxesArray]:
     """Draw one static map per agent, with edges shaded by how often they were driven.
 
@@ -168,7 +170,7 @@ def exploration(
     """
     named = gather_visits(net, visits)
     lines, limits, height = _extent(net)
-    fig, axes = _maps(len(named), height)
+    fig, axes = _maps(len(named), height, ax)
     ends = () if route is None else net.edges(list(route), "route")
     path = [] if best is None else [lines[edge] for edge in net.edges(best, "best")]
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
@@ -192,7 +194,9 @@ def exploration(
 
 
 @styled()
-def routes(maps: Sequence[tuple[RoadNetwork, Mapping[str, Iterable[int | str]]]]) -> tuple[Figure, AxesArray]:
+def routes(
+    maps: Sequence[tuple[RoadNetwork, Mapping[str, Iterable[int | str]]]], ax: AxLike = None
+) -> tuple[Figure, AxesArray]:
     """Draw road networks, one map each, with paths through them.
 
     "Bayesian Analysis of Combinatorial Gaussian Process Bandits", Figure 1.
@@ -213,7 +217,7 @@ def routes(maps: Sequence[tuple[RoadNetwork, Mapping[str, Iterable[int | str]]]]
     1
     """
     extents = [_extent(net) for net, _ in maps]
-    fig, axes = _maps(len(extents), max((height for *_, height in extents), default=1.0))
+    fig, axes = _maps(len(extents), max((height for *_, height in extents), default=1.0), ax)
     for panel, (net, paths), (lines, frame, _) in zip(axes, maps, extents, strict=True):
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         for k, (name, path) in enumerate(paths.items()):
@@ -239,9 +243,9 @@ def _extent(net: RoadNetwork) -> tuple[list[FloatArray], Style, float]:
     return lines, {"xlim": (low[0], high[0]), "ylim": (low[1], high[1]), "aspect": stretch}, min(height, 3.4)
 
 
-def _maps(count: int, height: float) -> tuple[Figure, AxesArray]:
+def _maps(count: int, height: float, ax: AxLike) -> tuple[Figure, AxesArray]:
     """Return a figure and axes for maps of the given height in inches."""
-    fig, axes = panels(count, (WIDTH, height + 0.5), across=3)
+    fig, axes = panels(count, (WIDTH, height + 0.5), 3, ax)
     layout = fig.get_layout_engine()
     if isinstance(layout, ConstrainedLayoutEngine):
         layout.set(w_pad=0.06, h_pad=0.1)  # needed because of the fixed aspect ratio

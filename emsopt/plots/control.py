@@ -29,7 +29,7 @@ ALPHA = 0.1  # tolerance of `control_sets`
 
 
 @styled()
-def control_sets(problem: ControlProblem) -> tuple[Figure, AxesArray]:
+def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw a problem of two variables: its function, the best plays of each set, and their expected values.
 
     The shaded band holds the acceptable expected values: those at least 0.9 times the best, both measured from the
@@ -57,7 +57,7 @@ def control_sets(problem: ControlProblem) -> tuple[Figure, AxesArray]:
     if problem.dimension != 2:
         raise InputError(f"`problem` must have exactly two variables to be drawn; got {problem.dimension}.")
     problem = problem.solved()
-    fig, axes = panels(2, (6, 5))
+    fig, axes = panels(2, (6, 5), ax=ax)
     left, right = axes
 
     axis = np.linspace(0, 1, 81)
@@ -150,7 +150,7 @@ def control_run(
 
 
 @styled()
-def control_study(table: pd.DataFrame, column: str = "simple_regret") -> tuple[Figure, AxesArray]:
+def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw the regret or the plays of methods against the cost spent, one panel per problem.
 
     Lines are means over the seeds, with bands of one standard error on either side. Figures 1 and 2 of "Bayesian
@@ -178,7 +178,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret") -> tuple[F
     objectives = list(dict.fromkeys(table["objective"]))
     settings = list(dict.fromkeys(zip(table["costs"], table["variance"], strict=True)))
     down, across, log = len(objectives), len(settings), column == "simple_regret"
-    fig, axes = panels(down * across, (3.4 + 0.6 / across, 1.5 + 0.7 / down), across, sharex=True)
+    fig, axes = panels(down * across, (3.4 + 0.6 / across, 1.5 + 0.7 / down), across, sharex=True, ax=ax)
     axes = axes.reshape(down, across)
     for (row, k), panel in np.ndenumerate(axes):
         objective, (costs, variance) = objectives[row], settings[k]
@@ -202,7 +202,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret") -> tuple[F
 
 
 @styled()
-def control_bounds(table: pd.DataFrame) -> tuple[Figure, AxesArray]:
+def control_bounds(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw quality and cost regret per play against the number of plays, with the bounds of Theorems 1 and 3.
 
     Of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". A bound above the grey
@@ -226,7 +226,7 @@ def control_bounds(table: pd.DataFrame) -> tuple[Figure, AxesArray]:
     >>> len(axes)
     2
     """
-    fig, axes = panels(2, (6, 4.5))
+    fig, axes = panels(2, (6, 4.5), ax=ax)
     parts = {
         "quality_regret": (
             table["alpha"].min(),

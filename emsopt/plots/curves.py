@@ -35,7 +35,7 @@ LOADS = {
 
 
 @styled()
-def load_sweep(frame: pd.DataFrame) -> tuple[Figure, Axes]:
+def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the mean response of several deployments against the load or another parameter.
 
     Suits Tables 1 and 3 of "Optimizing Server Locations in Spatial Queues" (Table 3 is in its first version only).
@@ -62,7 +62,7 @@ def load_sweep(frame: pd.DataFrame) -> tuple[Figure, Axes]:
             f"`frame` must have at least one row and one column of numbers; its numeric part has shape {lines.shape}."
         )
     loads = lines.index.to_numpy(dtype=float)
-    fig, ax = figure()
+    fig, ax = figure(ax=ax)
     for k, name in enumerate(lines.columns):
         bound = "bound" in str(name)
         style = {"color": "#777", "linestyle": "--"} if bound else look(k)
@@ -173,7 +173,7 @@ def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
 
 
 @styled()
-def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation]) -> tuple[Figure, Axes]:
+def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the share of answered calls with a response time of t or longer, against t.
 
     A table prints it at 6, 8 and 10 min.
@@ -194,7 +194,7 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation]) ->
     named = _colours.named_evaluations(None, evaluations)
     thresholds = np.array([6.0, 8.0, 10.0])
     end = 1.05 * max(_longest(named), *thresholds)
-    fig, ax = figure()
+    fig, ax = figure(ax=ax)
     for threshold in thresholds:
         ax.axvline(threshold, color="#999", linewidth=1, linestyle=":")
     for k, (name, e) in enumerate(named.items()):
@@ -329,7 +329,7 @@ def approximation_error(
 
 
 @styled()
-def correction_factor(frame: pd.DataFrame) -> tuple[Figure, Axes]:
+def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the correction factor Q(p, ρ, r) of the approximate hypercube model, one line per utilisation ρ.
 
     The horizontal axis is r: a call is answered by the unit of rank r + 1, because the r units preferred to it are
@@ -351,7 +351,7 @@ def correction_factor(frame: pd.DataFrame) -> tuple[Figure, Axes]:
     >>> len(ax.lines)
     3
     """
-    fig, ax = figure()
+    fig, ax = figure(ax=ax)
     colours = _colours.colours(len(frame.columns) + 2)[2:]  # the palest colours are invisible on white
     ax.axhline(1, color="#555", linewidth=1.2, linestyle=":")
     for k, (rho, colour) in enumerate(zip(frame.columns, colours, strict=True)):

@@ -9,23 +9,23 @@ import numpy as np
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import BoundaryNorm, ListedColormap, to_rgba
+from matplotlib.figure import Figure
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 
 from ..maps import _colours
-from ._style import Style, bare, marker, new_figure, note, styled
+from ._style import Style, bare, marker, new_figure, note, panels, styled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from .._types import FloatArray
     from ..city import City
     from ..evaluators import Evaluation
     from ..maps._colours import Value
-    from ._style import AxesArray
+    from ._style import AxesArray, AxLike
 
 WIDEST_LINE = 3.5  # points, for a station that answers all calls of an atom
 EXTENDED = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
@@ -37,6 +37,7 @@ def deployment(
     evaluation: Evaluation | None = None,
     *,
     value: Value = "response",
+    ax: AxLike = None,
 ) -> tuple[Figure, Axes]:
     """Draw a static map of a deployment, the counterpart of `emsopt.maps.deployment_map`.
 
@@ -63,7 +64,7 @@ def deployment(
     True
     """
     named = {"": None} if evaluation is None else _colours.named_evaluations(city, evaluation, "")
-    fig, axes = _maps(city, named, None, value)
+    fig, axes = _maps(city, named, ax, value)
     return fig, axes[0]
 
 
@@ -71,7 +72,7 @@ def deployment(
 def deployments(
     city: City,
     evaluations: Mapping[str, Evaluation],
-    ax: Figure | None = None,
+    ax: AxLike = None,
     *,
     value: Value = "response",
 ) -> tuple[Figure, AxesArray]:
@@ -101,7 +102,7 @@ def deployments(
 def _maps(
     city: City,
     named: Mapping[str, Evaluation | None],
-    ax: Figure | None,
+    ax: AxLike,
     value: Value,
 ) -> tuple[Figure, AxesArray]:
     """Draw a map per evaluation with a common colour scale, one legend and the city's notes."""
@@ -114,13 +115,13 @@ def _maps(
     inner = colours[below : len(colours) - above]  # the outer classes become the open ends of the colour bar
     cmap = ListedColormap(inner).with_extremes(under=colours[0], over=colours[-1], bad=_colours.MISSING)
     norm = BoundaryNorm(edges[below : len(edges) - above], cmap.N)
-    fig, axes, bar_axes = _map_axes(ax, city, len(named))
+    fig, axes, where = _map_axes(ax, city, len(named))
     for panel, (name, evaluation), (values, *_) in zip(axes, named.items(), shaded, strict=True):
         _map(panel, city, evaluation, cmap(norm(np.ma.masked_invalid(values))))
         reached = "" if evaluation is None else f": mean response {evaluation.mean_response:.2f} min"
         panel.set_title(f"{name or city.name}{reached}")
     _, label, unit = shaded[0]
-    bar = fig.colorbar(ScalarMappable(norm, cmap), extend=EXTENDED[below, above], extendfrac=0.08, cax=bar_axes)
+    bar = fig.colorbar(ScalarMappable(norm, cmap), extend=EXTENDED[below, above], extendfrac=0.08, **where)
     bar.set_label(f"{label} ({unit})")
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0)
@@ -129,12 +130,15 @@ def _maps(
     return fig, axes
 
 
-def _map_axes(ax: Figure | None, city: City, count: int) -> tuple[Figure, AxesArray, Axes]:
-    """Return the figure, ``count`` axes and the axes of the colour bar.
+def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, dict[str, Any]]:
+    """Return the figure, ``count`` axes and where the colour bar goes.
 
     New axes are placed explicitly, because automatic layouts leave gaps around axes of fixed aspect. Up to three maps
     stand in one row, four in two, more in rows of three.
     """
+    if ax is not None and not isinstance(ax, Figure):
+        fig, axes = panels(count, (0, 0), ax=ax)
+        return fig, axes, {"ax": list(axes)}
     across = count if count <= 3 else 2 if count == 4 else 3
     down = -(-count // across)
     low, high, aspect = _extent(city)
@@ -151,7 +155,7 @@ def _map_axes(ax: Figure | None, city: City, count: int) -> tuple[Figure, AxesAr
     tall = inches[1] - bottom - top
     boxes.append((inches[0] - right + 0.15, bottom + 0.1 * tall, 0.2, 0.8 * tall))
     *maps, bar = (fig.add_axes(tuple(np.array(box) / np.tile(inches, 2))) for box in boxes)
-    return fig, np.array(maps, dtype=object), bar
+    return fig, np.array(maps, dtype=object), {"cax": bar}
 
 
 def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArray) -> None:

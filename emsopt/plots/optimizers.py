@@ -34,7 +34,7 @@ UNKNOWN: Style = {"markeredgecolor": "#999", "markeredgewidth": 0.8}
 
 
 @styled()
-def cut_graph(A: ArrayLike, b: ArrayLike) -> tuple[Figure, AxesArray]:
+def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw two graphs for minimising f(x) = xᵀA x + bᵀx over vectors x of zeros and ones by a minimum cut.
 
     The first has the capacities that the paper prints, the second has corrected ones, whose minimum cut always gives a
@@ -79,7 +79,7 @@ def cut_graph(A: ArrayLike, b: ArrayLike) -> tuple[Figure, AxesArray]:
             "`A` must be symmetric without positive entries off its diagonal. Otherwise no cut minimises the function."
         )
     graphs = {"Capacities as printed": b, "Corrected capacities": b + A.sum(axis=1)}
-    fig, axes = panels(len(graphs), (5.6, 1.4 + 1.25 * len(b)))
+    fig, axes = panels(len(graphs), (5.6, 1.4 + 1.25 * len(b)), ax=ax)
     for panel, (title, linear) in zip(axes, graphs.items(), strict=True):
         side, _ = minimum_cut(A, linear - A.sum(axis=1))
         cut = _draw_cut(panel, A, linear, side)
@@ -261,7 +261,7 @@ def _label(ax: Axes, point: FloatArray, text: str, colour: str = "#222") -> None
 
 
 @styled()
-def example_13() -> tuple[Figure, AxesArray]:
+def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw four steps of GP-pM, which places two units on five sites.
 
     Example 13 of "Optimizing Server Locations in Spatial Queues". Mean responses and expected improvements (min) are
@@ -284,7 +284,7 @@ def example_13() -> tuple[Figure, AxesArray]:
         ("3  Learn, propose again", more, (row["01001"], "EI 0.19")),
         ("4  Evaluate: the optimum", more | {row["01001"]: 4.15}, None),
     ]
-    fig, axes = panels(len(steps), (3.6, 4.5))
+    fig, axes = panels(len(steps), (3.6, 4.5), ax=ax)
     for panel, (title, values, proposal) in zip(axes, steps, strict=True):
         marks: Style = {"values": values, "proposal": proposal, "optimum": row["01001"], "legend": False}
         trust_region(rows, row["00101"], 2, panel, **marks)

@@ -10,7 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap, ListedColormap, LogNorm
 from .. import _validate
 from ..errors import InputError
 from ..maps import _colours
-from ._style import AxesArray, bare, figure, legend_above, look, panels, styled
+from ._style import AxesArray, AxLike, bare, figure, legend_above, look, panels, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +24,7 @@ PARTS = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
 
 
 @styled()
-def weekly_profile(profile: WeeklyProfile) -> tuple[Figure, Axes]:
+def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the calls per hour over the day, on weekdays and at weekends.
 
     Bands are two standard errors on either side, 2 √n / h for n calls in h hours observed; smaller differences may be
@@ -43,7 +43,7 @@ def weekly_profile(profile: WeeklyProfile) -> tuple[Figure, Axes]:
     >>> ax.get_ylabel()
     'Calls per hour'
     """
-    fig, ax = figure((8, 4.5))
+    fig, ax = figure((8, 4.5), ax)
     edges = np.arange(25)
     for k, (name, days) in enumerate(PARTS.items()):
         calls, hours = (part[days].sum(axis=0).astype(float) for part in (profile.counts, profile.hours))
@@ -59,7 +59,7 @@ def weekly_profile(profile: WeeklyProfile) -> tuple[Figure, Axes]:
 
 
 @styled()
-def hourly_plan(plan: Plan) -> tuple[Figure, Axes]:
+def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the sites of the units of a plan, hour by hour.
 
     Each row is a site that has a unit at some hour. Filled cells are hours with a unit, with the number if
@@ -82,7 +82,7 @@ def hourly_plan(plan: Plan) -> tuple[Figure, Axes]:
     units = np.array([np.bincount(row, minlength=city.n_sites) for row in plan.sites]).T  # (N, H)
     used = np.flatnonzero(units.any(axis=1))
     shown, names = units[used], [city.site_names[site] for site in used]
-    fig, ax = figure((min(4 + 0.32 * hours, 14), 1.8 + 0.36 * len(used)))
+    fig, ax = figure((min(4 + 0.32 * hours, 14), 1.8 + 0.36 * len(used)), ax)
     blue = ListedColormap([_colours.CATEGORIES[0]])
     filled = np.ma.masked_less(shown, 1) > 0
     ax.pcolormesh(filled, cmap=blue, vmin=0, vmax=1, edgecolors="white", linewidth=1.5)
@@ -108,7 +108,7 @@ NORMAL_90 = 1.2815515655446004  # normal quantile: one in ten is above
 
 
 @styled()
-def recorded_drives(fit: Fit) -> tuple[Figure, Axes]:
+def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw recorded drives over distance, as numbers of drives per class, with the law of a drive.
 
     The line is the mean of the law, and four in five drives that start at home lie within the band.
@@ -127,7 +127,7 @@ def recorded_drives(fit: Fit) -> tuple[Figure, Axes]:
     """
     drives = fit.drives[["distance", "minutes"]].to_numpy(float)
     farthest, longest = np.quantile(drives, SHOWN, axis=0)
-    fig, ax = figure((8, 5))
+    fig, ax = figure((8, 5), ax)
     edges = np.linspace(0, farthest, STEPS + 1), np.arange(np.ceil(longest) + 2) - 0.5
     *_, mesh = ax.hist2d(drives[:, 0], drives[:, 1], bins=edges, cmin=1, norm=LogNorm(), cmap=PALE)
     fig.colorbar(mesh, ax=ax, label="Drives", shrink=0.8)
@@ -144,7 +144,7 @@ def recorded_drives(fit: Fit) -> tuple[Figure, Axes]:
 
 
 @styled()
-def back_test(report: BackTest) -> tuple[Figure, AxesArray]:
+def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     """Draw recorded beside modelled response times: their distribution, and their means by hour and by zone.
 
     Bars and dots are recorded. Ticks are modelled, with the interval of 90 % that chance allows; dots outside it are
@@ -164,7 +164,7 @@ def back_test(report: BackTest) -> tuple[Figure, AxesArray]:
     >>> len(axes)
     3
     """
-    fig, axes = panels(3, (4.5, 4.4))
+    fig, axes = panels(3, (4.5, 4.4), ax=ax)
     shares = report.distribution
     at = np.arange(len(shares))
     axes[0].bar(at, shares["recorded"], color=look(0)["color"], alpha=0.5, label="recorded")
@@ -199,7 +199,7 @@ DRIVES = ("drives to a call", "on scene, transport, hospital", "drives to a site
 
 
 @styled()
-def drives(result: Operations, begin: float = 0.0, hours: float = 6.0) -> tuple[Figure, Axes]:
+def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw what each unit does, from the drives that a simulation recorded.
 
     Where a row is empty, the unit waits at a site or is off duty.
@@ -243,7 +243,7 @@ def drives(result: Operations, begin: float = 0.0, hours: float = 6.0) -> tuple[
         (at_work["unit"], at_work["until"], after[at_work.index]),
         (to_site["unit"], to_site["leave"], to_site["until"]),
     )
-    fig, ax = figure((11, 0.28 * len(result.sites) + 1.6))
+    fig, ax = figure((11, 0.28 * len(result.sites) + 1.6), ax)
     for k, (name, (unit, first, until)) in enumerate(zip(DRIVES, spans, strict=True)):
         ax.barh(
             unit, (until - first).clip(lower=0) / 60, left=first / 60, height=0.7, color=look(k)["color"], label=name

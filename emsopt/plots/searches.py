@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .._types import ArrayLike
-    from ._style import AxesArray
+    from ._style import AxesArray, AxLike
 
 MODEL, ACQUISITION = _colours.CATEGORIES[:2]
 
 
 @styled()
 def search_steps(
-    steps: Sequence[pd.DataFrame], points: ArrayLike, *, truth: ArrayLike | None = None
+    steps: Sequence[pd.DataFrame], points: ArrayLike, *, truth: ArrayLike | None = None, ax: AxLike = None
 ) -> tuple[Figure, AxesArray]:
     """Draw steps of a search in one variable: the model on the left, the acquisition function on the right.
 
@@ -69,7 +69,7 @@ def search_steps(
     for frame in steps:
         _validate.columns(frame, ["mean", "deviation", "acquisition"], "steps")
     first = _validate.whole_number(len(found) - len(steps), "number of points before the first step")
-    fig, axes = grid(2 * len(steps), (5.6, 2.2), 2, sharex=True)
+    fig, axes = grid(2 * len(steps), (5.6, 2.2), 2, ax, sharex=True)
     for k, (frame, left, right) in enumerate(zip(steps, axes[::2], axes[1::2], strict=True)):
         x, mean, spread = frame.index, frame["mean"], 2 * frame["deviation"]
         left.fill_between(x, mean - spread, mean + spread, color=MODEL, alpha=0.15, label="± 2 standard deviations")
@@ -97,6 +97,7 @@ def regret_curves(
     bounds: Mapping[str, ArrayLike] | None = None,
     label: str = "Cumulative regret (min)",
     against: str = "Evaluations",
+    ax: AxLike = None,
 ) -> tuple[Figure, Axes]:
     """Draw the mean of regret over replications with its 95 % confidence band, and theoretical bounds.
 
@@ -129,7 +130,7 @@ def regret_curves(
     limits = {name: _validate.real_array(line, name, (None,)) for name, line in (bounds or {}).items()}
     highest = max(mean.max() for mean, _, _ in bands.values())
     log = any(line.max() > 10 * highest > 0 for line in limits.values())
-    fig, ax = figure()
+    fig, ax = figure(ax=ax)
     places = categories(bands)
     for name, (mean, *band) in bands.items():
         runs = len(named[name])
@@ -154,7 +155,7 @@ HEIGHTS = (2.4, 1, 1.2)
 def boke_step(
     profile: pd.DataFrame,
     points: ArrayLike,
-    ax: Figure | None = None,
+    ax: AxLike = None,
     *,
     truth: ArrayLike | None = None,
     proposal: float | None = None,
@@ -230,7 +231,7 @@ FLOOR = 1e-12  # lower end of a logarithmic axis; regrets of zero are drawn here
 @styled()
 def study_curves(
     frame: pd.DataFrame,
-    ax: Figure | None = None,
+    ax: AxLike = None,
     *,
     panels: str = "problem",
     lines: str = "method",
@@ -303,6 +304,7 @@ def line_panels(
     *,
     points: ArrayLike | None = None,
     ylabel: str = "",
+    ax: AxLike = None,
 ) -> tuple[Figure, AxesArray]:
     """Draw functions of one variable side by side, with the points they were learned from.
 
@@ -324,7 +326,7 @@ def line_panels(
     >>> axes.size
     1
     """
-    fig, axes = grid(len(frames), SIZE, 3, sharey=True)
+    fig, axes = grid(len(frames), SIZE, 3, ax, sharey=True)
     names = [str(name) for frame in frames.values() for name in frame.columns.drop("true", errors="ignore")]
     places = categories(names)
     x, heights = np.reshape([] if points is None else np.asarray(points, dtype=float), (-1, 2)).T

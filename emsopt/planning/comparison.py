@@ -274,7 +274,7 @@ def uncertain(fit: Any, name: str = "fit", other: str = "", /, **options: Any) -
         raise InputError(f"`{name}` must be {other}what emsopt.calls.calibrate returns; got {_validate.shown(fit)}.")
     if options:
         raise InputError(
-            f"there is no option {min(options)!r} here. Options of `Fit.city` need a fit by emsopt.calls.calibrate; got "
+            f"there is no option {min(options)!r}; those of `Fit.city` need a fit by emsopt.calls.calibrate; got "
             f"{_validate.shown(fit)}."
         )
     return fit

@@ -24,6 +24,7 @@ QUICK = {  # the same with less to do
     "evaluate_all(city, 9)": 'evaluate_all(city, 9, evaluator="approximate")',
     "budget=60": "budget=12",
     "horizon=500": "horizon=3",
+    "in eo.optimizers.BOX_METHODS}": 'in ("random", "boke")}',
     ", progress=True": "",
     "workers=4": "workers=1",
     "moved}, rng=0)": "moved}, draws=100, rng=0)",

@@ -239,7 +239,7 @@ def cut_off(file, backend, how, after):
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize(
     ("backend", "how"),
-    [("serial", signal.SIGKILL), ("serial", signal.SIGINT), ("processes", signal.SIGKILL)],
+    [("serial", signal.SIGINT), ("processes", signal.SIGKILL)],
 )
 def test_killed_and_resumed(tmp_path, backend, how):
     file, moments = tmp_path / "study.jsonl", random.Random(1)

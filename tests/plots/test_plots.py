@@ -364,6 +364,7 @@ def test_correction_factors_are_drawn_by_utilisation():
 def test_every_figure_comes_from_pyplot_unless_told_otherwise(city, both, doubled):
     """A figure of one's own keeps pyplot out, and axes of one's own are drawn on."""
     errors = pd.DataFrame({"utilization": [0.2, 0.2], "geometry": ["a", "a"], "error_min": [0.01, 0.02]})
+    plt.close("all")
     for draw in (
         lambda **k: plots.convergence([6.0, 5.0], **k),
         lambda **k: plots.response_histogram({"a": both, "b": doubled}, **k),

@@ -18,7 +18,7 @@ from .._types import ArrayLike, IntArray, Rng, Sites
 from ..errors import InputError
 from .city import City, check_city
 
-MOST_UNITS = 10_000
+MOST_UNITS = 2_000  # of a fleet: results have a matrix of its units by its units
 
 
 def check_sites(city: City, sites: Any, name: str = "sites") -> IntArray:
@@ -56,6 +56,8 @@ def _indices(city: City, values: Any, name: str) -> IntArray:
     bad = (array < 0) | (array >= city.n_sites)
     if np.count_nonzero(bad):  # faster than `any` for one deployment
         raise InputError(f"`{name}` must be {limits}; got {array[bad].ravel()[0]:g}.")
+    if array.ndim and array.shape[-1] > MOST_UNITS:
+        raise InputError(f"`{name}` must have at most {MOST_UNITS:,} units; got {array.shape[-1]:,}.")
     return array.astype(np.int64)
 
 

@@ -54,6 +54,7 @@ MALFORMED = [
     ("sites as a matrix", lambda: check_sites(CITY, [[0, 1]]), ["sites", "flat", "(1, 2)"]),
     ("half a site", lambda: check_sites(CITY, [0.5, 1]), ["sites", "whole", "0.5"]),
     ("sites as truth values", lambda: check_sites(CITY, [True, False, True, False]), ["sites", "flatnonzero"]),
+    ("too many units", lambda: check_sites(CITY, [0] * 2_001), ["sites", "at most 2,000 units", "2,001"]),
     ("negative site", lambda: check_sites(CITY, [-1, 1]), ["sites", "0 to 3", "-1"]),
     ("site beyond the last", lambda: check_sites(CITY, [4, 1]), ["sites", "0 to 3", "4"]),
     ("unknown site", lambda: check_sites(CITY, ["site 1", "nowhere"]), ["nowhere", "site 4"]),

@@ -14,7 +14,7 @@ from emsopt.datasets import VERDICTS, load_claims
 ROOT = Path(__file__).parents[1]
 FILES = (ROOT / "README.md", ROOT / "docs" / "claims.md")
 BLOCK = re.compile(r"<!-- claims -->\n.*?<!-- end of claims -->", re.DOTALL)
-SENTENCE = re.compile(r"Of their \d+ registered claims.*?\.$", re.MULTILINE)
+SENTENCE = re.compile(r"Of \d+ statements in them.*?\.$", re.MULTILINE)
 
 
 def table(head, rows):
@@ -39,7 +39,7 @@ def sentence():
     """Return the counts of all papers together as a sentence."""
     found = load_claims()["verdict"].value_counts()
     parts = ", ".join(f"{found.get(verdict, 0)} {'are ' * (k == 0)}{verdict}" for k, verdict in enumerate(VERDICTS))
-    return f"Of their {found.sum()} registered claims, {parts}."
+    return f"Of {found.sum()} statements in them, {parts}."
 
 
 def update(text):

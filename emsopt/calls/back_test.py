@@ -25,6 +25,7 @@ from .. import _validate
 from .._files import atomic
 from ..city.response_law import ResponseLaw
 from ..evaluators.by_name import check_evaluator, evaluate
+from ..evaluators.metrics import LATE_MIN
 from . import _page
 from ._times import hour_of_week
 from ._units import dispatch_times
@@ -160,7 +161,7 @@ def back_test(
     later_calls: CallLog | Source,
     deployment: Sequence[int | str] | IntArray | None = None,
     *,
-    threshold: float = 8.0,
+    threshold: float = LATE_MIN,
     cell_km: float | None = None,
     draws: int | None = None,
     times: Mapping[str, Any] | None = None,

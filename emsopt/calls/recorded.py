@@ -16,6 +16,7 @@ import pandas as pd
 from .. import _validate
 from ..errors import InputError
 from ..evaluators.evaluation import Evaluation
+from ..evaluators.metrics import LATE_MIN
 from ._durations import resolution, responses
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
     return minutes, [resolution(times) for times in stamps], left_out
 
 
-def recorded_and_modelled(calls: CallLog, evaluation: Evaluation, threshold: float = 8.0) -> pd.DataFrame:
+def recorded_and_modelled(calls: CallLog, evaluation: Evaluation, threshold: float = LATE_MIN) -> pd.DataFrame:
     """Set the responses that a log records beside those of an evaluation, recorded by the same clock.
 
     Parameters

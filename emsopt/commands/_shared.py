@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .._files.atomic import make_folder, write_file
 from ..errors import InputError
+from ..evaluators.metrics import LATE_MIN
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser
@@ -33,8 +34,8 @@ EVERY_S = 15.0  # seconds between lines of progress
 def add_fleet_options(parser: ArgumentParser) -> None:
     """Add the options of both commands: the objective, the model, the constraints on the fleet, and the folder."""
     add = parser.add_argument
-    late = "responses from MIN minutes on are late (default: 8)"
-    add("--threshold", type=float, default=8.0, metavar="MIN", help=late)
+    late = "responses from MIN minutes on are late (default: %(default)g)"
+    add("--threshold", type=float, default=LATE_MIN, metavar="MIN", help=late)
     metric = "objective: mean response (default) or the fraction of late responses"
     add("--metric", choices=["response", "late"], default="response", help=metric)
     add("--evaluator", choices=["exact", "approximate"], help="default: exact for up to 12 units")

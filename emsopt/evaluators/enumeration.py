@@ -13,7 +13,7 @@ from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
 from .evaluation import Evaluation
-from .metrics import Metric
+from .metrics import LATE_MIN, Metric
 from .objective import Objective
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Enumeration:
         """Return the full `Evaluation` of one deployment, by the evaluator that was used for all."""
         return self.objective.evaluation(sites)
 
-    def alternatives(self, k: int = 10, *, threshold: float = 8.0, apart: int = 1) -> pd.DataFrame:
+    def alternatives(self, k: int = 10, *, threshold: float = LATE_MIN, apart: int = 1) -> pd.DataFrame:
         """Return the ``k`` deployments with the smallest values, and what distinguishes them.
 
         Parameters

@@ -17,6 +17,7 @@ from ..city.city import City
 from ..city.response_law import ResponseLaw
 from ..errors import InputError, UnstableQueueError
 from ._intervals import Answers
+from .metrics import LATE_MIN
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -324,7 +325,7 @@ class Evaluation:
             }
         )
 
-    def summary(self, threshold: float = 8.0) -> dict[str, float]:
+    def summary(self, threshold: float = LATE_MIN) -> dict[str, float]:
         """Return the main measures as a dict; responses of ``threshold`` minutes or more are late."""
         threshold = positive_number(threshold, "threshold", "min", zero=True)
         figures = {

@@ -18,6 +18,7 @@ from ..city.deployment_space import check_sites
 from ..city.response_law import NODES, WEIGHTS, ResponseLaw
 from ..errors import InputError
 from ..evaluators.evaluation import is_queue
+from ..evaluators.metrics import LATE_MIN
 from . import _colours
 from ._page import Page
 from .deployments import city_data
@@ -33,7 +34,7 @@ def live_sheet(
     city: City,
     deployments: Sites | Mapping[str, Sites],
     path: PathLike | None = None,
-    threshold: float = 8.0,
+    threshold: float = LATE_MIN,
     *,
     capacity: str = "loss",
 ) -> Page:

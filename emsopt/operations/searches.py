@@ -18,6 +18,7 @@ from .._running.blas_threads import map_rows
 from .._running.checkpoint import summary
 from .._running.progress import bar
 from ..city.deployment_space import DeploymentSpace, check_sites
+from ..evaluators.metrics import LATE_MIN
 from ..evaluators.objective import Objective
 from .policy import Policy
 from .simulation import Operations, simulate
@@ -234,7 +235,7 @@ class Offsets:
 def best_offsets(
     city: City,
     sites: Sites,
-    metric: Metric = ("late", 8.0),
+    metric: Metric = ("late", LATE_MIN),
     *,
     steps: int = 700,
     moves: float = 0.0,

@@ -19,6 +19,7 @@ import numpy as np
 from .. import _validate
 from ..city import City
 from ..errors import InputError
+from ..evaluators.metrics import LATE_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +93,7 @@ class Priority:
 
     name: str = "all"
     share: float = 1.0
-    target: float = 8.0
+    target: float = LATE_MIN
     delay: float = 0.0
     mode: int = 0
     units: tuple[float, ...] = (1.0,)

@@ -19,6 +19,7 @@ from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider
 from ..datasets import load_st_paul
 from ..errors import InputError
 from ..evaluators import EXACT_UP_TO, Evaluation, one_median
+from ..evaluators.metrics import LATE_MIN
 from ..maps import DeploymentMap, LiveMap, deployment_map
 from ._charts import MODELS
 from ._widgets import Message, SiteInputs, button, control, guarded, lines, seed_input
@@ -251,7 +252,7 @@ def with_demand(city: City, demand: str) -> City:
 def threshold_slider() -> Any:
     """Make the input for the response time (min) from which a call counts as late."""
     tip = "A response of this many minutes or more is late"
-    return control(FloatSlider, 8.0, "Late from (min)", tip, (3.0, 20.0, 0.5), readout_format=".1f")
+    return control(FloatSlider, LATE_MIN, "Late from (min)", tip, (3.0, 20.0, 0.5), readout_format=".1f")
 
 
 class MapView(LiveMap):

@@ -135,7 +135,7 @@ class FleetCurve:
             table.loc[self.units[1:], ["gain_low", "gain_high"]] = np.quantile(gains, [TAIL, 1 - TAIL], axis=0).T
         if standard is not None:
             table["meets"] = self.probabilities(standard)
-        measures = pd.DataFrame([found.summary(8.0) for found in self.evaluations], index=table.index)
+        measures = pd.DataFrame([found.summary() for found in self.evaluations], index=table.index)
         return table.join(measures).assign(sites=[sites.tolist() for sites in self.sites], found=self.found)
 
     def __repr__(self) -> str:

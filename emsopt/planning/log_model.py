@@ -25,6 +25,7 @@ from ..city.travel import PLAUSIBLE_KMH
 from ..errors import Argument, InputError, Message
 from ..evaluators import evaluate, p_median
 from ..evaluators.by_name import check_evaluator
+from ..evaluators.metrics import LATE_MIN
 from ..evaluators.objective import Objective
 from .fleet import units_needed
 
@@ -123,7 +124,7 @@ class Settings:
     pinned: Sequence[Any] = ()
     closed: Sequence[Any] = ()
     metric: Metric = "mean_response"
-    threshold: float = 8.0
+    threshold: float = LATE_MIN
     capacity: str = "loss"
     evaluator: str | None = None
     hold_out: int | None = None

@@ -12,6 +12,7 @@ from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
 from ..evaluators.by_name import evaluate
 from ..evaluators.median import p_median
+from ..evaluators.metrics import LATE_MIN
 from ..evaluators.objective import Objective
 from ..optimizers.deployments.swaps import affordable, best_deployment, local_search
 
@@ -150,7 +151,7 @@ def evaluate_table(
     city: City,
     deployments: Mapping[str, Sites],
     *,
-    threshold: float = 8.0,
+    threshold: float = LATE_MIN,
     evaluator: str | None = None,
     **options: Any,
 ) -> pd.DataFrame:

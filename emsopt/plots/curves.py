@@ -12,6 +12,7 @@ from matplotlib.transforms import Bbox
 
 from .. import _validate
 from ..errors import InputError
+from ..evaluators.metrics import LATE_MIN
 from ..maps import _colours
 from ..optimizers.regret import confidence_band
 from ._style import AxLike, Style, categories, draw_line, figure, legend_above, look, note, styled, whole_ticks, words
@@ -211,7 +212,7 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
 
 @styled()
 def response_histogram(
-    evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, threshold: float = 8.0
+    evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, threshold: float = LATE_MIN
 ) -> tuple[Figure, Axes]:
     """Draw a histogram of response times: the share of answered calls (%) in each interval of minutes.
 

@@ -26,7 +26,7 @@ alone could make a difference as large as the limit, the answer is "cannot tell"
 - Where the log names units, the middle of the calls of a unit lies far from every station, in units of their spread,
   corrected for chance. `ASIDE` is usual, as units stand in for busy neighbours.
 
-The limits were chosen on drawn logs (`benchmarks/verdict.py`).
+The limits were chosen on drawn logs (`benchmarks/uses.py`).
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ from ..city import tables
 from ..city.city import City
 from ..errors import Argument, EmsoptError, InputError, Message
 from ..planning import Model, Settings, build, units_needed
-from ..planning.log_model import TURNOUT_MIN
 from ..planning.project import Result
+from ..planning.settings import TURNOUT_MIN
 from ..roads import RoadNetwork
 from ._layout import fold
 from ._widgets import button, control, lines

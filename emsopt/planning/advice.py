@@ -28,7 +28,8 @@ from ..evaluators.metrics import metric_function
 from . import steps
 from .comparison import NEGLIGIBLE, Comparison, Interval, wording
 from .hourly import Plan
-from .log_model import Model, Settings, build
+from .log_model import Model, build
+from .settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

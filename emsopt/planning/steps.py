@@ -33,7 +33,8 @@ from ..optimizers.deployments.swaps import best_deployment
 from .comparison import Comparison, compare
 from .held_out import judge_plan
 from .hourly import Plan, hourly_plan
-from .log_model import Model, Settings
+from .log_model import Model
+from .settings import Settings
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Progress, Sites

@@ -1,8 +1,8 @@
 """Measure how often the table of uses trusts a table of stations that is right, and one that is damaged.
 
-    python benchmarks/verdict.py              # 200 logs with the right table and 200 with a damaged one; resumable
-    python benchmarks/verdict.py --smoke      # ten logs
-    python benchmarks/verdict.py --san-jose   # a real log with its table of stations, and with 25 damaged ones
+    python benchmarks/uses.py              # 200 logs with the right table and 200 with a damaged one; resumable
+    python benchmarks/uses.py --smoke      # ten logs
+    python benchmarks/uses.py --san-jose   # a real log with its table of stations, and with 25 damaged ones
 
 Every log comes from its own city of 8 to 30 stations: people live in towns of different sizes, stations stand near
 them, roads form a grid or not, some districts are slower than others, and some stations have two units. Logs last 2 to

@@ -1,0 +1,103 @@
+"""What can be chosen on the way from a log to advice: the options of `emsopt city` and of the dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..calls.demand import REACH_KM
+from ..evaluators.metrics import LATE_MIN
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..calls.log import Source
+    from ..evaluators.metrics import Metric
+    from ..roads import RoadNetwork
+
+SPEED_KMH, DETOUR, TURNOUT_MIN = 40.0, 1.3, 1.5  # assumed where the log does not tell
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to do with a log; None stands for what the files say or, if they do not, for what is assumed.
+
+    Attributes
+    ----------
+    name : str
+        Name of the city.
+    hours, weekdays : sequence, optional
+        Hours of the day (0 to 23) and weekdays that count. Default: all.
+    drop_repeats : bool
+        Whether calls with the same time and place count once.
+    empty_days : {"counted", "missing"}
+        Whether days without calls were quiet or not recorded.
+    accept_findings : bool
+        Whether `advise` goes on if the checks find something wrong.
+    cell_km, areas, area_name, crs, reach_km
+        Where calls are counted, as for `aggregate_calls`. By default cells are as narrow as the answer needs.
+    homes : mapping of str to str, optional
+        Home station of each unit in the log.
+    roads : RoadNetwork, optional
+        Roads to drive on.
+    travel_times : DataFrame, optional
+        Minutes, one row per station and one column per atom.
+    speed_kmh, detour : float
+        Driving speed, and road distance over straight-line distance.
+    turnout_times, service_times : float, optional
+        Minutes until a unit leaves, and that a call keeps it busy; the latter may be "calls" or "stations", the source.
+    today : sequence of str or int, optional
+        Station of each of today's units.
+    units : int, optional
+        Fleet size. Default: today's or, if that is unknown, the fewest that reach the recorded mean response.
+    colocate : bool
+        Whether stations may have several units. They may if today's do, or if each has one.
+    pinned, closed : sequence of str
+        Stations that keep a unit, and that get none.
+    metric : str or tuple
+        "mean_response" or ("late", minutes): what is to be small.
+    threshold : float
+        Responses of this many minutes or more are late, in tables.
+    capacity : {"loss", "queue"}
+        What happens to calls that find all units busy.
+    evaluator : {"exact", "approximate"}, optional
+        Default: exact up to 12 units.
+    hold_out : int, optional
+        Days at the end of the log on which the calibration is tested. Default: a third of a log of 9 days or more.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> eo.planning.Settings(cell_km=1.0).detour
+    1.3
+    """
+
+    name: str = "city"
+    hours: Sequence[int] | None = None
+    weekdays: Sequence[int | str] | None = None
+    drop_repeats: bool = False
+    empty_days: str = "counted"
+    accept_findings: bool = False
+    cell_km: float | None = None
+    areas: Source | None = None
+    area_name: str | None = None
+    crs: object = None
+    reach_km: float = REACH_KM
+    homes: Mapping[str, str] | None = None
+    roads: RoadNetwork | None = None
+    travel_times: pd.DataFrame | None = None
+    speed_kmh: float | None = None
+    detour: float = DETOUR
+    turnout_times: float | None = None
+    service_times: float | str | None = None
+    today: Sequence[Any] | None = None
+    units: int | None = None
+    colocate: bool = False
+    pinned: Sequence[Any] = ()
+    closed: Sequence[Any] = ()
+    metric: Metric = "mean_response"
+    threshold: float = LATE_MIN
+    capacity: str = "loss"
+    evaluator: str | None = None
+    hold_out: int | None = None

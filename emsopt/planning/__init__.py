@@ -1,7 +1,8 @@
 """From a log to advice, deployments at several loads and by the hour, and comparisons under uncertainty.
 
 `advice` is the one workflow from a log of calls and a table of stations to advice, `settings` has its options, `steps`
-are its steps, and `log_model` is the first of them; `sweeps` finds the best deployment at each load or service rate and makes tables;
+are its steps, and `log_model` is the first of them; `sweeps` finds the best deployment at each load or service rate and
+makes tables;
 `hourly` plans a deployment for each hour of a day with few moves of units (`_moves` finds the cheapest sequence);
 `held_out` judges the plan on weeks that it was not made from; `comparison` says how sure it is that one deployment is
 better than another; `fleet` says how many units the load needs, and what each further unit buys; `project` saves and

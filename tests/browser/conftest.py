@@ -1,10 +1,11 @@
 """The browser and the dashboard's server, started once for all tests."""
 
 import os
-import re
 import shutil
 
 import pytest
+
+from emsopt.commands.dashboard import CULLING
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 REQUIRED = os.environ.get("EMSOPT_BROWSER_REQUIRED") == "1"
@@ -32,13 +33,11 @@ def browser():
 
 @pytest.fixture(scope="session")
 def voila(tmp_path_factory):
-    """Address of a dashboard that Voila serves as the page for courses starts it."""
+    """Address of a dashboard that Voila serves as `emsopt dashboard` does, but to everyone."""
     from test_notebook_pages import ROOT, served
 
     folder, home = tmp_path_factory.mktemp("dashboard"), tmp_path_factory.mktemp("home")
     shutil.copy(ROOT / "notebooks" / "dashboard.ipynb", folder)
-    course = (ROOT / "docs" / "course.md").read_text("utf-8")
-    options = re.search(r"bin/voila notebooks/dashboard.ipynb (.+)", course)[1].split()
-    arguments = ["voila", str(folder / "dashboard.ipynb"), *options, "--Voila.ip=127.0.0.1"]
+    arguments = ["voila", str(folder / "dashboard.ipynb"), *CULLING, "--Voila.ip=127.0.0.1"]
     with served(arguments, home, "/voila/static/voila.js") as address:
         yield address

@@ -1,4 +1,4 @@
-"""Stored studies are played again: the first rounds of a replication of each method, beside their rows.
+"""Stored studies are played again: the first rounds of two replications of each method, beside their rows.
 
 `STUDIES` says of each study how. A new study needs an entry; new methods of a stored one are found by themselves.
 """
@@ -33,7 +33,7 @@ class Study:
     processor (`.ci/processors`), by method, and "" for all others: rounding lets a search choose between points that
     are as good. The last row played lies in the range of all stored replications, give or take a tenth of its
     width, as one run in many is the best or the worst. ``runs`` are those played, if not the
-    first; if ``run`` is "", a row sums up all. ``methods`` are all stored ones, if not told.
+    first two; if ``run`` is "", a row sums up all. ``methods`` are all stored ones, if not told.
     """
 
     script: str
@@ -342,7 +342,7 @@ def test_first_rounds_are_those_of_the_table(made, name, instance, method):
     there = stored[(stored[list(one)] == pd.Series(one)).all(axis=1)]
     all_cases = [one | {entry.run: run} for run in there[entry.run].unique()] if entry.run else [one]
     runs = entry.runs.get(method)
-    cases = all_cases[:1] if runs is None else [one | {entry.run: run} for run in runs]
+    cases = all_cases[:2] if runs is None else [one | {entry.run: run} for run in runs]
     try:
         again = entry.play(made(entry.script), cases)
     except eo.study.StudyError as error:

@@ -4,9 +4,7 @@ Numba keeps it beside the package or in the user's cache, and fails where it can
 without a home. There it gets a folder of the user's own among the temporary files.
 """
 
-import getpass
 import os
-import tempfile
 from pathlib import Path
 
 
@@ -16,6 +14,9 @@ def find_a_place() -> None:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # as numba has it
     home = next(folder for folder in (cache, *cache.parents) if folder.exists())
     if "NUMBA_CACHE_DIR" not in os.environ and not any(os.access(folder, os.W_OK) for folder in (package, home)):
+        import getpass  # seldom needed, and every import of the package would pay for these
+        import tempfile
+
         user = os.getuid() if os.name == "posix" else getpass.getuser()  # a container's may have no name
         folder = Path(tempfile.gettempdir()) / f"emsopt-{user}"
         folder.mkdir(mode=0o700, exist_ok=True)

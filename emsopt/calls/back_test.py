@@ -25,7 +25,7 @@ from .. import _validate
 from .._files import atomic
 from ..city.response_law import ResponseLaw
 from ..evaluators.by_name import check_evaluator, evaluate
-from ..evaluators.metrics import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN
 from . import _page
 from ._times import hour_of_week
 from ._units import dispatch_times

@@ -15,8 +15,7 @@ import pandas as pd
 
 from .. import _validate
 from ..errors import InputError
-from ..evaluators.evaluation import Evaluation
-from ..evaluators.metrics import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN, Evaluation
 from ._durations import resolution, responses
 
 if TYPE_CHECKING:

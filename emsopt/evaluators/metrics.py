@@ -37,7 +37,6 @@ Single: TypeAlias = "str | tuple[Any, ...] | Callable[[Evaluation], float]"
 Metric: TypeAlias = "Single | Mapping[Single, float]"
 
 MEANS = ("mean_response", "late")
-LATE_MIN = 8.0  # a response of this many minutes or more is late, where nobody says otherwise
 KNOWN = (
     "'mean_response', ('late', minutes), ('percentile', q), a function of an Evaluation, or a mapping from these to "
     "weights"

@@ -241,7 +241,10 @@ def maximize(objective: Function, method: str | AskTell[Any] | None = None, *, b
     >>> run.x.round(2)
     array([0.3])
     """
-    given = signature(minimize).bind(objective, method, budget=budget, **options)
+    try:
+        given = signature(minimize).bind(objective, method, budget=budget, **options)
+    except TypeError as error:
+        raise TypeError(f"maximize() {error}") from None
     given.apply_defaults()
     plan, run, box = (kind(**{name: given.arguments[name] for name in kind._fields}) for kind in _OPTIONS)
     return _search("max", objective, method, plan, run, box)

@@ -19,7 +19,7 @@ from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider
 from ..datasets import load_st_paul
 from ..errors import InputError
 from ..evaluators import EXACT_UP_TO, Evaluation, one_median
-from ..evaluators.metrics import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN
 from ..maps import DeploymentMap, LiveMap, deployment_map
 from ._charts import MODELS
 from ._widgets import Message, SiteInputs, button, control, guarded, lines, seed_input

@@ -49,7 +49,7 @@ def of_city(city, units):
 @settings(max_examples=40)
 def test_of_units(drawn):
     city, sites, order, _ = drawn
-    assert np.allclose([*of_units(city, sites)], [*of_units(city, sites[order])], rtol=0, atol=1e-9, equal_nan=True)
+    assert np.allclose([*of_units(city, sites)], [*of_units(city, sites[order])], rtol=0, atol=1e-12, equal_nan=True)
 
 
 @given(drawn=cities(ties=False))
@@ -63,4 +63,4 @@ def test_of_candidate_sites(drawn):
         city.service_times[order],
         travel_cv=city.travel_cv,
     )
-    assert np.allclose([*of_city(city, len(sites))], [*of_city(again, len(sites))], rtol=0, atol=1e-9)
+    assert np.allclose([*of_city(city, len(sites))], [*of_city(again, len(sites))], rtol=0, atol=1e-12)

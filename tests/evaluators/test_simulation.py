@@ -139,10 +139,10 @@ def test_one_unit_waits_as_pollaczek_and_khinchine_say(law, squared_variation):
 
 @pytest.mark.parametrize("capacity", ["loss", "queue"])
 def test_exact_values_lie_in_the_99_percent_intervals(capacity):
-    """Ten random cities of 2 to 6 units, some colocated, service times that differ from site to site."""
+    """Twenty random cities of 2 to 6 units, some colocated, service times that differ from site to site."""
     rng = np.random.default_rng(7)
     inside = dict.fromkeys(("mean_response", "blocked", "mean_utilization", "mean_wait"), 0)
-    for k in range(10):
+    for k in range(20):
         city, units = random_city(rng), 2 + k % 5
         sites = rng.integers(city.n_sites, size=units)
         city = city.with_offered_load(rng.uniform(0.1, 0.7), units)
@@ -158,7 +158,7 @@ def test_exact_values_lie_in_the_99_percent_intervals(capacity):
             inside[name] += low <= truth[name] <= high
         low, high = result.intervals["mean_response"]
         assert high - low < 0.01 * exact.mean_response + 0.05
-    assert min(inside.values()) >= 9, inside
+    assert min(inside.values()) >= 19, inside
 
 
 @pytest.mark.parametrize("capacity", ["loss", "queue"])
@@ -166,9 +166,9 @@ def test_who_serves_whom_is_exact(capacity):
     city = random_city(np.random.default_rng(8)).with_offered_load(0.5, 5)
     sites = [4, 1, 1, 6, 3]
     exact = exact_hypercube(city, sites, capacity=capacity)
-    result = simulate(city, sites, capacity=capacity, calls=600_000, rng=0)
-    np.testing.assert_allclose(result.dispatch_fractions, exact.dispatch_fractions, atol=0.02)
-    np.testing.assert_allclose(result.utilizations, exact.utilizations, atol=0.006)
+    result = simulate(city, sites, capacity=capacity, calls=2_000_000, rng=0)
+    np.testing.assert_allclose(result.dispatch_fractions, exact.dispatch_fractions, atol=0.01)
+    np.testing.assert_allclose(result.utilizations, exact.utilizations, atol=0.004)
 
 
 @pytest.mark.parametrize("capacity", ["loss", "queue"])
@@ -245,7 +245,7 @@ def test_a_run_without_losses_does_not_claim_that_there_are_none():
 
 
 @pytest.mark.filterwarnings("ignore::emsopt.errors.AccuracyWarning")
-@pytest.mark.parametrize("load", [0.95, 0.99])
+@pytest.mark.parametrize("load", [0.95, 0.98, 0.99])
 def test_intervals_near_saturation_hold_the_exact_values(load):
     """100 runs each of 20,000 calls, which is 14 to 0.5 relaxation times; Erlang C."""
     city, sites = one_station(load, 2)

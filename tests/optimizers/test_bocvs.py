@@ -423,6 +423,10 @@ def test_regrets_are_those_of_the_definition():
         ({"exploration": 2}, "`exploration` must be a finite number .*0 .* 1"),
         ({"hyperparameters": 0.5}, "`hyperparameters` must be an emsopt.optimizers.Hyperparameters"),
         ({"hyperparameters": Hyperparameters([0.5])}, r"`lengthscales` must have shape \(3,\)"),
+        (
+            {"bta": 2},
+            "'unknown-cost' takes no option 'bta'. Its options are beta, delta, exploration, halving, hyperparameters, norm",
+        ),
         ({"callback": 3}, "`callback` must be a function"),
         ({"time_limit": 0}, "`time_limit` must be a number above 0"),
         ({"progress": 3}, "`progress` must be True, False or a function"),

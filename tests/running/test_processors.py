@@ -16,7 +16,7 @@ import pytest
 
 import emsopt as eo
 
-CORES = {"Prescott": "pni", "Haswell": "avx2", "SkylakeX": "avx512f"}
+CORES = {"Prescott": "pni", "Haswell": "avx2", "SkylakeX": "avx512f", "Zen": "avx2"}
 """Kinds of processors, and an instruction that each must have (as Linux calls it)."""
 
 
@@ -29,6 +29,14 @@ def deployments(method, **options):
 def points(method, **options):
     run = eo.minimize(eo.problems.six_hump_camel(), method, budget=40, rng=3, **options)
     return run.history["x"].tolist(), run.fun
+
+
+def plays(method, **options):
+    problem = eo.problems.hartmann_control("cheap", 0.02)
+    run = eo.optimizers.bocvs(
+        problem, method, budget=12, rng=0, callback=lambda learner: len(learner.plays) == 60, **options
+    )
+    return run.history[["set", "x"]].to_numpy().tolist(), float(run.history["simple_regret"].iloc[-1])
 
 
 def services(method, **options):
@@ -45,7 +53,10 @@ def paths(policy, **options):
 
 CASES = {  # how a run is made, and by how much its result (smaller is better) may be worse on another processor
     "gp-pm": (deployments, 0.05),
+    "sparbl": (deployments, 0.15),
     "boke-auto": (points, 0.01),
+    "gp-ucb": (points, 0.01),
+    "ucb-psq": (plays, 0.2),
     "unknown-cost": (services, 0.1),
     "gp-ts-joint": (paths, 8.0),
 }

@@ -6,6 +6,7 @@ play does not fit into the budget.
 """
 
 from dataclasses import dataclass
+from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -131,6 +132,7 @@ def bocvs(
     budget = _validate.positive_number(budget, "budget")
     check_alpha(alpha)
     regret = _validate.truth(regret, "regret")
+    _check_options(method, options)
     with loop(
         _FORM,
         lambda: _description(problem, method, budget, alpha, options),
@@ -178,6 +180,14 @@ def _on_file(
         steps.file.refuse(steps.number)
     steps.file.compare(steps.number, *asked)
     return i, x, play
+
+
+def _check_options(method: str, options: dict[str, Any]) -> None:
+    """Raise an error for options that the method does not take, before there is a file."""
+    parameters = [p for kind in LEARNERS[method].__mro__[:-1] for p in signature(kind).parameters.values()]
+    known = {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY} - {"rng", "budget", "alpha"}
+    for name in options.keys() - known:
+        raise InputError(f"{method!r} takes no option {name!r}. Its options are {', '.join(sorted(known))}.")
 
 
 def _description(

@@ -34,13 +34,13 @@ VALUES = {"cumulative_regret": "rectified regret", "excess_energy": "energy abov
 @styled()
 def cumulative_regret(
     frame: pd.DataFrame,
+    ax: AxLike = None,
     *,
     against: str = "round",
     by: Sequence[str] = ("network", "route"),
     lines: str = "policy",
     value: str = "cumulative_regret",
     log: bool = True,
-    ax: AxLike = None,
 ) -> tuple[Figure, AxesArray]:
     """Draw the cumulative regret of navigation agents, or their excess energy, with one panel per route.
 
@@ -138,10 +138,10 @@ BEST: Style = {"color": _colours.LINES, "linewidth": 6, "alpha": 0.4}
 def exploration(
     net: RoadNetwork,
     visits: Any,
+    ax: AxLike = None,
     *,
     route: tuple[int | str, int | str] | None = None,
     best: Iterable[int | str] | None = None,
-    ax: AxLike = None,
 ) -> tuple[Figure, AxesArray]:
     """Draw one static map per agent, with edges shaded by how often they were driven.
 

@@ -35,9 +35,9 @@ EXTENDED = {(False, False): "neither", (True, False): "min", (False, True): "max
 def deployment(
     city: City,
     evaluation: Evaluation | None = None,
+    ax: AxLike = None,
     *,
     value: Value = "response",
-    ax: AxLike = None,
 ) -> tuple[Figure, Axes]:
     """Draw a static map of a deployment, the counterpart of `emsopt.maps.deployment_map`.
 

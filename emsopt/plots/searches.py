@@ -38,7 +38,11 @@ MODEL, ACQUISITION = _colours.CATEGORIES[:2]
 
 @styled()
 def search_steps(
-    steps: Sequence[pd.DataFrame], points: ArrayLike, *, truth: ArrayLike | None = None, ax: AxLike = None
+    steps: Sequence[pd.DataFrame],
+    points: ArrayLike,
+    ax: AxLike = None,
+    *,
+    truth: ArrayLike | None = None,
 ) -> tuple[Figure, AxesArray]:
     """Draw steps of a search in one variable: the model on the left, the acquisition function on the right.
 
@@ -93,11 +97,11 @@ def search_steps(
 @styled()
 def regret_curves(
     curves: ArrayLike | Mapping[str, ArrayLike],
+    ax: AxLike = None,
     *,
     bounds: Mapping[str, ArrayLike] | None = None,
     label: str = "Cumulative regret (min)",
     against: str = "Evaluations",
-    ax: AxLike = None,
 ) -> tuple[Figure, Axes]:
     """Draw the mean of regret over replications with its 95 % confidence band, and theoretical bounds.
 
@@ -301,10 +305,10 @@ def study_curves(
 @styled()
 def line_panels(
     frames: Mapping[str, pd.DataFrame],
+    ax: AxLike = None,
     *,
     points: ArrayLike | None = None,
     ylabel: str = "",
-    ax: AxLike = None,
 ) -> tuple[Figure, AxesArray]:
     """Draw functions of one variable side by side, with the points they were learned from.
 

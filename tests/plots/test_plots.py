@@ -1,6 +1,7 @@
 """Figures: what is drawn is what was passed, axes name their units, and nothing global is left behind."""
 
 from dataclasses import replace
+from inspect import signature
 
 import matplotlib as mpl
 import numpy as np
@@ -379,6 +380,12 @@ def test_every_figure_comes_from_pyplot_unless_told_otherwise(city, both, double
         assert len(plt.get_fignums()) == 1
         assert ax.figure is fig
         plt.close(fig)
+
+
+def test_every_plot_takes_axes():
+    for name in set(plots.__all__) - {"STYLE"}:
+        ax = signature(getattr(plots, name)).parameters["ax"]
+        assert (ax.default, ax.kind) == (None, ax.POSITIONAL_OR_KEYWORD), name
 
 
 def test_text_of_a_map_stays_inside_the_figure(city, both, doubled):

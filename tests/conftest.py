@@ -1,9 +1,13 @@
 """What several test files need."""
 
 import importlib.util
+import os
 import signal
 import sys
 from pathlib import Path
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores; linear algebra on all of them in each is slower
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported
 
 import pytest
 from hypothesis import HealthCheck, settings

@@ -12,12 +12,11 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from types import ModuleType
+from importlib import import_module
 
-from .commands import dashboard, main_job, notebooks, own_city
 from .errors import EmsoptError
 
-COMMANDS: dict[str, ModuleType] = {"city": own_city, "dashboard": dashboard, "notebooks": notebooks}
+COMMANDS = {"city": "own_city", "dashboard": "dashboard", "notebooks": "notebooks"}  # and their files
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,13 +28,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal may be unable to show some letters
             stream.reconfigure(errors="backslashreplace")
-    options = _parse(sys.argv[1:] if arguments is None else list(arguments))
     try:
+        options = _parse(sys.argv[1:] if arguments is None else list(arguments))
         with warnings.catch_warnings():
             warnings.showwarning = _print_warning
             options.run(options)
         print(end="", flush=True)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        # A library that is interrupted while it is loaded may make a SystemError of it.
+        if isinstance(error, SystemError) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         print("\nInterrupted. No file was left incomplete.", file=sys.stderr)
         return 130
     except EmsoptError as error:
@@ -59,13 +61,12 @@ def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
     """Parse the arguments; the option ``run`` is the function to call."""
-    command: ModuleType
     if arguments[:1] and arguments[0] in COMMANDS:
         name, *arguments = arguments
-        command = COMMANDS[name]
+        command = import_module(f".commands.{COMMANDS[name]}", __package__)  # late, as Ctrl-C is caught by now
         parser = argparse.ArgumentParser(prog=f"emsopt {name}", description=command.DESCRIPTION)
     else:
-        command = main_job
+        command = import_module(".commands.main_job", __package__)
         more = (
             "For a city of your own, from a log of past calls: emsopt city --help. The dashboard in the browser: "
             "emsopt dashboard. A copy of the notebooks: emsopt notebooks FOLDER."

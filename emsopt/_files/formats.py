@@ -28,13 +28,16 @@ if TYPE_CHECKING:
 
     Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
 
+FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a formula begins, or one that is escaped
+
 # -- writing ------------------------------------------------------------------------------------------------------
 
 
 def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
-    """Return columns as comma-separated text, with all digits of numbers."""
+    """Return columns as comma-separated text, with all digits of numbers; `read_csv` gives texts back as they were."""
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows([header, *zip(*columns, strict=True)])
+    rows = ([_no_formula(cell) for cell in row] for row in zip(*columns, strict=True))
+    csv.writer(text, lineterminator="\n").writerows([map(_no_formula, header), *rows])
     return text.getvalue()
 
 
@@ -48,7 +51,12 @@ def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
 
 def _no_formula(cell: object) -> object:
     """Return a cell, with an apostrophe before it if it is text that a spreadsheet would take for a formula."""
-    return "'" + cell if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+    return "'" + cell if isinstance(cell, str) and FORMULA.match(cell) else cell
+
+
+def _as_it_was(cell: str) -> str:
+    """Return a cell without the apostrophe that `_no_formula` put before it."""
+    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
 def json_text(content: object) -> str:
@@ -141,7 +149,8 @@ def read_csv(
         If the file is not UTF-8, not comma-separated, empty or too large, or its rows have unequal lengths.
     """
     if not forgiving:
-        table = table_of(_records(path), path.name, choose)
+        table = table_of(_records(path), path.name, choose).rename(columns=_as_it_was)
+        table.isetitem(0, table.iloc[:, 0].map(_as_it_was))  # names stand in the first column and in the header
     else:
         content = _content(path, MOST_BYTES, SPLIT, decode=True)
         table = table_of(from_header(_records(path, content, _separator(content))), path.name, choose, units=True)

@@ -7,6 +7,7 @@ import io
 import warnings
 import zipfile
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .formats import Choose
 
 MOST_UNPACKED = 2**29  # bytes in a workbook
+APART = 200  # columns without names between two of one table
 
 
 def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
@@ -39,11 +41,12 @@ def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
             if sum(part.file_size for part in parts.infolist()) > MOST_UNPACKED:
                 raise InputError(f"{file.name} unpacks to more than {MOST_UNPACKED / 2**20:g} MB. {formats.SPLIT}")
         sheet = openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0]
+        sheet.reset_dimensions()  # one far cell would make every row as wide
         rows = enumerate(sheet.iter_rows(values_only=True), 1)
         filled = (
             (k, [columns.text(cell).strip() for cell in row]) for k, row in rows if any(c is not None for c in row)
         )
-        return formats.table_of(_even(formats.from_header(filled)), file.name, choose, units=True)
+        return formats.table_of(_even(formats.from_header(filled), file.name), file.name, choose, units=True)
 
 
 def read_parquet(file: Path | Upload, choose: Choose) -> pd.DataFrame:
@@ -106,11 +109,15 @@ def _package(module: str, file: Path | Upload, kind: str, extra: str = "tables")
         raise InputError(f"{file.name} is not {kind}, or is damaged: {error}.") from error
 
 
-def _even(records: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
+def _even(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
     """Yield rows with as many cells as the first has without blank ones at its end, or more if they are not blank."""
     width = None
     for number, row in records:
         while row and not row[-1] and (width is None or len(row) > width):
             row.pop()
+        if width is None and (
+            far := [b for a, b in pairwise(k for k, cell in enumerate(row) if cell) if b > a + APART]
+        ):
+            raise InputError(f"{name}: column {far[0] + 1:,} has a name, far to the right of the others. Delete it.")
         width = width or len(row)
         yield number, row + [""] * (width - len(row))

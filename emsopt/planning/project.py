@@ -174,7 +174,8 @@ class Project:
             kept = {key: about[key] for key in ("settings", "about", "scenarios", "version")}
             return cls(city, results=results, by_hour=by_hour, **kept)
         except (InputError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise InputError(f"{name} is a project of emsopt, but is damaged: {error}") from error
+            why = error if isinstance(error, InputError) else "a result or a table has another form than `save` writes."
+            raise InputError(f"{name} is a project of emsopt, but is damaged: {why}") from error
 
     def __repr__(self) -> str:
         held = f"{len(self.scenarios)} scenarios, {len(self.results)} results"

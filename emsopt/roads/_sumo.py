@@ -47,10 +47,14 @@ def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None =
     junctions: list[tuple[str, str]] = []  # at the start and the end of each road
     open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the index of the lane
     turns: set[tuple[int, int]] = set()
+    known: set[str | None] = set()  # ids of all edges, which stand above the connections
+    lost = 0  # connections from or to others
     location: Attributes = {}
     points = 0
     try:
         for tag, element, lanes in _top_elements(path):
+            if tag == "edge":
+                known.add(element.get("id"))
             if tag == "edge" and element.get("function", "normal") == "normal":
                 opened = [lane for lane in lanes if _is_open(lane)]
                 if opened:
@@ -65,6 +69,7 @@ def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None =
                     junctions.append((element.get("from", f"start of {name}"), element.get("to", f"end of {name}")))
                     points += len(line)
             elif tag == "connection":
+                lost += not {element.get("from"), element.get("to")} <= known
                 start = open_lanes.get((element.get("from"), element.get("fromLane")))
                 end = open_lanes.get((element.get("to"), element.get("toLane")))
                 if start is not None and end is not None and _is_open(element):
@@ -88,6 +93,8 @@ def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None =
         nodes = np.unique(np.array(junctions), return_inverse=True)[1].reshape(-1, 2)
         inclines, notes = terrain_inclines(heights, ends, nodes, np.array(lengths), np.zeros(len(lines), dtype=bool))
         notes.append("Roads follow the given heights, also where they are tunnels or bridges.")
+    if lost:
+        notes.append(f"{lost:,} of its connections name an edge that it does not have, and are left out.")
     if reason:
         notes.append(f"{reason}: geometry stays in metres, without a map.")
     return {

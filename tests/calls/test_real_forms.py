@@ -353,6 +353,12 @@ def test_rows_of_an_incident_are_joined():
     assert ec.read_calls(types).joined == 0  # two names for 240 rows are kinds, not incidents
 
 
+def test_a_far_cell_of_a_workbook_is_named_at_once():
+    far = pd.DataFrame([[""] * 16384] * 50, columns=[*FRAME.columns, *[""] * (16383 - FRAME.shape[1]), "far"])
+    with pytest.raises(InputError, match=r"c\.xlsx: column 16,384 has a name, far to the right"):
+        ec.read_calls(file(excel(far), "c.xlsx"))
+
+
 def test_missing_packages_are_named(monkeypatch):
     def missing(name):
         raise ImportError(name)

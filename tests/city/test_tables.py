@@ -356,6 +356,16 @@ def test_frames_take_variation_as_argument_or_column():
         made(site_frame().assign(travel_cv=[0.1, -0.2]))
 
 
+def test_names_that_spreadsheets_would_calculate_are_escaped_and_come_back(tmp_path):
+    names = ["=1+1", "'=1", "-2", "@x", "'a"]
+    city = eo.City(np.ones(5), np.eye(5), turnout_times=1, service_times=9, atom_names=names, site_names=names)
+    city.save(tmp_path / "city")
+    tables = [path.read_text() for path in (tmp_path / "city").glob("*.csv")]
+    assert not any(cell[0] in "=-@" for text in tables for cell in re.split(r"[,\n]", text) if cell)
+    again = eo.City.load(tmp_path / "city")
+    assert list(again.atom_names) == list(again.site_names) == names
+
+
 def test_an_atom_may_be_called_like_a_header(tmp_path):
     city = eo.City([1.0, 2.0], [[2.0, 3.0]], 1.0, 30.0, atom_names=["site", "name"], site_names=["atom"])
     assert_equal(eo.City.load(city.save(tmp_path / "city")), city)

@@ -154,6 +154,9 @@ def test_sumo_file_read_by_eye(net_file):
     assert ring.ids == ("north", "east", "west", "south")
     assert "1 of 5 edges lie outside" in ring.notes
     assert ring.name == "town"
+    assert "connections" not in ring.notes
+    lost = RoadNetwork.from_sumo(net_file(NET.replace('from="south" to="north"', 'from="south" to="gone"')))
+    assert "1 of its connections name an edge that it does not have, and are left out." in lost.notes
     assert [ring.ids[k] for k in ring.shortest_path(ring.lengths, "north", "south")] == [
         "north",
         "east",

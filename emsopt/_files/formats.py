@@ -150,7 +150,9 @@ def read_csv(
     """
     if not forgiving:
         table = table_of(_records(path), path.name, choose).rename(columns=_as_it_was)
-        table.isetitem(0, table.iloc[:, 0].map(_as_it_was))  # names stand in the first column and in the header
+        table.isetitem(
+            0, table.iloc[:, 0].map(_as_it_was).to_numpy()
+        )  # names stand in the first column and in the header
     else:
         content = _content(path, MOST_BYTES, SPLIT, decode=True)
         table = table_of(from_header(_records(path, content, _separator(content))), path.name, choose, units=True)

@@ -58,6 +58,11 @@ CLASS = np.dtype(
 SITE = np.dtype([("turnout", float), ("offset", float), ("near", int), ("near_end", int)])  # its part of `Rules.near`
 
 
+def records(n: int, kind: np.dtype) -> np.recarray:
+    """Return n empty records, whose fields are attributes also where numba's compilation is switched off."""
+    return np.zeros(n, kind).view(np.recarray)
+
+
 class Rules(NamedTuple):
     """A policy."""
 

@@ -244,7 +244,7 @@ def simulate(
     seed = int(_validate.generator(rng).integers(2**62))
     duty = _duty(shifts, p)
 
-    fleet = np.zeros(p, _fleet.UNIT)
+    fleet = _fleet.records(p, _fleet.UNIT)
     for name in ("home", "first_home", "origin", "goal"):
         fleet[name] = sites
     fleet["on"], fleet["row"] = duty[:, 0], -1
@@ -256,7 +256,7 @@ def simulate(
         trace=np.full((trace, 7), np.nan),
     )
     rules = _rules(system, policy, offsets, table, capacity == "queue")
-    opened = np.zeros(p * MOST_UNITS + K * _play.QUEUE, _fleet.CALL)
+    opened = _fleet.records(p * MOST_UNITS + K * _play.QUEUE, _fleet.CALL)
     begin, end = _play.play(seed, warmup, calls, duty, _world(system), rules, fleet, opened, tally)
     if end < 0:
         raise UnstableQueueError(
@@ -303,7 +303,7 @@ def _world(system: System) -> _play.World:
     if most > MOST_UNITS:
         raise InputError(f"a call may need at most {MOST_UNITS} units; `units` of a priority has {most} entries.")
     units = np.ones((len(priorities), most))
-    classes = np.zeros(len(priorities), _fleet.CLASS)
+    classes = _fleet.records(len(priorities), _fleet.CLASS)
     for k, priority in enumerate(priorities):
         units[k, : len(priority.units) - 1] = np.cumsum(priority.units)[:-1]
         for name in ("share", "delay", "mode", "transport", "target"):
@@ -338,7 +338,7 @@ def _rules(system: System, policy: Policy, offsets: FloatArray, table: IntArray,
     # Atoms that the same sites cover are one group.
     patterns, group = np.unique(from_sites <= (policy.coverage or 0), axis=1, return_inverse=True)
     near = [np.flatnonzero(row) for row in patterns]
-    sites = np.zeros(city.n_sites, _fleet.SITE)
+    sites = _fleet.records(city.n_sites, _fleet.SITE)
     sites["turnout"], sites["offset"] = city.turnout_times, offsets
     sites["near_end"] = np.cumsum([len(groups) for groups in near])
     sites["near"][1:] = sites["near_end"][:-1]

@@ -1,5 +1,8 @@
 """Simulated operations against closed forms, Markov chains, the exact hypercube, and rules that can be read off drives."""
 
+import os
+import subprocess
+import sys
 from itertools import product
 from math import factorial
 
@@ -339,3 +342,14 @@ def test_rare_calls_do_not_step_through_every_hour():
     found = simulate(town(1e-8, priorities=[Priority(on_scene=Duration(10))]), [0, 1], calls=1_000, rng=20)
     assert found.mean_response == pytest.approx(1 + 2)
     assert found.hours > 1e10
+
+
+def test_it_can_be_stepped_through_without_compilation():
+    code = (
+        "import emsopt as eo; system = eo.operations.System(eo.datasets.grid_city(4, 2, rng=1))\n"
+        "print(*eo.operations.simulate(system, [0, 1], calls=60, warmup=0, rng=0).calls.ravel())"
+    )
+    command, plain = [sys.executable, "-W", "ignore", "-c", code], os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    printed = subprocess.run(command, env=plain, capture_output=True, check=True, text=True).stdout
+    compiled = simulate(System(eo.datasets.grid_city(4, 2, rng=1)), [0, 1], calls=60, warmup=0, rng=0).calls
+    assert [float(cell) for cell in printed.split()] == compiled.ravel().tolist()

@@ -18,6 +18,8 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.addnodes import pending_xref
 
+import emsopt
+
 DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 GENERATED = DOCS / "generated"
@@ -136,10 +138,18 @@ class Claims(Directive):
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
+def sheet():
+    """Return the live sheet of the first page: the README's deployments, at three times St. Paul's calls."""
+    city = emsopt.datasets.load_st_paul().scaled(3)
+    best = emsopt.evaluators.evaluate_all(city, 9, evaluator="approximate").best.sites
+    return emsopt.maps.live_sheet(city, {"p-median": emsopt.evaluators.p_median(city, 9).sites, "best": best}).html
+
+
 def write(outputs):
     """Write all generated pages; unchanged files are not touched, so that Sphinx reads only what has changed."""
     notebooks = _notebooks.finished(outputs)
     pages = reference() | figures(notebooks) | solutions(notebooks) | _curves.drawn()
+    pages["sheet/sheet.html"] = sheet()
     pages |= {f"notebooks/{name}.ipynb": nbformat.writes(notebook) for name, notebook in notebooks.items()}
     for name, content in pages.items():
         file, data = GENERATED / name, content if isinstance(content, bytes) else content.encode()

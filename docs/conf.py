@@ -48,6 +48,7 @@ html_title = f"emsopt {version}"
 mathjax = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static"
 mathjax_path = "mathjax/tex-chtml.js"
 html_static_path = ["_static", str(mathjax)]
+html_extra_path = ["generated/sheet"]
 html_css_files = ["site.css"]
 html_js_files = ["claims.js", "widgets.js"]
 html_show_sourcelink = False

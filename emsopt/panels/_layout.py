@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 STYLE = """<style>
-.emsopt-dashboard { container-type: inline-size; overflow: visible; --line: #d5d9de; --soft: #f5f7f9; --spare: 110px; }
+.emsopt-dashboard { container-type: inline-size; overflow: visible; --line: #d5d9de; --soft: #f5f7f9; --spare: 430px; }
 .emsopt-dashboard .widget-html, .emsopt-dashboard .widget-html-content { height: auto; line-height: 1.4;
   min-width: 0; }
 .emsopt-bar { display: flex; flex-flow: row wrap; align-items: center; gap: 4px 14px; padding: 4px 8px;
@@ -42,7 +42,7 @@ STYLE = """<style>
 .emsopt-column .widget-inline-hbox > .widget-label { width: 8.2em !important; min-width: 8.2em; text-align: left; }
 .emsopt-column .widget-readout { min-width: 3.2em; width: 3.2em; }
 .emsopt-column .widget-select-multiple select { min-width: 0; }
-.emsopt-tabs { overflow: visible; }
+.emsopt-tabs { overflow: visible; min-height: 60vh; }
 .emsopt-tabs > .widget-toggle-buttons { width: auto; border-bottom: 1px solid var(--line); }
 .emsopt-tabs .widget-toggle-buttons .widget-toggle-button { width: auto; padding: 0 14px; margin: 0 2px 0 0;
   border-radius: 4px 4px 0 0; box-shadow: none !important; }
@@ -54,7 +54,7 @@ STYLE = """<style>
 .emsopt-results .emsopt-figures td { white-space: normal; }
 .emsopt-results div[role=group] { max-height: none !important; }
 .emsopt-said [role=status] { max-width: none !important; max-height: 2.9em; overflow: auto; }
-.emsopt-dashboard:has(> .emsopt-said [role=status]) { --spare: 165px; }
+.emsopt-dashboard:has(> .emsopt-said [role=status]) { --spare: 485px; }
 @container (max-width: 1320px) {
   .emsopt-main { grid-template: minmax(20em, 1fr) auto / 20em minmax(0, 1fr); height: auto; }
   .emsopt-place { height: clamp(360px, 60vh, 900px); }
@@ -88,6 +88,11 @@ export default {
         waiting = true;
         requestAnimationFrame(() => { waiting = false; name(root); });
       };
+      root.addEventListener("click", ({target}) => {  // on a low screen, tabs are below the map
+        const tabs = target.closest(".emsopt-tabs > .widget-toggle-buttons")?.parentElement;
+        const top = tabs?.getBoundingClientRect().top;
+        if (top < 0 || top > 0.65 * innerHeight) tabs.scrollIntoView({behavior: "smooth"});
+      });
       observer = new MutationObserver(soon);
       observer.observe(root, {childList: true, subtree: true, attributes: true, attributeFilter: ["class"]});
       name(root);

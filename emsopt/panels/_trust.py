@@ -22,7 +22,7 @@ from ..planning.project import Result
 from . import _charts
 from ._charts import signed
 from ._uploads import in_controls
-from ._widgets import Done, Job, download, lines
+from ._widgets import Done, Job, Message, download, lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,11 +56,14 @@ class Trust:
         self.last_test: tuple[Any, tuple[BackTest | None, str]] | None = None
         self.plan, self.said, self.link = HTML(), HTML(), HTML()
         works = {"plan": self.prepare_plan, "test": self.prepare_test, "compare": self.prepare_comparison}
-        self.jobs = {name: Job(label, tip, bench.message, works[name]) for name, (label, tip) in JOBS.items()}
-        self.day = [bench.controls["moves"], self.jobs["plan"], self.plan]
+        planned, tested = Message(in_controls), Message(in_controls)  # below the buttons of each tab
+        said = {"plan": planned, "test": tested, "compare": tested}
+        self.jobs = {name: Job(label, tip, said[name], works[name]) for name, (label, tip) in JOBS.items()}
+        self.day = [bench.controls["moves"], self.jobs["plan"], planned, self.plan]
         row = [self.jobs["compare"], self.jobs["test"], bench.controls["hold_out"], self.link]
-        self.data = [HBox(row, layout={"flex_flow": "row wrap", "align_items": "center"}), self.said]
+        self.data = [HBox(row, layout={"flex_flow": "row wrap", "align_items": "center"}), tested, self.said]
         self.refs = {"plan": self.plan, "trust": self.said, "report_link": self.link}
+        self.refs |= {"plan_message": planned, "trust_message": tested}
         for name, job in self.jobs.items():
             self.refs |= {f"{name}_start": job.start, f"{name}_cancel": job.cancel, f"{name}_wait": job.wait}
         self.show()

@@ -272,8 +272,9 @@ class Message(widgets.HTML):
     ``times`` is how often `say` was called; ``words`` may replace names in errors that the page does not have.
     """
 
-    times = 0
-    words: Callable[[object], str] = staticmethod(str)
+    def __init__(self, words: Callable[[object], str] = str) -> None:
+        super().__init__()
+        self.times, self.words = 0, words
 
     def say(self, text: str = "") -> None:
         """Show ``text``, or nothing if it is empty."""

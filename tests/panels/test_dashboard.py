@@ -684,4 +684,4 @@ def test_a_day_is_planned(refs):
     assert "without moves" in refs["plan"].value
     refs["city"].value = "St. Paul"
     refs["plan_start"].click()
-    assert "read a log of calls as your own city" in refs["answer"].value
+    assert "read a log of calls as your own city" in refs["plan_message"].value

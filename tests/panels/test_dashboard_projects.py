@@ -162,7 +162,7 @@ def test_an_own_city_is_calibrated_compared_tested_saved_and_opened_again(own, t
     again = panels.dashboard(path)
     assert answers(again.refs) == shown
     again.refs["compare_start"].click()
-    assert "which is not kept in a project" in again.refs["answer"].value
+    assert "which is not kept in a project" in again.refs["trust_message"].value
     again.refs["units"].value = 44
     again.refs["save"].click()
     assert "Saved to town.zip" in again.refs["message"].value
@@ -379,7 +379,7 @@ def test_a_plan_of_some_hours_says_which_field_to_empty():
     city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
     refs = panels.dashboard(eo.planning.Project(city, about={"hours": "7, 8"})).refs
     refs["plan_start"].click()
-    assert "needs the field Hours to be empty" in refs["answer"].value
+    assert "needs the field Hours to be empty" in refs["plan_message"].value
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from ..planning import Model
     from ._workbench import Workbench
 
-NO_LOG = "This needs the log of calls, which is not kept in a project: read the files of the city again."
+NO_LOG = (
+    "This needs a log of calls: read one as your own files. St. Paul and the random city have none, and it is not kept in "
+    "a project."
+)
 ON_DATA = ("checks", "calibration")  # results that say what the city was made from
 FIRST = ("comparison", "back_test", "recorded")  # of the others
 JOBS = {  # name: (label, tooltip)

@@ -217,7 +217,7 @@ def compare_plans(
     if model.fit is None:
         raise InputError(
             "this needs travel times that are calibrated from the log: a log with the times of dispatch and arrival, "
-            "and an empty `speed_kmh`."
+            "without `speed_kmh`."
         )
     s, metric = model.settings, model.settings.metric if metric is None else metric
     sites = list(deployments.values())

@@ -162,7 +162,7 @@ def test_an_own_city_is_calibrated_compared_tested_saved_and_opened_again(own, t
     again = panels.dashboard(path)
     assert answers(again.refs) == shown
     again.refs["compare_start"].click()
-    assert "which is not kept in a project" in again.refs["trust_message"].value
+    assert "it is not kept in a project" in again.refs["trust_message"].value
     again.refs["units"].value = 44
     again.refs["save"].click()
     assert "Saved to town.zip" in again.refs["message"].value

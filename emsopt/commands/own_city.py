@@ -161,35 +161,15 @@ def _rest(advice: Advice) -> list[str]:
 
 def _written(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
     """Write the results; yield each file once it is written. The plan of the day, which takes longest, comes last."""
-    import pandas as pd
-
     from ..maps import live_sheet
-    from ..planning.sweeps import scenario
 
     model, s, found = advice.model, advice.model.settings, dict(advice.found)
-
-    def tables(**frames: pd.DataFrame) -> Iterator[Path]:
-        for name, frame in frames.items():
-            yield write_file(out / f"{name}.csv", table_text(frame))
-
     yield advice.save(out / "report.html")
     yield model.city.save(out / "city")
-    yield from tables(checks=model.checks.to_frame(), profile=model.demand.profile.to_frame())
-    yield from tables(recorded=advice.recorded.rename_axis("measure").reset_index())
-    if model.fit is not None:
-        yield from tables(calibration=model.fit.to_frame().rename_axis("quantity").reset_index())
+    for name, frame in _tables(advice):
+        yield write_file(out / f"{name}.csv", table_text(frame))
     if not found:
         return
-    metric = "response" if s.metric == "mean_response" else "late"
-    rows = [scenario(model.city, name, e, metric, s.threshold, advice.today) for name, e in found.items()]
-    best = next((row for row in rows if row["deployment"] not in ("today", "p-median")), None)
-    if best is not None and advice.comparison is not None and advice.gain is not None:
-        best |= {"gain_low": advice.gain.low, "gain_high": advice.gain.high}
-        best["probability_better"] = advice.comparison.probability_better
-        yield from tables(gains_by_atom=advice.comparison.by_atom)
-    yield from tables(deployments=_deployment_table(found), scenarios=pd.DataFrame(rows))
-    if len(advice.worse) and advice.worth_it:
-        yield from tables(worse=advice.worse.reset_index())
     yield from _shared.draw(model.city, s.metric, found, out)
     shown = {name: e.sites for name, e in found.items() if name != "p-median"}
     yield live_sheet(model.city, shown, threshold=s.threshold, capacity=s.capacity).save(out / "sheet.html")
@@ -198,7 +178,35 @@ def _written(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
         assert advice.plan is not None
         print("\n".join(("", *advice.plan_lines)))
         advice.save(out / "report.html")
-        yield from tables(plan=advice.plan.to_frame(), plan_moves=advice.plan.changes())
+        for name, frame in (("plan", advice.plan.to_frame()), ("plan_moves", advice.plan.changes())):
+            yield write_file(out / f"{name}.csv", table_text(frame))
+
+
+def _tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the tables of results with their names."""
+    import pandas as pd
+
+    from ..planning.sweeps import scenario
+
+    model, s, found = advice.model, advice.model.settings, dict(advice.found)
+    yield "checks", model.checks.to_frame()
+    yield "profile", model.demand.profile.to_frame()
+    yield "recorded", advice.recorded.rename_axis("measure").reset_index()
+    if model.fit is not None:
+        yield "calibration", model.fit.to_frame().rename_axis("quantity").reset_index()
+    if not found:
+        return
+    metric = "response" if s.metric == "mean_response" else "late"
+    rows = {name: scenario(model.city, name, e, metric, s.threshold, advice.today) for name, e in found.items()}
+    best = next((row for name, row in rows.items() if name not in ("today", "p-median")), None)
+    if best is not None and advice.comparison is not None and advice.gain is not None:
+        best |= {"gain_low": advice.gain.low, "gain_high": advice.gain.high}
+        best["probability_better"] = advice.comparison.probability_better
+        yield "gains_by_atom", advice.comparison.by_atom
+    yield "deployments", _deployment_table(found)
+    yield "scenarios", pd.DataFrame([*rows.values()])
+    if len(advice.worse) and advice.worth_it:
+        yield "worse", advice.worse.reset_index()
 
 
 def _deployment_table(found: dict[str, Evaluation]) -> pd.DataFrame:
@@ -315,10 +323,9 @@ def _today(names: list[str] | None) -> list[str] | None:
     column = next((columns[key] for key in ("station", "site", "name") if key in columns), None)
     if column is None:
         raise InputError(f"{names[0]} must have a column 'station' with the station of each unit; got {list(columns)}.")
-    if "units" not in columns:
-        return [str(station) for station in table[column]]
-    cells = [str(text).strip() for text in table[columns["units"]]]
-    counts = [whole_number(int(text) if text.isdigit() else text, f"{names[0]}: units", low=0) for text in cells]
+    cells = table[columns["units"]] if "units" in columns else ["1"] * len(table)
+    units = [int(text) if (text := str(cell).strip()).isdigit() else text for cell in cells]
+    counts = [whole_number(count, f"{names[0]}: units", low=0) for count in units]
     return [str(station) for station, count in zip(table[column], counts, strict=True) for _ in range(count)]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -374,20 +375,17 @@ def _sorted(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
         )
     roads = [file for file in files if file.name.lower().endswith(ROADS)]
     areas = [file for file in files if file.name.lower().endswith((".json", ".geojson")) and _has_polygons(file)]
-    rest: list[Any] = [file for file in files if file not in (*roads, *areas)]
+    rest = [file for file in files if file not in (*roads, *areas)]
     reading = {name: value for name, value in options.items() if name != "station_columns"}
-    logs, no_logs = _readable(rest, lambda file: read_calls(file, **reading))
-    station_options = {"columns": options["station_columns"], "crs": options["crs"]}
-    stations, no_stations = _readable(rest, lambda file: read_stations(file, **station_options))
-    for error in no_stations.values():
-        error.args = (_of_stations(error), *error.args[1:])
+    logs, no_logs = _readable(rest, partial(read_calls, **reading))
+    how = {"columns": options["station_columns"], "crs": options["crs"]}
+    stations, no_stations = _readable(rest, partial(read_stations, **how))
     place = _the_stations(logs, stations)
-    if place is not None:
-        logs.pop(place, None)
-    others = [file for file in rest if file not in logs and file is not place]
+    logs.pop(place, None)
+    others = [file for file in rest if file not in (*logs, place)]
     if others and not (logs and place):
         likely = max(others, key=lambda f: ("call" in f.name.lower(), f not in stations, len(f.content)))
-        raise (no_stations if logs else no_logs)[likely]
+        raise _of_stations(no_stations[likely]) if logs else no_logs[likely]
     minutes = [file for file in others if _is_matrix(file)]
     odd = [file for file in others if file not in minutes]
     if place is None or not logs or odd or max(map(len, (roads, areas, minutes))) > 1:
@@ -419,10 +417,12 @@ def _readable(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[An
     return found, errors
 
 
-def _of_stations(error: EmsoptError) -> Message:
-    """Return the message of an error in the table of stations, whose columns have a field of their own."""
+def _of_stations(error: EmsoptError) -> EmsoptError:
+    """Return an error in the table of stations, whose columns have a field of their own."""
     parts = Message.of(error).parts
-    return Message(*(Argument("station_columns", part[1]) if part[0] == "columns" else part for part in parts))
+    said = Message(*(Argument("station_columns", part[1]) if part[0] == "columns" else part for part in parts))
+    error.args = (said, *error.args[1:])
+    return error
 
 
 def _the_stations(logs: Mapping[Upload, CallLog], stations: Mapping[Upload, pd.DataFrame]) -> Upload | None:

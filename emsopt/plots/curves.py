@@ -127,10 +127,7 @@ def convergence(
     for name, table in tables.items():
         count = table.shape[1]
         title = f"{name} ({count} runs)" if count > 1 else name
-        if band == "confidence" and count > 1:
-            line, low, high = confidence_band(table.to_numpy().T)
-        else:
-            low, line, high = np.percentile(table, (0, 50, 100) if band == "range" else (25, 50, 75), axis=1)
+        line, low, high = _band(table, band if count > 1 else None)
         shaded = (low, high) if band is not None and count > 1 else None
         draw_line(ax, table.index, line, places[name], shaded, step="post", label=title or None)
     for k, (name, level) in enumerate((reference or {}).items()):
@@ -148,6 +145,14 @@ def convergence(
     if ax.get_legend_handles_labels()[0]:
         ax.legend()
     return fig, ax
+
+
+def _band(table: pd.DataFrame, band: str | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the line of several runs, and the ends of the band around it."""
+    if band == "confidence":
+        return confidence_band(table.to_numpy().T)
+    low, line, high = np.percentile(table, (0, 50, 100) if band == "range" else (25, 50, 75), axis=1)
+    return line, low, high
 
 
 def _runs(values: Any, name: str, against: str) -> pd.DataFrame:

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from smallville import both_stations, evaluation, one_station, small_city
 
 from emsopt.city.city import City
 from emsopt.errors import InputError
@@ -28,33 +28,6 @@ LEAFLET = (VENDOR / "leaflet" / "leaflet.js").read_text("utf-8").split("\n//# so
 SQUARE = {"type": "Polygon", "coordinates": [[[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]]]}
 
 
-def small_city(**changes):
-    """Two stations, the first listed twice, and three atoms, near Greenwich."""
-    fields = {
-        "arrival_rates": [1.0, 2.0, 1.0],
-        "travel_times": [[2.0, 6.0, 9.0], [2.0, 6.0, 9.0], [8.0, 4.0, 1.0]],
-        "turnout_times": 1.0,
-        "service_times": 30.0,
-        "atom_names": ["west", "middle", "east"],
-        "site_names": ["Station A (unit 1)", "Station A (unit 2)", "Station B"],
-        "atom_locations": [[0.0, 51.50], [0.02, 51.51], [0.04, 51.50]],
-        "site_locations": [[0.005, 51.50], [0.005, 51.50], [0.035, 51.505]],
-        "name": "Smallville",
-        "notes": "Times are made up.",
-    } | changes
-    return City(**fields)
-
-
-def evaluation(city, sites, fractions):
-    """An evaluation whose dispatch fractions are known by heart."""
-    return replace(
-        approximate_hypercube(city, sites),
-        utilizations=np.full(len(sites), 0.25),
-        dispatch_fractions=np.array(fractions, dtype=float),
-        loss_probability=0.01,
-    )
-
-
 @pytest.fixture
 def city():
     return small_city()
@@ -62,14 +35,12 @@ def city():
 
 @pytest.fixture
 def both(city):
-    """One unit at each station: A answers 90, 40 and 1 percent."""
-    return evaluation(city, [0, 2], [[0.9, 0.4, 0.01], [0.1, 0.6, 0.99]])
+    return both_stations(city)
 
 
 @pytest.fixture
 def doubled(city):
-    """Both units at A, which shares its calls equally."""
-    return evaluation(city, [0, 1], np.full((2, 3), 0.5))
+    return one_station(city)
 
 
 class Page(HTMLParser):

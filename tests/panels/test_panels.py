@@ -76,7 +76,7 @@ def test_a_panel_without_a_seed_draws_one_and_shows_it():
     np.testing.assert_array_equal(again.refs["told"](), first["told"]())
 
 
-def test_a_kind_of_panel_is_a_table_of_controls_and_two_methods():
+def test_a_slow_button_is_disabled_while_it_works_and_an_error_clears_the_result():
     class Root(eo.panels.Panel):
         def __init__(self):
             controls = {
@@ -84,7 +84,6 @@ def test_a_kind_of_panel_is_a_table_of_controls_and_two_methods():
                 "double": _widgets.button("Double", "Twice x", self.double, slow=True),
             }
             super().__init__(controls)
-            self.arrange("Roots", "Of a number.", "x double | message | figures")
             self.respond()
 
         def double(self):
@@ -100,38 +99,34 @@ def test_a_kind_of_panel_is_a_table_of_controls_and_two_methods():
             self.show(figures=f"{answer:g}")
             return "" if answer.is_integer() else "That root is irrational."
 
-        def unavailable(self):
-            return {"double"} if self.at.x > 4 else set()
-
-    panel = Root()
-    refs = panel.refs
-    assert refs["figures"].value == "2"
-    assert len(panel.children) == 4
+    refs = Root().refs
     refs["double"].click()
-    assert (refs["x"].value, refs["figures"].value[:4], refs["double"].disabled) == (8, "2.82", True)
+    assert (refs["x"].value, refs["figures"].value[:4], refs["double"].disabled) == (8, "2.82", False)
     assert "irrational" in refs["message"].value
     refs["x"].value = -1
     assert "X is negative." in refs["message"].value
     assert refs["figures"].value == ""
-    assert not refs["double"].disabled
 
 
 # -- load panel -------------------------------------------------------------------------------------------------
 
 
 def test_it_starts_with_the_city_as_it_is(city, load_panel):
-    best = exact_hypercube(city, evaluate_all(city, 9, "approximate").best_sites)
-    median = exact_hypercube(city, p_median(city, 9).sites)
-    shown = figures(load_panel.refs["figures"])
-    assert shown[MEAN] == [f"{e.mean_response:.3f}" for e in (best, median)]
-    assert shown[LATE.format(8)] == [f"{e.late_fraction(8.0):.2%}" for e in (best, median)]
-    assert shown["90th percentile (min)"] == [f"{e.percentile_90:.2f}" for e in (best, median)]
-    assert shown["calls lost to the fleet"] == [f"{e.loss_probability:.2%}" for e in (best, median)]
-    assert shown["units busy, on average"] == [f"{e.utilizations.mean():.1%}" for e in (best, median)]
-    assert shown["busiest unit"] == [f"{e.utilizations.max():.1%}" for e in (best, median)]
+    sites = (evaluate_all(city, 9, "approximate").best_sites, p_median(city, 9).sites)
+    both, shown = [exact_hypercube(city, each) for each in sites], figures(load_panel.refs["figures"])
+    assert shown[MEAN] == [f"{e.mean_response:.3f}" for e in both]
+    assert shown[LATE.format(8)] == [f"{e.late_fraction(8.0):.2%}" for e in both]
+    assert shown["90th percentile (min)"] == [f"{e.percentile_90:.2f}" for e in both]
+    assert shown["calls lost to the fleet"] == [f"{e.loss_probability:.2%}" for e in both]
+    assert shown["units busy, on average"] == [f"{e.utilizations.mean():.1%}" for e in both]
+    assert shown["busiest unit"] == [f"{e.utilizations.max():.1%}" for e in both]
     assert f"below {p_median(city, 9).objective:.3f} min" in load_panel.refs["figures"].value
     assert load_panel.refs["message"].value == ""
     assert [view["name"] for view in load_panel.refs["map"].views][1:] == ["p-median", "best found minus p-median"]
+    for name, value, kept in (("load", 1e9, 1e3), ("load", 0, 1e-3), ("units", 99, 17), ("threshold", -1, 3.0)):
+        load_panel.refs[name].value = value
+        assert load_panel.refs[name].value == pytest.approx(kept)
+        assert not load_panel.refs[name].continuous_update
 
 
 @pytest.mark.parametrize("theta", [1e-3, 2, 1e3])
@@ -171,14 +166,6 @@ def test_every_control_changes_figures_and_map(load_panel):
         load_panel.refs[name].value = value
         assert load_panel.refs["figures"].value != before, name
         assert load_panel.refs["map"].views != fed, name
-
-
-def test_inputs_are_bounded(load_panel):
-    refs = load_panel.refs
-    for name, value, kept in (("load", 1e9, 1e3), ("load", 0, 1e-3), ("units", 99, 17), ("threshold", -1, 3.0)):
-        refs[name].value = value
-        assert refs[name].value == pytest.approx(kept)
-    assert not any(refs[name].continuous_update for name in ("load", "units", "threshold"))
 
 
 def test_a_large_fleet_is_valued_approximately_and_says_so(load_panel):

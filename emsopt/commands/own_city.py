@@ -6,7 +6,6 @@ import os
 import shlex
 import time
 from argparse import ArgumentParser
-from contextlib import suppress
 from dataclasses import fields
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -224,13 +223,9 @@ def _deployment_table(found: dict[str, Evaluation]) -> pd.DataFrame:
 def _settings(options: Namespace) -> Settings:
     """Return the settings that the options give."""
     from ..calls.profile import hours_in, weekdays_in
-    from ..planning import Settings
+    from ..planning.settings import Settings, service_in
     from ..roads import RoadNetwork
 
-    service: float | str | None = options.service_times
-    if service not in (None, "calls", "stations"):
-        with suppress(ValueError):  # the error names the choices
-            service = float(str(service))
     minutes = options.travel_times
     if minutes is not None and options.speed_kmh is None and options.roads is None:
         minutes = read_csv(existing_file(minutes, "travel_times", "a table of travel times, .csv"), labelled=True)
@@ -242,7 +237,7 @@ def _settings(options: Namespace) -> Settings:
         "homes": None if options.homes is None else _read_homes(options.homes),
         "roads": None if options.roads is None else RoadNetwork.read(options.roads),
         "travel_times": minutes,
-        "service_times": service,
+        "service_times": None if options.service_times is None else service_in(options.service_times, "service_times"),
         "today": _today(options.today),
         "metric": ("late", options.threshold) if options.metric == "late" else "mean_response",
     }
@@ -253,6 +248,7 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     """Return the log and the stations."""
     from ..calls import read_calls, read_stations
     from ..datasets import practice_calls, san_jose_calls
+    from ..planning.settings import columns_in
 
     if options.practice + options.san_jose + (options.calls is not None) > 1:
         raise InputError("give --practice, --san-jose or files, only one of them.")
@@ -263,7 +259,8 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
         return san_jose_calls()
     if options.stations is None:
         raise InputError("give a log of calls and a table of stations: emsopt city calls.csv stations.csv")
-    columns, station_columns = (_columns(options, name) for name in ("columns", "station_columns"))
+    names = ("columns", "station_columns")
+    columns, station_columns = (columns_in(getattr(options, name) or (), name) or None for name in names)
     read = partial(read_calls, columns=columns, time_zone=options.time_zone, time_format=options.time_format)
     try:
         calls = read(options.calls, crs=options.crs, where=options.where, on_bad=options.on_bad)
@@ -296,14 +293,6 @@ def _is_log(file: str) -> bool:
     except EmsoptError:
         return False
     return True
-
-
-def _columns(options: Namespace, name: str) -> dict[str, str | None] | None:
-    """Return the columns by role that ROLE=NAME options give; ROLE=none leaves a role out."""
-    pairs = [text.partition("=") for text in getattr(options, name) or ()]
-    if not all(role and sign for role, sign, _ in pairs):
-        raise InputError(f"`--{name.replace('_', '-')}` must have the form ROLE=NAME, such as time=Alarm.")
-    return {role: None if column == "none" else column for role, _, column in pairs} or None
 
 
 def _read_homes(name: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ import numpy as np
 from .. import plots
 from ..maps import _colours
 from ..maps.deployments import place_name
+from ..planning.advice import counted
 from ._widgets import bar, lines, picture, table
 
 if TYPE_CHECKING:
@@ -40,9 +41,8 @@ def place_counts(city: City, sites: Sites) -> IntArray:
 
 
 def units_at(city: City, sites: Sites) -> str:
-    """Return the places of a deployment as text: "Station 4, Station 9 × 2"."""
-    pairs = zip(place_names(city), place_counts(city, sites), strict=True)
-    return ", ".join(f"{name} × {n}" if n > 1 else name for name, n in pairs if n)
+    """Return the places of a deployment as text: "Station 4, 9 x 2"."""
+    return counted(np.array(place_names(city))[np.sort(city.twin_groups[sites])])
 
 
 def figures(

@@ -20,7 +20,6 @@ from .. import _validate
 from .._files import formats
 from .._files.atomic import errors_explained
 from .._files.inflate import Upload
-from .._validate import shown
 from ..calls import CallLog, read_calls, read_stations
 from ..calls.log import FILES as ENDINGS
 from ..calls.profile import hours_in, weekdays_in
@@ -29,7 +28,7 @@ from ..city.city import City
 from ..errors import Argument, EmsoptError, InputError, Message
 from ..planning import Model, Settings, build, units_needed
 from ..planning.project import Result
-from ..planning.settings import TURNOUT_MIN
+from ..planning.settings import TURNOUT_MIN, columns_in, number_in, service_in
 from ..roads import RoadNetwork
 from ._layout import fold
 from ._widgets import button, control, lines
@@ -203,29 +202,10 @@ def _control(argument: Argument) -> str:
     return field if value is None or field.startswith("the tick") else f"{field} ({value})"
 
 
-def _number(text: str, label: str) -> float:
-    try:
-        return _validate.finite_number(float(text.replace(",", ".")), label)
-    except ValueError as error:
-        raise InputError(f"`{label}` must be a number; got {shown(text)}.") from error
-
-
-def _service(text: str, label: str) -> float | str:
-    return text.lower() if text.lower() in ("calls", "stations") else _number(text, label)
-
-
-def _pairs(text: str, label: str) -> dict[str, str]:
-    """Return the columns by role that ROLE=NAME, separated by commas, give."""
-    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
-    if not all(role.strip() and sign and name.strip() for role, sign, name in pairs):
-        raise InputError(f"`{label}` must have the form ROLE=NAME, such as time=Alarm, unit=Rig; got {shown(text)}.")
-    return {role.strip(): name.strip() for role, _, name in pairs}
-
-
 READERS: dict[str, Callable[[str, str], Any]] = {  # fields that are not plain text
-    **dict.fromkeys(("speed", "detour", "turnout", "cell", "reach"), _number),
-    **dict.fromkeys(("columns", "station_columns"), _pairs),
-    "service": _service,
+    **dict.fromkeys(("speed", "detour", "turnout", "cell", "reach"), number_in),
+    **dict.fromkeys(("columns", "station_columns"), lambda text, label: columns_in(text.split(","), label)),
+    "service": service_in,
     "today": lambda text, _: [name.strip() for name in text.split(",") if name.strip()] or None,
     "hours": hours_in,
     "weekdays": weekdays_in,

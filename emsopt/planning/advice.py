@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 HOURS_A_YEAR = 8766
 MOST_NAMED = 3  # zones, findings or stations in a line
-LITTLE = 0.001  # share of the value that no move in the day is worth
 TITLES = {"mean_response_min": "mean response (min)", "percentile_90_min": "90th percentile (min)"}
 
 
@@ -414,19 +413,9 @@ def _planned(plan: Plan, today: Evaluation | None) -> Iterator[str]:
     if today is not None and len(today.sites) == o.units:
         now = sum(w * each(today.sites) for w, each in zip(plan.weights, plan.objectives, strict=True))
         yield f"Today's deployment, hour by hour: {against(float(now), plan)}."
-    yield verdict_of(plan)
+    yield plan.verdict
     for hour, old, new in plan.changes().itertuples(index=False):
         yield f"{hour:02d}:00  {old} -> {new}"
-
-
-def verdict_of(plan: Plan) -> str:
-    """Return whether a plan is worth its moves; one that was not judged on days held out is told by its own figures."""
-    if plan.held_out is not None or not plan.moves.any():
-        return plan.verdict
-    gain = plan.fixed_value - plan.value
-    said = f"The plan is not judged on days held out of the log. By its own figures it gains {gain:.2g}"
-    leave = gain < LITTLE * plan.fixed_value
-    return said + (": leave the units where they are." if leave else ", which chance in the log may explain.")
 
 
 def against(value: float, plan: Plan) -> str:

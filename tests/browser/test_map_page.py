@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from test_notebook_pages import watched
 
 from emsopt.calls import Replay, read_calls
 from emsopt.city.city import City
@@ -20,18 +21,13 @@ NASTY = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>"
 
 @pytest.fixture
 def page(browser):
-    """A page that records every error and every request, and must end with neither."""
-    context = browser.new_context(viewport={"width": 1000, "height": 640})
-    tab = context.new_page()
+    """A page of files, which also must not complain on the console or open a dialog."""
     trouble = []
-    tab.on("pageerror", lambda error: trouble.append(f"error: {error}"))
-    tab.on("console", lambda line: line.type in ("error", "warning") and trouble.append(f"console: {line.text}"))
-    tab.on("requestfailed", lambda request: trouble.append(f"failed: {request.url}"))
-    tab.on("request", lambda r: re.match("file:|data:|about:", r.url) or trouble.append(f"request: {r.url}"))
-    tab.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))
-    yield tab
-    tab.wait_for_timeout(200)
-    context.close()
+    with watched(browser, "file:") as tab:
+        tab.set_viewport_size({"width": 1000, "height": 640})
+        tab.on("console", lambda line: line.type in ("error", "warning") and trouble.append(f"console: {line.text}"))
+        tab.on("dialog", lambda dialog: trouble.append(f"dialog: {dialog.message}"))
+        yield tab
     assert trouble == []
 
 

@@ -16,7 +16,7 @@ from emsopt.__main__ import main
 from emsopt._files.formats import table_text
 from emsopt.calls.profile import hours_in, weekdays_in
 from emsopt.commands import _shared
-from emsopt.planning.advice import against, verdict_of
+from emsopt.planning.advice import against
 from emsopt.planning.hourly import hourly_plan
 
 EVIL = ["<script>alert(1)</script>", '=HYPERLINK("http://x.example","y")', "a\"b'c&d; $\\frac{",
@@ -274,8 +274,8 @@ def test_a_difference_is_told_in_percent_where_it_can_be_seen():
 def test_plans_of_many_units_are_not_judged():
     plan = hourly_plan([eo.datasets.grid_city(5, 2, rng=1)] * 2, 2, 1)
     plan = replace(plan, moves=np.ones_like(plan.moves))
-    assert verdict_of(plan).endswith("it gains 0: leave the units where they are.")
-    assert "which chance in the log may explain" in verdict_of(replace(plan, fixed_value=1.1 * plan.value))
+    assert plan.verdict.endswith("it gains 0: leave the units where they are.")
+    assert "which chance in the log may explain" in replace(plan, fixed_value=1.1 * plan.value).verdict
 
 
 def test_files_of_an_earlier_run_are_removed_and_the_hours_leave_a_trace(plain, tmp_path, capsys, no_figure):

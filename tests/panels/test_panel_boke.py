@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.errors import InputError
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 
@@ -109,8 +108,3 @@ def test_the_bandwidth_follows_its_rule_in_one_and_two_inputs(rule):
     x = refs["told"]()[-1, :2]
     assert ((x >= 0) & (x <= 1)).all()
     assert np.abs(known[:, :2] - x).max(axis=1).min() > 0.01
-
-
-def test_a_seed_must_be_a_whole_number():
-    with pytest.raises(InputError, match="`rng` must"):
-        panels.boke_panel(rng=-1)

@@ -127,13 +127,3 @@ def test_what_cannot_be_played_is_said(panel, monkeypatch):
 def test_costs_below_the_usual_least_are_kept():
     panel = eo.panels.control_panel(eo.problems.hill_control((0.001, 0.3, 1.0)), rng=0)
     assert panel.refs["problem"]().costs.tolist() == [0.001, 0.3, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"), [({"budget": 0.5}, "from 1 to 100"), ({"budget": -1}, "`budget`"), ({"rng": -1}, "`rng`")]
-)
-def test_bad_options_are_refused(options, message):
-    with pytest.raises(eo.EmsoptError, match=message):
-        eo.panels.control_panel(eo.problems.hill_control(), **options)
-    with pytest.raises(eo.EmsoptError, match="must be an emsopt"):
-        eo.panels.control_panel(eo.problems.forrester())

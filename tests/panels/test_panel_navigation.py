@@ -6,7 +6,6 @@ import pytest
 
 import emsopt as eo
 from emsopt import bandits
-from emsopt.errors import InputError
 from emsopt.roads import RoadNetwork, grid_roads
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
@@ -148,13 +147,3 @@ def test_a_network_without_a_course_has_no_map_but_an_answer():
     panel = eo.panels.navigation_panel(net, 0, 2, horizon=10, rng=0)
     assert "no map" in panel.refs["map"].scene["sentence"]
     assert "3 edges" in panel.refs["figures"].value
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [({"horizon": 5}, "horizon"), ({"rng": -1}, "rng"), ({"start": "nowhere"}, "nowhere")],
-)
-def test_wrong_arguments_are_refused(net, change, message):
-    options = {"start": ROUTE[0], "end": ROUTE[1]} | change
-    with pytest.raises(InputError, match=message):
-        eo.panels.navigation_panel(net, options.pop("start"), options.pop("end"), **options)

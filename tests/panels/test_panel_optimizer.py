@@ -424,7 +424,7 @@ def test_sites_that_hold_several_are_numbers_and_pinned_ones_stay(city):
     fields[9].value = 1
     refs["evaluate"].click()
     assert sorted(refs["trace"]().asked.tolist()) == [3, 8, 8, 9]
-    assert "Station 1 × 2" in words(refs["where"])
+    assert "Evaluated last, units at: Station 5, 1 x 2, " in words(refs["where"])
 
 
 def test_a_noisy_objective_may_see_a_deployment_twice(small):
@@ -446,10 +446,3 @@ def test_other_metrics_have_their_own_words(city):
         refs["run"].click()
         assert words(refs["said"]) == sentence(refs["trace"]().facts, metric)
         assert (" %, " in words(refs["said"])) == isinstance(metric, tuple) or " % " in words(refs["said"])
-
-
-def test_what_is_no_objective_or_method_is_refused(city, objective):
-    with pytest.raises(eo.EmsoptError, match="an emsopt"):
-        eo.panels.optimizer_panel(city)
-    with pytest.raises(eo.EmsoptError, match="rng"):
-        eo.panels.optimizer_panel(objective, rng=-1)

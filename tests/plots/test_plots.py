@@ -233,7 +233,7 @@ def test_histories_of_different_steps_meet_on_one_axis():
 def test_convergence_against_time_starts_where_every_run_has_a_value():
     slow = pd.DataFrame({"evaluation": [1, 2], "seconds": [1.0, 10.0], "best": [5.0, 3.0]})
     fast = pd.DataFrame({"evaluation": [1, 9], "seconds": [0.1, 2.0], "best": [6.0, 4.0]})
-    _, ax = plots.convergence([slow, fast], against="seconds", band="range")
+    _, ax = plots.convergence([slow, fast], against="seconds")
     assert ax.get_xscale() == "log"
     assert ax.get_xlabel() == "Time (s)"
     assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [10, 3.5]]

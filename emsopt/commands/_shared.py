@@ -111,6 +111,7 @@ def draw(city: City, metric: Metric, found: dict[str, Evaluation], out: Path) ->
     try:
         import matplotlib
         from matplotlib.figure import Figure
+        from PIL import Image
     except ImportError:
         print("\nNo figure: pip install 'emsopt[maps]'.")
         return written
@@ -118,6 +119,8 @@ def draw(city: City, metric: Metric, found: dict[str, Evaluation], out: Path) ->
 
     with matplotlib.rc_context({"text.parse_math": False}):  # print dollar signs in names literally
         figure, _ = deployments(city, found, Figure(), value=value)  # pyplot would keep the figure in memory
-        png = BytesIO()
-        figure.savefig(png, dpi=150, format="png")
+        drawn, png = BytesIO(), BytesIO()
+        figure.savefig(drawn, dpi=150, format="png")
+    # Sixty-four colours, as many as are seen, take a quarter of the space.
+    Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(png, format="png", optimize=True)
     return [*written, write_file(out / "deployments.png", png.getvalue())]

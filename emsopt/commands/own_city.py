@@ -67,7 +67,7 @@ def add_options(parser: ArgumentParser) -> None:
     add = parser.add_argument_group("calls").add_argument
     for name, what in (("--columns", "CALLS, such as time=Alarm unit=Rig"), ("--station-columns", "STATIONS")):
         what = f"columns of {what} that are not found by their names; ROLE=none leaves a role out"
-        add(name, nargs="+", metavar="ROLE=NAME", help=what)
+        add(name, nargs="+", default=(), metavar="ROLE=NAME", help=what)
     cell = "width of the cells in which calls are counted (default: as narrow as the answer needs)"
     add("--cell", dest="cell_km", type=float, metavar="KM", help=cell)
     add("--areas", metavar="FILE", help="GeoJSON polygons to count calls in, instead of cells")
@@ -259,8 +259,8 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
         return san_jose_calls()
     if options.stations is None:
         raise InputError("give a log of calls and a table of stations: emsopt city calls.csv stations.csv")
-    names = ("columns", "station_columns")
-    columns, station_columns = (columns_in(getattr(options, name) or (), name) or None for name in names)
+    columns = columns_in(options.columns, "columns") or None
+    station_columns = columns_in(options.station_columns, "station_columns") or None
     read = partial(read_calls, columns=columns, time_zone=options.time_zone, time_format=options.time_format)
     try:
         calls = read(options.calls, crs=options.crs, where=options.where, on_bad=options.on_bad)

@@ -357,32 +357,42 @@ def _sorted(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
     areas = [file for file in files if file.name.lower().endswith((".json", ".geojson")) and _has_polygons(file)]
     rest = [file for file in files if file not in (*roads, *areas)]
     reading = {name: value for name, value in options.items() if name != "station_columns"}
-    logs, no_logs = _readable(rest, partial(read_calls, **reading))
-    how = {"columns": options["station_columns"], "crs": options["crs"]}
-    stations, no_stations = _readable(rest, partial(read_stations, **how))
-    place = _the_stations(logs, stations)
-    logs.pop(place, None)
-    others = [file for file in rest if file not in (*logs, place)]
-    if others and not (logs and place):
-        likely = max(others, key=lambda f: ("call" in f.name.lower(), f not in stations, len(f.content)))
-        raise _of_stations(no_stations[likely]) if logs else no_logs[likely]
+    logs, place, stations, others = _logs_and_stations(rest, reading, options["station_columns"])
     minutes = [file for file in others if _is_matrix(file)]
     odd = [file for file in others if file not in minutes]
     if place is None or not logs or odd or max(map(len, (roads, areas, minutes))) > 1:
-        why = (f" {odd[0].name} is no log, because ", *Message.of(no_logs[odd[0]]).parts) if odd else ()
+        why = (f" {odd[0].name} is no log, because ", *Message.of(others[odd[0]]).parts) if odd else ()
         raise InputError(Message(f"it is not clear what each file holds; got {_names(files)[:200]}. {WANTED}", *why))
     if len({file.content for file in logs}) < len(logs):
         raise InputError(f"{_names(logs)[:200]}: two of these logs are the same. Choose each once.")
-    _check_rows(len(stations[place]), place.name, MOST_ROWS[tables.SITES])
+    _check_rows(len(stations), place.name, MOST_ROWS[tables.SITES])
     found = {"calls": logs, "stations": [place], "areas": areas, "roads": roads, "travel times": minutes}
     return Sorted(
         read_calls([*logs], **reading) if len(logs) > 1 else next(iter(logs.values())),
-        stations[place],
+        stations,
         areas[0] if areas else None,
         _read_roads(roads[0]) if roads else None,
         formats.read_csv(minutes[0], labelled=True) if minutes else None,
         {what: _names(kept) for what, kept in found.items() if kept},
     )
+
+
+def _logs_and_stations(
+    files: Sequence[Upload], reading: Mapping[str, Any], columns: Mapping[str, str] | None
+) -> tuple[dict[Upload, CallLog], Upload | None, Any, dict[Upload, EmsoptError]]:
+    """Return the logs, the file of stations and its table, and why each other file is no log.
+
+    If logs or stations are missing, raise the error of the file that is likeliest to be it.
+    """
+    logs, no_logs = _readable(files, partial(read_calls, **reading))
+    stations, no_stations = _readable(files, partial(read_stations, columns=columns, crs=reading["crs"]))
+    place = _the_stations(logs, stations)
+    logs.pop(place, None)
+    others = {file: no_logs[file] for file in files if file not in (*logs, place)}
+    if others and not (logs and place):
+        likely = max(others, key=lambda f: ("call" in f.name.lower(), f not in stations, len(f.content)))
+        raise _of_stations(no_stations[likely]) if logs else no_logs[likely]
+    return logs, place, stations.get(place), others
 
 
 def _readable(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], dict[Any, EmsoptError]]:

@@ -7,27 +7,11 @@ import pytest
 
 pytest.importorskip("anywidget", reason="needs the package anywidget")
 
-from smallville import both_stations, one_station, small_city
 
 from emsopt.errors import InputError
 from emsopt.maps import LiveMap, deployment_map
 from emsopt.maps.roads import exploration_map
 from emsopt.roads import grid_roads
-
-
-@pytest.fixture
-def city():
-    return small_city()
-
-
-@pytest.fixture
-def both(city):
-    return both_stations(city)
-
-
-@pytest.fixture
-def doubled(city):
-    return one_station(city)
 
 
 def changes(live):

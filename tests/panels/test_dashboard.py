@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from shown import cells
 
 import emsopt as eo
 from emsopt import DeploymentSpace
@@ -46,12 +47,6 @@ def refs(shared, monkeypatch):
     shared.refs["label"].value = ""
     shared.refs["empty"].click()
     return shared.refs
-
-
-def cells(widget):
-    """Return the table in an HTML widget as {row: [cells]}, in texts."""
-    rows = re.findall(r"<th scope='row'>(.*?)</th>(.*?)</tr>", widget.value)
-    return {title: re.findall(r"<td>(.*?)</td>", found) for title, found in rows}
 
 
 def ticked(refs):

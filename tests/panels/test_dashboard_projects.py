@@ -19,7 +19,8 @@ from emsopt.errors import InputError
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets import VBox
-from test_dashboard import cells, links, upload
+from shown import cells
+from test_dashboard import links, upload
 
 from emsopt.panels import _dashboard, _report, _widgets, _workbench
 from emsopt.panels._workbench import Workbench

@@ -1,12 +1,11 @@
 """The optimizer panel without a kernel or a browser: honest predictions, true words, no traceback."""
 
-import html
-import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
+from shown import cells, words
 
 import emsopt as eo
 from emsopt.optimizers import METHODS, GPpM
@@ -59,10 +58,6 @@ def traced(objective, method="gp-pm", steps=0, rng=0):
     for _ in range(steps):
         trace.step()
     return trace
-
-
-def words(widget):
-    return html.unescape(re.sub(r"<style>.*?</style>|<[^>]+>", " ", widget.value, flags=re.DOTALL)).strip()
 
 
 def place(panel, sites):
@@ -291,9 +286,8 @@ def test_it_shows_what_the_method_thinks(city, ran):
     assert len(trace.facts) == 30
     assert words(refs["said"]).startswith("Evaluation 30: ")
     best = best_swaps(trace.optimizer)[:12]
-    assert re.findall(r"<th scope='row'>(.*?)</th><td>(.*?)</td>", refs["thoughts"].value) == [
-        (name, f"{value:.2f}") for name, value in zip(best.name, best.value, strict=True)
-    ]
+    shown = [(name, row[0]) for name, row in cells(refs["thoughts"]).items()]
+    assert shown == [(name, f"{value:.2f}") for name, value in zip(best.name, best.value, strict=True)]
     known = trace.facts[20:]
     within = ((known.value - known.expected).abs() <= 2 * known.deviation).sum()
     assert f"{within} of 10 values are within two" in refs["predictions"].value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +118,7 @@ def service_in(text: str, label: str) -> float | str:
     return text.lower() if text.lower() in ("calls", "stations") else number_in(text, label)
 
 
-def columns_in(parts: Iterable[str], label: str) -> dict[str, str | None]:
+def columns_in(parts: Sequence[str], label: str) -> dict[str, str | None]:
     """Return the columns by role that texts of the form ROLE=NAME give; ROLE=none leaves a role out."""
     pairs = [part.partition("=") for part in parts if part.strip()]
     if not all(role.strip() and sign and name.strip() for role, sign, name in pairs):

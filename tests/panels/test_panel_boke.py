@@ -1,6 +1,5 @@
 """The BOKE panel without a kernel: the next point is BOKE's, every control acts, nothing breaks it."""
 
-
 import numpy as np
 import pytest
 from shown import cells, words

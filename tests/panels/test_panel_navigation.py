@@ -1,6 +1,5 @@
 """The navigation panel without a kernel or a browser: true figures, comparable agents, no traceback."""
 
-
 import pytest
 from shown import words
 

@@ -1,6 +1,5 @@
 """The optimizer panel without a kernel or a browser: honest predictions, true words, no traceback."""
 
-
 import numpy as np
 import pandas as pd
 import pytest

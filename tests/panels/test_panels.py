@@ -1,6 +1,5 @@
 """Panels without a kernel or a browser: every control changes what it should, and nothing ends in a traceback."""
 
-
 import numpy as np
 import pytest
 from shown import cells

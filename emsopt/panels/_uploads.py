@@ -379,7 +379,7 @@ def _sorted(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
 
 def _logs_and_stations(
     files: Sequence[Upload], reading: Mapping[str, Any], columns: Mapping[str, str] | None
-) -> tuple[dict[Upload, CallLog], Upload | None, Any, dict[Upload, EmsoptError]]:
+) -> tuple[dict[Any, CallLog], Upload | None, Any, dict[Upload, EmsoptError]]:
     """Return the logs, the file of stations and its table, and why each other file is no log.
 
     If logs or stations are missing, raise the error of the file that is likeliest to be it.

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from ..calls import CallLog
     from ..errors import Argument
-    from ..evaluators.evaluation import Evaluation
     from ..planning import Advice, Settings
 
 DESCRIPTION = (
@@ -202,19 +201,12 @@ def _tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
         best |= {"gain_low": advice.gain.low, "gain_high": advice.gain.high}
         best["probability_better"] = advice.comparison.probability_better
         yield "gains_by_atom", advice.comparison.by_atom
-    yield "deployments", _deployment_table(found)
+    units = [e.to_frame().drop(columns="site").assign(deployment=name) for name, e in found.items()]
+    columns = ["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]
+    yield "deployments", pd.concat(units).rename(columns={"name": "site"})[columns]
     yield "scenarios", pd.DataFrame([*rows.values()])
     if len(advice.worse) and advice.worth_it:
         yield "worse", advice.worse.reset_index()
-
-
-def _deployment_table(found: dict[str, Evaluation]) -> pd.DataFrame:
-    """Return one row per unit: deployment, site, utilisation, share of calls and mean response."""
-    import pandas as pd
-
-    parts = [e.to_frame().drop(columns="site").assign(deployment=name) for name, e in found.items()]
-    table = pd.concat(parts).rename(columns={"name": "site"})
-    return table[["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]]
 
 
 # -- reading ------------------------------------------------------------------------------------------------------

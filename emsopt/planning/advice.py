@@ -198,9 +198,7 @@ class Advice:
             late = None if e is None else float(e.late_fraction(model.settings.threshold))
             lines += ["", in_words(late, model.settings.threshold, step)]
         if self.best is not None:
-            table = pd.DataFrame({name: e.summary(model.settings.threshold) for name, e in self.found.items()})
-            lines += ["", f"Deployments ({self.how})", f"{self.best.evaluator} hypercube:", table.round(4).to_string()]
-            lines += [f"{name}: {counted(e.site_names)}" for name, e in self.found.items()]
+            lines += ["", f"Deployments ({self.how})", *_deployments(self.found, model.settings.threshold)]
             if model.demand.cell_km is not None:
                 lines.append(f"Calls are counted in {model.city.n_atoms} cells of {model.demand.cell_km:g} km.")
         if len(self.worse) and self.worth_it:
@@ -402,6 +400,13 @@ def _tested(report: BackTest | None, untested: str) -> Iterator[str]:
     yield f"{report.calls:,} calls, {report.period}, which that calibration has not seen:"
     yield report.overall[["recorded", "modelled", "low", "high"]].round(3).to_string()
     yield from report.verdict
+
+
+def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[str]:
+    """Yield the figures of all deployments, and where their units stand."""
+    table = pd.DataFrame({name: e.summary(threshold) for name, e in found.items()})
+    yield f"{next(iter(found.values())).evaluator} hypercube:\n{table.round(4).to_string()}"
+    yield from (f"{name}: {counted(e.site_names)}" for name, e in found.items())
 
 
 def _planned(plan: Plan, today: Evaluation | None) -> Iterator[str]:

@@ -266,8 +266,7 @@ def test_our_decimals_are_held_by_a_test():
 
 
 @pytest.mark.parametrize(
-    ("place", "number", "other"),
-    [("Figure 8", "36.34", "36.43"), ("Section 7.1, optimum", "5.8630", "5.8730")],
+    ("place", "number", "other"), [("Figure 8", "36.34", "36.43"), ("Section 7.1, optimum", "5.8630", "5.8730")]
 )
 def test_a_decimal_that_is_not_in_the_evidence_is_found(place, number, other):
     row = eo.datasets.load_claims("server locations, version one", place).query("place == @place")

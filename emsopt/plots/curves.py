@@ -280,11 +280,7 @@ CLAIMED = 0.002  # upper limit of the mean absolute error that the papers report
 
 @styled()
 def approximation_error(
-    frame: pd.DataFrame,
-    ax: AxLike = None,
-    *,
-    load: str = "utilization",
-    error: str = "error_min",
+    frame: pd.DataFrame, ax: AxLike = None, *, load: str = "utilization", error: str = "error_min"
 ) -> tuple[Figure, Axes]:
     """Draw box plots of the error in mean response of the approximate hypercube model against the exact one.
 

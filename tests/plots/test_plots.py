@@ -114,10 +114,7 @@ def test_a_kilometre_is_as_long_to_the_north_as_to_the_east(city, both):
 
 @pytest.mark.parametrize("turn", [1, -1])
 def test_holes_in_an_atom_stay_open(turn):
-    outer, hole = (
-        square(0, 0)["coordinates"][0],
-        [[0, 0], [0.005, 0], [0.005, 0.005], [0, 0.005], [0, 0]][::turn],
-    )
+    outer, hole = (square(0, 0)["coordinates"][0], [[0, 0], [0.005, 0], [0.005, 0.005], [0, 0.005], [0, 0]][::turn])
     path = maps._path({"type": "MultiPolygon", "coordinates": [[outer, hole], square(0.04, 0)["coordinates"]]})
     fig = Figure(figsize=(5, 2), dpi=100)
     ax = fig.add_axes((0, 0, 1, 1), xlim=(-0.02, 0.08), ylim=(-0.02, 0.02))

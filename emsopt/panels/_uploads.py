@@ -146,13 +146,7 @@ class OwnCity(VBox):
         super().__init__([*first, *groups])
 
     def options(self) -> dict[str, Any]:
-        """Return the options of `city_from_uploads`, without those that are empty.
-
-        Raises
-        ------
-        InputError
-            If a field cannot be read; the message names it.
-        """
+        """Return the options of `city_from_uploads`, without those that are empty; errors name the field."""
         text = {name: self.controls[name].value.strip() for name in FIELDS}
         tick = {name: self.controls[name].value for name in TICKS}
         found = {
@@ -275,12 +269,7 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
     Each upload has ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them. They are the files of a city;
     or logs of the calls of a service and a table of stations and, optionally, areas, roads and travel times. Their
     content tells which is which. Files that macOS puts beside others (``._calls.csv``) are ignored. Options are those
-    in `READING`, and fields of `emsopt.planning.Settings`.
-
-    Raises
-    ------
-    InputError
-        If the files are neither of these, too large or invalid (the message names file and row), or an option is.
+    in `READING`, and fields of `emsopt.planning.Settings`. Errors name file and row.
     """
     files = _named(uploads)
     if {tables.CITY, tables.ATOMS, tables.SITES} & {file.name.lower() for file in files}:

@@ -174,8 +174,8 @@ def stations(city: City) -> tuple[IntArray, FloatArray]:
 def by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, FloatArray]:
     """Add up the units at each of the K places, which are groups of sites at one location (see `stations`).
 
-    Returned are the place of each unit, shape (p,), the units at each place, (K,), and the share of each atom's answered
-    calls that each place answers, (K, M).
+    Returned are the place of each unit, shape (p,), the units at each place, (K,), and the share of each atom's
+    answered calls that each place answers, (K, M).
     """
     which, places = stations(city)
     at = which[evaluation.sites]

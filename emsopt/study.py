@@ -160,14 +160,20 @@ def run(
     flat = [case | row for key, case in by_key.items() for row in rows.get(key, ())]
     table = pd.DataFrame(flat) if flat else pd.DataFrame(columns=columns)
     if failed:
-        failures = [(case, failed[key][0]) for key, case in by_key.items() if key in failed]
-        first = "; ".join(f"{case}: {error}" for case, error in failures[:5]) + "; ..." * (len(failures) > 5)
         rest = "are in `results`" if file is None else f"are stored in {file}; run again to retry"
-        message = f"{len(failures)} of {len(by_key)} cases failed: {first}. The others {rest}."
-        error = StudyError(message, failures, table)
-        error.add_note("The first of them:\n" + next(failed[key] for key in by_key if key in failed)[1])
-        raise error
+        raise _failure(
+            [(case, *failed[key]) for key, case in by_key.items() if key in failed], len(by_key), rest, table
+        )
     return table
+
+
+def _failure(failed: list[tuple[Case, str, str]], count: int, rest: str, table: pd.DataFrame) -> StudyError:
+    """Return the error of a study in which some of ``count`` cases failed, given with errors and tracebacks."""
+    failures = [(case, error) for case, error, _ in failed]
+    first = "; ".join(f"{case}: {error}" for case, error in failures[:5]) + "; ..." * (len(failures) > 5)
+    error = StudyError(f"{len(failures)} of {count} cases failed: {first}. The others {rest}.", failures, table)
+    error.add_note(f"The first of them:\n{failed[0][2]}")
+    return error
 
 
 def cases(**dimensions: object) -> list[Case]:

@@ -167,13 +167,8 @@ def literals(claim):
 
 
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
-NUMBERS = {word: k for k, word in enumerate(WORDS)} | {
-    "fifteen": 15,
-    "twenty": 20,
-    "thirty": 30,
-    "forty": 40,
-    "sixty": 60,
-}
+NUMBERS = {word: k for k, word in enumerate(WORDS)}
+NUMBERS |= {"fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "sixty": 60}
 COUNT = rf"(\d[\d,]*|{'|'.join(NUMBERS)})"
 RUNS = re.compile(rf"\b{COUNT} (?:(?:random|stored|paired|independent) )?(?:seeds|runs|cities)\b", re.IGNORECASE)
 SHARE = re.compile(rf"\b{COUNT} of {COUNT}\b", re.IGNORECASE)
@@ -271,12 +266,7 @@ def test_our_decimals_are_held_by_a_test():
 
 
 @pytest.mark.parametrize(
-    ("place", "number", "other"),
-    [
-        ("Figure 8", "36.34", "36.43"),
-        ("Table 1, p-median", "6.19", "6.91"),
-        ("Section 7.1, optimum", "5.8630", "5.8730"),
-    ],
+    ("place", "number", "other"), [("Figure 8", "36.34", "36.43"), ("Section 7.1, optimum", "5.8630", "5.8730")]
 )
 def test_a_decimal_that_is_not_in_the_evidence_is_found(place, number, other):
     row = eo.datasets.load_claims("server locations, version one", place).query("place == @place")
@@ -284,34 +274,6 @@ def test_a_decimal_that_is_not_in_the_evidence_is_found(place, number, other):
     unread = row.assign(place="of which no test reads a row")
     assert unbound(unread) == []
     assert unbound(unread.assign(ours=row["ours"].str.replace(number, other))) == [(PAPERS[1], *unread["place"])]
-
-
-def test_a_place_is_read_for_the_paper_that_the_call_names():
-    """Of the two versions, which share places; reading another column holds no number of ours."""
-    source = (
-        'V2, V1 = "server locations", "server locations, version one"\ndef ours(place, paper=V2): ...\ndef test_a():\n'
-    )
-    read = lambda line: [(paper, sorted(plain - set(PAPERS))) for paper, plain, _ in readings(source + f"    {line}\n")]
-    assert read("ours('A')") == [(PAPERS[0], ["A"])]
-    assert read("ours('A', V1)") == [(PAPERS[1], ["A"])]
-    assert read("claim(V1, 'A', 0.5)") == [(PAPERS[1], ["A"])]
-    assert read("ours('A', V1, 'error')") == read("claim(V1, 'A', 0.5, column='error')") == []
-
-
-@pytest.mark.parametrize(
-    ("source", "skipped"),
-    [
-        ("def test_a():\n    assert f()", False),
-        ("@pytest.mark.skipif(not FILE, reason='')\ndef test_a():\n    assert f()", False),
-        ("def test_a():\n    if not FILE:\n        pytest.skip('')", False),
-        ("@pytest.mark.skip\ndef test_a():\n    assert f()", True),
-        ("@pytest.mark.xfail(reason='')\ndef test_a():\n    assert f()", True),
-        ("def test_a():\n    'Doc.'\n    pytest.skip('')", True),
-        ("pytestmark = [pytest.mark.skip(reason='')]", True),
-    ],
-)
-def test_what_never_runs_is_recognised(source, skipped):
-    assert is_skipped(ast.parse(source).body[0]) == skipped
 
 
 def test_claims_are_filtered_by_paper_and_place():

@@ -108,17 +108,6 @@ def test_maps_have_a_still_twin(path):
             assert "eo.plots.deployment" in code[k + 1]
 
 
-def test_ci_runs_all_by_nbval():
-    """Whole, by the documented command, and a cell that fails fails the run."""
-    root = FOLDER.parent
-    command = re.search(r"<!-- notebooks -->\n```bash\n(.*)\n```", (root / "CONTRIBUTING.md").read_text("utf-8"))[1]
-    assert re.fullmatch(r"\.venv/bin/python -m pytest .*--nbval-lax notebooks", command)
-    assert '\nbash -euo pipefail -c "$(.ci/command notebooks CONTRIBUTING.md)"\n' in (root / ".ci" / "pages").read_text(
-        "utf-8"
-    )
-    assert "\n.ci/pages\n" in (root / ".ci" / "run").read_text("utf-8")
-
-
 def test_your_city_runs_with_the_files_of_another_city(tmp_path):
     """San José's files, put in as its second cell says: the line that reads a user's own two files, uncommented."""
     notebook = json.loads((FOLDER / "06_your_city.ipynb").read_text("utf-8"))

@@ -174,12 +174,8 @@ def test_cases_on_file_are_not_run_again(tmp_path):
     file = tmp_path / "study.jsonl"
     shown = []
     study.run(noted, study.cases(x=[1, 2], folder=str(tmp_path)), file=file)
-    table = study.run(
-        noted,
-        study.cases(x=[5, 2, 1], folder=str(tmp_path)),
-        file=file,
-        progress=lambda done, total: shown.append((done, total)),
-    )
+    cases = study.cases(x=[5, 2, 1], folder=str(tmp_path))
+    table = study.run(noted, cases, file=file, progress=lambda done, total: shown.append((done, total)))
     assert calls(tmp_path) == [1, 2, 5]
     assert table["tenfold"].tolist() == [50, 20, 10]
     assert shown == [(2, 3), (3, 3)]
@@ -221,12 +217,8 @@ def cut_off(file, backend, how, after):
 
     However late the signal comes, it finds the study unfinished.
     """
-    code = CUT_OFF.format(
-        folder=str(Path(__file__).parent),
-        file=str(file),
-        backend=backend,
-        workers="workers=2" if backend == "processes" else "",
-    )
+    workers = "workers=2" if backend == "processes" else ""
+    code = CUT_OFF.format(folder=str(Path(__file__).parent), file=str(file), backend=backend, workers=workers)
     before = finished(file)
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.DEVNULL)
     while process.poll() is None and finished(file) <= min(before, ENDLESS - 1):  # all others may be finished
@@ -237,10 +229,7 @@ def cut_off(file, backend, how, after):
 
 
 @pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize(
-    ("backend", "how"),
-    [("serial", signal.SIGINT), ("processes", signal.SIGKILL)],
-)
+@pytest.mark.parametrize(("backend", "how"), [("serial", signal.SIGINT), ("processes", signal.SIGKILL)])
 def test_killed_and_resumed(tmp_path, backend, how):
     file, moments = tmp_path / "study.jsonl", random.Random(1)
     for _ in range(2 if backend == "serial" else 1):

@@ -6,7 +6,6 @@ import os
 import shlex
 import time
 from argparse import ArgumentParser
-from contextlib import suppress
 from dataclasses import fields
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from ..calls import CallLog
     from ..errors import Argument
-    from ..evaluators.evaluation import Evaluation
     from ..planning import Advice, Settings
 
 DESCRIPTION = (
@@ -68,7 +66,7 @@ def add_options(parser: ArgumentParser) -> None:
     add = parser.add_argument_group("calls").add_argument
     for name, what in (("--columns", "CALLS, such as time=Alarm unit=Rig"), ("--station-columns", "STATIONS")):
         what = f"columns of {what} that are not found by their names; ROLE=none leaves a role out"
-        add(name, nargs="+", metavar="ROLE=NAME", help=what)
+        add(name, nargs="+", default=(), metavar="ROLE=NAME", help=what)
     cell = "width of the cells in which calls are counted (default: as narrow as the answer needs)"
     add("--cell", dest="cell_km", type=float, metavar="KM", help=cell)
     add("--areas", metavar="FILE", help="GeoJSON polygons to count calls in, instead of cells")
@@ -161,35 +159,15 @@ def _rest(advice: Advice) -> list[str]:
 
 def _written(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
     """Write the results; yield each file once it is written. The plan of the day, which takes longest, comes last."""
-    import pandas as pd
-
     from ..maps import live_sheet
-    from ..planning.sweeps import scenario
 
     model, s, found = advice.model, advice.model.settings, dict(advice.found)
-
-    def tables(**frames: pd.DataFrame) -> Iterator[Path]:
-        for name, frame in frames.items():
-            yield write_file(out / f"{name}.csv", table_text(frame))
-
     yield advice.save(out / "report.html")
     yield model.city.save(out / "city")
-    yield from tables(checks=model.checks.to_frame(), profile=model.demand.profile.to_frame())
-    yield from tables(recorded=advice.recorded.rename_axis("measure").reset_index())
-    if model.fit is not None:
-        yield from tables(calibration=model.fit.to_frame().rename_axis("quantity").reset_index())
+    for name, frame in _tables(advice):
+        yield write_file(out / f"{name}.csv", table_text(frame))
     if not found:
         return
-    metric = "response" if s.metric == "mean_response" else "late"
-    rows = [scenario(model.city, name, e, metric, s.threshold, advice.today) for name, e in found.items()]
-    best = next((row for row in rows if row["deployment"] not in ("today", "p-median")), None)
-    if best is not None and advice.comparison is not None and advice.gain is not None:
-        best |= {"gain_low": advice.gain.low, "gain_high": advice.gain.high}
-        best["probability_better"] = advice.comparison.probability_better
-        yield from tables(gains_by_atom=advice.comparison.by_atom)
-    yield from tables(deployments=_deployment_table(found), scenarios=pd.DataFrame(rows))
-    if len(advice.worse) and advice.worth_it:
-        yield from tables(worse=advice.worse.reset_index())
     yield from _shared.draw(model.city, s.metric, found, out)
     shown = {name: e.sites for name, e in found.items() if name != "p-median"}
     yield live_sheet(model.city, shown, threshold=s.threshold, capacity=s.capacity).save(out / "sheet.html")
@@ -198,16 +176,37 @@ def _written(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
         assert advice.plan is not None
         print("\n".join(("", *advice.plan_lines)))
         advice.save(out / "report.html")
-        yield from tables(plan=advice.plan.to_frame(), plan_moves=advice.plan.changes())
+        for name, frame in (("plan", advice.plan.to_frame()), ("plan_moves", advice.plan.changes())):
+            yield write_file(out / f"{name}.csv", table_text(frame))
 
 
-def _deployment_table(found: dict[str, Evaluation]) -> pd.DataFrame:
-    """Return one row per unit: deployment, site, utilisation, share of calls and mean response."""
+def _tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the tables of results with their names."""
     import pandas as pd
 
-    parts = [e.to_frame().drop(columns="site").assign(deployment=name) for name, e in found.items()]
-    table = pd.concat(parts).rename(columns={"name": "site"})
-    return table[["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]]
+    from ..planning.sweeps import scenario
+
+    model, s, found = advice.model, advice.model.settings, dict(advice.found)
+    yield "checks", model.checks.to_frame()
+    yield "profile", model.demand.profile.to_frame()
+    yield "recorded", advice.recorded.rename_axis("measure").reset_index()
+    if model.fit is not None:
+        yield "calibration", model.fit.to_frame().rename_axis("quantity").reset_index()
+    if not found:
+        return
+    metric = "response" if s.metric == "mean_response" else "late"
+    rows = {name: scenario(model.city, name, e, metric, s.threshold, advice.today) for name, e in found.items()}
+    best = next((row for name, row in rows.items() if name not in ("today", "p-median")), None)
+    if best is not None and advice.comparison is not None and advice.gain is not None:
+        best |= {"gain_low": advice.gain.low, "gain_high": advice.gain.high}
+        best["probability_better"] = advice.comparison.probability_better
+        yield "gains_by_atom", advice.comparison.by_atom
+    units = [e.to_frame().drop(columns="site").assign(deployment=name) for name, e in found.items()]
+    columns = ["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]
+    yield "deployments", pd.concat(units).rename(columns={"name": "site"})[columns]
+    yield "scenarios", pd.DataFrame([*rows.values()])
+    if len(advice.worse) and advice.worth_it:
+        yield "worse", advice.worse.reset_index()
 
 
 # -- reading ------------------------------------------------------------------------------------------------------
@@ -216,13 +215,9 @@ def _deployment_table(found: dict[str, Evaluation]) -> pd.DataFrame:
 def _settings(options: Namespace) -> Settings:
     """Return the settings that the options give."""
     from ..calls.profile import hours_in, weekdays_in
-    from ..planning import Settings
+    from ..planning.settings import Settings, service_in
     from ..roads import RoadNetwork
 
-    service: float | str | None = options.service_times
-    if service not in (None, "calls", "stations"):
-        with suppress(ValueError):  # the error names the choices
-            service = float(str(service))
     minutes = options.travel_times
     if minutes is not None and options.speed_kmh is None and options.roads is None:
         minutes = read_csv(existing_file(minutes, "travel_times", "a table of travel times, .csv"), labelled=True)
@@ -234,7 +229,7 @@ def _settings(options: Namespace) -> Settings:
         "homes": None if options.homes is None else _read_homes(options.homes),
         "roads": None if options.roads is None else RoadNetwork.read(options.roads),
         "travel_times": minutes,
-        "service_times": service,
+        "service_times": None if options.service_times is None else service_in(options.service_times, "service_times"),
         "today": _today(options.today),
         "metric": ("late", options.threshold) if options.metric == "late" else "mean_response",
     }
@@ -245,6 +240,7 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     """Return the log and the stations."""
     from ..calls import read_calls, read_stations
     from ..datasets import practice_calls, san_jose_calls
+    from ..planning.settings import columns_in
 
     if options.practice + options.san_jose + (options.calls is not None) > 1:
         raise InputError("give --practice, --san-jose or files, only one of them.")
@@ -255,7 +251,8 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
         return san_jose_calls()
     if options.stations is None:
         raise InputError("give a log of calls and a table of stations: emsopt city calls.csv stations.csv")
-    columns, station_columns = (_columns(options, name) for name in ("columns", "station_columns"))
+    columns = columns_in(options.columns, "columns") or None
+    station_columns = columns_in(options.station_columns, "station_columns") or None
     read = partial(read_calls, columns=columns, time_zone=options.time_zone, time_format=options.time_format)
     try:
         calls = read(options.calls, crs=options.crs, where=options.where, on_bad=options.on_bad)
@@ -290,14 +287,6 @@ def _is_log(file: str) -> bool:
     return True
 
 
-def _columns(options: Namespace, name: str) -> dict[str, str | None] | None:
-    """Return the columns by role that ROLE=NAME options give; ROLE=none leaves a role out."""
-    pairs = [text.partition("=") for text in getattr(options, name) or ()]
-    if not all(role and sign for role, sign, _ in pairs):
-        raise InputError(f"`--{name.replace('_', '-')}` must have the form ROLE=NAME, such as time=Alarm.")
-    return {role: None if column == "none" else column for role, _, column in pairs} or None
-
-
 def _read_homes(name: str) -> dict[str, str]:
     """Return the station of each unit in a file with columns ``unit`` and ``station``."""
     table, columns = _table(name, "--homes", "a table of units and their stations, .csv")
@@ -315,10 +304,9 @@ def _today(names: list[str] | None) -> list[str] | None:
     column = next((columns[key] for key in ("station", "site", "name") if key in columns), None)
     if column is None:
         raise InputError(f"{names[0]} must have a column 'station' with the station of each unit; got {list(columns)}.")
-    if "units" not in columns:
-        return [str(station) for station in table[column]]
-    cells = [str(text).strip() for text in table[columns["units"]]]
-    counts = [whole_number(int(text) if text.isdigit() else text, f"{names[0]}: units", low=0) for text in cells]
+    cells = table[columns["units"]] if "units" in columns else ["1"] * len(table)
+    units = [int(text) if (text := str(cell).strip()).isdigit() else text for cell in cells]
+    counts = [whole_number(count, f"{names[0]}: units", low=0) for count in units]
     return [str(station) for station, count in zip(table[column], counts, strict=True) for _ in range(count)]
 
 

@@ -124,13 +124,7 @@ def _with_published_demand(city: City) -> City:
 
 
 def grid_city(
-    n_sites: int = 30,
-    units: int = 15,
-    load: float = 0.5,
-    *,
-    rng: Rng = None,
-    size: int = 10,
-    geometry: str = "plane",
+    n_sites: int = 30, units: int = 15, load: float = 0.5, *, rng: Rng = None, size: int = 10, geometry: str = "plane"
 ) -> City:
     """Return a random city on a square grid.
 

@@ -19,16 +19,8 @@ from .sheets import live_sheet
 if TYPE_CHECKING:
     from .live import LiveMap
 
-__all__ = [
-    "LiveMap",
-    "atoms_frame",
-    "deployment_map",
-    "exploration_map",
-    "folium_map",
-    "live_sheet",
-    "replay_map",
-    "sites_frame",
-]
+__all__ = ["LiveMap", "atoms_frame", "deployment_map", "exploration_map", "folium_map", "live_sheet", "replay_map"]
+__all__ += ["sites_frame"]
 
 
 def __getattr__(name: str) -> object:

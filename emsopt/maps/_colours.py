@@ -36,14 +36,7 @@ CATEGORIES = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", 
 def atom_values(city: City, evaluation: Evaluation | None, value: Value) -> tuple[FloatArray, str, str]:
     """Return the values that shade the atoms, shape (M,), with their label and unit.
 
-    Parameters
-    ----------
-    city : City
-    evaluation : Evaluation or None
-        If None, the demand is shown.
-    value : {"response", "demand"} or ("late", float)
-        Mean response of each atom (min); its share of all calls (%); or the share (%) of its answered calls whose
-        response takes at least the given number of minutes.
+    ``value`` is as for `emsopt.maps.deployment_map`; without an evaluation, the demand is shown.
     """
     if evaluation is None or (isinstance(value, str) and value == "demand"):
         return 100 * city.demand_shares, "Share of calls", "%"
@@ -181,14 +174,8 @@ def stations(city: City) -> tuple[IntArray, FloatArray]:
 def by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, FloatArray]:
     """Add up the units at each of the K places, which are groups of sites at one location (see `stations`).
 
-    Returns
-    -------
-    at : ndarray of int, shape (p,)
-        Place of each unit, as numbered by `stations`.
-    counts : ndarray of int, shape (K,)
-        Units at each place.
-    fractions : ndarray, shape (K, M)
-        Share of each atom's answered calls that each place answers.
+    Returned are the place of each unit, shape (p,), the units at each place, (K,), and the share of each atom's
+    answered calls that each place answers, (K, M).
     """
     which, places = stations(city)
     at = which[evaluation.sites]

@@ -45,10 +45,6 @@ class Page:
         The results, one of which is shown at a time; each has a "name".
     height : int
         Height in a notebook, pixels.
-    data : dict
-        ``scene`` and ``views`` together.
-    html : str
-        The complete, self-contained page.
     """
 
     kind: str

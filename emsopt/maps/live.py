@@ -46,12 +46,9 @@ class LiveMap(AnyWidget):
     Attributes
     ----------
     page : Page or None
-        The map shown; ``page.save("map.html")`` writes it.
+        The map shown; ``page.save("map.html")`` writes it. Its ``kind``, ``scene`` and ``views`` go to the browser.
     shown : str
         Name of the view selected on the map, which may also be set.
-    edit : str
-    kind, scene, views
-        Those of the page, as sent to the browser.
 
     Examples
     --------

@@ -90,14 +90,8 @@ def live_sheet(
         "placeOf": _colours.stations(city)[0].tolist(),
         "most": max(int(np.bincount(sites).max()) for sites in checked.values()),
         "own": OWN,
-        "start": {
-            "threshold": _validate.positive_number(threshold, "threshold", "min"),
-            "queue": is_queue(capacity),
-        },
-        "scales": {
-            "response": _scales(*_colours.limits_of(near, None)),
-            "late": _scales(0.0, 100.0),
-        },
+        "start": {"threshold": _validate.positive_number(threshold, "threshold", "min"), "queue": is_queue(capacity)},
+        "scales": {"response": _scales(*_colours.limits_of(near, None)), "late": _scales(0.0, 100.0)},
     }
     views = [{"name": name, "sites": sorted(sites.tolist())} for name, sites in checked.items()]
     page = Page("sheet", scene, views, 720)

@@ -21,7 +21,7 @@ except ImportError as error:
     raise MissingDependencyError("panels need the package ipywidgets: pip install 'emsopt[notebooks]'.") from error
 
 from ._dashboard import dashboard
-from ._panel import Panel
+from ._panel import Panel as Panel
 from .boke import boke_panel
 from .claims import claims_panel
 from .control import control_panel
@@ -29,14 +29,5 @@ from .deployment import deployment_panel, load_panel
 from .navigation import navigation_panel
 from .optimizer import optimizer_panel
 
-__all__ = [
-    "Panel",
-    "boke_panel",
-    "claims_panel",
-    "control_panel",
-    "dashboard",
-    "deployment_panel",
-    "load_panel",
-    "navigation_panel",
-    "optimizer_panel",
-]
+__all__ = ["boke_panel", "claims_panel", "control_panel", "dashboard", "deployment_panel", "load_panel"]
+__all__ += ["navigation_panel", "optimizer_panel"]

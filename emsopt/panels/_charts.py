@@ -12,10 +12,11 @@ import numpy as np
 from .. import plots
 from ..maps import _colours
 from ..maps.deployments import place_name
+from ..planning.advice import counted
 from ._widgets import bar, lines, picture, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from .._types import IntArray, Sites
     from ..city import City
@@ -40,9 +41,8 @@ def place_counts(city: City, sites: Sites) -> IntArray:
 
 
 def units_at(city: City, sites: Sites) -> str:
-    """Return the places of a deployment as text: "Station 4, Station 9 × 2"."""
-    pairs = zip(place_names(city), place_counts(city, sites), strict=True)
-    return ", ".join(f"{name} × {n}" if n > 1 else name for name, n in pairs if n)
+    """Return the places of a deployment as text: "Station 4, 9 x 2"."""
+    return counted(np.array(place_names(city))[np.sort(city.twin_groups[sites])])
 
 
 def figures(
@@ -64,18 +64,19 @@ def figures(
     rows = {"units": [str(len(e.sites)) for e in shown]}
     for model, several in (means or {"": shown}).items():
         rows[f"mean response (min){model}"] = [f"{e.mean_response:.3f}" for e in several]
-    rows |= {
-        f"responses of {threshold:g} min or more": [f"{e.late_fraction(threshold):.2%}" for e in shown],
-        "90th percentile (min)": [f"{e.percentile_90:.2f}" for e in shown],
-        "calls lost to the fleet": [f"{e.loss_probability:.2%}" for e in shown],
-        "units busy, on average": [f"{e.utilizations.mean():.1%}" for e in shown],
-        "busiest unit": [f"{e.utilizations.max():.1%}" for e in shown],
+    measures: dict[str, Callable[[Evaluation], str]] = {
+        f"responses of {threshold:g} min or more": lambda e: f"{e.late_fraction(threshold):.2%}",
+        "90th percentile (min)": lambda e: f"{e.percentile_90:.2f}",
+        "calls lost to the fleet": lambda e: f"{e.loss_probability:.2%}",
+        "units busy, on average": lambda e: f"{e.utilizations.mean():.1%}",
+        "busiest unit": lambda e: f"{e.utilizations.max():.1%}",
     }
     if baseline is not None:
-        base = evaluations[baseline]
-        rows[f"gain over {baseline} (min)"] = [signed(base.mean_response - e.mean_response, 3) for e in shown]
-        late = [base.late_fraction(threshold) - e.late_fraction(threshold) for e in shown]
-        rows[f"gain over {baseline}, points of {threshold:g} min or more"] = [signed(100 * gain, 2) for gain in late]
+        mean, late = evaluations[baseline].mean_response, evaluations[baseline].late_fraction(threshold)
+        points = f"gain over {baseline}, points of {threshold:g} min or more"
+        measures[f"gain over {baseline} (min)"] = lambda e: signed(mean - e.mean_response, 3)
+        measures[points] = lambda e: signed(100 * (late - e.late_fraction(threshold)), 2)
+    rows |= {title: [measure(e) for e in shown] for title, measure in measures.items()}
     if sure is not None:
         rows[sure[0]] = [sure[1].get(name, "–") for name in evaluations]
     first = next(iter(shown))

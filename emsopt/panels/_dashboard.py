@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 ST_PAUL, GRID, PRACTICE, UPLOAD = CITIES = "St. Paul", "Random grid city", "Practice town", "Your own files"
 PROJECT = "Opened project"
 ST_PAUL_UNITS = 9
-MOST_ROWS = 300
 ENVIRONMENT = "EMSOPT_PROJECT"
 SHOWN = {  # columns of the table of scenarios: title and format
     "city": "{city}",
@@ -65,25 +64,11 @@ def dashboard(project: PathLike | Project | None = None) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name.
-
-        The bar: ``city`` (which one to show), ``open`` (a project to open), the buttons ``save`` and ``report``, which
-        make links in ``project``, and ``message`` (errors and remarks). The city: ``sites_count`` and ``seed`` of the
-        random one; ``files``, the buttons ``read`` and ``again``, and the fields of `emsopt.panels._uploads`, such as
-        ``speed``. The table of ``scenarios``: ``label`` (name of the next one) and the buttons ``add``, ``empty`` and
-        ``files_made``, which makes ``links`` to files.
-
-        The rest belongs to the city shown and is replaced with every city. Inputs: ``load``, ``units``, ``colocation``
-        (whether a station may have several), ``capacity`` (whether calls wait), ``objective``, ``threshold`` (minutes
-        from which a response is late), ``evaluator``, ``pinned`` and ``closed`` (sites that keep a unit or get none in
-        the optimum and the p-median), ``baseline`` (deployment over which tables say the gain), ``count`` (how many of
-        the best deployments to list), ``moves`` and ``hold_out`` (days of the back-test). The user's deployment:
-        ``sites`` (a list of inputs) and the buttons ``optimum``, ``p_median`` and ``keep``, which makes it today's.
-        Work: ``search``, ``cancel``, ``progress`` (a bar) and ``wait``, a function that waits until the search has
-        ended; ``plan_start``, ``test_start`` and ``compare_start``, with ``..._cancel`` and ``..._wait``. Results:
-        ``answer`` (a second message line), ``figures`` (table that compares the deployments), ``map`` and, drawn when
-        their tab is chosen in ``tabs``: ``districts``, ``busy`` (utilisation of each unit), ``responses``,
-        ``alternatives``, ``plan`` and ``trust``.
+        With ``refs``, a dict of its inputs and outputs by name: those of the bar (``city``, ``open``, ``save``,
+        ``report``), of the form for own files (``files``, ``read``, ``again``, and fields such as ``speed``), of the
+        table of ``scenarios``, and of the city shown, which are replaced with every city. ``message`` and ``answer``
+        are lines for errors and remarks, ``figures`` is the table that compares the deployments, and ``wait`` waits
+        until the search that ``search`` starts has ended. Results in ``tabs`` are drawn when their tab is chosen.
 
     Raises
     ------
@@ -186,8 +171,8 @@ class _Dashboard(Panel):
 
     def _show_group(self, chosen: str) -> None:
         """Show the controls that belong to this choice of a city."""
-        for name, owner in (("sites_count", GRID), ("seed", GRID)):
-            self.controls[name].layout.display = "" if chosen == owner else "none"
+        for name in ("sites_count", "seed"):
+            self.controls[name].layout.display = "" if chosen == GRID else "none"
         self.form.layout.display = "" if chosen == UPLOAD else "none"
         self.group.layout.display = "" if chosen in (GRID, UPLOAD) else "none"
 
@@ -243,13 +228,6 @@ class _Dashboard(Panel):
 
     # -- projects -----------------------------------------------------------------------------------------------------
 
-    def _project(self) -> Project:
-        """Return the project as it is now."""
-        bench = self.bench
-        settings = bench.state() | {"label": self.at.label}
-        opened = bench.opened
-        return Project(bench.city, settings, self.rows, bench.trust.results, opened.about, opened.by_hour)
-
     def _show_project(self, project: Project, path: Path | None = None) -> None:
         self._show(Opened.of(project), path)
         self.project, self.rows = project, [dict(row) for row in project.scenarios]
@@ -276,8 +254,10 @@ class _Dashboard(Panel):
 
     def _save(self) -> str:
         """Make a link to the project, and write it to the file that was opened at the start, if any."""
-        project = self._project()
-        name = "".join(c if c.isalnum() else "_" for c in self.bench.city.name)[:40] or "city"
+        bench, opened = self.bench, self.bench.opened
+        settings = bench.state() | {"label": self.at.label}
+        project = Project(bench.city, settings, self.rows, bench.trust.results, opened.about, opened.by_hour)
+        name = "".join(c if c.isalnum() else "_" for c in bench.city.name)[:40] or "city"
         file = f"{name}.emsopt.zip", "application/zip", project.to_bytes()
         self.show(project=download(*file))
         if self.path is not None:
@@ -291,21 +271,17 @@ class _Dashboard(Panel):
         file = "report.html", "text/html", report(self.bench).encode()
         self.show(project=download(*file))
         self.browser.download(*file)
-        return Done(
-            "Saved report.html to your downloads (or click the link in the bar). Open it in a browser to print."
-        )
+        said = "Saved report.html to your downloads (or click the link in the bar)."
+        return Done(f"{said} Open it in a browser to print.")
 
     # -- scenarios ----------------------------------------------------------------------------------------------------
 
-    def _add(self) -> str:
-        """Add the current deployments to the table as one scenario; return a message if the table is full."""
-        rows, number = self.bench.scenarios(), 1 + len({row["number"] for row in self.rows})
-        if len(self.rows) + len(rows) > MOST_ROWS:
-            return f"The table is full with {len(self.rows)} rows: download it, then empty it."
+    def _add(self) -> None:
+        """Add the current deployments to the table as one scenario."""
+        number = 1 + len({row["number"] for row in self.rows})
         name = self.at.label.strip()[:100] or f"scenario {number}"
-        self.rows += [{"number": number, "scenario": name, **row} for row in rows]
+        self.rows += [{"number": number, "scenario": name, **row} for row in self.bench.scenarios()]
         self._show_rows()
-        return ""
 
     def _show_rows(self) -> None:
         try:

@@ -39,25 +39,10 @@ class Panel(widgets.VBox):
     Each kind of panel is a subclass. It passes its controls to `__init__` and lays out the widgets with `arrange`.
     `compute` returns the result for the current settings, and `draw` displays it. Errors are shown in ``message``.
 
-    Parameters
-    ----------
-    controls : dict of str to Widget
-        Inputs and buttons by name, made by `control` and `button`. A button calls its action when
-        clicked. An input calls its action when changed, or `respond` if it has none.
-    outputs : sequence of str
-        Names of the HTML widgets that show results.
-    view : LiveMap, optional
-        Map of the panel.
-
-    Attributes
-    ----------
-    refs : dict of str to Widget
-        All inputs and outputs by name: the controls, the outputs, ``message`` (a line for errors and remarks) and, with
-        a view, ``map``.
-    controls, outputs : dict of str to Widget
-    message : Message
-    view : LiveMap
-        The same widgets, by kind.
+    ``controls`` are inputs and buttons by name, made by `control` and `button`. A button calls its action when clicked,
+    an input when changed; an input without one calls `respond`. ``outputs`` are HTML widgets that show results, and
+    ``view`` is the map, if any. ``refs`` has all of them by name, with ``message`` (a line for errors and remarks) and
+    ``map``.
 
     Examples
     --------

@@ -226,7 +226,7 @@ class Trust:
             said = (
                 f"{space.units} units, at most {moves} moved between hours: {plan.message}.",
                 f"Mean over all calls: {means}, {values[2]} with unlimited moves.",
-                advice.verdict_of(plan),
+                plan.verdict,
             )
             table = plan.changes().astype(str)
             table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])

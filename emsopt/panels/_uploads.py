@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +20,6 @@ from .. import _validate
 from .._files import formats
 from .._files.atomic import errors_explained
 from .._files.inflate import Upload
-from .._validate import shown
 from ..calls import CallLog, read_calls, read_stations
 from ..calls.log import FILES as ENDINGS
 from ..calls.profile import hours_in, weekdays_in
@@ -28,7 +28,7 @@ from ..city.city import City
 from ..errors import Argument, EmsoptError, InputError, Message
 from ..planning import Model, Settings, build, units_needed
 from ..planning.project import Result
-from ..planning.settings import TURNOUT_MIN
+from ..planning.settings import TURNOUT_MIN, columns_in, number_in, service_in
 from ..roads import RoadNetwork
 from ._layout import fold
 from ._widgets import button, control, lines
@@ -146,13 +146,7 @@ class OwnCity(VBox):
         super().__init__([*first, *groups])
 
     def options(self) -> dict[str, Any]:
-        """Return the options of `city_from_uploads`, without those that are empty.
-
-        Raises
-        ------
-        InputError
-            If a field cannot be read; the message names it.
-        """
+        """Return the options of `city_from_uploads`, without those that are empty; errors name the field."""
         text = {name: self.controls[name].value.strip() for name in FIELDS}
         tick = {name: self.controls[name].value for name in TICKS}
         found = {
@@ -202,29 +196,10 @@ def _control(argument: Argument) -> str:
     return field if value is None or field.startswith("the tick") else f"{field} ({value})"
 
 
-def _number(text: str, label: str) -> float:
-    try:
-        return _validate.finite_number(float(text.replace(",", ".")), label)
-    except ValueError as error:
-        raise InputError(f"`{label}` must be a number; got {shown(text)}.") from error
-
-
-def _service(text: str, label: str) -> float | str:
-    return text.lower() if text.lower() in ("calls", "stations") else _number(text, label)
-
-
-def _pairs(text: str, label: str) -> dict[str, str]:
-    """Return the columns by role that ROLE=NAME, separated by commas, give."""
-    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
-    if not all(role.strip() and sign and name.strip() for role, sign, name in pairs):
-        raise InputError(f"`{label}` must have the form ROLE=NAME, such as time=Alarm, unit=Rig; got {shown(text)}.")
-    return {role.strip(): name.strip() for role, _, name in pairs}
-
-
 READERS: dict[str, Callable[[str, str], Any]] = {  # fields that are not plain text
-    **dict.fromkeys(("speed", "detour", "turnout", "cell", "reach"), _number),
-    **dict.fromkeys(("columns", "station_columns"), _pairs),
-    "service": _service,
+    **dict.fromkeys(("speed", "detour", "turnout", "cell", "reach"), number_in),
+    **dict.fromkeys(("columns", "station_columns"), lambda text, label: columns_in(text.split(","), label)),
+    "service": service_in,
     "today": lambda text, _: [name.strip() for name in text.split(",") if name.strip()] or None,
     "hours": hours_in,
     "weekdays": weekdays_in,
@@ -294,12 +269,7 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
     Each upload has ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them. They are the files of a city;
     or logs of the calls of a service and a table of stations and, optionally, areas, roads and travel times. Their
     content tells which is which. Files that macOS puts beside others (``._calls.csv``) are ignored. Options are those
-    in `READING`, and fields of `emsopt.planning.Settings`.
-
-    Raises
-    ------
-    InputError
-        If the files are neither of these, too large or invalid (the message names file and row), or an option is.
+    in `READING`, and fields of `emsopt.planning.Settings`. Errors name file and row.
     """
     files = _named(uploads)
     if {tables.CITY, tables.ATOMS, tables.SITES} & {file.name.lower() for file in files}:
@@ -374,37 +344,44 @@ def _sorted(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
         )
     roads = [file for file in files if file.name.lower().endswith(ROADS)]
     areas = [file for file in files if file.name.lower().endswith((".json", ".geojson")) and _has_polygons(file)]
-    rest: list[Any] = [file for file in files if file not in (*roads, *areas)]
+    rest = [file for file in files if file not in (*roads, *areas)]
     reading = {name: value for name, value in options.items() if name != "station_columns"}
-    logs, no_logs = _readable(rest, lambda file: read_calls(file, **reading))
-    station_options = {"columns": options["station_columns"], "crs": options["crs"]}
-    stations, no_stations = _readable(rest, lambda file: read_stations(file, **station_options))
-    for error in no_stations.values():
-        error.args = (_of_stations(error), *error.args[1:])
-    place = _the_stations(logs, stations)
-    if place is not None:
-        logs.pop(place, None)
-    others = [file for file in rest if file not in logs and file is not place]
-    if others and not (logs and place):
-        likely = max(others, key=lambda f: ("call" in f.name.lower(), f not in stations, len(f.content)))
-        raise (no_stations if logs else no_logs)[likely]
+    logs, place, stations, others = _logs_and_stations(rest, reading, options["station_columns"])
     minutes = [file for file in others if _is_matrix(file)]
     odd = [file for file in others if file not in minutes]
     if place is None or not logs or odd or max(map(len, (roads, areas, minutes))) > 1:
-        why = (f" {odd[0].name} is no log, because ", *Message.of(no_logs[odd[0]]).parts) if odd else ()
+        why = (f" {odd[0].name} is no log, because ", *Message.of(others[odd[0]]).parts) if odd else ()
         raise InputError(Message(f"it is not clear what each file holds; got {_names(files)[:200]}. {WANTED}", *why))
     if len({file.content for file in logs}) < len(logs):
         raise InputError(f"{_names(logs)[:200]}: two of these logs are the same. Choose each once.")
-    _check_rows(len(stations[place]), place.name, MOST_ROWS[tables.SITES])
+    _check_rows(len(stations), place.name, MOST_ROWS[tables.SITES])
     found = {"calls": logs, "stations": [place], "areas": areas, "roads": roads, "travel times": minutes}
     return Sorted(
         read_calls([*logs], **reading) if len(logs) > 1 else next(iter(logs.values())),
-        stations[place],
+        stations,
         areas[0] if areas else None,
         _read_roads(roads[0]) if roads else None,
         formats.read_csv(minutes[0], labelled=True) if minutes else None,
         {what: _names(kept) for what, kept in found.items() if kept},
     )
+
+
+def _logs_and_stations(
+    files: Sequence[Upload], reading: Mapping[str, Any], columns: Mapping[str, str] | None
+) -> tuple[dict[Any, CallLog], Upload | None, Any, dict[Upload, EmsoptError]]:
+    """Return the logs, the file of stations and its table, and why each other file is no log.
+
+    If logs or stations are missing, raise the error of the file that is likeliest to be it.
+    """
+    logs, no_logs = _readable(files, partial(read_calls, **reading))
+    stations, no_stations = _readable(files, partial(read_stations, columns=columns, crs=reading["crs"]))
+    place = _the_stations(logs, stations)
+    logs.pop(place, None)
+    others = {file: no_logs[file] for file in files if file not in (*logs, place)}
+    if others and not (logs and place):
+        likely = max(others, key=lambda f: ("call" in f.name.lower(), f not in stations, len(f.content)))
+        raise _of_stations(no_stations[likely]) if logs else no_logs[likely]
+    return logs, place, stations.get(place), others
 
 
 def _readable(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], dict[Any, EmsoptError]]:
@@ -419,10 +396,12 @@ def _readable(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[An
     return found, errors
 
 
-def _of_stations(error: EmsoptError) -> Message:
-    """Return the message of an error in the table of stations, whose columns have a field of their own."""
+def _of_stations(error: EmsoptError) -> EmsoptError:
+    """Return an error in the table of stations, whose columns have a field of their own."""
     parts = Message.of(error).parts
-    return Message(*(Argument("station_columns", part[1]) if part[0] == "columns" else part for part in parts))
+    said = Message(*(Argument("station_columns", part[1]) if part[0] == "columns" else part for part in parts))
+    error.args = (said, *error.args[1:])
+    return error
 
 
 def _the_stations(logs: Mapping[Upload, CallLog], stations: Mapping[Upload, pd.DataFrame]) -> Upload | None:

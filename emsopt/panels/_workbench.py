@@ -159,26 +159,8 @@ class Workbench(OwnPanel):
 
     def _begin(self, saved: Mapping[str, Any]) -> None:
         """Take over saved settings, and show the first results."""
-        at = self.controls
-        if self.opened.today is not None:
-            at["baseline"].value = "today"
         try:
-            for name in SAVED:
-                if name in saved and name != "colocation":
-                    at[name].value = saved[name]
-            for name in ("pinned", "closed"):
-                at[name].value = self._sites(saved.get(name, ()))
-            if saved.get("today") is not None:
-                self.today = self._sites(saved["today"])
-            for entry in saved.get("found", ()):
-                found = self._sites(entry["sites"]), str(entry["how"]), bool(entry["proven"])
-                self.found[_tupled(entry["settings"])] = found
-            self.medians |= {_tupled(e["settings"]): self._sites(e["sites"]) for e in saved.get("medians", ())}
-            for key, *values in saved.get("gains", ()):
-                mean, low, high = map(float, values)
-                self.trust.gains[_tupled(key)] = mean, low, high
-            if "tab" in saved:
-                self.tabs.buttons.value = saved["tab"]
+            self._restore(saved)
             yours, follows = self._sites(saved.get("yours", ())), str(saved.get("follows", ""))
         except (TraitError, InputError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"the settings of the project are damaged: {error}") from error
@@ -190,6 +172,24 @@ class Workbench(OwnPanel):
         else:
             self.take(MEDIAN)
         self.view.layout.height = "100%"  # of its place in the grid
+
+    def _restore(self, saved: Mapping[str, Any]) -> None:
+        """Take over what `state` returned."""
+        at = self.controls
+        for name in (name for name in SAVED if name in saved and name != "colocation"):
+            at[name].value = saved[name]
+        for name in ("pinned", "closed"):
+            at[name].value = self._sites(saved.get(name, ()))
+        if saved.get("today") is not None:
+            self.today = self._sites(saved["today"])
+        for entry in saved.get("found", ()):
+            found = self._sites(entry["sites"]), str(entry["how"]), bool(entry["proven"])
+            self.found[_tupled(entry["settings"])] = found
+        self.medians |= {_tupled(e["settings"]): self._sites(e["sites"]) for e in saved.get("medians", ())}
+        for key, mean, low, high in saved.get("gains", ()):
+            self.trust.gains[_tupled(key)] = float(mean), float(low), float(high)
+        if "tab" in saved:
+            self.tabs.buttons.value = saved["tab"]
 
     def _sites(self, names: Any) -> tuple[int, ...]:
         """Return the sites with these names."""

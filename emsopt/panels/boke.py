@@ -1,9 +1,8 @@
 """The BOKE panel: how bandwidth and exploration change the model and the choice of the next point.
 
-BOKE and BOKE+ are methods of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
-
-Whenever a control changes, the method is rebuilt from the observed values,
-so BOKE+ chooses its next point again; the same controls and seed give the same choice.
+BOKE and BOKE+ are methods of "Bayesian Optimization by Kernel Regression and Density-based Exploration". Whenever a
+control changes, the method is rebuilt from the observed values, so BOKE+ chooses its next point again; the same
+controls and seed give the same choice.
 """
 
 from __future__ import annotations
@@ -52,10 +51,8 @@ def boke_panel(*, rng: Rng = None) -> Panel:
         h = factor · d t^(-1/(d+4)), in widths of the box, for d inputs after t points), ``rule`` (Scott's, which this
         is, Silverman's, or fixed, when h is the factor), ``inputs`` (1 or 2), ``noise`` (the constant ς
         in the weight of exploration β = 2 ς² log(2 π² t² / (3 δ))), ``exploring`` (probability p of a step that
-        maximises the upper bound), ``kernel`` and ``seed``. Buttons: ``step`` (evaluate the next point), ``run`` (ten
-        steps) and ``restart`` (start again with five points). Outputs: ``message`` (errors and remarks), ``picture``
-        (the model and the next point) and ``figures`` (table of the numbers behind the picture). ``told`` is a function
-        that returns the points and values observed so far, shape (t, d + 1).
+        maximises the upper bound), ``kernel`` and ``seed``. ``told`` is a function that returns the points and values
+        observed so far, shape (t, d + 1).
 
     Raises
     ------

@@ -38,9 +38,8 @@ def claims_panel(paper: str = ALL, *, verdict: str = ALL) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``paper``, ``verdict`` and ``words`` (claims
-        are shown if each of these words occurs in them, in any case). Outputs: ``message`` (errors) and ``figures``
-        (counts by verdict and the table). ``panel.compute()`` returns the claims that are shown, as a DataFrame.
+        With ``refs``, a dict of its inputs and outputs by name. Claims are shown if each of the ``words`` occurs in
+        them, in any case. ``panel.compute()`` returns the claims that are shown, as a DataFrame.
 
     Raises
     ------
@@ -94,12 +93,8 @@ class _ClaimsPanel(Panel):
             here = claim["ours"] + (f" (error: {claim['error']})" if claim["error"] else "")
             verdict = f"<b>{claim['verdict']}</b>. {escape(claim['why'])} {_link(claim['evidence'])}"
             texts = (escape(claim["claim"]), escape(claim["theirs"]), escape(here), verdict)
-            rows.append(
-                (
-                    _wrapped(escape(title), 9),
-                    [_wrapped(text, em) for text, em in zip(texts, WIDTHS.values(), strict=True)],
-                )
-            )
+            cells = [_wrapped(text, em) for text, em in zip(texts, WIDTHS.values(), strict=True)]
+            rows.append((_wrapped(escape(title), 9), cells))
         self.show(figures=table(caption, WIDTHS, rows))
         return "" if len(answer) else "No claim matches: use fewer words, or choose all papers and verdicts."
 

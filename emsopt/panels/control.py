@@ -44,15 +44,12 @@ def control_panel(problem: ControlProblem, *, budget: float = 20, rng: Rng = Non
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``alpha`` (tolerance: fraction of the best
+        With ``refs``, a dict of its inputs and outputs by name, such as ``alpha`` (tolerance: fraction of the best
         expected value, measured from the problem's ``worst`` value, that may be given up for a cheaper set),
-        ``variance`` and ``cost_set`` (as given or, for ready-made problems and seven sets, the paper's), ``costs`` (a
-        list of inputs, the mean cost of a play of each set), ``method``, ``budget``, ``seed``, ``halving`` (whether α
-        is halved as "unknown-cost" plays) and ``play`` (a button that lets the method spend the budget). Outputs:
-        ``sets`` (table: which sets are good enough for the known values and costs),
-        ``message`` (errors and remarks), ``picture`` (the sets played against the cost spent) and ``figures``
-        (recommendation, spending and regret of the run). Functions: ``problem`` returns the problem with the edited
-        costs, and ``run`` the `ControlRun` that is shown, or None.
+        ``costs`` (a list of inputs, the mean cost of a play of each set; ``cost_set`` fills them in) and ``halving``
+        (whether α is halved as "unknown-cost" plays). ``play`` spends the budget. ``sets`` says which sets are good
+        enough for the known values and costs; ``picture`` and ``figures`` show the run. Functions: ``problem`` returns
+        the problem with the edited costs, and ``run`` the `ControlRun` that is shown, or None.
 
     Raises
     ------

@@ -53,13 +53,10 @@ def deployment_panel(city: City, units: int) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``sites`` (a list of checkboxes, the user's
-        deployment; a click on a station of the map adds or removes a unit there), ``units`` (fleet size), ``threshold``
-        (minutes from which a response is late), ``service`` (distribution of service times in the simulation),
-        ``calls`` (number of calls to simulate) and, for St. Paul, ``demand``, as in `load_panel`. Buttons: ``optimum``
-        and ``p_median`` (make that deployment the user's), ``clear`` (untick all sites) and ``run`` (simulate the three
-        deployments). Outputs: ``message`` (errors and remarks), ``figures`` (table that compares the deployments by the
-        hypercube models), ``simulation`` (table of simulated results) and ``map``.
+        With ``refs``, a dict of its inputs and outputs by name. ``sites`` is a list of checkboxes, the user's
+        deployment; a click on a station of the map adds or removes a unit there. The buttons ``optimum`` and
+        ``p_median`` make that deployment the user's, ``clear`` unticks all sites, and ``run`` simulates the three.
+        Tables: ``figures`` by the hypercube models, and ``simulation``. St. Paul has a choice of ``demand``.
 
     Raises
     ------
@@ -177,12 +174,9 @@ def load_panel(city: City, units: int) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``load`` (factor on all call rates), ``units``
-        (fleet size), ``objective`` (what the best deployment minimises), ``threshold`` (minutes from which a response
-        is late), ``evaluator`` (model that evaluates the result), ``colocation`` (whether units may share a site) and,
-        for St. Paul, ``demand`` ("embedded" or "published"; see `emsopt.datasets.load_st_paul`).
-        Outputs: ``message`` (errors and remarks), ``figures`` (table and sentences that compare the best deployment
-        found with the p-median) and ``map``.
+        With ``refs``, a dict of its inputs and outputs by name, such as ``load`` (factor on all call rates),
+        ``evaluator`` (model that evaluates the result) and, for St. Paul, ``demand`` ("embedded" or "published"; see
+        `emsopt.datasets.load_st_paul`). ``figures`` compares the best deployment found with the p-median.
 
     Raises
     ------

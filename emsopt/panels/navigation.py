@@ -50,14 +50,10 @@ def navigation_panel(
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name. Inputs: ``agent``; ``omega`` and ``xi`` of Bayes-UCB
-        and ``factor`` of β_t of UCB, which say how optimistic these are; ``lengthscale`` (how much two edges may differ
-        in length, speed and incline and still inform about each other), ``noise`` (standard deviation of an
-        observation, relative to that of the energies by formula), ``horizon`` (number of rounds), ``seed`` and
-        ``closed`` (ids of closed edges, separated by commas). Buttons: ``close`` (close the edge that the latest agent
-        drove most often and that has a detour) and ``reopen`` (open all edges). Outputs: ``message`` (errors and
-        remarks), ``progress`` (a bar), ``figures`` (table of the runs), ``regret`` (picture of cumulative regret) and
-        ``map``.
+        With ``refs``, a dict of its inputs and outputs by name. ``omega`` and ``xi`` of Bayes-UCB and ``factor`` of β_t
+        of UCB say how optimistic these are; ``lengthscale`` is how much two edges may differ in length, speed and
+        incline and still inform about each other; ``closed`` has the ids of closed edges, separated by commas.
+        ``close`` closes the edge that the latest agent drove most often and that has a detour.
 
     Raises
     ------

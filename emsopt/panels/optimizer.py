@@ -65,22 +65,12 @@ def optimizer_panel(objective: Objective, *, rng: Rng = None) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name.
-
-        Choices: ``method`` and ``seed``; changing either restarts the search.
-
-        Buttons that run the search: ``step`` (one evaluation), ``run`` (ten) and ``restart`` (forget all evaluations).
-
-        The user's own deployment: ``sites``, a list of inputs, one per site (checkboxes, or numbers of units if some
-        site may hold several); the buttons ``take`` (place the units as in the best deployment so far), ``clear``
-        (remove all units but those that are pinned) and ``evaluate`` (evaluate this deployment and pass its value to
-        the method); and ``placed``, a text that counts the units placed.
-
-        Results: ``message`` (errors and remarks), ``said`` (a sentence on the last evaluation), the pictures
-        ``convergence``, ``predictions`` (before each evaluation, against the value found) and ``edges`` (of the trust
-        region), ``thoughts`` (table: the log expected improvement of the best swaps, or the largest coefficients of the
-        sampled model), ``where`` (text: the sites of the deployment evaluated last and of the best so far), ``map``
-        (both of these deployments) and ``trace``, a function that returns the `Trace` so far.
+        With ``refs``, a dict of its inputs and outputs by name. ``sites`` is a list of inputs, one per site
+        (checkboxes, or numbers of units if some site may hold several), for a deployment of the user's own, which
+        ``evaluate`` evaluates and tells the method. Pictures: ``convergence``, ``predictions`` (before each evaluation,
+        against the value found) and ``edges`` (of the trust region). ``thoughts`` is a table of the log expected
+        improvement of the best swaps, or of the largest coefficients of the sampled model. ``trace`` is a function
+        that returns the `Trace` so far.
 
     Raises
     ------
@@ -273,7 +263,7 @@ def _thoughts(optimizer: Any, metric: Metric) -> str:
     methods show the coefficients with the largest absolute values in the model sampled last.
     """
     swaps = hasattr(optimizer, "acquisition")
-    frame = best_swaps(optimizer) if swaps else largest_coefficients(optimizer)
+    frame = (best_swaps if swaps else largest_coefficients)(optimizer)[:MOST_BARS]
     if frame.empty:
         return lines("No model yet, or no deployment left to evaluate.")
     low, high = frame.value.min(), frame.value.max()
@@ -400,11 +390,11 @@ def best_swaps(optimizer: Any) -> pd.DataFrame:
     change, inside = counts - space.group_counts(best), np.abs(counts - optimizer.centre).sum(axis=1) <= optimizer.edge
     swaps = names[change.argmin(axis=1)] + " → " + names[change.argmax(axis=1)]
     frame = pd.DataFrame({"name": swaps, "value": optimizer.acquisition(near), "inside": inside})
-    return frame.sort_values("value", ascending=False, kind="stable", ignore_index=True)[:MOST_BARS]
+    return frame.sort_values("value", ascending=False, kind="stable", ignore_index=True)
 
 
-def largest_coefficients(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
-    """Return the largest coefficients, in absolute value, of the model that SparBL sampled last, with their names.
+def largest_coefficients(optimizer: Any) -> pd.DataFrame:
+    """Return the coefficients of the model that SparBL sampled last, with their names, the largest sizes first.
 
     A feature is a place, a pair of places, two units at a place, or the cost of the nearest units. Those that are equal
     in all evaluated deployments are left out: the evaluations say nothing about their coefficients.
@@ -418,7 +408,7 @@ def largest_coefficients(optimizer: Any, most: int = MOST_BARS) -> pd.DataFrame:
     titles += ["cost of the nearest unit", "cost of the second nearest"][: len(optimizer._coef) - len(titles)]
     varies = np.ptp(optimizer.features(optimizer.sites), axis=0) > 0
     frame = pd.DataFrame({"name": titles, "value": optimizer._coef})[varies]
-    return frame.sort_values("value", key=lambda values: -values.abs(), kind="stable", ignore_index=True)[:most]
+    return frame.sort_values("value", key=lambda values: -values.abs(), kind="stable", ignore_index=True)
 
 
 def measure(metric: Metric) -> tuple[int, str, int, str]:

@@ -2,24 +2,26 @@
 
 `advice` is the one workflow from a log of calls and a table of stations to advice, `settings` has its options, `steps`
 are its steps, and `log_model` is the first of them; `sweeps` finds the best deployment at each load or service rate and
-makes tables;
-`hourly` plans a deployment for each hour of a day with few moves of units (`_moves` finds the cheapest sequence);
-`held_out` judges the plan on weeks that it was not made from; `comparison` says how sure it is that one deployment is
-better than another; `fleet` says how many units the load needs, and what each further unit buys; `project` saves and
-opens what was set and found.
+makes tables; `hourly` plans a deployment for each hour of a day with few moves of units (`_walks` finds the cheapest
+sequence); `held_out` says what a move gains, and so may cost, on weeks that a plan was not made from; `comparison` says
+how sure it is that one deployment is better than another; `fleet` says how many units the load needs, and what each
+further unit buys; `project` saves and opens what was set and found.
 """
 
-from .advice import Advice, advise
-from .comparison import Comparison, compare
+from .advice import Advice as Advice
+from .advice import advise
+from .comparison import Comparison as Comparison
+from .comparison import compare
 from .fleet import fleet_curve
 from .fleet import units_needed as units_needed
 from .held_out import judge_plan
-from .hourly import Plan, hourly_plan
+from .hourly import Plan as Plan
+from .hourly import hourly_plan
 from .log_model import Model as Model
 from .log_model import build
 from .project import Project
 from .settings import Settings
 from .sweeps import evaluate_table, load_sweep, service_rate_sweep, sweep
 
-__all__ = ["Advice", "Comparison", "Plan", "Project", "Settings", "advise", "build", "compare", "evaluate_table"]
-__all__ += ["fleet_curve", "hourly_plan", "judge_plan", "load_sweep", "service_rate_sweep", "sweep"]
+__all__ = ["Project", "Settings", "advise", "build", "compare", "evaluate_table", "fleet_curve", "hourly_plan"]
+__all__ += ["judge_plan", "load_sweep", "service_rate_sweep", "sweep"]

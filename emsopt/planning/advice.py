@@ -36,14 +36,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from .._types import PathLike, Progress
-    from ..calls import BackTest, CallLog
+    from ..calls import BackTest, CallLog, Checks
     from ..calls.log import Source
     from ..city.city import City
     from ..evaluators.evaluation import Evaluation
 
 HOURS_A_YEAR = 8766
 MOST_NAMED = 3  # zones, findings or stations in a line
-LITTLE = 0.001  # share of the value that no move in the day is worth
 TITLES = {"mean_response_min": "mean response (min)", "percentile_90_min": "90th percentile (min)"}
 
 
@@ -171,23 +170,50 @@ class Advice:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The answer, at most twelve lines."""
-        return _answer(self)
+        """The answer in at most twelve lines: what was read, the model's uses, today, the proposal, what is wrong."""
+        told, given = (*self.model.read, *self.model.assumed), "Travel times are given."
+        how = next((said for said in told if said.startswith(("Times are", "Units are"))), given)
+        lines = [f"{self.model.read[0]} {how}", *(said for said in self.model.read if said.startswith("Today"))]
+        lines += [_uses(self.report, self.untested), str(cells(self.recorded).to_string()), *_proposal(self)]
+        return (*lines, _wrong(self.model.checks))
 
     @property
     def plan_lines(self) -> tuple[str, ...]:
         """What the plan of the day changes, and whether it is worth it; empty without a plan."""
-        return () if self.plan is None else tuple(plan_lines(self.plan, self.today))
+        return () if self.plan is None else tuple(_planned(self.plan, self.today))
 
     @property
     def details(self) -> tuple[str, ...]:
-        """Everything else, in lines."""
-        return _details(self)
+        """Everything that the answer leaves out, in lines."""
+        model, lines = self.model, ["Data", *self.model.read[1:]]
+        for f in model.checks:
+            lines += [Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.where and f" Rows: {f.where}")]
+        lines += ["", "Assumed", *model.assumed, model.city.notes]
+        if model.fit is not None:
+            lines += ["", f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"]
+            lines += [model.fit.to_frame().round(3).to_string()]
+        lines += ["", "Test on days held out", *_tested(self.report, self.untested)]
+        if model.recorded is not None:
+            step, e = recorded_responses(model.recorded)[1], self.today or self.best
+            late = None if e is None else float(e.late_fraction(model.settings.threshold))
+            lines += ["", in_words(late, model.settings.threshold, step)]
+        if self.best is not None:
+            lines += ["", f"Deployments ({self.how})", *_deployments(self.found, model.settings.threshold)]
+            if model.demand.cell_km is not None:
+                lines.append(f"Calls are counted in {model.city.n_atoms} cells of {model.demand.cell_km:g} km.")
+        if len(self.worse) and self.worth_it:
+            lines += ["", "Zones that wait longer (min, calls a year)", self.worse.round(2).to_string()]
+        if self.comparison is not None:
+            lines += ["", "How sure the gain is", str(self.comparison)]
+        return (*lines, *(("", *self.plan_lines) if self.plan is not None else ()))
 
     @property
     def html(self) -> str:
-        """A report as one self-contained page."""
-        return _page(self)
+        """The answer, the details and the test as one self-contained page."""
+        answer, details = (escape("\n".join(lines)) for lines in (self.sentences, self.details))
+        body = f"<h1>{escape(self.city.name)}: where should the units wait?</h1><pre>{answer}</pre>"
+        body += f"<h2>Details</h2><pre>{details}</pre>{'' if self.report is None else self.report.body}"
+        return document(self.city.name, STYLE + "pre { white-space: pre-wrap; }", body)
 
     def with_day(self, moves: int, *, progress: Progress = False) -> Advice:
         """Return the advice with a plan of the day, with at most ``moves`` units moved between two hours."""
@@ -276,33 +302,15 @@ def advise(
 # -- in words ---
 
 
-def _answer(advice: Advice) -> tuple[str, ...]:
-    """Return what was read, what the model may be used for, today, the proposal and what is wrong: twelve lines."""
-    model = advice.model
-    given = "Travel times are given."
-    how = next((said for said in (*model.read, *model.assumed) if said.startswith(("Times are", "Units are"))), given)
-    lines = [f"{model.read[0]} {how}", *(said for said in model.read if said.startswith("Today"))]
-    lines += [*_uses(advice.report, advice.untested), table_text(advice.recorded)]
-    lines += _proposal(advice)
-    return (*lines, _wrong(advice))
-
-
-def _uses(report: BackTest | None, untested: str) -> list[str]:
+def _uses(report: BackTest | None, untested: str) -> str:
     """Return what the model may be used for, and for what not and why."""
     if report is None:
         said = "The model was not tested, so nothing says how far it can be trusted: "
-        return [Message(said, *Message.of(untested).parts)]
+        return Message(said, *Message.of(untested).parts)
     good = report.uses["usable"].to_numpy(bool)
     names = np.array([USES[use].lower() for use in report.uses.index])
     usable = f"The model may be used for: {', '.join(names[good]) or 'nothing'}."
-    if not good.all():
-        usable += f" Not for: {', '.join(names[~good])}."
-    return [usable]
-
-
-def table_text(table: pd.DataFrame) -> str:
-    """Return recorded beside modelled responses as text."""
-    return str(cells(table).to_string())
+    return usable if good.all() else f"{usable} Not for: {', '.join(names[~good])}."
 
 
 def cells(table: pd.DataFrame) -> pd.DataFrame:
@@ -376,66 +384,32 @@ def _cost(advice: Advice) -> Iterator[str]:
         yield f"This is a trade-off. What rises: {'; '.join(said)}."
 
 
-def _wrong(advice: Advice) -> str:
+def _wrong(checks: Checks) -> str:
     """Return what is wrong in the data."""
-    wrong = [found.what for found in advice.model.checks if found.level == "wrong"]
-    look = [found.what for found in advice.model.checks if found.level != "wrong"]
+    wrong = [found.what for found in checks if found.level == "wrong"]
+    look = [found.what for found in checks if found.level != "wrong"]
     said = f"Wrong in the data: {', '.join(wrong)}." if wrong else "Nothing is certainly wrong in the data."
     return said + (f" Worth a look: {', '.join(look)}." if look else "")
 
 
-def _details(advice: Advice) -> tuple[str, ...]:
-    """Return everything that the answer leaves out, in lines."""
-    model, lines = advice.model, ["Data", *advice.model.read[1:]]
-    for f in model.checks:
-        lines += [Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.where and f" Rows: {f.where}")]
-    lines += ["", "Assumed", *model.assumed, model.city.notes]
-    if model.fit is not None:
-        lines += ["", f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"]
-        lines += [model.fit.to_frame().round(3).to_string()]
-    lines += [
-        "",
-        "Test on days held out",
-        *(_tested(advice.report) if advice.report else [Message.of(advice.untested)]),
-    ]
-    if model.recorded is not None:
-        lines += ["", _late_in_words(advice)]
-    if advice.best is not None:
-        lines += ["", f"Deployments ({advice.how})", _metrics(advice)]
-        lines += [f"{name}: {counted(e.site_names)}" for name, e in advice.found.items()]
-        if model.demand.cell_km is not None:
-            lines.append(f"Calls are counted in {model.city.n_atoms} cells of {model.demand.cell_km:g} km.")
-    if len(advice.worse) and advice.worth_it:
-        lines += ["", "Zones that wait longer (min, calls a year)", advice.worse.round(2).to_string()]
-    if advice.comparison is not None:
-        lines += ["", "How sure the gain is", str(advice.comparison)]
-    return (*lines, *(("", *advice.plan_lines) if advice.plan is not None else ()))
-
-
-def _late_in_words(advice: Advice) -> str:
-    """Return in a sentence which responses count as late."""
-    assert advice.model.recorded is not None
-    limit = advice.model.settings.threshold
-    step = recorded_responses(advice.model.recorded)[1]
-    e = advice.today or advice.best
-    return in_words(None if e is None else float(e.late_fraction(limit)), limit, step)
-
-
-def _tested(report: BackTest) -> Iterator[str]:
-    """Yield what the test on days held out found."""
+def _tested(report: BackTest | None, untested: str) -> Iterator[str]:
+    """Yield what the test on days held out found, or why there was none."""
+    if report is None:
+        yield Message.of(untested)
+        return
     yield f"{report.calls:,} calls, {report.period}, which that calibration has not seen:"
     yield report.overall[["recorded", "modelled", "low", "high"]].round(3).to_string()
     yield from report.verdict
 
 
-def _metrics(advice: Advice) -> str:
-    """Return the figures of all deployments as text."""
-    limit = advice.model.settings.threshold
-    table = pd.DataFrame({name: e.summary(limit) for name, e in advice.found.items()})
-    return f"{advice.best.evaluator if advice.best else ''} hypercube:\n{table.round(4).to_string()}"
+def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[str]:
+    """Yield the figures of all deployments, and where their units stand."""
+    table = pd.DataFrame({name: e.summary(threshold) for name, e in found.items()})
+    yield f"{next(iter(found.values())).evaluator} hypercube:\n{table.round(4).to_string()}"
+    yield from (f"{name}: {counted(e.site_names)}" for name, e in found.items())
 
 
-def plan_lines(plan: Plan, today: Evaluation | None = None) -> Iterator[str]:
+def _planned(plan: Plan, today: Evaluation | None) -> Iterator[str]:
     """Yield what a plan of the day changes, and whether it is worth it."""
     o = plan.objectives[0]
     yield f"Plan of the day, at most {plan.most_moves} unit(s) moved between hours ({o.evaluator}): {plan.message}."
@@ -444,19 +418,9 @@ def plan_lines(plan: Plan, today: Evaluation | None = None) -> Iterator[str]:
     if today is not None and len(today.sites) == o.units:
         now = sum(w * each(today.sites) for w, each in zip(plan.weights, plan.objectives, strict=True))
         yield f"Today's deployment, hour by hour: {against(float(now), plan)}."
-    yield verdict_of(plan)
+    yield plan.verdict
     for hour, old, new in plan.changes().itertuples(index=False):
         yield f"{hour:02d}:00  {old} -> {new}"
-
-
-def verdict_of(plan: Plan) -> str:
-    """Return whether a plan is worth its moves; one that was not judged on days held out is told by its own figures."""
-    if plan.held_out is not None or not plan.moves.any():
-        return plan.verdict
-    gain = plan.fixed_value - plan.value
-    said = f"The plan is not judged on days held out of the log. By its own figures it gains {gain:.2g}"
-    leave = gain < LITTLE * plan.fixed_value
-    return said + (": leave the units where they are." if leave else ", which chance in the log may explain.")
 
 
 def against(value: float, plan: Plan) -> str:
@@ -480,12 +444,3 @@ def changed(before: Iterable[str], after: Iterable[str]) -> tuple[str, str]:
     """Return the stations that lose units and those that get units, with how many."""
     old, new = Counter(before), Counter(after)
     return counted((old - new).elements()) or "none", counted((new - old).elements()) or "none"
-
-
-def _page(advice: Advice) -> str:
-    """Return the answer, the details and the test as one self-contained page."""
-    title = f"{escape(advice.city.name)}: where should the units wait?"
-    texts = ["\n".join(advice.sentences), "\n".join(advice.details)]
-    test = "" if advice.report is None else advice.report.body
-    body = f"<h1>{title}</h1><pre>{escape(texts[0])}</pre><h2>Details</h2><pre>{escape(texts[1])}</pre>{test}"
-    return document(advice.city.name, STYLE + "pre { white-space: pre-wrap; }", body)

@@ -11,9 +11,9 @@ hence from k = (V - F) / ((D / 1.645)² - F) on, if D stays what it is. If the d
 data of this kind settles it.
 
 **Limits.** Only what the calibration draws is uncertain: the errors of the queueing model, and whether the future will
-be like the log, are not counted. `emsopt.calls.back_test` shows the former. Units are
-sent in the order of the estimated times in all drawn cities (`emsopt.calls.drawn_cities`), so that a deployment without
-one of its units can be better in some of them, by very little. The answer says so, and what share of calls is lost.
+be like the log, are not counted. `emsopt.calls.back_test` shows the former. Units are sent in the order of the
+estimated times in all drawn cities (`emsopt.calls.drawn_cities`), so that a deployment without one of its units can be
+better in some of them, by very little. The answer says so, and what share of calls is lost.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class Comparison:
     @property
     def probability_better(self) -> float:
         """Probability that the last deployment is better than the first; equal values count half."""
-        return probability_below(self.values[:, -1] - self.values[:, 0])
+        return float(probability_below(self.values[:, -1] - self.values[:, 0]))
 
     @property
     def more_weeks(self) -> float:
@@ -160,13 +160,12 @@ class Comparison:
             row |= zip(("value", "low", "high"), Interval.of(self.values[:, k]), strict=True)
             row |= zip(("difference", "difference_low", "difference_high"), Interval.of(gap), strict=True)
             row["probability_better"] = probability_below(gap) if k else np.nan
-            row["probability_best"] = float((best[:, k] / best.sum(axis=1)).mean())
-            row["lost"] = float(self.lost[k])
-            rows[name] = row
+            rows[name] = row | {"probability_best": (best[:, k] / best.sum(axis=1)).mean(), "lost": self.lost[k]}
         return pd.DataFrame.from_dict(rows, orient="index").astype({"units": int}).rename_axis("deployment")
 
     def __str__(self) -> str:
-        return in_words(self)
+        parts = (_of_difference(self), _of_fewer_units(self), _of_lost_calls(self), _of_zones(self))
+        return " ".join(text for part in (*parts, _of_sources(self.variances), _of_all(self)) for text in part)
 
     def __repr__(self) -> str:
         gap, (scale, unit, _) = self.difference, wording(self.metric)
@@ -339,9 +338,9 @@ def _variance(values: FloatArray) -> float:
     return float((values[:, -1] - values[:, 0]).var(ddof=1))
 
 
-def probability_below(gaps: FloatArray) -> float:
-    """Return the share of draws below 0; zeros count half."""
-    return float((gaps < 0).mean() + (gaps == 0).mean() / 2)
+def probability_below(gaps: FloatArray) -> Any:
+    """Return the share of draws below 0, of each column if there are several; zeros count half."""
+    return (gaps < 0).mean(axis=0) + (gaps == 0).mean(axis=0) / 2
 
 
 def _by_atom(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
@@ -349,19 +348,12 @@ def _by_atom(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
     low, high = np.quantile(changes, [TAIL, 1 - TAIL], axis=0)
     small = np.maximum(-low, high) <= NEGLIGIBLE * size
     verdict = np.select([small, high < 0, low > 0], ["same", "gains", "loses"], "unclear")
-    better = (changes < 0).mean(axis=0) + (changes == 0).mean(axis=0) / 2
     columns = {"calls_per_hour": city.arrival_rates, "difference": changes.mean(axis=0), "low": low, "high": high}
-    columns |= {"probability_better": better, "verdict": verdict}
+    columns |= {"probability_better": probability_below(changes), "verdict": verdict}
     return pd.DataFrame({"atom": city.atom_names, **columns})
 
 
 # -- in words ---
-
-
-def in_words(answer: Comparison) -> str:
-    """Return a comparison in sentences."""
-    parts = (_of_difference(answer), _of_fewer_units(answer), _of_lost_calls(answer), _of_zones(answer))
-    return " ".join(text for part in (*parts, _of_sources(answer.variances), _of_all(answer)) for text in part)
 
 
 def wording(metric: Metric) -> tuple[float, str, str]:

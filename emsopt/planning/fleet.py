@@ -40,23 +40,6 @@ LOSS, BUSY = 0.01, 0.3  # largest shares of calls that find all units busy, and 
 def units_needed(city: City) -> int:
     r"""Return the smallest fleet that loses at most 1 % of the calls and is busy at most 30 %, wherever the units are.
 
-    Parameters
-    ----------
-    city : City
-        Its call rates and mean service time make up the load.
-
-    Returns
-    -------
-    int
-        Number of units p, at least 1.
-
-    Raises
-    ------
-    InputError
-        If ``city`` is not a City.
-
-    Notes
-    -----
     With *a* erlangs, the mean number of calls in service if none were lost, p units lose the share
     :math:`B(p, a) = (a^p / p!) / \sum_{k=0}^p a^k / k!` of the calls (Erlang) and are busy for the share
     :math:`a (1 - B) / p` of the time. This counts one unit per call and knows no places: how far units are from calls

@@ -8,11 +8,9 @@ of the plan. The mean of the g_w estimates what the plan gains. Its standard err
 standard deviation s of the g_w: the second term is there because any two plans share most of their weeks (Nadeau and
 Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003).
 
-The gain may exceed what the plan itself promises, for two reasons. Rates by hour are shrunk towards those of the whole
-day, by one amount for all atoms (`emsopt.calls.profile.shrinkage`). And the one deployment without moves is chosen by
-the log as well, so that its own value is too favourable; several deployments in turn suffer less from this. In 40
-synthetic logs of two weeks each, plans promised 0.0040 min and gained 0.0058 (hours with patterns of their own) or
-0.0072 (one pattern, only the load changes); with 26 weeks they promised 0.0131 and gained 0.0130.
+The gain may exceed what the plan itself promises: rates by hour are shrunk towards those of the whole day, by one
+amount for all atoms (`emsopt.calls.profile.shrinkage`), and the one deployment without moves is chosen by the log as
+well, so that its own value is too favourable.
 """
 
 from __future__ import annotations

@@ -202,10 +202,8 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     today, who = _today(city, fit, log, s)
     read += [] if fit is None else without_unit(log, fit)
     read += who
-    if today is not None and not s.colocate and len(set(today)) < (len(today) + (len(today) == city.n_sites)):
-        full = len(set(today)) == city.n_sites == len(today)
+    if today is not None and not s.colocate and (why := _sharing(today, city.n_sites)):
         s = replace(s, colocate=True)
-        why = "each station has a unit today, which leaves no other choice" if full else "today's do"
         assumed.append(f"Several units may share a station: {why}.")
     model = Model(s, log, stations, checks, fit, demand, city, making, today, tuple(read))
     units, why = model.fleet
@@ -313,6 +311,13 @@ def _today(city: City, fit: Fit | None, calls: CallLog, s: Settings) -> tuple[In
             return np.sort(city.sites_named(known)), [said]
     said = "Today's deployment is not known from the log: give it by `today`, or the station of each unit by `homes`."
     return None, [said]
+
+
+def _sharing(today: IntArray, n_sites: int) -> str:
+    """Return why several units may share a station without being asked for; empty if they need not."""
+    if len(set(today)) < len(today):
+        return "today's do"
+    return "each station has a unit today, which leaves no other choice" if len(today) == n_sites else ""
 
 
 def _not_deployed(fit: Fit) -> list[str]:

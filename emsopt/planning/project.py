@@ -156,10 +156,7 @@ class Project:
     def from_bytes(cls, content: bytes, name: str = "the file") -> Project:
         """Return the project in the content of a file; ``name`` stands for the file in messages.
 
-        Raises
-        ------
-        InputError
-            As `load`.
+        Raises what `load` raises.
         """
         files = _unpacked(content, name)
         about = _checked(formats.read_json(Upload(ABOUT, files[ABOUT])), name)

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from .. import _validate
 from ..calls.demand import REACH_KM
+from ..errors import InputError
 from ..evaluators.evaluation import LATE_MIN
 
 if TYPE_CHECKING:
@@ -101,3 +103,25 @@ class Settings:
     capacity: str = "loss"
     evaluator: str | None = None
     hold_out: int | None = None
+
+
+def number_in(text: str, label: str) -> float:
+    """Return a number that a user wrote, maybe with a decimal comma; errors call it ``label``."""
+    try:
+        return _validate.finite_number(float(text.replace(",", ".")), label)
+    except ValueError as error:
+        raise InputError(f"`{label}` must be a number; got {_validate.shown(text)}.") from error
+
+
+def service_in(text: str, label: str) -> float | str:
+    """Return the minutes of service that a user wrote, or their source, "calls" or "stations"."""
+    return text.lower() if text.lower() in ("calls", "stations") else number_in(text, label)
+
+
+def columns_in(parts: Sequence[str], label: str) -> dict[str, str | None]:
+    """Return the columns by role that texts of the form ROLE=NAME give; ROLE=none leaves a role out."""
+    pairs = [part.partition("=") for part in parts if part.strip()]
+    if not all(role.strip() and sign and name.strip() for role, sign, name in pairs):
+        got = _validate.shown(", ".join(parts))
+        raise InputError(f"`{label}` must have the form ROLE=NAME, such as time=Alarm, unit=Rig; got {got}.")
+    return {role.strip(): None if name.strip() == "none" else name.strip() for role, _, name in pairs}

@@ -38,7 +38,7 @@ from .settings import Settings
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Progress, Sites
-    from ..calls import BackTest, CallLog, Fit
+    from ..calls import BackTest, CallLog, Fit, HeldOut
     from ..city.city import City
     from ..city.deployment_space import DeploymentSpace
     from ..evaluators.evaluation import Evaluation
@@ -256,12 +256,20 @@ def plan_day(
     cities = {h: city.replace(arrival_rates=load * rates[h], name=name) for h, name in enumerate(names)}
     how: dict[str, Any] = {"metric": metric, "capacity": s.capacity if capacity is None else capacity}
     plan = hourly_plan(cities, space, moves, s.evaluator, rng=0, progress=progress, **how)
-    searched = bool(np.isnan(plan.lower_bound))  # not all deployments were evaluated
-    if model is None or load != 1 or not plan.moves.any() or (searched and space.units >= MANY_UNITS):
+    if model is None or load != 1 or not plan.moves.any():
         return plan
+    parts = _parts(model, space.units, searched=bool(np.isnan(plan.lower_bound)))
+    return judge_plan(plan, parts, rng=0, progress=progress) if parts else plan
+
+
+def _parts(model: Model, units: int, *, searched: bool) -> list[HeldOut]:
+    """Return the parts of the log on which to judge a plan: fewer if it was searched; none if that takes too long."""
+    if searched and units >= MANY_UNITS:
+        return []
     most = FEW_PARTS if searched else 8
     try:
-        parts = held_out_weeks(model.calls, model.stations, most=most, weekdays=s.weekdays, **model.counting)
+        return held_out_weeks(
+            model.calls, model.stations, most=most, weekdays=model.settings.weekdays, **model.counting
+        )
     except InputError:  # the log is too short
-        return plan
-    return judge_plan(plan, parts, rng=0, progress=progress)
+        return []

@@ -16,14 +16,8 @@ the interactive maps (`emsopt.maps`) and distinguishable for colour-blind reader
 from ._style import STYLE
 from .bandits import confidence_parameters, cumulative_regret, exploration, routes
 from .control import control_bounds, control_run, control_sets, control_study
-from .curves import (
-    approximation_error,
-    convergence,
-    correction_factor,
-    load_sweep,
-    response_distribution,
-    response_histogram,
-)
+from .curves import approximation_error, convergence, correction_factor, load_sweep, response_distribution
+from .curves import response_histogram as response_histogram
 from .maps import deployment, deployments
 from .optimizers import cut_graph, example_13, trust_region
 from .own_city import back_test, drives, hourly_plan, recorded_drives, weekly_profile
@@ -33,4 +27,4 @@ __all__ = ["STYLE", "approximation_error", "back_test", "boke_step", "confidence
 __all__ += ["control_run", "control_sets", "control_study", "convergence", "correction_factor", "cumulative_regret"]
 __all__ += ["cut_graph", "deployment", "deployments", "drives", "example_13", "exploration", "hourly_plan"]
 __all__ += ["line_panels", "load_sweep", "recorded_drives", "regret_curves", "response_distribution"]
-__all__ += ["response_histogram", "routes", "search_steps", "study_curves", "trust_region", "weekly_profile"]
+__all__ += ["routes", "search_steps", "study_curves", "trust_region", "weekly_profile"]

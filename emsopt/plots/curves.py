@@ -97,9 +97,9 @@ def convergence(
         row is one evaluation. Alternatively, an array of the best value after each evaluation, shape (T,), or (R, T)
         for several runs. For several runs the median is drawn, or the mean with ``band="confidence"``; a run that
         ended early keeps its last value.
-    band : {"quartiles", "range", "confidence", None}
-        Band around several runs: from the first to the third quartile, from the smallest to the largest value, or the
-        95 % confidence interval of their mean, as in "Optimizing Server Locations in Spatial Queues".
+    band : {"quartiles", "confidence", None}
+        Band around several runs: from the first to the third quartile, or the 95 % confidence interval of their mean,
+        as in "Optimizing Server Locations in Spatial Queues".
     against : {"evaluations", "seconds"}
         Horizontal axis; "seconds" needs a column ``seconds`` in the histories and is drawn on a log scale.
     reference : dict of str to float, optional
@@ -118,7 +118,7 @@ def convergence(
     ['local', 'random']
     """
     if band is not None:
-        _validate.choice(band, "band", ("quartiles", "range", "confidence"))
+        _validate.choice(band, "band", ("quartiles", "confidence"))
     _validate.choice(against, "against", ("evaluations", "seconds"))
     named = runs if isinstance(runs, dict) else {"": runs}
     tables = {str(name): _runs(values, name, against) for name, values in named.items()}
@@ -127,10 +127,7 @@ def convergence(
     for name, table in tables.items():
         count = table.shape[1]
         title = f"{name} ({count} runs)" if count > 1 else name
-        if band == "confidence" and count > 1:
-            line, low, high = confidence_band(table.to_numpy().T)
-        else:
-            low, line, high = np.percentile(table, (0, 50, 100) if band == "range" else (25, 50, 75), axis=1)
+        line, low, high = _band(table, band if count > 1 else None)
         shaded = (low, high) if band is not None and count > 1 else None
         draw_line(ax, table.index, line, places[name], shaded, step="post", label=title or None)
     for k, (name, level) in enumerate((reference or {}).items()):
@@ -148,6 +145,14 @@ def convergence(
     if ax.get_legend_handles_labels()[0]:
         ax.legend()
     return fig, ax
+
+
+def _band(table: pd.DataFrame, band: str | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the line of several runs, and the ends of the band around it."""
+    if band == "confidence":
+        return confidence_band(table.to_numpy().T)
+    low, line, high = np.percentile(table, (25, 50, 75), axis=1)
+    return line, low, high
 
 
 def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
@@ -275,11 +280,7 @@ CLAIMED = 0.002  # upper limit of the mean absolute error that the papers report
 
 @styled()
 def approximation_error(
-    frame: pd.DataFrame,
-    ax: AxLike = None,
-    *,
-    load: str = "utilization",
-    error: str = "error_min",
+    frame: pd.DataFrame, ax: AxLike = None, *, load: str = "utilization", error: str = "error_min"
 ) -> tuple[Figure, Axes]:
     """Draw box plots of the error in mean response of the approximate hypercube model against the exact one.
 

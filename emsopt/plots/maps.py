@@ -33,11 +33,7 @@ EXTENDED = {(False, False): "neither", (True, False): "min", (False, True): "max
 
 @styled()
 def deployment(
-    city: City,
-    evaluation: Evaluation | None = None,
-    ax: AxLike = None,
-    *,
-    value: Value = "response",
+    city: City, evaluation: Evaluation | None = None, ax: AxLike = None, *, value: Value = "response"
 ) -> tuple[Figure, Axes]:
     """Draw a static map of a deployment, the counterpart of `emsopt.maps.deployment_map`.
 
@@ -70,11 +66,7 @@ def deployment(
 
 @styled()
 def deployments(
-    city: City,
-    evaluations: Mapping[str, Evaluation],
-    ax: AxLike = None,
-    *,
-    value: Value = "response",
+    city: City, evaluations: Mapping[str, Evaluation], ax: AxLike = None, *, value: Value = "response"
 ) -> tuple[Figure, AxesArray]:
     """Draw several deployments with the same colour scale, up to three side by side, more in rows of two or three.
 
@@ -99,12 +91,7 @@ def deployments(
     return _maps(city, _colours.named_evaluations(city, evaluations), ax, value)
 
 
-def _maps(
-    city: City,
-    named: Mapping[str, Evaluation | None],
-    ax: AxLike,
-    value: Value,
-) -> tuple[Figure, AxesArray]:
+def _maps(city: City, named: Mapping[str, Evaluation | None], ax: AxLike, value: Value) -> tuple[Figure, AxesArray]:
     """Draw a map per evaluation with a common colour scale, one legend and the city's notes."""
     _colours.require_locations(city)
     shaded = [_colours.atom_values(city, evaluation, value) for evaluation in named.values()]

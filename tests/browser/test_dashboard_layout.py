@@ -1,10 +1,5 @@
-"""The dashboard on one screen: nothing overlaps at any width, everything works by keyboard, and an own city goes through.
+"""The dashboard on one screen: nothing overlaps at any width, everything works by keyboard, and an own city goes through."""
 
-``EMSOPT_AXE`` names axe-core's script (``npm install axe-core``, ``node_modules/axe-core/axe.min.js``); without it, the
-check of accessibility is skipped.
-"""
-
-import os
 import re
 from pathlib import Path
 
@@ -195,31 +190,3 @@ def test_everything_works_by_keyboard(browser, voila):
         page.get_by_role("slider", name="Fleet (units)").focus()
         page.keyboard.press("ArrowRight")
         until(page, lambda: panel_texts(page) != before, "another fleet", 60)
-
-
-def test_axe_finds_nothing_serious(browser, voila):
-    script = Path(os.environ.get("EMSOPT_AXE", "missing"))
-    if not script.is_file():
-        pytest.skip("needs axe-core, named by EMSOPT_AXE")
-    with watched(browser, voila) as page:
-        page.goto(voila)
-        drawn(page)
-        until(page, lambda: maps(page), "a map", 60)
-        page.evaluate(script.read_text("utf-8"))
-
-        def check(what):
-            page.wait_for_timeout(700)
-            found = page.evaluate("async () => (await axe.run(document, {resultTypes: ['violations']})).violations")
-            bad = [(v["id"], v["nodes"][0]["html"][:200]) for v in found if v["impact"] in ("serious", "critical")]
-            assert bad == [], what
-
-        check("first")
-        page.get_by_label("City", exact=True).select_option("Your own files")
-        page.locator(".emsopt-head:visible").first.wait_for()
-        unfold(page)
-        check("unfolded")
-        for tab in TABS:
-            page.get_by_role("button", name=tab, exact=True).click()
-            if tab == "Scenarios":
-                page.get_by_role("button", name="Add to the table").click()
-            check(tab)

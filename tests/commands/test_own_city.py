@@ -16,46 +16,25 @@ from emsopt.__main__ import main
 from emsopt._files.formats import table_text
 from emsopt.calls.profile import hours_in, weekdays_in
 from emsopt.commands import _shared
-from emsopt.planning.advice import against, verdict_of
+from emsopt.planning.advice import against
 from emsopt.planning.hourly import hourly_plan
 
-EVIL = [
-    "<script>alert(1)</script>",
-    '=HYPERLINK("http://x.example","y")',
-    "a\"b'c&d; $\\frac{",
-    "</style><img src=x onerror=p()>",
-]
+EVIL = ["<script>alert(1)</script>", '=HYPERLINK("http://x.example","y")', "a\"b'c&d; $\\frac{",
+        "</style><img src=x onerror=p()>"]  # fmt: skip
 TITLE = "</title><script>alert(2)</script>"
-WRITTEN = {
-    "report.html",
-    "recorded.csv",
-    "checks.csv",
-    "profile.csv",
-    "city",
-    "deployments.csv",
-    "scenarios.csv",
-    "deployments.html",
-    "deployments.png",
-    "sheet.html",
-}
+WRITTEN = {"report.html", "recorded.csv", "checks.csv", "profile.csv", "city", "deployments.csv", "scenarios.csv",
+           "deployments.html", "deployments.png", "sheet.html"}  # fmt: skip
 
 
 def write_log(folder, n=1500, days=56, names=("A", "B", "C", "D"), rng=1):
     """Write files of calls and of four stations; return their paths as text."""
     rng = np.random.default_rng(rng)
     seconds = np.sort(rng.integers(0, days * 86400, n)).astype("timedelta64[s]")
-    calls = pd.DataFrame(
-        {
-            "time": np.datetime64("2025-01-06T00:00:00") + seconds,
-            "lon": -30 + rng.uniform(-0.05, 0.05, n),
-            "lat": 45 + rng.uniform(-0.04, 0.04, n),
-            "service_min": rng.uniform(20, 60, n).round(),
-            "patient": "Jane Doe",
-        }
-    )
-    stations = pd.DataFrame(
-        {"name": names, "lon": [-30.02, -29.98, -30.0, -29.96], "lat": [45.01, 44.99, 45.02, 45.0], "turnout_min": 1.5}
-    )
+    calls = pd.DataFrame({"time": np.datetime64("2025-01-06T00:00:00") + seconds})
+    calls["lon"], calls["lat"] = -30 + rng.uniform(-0.05, 0.05, n), 45 + rng.uniform(-0.04, 0.04, n)
+    calls["service_min"], calls["patient"] = rng.uniform(20, 60, n).round(), "Jane Doe"
+    stations = pd.DataFrame({"name": names, "lon": [-30.02, -29.98, -30.0, -29.96], "turnout_min": 1.5})
+    stations["lat"] = [45.01, 44.99, 45.02, 45.0]
     calls.to_csv(folder / "secret_calls.csv", index=False)
     stations.to_csv(folder / "stations.csv", index=False)
     return str(folder / "secret_calls.csv"), str(folder / "stations.csv"), calls
@@ -295,8 +274,8 @@ def test_a_difference_is_told_in_percent_where_it_can_be_seen():
 def test_plans_of_many_units_are_not_judged():
     plan = hourly_plan([eo.datasets.grid_city(5, 2, rng=1)] * 2, 2, 1)
     plan = replace(plan, moves=np.ones_like(plan.moves))
-    assert verdict_of(plan).endswith("it gains 0: leave the units where they are.")
-    assert "which chance in the log may explain" in verdict_of(replace(plan, fixed_value=1.1 * plan.value))
+    assert plan.verdict.endswith("it gains 0: leave the units where they are.")
+    assert "which chance in the log may explain" in replace(plan, fixed_value=1.1 * plan.value).verdict
 
 
 def test_files_of_an_earlier_run_are_removed_and_the_hours_leave_a_trace(plain, tmp_path, capsys, no_figure):
@@ -330,6 +309,9 @@ def small(tmp_path_factory):
     return write_log(tmp_path_factory.mktemp("small"), n=60, names=("Harbour", "South", "Mill", "Old Town"))[:2]
 
 
+PLAIN = ["--practice", "--units", "3", "--speed", "40"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),  # --practice: a small log here
     [
@@ -337,20 +319,20 @@ def small(tmp_path_factory):
         (["no.csv", "no.csv"], "there is no file"),
         (["--practice", "calls.csv"], "only one of them"),
         (["--practice", "--units", "3", "--speed", "1e6"], "`--speed` must be from 5 to 150 km/h; got 1e+06"),
-        (["--practice", "--units", "3", "--speed", "40", "--time-format", "%Y%q"], "cannot be used"),
-        (["--practice", "--units", "3", "--speed", "40", "--travel-times", "no.csv"], "give one of `--speed`, `--travel-times` and `--roads`"),
+        ([*PLAIN, "--time-format", "%Y%q"], "cannot be used"),
+        ([*PLAIN, "--travel-times", "no.csv"], "give one of `--speed`, `--travel-times` and `--roads`"),
         (["--practice", "--units", "3", "--travel-times", "no.csv"], "`--travel-times`: there is no file"),
         (["--practice", "--units", "30", "--speed", "40"], "do not fit"),
-        (["--practice", "--units", "3", "--speed", "40", "--service", "long"], "--service"),
-        (["--practice", "--units", "3", "--speed", "40", "--service", "stations"], "no column 'service_min'"),
-        (["--practice", "--units", "3", "--speed", "40", "--cell", "0.01"], "could identify callers"),
-        (["--practice", "--units", "3", "--speed", "40", "--hours", "7-7"], "--hours"),
-        (["--practice", "--units", "3", "--speed", "40", "--weekdays", "Someday"], "--weekdays"),
-        (["--practice", "--units", "3", "--speed", "40", "--moves", "-1"], "`--moves` must be"),
-        (["--practice", "--units", "3", "--speed", "40", "--hours", "7-9", "--moves", "1"], "Leave out `--hours`"),
-        (["--practice", "--units", "3", "--speed", "40", "--threshold", "0"], "`--threshold` must be"),
-        (["--practice", "--units", "3", "--speed", "40", "--pinned", "Harbor"], "Did you mean 'Harbour'"),
-        (["--practice", "--units", "3", "--speed", "40", "--closed", "South", "--pinned", "South"], "both pinned and closed"),
+        ([*PLAIN, "--service", "long"], "--service"),
+        ([*PLAIN, "--service", "stations"], "no column 'service_min'"),
+        ([*PLAIN, "--cell", "0.01"], "could identify callers"),
+        ([*PLAIN, "--hours", "7-7"], "--hours"),
+        ([*PLAIN, "--weekdays", "Someday"], "--weekdays"),
+        ([*PLAIN, "--moves", "-1"], "`--moves` must be"),
+        ([*PLAIN, "--hours", "7-9", "--moves", "1"], "Leave out `--hours`"),
+        ([*PLAIN, "--threshold", "0"], "`--threshold` must be"),
+        ([*PLAIN, "--pinned", "Harbor"], "Did you mean 'Harbour'"),
+        ([*PLAIN, "--closed", "South", "--pinned", "South"], "both pinned and closed"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_in_one_line(arguments, words, small, tmp_path, capsys):

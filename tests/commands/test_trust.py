@@ -15,6 +15,7 @@ from emsopt.__main__ import main
 from emsopt.commands import _shared
 from emsopt.optimizers.deployments import swaps
 
+WARDS = {"west": 0, "east": 0.25}  # and how far east it lies
 TODAY = [0, 0, 0, 1, 2, 3]  # none at the last two stations
 
 
@@ -27,13 +28,8 @@ def no_figure(monkeypatch):
 @pytest.fixture(scope="module")
 def frames():
     """Twelve days of calls to six units, some of which have no unit or odd ones; and six stations."""
-    stations = pd.DataFrame(
-        {
-            "name": [f"Station {k + 1}" for k in range(6)],
-            "lon": [0, 0.05, 0.1, 0, 0.05, 0.1],
-            "lat": [45] * 3 + [45.05] * 3,
-        }
-    )
+    places = {"lon": [0, 0.05, 0.1] * 2, "lat": [45] * 3 + [45.05] * 3}
+    stations = pd.DataFrame({"name": [f"Station {k + 1}" for k in range(6)]} | places)
     log = synthetic_log(stations, calls_per_day=45, days=12, deployment=TODAY, rng=3)
     calls = log.to_frame().drop(columns="service_min")
     calls["units_sent"] = 1 + np.arange(len(calls)) % 2
@@ -127,9 +123,8 @@ def test_it_says_who_today_is_and_what_becomes_of_calls_without_a_unit(files, fr
 
 def test_homes_can_be_given(files, frames, tmp_path, capsys):
     units = frames[0]["unit"].dropna().unique()
-    homes = pd.DataFrame(
-        {"Unit": units, "Station": [f"Station {u[-1]}" if u != "CHIEF" else "Station 6" for u in units]}
-    )
+    homes = pd.DataFrame({"Unit": units})
+    homes["Station"] = [f"Station {unit[-1]}" if unit != "CHIEF" else "Station 6" for unit in units]
     homes.to_csv(tmp_path / "homes.csv", index=False)
     few = ["--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
     text = details(capsys, files, tmp_path / "o", "--homes", tmp_path / "homes.csv", *few)
@@ -245,13 +240,10 @@ def test_a_long_search_and_a_plan_show_their_progress(files, tmp_path, capsys, m
 def test_how_sure_a_gain_is_uses_the_areas_that_are_named(files, tmp_path, capsys):
     pytest.importorskip("shapely")
     half = [[-0.2, 44.8], [0.05, 44.8], [0.05, 45.2], [-0.2, 45.2], [-0.2, 44.8]]
+    shapes = {w: {"type": "Polygon", "coordinates": [[[x + d, y] for x, y in half]]} for w, d in WARDS.items()}
     features = [
-        {
-            "type": "Feature",
-            "properties": {"name": "same", "ward": ward},
-            "geometry": {"type": "Polygon", "coordinates": [[[x + shift, y] for x, y in half]]},
-        }
-        for ward, shift in (("west", 0), ("east", 0.25))
+        {"type": "Feature", "properties": {"name": "same", "ward": ward}, "geometry": shape}
+        for ward, shape in shapes.items()
     ]
     (tmp_path / "wards.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     options = ["--areas", tmp_path / "wards.geojson", "--area-name", "ward", "--reach", "9", "--hold-out", "0"]

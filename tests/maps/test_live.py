@@ -2,31 +2,16 @@
 
 from importlib.resources import files
 
+import pandas as pd
 import pytest
 
 pytest.importorskip("anywidget", reason="needs the package anywidget")
 
-from test_maps import evaluation, small_city
 
 from emsopt.errors import InputError
 from emsopt.maps import LiveMap, deployment_map
 from emsopt.maps.roads import exploration_map
 from emsopt.roads import grid_roads
-
-
-@pytest.fixture
-def city():
-    return small_city()
-
-
-@pytest.fixture
-def both(city):
-    return evaluation(city, [0, 2], [[0.9, 0.4, 0.01], [0.1, 0.6, 0.99]])
-
-
-@pytest.fixture
-def doubled(city):
-    return evaluation(city, [0, 1], [[0.5] * 3] * 2)
 
 
 def changes(live):
@@ -48,16 +33,10 @@ def test_an_update_sends_the_results_only(city, both, doubled):
 def test_another_map_sends_all(city, both):
     live, net = LiveMap(deployment_map(city, both)), grid_roads(2, 2)
     seen = changes(live)
-    live.draw(exploration_map(net, {"agent": both_visits()}))
+    live.draw(exploration_map(net, pd.DataFrame({"edge": [0], "first_round": [1], "visits": [2]})))
     assert set(seen) == {"kind", "scene", "views"}
     with pytest.raises(InputError, match="only a map of deployments"):
         live.update(both)
-
-
-def both_visits():
-    import pandas as pd
-
-    return pd.DataFrame({"edge": [0], "first_round": [1], "visits": [2]})
 
 
 def test_a_click_tells_all_sites_at_the_place(city, both):

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from smallville import evaluation, small_city
 
 from emsopt.city.city import City
 from emsopt.errors import InputError
@@ -26,50 +26,6 @@ from emsopt.roads import RoadNetwork, grid_roads
 VENDOR = files("emsopt") / "maps" / "vendor"
 LEAFLET = (VENDOR / "leaflet" / "leaflet.js").read_text("utf-8").split("\n//# source")[0]
 SQUARE = {"type": "Polygon", "coordinates": [[[0.0, 0.0], [0.0, 1.0], [1.0, 1.0], [1.0, 0.0], [0.0, 0.0]]]}
-
-
-def small_city(**changes):
-    """Two stations, the first listed twice, and three atoms, near Greenwich."""
-    fields = {
-        "arrival_rates": [1.0, 2.0, 1.0],
-        "travel_times": [[2.0, 6.0, 9.0], [2.0, 6.0, 9.0], [8.0, 4.0, 1.0]],
-        "turnout_times": 1.0,
-        "service_times": 30.0,
-        "atom_names": ["west", "middle", "east"],
-        "site_names": ["Station A (unit 1)", "Station A (unit 2)", "Station B"],
-        "atom_locations": [[0.0, 51.50], [0.02, 51.51], [0.04, 51.50]],
-        "site_locations": [[0.005, 51.50], [0.005, 51.50], [0.035, 51.505]],
-        "name": "Smallville",
-        "notes": "Times are made up.",
-    } | changes
-    return City(**fields)
-
-
-def evaluation(city, sites, fractions):
-    """An evaluation whose dispatch fractions are known by heart."""
-    return replace(
-        approximate_hypercube(city, sites),
-        utilizations=np.full(len(sites), 0.25),
-        dispatch_fractions=np.array(fractions, dtype=float),
-        loss_probability=0.01,
-    )
-
-
-@pytest.fixture
-def city():
-    return small_city()
-
-
-@pytest.fixture
-def both(city):
-    """One unit at each station: A answers 90, 40 and 1 percent."""
-    return evaluation(city, [0, 2], [[0.9, 0.4, 0.01], [0.1, 0.6, 0.99]])
-
-
-@pytest.fixture
-def doubled(city):
-    """Both units at A, which shares its calls equally."""
-    return evaluation(city, [0, 1], np.full((2, 3), 0.5))
 
 
 class Page(HTMLParser):
@@ -98,23 +54,15 @@ def payload(page):
 # -- no network ---------------------------------------------------------------------------------------------------
 
 
-def remote_references(page):
+def test_a_page_refers_to_nothing_outside_itself_and_may_request_nothing(both, city):
+    page = deployment_map(city, {"one": both, "other": both}).html
     assert LEAFLET in page  # the vendored library stands there whole; its links are never followed
     own = page.replace(LEAFLET, "")
-    return re.findall(
-        r"""(?i)(?:(?:src|href|action|data)\s*=|url\(|import|fetch|tileLayer\()\W*((?:https?:)?//\S+)""", own
-    )
-
-
-def test_a_page_refers_to_nothing_outside_itself(both, city):
-    page = deployment_map(city, {"one": both, "other": both}).html
-    assert remote_references(page) == []
-    assert "://" not in re.sub(r"/\*.*?\*/", "", page.replace(LEAFLET, ""))  # comments aside
-    assert not [attrs for _, attrs in Page(page).tags if "src" in attrs or "href" in attrs]
-
-
-def test_the_content_security_policy_forbids_every_request(both, city):
-    policy = next(a["content"] for t, a in Page(deployment_map(city, both).html).tags if "http-equiv" in a)
+    assert "://" not in re.sub(r"/\*.*?\*/", "", own)  # comments aside
+    assert not re.search(r"""(?i)(?:(?:src|href|action|data)\s*=|url\(|import|fetch|tileLayer\()\W*//\S+""", own)
+    tags = Page(page).tags
+    assert not [attrs for _, attrs in tags if "src" in attrs or "href" in attrs]
+    policy = next(attrs["content"] for _, attrs in tags if "http-equiv" in attrs)
     assert "default-src 'none'" in policy
     assert policy.split("img-src")[1].split() == ["data:"]
 
@@ -142,11 +90,7 @@ NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</scrip
 
 def test_no_name_becomes_markup(both):
     city = small_city(
-        atom_names=NASTY,
-        site_names=[name + "!" for name in NASTY],
-        name=NASTY[2],
-        notes=NASTY[0],
-        atom_shapes=None,
+        atom_names=NASTY, site_names=[name + "!" for name in NASTY], name=NASTY[2], notes=NASTY[0], atom_shapes=None
     )
     shown = evaluation(city, both.sites, both.dispatch_fractions)
     view = NASTY[1] + "\u2028"  # ends a line of a script, and no name of a city may have it

@@ -1,6 +1,5 @@
 """Projects in the dashboard: saved, killed and opened again, the figures are the same; nothing of single calls is kept."""
 
-import base64
 import io
 import itertools
 import json
@@ -20,7 +19,8 @@ from emsopt.errors import InputError
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets import VBox
-from test_dashboard import upload
+from shown import cells
+from test_dashboard import links, upload
 
 from emsopt.panels import _dashboard, _report, _widgets, _workbench
 from emsopt.panels._workbench import Workbench
@@ -36,10 +36,11 @@ def san_jose():
     return upload({"january.csv": calls.to_frame().to_csv(index=False), "houses.csv": stations.to_csv(index=False)})
 
 
-def link(refs, name):
-    """Return the file behind the link that the bar shows."""
-    found = re.search(r"download='([^']*)' href='data:[a-z/]+;base64,(.*?)'", refs[name].value)
-    return found[1], base64.b64decode(found[2])
+def made(refs, button):
+    """Return the file that Save or Report makes."""
+    refs[button].click()
+    ((_, content),) = links(refs, "project").items()
+    return content
 
 
 def answers(refs):
@@ -108,11 +109,8 @@ def test_saved_killed_and_opened_again_all_figures_are_the_same(tmp_path, monkey
             refs["city"].value, refs["sites_count"].value = "Random grid city", int(rng.integers(5, 9))
         for _ in range(7):
             change(refs, rng)
-        refs["save"].click()
-        name, content = link(refs, "project")
-        assert name.endswith(".emsopt.zip")
         paths.append(tmp_path / f"{k}.zip")
-        paths[-1].write_bytes(content)
+        paths[-1].write_bytes(made(refs, "save"))
         expected.append(answers(refs))
     folder = str(Path(__file__).parent)
     done = subprocess.run([sys.executable, "-c", REOPEN, folder, *map(str, paths)], capture_output=True, text=True,
@@ -130,8 +128,8 @@ def own():
     panel.refs["city"].value = "Your own files"
     panel.refs["files"].value = san_jose()
     panel.refs["read"].click()
-    assert "Times are calibrated" in panel.refs["message"].value
-    assert "#1a7f37" in panel.refs["message"].value  # success has its own colour
+    for said in ("Times are calibrated", "385 of 3,652 calls got no unit: they are left out", "#1a7f37"):
+        assert said in panel.refs["message"].value  # success has its own colour
     panel.refs["sites"][3].value = 0
     panel.refs["sites"][0].value += 1
     for work in ("compare", "test"):
@@ -156,9 +154,8 @@ def test_an_own_city_is_calibrated_compared_tested_saved_and_opened_again(own, t
     ):
         assert title in shown["Data and trust: trust"]
     assert re.search("Mean response: .* modelled", shown["Data and trust: trust"])
-    own.refs["save"].click()
     path = tmp_path / "town.zip"
-    path.write_bytes(link(own.refs, "project")[1])
+    path.write_bytes(made(own.refs, "save"))
     again = panels.dashboard(path)
     assert answers(again.refs) == shown
     again.refs["compare_start"].click()
@@ -169,14 +166,25 @@ def test_an_own_city_is_calibrated_compared_tested_saved_and_opened_again(own, t
     assert panels.dashboard(path).refs["units"].value == 44
 
 
+def test_a_fleet_with_more_units_than_stations_has_no_p_median_beside_today(own):
+    """12 of the 45 units may stand anywhere in it, so that its figures would mean nothing."""
+    refs, units = own.refs, lambda: cells(own.refs["figures"])["units"]
+    assert (refs["baseline"].value, refs["units"].value, refs["colocation"].value) == ("today", 45, True)
+    assert units() == ["45"] * 2
+    said = "12 of the units do not improve the p-median: their stations are arbitrary, so it is left out"
+    assert said in refs["figures"].value
+    assert "approximate hypercube" in refs["figures"].value
+    refs["baseline"].value = "p-median"
+    assert units() == ["45"] * 3
+    refs["baseline"].value = "today"
+
+
 def test_nothing_of_single_calls_is_in_a_project_or_a_report(own):
     """Times, places, units and numbers of incidents are in the log, and in neither file; corners of cells may coincide."""
     calls = eo.datasets.san_jose_calls()[0]
-    own.refs["save"].click()
-    with zipfile.ZipFile(io.BytesIO(link(own.refs, "project")[1])) as archive:
+    with zipfile.ZipFile(io.BytesIO(made(own.refs, "save"))) as archive:
         texts = {name: archive.read(name).decode() for name in archive.namelist()}
-    own.refs["report"].click()
-    texts["report"] = re.sub("base64,[^']*", "", link(own.refs, "project")[1].decode())
+    texts["report"] = re.sub("base64,[^']*", "", made(own.refs, "report").decode())
     frame = calls.to_frame()
     times = {str(t)[11:] for t in frame["time"]}
     pairs = {f"{lon:.3f} {lat:.3f}" for lon, lat in frame[["lon", "lat"]].to_numpy()}
@@ -211,8 +219,7 @@ def test_a_gap_and_wrong_rows_are_told_on_the_page_and_not_in_the_project(gap):
     refs["city"].value, refs["files"].value, refs["service"].value = "Your own files", upload(tables), "30"
     refs["read"].click()
     assert "no place (rows 21, 31)" in refs["message"].value
-    refs["save"].click()
-    with zipfile.ZipFile(io.BytesIO(link(refs, "project")[1])) as archive:
+    with zipfile.ZipFile(io.BytesIO(made(refs, "save"))) as archive:
         text = archive.read("project.json").decode()
     (checks,) = (result for result in json.loads(text)["results"] if result["kind"] == "checks")
     said = " ".join(checks["said"])
@@ -250,10 +257,8 @@ def test_the_report_says_that_what_it_proposes_is_not_the_best_found():
 
 
 def test_the_report_says_what_was_found_and_assumed(own):
-    own.refs["report"].click()
-    name, content = link(own.refs, "project")
-    text = content.decode()
-    assert name == "report.html"
+    text = made(own.refs, "report").decode()
+    assert list(links(own.refs, "project")) == ["report.html"]
     assert re.search(
         r"With the proposed deployment, the mean response is [\d.]+ min: [\d.]+ min (longer|shorter)", text
     )
@@ -268,8 +273,8 @@ def test_the_report_says_what_was_found_and_assumed(own):
 
 def test_exports_hold_what_makes_them_again(own):
     own.refs["files_made"].click()
-    found = dict(re.findall(r"download='(.*?)' href='data:[a-z/]+;base64,(.*?)'", own.refs["links"].value))
-    table = pd.read_csv(io.BytesIO(base64.b64decode(found["scenarios.csv"])))
+    found = links(own.refs)
+    table = pd.read_csv(io.BytesIO(found["scenarios.csv"]))
     row = table[table["deployment"] == "yours"].iloc[0]
     assert row["emsopt_version"] == eo.__version__
     assert (row["search_seed"], row["simulation_seed"], row["colocation"]) == (0, 1, True)
@@ -277,15 +282,13 @@ def test_exports_hold_what_makes_them_again(own):
     city = eo.calls.calibrate(calls, stations).city(cell_km=row["cell_km"]).scaled(row["load_factor"])
     again = eo.evaluators.evaluate(city, row["sites"].split("; "), row["evaluator"], capacity=row["capacity"])
     assert again.mean_response == pytest.approx(row["mean_response_min"])
-    page = base64.b64decode(found["map.html"]).decode()
-    assert f"emsopt_version {eo.__version__}" in page
-    assert b"search_seed 0" in base64.b64decode(found["deployments.png"])
+    assert f"emsopt_version {eo.__version__}" in found["map.html"].decode()
+    assert b"search_seed 0" in found["deployments.png"]
 
 
 def test_a_project_is_opened_on_the_page(own):
-    own.refs["save"].click()
-    content = link(own.refs, "project")[1]
-    panel = panels.dashboard()
+    content, panel = made(own.refs, "save"), panels.dashboard()
+    assert list(links(own.refs, "project")) == ["Your_city.emsopt.zip"]
     panel.refs["open"].value = upload({"x.zip": content[:-30]})
     assert "x.zip is not a project of emsopt, or it was cut off" in panel.refs["message"].value
     assert "St. Paul" in panel.refs["figures"].value
@@ -404,10 +407,15 @@ def test_damaged_settings_are_refused(settings):
 def test_texts_of_a_foreign_project_stay_text():
     nasty = "<img src=x onerror=alert(1)>"
     result = eo.planning.project.Result(nasty, nasty, (nasty,), pd.DataFrame({nasty: [nasty]}, index=[nasty]))
-    city = eo.datasets.grid_city(n_sites=5, units=2, rng=3).replace(name=nasty, notes=nasty)
+    city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
+    city = city.replace(name=nasty, notes=nasty, site_names=[f"{nasty} {k}" for k in range(4)] + ["$a_{$"])
     row = panels.dashboard(eo.planning.Project(city)).bench.scenarios()[0] | {"scenario": nasty, "number": 1}
     panel = panels.dashboard(eo.planning.Project(city, {"label": nasty}, [row], [result], {nasty: nasty}))
     texts = [*answers(panel.refs).values(), panel.refs["message"].value]
     assert sum("&lt;img" in text for text in texts) > 3
     assert not any("<img src=x" in text for text in texts)
-    assert nasty not in _widgets.lines(nasty)
+    assert nasty not in panel.refs["map"].page.html
+    assert panel.refs["sites"][0].description == f"{nasty} 0"
+    assert not panel.refs["sites"][0].description_allow_html
+    panel.refs["files_made"].click()  # dollar signs do not start formulas in the picture
+    assert nasty not in panel.refs["links"].value

@@ -49,10 +49,3 @@ def test_links_lead_to_files_of_the_checkout():
     links = re.findall(r"href='([^'#]+)", panels.claims_panel().refs["figures"].value)
     assert len(links) == len(eo.datasets.load_claims())
     assert all((NOTEBOOKS / html.unescape(link)).is_file() for link in set(links))
-
-
-def test_unknown_papers_and_verdicts_are_refused():
-    with pytest.raises(eo.EmsoptError, match="`paper` must be one of"):
-        panels.claims_panel("navigations")
-    with pytest.raises(eo.EmsoptError, match="`verdict` must be one of"):
-        panels.claims_panel(verdict="true")

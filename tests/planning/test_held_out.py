@@ -115,7 +115,7 @@ def test_where_calls_wander_the_moves_are_worth_making():
     assert f"if each costs less than {gain.per_move:.2g} call-minutes" in judged.verdict
     assert gain.verdict in repr(judged)
     assert "The moves are worth making" in judged._repr_html_()
-    assert "judge_plan` says what the moves gain" in repr(plan)
+    assert "The plan is not judged on days held out of the log." in repr(plan)
     late = hourly_plan([o.city for o in plan.objectives], 2, 1, "approximate", metric=("late", 4.0))
     assert "late calls per day" in judge_plan(late, weeks).verdict
     mix = {"mean_response": 1, ("late", 4.0): 20}

@@ -59,18 +59,8 @@ def table():
         for seed in range(3)
         for cost in (1, 50, 100)
     ]
-    names = [
-        "objective",
-        "costs",
-        "variance",
-        "method",
-        "seed",
-        "cost",
-        "plays",
-        "simple_regret",
-        "quality_regret",
-    ]
-    return pd.DataFrame(rows, columns=names)
+    names = "objective costs variance method seed cost plays simple_regret quality_regret"
+    return pd.DataFrame(rows, columns=names.split())
 
 
 def test_control_study_draws_means_and_standard_errors():

@@ -12,21 +12,14 @@ from emsopt.errors import InputError
 @pytest.fixture
 def study():
     steps = np.arange(1, 21)
-    rows = [
-        pd.DataFrame(
-            {
-                "problem": problem,
-                "method": method,
-                "evaluation": steps,
-                "median": 1 / steps**power,
-                "q25": 0.5 / steps**power,
-                "q75": 2 / steps**power,
-            }
+    quantiles = {"median": 1, "q25": 0.5, "q75": 2}
+    return pd.concat(
+        pd.DataFrame({"problem": problem, "method": method, "evaluation": steps}).assign(
+            **{name: factor / steps**power for name, factor in quantiles.items()}
         )
         for problem in ("six_hump_camel", "forrester")
         for method, power in {"boke": 1, "random": 0.5}.items()
-    ]
-    return pd.concat(rows)
+    )
 
 
 def test_a_study_has_a_panel_a_problem_and_a_line_a_method(study):
@@ -73,9 +66,8 @@ def test_line_panels_show_lines_truth_and_points():
 
 def test_a_step_of_boke_shows_three_views_of_one_axis():
     x = np.linspace(0, 1, 51)
-    profile = pd.DataFrame(
-        {"mean": np.sin(6 * x), "bonus": 0.1, "bound": np.sin(6 * x) + 0.1, "density": 1 - x}, index=x
-    )
+    columns = {"mean": np.sin(6 * x), "bonus": 0.1, "bound": np.sin(6 * x) + 0.1, "density": 1 - x}
+    profile = pd.DataFrame(columns, index=x)
     profile.loc[0.5:, "bonus"] = 1e200  # far from all points
     told = [[0.1, 0.5], [0.4, 0.7]]
     fig, axes = plots.boke_step(profile, told, Figure(), truth=x, proposal=0.8, title="two points")

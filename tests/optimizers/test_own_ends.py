@@ -10,7 +10,7 @@ import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import Categorical, Integer
 from emsopt.optimizers.boxes.base import RandomPoints
-from emsopt.optimizers.search import end_of
+from emsopt.optimizers.search import Ends
 
 FOUR = {"k": Integer(0, 3)}
 
@@ -114,7 +114,7 @@ def test_the_target_of_a_noisy_run_is_checked_at_its_end():
             return np.full(len(self.values), self.estimate)
 
     optimizer, given = Fixed(bounds=BOX, sense="min", noisy=True, rng=0), []
-    reason = end_of(optimizer, 0.0, given)
+    reason = Ends(optimizer, 0.0, given)
     for k in range(100):
         optimizer.tell([0.5, 0.5], float(k - 50))
         given.append((optimizer.told[-1], float(k - 50)))

@@ -144,6 +144,8 @@ def condition(
 ) -> GaussianProcess:
     """Condition a Gaussian process on data, with given hyperparameters.
 
+    Raise ConvergenceError if K + ν I is numerically singular.
+
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
@@ -156,13 +158,6 @@ def condition(
         ν, the noise variance divided by the amplitude.
     amplitude : float, optional
         s². Default: the maximum-likelihood value.
-
-    Raises
-    ------
-    InputError
-        If shapes do not match or a value is not finite.
-    ConvergenceError
-        If K + ν I is numerically singular.
 
     Examples
     --------

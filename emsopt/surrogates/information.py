@@ -9,6 +9,8 @@ from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
 
+__all__ = ["information_gain"]
+
 
 def information_gain(covariance: ArrayLike, noise_variance: float) -> float:
     r"""Return the information gain of noisy values at some points, ½ log det(I + K/σ²), in nats.
@@ -62,13 +64,6 @@ def greedy_choices(
         Matrix F such that the posterior covariance is the prior covariance minus Fᵀ F.
     variance : ndarray, shape (n,)
         Posterior variances.
-
-    Examples
-    --------
-    >>> covariance = np.diag([3.0, 1.0])
-    >>> gains, chosen, *_ = greedy_choices(np.diag(covariance).copy(), lambda k: covariance[k], 2, 1.0)
-    >>> chosen.tolist(), gains.round(3).tolist()
-    ([0, 1], [0.693, 0.347])
     """
     factor = np.empty((steps, len(variance)))
     gains, chosen = np.empty(steps), np.empty(steps, dtype=np.intp)

@@ -184,18 +184,3 @@ def test_wrong_parts_are_refused():
     ):
         with pytest.raises(InputError, match=message):
             make()
-
-
-def test_agent_and_oracle_both_take_rewards_if_nothing_is_said():
-    truth = np.array([0.1, 0.9, 0.2, 0.8])
-
-    class Town:
-        def available(self, t):
-            return [0, 1, 2, 3], [True] * 4
-
-        def observe(self, t, arms):
-            return truth[arms]
-
-    prior = bandits.Prior(np.full(4, 0.5), np.eye(4), noise_variance=0.01)
-    rounds = list(bandits.play(bandits.Agent(bandits.ExactGP(prior), bandits.UCB()), Town(), bandits.TopK(2), 60))
-    assert sorted(rounds[-1].arms.tolist()) == [1, 3]

@@ -126,14 +126,7 @@ class TopK:
 
 
 class ShortestPath:
-    """Oracle that finds the cheapest legal path from one road edge to another.
-
-    Parameters
-    ----------
-    net : RoadNetwork
-    start, end : int or str
-        First and last edge of the path, by index or id.
-    """
+    """Oracle that finds the cheapest legal path from one road edge to another."""
 
     def __init__(self, net: RoadNetwork, start: int | str, end: int | str) -> None:
         self.net = net

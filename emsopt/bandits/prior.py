@@ -58,11 +58,8 @@ class Prior:
     kernel : ContextKernel, optional
         What the covariance was computed with. Only needed to move the contexts of inducing points (`SparseGP`).
 
-    Raises
-    ------
-    InputError
-        If shapes do not match, a number is not finite, or the covariance is not symmetric or has a negative entry on
-        its diagonal. Whether it is positive semi-definite is checked only when `factor` is computed.
+    Raise InputError if shapes do not match, a number is not finite, or the covariance is not symmetric or has a negative
+    entry on its diagonal. Whether it is positive semi-definite is checked only when `factor` is computed.
 
     Examples
     --------
@@ -133,14 +130,6 @@ class LazyPrior(Prior):
 
     Rows and variances equal those of the dense `Prior` up to rounding. Draws have its mean and covariance, and are
     nearly Gaussian. ``covariance`` and ``factor`` are computed if they fit into memory.
-
-    Parameters
-    ----------
-    mean : array_like, shape (n,)
-    noise_variance : float
-        Positive.
-    kernel : ContextKernel
-        With a `GraphMatern` as its graph kernel.
     """
 
     kernel: ContextKernel

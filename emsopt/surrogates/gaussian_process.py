@@ -65,17 +65,9 @@ class GaussianProcess:
     coefficients: FloatArray
 
     def predict(self, X: ArrayLike, prior: ArrayLike = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Return posterior mean and variance of the noise-free function, equations (14) and (15).
+        """Return posterior mean and variance of the noise-free function, equations (14) and (15), each (m,).
 
-        Parameters
-        ----------
-        X : array_like, shape (m, N)
-        prior : array_like, shape (m,), or float
-            Prior mean at these points.
-
-        Returns
-        -------
-        mean, variance : ndarray, shape (m,)
+        ``X`` are points, shape (m, N), and ``prior`` the prior mean at them, shape (m,) or a number.
         """
         across = self.kernel(X, self.X)
         explained = solve_triangular(self.factor, across.T, lower=True, check_finite=False)

@@ -189,16 +189,7 @@ def _draw_cholesky(
 
 @dataclass(frozen=True, eq=False)
 class Standardized:
-    """Standardised features and observations, with the means and scales that undo the standardisation.
-
-    Attributes
-    ----------
-    X : ndarray, shape (n, D)
-    y : ndarray, shape (n,)
-    feature_means, feature_scales : ndarray, shape (D,)
-    mean, scale : float
-        Mean and scale of the observations.
-    """
+    """Standardised features and observations, with the means and scales that undo the standardisation."""
 
     X: FloatArray
     y: FloatArray

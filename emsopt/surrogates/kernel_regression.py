@@ -70,17 +70,7 @@ class KernelRegression:
         return self.predict_with_slopes(x)[:2]
 
     def predict_with_slopes(self, x: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return regression and log density and their gradients, in O(t d) per point.
-
-        Parameters
-        ----------
-        x : array_like, shape (n, d)
-
-        Returns
-        -------
-        mean, log_density : ndarray, shape (n,)
-        mean_slope, log_density_slope : ndarray, shape (n, d)
-        """
+        """Return regression and log density at points, (n, d), each (n,), and their gradients, (n, d)."""
         points, d = np.ascontiguousarray(x, dtype=float), len(self.bandwidth)
         if points.ndim != 2 or points.shape[1] != d:
             raise InputError(f"`x` must have shape (n, {d}), one row per point; got shape {points.shape}.")

@@ -48,6 +48,9 @@ JITTER = 1e-10  # fraction of the mean variance added to the diagonal before a f
 class Prior:
     """Mean and covariance of the arms' expected values, and the noise of an observation.
 
+    Raise InputError if shapes do not match, a number is not finite, or the covariance is not symmetric or has a
+    negative entry on its diagonal. Whether it is positive semi-definite is checked only when `factor` is computed.
+
     Parameters
     ----------
     mean : array_like, shape (n,)
@@ -57,9 +60,6 @@ class Prior:
         Positive.
     kernel : ContextKernel, optional
         What the covariance was computed with. Only needed to move the contexts of inducing points (`SparseGP`).
-
-    Raise InputError if shapes do not match, a number is not finite, or the covariance is not symmetric or has a negative
-    entry on its diagonal. Whether it is positive semi-definite is checked only when `factor` is computed.
 
     Examples
     --------

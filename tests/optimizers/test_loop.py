@@ -4,7 +4,7 @@ import signal
 
 import numpy as np
 import pytest
-from deployments_searched import BUDGET, CHEAP, noisy, same
+from own_functions import BUDGET, CHEAP, noisy, same
 
 import emsopt as eo
 from emsopt.errors import InputError

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from own_functions import BOX, FEW, INPUTS, METHODS
+from own_functions import BOX, FEW, INPUTS, METHODS, same
 
 import emsopt as eo
 from emsopt.errors import InputError
@@ -14,12 +14,6 @@ from emsopt.optimizers.boxes.base import BoxOptimizer, RandomPoints, on_box
 
 BUDGET = 12
 VERBS = {"min": eo.minimize, "max": eo.maximize}
-
-
-def same(one, other):
-    """Return whether two runs are the same in all but the clock."""
-    columns = ["evaluation", "x", "value", "best"]
-    return one.history[columns].equals(other.history[columns]) and one.message == other.message
 
 
 def mixed(x):

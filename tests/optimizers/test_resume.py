@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from deployments_searched import BUDGET, CHEAP, noisy, same
+from own_functions import BUDGET, CHEAP, noisy, same
 
 import emsopt as eo
 from emsopt.errors import InputError

@@ -126,7 +126,6 @@ def test_paths_cost_what_networkx_says():
 def test_top_k_takes_the_best_allowed_arms():
     scores = [3.0, 9.0, 1.0, 7.0, 5.0]
     assert bandits.TopK(2)(scores).tolist() == [1, 3]
-    assert bandits.TopK(2, sense="min")(scores).tolist() == [0, 2]
     assert bandits.TopK(2)(scores, [True, False, True, False, True]).tolist() == [0, 4]
     with pytest.raises(InputError, match="Cannot choose 2 arms: only 1 are allowed"):
         bandits.TopK(2)(scores, [False, True, False, False, False])

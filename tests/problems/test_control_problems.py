@@ -157,6 +157,14 @@ def test_stored_optima_beat_random_points():
         assert problem.expected(i, points, 1024).max() < problem.set_values[i] + 5e-3
 
 
+def test_long_search_finds_the_closed_forms_best():
+    problem = ready.hill_control(variance=0.04)
+    value, x = problem.best_of_set(1)
+    assert x[0] == pytest.approx(0.7, abs=1e-3)
+    X = problem.marginals[1]
+    assert value == pytest.approx(X.gaussian_average(0.4, 0.5), abs=1e-4)
+
+
 def test_plays_draw_what_is_not_controlled_and_costs_keep_their_mean():
     problem = ready.hartmann_control("moderate", 0.04)
     rng = np.random.default_rng(0)
@@ -186,6 +194,14 @@ def test_costs_never_leave_their_support(mean, noise, seed):
 
 BOXED = Problem("boxed", lambda u: u[:, 0], [(0, 1), (0, 20)], "max", variables=("a", "b"))
 FLAT = Problem("flat", lambda u: u[:, 0], [(0, 1)] * 3, "max", 1.0, [1.0, 0, 0], variables=("a", "b", "c"))
+
+
+def test_tolerance_counts_from_the_worst_value():
+    problem = ready.ackley_control(variance=0.02)
+    values = problem.set_values - problem.worst
+    assert problem.acceptable(0.1).tolist() == np.flatnonzero(values >= 0.9 * values.max()).tolist() == [4, 6]
+    assert problem.target(0.1) == 4
+    assert problem.target(0.9) in (0, 1, 2, 3)
 
 
 @pytest.mark.parametrize(

@@ -89,14 +89,12 @@ def play(agent: Any, environment: Any, oracle: Oracle, horizon: int) -> Iterator
 
 
 class TopK:
-    """Oracle that picks the k allowed arms with the best scores (``indices``).
+    """Oracle that picks the k allowed arms with the largest scores (``indices``).
 
     Parameters
     ----------
     size : int
         Number of arms k.
-    sense : {"max", "min"}
-        Whether indices are rewards, of which the largest are best ("max"), or costs ("min").
 
     Examples
     --------
@@ -106,9 +104,8 @@ class TopK:
     [1, 2]
     """
 
-    def __init__(self, size: int, *, sense: str = "max") -> None:
+    def __init__(self, size: int) -> None:
         self.size = _validate.whole_number(size, "size")
-        self.sense = _validate.choice(sense, "sense", ("max", "min"))
 
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
         """Return the positions of the k best arms in ``indices``, in ascending order, shape (k,).
@@ -121,27 +118,12 @@ class TopK:
             raise InputError(f"`allowed` must hold one boolean per arm, shape {shape}; got shape {usable.shape}.")
         if usable.sum() < self.size:
             raise InputError(f"Cannot choose {self.size} arms: only {usable.sum()} are allowed.")
-        costs = np.where(usable, indices if self.sense == "min" else np.negative(indices), np.inf)
+        costs = np.where(usable, np.negative(indices), np.inf)
         return np.sort(np.argpartition(costs, self.size - 1)[: self.size])
 
 
 class ShortestPath:
-    """Oracle that finds the cheapest legal path from one road edge to another.
-
-    Parameters
-    ----------
-    net : RoadNetwork
-    start, end : int or str
-        First and last edge of the path, by index or id.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
-    >>> oracle = eo.bandits.ShortestPath(net, "r0c0-r0c1", "r3c2-r3c3")
-    >>> len(oracle(net.lengths))
-    6
-    """
+    """Oracle that finds the cheapest legal path from one road edge to another."""
 
     def __init__(self, net: RoadNetwork, start: int | str, end: int | str) -> None:
         self.net = net

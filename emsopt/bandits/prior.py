@@ -48,6 +48,9 @@ JITTER = 1e-10  # fraction of the mean variance added to the diagonal before a f
 class Prior:
     """Mean and covariance of the arms' expected values, and the noise of an observation.
 
+    Raise InputError if shapes do not match, a number is not finite, or the covariance is not symmetric or has a
+    negative entry on its diagonal. Whether it is positive semi-definite is checked only when `factor` is computed.
+
     Parameters
     ----------
     mean : array_like, shape (n,)
@@ -57,12 +60,6 @@ class Prior:
         Positive.
     kernel : ContextKernel, optional
         What the covariance was computed with. Only needed to move the contexts of inducing points (`SparseGP`).
-
-    Raises
-    ------
-    InputError
-        If shapes do not match, a number is not finite, or the covariance is not symmetric or has a negative entry on
-        its diagonal. Whether it is positive semi-definite is checked only when `factor` is computed.
 
     Examples
     --------
@@ -133,14 +130,6 @@ class LazyPrior(Prior):
 
     Rows and variances equal those of the dense `Prior` up to rounding. Draws have its mean and covariance, and are
     nearly Gaussian. ``covariance`` and ``factor`` are computed if they fit into memory.
-
-    Parameters
-    ----------
-    mean : array_like, shape (n,)
-    noise_variance : float
-        Positive.
-    kernel : ContextKernel
-        With a `GraphMatern` as its graph kernel.
     """
 
     kernel: ContextKernel

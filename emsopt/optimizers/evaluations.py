@@ -80,17 +80,7 @@ def evaluations(
     file = steps.file
     if file.rows:
         _same_function(steps, optimizer, task)
-    while not steps.ended:
-        if end := reason(steps.number >= budget):
-            steps.message = end
-            return
-        if steps.number >= budget:
-            return
-        try:
-            asked = [optimizer.space.canonical(x) for x in optimizer.ask(min(batch, budget - steps.number))]
-        except NoneLeftError as error:
-            steps.message = str(error).removesuffix(".")
-            return
+    while not steps.ended and (asked := _asked(steps, optimizer, batch, budget, reason)):
         numbered = dict(enumerate(asked, steps.number + 1))
         left = [(number, x) for number, x in numbered.items() if number not in file.rows]
         arriving, outcomes = _arriving(steps, optimizer, task, spread, left), dict[int, Outcome]()
@@ -117,6 +107,21 @@ def evaluations(
             raise InputError(
                 f"`workers` must return the result of every item, as `map` does; got {len(outcomes)} of {len(left)}."
             )
+
+
+def _asked(
+    steps: Steps, optimizer: AskTell[Any], batch: int, budget: int, reason: Callable[[bool], str]
+) -> list[Candidate]:
+    """Return the candidates of the next batch, or none if there is a reason to end, which is set in ``steps``."""
+    used = steps.number >= budget
+    end = reason(used)
+    if not (end or used):
+        try:
+            return [optimizer.space.canonical(x) for x in optimizer.ask(min(batch, budget - steps.number))]
+        except NoneLeftError as error:
+            end = str(error).removesuffix(".")
+    steps.message = end or steps.message
+    return []
 
 
 def _arriving(

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from inspect import signature
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
 
 from .. import _validate
 from .._running.checkpoint import Form, are_indices, are_numbers, summary
-from .._running.loop import RunOptions, loop
+from .._running.loop import RunOptions, Steps, loop
 from .._running.warn import warn
 from .._running.workers import Workers, mapper
 from .._types import Callback, PathLike, Progress, Rng
@@ -32,6 +32,7 @@ from .deployments.sparbl import SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch, LocalSearchPlus
 from .evaluations import (
     Catch,
+    Outcome,
     batch_on_file,
     check_catch,
     default_batch,
@@ -287,70 +288,105 @@ def _search(
     """Ask for candidates, evaluate them and tell their values until the run ends."""
     method, name, kind = chosen(sense, objective, method)
     goal = goal_of(sense, objective, method, box)
-    budget, target = _validate.whole_number(plan.budget, "budget"), plan.target
-    target = None if target is None else _validate.finite_number(target, "target")
-    batch = None if plan.batch is None else _validate.whole_number(plan.batch, "batch")
-    catch, spread = check_catch(plan.catch), mapper(plan.workers)
-    column: str = kind.column
-    space: Any = method.space if isinstance(method, AskTell) else goal.space
-    first, known = candidates(plan.x0, space), pairs(plan.initial, space, column)
-    if len(first) > budget:
-        warn(f"`x0` has {len(first)} candidates, but the budget is {budget}: the last are not evaluated.", UserWarning)
+    plan, spread, column = _checked(plan), mapper(plan.workers), kind.column
+    first, known = candidates(plan.x0, goal.space), pairs(plan.initial, goal.space, column)
+    _warn_of_starts(sense, plan, len(first))
+    record = _Record(goal, sense, column, bool(plan.catch), known)
+    about: dict[str, Any] = {
+        "batch": plan.batch or default_batch(plan.workers),
+        "x0": [x.tolist() for x in first],
+        "initial": [[x.tolist(), value if np.isfinite(value) else str(value)] for x, value in known],
+    }
+    loose = (*(("batch",) if plan.batch is None else ()), *(("function",) if is_own(goal) else ()))
+    loose += ("noisy",) if goal.noisy else ()  # noise may turn out only when a run resumes
+    fits: Any = are_indices if kind is Optimizer else are_numbers
+    form = Form("emsopt run", "evaluation", {column: fits}, {"value": is_outcome}, loose)
+    message = f"budget of {plan.budget} evaluations used"
+    with loop(form, lambda: describe(goal, name, method) | about, run, steps=plan.budget, message=message) as steps:
+        seed, size = steps.file.seed, batch_on_file(steps.file, plan.workers, about["batch"])
+        optimizer = method if isinstance(method, AskTell) else BY_KIND[kind][name](goal, rng=seed)
+        for x, value in known:
+            optimizer.tell(x, value)
+        optimizer.enqueue(first)
+        task, reason = partial(outcome_of, goal, seed, plan.catch), Ends(optimizer, plan.target, record.given)
+        for x, outcome in evaluations(steps, optimizer, task, spread, size, plan.budget, reason):
+            steps.write(**{column: x.tolist()}, value=outcome)
+            optimizer.tell(x, value_of(outcome))
+            steps.finish(record.row(x, outcome), optimizer, f"best {record.best:.6g}")
+    return record.result(steps, optimizer)
+
+
+def _checked(plan: _Plan) -> _Plan:
+    """Return the plan with its numbers and errors to catch checked."""
+    return plan._replace(
+        budget=_validate.whole_number(plan.budget, "budget"),
+        target=None if plan.target is None else _validate.finite_number(plan.target, "target"),
+        batch=None if plan.batch is None else _validate.whole_number(plan.batch, "batch"),
+        catch=check_catch(plan.catch),
+    )
+
+
+def _warn_of_starts(sense: str, plan: _Plan, starts: int) -> None:
+    """Warn if the budget is too small for all of ``x0``, or ``initial`` is a run in the other direction."""
+    if starts > plan.budget:
+        message = f"`x0` has {starts} candidates, but the budget is {plan.budget}: the last are not evaluated."
+        warn(message, UserWarning)
     if isinstance(plan.initial, Run) and plan.initial.sense != sense:
         warn(
             f"`initial` is a run with the sense {plan.initial.sense!r}, but this one has {sense!r}: its values are "
             "taken to be of the same function, not of its negative.",
             UserWarning,
         )
-    columns = ["evaluation", *(space.names or (column,)), "value", "best", *(["error"] if catch else []), "seconds"]
-    for given_name in space.names:
-        if columns.count(given_name) > 1:
-            raise InputError(f"`bounds`: {given_name!r} is a column of the history; rename this input.")
-    about: dict[str, Any] = {
-        "batch": batch or default_batch(plan.workers),
-        "x0": [x.tolist() for x in first],
-        "initial": [[x.tolist(), value if np.isfinite(value) else str(value)] for x, value in known],
-    }
-    loose = (*(("batch",) if batch is None else ()), *(("function",) if is_own(goal) else ()))
-    loose += ("noisy",) if goal.noisy else ()  # noise may turn out only when a run resumes
-    fits: Any = are_indices if kind is Optimizer else are_numbers
-    form = Form("emsopt run", "evaluation", {column: fits}, {"value": is_outcome}, loose)
-    message = f"budget of {budget} evaluations used"
-    given, failed = [pair for pair in known if np.isfinite(pair[1])], list[str]()
-    with loop(form, lambda: describe(goal, name, method) | about, run, steps=budget, message=message) as steps:
-        seed, size = steps.file.seed, batch_on_file(steps.file, plan.workers, about["batch"])
-        optimizer = method if isinstance(method, AskTell) else BY_KIND[kind][name](goal, rng=seed)
-        for x, value in known:
-            optimizer.tell(x, value)
-        optimizer.enqueue(first)
-        best = optimizer.better((value for _, value in given), default=np.inf if sense == "min" else -np.inf)
-        task, reason = partial(outcome_of, goal, seed, catch), end_of(optimizer, target, given)
-        for x, outcome in evaluations(steps, optimizer, task, spread, size, budget, reason):
-            value, shown = value_of(outcome), space.presented(x)
-            steps.write(**{column: x.tolist()}, value=outcome)
-            optimizer.tell(x, value)
-            if np.isfinite(value):
-                given.append((x, value))
-                best = optimizer.better(best, value)
-            else:
-                failed.append(f"{outcome} at {shown}")
-            error = (outcome if np.isnan(value) and outcome != "nan" else "",)
-            inputs = shown.values() if space.names else (tuple(x.tolist()),)
-            row = (*inputs, value, best if given else np.nan, *(error if catch else ()))
-            steps.finish(row, optimizer, f"best {best:.6g}")
-    history, message = pd.DataFrame(steps.rows, columns=columns), steps.message
-    for k, name in enumerate(space.names, 1):
-        if space.inputs[k - 1].choices:  # else pandas turns None into NaN
-            history[name] = pd.Series([row[k] for row in steps.rows], dtype=object)
-    if failed:
-        message += f"; {len(failed)} of {len(history)} evaluations gave no finite value, the first {failed[0]}"
-    x, fun, luckiest = None, np.nan, None
-    if given:
-        luckiest = next(x for x, value in given if value == best)
-        x, fun = recommended(optimizer, given) if goal.noisy else (luckiest, best)
-        x, luckiest = space.presented(x), space.presented(luckiest)
-    ends = (luckiest, best if given else np.nan, goal.noisy, steps.interrupted, sense)
-    return Run(x, fun, len(history), message, history, *ends)
+
+
+class _Record:
+    """The values of a run and its failures, from which the rows of the history and the result are made.
+
+    ``given`` holds all candidates with finite values, those known before the run first; ``best`` is the best of them.
+    """
+
+    def __init__(
+        self, goal: Objective | BoxObjective, sense: str, column: str, catches: bool, known: list[tuple[Any, float]]
+    ) -> None:
+        self.goal, self.sense, self.catches, self.space = goal, sense, catches, cast(Any, goal.space)
+        self.better: Callable[..., float] = max if sense == "max" else min
+        self.given: Given = [pair for pair in known if np.isfinite(pair[1])]
+        self.best = self.better((value for _, value in self.given), default=np.inf if sense == "min" else -np.inf)
+        self.failed: list[str] = []
+        inputs = self.space.names or (column,)
+        self.columns = ["evaluation", *inputs, "value", "best", *(["error"] if catches else []), "seconds"]
+        for name in self.space.names:
+            if self.columns.count(name) > 1:
+                raise InputError(f"`bounds`: {name!r} is a column of the history; rename this input.")
+
+    def row(self, x: Any, outcome: Outcome) -> tuple[Any, ...]:
+        """Take the outcome of an evaluation, and return its row of the history, without number and seconds."""
+        value, shown = value_of(outcome), self.space.presented(x)
+        if np.isfinite(value):
+            self.given.append((x, value))
+            self.best = self.better(self.best, value)
+        else:
+            self.failed.append(f"{outcome} at {shown}")
+        inputs = shown.values() if self.space.names else (tuple(x.tolist()),)
+        error = (outcome if np.isnan(value) and outcome != "nan" else "",) if self.catches else ()
+        return (*inputs, value, self.best if self.given else np.nan, *error)
+
+    def result(self, steps: Steps, optimizer: AskTell[Any]) -> Run:
+        """Return the result of the run."""
+        history, message = pd.DataFrame(steps.rows, columns=self.columns), steps.message
+        for k, name in enumerate(self.space.names, 1):
+            if self.space.inputs[k - 1].choices:  # else pandas turns None into NaN
+                history[name] = pd.Series([row[k] for row in steps.rows], dtype=object)
+        if self.failed:
+            count = f"{len(self.failed)} of {len(history)} evaluations"
+            message += f"; {count} gave no finite value, the first {self.failed[0]}"
+        x, fun, luckiest, best, noisy = None, np.nan, None, np.nan, self.goal.noisy
+        if self.given:
+            best = self.best
+            luckiest = next(x for x, value in self.given if value == best)
+            x, fun = recommended(optimizer, self.given) if noisy else (luckiest, best)
+            x, luckiest = self.space.presented(x), self.space.presented(luckiest)
+        return Run(x, fun, len(history), message, history, luckiest, best, noisy, steps.interrupted, self.sense)
 
 
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
@@ -415,38 +451,51 @@ def _box(objective: BoxObjective) -> dict[str, Any]:
     }
 
 
-def end_of(optimizer: AskTell[Any], target: float | None, given: Given) -> Callable[[bool], str]:
-    """Return a function that returns why to end after a batch, or "". Its argument says if the budget is used.
+class Ends:
+    """Why to end a run after a batch, as a function of whether the budget is used; it returns "" to go on.
 
     ``given`` holds the candidates with their values, to which the caller adds what is evaluated. With noise, values
     reach the target by chance. The candidate that the run would return must then reach it by the estimate of a model;
     it is evaluated again until it has ``CONFIRMED`` values. As fitting the model takes longer than many an evaluation,
     this is checked again only when the number of values has grown by a twentieth, or at the end.
     """
-    best, read, due = -np.inf if optimizer.better is max else np.inf, 0, 0.0
 
-    def why(last: bool) -> str:
-        nonlocal best, read, due
-        best, read = optimizer.better([best, *(value for _, value in given[read:])]), len(given)
-        value, missing = best, 0
-        if target is not None and optimizer.better(value, target) == value and (last or len(given) >= due):
-            if optimizer.objective.noisy:
-                x, value = recommended(optimizer, given)
-                due, missing = 1.05 * len(given), CONFIRMED - sum(np.array_equal(x, other) for other, _ in given)
-            if optimizer.better(value, target) == value:
-                if missing <= 0:
-                    return f"target of {target:g} reached"
-                if not last:
-                    optimizer.enqueue([x] * missing)
-                due = len(given) + missing
-        if optimizer.exhausted:
-            unknown = sum(value is None or not np.isfinite(value) for value in optimizer.taken.values())
-            if not unknown and optimizer.better([best, *optimizer.values]) == best:  # values may come from before
-                return f"every allowed {optimizer.noun} evaluated, so this is the optimum"
-            return f"every allowed {optimizer.noun} asked for" + (f"; {unknown} without a value" if unknown else "")
-        return ""
+    def __init__(self, optimizer: AskTell[Any], target: float | None, given: Given) -> None:
+        self.optimizer, self.target, self.given, self.better = optimizer, target, given, optimizer.better
+        self.best, self.read, self.due = -np.inf if self.better is max else np.inf, 0, 0.0
 
-    return why
+    def __call__(self, last: bool) -> str:
+        """Return why to end, or ""; ``last`` says whether the budget is used."""
+        values = [value for _, value in self.given[self.read :]]
+        self.best, self.read = self.better([self.best, *values]), len(self.given)
+        if self._reaches(self.best) and (last or self.read >= self.due) and self._confirmed(last):
+            return f"target of {self.target:g} reached"
+        return self._used_up() if self.optimizer.exhausted else ""
+
+    def _reaches(self, value: float) -> bool:
+        return self.target is not None and self.better(value, self.target) == value
+
+    def _confirmed(self, last: bool) -> bool:
+        """Return whether the target counts as reached; with noise, ask for the values that are missing."""
+        if not self.optimizer.objective.noisy:
+            return True
+        x, estimate = recommended(self.optimizer, self.given)
+        missing = CONFIRMED - sum(np.array_equal(x, other) for other, _ in self.given)
+        self.due = 1.05 * self.read
+        if not self._reaches(estimate) or missing <= 0:
+            return self._reaches(estimate)
+        if not last:
+            self.optimizer.enqueue([x] * missing)
+        self.due = self.read + missing
+        return False
+
+    def _used_up(self) -> str:
+        """Return what is known now that every allowed candidate was asked for."""
+        taken, noun = self.optimizer.taken.values(), self.optimizer.noun
+        unknown = sum(value is None or not np.isfinite(value) for value in taken)
+        if not unknown and self.better([self.best, *self.optimizer.values]) == self.best:  # values may be from before
+            return f"every allowed {noun} evaluated, so this is the optimum"
+        return f"every allowed {noun} asked for" + (f"; {unknown} without a value" if unknown else "")
 
 
 def recommended(optimizer: AskTell[Any], given: Given) -> tuple[Any, float]:

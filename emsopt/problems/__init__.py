@@ -9,13 +9,11 @@
 """
 
 from .control.marginals import Empirical, TruncatedNormal, Uniform
-from .control.posterior_means import airfoil, plant
 from .control.problem import ControlProblem, Play
 from .control.ready_made import (
     ackley_control,
     airfoil_control,
     ems_control,
-    ems_service,
     hartmann_control,
     hill_control,
     levy_control,
@@ -39,8 +37,8 @@ from .station_siting import sited_city, siting
 from .tuning import forest_tuning, xgboost_tuning
 
 __all__ = ["ControlProblem", "Empirical", "Play", "Problem", "TruncatedNormal", "Uniform", "ackley6"]
-__all__ += ["ackley_control", "airfoil", "airfoil_control", "decaying_wave", "ems_control", "ems_service"]
+__all__ += ["ackley_control", "airfoil_control", "decaying_wave", "ems_control"]
 __all__ += ["forest_tuning", "forrester", "goldstein_price", "hartmann3", "hartmann6"]
-__all__ += ["hartmann_control", "hill_control", "levy6", "levy_control", "on_unit_cube", "plant"]
+__all__ += ["hartmann_control", "hill_control", "levy6", "levy_control", "on_unit_cube"]
 __all__ += ["plant_control", "rosenbrock4", "sited_city", "siting", "six_hump_camel", "sphere6", "sprinkler"]
 __all__ += ["xgboost_tuning"]

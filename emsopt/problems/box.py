@@ -203,16 +203,7 @@ class Box:
         self.inputs: tuple[Input, ...] = tuple(
             Real(*row) if one is None else one for row, one in zip(pairs, given or [None] * d, strict=True)
         )
-        for k, (one, (low, high)) in enumerate(zip(self.inputs, pairs, strict=True)):
-            where = f"{[low, high]} " + (f"for {self.names[k]!r}" if self.names else f"in row {k}")
-            if low > high:
-                raise InputError(f"`bounds` must have low <= high in every row; got {where}.")
-            if one.whole and (low % 1 or high % 1):
-                raise InputError(f"`bounds` of whole-number inputs must be whole; got {where}.")
-            if one.log and low <= 0:
-                raise InputError(f"`bounds` of inputs on a logarithmic scale must be above 0; got {where}.")
-            if one.choices and not self.names:
-                raise InputError("A categorical input needs a name: pass `bounds` as a dict from name to input.")
+        self._check_inputs()
         self.integers = tuple(k for k, one in enumerate(self.inputs) if one.whole and not one.choices)
         if constraints is not None and not callable(constraints):
             raise InputError(f"`constraints` must be a function that returns True or False; got {constraints!r}.")
@@ -228,6 +219,19 @@ class Box:
         edges = self.bounds + 0.5 * self._whole[:, None] * [-1, 1]
         edges[self._log] = np.log(edges[self._log])
         self._low, self._width = edges[:, 0], np.ptp(edges, axis=1)
+
+    def _check_inputs(self) -> None:
+        """Raise if an input of the box contradicts its bounds or lacks a name."""
+        for k, (one, (low, high)) in enumerate(zip(self.inputs, self.bounds.tolist(), strict=True)):
+            where = f"{[low, high]} " + (f"for {self.names[k]!r}" if self.names else f"in row {k}")
+            if low > high:
+                raise InputError(f"`bounds` must have low <= high in every row; got {where}.")
+            if one.whole and (low % 1 or high % 1):
+                raise InputError(f"`bounds` of whole-number inputs must be whole; got {where}.")
+            if one.log and low <= 0:
+                raise InputError(f"`bounds` of inputs on a logarithmic scale must be above 0; got {where}.")
+            if one.choices and not self.names:
+                raise InputError("A categorical input needs a name: pass `bounds` as a dict from name to input.")
 
     @property
     def simple(self) -> bool:

@@ -72,12 +72,7 @@ def forest_tuning(data: str = "wine") -> Problem:
 def xgboost_tuning(data: str = "wine") -> Problem:
     """Return the problem of tuning XGBoost: seven hyperparameters, two of them whole numbers.
 
-    Parameters and result are as in `forest_tuning`.
-
-    Raises
-    ------
-    MissingDependencyError
-        If xgboost is not installed.
+    Parameters and result are as in `forest_tuning`. Raise MissingDependencyError if xgboost is not installed.
 
     Examples
     --------

@@ -29,7 +29,7 @@ from .._types import ArrayLike, FloatArray
 
 Contract: TypeAlias = Callable[[FloatArray], FloatArray]
 
-__all__ = ["Additive", "Matern52", "SquaredExponential"]
+__all__ = ["SquaredExponential"]
 
 BOUNDS = (0.05, 20.0)  # bounds of the lengthscales, for inputs scaled to [0, 1]
 
@@ -118,12 +118,6 @@ class Additive(SquaredExponential):
 
     Its functions are sums of one function per input, which few points suffice to learn. Parameters are as in
     `SquaredExponential`, with one lengthscale per input.
-
-    Examples
-    --------
-    >>> kernel = Additive([0.5, 0.5])
-    >>> kernel(np.array([[0.0, 0.0], [1.0, 0.0]])).round(3).tolist()
-    [[1.0, 0.568], [0.568, 1.0]]
     """
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> FloatArray:
@@ -150,17 +144,6 @@ class Matern52(Smooth, Matern):
     """Scikit-learn's Matérn kernel with ν = 5/2, with the gradients of `Smooth`.
 
     Its functions have two derivatives. It is rougher than `SquaredExponential` and fits more objectives well.
-
-    Parameters
-    ----------
-    length_scale, length_scale_bounds
-        As in `SquaredExponential`.
-
-    Examples
-    --------
-    >>> kernel = Matern52([0.5])
-    >>> kernel(np.array([[0.0], [1.0]])).round(3).tolist()
-    [[1.0, 0.139], [0.139, 1.0]]
     """
 
     def __init__(self, length_scale: ArrayLike = 0.5, length_scale_bounds: Limits = BOUNDS) -> None:

@@ -65,17 +65,9 @@ class GaussianProcess:
     coefficients: FloatArray
 
     def predict(self, X: ArrayLike, prior: ArrayLike = 0.0) -> tuple[FloatArray, FloatArray]:
-        """Return posterior mean and variance of the noise-free function, equations (14) and (15).
+        """Return posterior mean and variance of the noise-free function, equations (14) and (15), each (m,).
 
-        Parameters
-        ----------
-        X : array_like, shape (m, N)
-        prior : array_like, shape (m,), or float
-            Prior mean at these points.
-
-        Returns
-        -------
-        mean, variance : ndarray, shape (m,)
+        ``X`` are points, shape (m, N), and ``prior`` the prior mean at them, shape (m,) or a number.
         """
         across = self.kernel(X, self.X)
         explained = solve_triangular(self.factor, across.T, lower=True, check_finite=False)
@@ -144,6 +136,8 @@ def condition(
 ) -> GaussianProcess:
     """Condition a Gaussian process on data, with given hyperparameters.
 
+    Raise ConvergenceError if K + ν I is numerically singular.
+
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
@@ -156,13 +150,6 @@ def condition(
         ν, the noise variance divided by the amplitude.
     amplitude : float, optional
         s². Default: the maximum-likelihood value.
-
-    Raises
-    ------
-    InputError
-        If shapes do not match or a value is not finite.
-    ConvergenceError
-        If K + ν I is numerically singular.
 
     Examples
     --------

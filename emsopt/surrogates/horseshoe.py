@@ -47,7 +47,7 @@ from .. import _validate
 from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError
 
-__all__ = ["Horseshoe", "sample", "standardize"]
+__all__ = ["Horseshoe", "sample"]
 
 NOISE_PRIOR = 0.0, 0.0  # shape and scale of the inverse-gamma prior of σ²; zeros give 1/σ²
 WIDEST = 1e10  # upper bound of prior variances divided by σ²; beyond it the matrix is singular for noise-free values
@@ -189,16 +189,7 @@ def _draw_cholesky(
 
 @dataclass(frozen=True, eq=False)
 class Standardized:
-    """Standardised features and observations, with the means and scales that undo the standardisation.
-
-    Attributes
-    ----------
-    X : ndarray, shape (n, D)
-    y : ndarray, shape (n,)
-    feature_means, feature_scales : ndarray, shape (D,)
-    mean, scale : float
-        Mean and scale of the observations.
-    """
+    """Standardised features and observations, with the means and scales that undo the standardisation."""
 
     X: FloatArray
     y: FloatArray
@@ -214,23 +205,9 @@ class Standardized:
 
 
 def standardize(X: ArrayLike, y: ArrayLike) -> Standardized:
-    """Centre features and observations and divide them by their standard deviations.
+    """Centre features, (n, D), and observations, (n,), and divide them by their standard deviations.
 
-    Parameters
-    ----------
-    X : array_like, shape (n, D)
-    y : array_like, shape (n,)
-
-    Returns
-    -------
-    Standardized
-        Constant features become zero; their coefficients are then drawn from the prior alone.
-
-    Examples
-    --------
-    >>> data = standardize([[1.0, 5.0], [3.0, 7.0], [5.0, 0.0]], [1.0, 2.0, 3.0])
-    >>> bool(np.allclose(data.X.mean(axis=0), 0))
-    True
+    Constant features become zero; their coefficients are then drawn from the prior alone.
     """
     X = _validate.real_array(X, "X", (None, None))
     y = _validate.real_array(y, "y", (len(X),))

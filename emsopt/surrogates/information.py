@@ -9,6 +9,8 @@ from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
 
+__all__ = ["information_gain"]
+
 
 def information_gain(covariance: ArrayLike, noise_variance: float) -> float:
     r"""Return the information gain of noisy values at some points, ½ log det(I + K/σ²), in nats.
@@ -41,34 +43,10 @@ def greedy_choices(
 ) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
     """Choose observations greedily: repeatedly observe the point of largest posterior variance.
 
-    Parameters
-    ----------
-    variance : ndarray, shape (n,)
-        Prior variances.
-    column : callable
-        Takes the index of a point; returns its prior covariance with all n points, shape (n,).
-    steps : int
-        Number of observations, T.
-    noise_variance : float
-        Noise variance of an observation.
-
-    Returns
-    -------
-    gains : ndarray, shape (T,)
-        Information gain of each observation, nats.
-    chosen : ndarray of int, shape (T,)
-        Points observed; a point may be observed again.
-    factor : ndarray, shape (T, n)
-        Matrix F such that the posterior covariance is the prior covariance minus Fᵀ F.
-    variance : ndarray, shape (n,)
-        Posterior variances.
-
-    Examples
-    --------
-    >>> covariance = np.diag([3.0, 1.0])
-    >>> gains, chosen, *_ = greedy_choices(np.diag(covariance).copy(), lambda k: covariance[k], 2, 1.0)
-    >>> chosen.tolist(), gains.round(3).tolist()
-    ([0, 1], [0.693, 0.347])
+    ``variance`` holds the prior variances, shape (n,); ``column`` takes the index of a point and returns its prior
+    covariance with all points; ``noise_variance`` is that of one of the T = ``steps`` observations. Returned are the
+    information gain of each observation in nats and the point observed, each (T,); a matrix F, (T, n), such that the
+    posterior covariance is the prior covariance minus Fᵀ F; and the posterior variances, (n,).
     """
     factor = np.empty((steps, len(variance)))
     gains, chosen = np.empty(steps), np.empty(steps, dtype=np.intp)

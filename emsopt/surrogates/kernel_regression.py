@@ -36,7 +36,7 @@ from .. import _validate
 from .._types import ArrayLike, FloatArray
 from ..errors import InputError
 
-__all__ = ["condition", "leave_one_out_bandwidth", "likelihood_bandwidth", "log_normalizer", "scott", "silverman"]
+__all__ = ["condition", "leave_one_out_bandwidth", "likelihood_bandwidth", "log_normalizer"]
 
 KERNELS = ("gaussian", "epanechnikov", "uniform")
 UNIT_SPREAD = 12**-0.5
@@ -70,17 +70,7 @@ class KernelRegression:
         return self.predict_with_slopes(x)[:2]
 
     def predict_with_slopes(self, x: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return regression and log density and their gradients, in O(t d) per point.
-
-        Parameters
-        ----------
-        x : array_like, shape (n, d)
-
-        Returns
-        -------
-        mean, log_density : ndarray, shape (n,)
-        mean_slope, log_density_slope : ndarray, shape (n, d)
-        """
+        """Return regression and log density at points, (n, d), each (n,), and their gradients, (n, d)."""
         points, d = np.ascontiguousarray(x, dtype=float), len(self.bandwidth)
         if points.ndim != 2 or points.shape[1] != d:
             raise InputError(f"`x` must have shape (n, {d}), one row per point; got shape {points.shape}.")
@@ -98,6 +88,8 @@ class KernelRegression:
 def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str = "gaussian") -> KernelRegression:
     """Build a kernel regression from data and a bandwidth, without fitting anything.
 
+    Raise InputError if shapes do not match, a value is not finite, or a bandwidth is outside [1e-100, 1e100].
+
     Parameters
     ----------
     X : array_like, shape (t, d)
@@ -108,11 +100,6 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
         h; see `scott`, `silverman` and `leave_one_out_bandwidth`.
     kernel : str
         One of `KERNELS`.
-
-    Raises
-    ------
-    InputError
-        If shapes do not match, a value is not finite, or a bandwidth is outside [1e-100, 1e100].
 
     Examples
     --------
@@ -135,11 +122,6 @@ def scott(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
 
     The paper does not specify ``scale``, a factor in the unit of the coordinates. In Scott's original rule it is the
     standard deviation of the points; by default it is that of uniform points in the unit cube.
-
-    Examples
-    --------
-    >>> round(scott(60, 3), 4)
-    0.1608
     """
     t, d = _validate.whole_number(t, "t"), _validate.whole_number(d, "d")
     return scale * t ** (-1 / (d + 4))
@@ -149,11 +131,6 @@ def silverman(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
     """Return the bandwidth of Silverman's rule, (5.2) of the paper: scale · (t (d + 2) / 4)^(-1/(d+4)).
 
     ``scale`` is as in `scott`. The two rules differ by a factor between 0.92 and 1.06 that depends on d alone.
-
-    Examples
-    --------
-    >>> round(silverman(60, 3) / scott(60, 3), 4)
-    0.9686
     """
     return scott(t, d, scale=scale) * ((d + 2) / 4) ** (-1 / (d + 4))
 

@@ -81,20 +81,10 @@ class DeploymentKernel(Kernel):
         return Hyperparameter("gamma", "numeric", self.gamma_bounds)
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
-        """Return the kernel between rows of counts, and optionally its gradient by the log hyperparameters.
+        """Return the kernel between rows of counts, (n, N) and (m, N), shape (n, m); without Y between X and itself.
 
-        Parameters
-        ----------
-        X, Y : array_like of int, shapes (n, N) and (m, N)
-            Units at each location, one row per deployment. If Y is omitted, X is used.
-        eval_gradient : bool
-            Whether to return the gradient as well. Allowed only without Y.
-
-        Returns
-        -------
-        K : ndarray, shape (n, m)
-        gradient : ndarray, shape (n, n, number of hyperparameters)
-            Gradient, returned only with ``eval_gradient``. Entries are in the order of ``theta``: gamma, then weights.
+        With ``eval_gradient``, which needs Y to be omitted, also its gradient by the log hyperparameters, in the order
+        of ``theta``: gamma, then weights; shape (n, n, number of them).
         """
         if eval_gradient and Y is not None:
             raise InputError("The gradient is available only between X and itself. Omit `Y` or `eval_gradient`.")
@@ -114,16 +104,7 @@ class DeploymentKernel(Kernel):
         """Return the kernel of X with itself and a function that contracts its gradient.
 
         The likelihood needs only Σ_ab S_ab ∂K_ab/∂θ, which is computed without an array of shape (n, n, N).
-
-        Parameters
-        ----------
-        X : array_like of int, shape (n, N)
-
-        Returns
-        -------
-        K : ndarray, shape (n, n)
-        contract : callable
-            Takes a symmetric S of shape (n, n) and returns one number for each entry of ``theta``.
+        The function takes a symmetric S, (n, n), and returns one number for each entry of ``theta``.
         """
         rows = _counts(X)
         location, configuration, swaps = self._terms(rows, rows)

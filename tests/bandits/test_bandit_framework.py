@@ -126,7 +126,6 @@ def test_paths_cost_what_networkx_says():
 def test_top_k_takes_the_best_allowed_arms():
     scores = [3.0, 9.0, 1.0, 7.0, 5.0]
     assert bandits.TopK(2)(scores).tolist() == [1, 3]
-    assert bandits.TopK(2, sense="min")(scores).tolist() == [0, 2]
     assert bandits.TopK(2)(scores, [True, False, True, False, True]).tolist() == [0, 4]
     with pytest.raises(InputError, match="Cannot choose 2 arms: only 1 are allowed"):
         bandits.TopK(2)(scores, [False, True, False, False, False])
@@ -184,18 +183,3 @@ def test_wrong_parts_are_refused():
     ):
         with pytest.raises(InputError, match=message):
             make()
-
-
-def test_agent_and_oracle_both_take_rewards_if_nothing_is_said():
-    truth = np.array([0.1, 0.9, 0.2, 0.8])
-
-    class Town:
-        def available(self, t):
-            return [0, 1, 2, 3], [True] * 4
-
-        def observe(self, t, arms):
-            return truth[arms]
-
-    prior = bandits.Prior(np.full(4, 0.5), np.eye(4), noise_variance=0.01)
-    rounds = list(bandits.play(bandits.Agent(bandits.ExactGP(prior), bandits.UCB()), Town(), bandits.TopK(2), 60))
-    assert sorted(rounds[-1].arms.tolist()) == [1, 3]

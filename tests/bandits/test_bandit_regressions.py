@@ -309,57 +309,35 @@ def test_draws_of_the_prior_have_its_moments(prior):
     assert np.abs(error / np.outer(deviation, deviation)).max() < 5.5 * np.sqrt(2 / 20_000)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"covariance": np.eye(3)}, "`covariance` must have shape"),
-        ({"covariance": [[1.0, 0.5], [0.2, 1.0]]}, "must be symmetric"),
-        ({"covariance": np.array([[1.0, np.nan], [np.nan, 1.0]])}, "`covariance` must be finite"),
-        ({"covariance": np.diag([1.0, -1.0])}, "no negative value on its diagonal"),
-        ({"mean": [0.0, np.nan]}, "`mean` must be finite"),
-        ({"noise_variance": 0.0}, "`noise_variance` must be a number above 0"),
-    ],
-)
-def test_wrong_priors_are_refused(change, message):
-    with pytest.raises(InputError, match=message):
-        bandits.Prior(**{"mean": [0.0, 0.0], "covariance": np.eye(2), "noise_variance": 1.0, **change})
-
-
-def test_a_covariance_with_a_negative_eigenvalue_draws_nothing():
-    with pytest.raises(InputError, match="negative eigenvalue"):
-        bandits.Prior([0.0, 0.0], [[1.0, 2.0], [2.0, 1.0]], 1.0).draw(rng=0)
+PAIR = {"mean": [0.0, 0.0], "covariance": np.eye(2), "noise_variance": 1.0}
+GRID = grid_roads(3, 3, jitter=0.2, rng=0)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("make", "message"),
     [
-        ({"spread": 0}, "`spread`"),
-        ({"lengthscale": 0}, "`lengthscales`"),
-        ({"congestion": [1.0, 1.5]}, "`congestion` must be at most 1"),
-        ({"congestion": [0.0]}, "`congestion` must be greater than 0"),
-        ({"congestion": [[1.0, 1.0]]}, "`congestion` must have shape"),
+        (lambda: bandits.Prior(**(PAIR | {"covariance": np.eye(3)})), "`covariance` must have shape"),
+        (lambda: bandits.Prior(**(PAIR | {"covariance": [[1.0, 0.5], [0.2, 1.0]]})), "must be symmetric"),
+        (lambda: bandits.Prior(**(PAIR | {"covariance": np.full((2, 2), np.nan)})), "`covariance` must be finite"),
+        (lambda: bandits.Prior(**(PAIR | {"covariance": np.diag([1.0, -1.0])})), "no negative value on its diagonal"),
+        (lambda: bandits.Prior(**(PAIR | {"noise_variance": 0.0})), "`noise_variance` must be a number above 0"),
+        (lambda: bandits.Prior([0.0] * 2, [[1.0, 2.0], [2.0, 1.0]], 1.0).draw(rng=0), "negative eigenvalue"),
+        (lambda: bandits.navigation_prior(GRID, spread=0), "`spread`"),
+        (lambda: bandits.navigation_prior(GRID, lengthscale=0), "`lengthscales`"),
+        (lambda: bandits.navigation_prior(GRID, congestion=[1.0, 1.5]), "`congestion` must be at most 1"),
+        (lambda: bandits.navigation_prior(GRID, congestion=[0.0]), "`congestion` must be greater than 0"),
+        (lambda: bandits.navigation_prior(GRID, congestion=[[1.0, 1.0]]), "`congestion` must have shape"),
+        (
+            lambda: bandits.navigation_prior(RoadNetwork([50.0] * 3, [10.0] * 3, [(0, 1), (1, 2)])),
+            "edges must differ in energy",
+        ),
+        (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([0, 1], [1.0]), "`arms` must be 1 integer"),
+        (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([0.0], [1.0]), "integer indices"),
+        (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([9], [1.0]), "from 0 to 1; got 9"),
+        (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([-1], [1.0]), "from 0 to 1"),
+        (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([0], [np.nan]), "`values` must be finite"),
     ],
 )
-def test_wrong_kernels_are_refused(options, message):
+def test_wrong_priors_kernels_and_observations_are_refused(make, message):
     with pytest.raises(InputError, match=message):
-        bandits.navigation_prior(grid_roads(3, 3, jitter=0.2, rng=0), **options)
-
-
-def test_a_city_of_equal_edges_has_no_scale():
-    with pytest.raises(InputError, match="edges must differ in energy"):
-        bandits.navigation_prior(RoadNetwork([50.0] * 3, [10.0] * 3, [(0, 1), (1, 2)]))
-
-
-@pytest.mark.parametrize(
-    ("arms", "values", "message"),
-    [
-        ([0, 1], [1.0], "`arms` must be 1 integer indices"),
-        ([0.0], [1.0], "integer indices"),
-        ([99], [1.0], "from 0 to 47; got 99"),
-        ([-1], [1.0], "from 0 to 47"),
-        ([0], [np.nan], "`values` must be finite"),
-    ],
-)
-def test_wrong_observations_are_refused(prior, arms, values, message):
-    with pytest.raises(InputError, match=message):
-        bandits.IndependentArms(prior).update(arms, values)
+        make()

@@ -235,14 +235,6 @@ def test_contexts_can_be_new_in_every_round(net):
     assert np.median(explained) > 0.2
 
 
-def test_hours_take_turns(net):
-    run = bandits.run(net, START, END, "gp-ts", horizon=6, rng=0, congestion=[1.0, 0.4])
-    assert run.history["hour"].tolist() == [0, 1, 0, 1, 0, 1]
-    assert len(run.counts) == 2 * net.n_edges
-    assert run.counts[: net.n_edges].sum() > 0 < run.counts[net.n_edges :].sum()
-    assert (run.history["regret"] >= -1e-9).all()
-
-
 # -- stopping and going on ------------------------------------------------------------------------------------------
 
 

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from emsopt.errors import InputError
-from emsopt.optimizers.deployments.binary_quadratic import (
-    minimize_quadratic,
-    minimum_cut,
-    value,
-)
+from emsopt.optimizers.deployments.binary_quadratic import anneal, minimize_quadratic, minimum_cut, value
 
 
 def instance(rng, n, density=1.0):
@@ -52,7 +48,7 @@ def test_cut_is_the_minimum_of_300_submodular_functions():
     assert abs(printed_wrong - 178) <= 8  # ties
 
 
-@pytest.mark.parametrize("method", ["swap", "relaxation"])
+@pytest.mark.parametrize("method", ["swap", "annealing", "relaxation"])
 def test_floors_and_capacities_against_brute_force(method):
     rng = np.random.default_rng(2)
     missed = 0
@@ -85,6 +81,32 @@ def test_default_search_reaches_what_a_long_one_finds(density):
         A, b = instance(rng, n, density)
         long = minimize_quadratic(A, b, 2 * n // 5, starts=150, steps=10 * n, rng=9)
         assert minimize_quadratic(A, b, 2 * n // 5, rng=0).value == pytest.approx(long.value, abs=1e-9)
+
+
+@pytest.mark.parametrize("density", [0.1, 1.0])
+@pytest.mark.parametrize(("n", "units"), [(20, 8), (40, 10)])
+def test_annealing_reaches_the_best_known(n, units, density):
+    """Against the swaps of many long starts, which share no code with it."""
+    for seed in range(3):
+        A, b = instance(np.random.default_rng([seed, n]), n, density)
+        best = minimize_quadratic(A, b, units, starts=60, steps=5 * n, rng=9).value
+        assert minimize_quadratic(A, b, units, method="annealing", rng=seed).value == pytest.approx(best)
+
+
+@pytest.mark.parametrize("units", [0, 4])
+def test_annealing_where_nothing_can_move(units):
+    A, b = instance(np.random.default_rng([0, 4]), 4)
+    assert minimize_quadratic(A, b, units, method="annealing", rng=0).x.tolist() == [units // 4] * 4
+
+
+def test_a_walk_climbs_by_metropolis():
+    """Two states: taken uphill if the chance drawn is below exp(-Δ / T), T the mean change at the first step."""
+    A, b = np.zeros((2, 2)), np.array([0.0, 1.0])
+    for chance, at in ((0.36, 1), (0.37, 0)):  # exp(-1) = 0.368
+        filled, empty = np.array([0]), np.array([1])
+        best = anneal(A, b, np.zeros(2, int), filled, empty, np.array([[0.0, 0.0, chance]]))
+        assert filled.tolist() == [at]
+        assert best.tolist() == [1, 0]  # the best met is returned, not the last
 
 
 def test_algorithm_1_closes_its_gap_on_a_submodular_function_and_reports_it_otherwise():

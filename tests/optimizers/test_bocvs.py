@@ -352,14 +352,7 @@ def test_a_run_cut_off_goes_on_to_the_same_end(tmp_path):
     path.write_text("\n".join([lines[0], json.dumps(row), *lines[2:]]) + "\n")
     with pytest.warns(ResumeWarning, match="play 1 in the checkpoint .* continues with the stored steps"):
         assert bocvs(problem, budget=3, checkpoint=path, regret=False).history["x"][0] == (0.123,)
-    for damage in (
-        {"x": [0.1, 0.2]},
-        {"x": [7.0]},
-        {"set": 99},
-        {"point": [0.1]},
-        {"cost": -1.0},
-        {"value": None},
-    ):
+    for damage in ({"x": [0.1, 0.2]}, {"x": [7.0]}, {"set": 99}, {"point": [0.1]}, {"cost": -1.0}, {"value": None}):
         path.write_text("\n".join([lines[0], json.dumps(row | damage), *lines[2:]]) + "\n")
         with pytest.raises(InputError, match=r"line 2 of the checkpoint .* is damaged"):
             bocvs(problem, budget=3, checkpoint=path)
@@ -410,66 +403,45 @@ def test_regrets_are_those_of_the_definition():
         with_regret(history.assign(set=3), problem)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"method": "best"}, "`method` must be one of 'unknown-cost', 'ucb-psq'"),
-        ({"budget": 0}, "`budget` must be a number above 0"),
-        ({"budget": 1e-3}, "`budget` must pay for at least one play; the first one cost"),
-        ({"alpha": 1.0}, "`alpha` must be a fraction"),
-        ({"beta": -1}, "`beta` must be a number above 0"),
-        ({"beta": "Theorem"}, "`beta` must be a number above 0, or 'theorem'; got 'Theorem'"),
-        ({"beta": "theorem", "delta": 5}, r"`delta` must be a probability in \(0, 1\]; got 5"),
-        ({"exploration": 2}, "`exploration` must be a finite number .*0 .* 1"),
-        ({"hyperparameters": 0.5}, "`hyperparameters` must be an emsopt.optimizers.Hyperparameters"),
-        ({"hyperparameters": Hyperparameters([0.5])}, r"`lengthscales` must have shape \(3,\)"),
-        (
-            {"bta": 2},
-            "'unknown-cost' takes no option 'bta'. Its options are beta, delta, exploration, halving, hyperparameters, norm",
-        ),
-        ({"callback": 3}, "`callback` must be a function"),
-        ({"time_limit": 0}, "`time_limit` must be a number above 0"),
-        ({"progress": 3}, "`progress` must be True, False or a function"),
-    ],
-)
+OPTIONS = [
+    ({"method": "best"}, "`method` must be one of 'unknown-cost', 'ucb-psq'"),
+    ({"budget": 0}, "`budget` must be a number above 0"),
+    ({"budget": 1e-3}, "`budget` must pay for at least one play; the first one cost"),
+    ({"alpha": 1.0}, "`alpha` must be a fraction"),
+    ({"beta": -1}, "`beta` must be a number above 0, or 'theorem'; got -1"),
+    ({"beta": "theorem", "delta": 5}, r"`delta` must be a probability in \(0, 1\]; got 5"),
+    ({"exploration": 2}, "`exploration` must be a finite number .*0 .* 1"),
+    ({"hyperparameters": 0.5}, "`hyperparameters` must be an emsopt.optimizers.Hyperparameters"),
+    ({"hyperparameters": Hyperparameters([0.5])}, r"`lengthscales` must have shape \(3,\)"),
+    ({"bta": 2}, "'unknown-cost' takes no option 'bta'. Its options are beta, delta, exploration, halving, hyper"),
+    ({"callback": 3}, "`callback` must be a function"),
+    ({"time_limit": 0}, "`time_limit` must be a number above 0"),
+    ({"progress": 3}, "`progress` must be True, False or a function"),
+    ({"problem": eo.problems.hartmann6()}, r"must be an emsopt\.problems\.ControlProblem; got Problem"),
+]
+LEARNER = UCBCVS(random_problem(0), rng=0)
+CALLS = [
+    (lambda: UnknownCost(random_problem(0)), "`budget` must be finite"),
+    (lambda: LEARNER.recommend(), "There is no recommendation yet"),
+    (lambda: LEARNER.tell(9, [0.5], Play([0.5] * 3, 1.0, 0.1)), "`i` must be a whole number from 0 to 3"),
+    (lambda: LEARNER.tell(0, [0.5] * 2, Play([0.5] * 3, 1.0, 0.1)), r"`x` must have shape \(1,\) for set 0"),
+    (lambda: LEARNER.tell(0, [0.5], Play([0.5] * 2, 1.0, 0.1)), r"Play of 3 variables; got 2 variables"),
+    (lambda: LEARNER.tell(0, [0.5], 1.0), r"must be an emsopt\.problems\.Play of 3 variables; got 1.0"),
+    (lambda: Hyperparameters([0.5, -1, 1]), "`lengthscales` must be greater than 0"),
+    (lambda: Hyperparameters([1], amplitude=0), "`amplitude` must be a number above 0"),
+    (lambda: Hyperparameters([1], noise_variance=0), "`noise_variance` must be a number above 0"),
+    (lambda: Hyperparameters([1], mean=np.nan), "`mean` must be a finite number"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), OPTIONS)
 def test_bad_options_are_refused(options, message):
     with pytest.raises(InputError, match=message):
-        bocvs(random_problem(0), **{"budget": 5, "rng": 0, **options})
+        bocvs(**{"problem": random_problem(0), "budget": 5, "rng": 0, **options})
 
 
-def test_anything_but_a_control_problem_is_refused():
-    with pytest.raises(InputError, match=r"must be an emsopt\.problems\.ControlProblem; got Problem"):
-        bocvs(eo.problems.hartmann6(), budget=5)
-    with pytest.raises(InputError, match="`budget` must be finite"):
-        UnknownCost(random_problem(0))
-    with pytest.raises(InputError, match="`budget` must be a number above 0; got '9'"):
-        UnknownCost(random_problem(0), budget="9")
-
-
-def test_what_is_told_must_fit_the_problem():
-    learner = UCBCVS(random_problem(0), rng=0)
-    with pytest.raises(InputError, match="There is no recommendation yet"):
-        learner.recommend()
-    for told, message in (
-        ((9, [0.5], Play([0.5] * 3, 1.0, 0.1)), "`i` must be a whole number from 0 to 3"),
-        ((0, [0.5, 0.5], Play([0.5] * 3, 1.0, 0.1)), r"`x` must have shape \(1,\) for set 0"),
-        ((0, [0.5], Play([0.5] * 2, 1.0, 0.1)), r"an emsopt\.problems\.Play of 3 variables; got 2 variables"),
-        ((0, [0.5], 1.0), r"must be an emsopt\.problems\.Play of 3 variables; got 1.0"),
-    ):
-        with pytest.raises(InputError, match=message):
-            learner.tell(*told)
-    assert not learner.plays
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"lengthscales": [0.5, -1, 1]}, "`lengthscales` must be greater than 0"),
-        ({"amplitude": 0}, "`amplitude` must be a number above 0"),
-        ({"noise_variance": 0}, "`noise_variance` must be a number above 0"),
-        ({"mean": np.nan}, "`mean` must be a finite number"),
-    ],
-)
-def test_hyperparameters_are_checked(given, message):
+@pytest.mark.parametrize(("call", "message"), CALLS)
+def test_what_a_learner_is_given_must_fit_the_problem(call, message):
     with pytest.raises(InputError, match=message):
-        Hyperparameters(**{"lengthscales": [1, 1, 1], **given})
+        call()
+    assert not LEARNER.plays

@@ -5,21 +5,15 @@ import json
 
 import numpy as np
 import pytest
-from own_functions import FEW, METHODS
+from own_functions import BOX, FEW, INPUTS, METHODS, same
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import BOX_METHODS, BOKEAuto, Box, GPpM, Integer, RandomSearch
+from emsopt.optimizers import BOX_METHODS, BOKEAuto, Box, Categorical, GPpM, Integer, RandomSearch, Real
 from emsopt.optimizers.boxes.base import BoxOptimizer, RandomPoints, on_box
 
 BUDGET = 12
 VERBS = {"min": eo.minimize, "max": eo.maximize}
-
-
-def same(one, other):
-    """Return whether two runs are the same in all but the clock."""
-    columns = ["evaluation", "x", "value", "best"]
-    return one.history[columns].equals(other.history[columns]) and one.message == other.message
 
 
 def mixed(x):
@@ -32,23 +26,6 @@ def settings(method, **options):
 
 
 # -- a run --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", FEW)
-def test_a_run_is_its_history(method):
-    f = eo.problems.six_hump_camel()
-    run = eo.minimize(f, **settings(method))
-    history = run.history
-    assert run.nfev == len(history) == BUDGET
-    x = np.array(history["x"].tolist())
-    np.testing.assert_array_equal(f(x), history["value"])
-    assert history["best"].equals(history["value"].cummin())
-    assert (run.fun, run.x.dtype, run.x.shape) == (f(run.x), float, (2,))
-    assert run.fun == history["value"].min()
-    assert "budget" in run.message
-    assert list(history.columns) == ["evaluation", "x", "value", "best", "seconds"]
-    assert same(run, eo.minimize(f, **settings(method)))
-    assert not same(run, eo.minimize(f, **settings(method, rng=1)))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -82,13 +59,6 @@ def saying(sense):
 @pytest.fixture(scope="module")
 def deployments():
     return eo.Objective(eo.datasets.grid_city(8, 3, rng=0), 3, "approximate")
-
-
-def test_for_a_function_the_verb_is_the_direction():
-    down, up = (verb(plain, bounds=[(0, 1)], budget=20, rng=0) for verb in VERBS.values())
-    assert (down.fun, up.fun) == (down.history["value"].min(), up.history["value"].max())
-    assert down.x[0] == pytest.approx(0.3, abs=0.01)
-    assert up.x[0] == pytest.approx(1.0, abs=0.01)
 
 
 @pytest.mark.parametrize("sense", VERBS)
@@ -243,26 +213,31 @@ def test_a_run_cut_off_resumes_to_the_same_end(method, noise, tmp_path):
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     file = tmp_path / "run.jsonl"
-    eo.minimize(eo.problems.forrester(), **settings("random", checkpoint=file))
+
+    def any_loss(**inputs):
+        return 0.0
+
+    options = settings("random", checkpoint=file, budget=3, bounds=INPUTS)
+    eo.minimize(any_loss, **options)
     others = {
-        "method": {"method": "boke"},
         "seed": {"rng": 1},
-        "function": {"f": eo.problems.hartmann3()},
-        "noise_sd": {"f": eo.problems.forrester(noise_sd=0.1)},
-        "bounds": {"bounds": [(0, 0.5)]},
+        "method": {"method": "boke"},
+        "bounds": {"bounds": INPUTS | {"decay": (0.0, 0.5)}},
+        "names": {"bounds": {("pace" if name == "rate" else name): one for name, one in INPUTS.items()}},
+        "logarithmic": {"bounds": INPUTS | {"rate": Real(1e-5, 1.0)}},
+        "choices": {"bounds": INPUTS | {"solver": Categorical(["sgd", "adam", "lbfgs"])}},
     }
     for key, change in others.items():
-        options = settings("random", checkpoint=file) | {"f": eo.problems.forrester()} | change
         with pytest.raises(InputError, match=f"to another run: its {key} is"):
-            eo.minimize(options.pop("f"), **options)
-
-
-def test_a_checkpoint_of_the_other_direction_is_refused(tmp_path):
-    file = tmp_path / "run.jsonl"
-    eo.minimize(plain, **settings("random", bounds=[(0, 1)], checkpoint=file))
+            eo.minimize(any_loss, **(options | change))
     with pytest.raises(InputError, match="to another run: its sense is 'min', but that of this run is 'max'"):
-        eo.maximize(plain, **settings("random", bounds=[(0, 1)], checkpoint=file))
-    assert eo.minimize(plain, **settings("random", bounds=[(0, 1)], checkpoint=file)).nfev == BUDGET
+        eo.maximize(any_loss, **options)
+    assert eo.minimize(any_loss, **options).nfev == 3
+    options = settings("random", checkpoint=tmp_path / "problem.jsonl")
+    eo.minimize(eo.problems.forrester(), **options)
+    for key, f in (("function", eo.problems.hartmann3()), ("noise_sd", eo.problems.forrester(noise_sd=0.1))):
+        with pytest.raises(InputError, match=f"to another run: its {key} is"):
+            eo.minimize(f, **options)
 
 
 # -- ask and tell -------------------------------------------------------------------------------------------
@@ -293,21 +268,6 @@ def make(name, f, **options):
     return BOX_METHODS[name](f, rng=4, **options)
 
 
-def test_tell_takes_points_of_ones_own_and_refuses_others():
-    optimizer = make("boke", eo.problems.six_hump_camel(), initial=3)
-    assert optimizer.best == (None, np.inf)
-    optimizer.tell([0.0, 0.0], 0.0)
-    optimizer.tell([1, 1], 2.0)
-    assert optimizer.best[1] == 0.0
-    for x, match in (([0], "shape"), ([9, 0], "input 0 is 9"), ([np.nan, 0], "finite")):
-        with pytest.raises(InputError, match=match):
-            optimizer.tell(x, 1.0)
-    with pytest.raises(InputError, match="`value` must be a number or an array of one number; got 'low'"):
-        optimizer.tell([0, 0.5], "low")
-    assert len(optimizer.values) == 2
-    assert repr(optimizer) == "<BOKE: sense='min', best 0 of 2 observed, noisy=False>"
-
-
 # -- the box ------------------------------------------------------------------------------------------------
 
 
@@ -330,24 +290,16 @@ def test_a_box_of_whole_numbers_lists_its_points():
     assert listed.max(axis=0).tolist() == [998, 11]
 
 
-@pytest.mark.parametrize(
-    ("f", "options", "message"),
-    [
+def test_an_optimizer_of_another_function_is_refused():
+    """And what is no function, has no box, or names a method of deployments."""
+    for objective, options, message in (
         (3, {}, r"`objective` must be an Objective, a Problem or a function .* got int"),
         (mixed, {}, "`bounds` is missing: pass"),
-        (mixed, {"bounds": [(0, 0)]}, "`bounds` fix all inputs"),
-        (mixed, {"bounds": [(0, 1), Integer(0, 2.5)]}, "`bounds` of whole-number inputs must be whole"),
-        (mixed, {"bounds": [(0, 1)] * 2, "method": "gp-pm"}, "`method` must be one of 'boke'"),
-        (mixed, {"bounds": [(0, 1)] * 2, "budget": 0}, "`budget` must be a whole number"),
-        (mixed, {"bounds": [(0, 1)] * 2, "target": "low"}, "`target` must be a finite number"),
-    ],
-)
-def test_bad_options_are_refused(f, options, message):
-    with pytest.raises(InputError, match=message):
-        eo.maximize(f, **(settings("random") | options))
-
-
-def test_an_optimizer_of_another_function_is_refused():
+        (mixed, {"method": "gp-pm"}, "`method` must be one of 'boke'"),
+        (mixed, {"method": BOX}, r"`method` must be .* got list\. To give inputs .* write bounds="),
+    ):
+        with pytest.raises(InputError, match=message):
+            eo.maximize(objective, budget=3, **options)
     f, g = eo.problems.forrester(), eo.problems.forrester()
     with pytest.raises(InputError, match="created for this `objective`"):
         eo.minimize(g, RandomPoints(f), budget=3)

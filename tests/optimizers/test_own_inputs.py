@@ -47,23 +47,6 @@ def test_a_model_makes_use_of_kinds():
     assert np.median(ends["boke-auto"]) < 0.1 * np.median(ends["random"])
 
 
-def test_a_checkpoint_of_other_inputs_is_refused(tmp_path):
-    file = tmp_path / "run.jsonl"
-
-    def any_loss(**inputs):
-        return 0.0
-
-    eo.minimize(any_loss, "random", bounds=INPUTS, budget=3, rng=0, checkpoint=file)
-    others = {
-        "names": {("pace" if name == "rate" else name): one for name, one in INPUTS.items()},
-        "logarithmic": INPUTS | {"rate": Real(1e-5, 1.0)},
-        "choices": INPUTS | {"solver": Categorical(["sgd", "adam", "lbfgs"])},
-    }
-    for key, bounds in others.items():
-        with pytest.raises(InputError, match=f"belongs to another run: its {key} is"):
-            eo.minimize(any_loss, "random", bounds=bounds, budget=3, rng=0, checkpoint=file)
-
-
 def test_bounds_of_scipy_and_inputs_without_names():
     plain = eo.minimize(bowl, bounds=BOX, budget=9, rng=0)
     assert same(eo.minimize(bowl, bounds=Bounds([0, 0], [1, 1]), budget=9, rng=0), plain)
@@ -126,24 +109,15 @@ def test_bad_bounds_are_refused(bounds, message):
         eo.minimize(lambda *x, **inputs: 0.0, bounds=bounds, budget=3)
 
 
-@pytest.mark.parametrize("choices", ["ab", [], [[1], [2]], [(1, 2), (3, 4)], [int, float], 3])
-def test_bad_choices_are_refused(choices):
-    with pytest.raises(
-        InputError, match=r"`choices` must be a list of .* For other objects, use names and look them up"
-    ):
-        Categorical(choices)
-
-
-def test_choices_are_distinct_and_in_order():
-    for choices in (["a", "a"], [1, 1.0], [True, 1], ["a", float("nan")]):
+def test_choices_are_listed_distinct_and_plain():
+    for choices in ("ab", [], [[1], [2]], [int, float]):
+        with pytest.raises(InputError, match=r"`choices` must be a list of .* For other objects, use names"):
+            Categorical(choices)
+    for choices in (["a", "a"], [True, 1], ["a", float("nan")]):
         with pytest.raises(InputError, match="`choices` must be distinct and not NaN"):
             Categorical(choices)
-    for choices in ({"adam", "sgd"}, frozenset([1, 2])):
-        with pytest.raises(InputError, match=r"`choices` must be a list .* A set has no fixed order: pass a list"):
-            Categorical(choices)
-
-
-def test_choices_of_numpy_are_plain_values():
+    with pytest.raises(InputError, match=r"`choices` must be a list .* A set has no fixed order: pass a list"):
+        Categorical({"adam", "sgd"})
     assert Categorical(np.arange(3)).choices == (0, 1, 2)
     kinds = Categorical(np.array(["a", "b"]))
     run = eo.minimize(lambda s, x: x, "random", bounds={"s": kinds, "x": (0, 1)}, budget=2, rng=0)

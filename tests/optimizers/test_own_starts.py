@@ -30,8 +30,8 @@ def test_x0_and_known_values_may_be_deployments():
     assert run.history["sites"][0] == (5, 6, 7)
     with pytest.raises(InputError, match="`constraints` does not apply to an Objective"):
         eo.minimize(objective, budget=9, constraints=inside)
-    known = [([5, 6, 7], objective([5, 6, 7]))]
-    assert (5, 6, 7) not in eo.minimize(objective, "random", budget=50, rng=0, initial=known).history["sites"].tolist()
+    further = eo.minimize(objective, "local", budget=9, rng=1, initial=run)
+    assert not set(further.history["sites"]) & set(run.history["sites"])
 
 
 @pytest.mark.parametrize("method", FEW)
@@ -49,16 +49,6 @@ def test_known_points_cost_nothing(method, tmp_path):
         eo.minimize(bowl, method, bounds=BOX, budget=6, rng=0, checkpoint=file)
     best = eo.minimize(bowl, method, bounds=BOX, budget=3, rng=0, initial=[([0.3, 0.3], 0.0)])
     assert (best.x.tolist(), best.fun) == ([0.3, 0.3], 0.0)
-
-
-def test_known_points_by_name():
-    inputs, points = {"a": (0, 1), "b": Categorical(["x", "y"])}, [{"a": 0.5, "b": "y"}, {"a": 0.1, "b": "x"}]
-    loss = lambda a, b: a + (b == "y")
-    values = [loss(**point) for point in points]
-    one = eo.minimize(loss, bounds=inputs, budget=4, rng=0, initial=(points, values))
-    assert same(one, eo.minimize(loss, bounds=inputs, budget=4, rng=0, initial=list(zip(points, values, strict=True))))
-    run = eo.minimize(loss, "random", bounds=inputs, budget=4, rng=0, initial=[({"a": 0.0, "b": "x"}, 0.0)])
-    assert (run.x, run.fun) == ({"a": 0.0, "b": "x"}, 0.0)
 
 
 NAMED = {"a": (0, 1), "b": (0, 1)}
@@ -101,11 +91,6 @@ def test_a_run_starts_from_an_earlier_one():
         assert eo.minimize(bowl, bounds=BOX, budget=3, rng=0, initial=initial).fun <= plain.fun
     for nothing in ([], ([], []), plain.history.iloc[:0]):
         assert same(eo.minimize(bowl, bounds=BOX, budget=12, rng=0, initial=nothing), plain)
-    city = eo.datasets.grid_city(8, 3, rng=0)
-    objective = eo.Objective(city, 3, "approximate")
-    one = eo.minimize(objective, "local", budget=9, rng=0)
-    run = eo.minimize(objective, "local", budget=9, rng=1, initial=one)
-    assert not set(run.history["sites"]) & set(one.history["sites"])
 
 
 def test_failures_known_before_resume(tmp_path):

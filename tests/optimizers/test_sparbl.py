@@ -1,4 +1,4 @@
-"""SparBL: the model is the objective it minimises, feasible sets hold, and St. Paul's optimum is found."""
+"""SparBL and BOCS: the model is the objective it minimises, feasible sets hold, and St. Paul's optimum is found."""
 
 import numpy as np
 import pytest
@@ -127,6 +127,33 @@ def test_the_mean_of_several_draws_is_minimised(monkeypatch):
         assert [n for n, _ in seen] == sweeps
         scales = standardize(optimizer.features(optimizer.sites), optimizer.values).coefficients
         assert coef == pytest.approx(scales(np.mean([c for _, c in seen], axis=0))[1])
+
+
+def test_bocs_finds_the_optimum_of_a_small_city():
+    """By enumeration: 495 deployments, of which it sees 60."""
+    city = eo.datasets.grid_city(12, 4, rng=3)
+    objective = eo.Objective(city, 4, "approximate")
+    best = eo.evaluators.evaluate_all(city, 4, evaluator="approximate").values.min()
+    found = eo.minimize(objective, "bocs", budget=60, rng=0)
+    assert found.fun == pytest.approx(best, abs=1e-9)
+
+
+def test_every_proposal_of_bocs_starts_a_new_chain(monkeypatch):
+    """Sweeps at each: ten times as many before the first draw, from the state a chain starts from."""
+    objective = eo.Objective(eo.datasets.grid_city(12, 4, rng=2), 4, "approximate")
+    optimizer, seen = run(BOCS, objective, 20, 0, sweeps=3), []
+    sample = eo.optimizers.deployments.sparbl.sample
+
+    def watched(state, X, y, sweeps, *, rng):
+        seen.append((sweeps, state.coef.any()))
+        return sample(state, X, y, sweeps, rng=rng)
+
+    monkeypatch.setattr(eo.optimizers.deployments.sparbl, "sample", watched)
+    for _ in range(4):
+        start = len(seen)
+        optimizer.tell(optimizer.ask(), 9.0)
+        assert seen[start] == (30, False)
+        assert set(seen[start + 1 :]) <= {(3, True)}
 
 
 def quadratic_fit(features, values):

@@ -99,11 +99,8 @@ def test_kernel_composes_and_clones_like_any_other():
         ([[0, 1, 1]], "one weight per location, 3 in total"),
     ],
 )
-def test_kernel_refuses_what_are_no_counts(X, message):
+def test_kernel_refuses_what_are_no_counts_and_two_sets_for_a_gradient(X, message):
     with pytest.raises(InputError, match=message):
         DeploymentKernel([1.0, 1.0])(X)
-
-
-def test_gradient_needs_one_set_of_points():
     with pytest.raises(InputError, match="Omit"):
         DeploymentKernel()([[0, 1]], [[1, 0]], eval_gradient=True)

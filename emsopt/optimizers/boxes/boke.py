@@ -74,6 +74,7 @@ RULES = {"scott": scott, "silverman": silverman}
 EXPLORING = 0.6
 CORNERED = 6  # number of inputs with which the search also starts from corners, see above
 EMPTIEST = -1000.0  # lower bound of log W; points with smaller W count as equally unexplored
+POINTS = 501  # of `profile`
 PROBES = 10_000  # random points of the cube in `fill_distance`
 LOWEST = -300.0  # lower bound of the maximised logarithm; without exploration it would be -inf at the worst point
 
@@ -212,22 +213,20 @@ def exploration(t: int, noise_sd: float = NOISE_SD, delta: float = DELTA) -> flo
     return 2 * noise_sd**2 * float(np.log(2 * np.pi**2 * t**2 / (3 * delta)))
 
 
-def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
+def profile(optimizer: BOKE) -> "pd.DataFrame":
     """Tabulate the model of an optimizer with one input along that input, in the units of the values.
 
     Parameters
     ----------
     optimizer : BOKE or BOKEPlus
         It must have one input and at least one observed value.
-    n : int
-        Number of points, evenly spaced between the bounds of the input.
 
     Returns
     -------
     DataFrame
-        Indexed by x. Columns: "mean", the regression; "bonus", √(β / W) times the values' standard deviation; "bound",
-        the sum of the two, which (3.12) maximises (for minimisation: mean minus bonus, which is minimised); and
-        "density", W.
+        Indexed by x, ``POINTS`` values that are evenly spaced between the bounds of the input. Columns: "mean", the
+        regression; "bonus", √(β / W) times the values' standard deviation; "bound", the sum of the two, which (3.12)
+        maximises (for minimisation: mean minus bonus, which is minimised); and "density", W.
 
     Examples
     --------
@@ -237,8 +236,8 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
     >>> for _ in range(6):
     ...     x = optimizer.ask()
     ...     optimizer.tell(x, f(x))
-    >>> len(eo.optimizers.profile(optimizer, n=11))
-    11
+    >>> len(eo.optimizers.profile(optimizer))
+    501
     """
     import pandas as pd
 
@@ -248,7 +247,7 @@ def profile(optimizer: BOKE, n: int = 501) -> "pd.DataFrame":
     if optimizer.space.dimension != 1 or not optimizer.values:
         got = f"{optimizer.space.dimension} inputs and {len(optimizer.values)} values"
         raise InputError(f"`optimizer` must have one input and at least one observed value; got {got}.")
-    unit = np.linspace(0, 1, _validate.whole_number(n, "n", low=2))[:, None]
+    unit = np.linspace(0, 1, POINTS)[:, None]
     model, gains = optimizer.surrogate(), optimizer.gains
     mean, log_density = model.predict(unit)
     scale, sign = spread(gains) or 1.0, 1 if optimizer.better is max else -1

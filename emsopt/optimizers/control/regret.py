@@ -204,12 +204,6 @@ def gain_bound(covariance: ArrayLike, most: int) -> Gain:
     ``covariance``, shape (n, n), is the prior covariance of the points. The function that is returned takes t, a number
     or an array, and returns the bound in nats: 0 at t = 0, and infinity far beyond ``most``. Between the values of t at
     which it was computed it takes the next larger one.
-
-    Examples
-    --------
-    >>> gain = gain_bound([[1.0, 0.0], [0.0, 1.0]], 100)
-    >>> round(float(gain(2)), 6), round(float(np.log(2.0)), 6)  # one play of each point
-    (0.693147, 0.693147)
     """
     K = _validate.real_array(covariance, "covariance", (None, None))
     most = _validate.whole_number(most, "most")

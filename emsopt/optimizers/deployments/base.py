@@ -15,14 +15,7 @@ from ..recommendation import posterior_means
 
 
 class Optimizer(AskTell[IntArray]):
-    """Base of the optimizers of deployments: see `AskTell`.
-
-    Parameters
-    ----------
-    objective : Objective
-        Its ``space`` defines the allowed deployments. If it is ``noisy``, a deployment can be asked for again.
-    rng : int or Generator, optional
-    """
+    """Base of the optimizers of deployments: see `AskTell`. The space of the objective holds the allowed ones."""
 
     noun, column = "deployment", "sites"
     space: DeploymentSpace

@@ -77,14 +77,6 @@ def minimize_quadratic(
 
     ``options`` are, with "swap", ``starts`` (40) and ``steps``, the swaps without improvement after which a start ends
     (2 N); with "relaxation", ``cuts``, the number of minimum cuts (60).
-
-    Examples
-    --------
-    The papers' Example 7, with one place to take:
-
-    >>> found = minimize_quadratic([[0, -2, -3], [-2, 0, -1], [-3, -1, 0]], [9, 8, -7], 1)
-    >>> found.x.tolist(), found.value
-    ([0, 0, 1], -7.0)
     """
     solve = _METHODS[_validate.choice(method, "method", tuple(_METHODS))]
     b = _validate.real_array(b, "b", (None,))

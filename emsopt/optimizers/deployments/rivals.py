@@ -28,9 +28,11 @@ Limits. The limits of SparBL's quadratic model apply. A short new chain gives a 
 chain and takes more work: a proposal takes 0.3 s of CPU for 50 sites and 100 values.
 """
 
+from typing import Any
+
 import numpy as np
 
-from ..._types import IntArray, Rng
+from ..._types import IntArray
 from ...city.deployment_space import DeploymentSpace
 from ...evaluators.objective import Objective
 from .base import Optimizer
@@ -106,8 +108,8 @@ class SimulatedAnnealing(Optimizer):
 
     initial = 10
 
-    def __init__(self, objective: Objective, *, rng: Rng = None) -> None:
-        super().__init__(objective, rng=rng)
+    def __init__(self, objective: Objective, **options: Any) -> None:
+        super().__init__(objective, **options)
         self.position: IntArray | None = None
         self.height = np.inf
 
@@ -161,8 +163,8 @@ class BOCS(SparBL):
 
     method = "annealing"
 
-    def __init__(self, objective: Objective, *, rng: Rng = None) -> None:
-        super().__init__(objective, sweeps=SWEEPS, rng=rng)
+    def __init__(self, objective: Objective, **options: Any) -> None:
+        super().__init__(objective, sweeps=SWEEPS, **options)
 
     def _propose(self) -> IntArray:
         self.state = None

@@ -22,6 +22,8 @@ Limits. With D = N + N (N - 1) / 2 coefficients and a hundred values the quadrat
 far from those observed: with 50 sites SparBL is no better than the p-median deployment (`benchmarks/RESULTS.md`).
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -147,8 +149,8 @@ class SparBLPlus(SparBL):
     observed and from random ones.
     """
 
-    def __init__(self, objective: Objective, *, rng: Rng = None) -> None:
-        super().__init__(objective, rng=rng)
+    def __init__(self, objective: Objective, **options: Any) -> None:
+        super().__init__(objective, **options)
         city = self.space.city
         groups = city.twin_groups[city.preferred_order]  # (M, N): places as each atom prefers them, twins adjacent
         self._order = np.array([list(dict.fromkeys(row)) for row in groups.tolist()])

@@ -10,6 +10,7 @@ than the p-median objective.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -141,8 +142,8 @@ class LocalSearch(Optimizer):
     2
     """
 
-    def __init__(self, objective: Objective, *, rng: Rng = None) -> None:
-        super().__init__(objective, rng=rng)
+    def __init__(self, objective: Objective, **options: Any) -> None:
+        super().__init__(objective, **options)
         self._starts = [self.space.canonical(start) for start in _classical_starts(self.space)]
         self._value, self._neighbours = np.inf, list[IntArray]()
 
@@ -266,8 +267,8 @@ class LocalSearchPlus(Optimizer):
     is compared with a single earlier one, which misleads the search.
     """
 
-    def __init__(self, objective: Objective, *, rng: Rng = None) -> None:
-        super().__init__(objective, rng=rng)
+    def __init__(self, objective: Objective, **options: Any) -> None:
+        super().__init__(objective, **options)
         self._preferred = preferred(objective)
         self._starts = [self.space.canonical(self._descended(p_median(self.space.city, self.space).sites))]
         self._value, self._kicks = np.inf, 1  # value of the deployment around which is searched

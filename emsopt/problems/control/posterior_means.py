@@ -50,14 +50,7 @@ AIRFOIL_WORST = -2.862809487
 
 
 def airfoil() -> Problem:
-    """Return the standardised noise level of the airfoil: 5 inputs on [0, 1]⁵, maximum 2.06996.
-
-    Examples
-    --------
-    >>> f = airfoil()
-    >>> round(f(f.best_x), 5)
-    2.06996
-    """
+    """Return the standardised noise level of the airfoil: 5 inputs on [0, 1]⁵, maximum 2.06996."""
     variables = ("frequency", "angle", "chord", "velocity", "thickness")
     return Problem("airfoil", _noise_level, [(0, 1)] * 5, "max", 2.069964183723336, AIRFOIL_BEST_X, variables=variables)
 
@@ -110,17 +103,7 @@ PLANT_WORST = -1.13261281
 def plant() -> Problem:
     """Return the standardised leaf area of the plant: 5 inputs on [0, 1]⁵, maximum 2.19412.
 
-    Raises
-    ------
-    DataUnavailableError
-        If the file is not found and cannot be downloaded.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> f = eo.problems.plant()  # doctest: +SKIP
-    >>> f.sense, f.dimension  # doctest: +SKIP
-    ('max', 5)
+    Raise DataUnavailableError if the file is not found and cannot be downloaded.
     """
     plant_process()
     variables = ("Ca", "B", "NH3", "K", "pH")

@@ -47,7 +47,7 @@ of splines determine R.
 """
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -97,108 +97,8 @@ SET_COSTS = (0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0)
 """Mean cost of a trial month, relative to the most expensive set."""
 
 
-def hartmann_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> ControlProblem:
-    """Return the negated Hartmann function of 6 inputs, with 6 irrelevant inputs; maximum 3.32237.
-
-    Parameters
-    ----------
-    costs : {"cheap", "moderate"} or array_like, shape (7,)
-        Mean costs of the control sets; names as in `COSTS`.
-    variance : float
-        Variance of every uncontrolled variable; 0.02 and 0.04 in the paper.
-
-    Returns
-    -------
-    ControlProblem
-        To change its noise, use ``dataclasses.replace(problem, noise_sd=..., cost_noise_sd=...)``.
-
-    Examples
-    --------
-    >>> problem = hartmann_control("moderate", 0.04)
-    >>> problem
-    <ControlProblem hartmann: 12 variables, 7 control sets, costs 0.1 to 1>
-    >>> problem.acceptable(0.1).tolist(), problem.target(0.1)
-    ([4, 6], 4)
-    """
-    return _with_irrelevant("hartmann", hartmann6(), costs, variance, worst=0.0)
-
-
-def ackley_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> ControlProblem:
-    """Return the negated Ackley function of 6 inputs on [-32.768, 32.768]⁶, with 6 irrelevant inputs.
-
-    The maximum, 0, is attained where all relevant variables take their mean. See `hartmann_control`.
-
-    >>> ackley_control().dimension
-    12
-    """
-    return _with_irrelevant("ackley", ackley6(), costs, variance, worst=-22.33)
-
-
-def levy_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> ControlProblem:
-    """Return the negated Levy function of 6 inputs on [-10, 10]⁶, with 6 irrelevant inputs.
-
-    The function is far below its average in few places only: counted from its lowest value, -415, all seven sets are
-    acceptable at a tolerance of 0.1. See `hartmann_control`.
-
-    >>> levy_control().acceptable(0.1).tolist()
-    [0, 1, 2, 3, 4, 5, 6]
-    """
-    return _with_irrelevant("levy", levy6(), costs, variance, worst=-415.0)
-
-
-def airfoil_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> ControlProblem:
-    """Return the noise of an airfoil (`emsopt.problems.airfoil`), with seven control sets of two variables.
-
-    See `hartmann_control`.
-
-    >>> airfoil_control().dimension
-    5
-    """
-    return _ready(airfoil(), AIRFOIL, costs, variance, AIRFOIL_WORST)
-
-
-def plant_control(costs: str | ArrayLike = "cheap", variance: float = 0.02) -> ControlProblem:
-    """Return the growth of a plant (`emsopt.problems.plant`); see `hartmann_control`.
-
-    Examples
-    --------
-    >>> plant_control().dimension  # doctest: +SKIP
-    5
-    """
-    return _ready(plant(), PLANT, costs, variance, PLANT_WORST)
-
-
-def ems_control(costs: ArrayLike = SET_COSTS, variance: float = 0.04) -> ControlProblem:
-    """Return the minutes of response that an ambulance service saves (`emsopt.problems.ems_service`).
-
-    Parameters
-    ----------
-    costs : array_like, shape (7,)
-        Mean costs of a trial month of each control set.
-    variance
-        As in `hartmann_control`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> problem = eo.problems.ems_control()
-    >>> problem.costs.tolist()
-    [0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0]
-    """
-    return _ready(ems_service(), CONTROL_SETS, costs, variance, 0.0)
-
-
 def ems_service() -> Problem:
-    """Return the minutes saved as a function of the settings: 5 inputs on [0, 1]⁵.
-
-    Examples
-    --------
-    >>> f = ems_service()
-    >>> f
-    <Problem ems: 5 inputs, max 1.84897>
-    >>> round(f([0, 0, 0, 0, 0]), 6)
-    0.0
-    """
+    """Return the minutes saved as a function of the settings: 5 inputs on [0, 1]⁵."""
     best_x = [0.6601537, 0.90909089, 1.0, 0.26659574, 0.31841648]
     return Problem("ems", _saved, [(0, 1)] * 5, "max", 1.84896581728768, best_x, variables=SETTINGS)
 
@@ -240,37 +140,8 @@ def _saved(u: FloatArray) -> FloatArray:
     return _response(np.zeros((1, 5))) - _response(u) - u**POWERS @ BURDENS
 
 
-def hill_control(costs: ArrayLike = (0.1, 0.3, 1.0), variance: float = 0.02) -> ControlProblem:
-    """Return a minimal example: a ridge over 2 variables, which can be controlled separately or together.
-
-    The three control sets are the second variable, the first variable, and both; ``costs`` are their mean costs in this
-    order, and ``variance`` is that of an uncontrolled variable. The second variable matters little: controlling only
-    the first is nearly as good as controlling both.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> problem.control_sets, problem.costs.tolist()
-    (((1,), (0,), (0, 1)), [0.1, 0.3, 1.0])
-    """
-    hill = Problem("hill", _hill, [(0, 1)] * 2, "max", 1.0, [0.7, 0.4])
-    return _ready(hill, ((1,), (0,), (0, 1)), costs, variance, 0.0)
-
-
 def _hill(u: FloatArray) -> FloatArray:
     return np.exp(-(((u[:, 0] - 0.7) / 0.15) ** 2) / 2 - ((u[:, 1] - 0.4) / 0.5) ** 2 / 2)
-
-
-def _with_irrelevant(
-    name: str, problem: Problem, costs: str | ArrayLike, variance: float, worst: float
-) -> ControlProblem:
-    """Return the control problem of a test function with further inputs that do not matter."""
-    base = on_unit_cube(problem)
-    best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT, 0.5))
-    relevant = base.dimension
-    f = Problem(name, lambda u: base.function(u[:, :relevant]), [(0, 1)] * len(best_x), "max", base.best_value, best_x)
-    return _ready(f, TWELVE, costs, variance, worst)
 
 
 def _ready(
@@ -287,3 +158,99 @@ def _ready(
         rows = [r for r in csv.DictReader(file) if (r["problem"], float(r["variance"])) == (f.name, variance)]
     values, points = [float(r["value"]) for r in rows], [list(map(float, r["x"].split())) for r in rows]
     return ControlProblem(f, control_sets, costs, X, worst=worst, set_values=values, set_points=points)
+
+
+def _with_irrelevant(problem: Problem) -> Problem:
+    """Return a test function as an objective on the unit cube, with further inputs that do not matter."""
+    base = on_unit_cube(problem)
+    best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT, 0.5))
+    name, relevant = problem.name.rstrip("0123456789"), base.dimension
+    return Problem(
+        name, lambda u: base.function(u[:, :relevant]), [(0, 1)] * len(best_x), "max", base.best_value, best_x
+    )
+
+
+DOC = """Return {what}.
+
+    Parameters
+    ----------
+    costs : {{"cheap", "moderate"}} or array_like, shape ({m},)
+        Mean costs of the control sets; the names, of `COSTS`, are for seven sets.
+    variance : float
+        Variance of every uncontrolled variable; 0.02 and 0.04 in the paper.
+
+    Returns
+    -------
+    ControlProblem
+        To change its noise, use ``dataclasses.replace(problem, noise_sd=..., cost_noise_sd=...)``.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> problem = eo.problems.{name}_control(){skip}
+    >>> len(problem.control_sets){skip}
+    {m}
+    """
+
+
+def _ready_made(
+    name: str,
+    what: str,
+    objective: Callable[[], Problem],
+    control_sets: Sequence[Sequence[int | str]],
+    worst: float,
+    usual: tuple[str | Sequence[float], float] = ("cheap", 0.02),
+) -> Callable[..., ControlProblem]:
+    """Return the public function that makes the problem of this name; ``usual`` are its default costs and variance."""
+
+    def make(costs: str | ArrayLike = usual[0], variance: float = usual[1]) -> ControlProblem:
+        return _ready(objective(), control_sets, costs, variance, worst)
+
+    make.__name__ = make.__qualname__ = f"{name}_control"
+    skip = "  # doctest: +SKIP" if name == "plant" else ""  # as its file is not part of the package
+    make.__doc__ = DOC.format(name=name, what=what, m=len(control_sets), skip=skip)
+    return make
+
+
+hartmann_control = _ready_made(
+    "hartmann",
+    "the negated Hartmann function of 6 inputs, with 6 irrelevant inputs; maximum 3.32237",
+    lambda: _with_irrelevant(hartmann6()),
+    TWELVE,
+    worst=0.0,
+)
+ackley_control = _ready_made(
+    "ackley",
+    "the negated Ackley function of 6 inputs on [-32.768, 32.768]⁶, with 6 irrelevant inputs; maximum 0 at the mean",
+    lambda: _with_irrelevant(ackley6()),
+    TWELVE,
+    worst=-22.33,
+)
+# Levy's function is far below its average in few places only: from -415 all sets are acceptable at a tolerance of 0.1.
+levy_control = _ready_made(
+    "levy",
+    "the negated Levy function of 6 inputs on [-10, 10]⁶, with 6 irrelevant inputs",
+    lambda: _with_irrelevant(levy6()),
+    TWELVE,
+    worst=-415.0,
+)
+airfoil_control = _ready_made(
+    "airfoil", "the noise of an airfoil, with seven control sets of two variables", airfoil, AIRFOIL, AIRFOIL_WORST
+)
+plant_control = _ready_made("plant", "the growth of a plant, as a control problem", plant, PLANT, PLANT_WORST)
+ems_control = _ready_made(
+    "ems",
+    "the minutes of response that an ambulance service saves, with the costs of a trial month of each control set",
+    ems_service,
+    CONTROL_SETS,
+    worst=0.0,
+    usual=(SET_COSTS, 0.04),
+)
+hill_control = _ready_made(
+    "hill",
+    "a minimal example, a ridge over 2 variables: to control only the first is nearly as good as to control both",
+    lambda: Problem("hill", _hill, [(0, 1)] * 2, "max", 1.0, [0.7, 0.4]),
+    ((1,), (0,), (0, 1)),
+    worst=0.0,
+    usual=((0.1, 0.3, 1.0), 0.02),
+)

@@ -43,7 +43,7 @@ def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
         filled = (
             (k, [columns.text(cell).strip() for cell in row]) for k, row in rows if any(c is not None for c in row)
         )
-        return formats.table_of(_even(formats.from_header(filled)), file.name, choose, units=True)
+        return formats.table_of(_even(formats.from_header(filled)), file.name, choose)
 
 
 def read_parquet(file: Path | Upload, choose: Choose) -> pd.DataFrame:

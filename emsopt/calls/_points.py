@@ -117,7 +117,7 @@ def read_table(
             cells = {str(name): head.iloc[:, k].tolist() for k, name in enumerate(frame.columns)}
             choosing(list(map(str, frame.columns)), cells)
     elif kind in TEXT:
-        frame = _formats.read_csv(file, choose=choosing, forgiving=True)
+        frame = _formats.read_csv(file, choose=choosing)
     elif kind in GEOJSON:
         frame, crs = _from_geojson(file, choosing, crs), None
     elif kind in sheets.READERS:

@@ -21,7 +21,6 @@ import pandas as pd
 
 from .. import _validate
 from .._files import atomic, inflate
-from .._running.json_lines import MOST_VALUES
 from .._types import ArrayLike, FloatArray, IntArray, PathLike
 from ..errors import InputError
 from ._osm import read_osm
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 OFF_ROAD_KMH, OFF_ROAD_KM = 20.0, 5.0  # defaults: drives and service roads are rarely part of a network
 FASTEST_M_S = 45.0  # a higher median speed indicates another unit
 _KIND, _FORMAT = "emsopt roads", 1
-MOST_TEXT = 2 * 10**8  # with `MOST_VALUES`, enough for any network that `emsopt.roads._sumo` reads
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -154,8 +152,7 @@ class RoadNetwork(LineGraph):
         Raises
         ------
         InputError
-            If the file is not a whole SUMO network, or holds more than any city needs: 2 GB of text, 4 MB an element,
-            4 million points and turns (plus four per road), or a compression ratio above 100.
+            If the file is not a whole SUMO network.
         """
         return cls._of_file(path, read_net(path, heights), name, strongly_connected)
 
@@ -189,8 +186,7 @@ class RoadNetwork(LineGraph):
         Raises
         ------
         InputError
-            If the file is not a whole OpenStreetMap file with roads for cars, or has over 2 GB, 40 million elements or
-            4 million points of roads (plus four per road).
+            If the file is not a whole OpenStreetMap file with roads for cars.
         """
         return cls._of_file(path, read_osm(path, heights, vehicle), name, strongly_connected)
 
@@ -268,16 +264,11 @@ class RoadNetwork(LineGraph):
 
     @classmethod
     def load(cls, path: PathLike) -> RoadNetwork:
-        """Read a network written by `save`.
-
-        Raise if the file is damaged, or larger than any network from `from_sumo`: 200 MB of text, 16 million values.
-        """
+        """Read a network written by `save`; raise if the file is damaged."""
         path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
         try:
-            text = b"".join(inflate.pieces(path, MOST_TEXT))
-            if inflate.values_in(text) > MOST_VALUES:
-                raise ValueError(f"more than {MOST_VALUES:,} values")
-            content = json.loads(text)
+            with inflate.unpacked(path) as file:
+                content = json.load(file)
             found = content.pop(_KIND)
             if found != _FORMAT:
                 raise ValueError(f"format {found!r}, whereas this version of emsopt reads format {_FORMAT}")

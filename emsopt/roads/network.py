@@ -260,7 +260,7 @@ class RoadNetwork(LineGraph):
         text = json.dumps(
             {_KIND: _FORMAT, **content}, ensure_ascii=False, separators=(",", ":"), default=np.ndarray.tolist
         )
-        atomic.write_file(path, gzip.compress(atomic.encoded(text), mtime=0))
+        atomic.write_file(path, gzip.compress(text.encode(), mtime=0))
 
     @classmethod
     def load(cls, path: PathLike) -> RoadNetwork:

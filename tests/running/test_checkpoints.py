@@ -13,8 +13,7 @@ import emsopt as eo
 from emsopt import study
 from emsopt._running import json_lines
 from emsopt._running.checkpoint import summary
-from emsopt._running.json_lines import MOST_BYTES
-from emsopt.errors import InputError, ResumeWarning, WriteError
+from emsopt.errors import InputError, ResumeWarning
 from emsopt.roads import grid_roads
 
 
@@ -146,31 +145,6 @@ def test_a_device_or_a_folder_is_refused_at_once(run, tmp_path):
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(InputError, match="must be a file"):
             run(path)
-
-
-def test_a_file_too_large_is_not_read(run, file):
-    run(file, 3)
-    with open(file, "ab") as stream:
-        stream.truncate(MOST_BYTES + 1)  # sparse
-    with pytest.raises(InputError, match="has more than 256 MB, the maximum for a"):
-        run(file)
-
-
-def test_a_file_with_too_many_values_is_not_parsed(run, file, monkeypatch):
-    run(file, 3)
-    monkeypatch.setattr("emsopt._running.json_lines.MOST_VALUES", 10)
-    with pytest.raises(InputError, match="more than 10 values, the maximum for a"):
-        run(file)
-
-
-def test_a_file_never_grows_beyond_what_can_be_read(run, file, monkeypatch):
-    run(file, 3)
-    whole = file.read_bytes()
-    monkeypatch.setattr(json_lines, "MOST_BYTES", len(whole) + 10)
-    with pytest.raises(WriteError, match=r"is full: .* The lines on file are intact"):
-        run(file)
-    assert file.read_bytes() == whole
-    assert run(file, 3) is not None
 
 
 # -- damage -------------------------------------------------------------------------------------------------------

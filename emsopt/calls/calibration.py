@@ -97,17 +97,6 @@ class Fit:
     left_out : mapping of str to int
         Number of records left out, by reason.
     roads : RoadNetwork or None
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.san_jose_calls()
-    >>> fit = eo.calls.calibrate(calls, stations)
-    >>> frame = fit.to_frame()
-    >>> "travel_cv" in frame.index, list(frame.columns)
-    (True, ['estimate', 'low', 'high', 'calls'])
-    >>> fit.travel_minutes(3.0) < fit.travel_minutes(6.0)
-    True
     """
 
     stations: pd.DataFrame
@@ -305,6 +294,8 @@ def calibrate(
     >>> fit = eo.calls.calibrate(calls, stations)
     >>> fit.homes_from, fit.homes["E14"]
     ('numbers', 'Station 14')
+    >>> fit.travel_minutes(3.0) < fit.travel_minutes(6.0)
+    True
     """
     log, stations = read_calls(calls), _named(read_stations(stations))
     if missing := [role for role in ("dispatched", "on_scene") if role not in log.details]:

@@ -58,16 +58,6 @@ class Demand:
         Notes on the data for readers of the results.
     cell_km : float or None
         Width of the cells; None for areas.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> demand = eo.calls.aggregate_calls(calls, stations, cell_km=2)
-    >>> demand.counts.shape[1:]
-    (7, 24)
-    >>> demand.city(speed_kmh=40).n_sites
-    10
     """
 
     atom_names: list[str]

@@ -62,14 +62,6 @@ class Operations:
     trace : DataFrame or None
         The first drives, by their begin: unit, call (-1 for a drive to a site after it is over), origin and goal
         (places), and the minutes at which the drive begins (``leave``), would end (``arrive``), and ends (``until``).
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40)
-    >>> result = eo.operations.simulate(eo.operations.System(city), [0, 1], capacity="loss", rng=0)
-    >>> result.to_frame().index.tolist()
-    ['all', 'all calls']
     """
 
     system: System

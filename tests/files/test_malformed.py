@@ -29,23 +29,15 @@ CASES = int(os.environ.get("EMSOPT_FUZZ", "30"))
 # -- what can be wrong with a file --------------------------------------------------------------------------------
 
 # fmt: off
-NUMBERS = ["0", "-1", "1", "2", "0.5", "999", "1e20", "1e308", "-1e308", "5e-324", "1e999", "nan", "inf", "-inf", "1_0", "0x1",
-           "१", "1,5", str(2**63), "9" * 25, "9" * 400, "-" + "9" * 5_000]
-TEXTS = ["", " ", "\x00", "a\x00b", "\u202e", "\ufeff", "é", "e\u0301", "x" * 5_000, "\n", '"', ",", ";", "\\", "<", "&x;", "&#0;",
-         "~nouser/x", "..", ".", "/", "null", "true", "no", "now", "NaT", "=1+1", "%", "%q", "%d%d", "{}", "name", "lon", "utm",
-         "2025-13-45", "0001-01-01", "9999-12-31T23:59:60Z", "2025-03-14T16:05+99:99", "2025-03-14 16:05-05", "2098-01-01 00:00",
-         "utf-7", "idna", "hex", "utf-16", "cp037", "unicode_escape", "bogus", "a" + "\u0301" * 1_000]
-PATHS = ["/dev/null", "/dev/full", "x/y", "x" * 300] if os.name == "posix" else ["x/y"]
-JSON = ["null", "true", "[]", "{}", "NaN", "-Infinity", '"\\ud800"', '"\\u0000"', "[[]]", "[null]", '{"a":1,"a":2}', "-0", "1.0",
-        "[0,0]", '[["0","0"]]', "[" * 500 + "]" * 500, "[" * 10**5, '{"a":' * 10**5]
-LAUGHS = "".join(f'<!ENTITY x{k} "{f"&x{k - 1};" * 20}">' for k in range(1, 9))
+NUMBERS = ["0", "-1", "1", "0.5", "999", "1e20", "1e308", "1e999", "nan", "-inf", "1_0", "0x1", "१", "1,5", str(2**63), "9" * 400]
+TEXTS = ["", " ", "\x00", "\u202e", "\ufeff", "é", "x" * 5_000, "\n", '"', ",", ";", "\\", "<", "&x;", "~nouser/x", "..", "null", "true",
+         "now", "NaT", "=1+1", "%q", "{}", "name", "lon", "2025-13-45", "0001-01-01", "9999-12-31T23:59:60Z", "2025-03-14T16:05+99:99",
+         "2025-03-14 16:05-05", "2098-01-01 00:00", "utf-7", "cp037", "bogus"]
+JSON = ["null", "true", "[]", "{}", "NaN", '"\\ud800"', "[[]]", "[null]", '{"a":1,"a":2}', "-0", "[0,0]", '[["0","0"]]', "[" * 500 + "]" * 500]
 PIECES = [b"\x00", b"\xef\xbb\xbf", b"\xff", b"\xed\xa0\x80", b"\n", b"\r", b",", b'"', b"\\", b"<", b"&", b"{", b"<!--", b"\x1f\x8b",
-          b"[" * 10**5, b"," * 10**6, b"9" * 5_000, b"x" * 10**6, b"\n" * 10**6, b"1,1\n" * 10**5, b"<a>" * 10**5,
-          f'<!DOCTYPE a [<!ENTITY x0 "x">{LAUGHS}]>'.encode(), b'<?xml version="1.0" encoding="x"?>']
-WHOLE = [b"", b"\n", b"null", b"[]", b"{}", b"[" * 10**6, b"\x1f\x8b\x08" + bytes(20), b"PK\x03\x04", b"\xff" * 1_000, b'{"a":' * 10**5,
-         b"," * 7_000_000, b"a\n" * 10**6, b"<a>" * 10**6, b'"' + b"x" * 10**6]
+          b"," * 10**4, b"x" * 10**4, b"1,1\n" * 10**3, b'<?xml version="1.0" encoding="x"?>']
+WHOLE = [b"", b"\n", b"null", b"[]", b"{}", b"[" * 10**5, b"\x1f\x8b\x08" + bytes(20), b"PK\x03\x04", b"\xff" * 1_000, b"a\n" * 10**4]
 # fmt: on
-SPACES = gzip.compress(b" " * 2**24, mtime=0)  # repeated, it is the start of a file of any size
 ENCODINGS = ("utf-16", "utf-32", "utf-7", "cp037", "latin-1", "utf-8-sig")
 TOKENS = {
     "csv": r"[^,\r\n]+",
@@ -57,7 +49,7 @@ FAMILIES = {"geojson": "json", "jsonl": "json", "osm": "xml"}
 
 def odd_token(rng, family):
     """Return what may stand in place of a cell, a value or an attribute."""
-    text = rng.choice(rng.choice((NUMBERS, TEXTS, PATHS)))
+    text = rng.choice(rng.choice((NUMBERS, TEXTS)))
     if family == "json":
         quoted = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
         return rng.choice((quoted, rng.choice(JSON), rng.choice(NUMBERS)))
@@ -100,7 +92,6 @@ def with_odd_bytes(rng, content):
         lambda: content.replace(b"\n", rng.choice((b"\r\n", b"\r", b"\n\n", b" "))),
         lambda: content.decode("utf-8", "replace").encode(rng.choice(ENCODINGS), "replace"),
         lambda: rng.choice((gzip.compress, bz2.compress))(content),
-        lambda: rng.choice((SPACES * rng.choice((1, 100)), b"")) + gzip.compress(content) + SPACES * 100,
         lambda: rng.choice(WHOLE),
     )
     return rng.choice(ways)()
@@ -130,10 +121,6 @@ def put(rng, files, *, damage=True):
             path.write_bytes(content)
         elif rng.random() < 0.95:
             path.write_bytes(damaged(rng, name, content))
-        elif os.name == "posix" and rng.random() < 0.7:
-            path.symlink_to(rng.choice((*PATHS, path.name)))
-        elif rng.random() < 0.5:
-            path.mkdir()
     return broken
 
 

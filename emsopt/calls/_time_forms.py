@@ -28,7 +28,7 @@ times: one number above 12 tells.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, cast
@@ -170,33 +170,30 @@ def kind(cells: Iterable[object], time_format: str | None = None) -> str:
     "seconds", "number", or "".
     """
     sample = list(islice(filter(None, _written(cells)), SAMPLE))
-    enough = ENOUGH * len(sample)
+
+    def most(fits: Callable[[str], object]) -> bool:
+        return sum(map(bool, map(fits, sample))) >= ENOUGH * len(sample)
+
     if not sample:
         return ""
-    if (
-        time_format is not None
-        and time_format not in ORDERS
-        and (~np.isnat(by_format(sample, time_format))).mean() > ENOUGH
-    ):
+    if time_format not in (None, *ORDERS) and (~np.isnat(by_format(sample, str(time_format)))).mean() > ENOUGH:
         return "moment"
-    if sum(bool(ELAPSED.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text))) for text in sample) >= enough:
+    if most(lambda text: ELAPSED.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text))):
         return "clock"
-    fractions = [text for text in sample if FRACTION.fullmatch(text)]
-    if len(fractions) >= enough and any(map(float, fractions)):
+    if most(FRACTION.fullmatch) and any(float(text) for text in sample if FRACTION.fullmatch(text)):
         return "fraction"
-    if sum(SECONDS.fullmatch(text) is not None for text in sample) >= enough:
+    if most(SECONDS.fullmatch):
         return "seconds"
     form = _form(sample)
     forms = dict.fromkeys((form, *MIXED))
     matches = [match for text in sample if (match := next(filter(None, (f.fullmatch(text) for f in forms)), None))]
-    if len(matches) < enough:
-        return "spelt" if sum(bool(SPELT.fullmatch(text)) for text in sample) >= enough else ""
-    if all(text.replace(".", "", 1).isdigit() for text in sample) and form is not ISO:
+    if len(matches) < ENOUGH * len(sample):
+        return "spelt" if most(SPELT.fullmatch) else ""
+    if form is not ISO and all(text.replace(".", "", 1).isdigit() for text in sample):
         return "number"
     timed = any(int(match[part] or 0) for match in matches for part in CLOCK_PARTS if part in match.re.groupindex)
-    if not timed:
-        return "date"
-    return "clock" if len(matches) > 1 and all(map(_day_zero, matches)) else "moment"
+    of_day = timed and len(matches) > 1 and all(map(_day_zero, matches))
+    return "clock" if of_day else "moment" if timed else "date"
 
 
 def clocks(written: Sequence[str | None], time_format: str | None = None) -> FloatArray:
@@ -220,23 +217,29 @@ def elapsed(written: Sequence[str | None], typical: float, unit: float | None = 
     The unit of numbers, and of the first number of 5:15 or 5:15:00, is that with which the median comes closest to a
     ``typical`` time (seconds), unless ``unit`` says how many seconds numbers count.
     """
-    found = [text and (ELAPSED.fullmatch(text) or SPELT.fullmatch(text)) for text in written]
     numbers = [float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written]
     seconds, scaled = np.full(len(written), np.nan), np.array(numbers)
-    colons = [match for match in found if isinstance(match, re.Match) and match.re is ELAPSED]
-    whole = all(match["first"] and float(match["last"]) == 0 for match in colons)
-    for k, match in enumerate(found):
-        if isinstance(match, re.Match):
-            first, middle, last = (float(match[part] or 0) for part in ("first", "middle", "last"))
-            seconds[k] = 3600 * first + 60 * middle + last
-            if match.re is ELAPSED and not match["days"] and (match["first"] is None or whole):
-                seconds[k], scaled[k] = np.nan, seconds[k] / (3600 if whole else 60)
+    colons = {k: match for k, text in enumerate(written) if text and (match := ELAPSED.fullmatch(text))}
+    whole = all(match["first"] and float(match["last"]) == 0 for match in colons.values())
+    for k, match in colons.items():
+        if not match["days"] and (match["first"] is None or whole):
+            scaled[k] = _sum(match) / (3600 if whole else 60)  # 5:15, which Excel writes 5:15:00
+        else:
+            seconds[k] = _sum(match)
+    for k, text in enumerate(written):
+        if text and k not in colons and (match := SPELT.fullmatch(text)):
+            seconds[k] = _sum(match)
     if np.isnan(seconds).all() and np.isnan(scaled).all():
         return clocks(written)
     units = (60.0, 3600.0) if colons else (1.0, 60.0, 3600.0, 86400.0) if unit is None else (unit,)
     middle = float(np.median(scaled[scaled > 0])) if (scaled > 0).any() else 1.0
     best = min(units, key=lambda unit: abs(np.log(middle * unit / typical)))
     return np.where(np.isnan(seconds), np.round(scaled * best), np.round(seconds))
+
+
+def _sum(match: re.Match[str]) -> float:
+    """Return hours, minutes and seconds as seconds."""
+    return 3600 * float(match["first"] or 0) + 60 * float(match["middle"] or 0) + float(match["last"] or 0)
 
 
 def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float) -> bool:

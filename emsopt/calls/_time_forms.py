@@ -28,10 +28,10 @@ times: one number above 12 tells.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -270,47 +270,46 @@ def assembled(
     NaN.
     """
     known = np.array([bool(match) for match in matches], dtype=bool)
-    found = cast("list[re.Match[str]]", [match for match in matches if match])
+    found = [match for match in matches if isinstance(match, re.Match) and match]
     groups = [group for group in (*date, "hour", "minute", "second", "half", "offset") if group in form.groupindex]
-    cells = (
-        dict(zip(groups, zip(*(match.group(*groups) for match in found), strict=True), strict=True)) if found else {}
-    )
-
-    def part(group: str) -> IntArray:
-        return np.array([int(cell) if cell else 0 for cell in cells.get(group, ["0"] * len(found))], dtype=np.int64)
-
-    hour, minute, second = part("hour"), part("minute"), part("second")
-    year, month, day = (
-        np.full(len(found), 1970),
-        np.ones(len(found), dtype=np.int64),
-        np.ones(len(found), dtype=np.int64),
-    )
-    if found and date:
-        names = cells[date[1]]
-        worded = names[0][0].isalpha()
-        month = np.array([MONTHS.get(name[:3].lower(), 0) for name in names]) if worded else part(date[1])
-        year, day = part(date[0]), part(date[2])
-        short = np.array([len(cell) == 2 for cell in cells[date[0]]])
-        year = np.where(short, year + np.where(year < 69, 2000, 1900), year)
+    parts = zip(*(match.group(*groups) for match in found), strict=True)
+    cells = dict(zip(groups, parts, strict=True)) if found else {}
+    start, day = _months(cells, date, len(found))
+    hour, minute, second = (_integers(cells.get(part, [""] * len(found))) for part in CLOCK_PARTS)
     if "half" in cells:
         half = np.array([cell[0].lower() if cell else "" for cell in cells["half"]], dtype="U1")
         hour = np.where((half == "p") & (hour < 12), hour + 12, np.where((half == "a") & (hour == 12), 0, hour))
         hour = np.where((half == "a") & (hour > 12), 25, hour)
-    start = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
     length = ((start + 1).astype("datetime64[D]") - start.astype("datetime64[D]")).astype(np.int64)
-    exists = (month >= 1) & (month <= 12) & (day >= 1) & (day <= length) & (minute < 60) & (second < 60)
+    exists = ~np.isnat(start) & (day >= 1) & (day <= length) & (minute < 60) & (second < 60)
     exists &= (hour < 24) | ((hour == 24) & (minute == 0) & (second == 0))
-    moments = start.astype("datetime64[D]").astype("datetime64[s]") + (
-        86400 * (day - 1) + 3600 * hour + 60 * minute + second
-    ).astype("timedelta64[s]")
+    seconds = (86400 * (day - 1) + 3600 * hour + 60 * minute + second).astype("timedelta64[s]")
+    moments = start.astype("datetime64[D]").astype("datetime64[s]") + seconds
     moments[~exists] = np.datetime64("NaT")
-    times = np.full(len(matches), np.datetime64("NaT", "s"))
+    times, offsets = np.full(len(matches), np.datetime64("NaT", "s")), np.full(len(matches), np.nan)
     times[known] = moments
-    offsets = np.full(len(matches), np.nan)
     if "offset" in cells:
         minutes = {cell: _minutes(cell) for cell in set(cells["offset"])}
         offsets[known] = [minutes[cell] for cell in cells["offset"]]
     return times, offsets
+
+
+def _months(cells: Mapping[str, Sequence[str]], date: Sequence[str], n: int) -> tuple[Times, IntArray]:
+    """Return the months of n dates, NaT for those that do not exist, and their days; January 1970 without dates."""
+    if not (date and n):
+        return np.full(n, np.datetime64("1970-01")), np.ones(n, dtype=np.int64)
+    names = cells[date[1]]
+    month = _integers(names) if names[0].isdigit() else np.array([MONTHS.get(name[:3].lower(), 0) for name in names])
+    year, short = _integers(cells[date[0]]), np.array([len(cell) == 2 for cell in cells[date[0]]])
+    year = np.where(short, year + np.where(year < 69, 2000, 1900), year)
+    start = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+    start[(month < 1) | (month > 12)] = np.datetime64("NaT")
+    return start, _integers(cells[date[2]])
+
+
+def _integers(cells: Iterable[str | None]) -> IntArray:
+    """Return texts of digits as numbers, 0 for empty ones."""
+    return np.array([int(cell) if cell else 0 for cell in cells], dtype=np.int64)
 
 
 def by_format(written: Sequence[str | None], time_format: str) -> Times:

@@ -184,16 +184,13 @@ def _dated(table: Table, key: str, date: str | None) -> list[str | None]:
     written = written_cells(table.frame[key])
     if date is None:
         return written
-    if all(
-        text is None or (text.isdigit() and len(text) <= 4) for text in written
-    ):  # 5 stands for 0:05, 1605 for 16:05
+    if all(text is None or (text.isdigit() and len(text) <= 4) for text in written):
+        # 5 stands for 0:05, 1605 for 16:05
         written = [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]
     elif (what := kind(written)) in ("clock", "fraction"):
-        seconds = clocks(
-            [text if what == "fraction" or not CLOCK_ONLY.fullmatch(text or "") else None for text in written]
-        )
-        clock = np.datetime_as_string(np.datetime64(0, "s") + whole_seconds(seconds))
-        written = [text if c == "NaT" else c[11:] for text, c in zip(written, clock.tolist(), strict=True)]
+        odd = [text if what == "fraction" or not CLOCK_ONLY.fullmatch(text or "") else None for text in written]
+        clock = np.datetime_as_string(np.datetime64(0, "s") + whole_seconds(clocks(odd))).tolist()
+        written = [text if c == "NaT" else c[11:] for text, c in zip(written, clock, strict=True)]
     days = [day and MIDNIGHT.sub("", day) for day in written_cells(table.frame[date])]
     return [f"{day} {time}" if day and time else None for day, time in zip(days, written, strict=True)]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import io
 import warnings
-import zipfile
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +15,10 @@ from . import columns, formats
 from .inflate import Upload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from .formats import Choose
-
-MOST_UNPACKED = 2**29  # bytes in a workbook
 
 
 def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
@@ -34,33 +31,18 @@ def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
     MissingDependencyError
         If openpyxl is not installed.
     """
-    with _package("openpyxl", file, "an Excel workbook") as (openpyxl, content):
-        with zipfile.ZipFile(content) as parts:  # which reads no more of a part than the size it declares
-            if sum(part.file_size for part in parts.infolist()) > MOST_UNPACKED:
-                raise InputError(f"{file.name} unpacks to more than {MOST_UNPACKED / 2**20:g} MB. {formats.SPLIT}")
-        sheet = openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0]
-        rows = enumerate(sheet.iter_rows(values_only=True), 1)
-        filled = (
-            (k, [columns.text(cell).strip() for cell in row]) for k, row in rows if any(c is not None for c in row)
-        )
-        return formats.table_of(_even(formats.from_header(filled)), file.name, choose)
+    with _package("openpyxl", file, "an Excel workbook") as (_, content):
+        sheet = pd.read_excel(content, header=None, dtype=object).dropna(how="all").dropna(how="all", axis=1)
+        rows = zip(sheet.index, sheet.to_numpy(), strict=True)
+        filled = ((k + 1, [columns.text(cell).strip() for cell in row]) for k, row in rows)
+        return formats.table_of(formats.from_header(filled), file.name, choose)
 
 
-def read_parquet(file: Path | Upload, choose: Choose) -> pd.DataFrame:
-    """Return the chosen columns of a Parquet file as a table; parameters and errors are those of `read_xlsx`."""
-    with _package("pyarrow.parquet", file, "a Parquet file") as (parquet, content):
-        table = parquet.ParquetFile(content)
-        if table.metadata.num_rows > formats.MOST_ROWS:
-            raise InputError(
-                f"{file.name} has {table.metadata.num_rows:,} rows; at most {formats.MOST_ROWS:,} can be read."
-            )
-        names = table.schema_arrow.names
-        head = next(table.iter_batches(formats.SAMPLE), None)
-        cells = {name: [] if head is None else head.column(k).to_pylist() for k, name in enumerate(names)}
-        frame = table.read([names[k] for k in columns.alike(names, choose(names, cells))]).to_pandas(
-            ignore_metadata=True
-        )
-    frame.attrs.update({columns.FILE: file.name, columns.FOUND: columns.found(names)})
+def read_parquet(file: Path | Upload) -> pd.DataFrame:
+    """Return a Parquet file as a table; errors are those of `read_xlsx`."""
+    with _package("pyarrow", file, "a Parquet file") as (_, content):
+        frame = pd.read_parquet(content)
+    frame.attrs[columns.FILE] = file.name
     return frame
 
 
@@ -84,7 +66,8 @@ def read_layer(file: Path | Upload) -> Any:
 
 
 LAYERS = (".shp", ".gpkg", ".fgb")
-READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".parquet": read_parquet}
+FRAMES = {".parquet": read_parquet} | dict.fromkeys(LAYERS, read_layer)
+READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx}
 
 
 @contextmanager
@@ -104,13 +87,3 @@ def _package(module: str, file: Path | Upload, kind: str, extra: str = "tables")
         raise
     except Exception as error:  # these packages raise many kinds of errors for damaged files
         raise InputError(f"{file.name} is not {kind}, or is damaged: {error}.") from error
-
-
-def _even(records: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows with as many cells as the first has without blank ones at its end, or more if they are not blank."""
-    width = None
-    for number, row in records:
-        while row and not row[-1] and (width is None or len(row) > width):
-            row.pop()
-        width = width or len(row)
-        yield number, row + [""] * (width - len(row))

@@ -41,7 +41,7 @@ Cells: TypeAlias = Mapping[str, Sequence[object]]
 Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
 
 TEXT, GEOJSON = (".csv", ".tsv", ".tab", ".txt", ".psv", ".dat", ".log", ".asc", ".out"), (".geojson", ".json")
-ENDINGS = (*TEXT, *GEOJSON, *(ending + ".gz" for ending in (*TEXT, *GEOJSON)), *sheets.READERS, *sheets.LAYERS, ".zip")
+ENDINGS = (*TEXT, *GEOJSON, *(ending + ".gz" for ending in (*TEXT, *GEOJSON)), *sheets.READERS, *sheets.FRAMES, ".zip")
 LONGEST_M = 2.1e7  # above all northings of projected coordinates
 SOUTHERNMOST = -60  # latitude of a city; the longitudes of many cities are below it
 X_FIRST = re.compile(r"lo?ng?(?:itude)?[\W_]*(?:and)?[\W_]*lat|x[\W_]*y", re.IGNORECASE)
@@ -105,7 +105,7 @@ def read_table(
             file = _inflate.Upload(_inflate.name_inside(file), content)
         where = file.name
         *_, kind = ("", *Path(where.lower().removesuffix(".gz")).suffixes)
-        source = sheets.read_layer(file) if kind in sheets.LAYERS else source
+        source = sheets.FRAMES[kind](file) if kind in sheets.FRAMES else source
     if isinstance(source, pd.DataFrame):
         where = label(source, argument)
         frame, _ = without_geometry(source, argument, ("Point",), crs=crs, blanks=True)
@@ -123,7 +123,7 @@ def read_table(
     elif kind in sheets.READERS:
         frame = sheets.READERS[kind](file, choosing)
     else:
-        kinds = ", ".join([*TEXT, *GEOJSON, *sheets.READERS, *sheets.LAYERS, ".zip"])
+        kinds = ", ".join([*TEXT, *GEOJSON, *sheets.READERS, *sheets.FRAMES, ".zip"])
         hint = " Save the sheet as .xlsx or .csv." if kind in (".xls", ".xlsb", ".ods") else ""
         raise InputError(f"{where}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.{hint}")
     if len(frame) > _formats.MOST_ROWS:

@@ -457,14 +457,10 @@ def test_elapsed_times_whose_names_say_from_and_to(start):
     assert after == [[60], [150], [570], [4260]]
 
 
-def test_a_zip_of_many_files_or_one_that_expands_too_far_is_refused():
-    for members, words in (
-        ({"a.csv": b"x", "b.csv": b"x"}, "must hold one file; it holds 2"),
-        ({"a.csv": b"0" * 2**25}, "compressed more than"),
-    ):
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in members.items():
-                archive.writestr(name, content)
-        with pytest.raises(InputError, match=words):
-            ec.read_calls(file(packed.getvalue(), "calls.zip"))
+def test_a_zip_of_many_files_is_refused():
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in ("a.csv", "b.csv"):
+            archive.writestr(name, b"x")
+    with pytest.raises(InputError, match="must hold one file; it holds 2"):
+        ec.read_calls(file(packed.getvalue(), "calls.zip"))

@@ -440,7 +440,7 @@ def test_bad_folders_are_refused_by_naming_file_row_and_column(tmp_path, case):
 def test_a_folder_where_a_file_belongs_is_not_passed_over(tmp_path, name):
     folder = write(tmp_path / "city", {**SAVED, name: None})
     (folder / name).mkdir()
-    with pytest.raises(InputError, match=f"{name} must be a file, but is a folder or a broken link"):
+    with pytest.raises(InputError, match=f"{name} cannot be read: Is a directory"):
         eo.City.load(folder)
 
 

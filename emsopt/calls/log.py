@@ -46,9 +46,10 @@ is given. The stamps of a call stay on the clock that held when it came, so that
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import ChainMap, Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from html import escape
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
@@ -304,9 +305,9 @@ def read_calls(
         return source
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
-        options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs}
-        options |= {"where": where, "on_bad": on_bad}
-        return _together([read_calls(one, columns, **options) for one in source if not _of_macos(one)])
+        options = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where, "on_bad": on_bad}
+        read = partial(read_calls, columns=columns, **options)  # type: ignore[arg-type]
+        return _together([read(one) for one in source if not _of_macos(one)])
     if _of_macos(source):
         raise InputError(f"{shown(source)} is a file of macOS that describes another one. Give the one without '._'.")
     spare: dict[str, str] = {}
@@ -380,9 +381,9 @@ def _together(logs: Sequence[CallLog]) -> CallLog:
     frame = pd.concat(parts, ignore_index=True).sort_values("time", kind="stable", ignore_index=True)
     times = frame["time"].to_numpy().astype("datetime64[s]")
     _times.check_far(times, frame["rows"].to_numpy(), "the logs together")
-    details = list(dict.fromkeys(name for log in logs for name in log.details))
-    words = frame[[name for name in details if name in _roles.LABELS]].astype(object)
-    left_out = sum((Counter(log.left_out) for log in logs), Counter())
+    details = frame[list(dict.fromkeys(name for log in logs for name in log.details))]
+    words = details[details.columns.intersection(list(_roles.LABELS))].astype(object)
+    minutes, km = zip(*(log.apart for log in logs), strict=True)
     return CallLog(
         times=times,
         locations=frame[["lon", "lat"]].to_numpy(),
@@ -390,17 +391,22 @@ def _together(logs: Sequence[CallLog]) -> CallLog:
         no_service=frame["no_service"].to_numpy(),
         rows=frame["rows"].to_numpy(),
         clock=logs[0].clock,
-        left_out=dict(left_out),
-        details=frame[details].assign(**words.where(words.notna(), None)),
-        taken={role: name for log in logs for role, name in log.taken.items()},
+        left_out=_added(log.left_out for log in logs),
+        details=details.assign(**words.where(words.notna(), None)),
+        taken=dict(ChainMap(*(dict(log.taken) for log in reversed(logs)))),
         joined=sum(log.joined for log in logs),
-        apart=(max(log.apart[0] for log in logs), max(log.apart[1] for log in logs)),
+        apart=(max(minutes), max(km)),
         not_chosen=None if logs[0].not_chosen is None else sum(log.not_chosen or 0 for log in logs),
-        others=dict(sum((Counter(log.others) for log in logs), Counter())),
-        spare={name: role for log in logs for name, role in log.spare.items()},
+        others=_added(log.others for log in logs),
+        spare=dict(ChainMap(*(dict(log.spare) for log in reversed(logs)))),
         n_rows=int(starts[-1]),
         header=max(log.header for log in logs),
     )
+
+
+def _added(counts: Iterable[Mapping[Any, int]]) -> dict[Any, int]:
+    """Return the sums of counts by what they count."""
+    return dict(sum(map(Counter, counts), Counter()))
 
 
 def _log(

@@ -41,14 +41,7 @@ def errors_explained(path: PathLike) -> Iterator[None]:
 def write_file(path: PathLike, content: str | bytes) -> Path:
     """Write a file, text as UTF-8, atomically to an existing folder, and return its path.
 
-    An existing file is replaced, and its permissions are kept.
-
-    Raises
-    ------
-    InputError
-        If the path is not valid for a file.
-    WriteError
-        If the file cannot be written, for example because the disk is full.
+    An existing file is replaced, and its permissions are kept. Errors are those of `errors_explained`.
     """
     path = _validate.path(path, "path")
     with errors_explained(path):
@@ -71,14 +64,7 @@ def write_folder(
     """Write a folder of files atomically and return its path.
 
     ``files`` has the content of each file by name. A folder that is not empty is replaced only if `check_replaceable`
-    finds it written by an earlier call. Parent folders are created.
-
-    Raises
-    ------
-    InputError
-        If the folder contains anything else, or the path is not valid for a folder.
-    WriteError
-        If the folder cannot be written, for example because the disk is full.
+    finds it written by an earlier call. Parent folders are created. Errors are those of `errors_explained`.
     """
     folder = Path(os.path.realpath(_validate.path(folder, "folder")))
     with errors_explained(folder):

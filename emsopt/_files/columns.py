@@ -62,12 +62,6 @@ class Table(NamedTuple):
         ``argument`` is its name in messages if it was not read from a file. Of ``name_columns``, the first that the
         table has holds the names of the rows, or the first of these whose cells are distinct. If the table has none of
         them, the names are the last of these words with a number from 1. Without ``name_columns`` rows have no names.
-
-        Raises
-        ------
-        InputError
-            If ``frame`` is not a DataFrame, has no rows or two columns of the same name, or names are blank or
-            repeated.
         """
         import pandas as pd
 
@@ -163,10 +157,7 @@ def matrix(
 ) -> FloatArray:
     """Return a table of one row per site and one column per atom as floats, in the order of the given names.
 
-    Raises
-    ------
-    InputError
-        If its labels do not match the names, or a cell is not a number within the limits.
+    Raise if its labels do not match the names, or a cell is not a number within the limits.
     """
     where = label(frame, argument)
     frame = _wide(frame, where)

@@ -116,12 +116,8 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | No
     """Read a comma-separated file as a table of text; with ``labelled``, the first column is the index.
 
     With ``choose``, which is as for `table_of`, other separators (semicolon, tab, ``|``, ``^``) and encodings (UTF-16,
-    Windows-1252), and lines above the header are allowed.
-
-    Raises
-    ------
-    InputError
-        If the file is not UTF-8, not comma-separated, empty or too large, or its rows have unequal lengths.
+    Windows-1252), and lines above the header are allowed. Raise if the file is not UTF-8, not comma-separated, empty or
+    too large, or its rows have unequal lengths.
     """
     text = _text(path, MOST_BYTES, SPLIT, forgiving=choose is not None)
     if choose is None:
@@ -293,12 +289,8 @@ def read_outlines(
     """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons.
 
     ``keys`` are properties that may hold the names, in upper or lower case. The first that all features have is used,
-    or the first of these whose values are distinct. If ``geographic``, coordinates are longitude and latitude.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, an outline is invalid, or names are missing, blank or repeated.
+    or the first of these whose values are distinct. If ``geographic``, coordinates are longitude and latitude. Raise if
+    the file is damaged, an outline is invalid, or names are missing, blank or repeated.
     """
     features = read_features(file, crs)
     common = [key for key in features[0][0] if all(key in properties for properties, _ in features)]

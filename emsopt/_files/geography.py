@@ -48,12 +48,8 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
     """Return longitude and latitude of points in a reference system, shape (n, 2).
 
     Points may be NaN. Those at 0, 0 stay there, as they stand for unknown places. So do all if they are degrees already
-    though the system is in metres or feet, as when calls are projected and stations are not. ``where`` begins messages.
-
-    Raises
-    ------
-    InputError
-        If the system is unknown, or a point cannot be in it or is far from the area for which it is made.
+    though the system is in metres or feet, as when calls are projected and stations are not. Raise, with a message that
+    begins with ``where``, if the system is unknown, or a point cannot be in it or is far from the area it is made for.
     """
     if _is_plain(crs):
         return points

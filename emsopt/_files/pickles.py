@@ -53,13 +53,8 @@ class _Reader(pickle.Unpickler):
 def read_arrays(path: PathLike, sha256: str) -> dict[str, NDArray[Any]]:
     """Return the arrays in a pickled dict, by key, read-only, from a file with a given checksum.
 
-    The checksum, in hexadecimal, is computed from the same bytes that are then read. Entries with no array or with
-    several arrays are left out; a number of NumPy counts as an array of one entry.
-
-    Raises
-    ------
-    InputError
-        If the checksum differs.
+    The checksum, in hexadecimal, is computed from the same bytes that are then read; raise if it differs. Entries with
+    no array or with several arrays are left out; a number of NumPy counts as an array of one entry.
     """
     content = Path(path).read_bytes()
     found = hashlib.sha256(content).hexdigest()

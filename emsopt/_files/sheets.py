@@ -22,15 +22,7 @@ if TYPE_CHECKING:
 
 
 def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
-    """Return the first sheet of a workbook as a table of text; ``choose`` is as for `formats.table_of`.
-
-    Raises
-    ------
-    InputError
-        If the file is not a workbook, damaged or too large.
-    MissingDependencyError
-        If openpyxl is not installed.
-    """
+    """Return the first sheet of a workbook as a table of text; ``choose`` is as for `formats.table_of`."""
     with _package("openpyxl", file, "an Excel workbook") as (_, content):
         sheet = pd.read_excel(content, header=None, dtype=object).dropna(how="all").dropna(how="all", axis=1)
         rows = zip(sheet.index, sheet.to_numpy(), strict=True)
@@ -39,7 +31,7 @@ def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
 
 
 def read_parquet(file: Path | Upload) -> pd.DataFrame:
-    """Return a Parquet file as a table; errors are those of `read_xlsx`."""
+    """Return a Parquet file as a table."""
     with _package("pyarrow", file, "a Parquet file") as (_, content):
         frame = pd.read_parquet(content)
     frame.attrs[columns.FILE] = file.name
@@ -49,7 +41,7 @@ def read_parquet(file: Path | Upload) -> pd.DataFrame:
 def read_layer(file: Path | Upload) -> Any:
     """Return the only layer of a shapefile or GeoPackage as a GeoDataFrame, or as a DataFrame without geometry.
 
-    Errors are those of `read_xlsx`. An `Upload` cannot be a shapefile, which consists of several files.
+    An `Upload` cannot be a shapefile, which consists of several files.
     """
     if isinstance(file, Upload) and file.name.lower().endswith(".shp"):
         raise InputError(f"{file.name} is one of several files of a shapefile. Give its path, or save a GeoPackage.")

@@ -25,14 +25,8 @@ def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["Jso
     """Open or create the file and lock it, so that no other run can write to it in the meantime.
 
     ``kind`` is the first key of the first line, which states the type of the file; ``noun`` is a word for the file in
-    messages, such as "checkpoint", and ``name`` that of the argument that gave the path.
-
-    Raises
-    ------
-    InputError
-        If the file has another type, is damaged, or is in use by another run.
-    WriteError
-        If the file cannot be written.
+    messages, such as "checkpoint", and ``name`` that of the argument that gave the path. Raise if the file has another
+    type, is damaged, is in use by another run or cannot be written.
     """
     path = _validate.path(path, name)
     if os.path.lexists(path) and not os.path.isfile(path):  # `is_file` may raise

@@ -41,15 +41,12 @@ class Finding:
     ----------
     level : {"wrong", "look"}
         "wrong": almost certainly a mistake. "look": worth a look, but there may be a good reason.
-    what : str
-        Short title of the mistake, such as "swapped coordinates".
-    text : str
-        Description of the mistake and advice on what to do.
+    what, text : str
+        Short title, such as "swapped coordinates"; description of the mistake and advice on what to do.
     count : int
         How many calls, stations, rows, gaps or weekdays the finding is about.
     rows : tuple of int
-        Rows of the file of calls or of stations, counted from 1, that hold the first few of these calls or stations;
-        for gaps, of the last call before each. Empty if the finding names no rows.
+        Rows of the file, counted from 1, that hold the first few of these; for gaps, of the last call before each.
     """
 
     level: str

@@ -39,11 +39,8 @@ class Demand:
 
     Attributes
     ----------
-    atom_names : list of str, length M
-    locations : ndarray, shape (M, 2)
-        Longitude and latitude in degrees of each atom: the centre of a cell, or a point inside an area.
-    shapes : list of dict
-        GeoJSON Polygon or MultiPolygon of each atom.
+    atom_names, locations, shapes : list of str, ndarray of shape (M, 2), list of dict
+        Names of the atoms; longitude and latitude of the centre of a cell, or of a point inside an area; GeoJSON.
     counts : ndarray of int, shape (M, 7, 24)
         Number of calls, with Monday first.
     hours : ndarray, shape (7, 24)
@@ -89,24 +86,11 @@ class Demand:
         return self.counts[:, chosen].sum(axis=1) / watched
 
     def rates_by_hour(self, *, weekdays: Iterable[int | str] | None = None) -> FloatArray:
-        """Return calls per hour from each atom at each hour of the day, shape (24, M).
+        """Return calls per hour from each atom at each hour of the day, on some weekdays (default: all), shape (24, M).
 
-        Parameters
-        ----------
-        weekdays : sequence, optional
-            Weekdays whose calls count. Default: all.
-
-        Returns
-        -------
-        ndarray, shape (24, M)
-            The spatial pattern of an hour is that of its calls, shrunk towards the overall pattern by an amount
-            estimated from the log (`shrinkage`). An hour without calls gets the rate of half a call in the time
-            observed.
-
-        Raises
-        ------
-        InputError
-            If there are no calls on these weekdays, or the log does not cover every hour of the day.
+        The spatial pattern of an hour is that of its calls, shrunk towards the overall pattern by an amount estimated
+        from the log (`shrinkage`). An hour without calls gets the rate of half a call in the time observed. Raise if
+        there are no calls on these weekdays, or the log does not cover every hour of the day.
         """
         days = slots(None, weekdays).any(axis=1)
         counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)  # (M, 24), (24,)
@@ -169,19 +153,9 @@ class Demand:
         return city.replace(atom_shapes=self.shapes, notes=notes)
 
     def cities_by_hour(self, *, weekdays: Iterable[int | str] | None = None, **options: Any) -> dict[int, City]:
-        """Return the city at each hour of the day, as `emsopt.planning` takes it.
+        """Return the city at each hour of the day, 0 to 23, as `emsopt.planning` takes it.
 
-        Parameters
-        ----------
-        weekdays : sequence, optional
-            Weekdays whose calls count. Default: all.
-        **options
-            As for `city`, except ``hours``: every hour of the day gets its own demand.
-
-        Returns
-        -------
-        dict of int to City
-            By hour of the day, 0 to 23.
+        ``weekdays`` and ``options`` are as for `city`; every hour has its own demand (`rates_by_hour`).
         """
         base = self.city(weekdays=weekdays, **options)
         rates = self.rates_by_hour(weekdays=weekdays)

@@ -83,19 +83,10 @@ ENOUGH_PAIRS, MOST_PAIRS = 300, 1000  # pairs from which the scales of effects a
 
 @dataclass(frozen=True, eq=False)
 class DrawnCities:
-    """A city as a log leaves it open.
+    """A city as a log of some ``weeks`` leaves it open.
 
-    Attributes
-    ----------
-    fit : Fit
-    estimate : City
-        The city of the fit, with the mean deviations of the roads.
-    rates : RatePosterior
-    effects : PairEffects
-    distances : ndarray, shape (N, M)
-        What the law of travel times takes from each site to each atom.
-    weeks : float
-        Length of the log.
+    ``estimate`` is the city of the fit with the mean deviations of the roads, and ``distances``, shape (N, M), are what
+    the law of travel times takes from each site to each atom.
     """
 
     fit: Fit
@@ -210,16 +201,10 @@ def _preference(city: City) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class RatePosterior:
-    """Distribution of the calls per day of each atom, given counts; see the module's docstring.
+    """Distribution of the calls per day of each atom, given their ``counts``, shape (M,), in a number of ``days``.
 
-    Attributes
-    ----------
-    counts : ndarray, shape (M,)
-        Number of calls of each atom.
-    days : int
-        Number of days that were watched, D.
-    share_dispersion, total_dispersion : float
-        Factors by which shares and totals vary more from day to day than by chance; at least 1.
+    The dispersions, at least 1, are factors by which shares and totals vary more from day to day than by chance; see
+    the module's docstring.
     """
 
     counts: FloatArray

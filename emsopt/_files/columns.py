@@ -265,12 +265,13 @@ def texts(cells: Iterable[object]) -> list[str]:
 
 def blank(cells: Iterable[object]) -> BoolArray:
     """Return a mask of the blank cells, including those marked with a word in `BLANKS`."""
-    return np.array([not _fraction(cell) and text(cell).strip().lower() in BLANKS for cell in cells], dtype=bool)
 
+    def is_blank(cell: object) -> bool:
+        if isinstance(cell, float) and cell % 1 > 0:  # as most coordinates; no word in `BLANKS` is such a number
+            return False
+        return text(cell).strip().lower() in BLANKS
 
-def _fraction(cell: object) -> bool:
-    """Return whether a cell is a number that is not whole, as most coordinates, which no word in `BLANKS` is."""
-    return isinstance(cell, float) and cell % 1 > 0
+    return np.array([is_blank(cell) for cell in cells], dtype=bool)
 
 
 def distinct(cells: Iterable[object]) -> bool:

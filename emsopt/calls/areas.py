@@ -56,7 +56,9 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     than 5,000 cells, the width is below 0.05, or the stations are near a pole.
     """
     offsets, middle, stretch = _offsets(points, stations)
-    width_km = _automatic_width(offsets) if width_km is None else width_km
+    if width_km is None:
+        fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= ENOUGH_ATOMS)
+        width_km = float(next(fitting, WIDTHS_KM[-1]))
     width_km = _validate.positive_number(width_km, "cell_km", "km")
     if width_km < LEAST_WIDTH_KM:
         raise InputError(f"`cell_km` must be at least {LEAST_WIDTH_KM:g}: smaller cells could identify callers.")
@@ -74,12 +76,6 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
         note=f"Atoms are cells of {width_km:g} km with at least one call, named by km from the middle of the stations.",
         width_km=width_km,
     )
-
-
-def _automatic_width(offsets: FloatArray) -> float:
-    """Return the smallest width that gives at most `ENOUGH_ATOMS` cells, or the largest; ``offsets`` as in `_cells`."""
-    fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= ENOUGH_ATOMS)
-    return float(next(fitting, WIDTHS_KM[-1]))
 
 
 def _offsets(points: FloatArray, stations: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

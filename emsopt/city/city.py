@@ -177,8 +177,12 @@ class City:
         """Let places go on beyond 180 degrees at the date line; return the km between them, shape (N, M), if known."""
         if not self.geographic or self.atom_locations is None or self.site_locations is None:
             return None
-        _check_same_region(self.atom_locations, self.site_locations)
         km, lon = travel.great_circle_km(self.site_locations, self.atom_locations), self.site_locations[0, 0]
+        if km[0, 0] > MOST_APART_KM:
+            hint = "Perhaps latitude and longitude are swapped in one of them; longitude comes first."
+            raise InputError(
+                f"the first of `site_locations` is {km[0, 0]:.0f} km from the first of `atom_locations`. {hint}"
+            )
         for places in ("atom_locations", "site_locations"):
             vars(self)[places] = _frozen(_validate.turned(vars(self)[places], lon))
         if self.atom_shapes is not None and abs(lon) > 170:
@@ -416,14 +420,6 @@ def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
         raise InputError(
             f"`travel_times` must be minutes; their median is {median:.3g}, and {said}. Are they {unit}? {remedy}"
         )
-
-
-def _check_same_region(atoms: FloatArray, sites: FloatArray) -> None:
-    """Raise if the first site and the first atom are more than `MOST_APART_KM` apart: coordinates may be swapped."""
-    apart = travel.great_circle_km(sites[:1], atoms[:1])[0, 0]
-    if apart > MOST_APART_KM:
-        hint = "Perhaps latitude and longitude are swapped in one of them; longitude comes first."
-        raise InputError(f"the first of `site_locations` is {apart:.0f} km from the first of `atom_locations`. {hint}")
 
 
 def check_city(value: object, name: str = "city") -> City:

@@ -269,13 +269,8 @@ class RoadNetwork(LineGraph):
         try:
             with inflate.unpacked(path) as file:
                 content = json.load(file)
-            found = content.pop(_KIND)
-            if found != _FORMAT:
-                raise ValueError(f"format {found!r}, whereas this version of emsopt reads format {_FORMAT}")
-            if set(content) != {field.name for field in fields(cls)}:
-                raise ValueError("an entry is missing or unknown")
-            if not all(isinstance(value, str) for value in content["ids"] + content["classes"]):
-                raise TypeError("'ids' and 'classes' must be text")
+            if content.pop(_KIND) != _FORMAT or set(content) != {field.name for field in fields(cls)}:
+                raise ValueError("another format, or an entry is missing or unknown")
         except (*inflate.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             reason = f"{type(error).__name__}: {error}"
             raise InputError(
@@ -409,7 +404,9 @@ class RoadNetwork(LineGraph):
         [[2.57, 0.86], [2.14, 1.29]]
         """
         minutes = self.edge_minutes(speeds)
-        per_m = _minutes_per_m(off_road_kmh)
+        per_m = 0.0  # minutes, at infinite speed
+        if off_road_kmh != np.inf:
+            per_m = 0.06 / _validate.positive_number(off_road_kmh, "off_road_kmh", "km/h")
         start = self._snapper.places(origins, "origins", off_road_km)
         end = self._snapper.places(destinations, "destinations", off_road_km)
         return self._way_finder.times(start, end, minutes) + per_m * (start.distances[:, None] + end.distances)
@@ -434,12 +431,6 @@ class RoadNetwork(LineGraph):
     def __repr__(self) -> str:
         edges = f"{self.n_edges} edges, {len(self.connections)} connections"
         return f"<RoadNetwork {self.name!r}: {edges}, {self.lengths.sum() / 1000:.3g} km>"
-
-
-def _minutes_per_m(kmh: float) -> float:
-    """Return the minutes per metre at a speed, which may be infinite."""
-    is_infinite = _validate.is_real(kmh) and kmh == np.inf
-    return 0.0 if is_infinite else 0.06 / _validate.positive_number(kmh, "off_road_kmh", "km/h")
 
 
 def _checked_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) -> tuple[FloatArray, ...]:

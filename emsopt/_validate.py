@@ -7,7 +7,6 @@ import os
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
@@ -284,12 +283,11 @@ def choice(value: object, name: str, options: Iterable[str]) -> str:
 
 def path(value: PathLike, name: str) -> Path:
     """Return ``value`` as a `Path`, with a leading ``~`` replaced by the home folder."""
-    with suppress(RuntimeError, TypeError, UnicodeEncodeError):  # RuntimeError: the home folder is unknown
-        result = Path(value).expanduser()
-        if os.fspath(value) and b"\0" not in os.fsencode(result):
-            return result
-    unknown = "; no such home folder is known" if str(value).startswith("~") else ""
-    raise InputError(f"`{name}` must be the path of a file or folder, as text or a Path; got {shown(value)}{unknown}.")
+    try:
+        return Path(value).expanduser()
+    except (TypeError, RuntimeError):  # RuntimeError: the home folder is unknown
+        wanted = "the path of a file or folder, as text or a Path"
+        raise InputError(f"`{name}` must be {wanted}; got {shown(value)}.") from None
 
 
 def existing_file(value: PathLike, name: str, wanted: str) -> Path:

@@ -286,10 +286,9 @@ def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None)
     if utc is None:
         remedy = "Leave it out if they are local, or end them with a Z if they are in UTC."
         raise InputError(f"`time_zone` is {shown(time_zone)}, but the times have no offset. {remedy}")
-    with suppress(KeyError, ValueError, OSError):  # raised for unknown zones
-        if isinstance(time_zone, str) and re.fullmatch(r"[A-Za-z0-9_+\-/]{1,60}", time_zone):
-            local = pd.Series(utc).dt.tz_localize("UTC").dt.tz_convert(time_zone).dt.tz_localize(None)
-            return local.to_numpy().astype("datetime64[s]"), utc, time_zone
+    with suppress(KeyError, ValueError, OSError, TypeError):  # raised for unknown zones
+        local = pd.Series(utc).dt.tz_localize("UTC").dt.tz_convert(time_zone).dt.tz_localize(None)
+        return local.to_numpy().astype("datetime64[s]"), utc, time_zone
     raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {shown(time_zone)}.")
 
 

@@ -19,7 +19,7 @@ from .._files import formats, geography, inflate, sheets
 from ..city.travel import EARTH_RADIUS_KM
 from ..errors import InputError
 from . import _points
-from .log import Source, check_name
+from .log import Source
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, PathLike
@@ -126,8 +126,6 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
     InputError
         If a polygon is invalid, or names are blank or not distinct.
     """
-    if key is not None and not isinstance(key, str):
-        raise InputError(f"`key` must be the name of a property, as text; got {_validate.shown(key)}.")
     frame: Any = source
     file: Any = None if hasattr(source, "geometry") else _points.open_file(cast("PathLike", source), "areas")
     if file is not None and file.name.lower().endswith(sheets.LAYERS):
@@ -139,8 +137,6 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
     outlines = formats.read_outlines(file, NAMES if key is None else (key,), crs=crs)
     if len(outlines) > MOST_ATOMS:
         raise InputError(f"{file.name} has {len(outlines):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some.")
-    for name in outlines:
-        check_name(name, file.name)
     return outlines
 
 

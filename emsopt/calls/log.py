@@ -72,7 +72,6 @@ if TYPE_CHECKING:
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 MINUTES = ("turnout_min", "service_min")
 LONGEST_SERVICE_MIN = 24 * 60
-LONGEST_NAME = 200
 FILES = _points.ENDINGS  # endings of files that can be read
 MOST_BAD, FEW_BAD = 0.02, 5  # rows that may be left out because of cells that cannot be read: a share, and in any case
 
@@ -146,10 +145,7 @@ class CallLog:
 
     def where(self, kept: ArrayLike) -> CallLog:
         """Return the log of the calls selected by the mask ``kept``, shape (K,); raise if it selects none."""
-        try:
-            mask: np.ndarray[Any, Any] = np.asarray(kept)
-        except ValueError:  # rows of unequal length
-            mask = np.empty(0)
+        mask: np.ndarray[Any, Any] = np.asarray(kept)
         if mask.shape != self.times.shape or mask.dtype != bool:
             raise InputError(f"`kept` must be a mask of {len(self)} truth values; got shape {mask.shape}.")
         if not mask.any():
@@ -511,7 +507,7 @@ def read_stations(
     Raises
     ------
     InputError
-        If a column is missing, a place is blank, or a name is too long or contains invisible characters.
+        If a column is missing or a place is blank.
 
     Examples
     --------
@@ -532,14 +528,5 @@ def read_stations(
         if (np.isnan(points[:, 0]) & filled).any() or not filled.any():
             k = int(np.argmax(np.isnan(points[:, 0]) & filled))
             raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")
-        for k, name in enumerate(frame.get("name", ()), 1):
-            check_name(text(name), f"{table.where}, row {k}")
         found = frame[[c for c in ("name", *MINUTES) if c in key]].assign(lon=points[:, 0], lat=points[:, 1])
         return found if filled.all() else found[filled].reset_index(drop=True)
-
-
-def check_name(name: str, where: str) -> None:
-    """Raise if a name is too long or contains invisible characters."""
-    if len(name) > LONGEST_NAME:
-        raise InputError(f"{where}: names may have at most {LONGEST_NAME} characters; got {len(name)}.")
-    _validate.visible(name, where)

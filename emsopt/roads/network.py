@@ -107,9 +107,6 @@ class RoadNetwork(LineGraph):
             raise InputError(f"`speed_limits` must be m/s, but their median is {median:g}. Divide km/h by 3.6.")
         geographic = _validate.truth(geographic, "geographic")
         classes = ("unknown",) * n if classes is None else classes
-        for key, text in (("name", name), ("notes", notes)):
-            if not isinstance(text, str):
-                raise InputError(f"`{key}` must be text; got {_validate.shown(text)}.")
         vars(self).update(  # a frozen dataclass takes no assignments
             lengths=lengths,
             speed_limits=speed_limits,

@@ -200,13 +200,8 @@ def test_stations():
     frame = ec.read_stations(upload("Station,Longitude,latitude,phone\n<b>,-30,45,1\nB,-30.1,45,2\n", "s.csv"))
     assert frame["name"].tolist() == ["<b>", "B"]  # text stays text
     assert list(frame.columns) == ["name", "lon", "lat"]
-    for text, words in (
-        ("name,lon,lat\nA,,45\n", "row 1: expected degrees.*blank"),
-        (f"name,lon,lat\n{'A' * 201},-30,45\n", "got 201"),
-        ("name,lon,lat\nA\0,-30,45\n", r"row 1: 'A\\x00' contains the invisible character"),
-    ):
-        with pytest.raises(InputError, match=words):
-            ec.read_stations(upload(text, "s.csv"))
+    with pytest.raises(InputError, match=r"row 1: expected degrees.*blank"):
+        ec.read_stations(upload("name,lon,lat\nA,,45\n", "s.csv"))
 
 
 def test_parts_of_a_log():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import emsopt as eo
 from emsopt import calls as ec
+from emsopt.calls import areas as areas_module
 from emsopt.calls.profile import hours_watched, shrinkage
 from emsopt.city import travel
 from emsopt.errors import InputError
@@ -267,6 +268,14 @@ def test_cells_depend_on_the_stations_alone_and_tell_no_place():
         assert f"{value:.4f}" not in said
     with pytest.raises(InputError, match="could identify callers"):
         ec.aggregate_calls(one, STATIONS, cell_km=0.01)
+
+
+def test_a_width_left_out_is_the_finest_with_at_most_200_cells():
+    demand = ec.aggregate_calls(random_log(5000), STATIONS)
+    finer = areas_module.WIDTHS_KM
+    assert len(demand.atom_names) <= 200
+    below = finer[finer.index(demand.cell_km) - 1]
+    assert len(ec.aggregate_calls(random_log(5000), STATIONS, cell_km=below).atom_names) > 200
 
 
 def square(x, y, side=0.02):

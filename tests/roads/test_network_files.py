@@ -12,7 +12,7 @@ import emsopt as eo
 from emsopt import datasets
 from emsopt.errors import DataUnavailableError, InputError
 from emsopt.roads import RoadNetwork, grid_roads
-from emsopt.roads.energy import edge_energy, potential_energy
+from emsopt.roads.energy import edge_energy
 
 # -- the embedded and the published networks ---------------------------------------------------------------------------
 
@@ -77,29 +77,6 @@ def test_monaco_has_the_heights_of_the_published_network_where_it_is_found():
     assert [np.mean(own < 0), np.mean(surrogate < 0)] == pytest.approx([0.39, 0.41], abs=0.005)
     for route in datasets.ROUTES[net.name].values():
         assert len(net.shortest_path(net.lengths, *route)) > 40
-
-
-def test_luxembourg_gets_heights_of_ones_own():
-    """A ridge of 80 m, with a cliff of 60 m: no road is steeper than 0.35 rad, and energy depends on the ends only."""
-    folder = os.environ.get("EMSOPT_DATA")
-    if not folder or not (Path(folder) / "luxembourg").is_dir():
-        pytest.skip("needs EMSOPT_DATA with a folder luxembourg")
-
-    def heights(places):
-        return 250 + 80 * np.exp(-(((places[:, 0] - 6.12) / 0.02) ** 2)) + 60 * (places[:, 1] > 49.61)
-
-    file = Path(folder) / "luxembourg" / "luxembourg_rebuilt.net.xml.gz"
-    net = RoadNetwork.from_sumo(file, heights=heights)
-    assert net.n_edges == 5680
-    assert np.abs(net.inclines).max() == pytest.approx(0.35)
-    assert "edges would be steeper than 0.35 rad" in net.notes
-    assert 0.2 < np.mean(np.abs(net.inclines) > 0.01) < 0.99
-    rise, costs = potential_energy(net.lengths, net.inclines), np.random.default_rng(0).random((5, net.n_edges))
-    route = datasets.ROUTES["luxembourg, rebuilt"]["A"]
-    gained = [rise[net.shortest_path(cost, *route)].sum() for cost in costs]
-    assert np.ptp(gained) < 1e-6
-    energy = edge_energy(net.lengths, net.speed_limits, net.inclines)
-    assert (energy < 0).any(), "some roads recover energy, unlike on the flat network"
 
 
 @pytest.mark.parametrize(("name", "file"), [("luxembourg", "lust"), ("monaco, published", "most")])

@@ -239,7 +239,7 @@ def test_wrong_files_are_refused(net_file, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "note"),
     [
-        ("zone=32", "zone=61", "not UTM on WGS84"),
+        *(("zone=32", f"zone={zone}", "not UTM on WGS84") for zone in (61, 0)),
         (OFFSET, "0", "not UTM on WGS84"),
         *((OFFSET, other, "outside of UTM zone 32") for other in ("1e300,0", "0,-1e7")),
     ],

@@ -38,7 +38,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._files.columns import BLANKS, texts
-from .._types import FloatArray, IntArray, Times
+from .._types import BoolArray, FloatArray, IntArray, Times
 from .._validate import shown
 from ..errors import Argument, InputError, Message
 
@@ -184,16 +184,21 @@ def kind(cells: Iterable[object], time_format: str | None = None) -> str:
         return "fraction"
     if most(SECONDS.fullmatch):
         return "seconds"
+    return _kind_of_dates(sample) or ("spelt" if most(SPELT.fullmatch) else "")
+
+
+def _kind_of_dates(sample: Sequence[str]) -> str:
+    """Return whether cells are moments, dates, times of day on a day before 1970, or numbers; "" if most are none."""
     form = _form(sample)
     forms = dict.fromkeys((form, *MIXED))
     matches = [match for text in sample if (match := next(filter(None, (f.fullmatch(text) for f in forms)), None))]
     if len(matches) < ENOUGH * len(sample):
-        return "spelt" if most(SPELT.fullmatch) else ""
+        return ""
     if form is not ISO and all(text.replace(".", "", 1).isdigit() for text in sample):
         return "number"
-    timed = any(int(match[part] or 0) for match in matches for part in CLOCK_PARTS if part in match.re.groupindex)
-    of_day = timed and len(matches) > 1 and all(map(_day_zero, matches))
-    return "clock" if of_day else "moment" if timed else "date"
+    if not any(int(match[part] or 0) for match in matches for part in CLOCK_PARTS if part in match.re.groupindex):
+        return "date"
+    return "clock" if len(matches) > 1 and all(map(_day_zero, matches)) else "moment"
 
 
 def clocks(written: Sequence[str | None], time_format: str | None = None) -> FloatArray:
@@ -217,29 +222,33 @@ def elapsed(written: Sequence[str | None], typical: float, unit: float | None = 
     The unit of numbers, and of the first number of 5:15 or 5:15:00, is that with which the median comes closest to a
     ``typical`` time (seconds), unless ``unit`` says how many seconds numbers count.
     """
-    numbers = [float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written]
-    seconds, scaled = np.full(len(written), np.nan), np.array(numbers)
-    colons = {k: match for k, text in enumerate(written) if text and (match := ELAPSED.fullmatch(text))}
-    whole = all(match["first"] and float(match["last"]) == 0 for match in colons.values())
-    for k, match in colons.items():
-        if not match["days"] and (match["first"] is None or whole):
-            scaled[k] = _sum(match) / (3600 if whole else 60)  # 5:15, which Excel writes 5:15:00
-        else:
-            seconds[k] = _sum(match)
-    for k, text in enumerate(written):
-        if text and k not in colons and (match := SPELT.fullmatch(text)):
-            seconds[k] = _sum(match)
+    scaled = np.array([float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written])
+    colon, parts = _parts(written, ELAPSED, ("days", "first", "middle", "last"))
+    spelt, words = _parts(written, SPELT, ("first", "middle", "last"))
+    seconds = np.where(colon, _seconds(parts[:, 1:]), np.where(spelt, _seconds(words), np.nan))
+    # 5:15, which Excel writes 5:15:00
+    whole = bool((parts[colon, 3] == 0).all() and not np.isnan(parts[colon, 1]).any())
+    short = colon & np.isnan(parts[:, 0]) & (whole | np.isnan(parts[:, 1]))
+    scaled[short] = seconds[short] / (3600 if whole else 60)
+    seconds[short] = np.nan
     if np.isnan(seconds).all() and np.isnan(scaled).all():
         return clocks(written)
-    units = (60.0, 3600.0) if colons else (1.0, 60.0, 3600.0, 86400.0) if unit is None else (unit,)
+    units = (60.0, 3600.0) if colon.any() else (1.0, 60.0, 3600.0, 86400.0) if unit is None else (unit,)
     middle = float(np.median(scaled[scaled > 0])) if (scaled > 0).any() else 1.0
     best = min(units, key=lambda unit: abs(np.log(middle * unit / typical)))
     return np.where(np.isnan(seconds), np.round(scaled * best), np.round(seconds))
 
 
-def _sum(match: re.Match[str]) -> float:
-    """Return hours, minutes and seconds as seconds."""
-    return 3600 * float(match["first"] or 0) + 60 * float(match["middle"] or 0) + float(match["last"] or 0)
+def _parts(written: Sequence[str | None], form: re.Pattern[str], groups: Sequence[str]) -> tuple[BoolArray, FloatArray]:
+    """Return which of K texts have a form, and the numbers in some of its groups or NaN, shape (K, groups)."""
+    matches = [text and form.fullmatch(text) for text in written]
+    numbers = [[match[group] or np.nan for group in groups] if match else [np.nan] * len(groups) for match in matches]
+    return np.array(list(map(bool, matches)), dtype=bool), np.array(numbers, dtype=float).reshape(-1, len(groups))
+
+
+def _seconds(parts: FloatArray) -> FloatArray:
+    """Return hours, minutes and seconds, shape (K, 3), as seconds; NaN counts as 0."""
+    return np.nan_to_num(parts) @ np.array([3600.0, 60.0, 1.0])
 
 
 def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float) -> bool:

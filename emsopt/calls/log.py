@@ -47,9 +47,8 @@ is given. The stamps of a call stay on the clock that held when it came, so that
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from html import escape
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
@@ -276,9 +275,8 @@ def read_calls(
         return source
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
-        options = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where, "on_bad": on_bad}
-        read = partial(read_calls, columns=columns, **options)  # type: ignore[arg-type]
-        return _together([read(one) for one in source if not _of_macos(one)])
+        options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where}
+        return _together([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _of_macos(one)])
     if _of_macos(source):
         raise InputError(f"{shown(source)} is a file of macOS that describes another one. Give the one without '._'.")
     spare: dict[str, str] = {}
@@ -339,6 +337,26 @@ def _of_macos(source: object) -> bool:
     return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
 
 
+def _added(counts: Sequence[Mapping[Any, int]]) -> dict[Any, int]:
+    """Return the sums of counts by what they count."""
+    return dict(sum(map(Counter, counts), Counter()))
+
+
+def _latest(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return all entries of some mappings, of those with the same key the last."""
+    return dict(ChainMap(*map(dict, reversed(mappings))))
+
+
+# How what several logs say of themselves becomes one.
+MERGED: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("left_out", "others"), _added),
+    **dict.fromkeys(("taken", "spare"), _latest),
+    **dict.fromkeys(("joined", "n_rows"), sum),
+    "apart": lambda pairs: tuple(np.max(pairs, axis=0).tolist()),
+    "header": max,
+}
+
+
 def _together(logs: Sequence[CallLog]) -> CallLog:
     """Return several logs of a service as one."""
     if not logs or len({log.clock for log in logs}) > 1:
@@ -354,7 +372,6 @@ def _together(logs: Sequence[CallLog]) -> CallLog:
     _times.check_far(times, frame["rows"].to_numpy(), "the logs together")
     details = frame[list(dict.fromkeys(name for log in logs for name in log.details))]
     words = details[details.columns.intersection(list(_roles.LABELS))].astype(object)
-    minutes, km = zip(*(log.apart for log in logs), strict=True)
     return CallLog(
         times=times,
         locations=frame[["lon", "lat"]].to_numpy(),
@@ -362,22 +379,10 @@ def _together(logs: Sequence[CallLog]) -> CallLog:
         no_service=frame["no_service"].to_numpy(),
         rows=frame["rows"].to_numpy(),
         clock=logs[0].clock,
-        left_out=_added(log.left_out for log in logs),
         details=details.assign(**words.where(words.notna(), None)),
-        taken=dict(ChainMap(*(dict(log.taken) for log in reversed(logs)))),
-        joined=sum(log.joined for log in logs),
-        apart=(max(minutes), max(km)),
         not_chosen=None if logs[0].not_chosen is None else sum(log.not_chosen or 0 for log in logs),
-        others=_added(log.others for log in logs),
-        spare=dict(ChainMap(*(dict(log.spare) for log in reversed(logs)))),
-        n_rows=int(starts[-1]),
-        header=max(log.header for log in logs),
+        **{name: merge([getattr(log, name) for log in logs]) for name, merge in MERGED.items()},
     )
-
-
-def _added(counts: Iterable[Mapping[Any, int]]) -> dict[Any, int]:
-    """Return the sums of counts by what they count."""
-    return dict(sum(map(Counter, counts), Counter()))
 
 
 def _log(

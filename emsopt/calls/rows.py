@@ -50,8 +50,7 @@ class Chooser:
     """A choice that has been checked: ``names`` of its columns, and what it says of the cells of a row."""
 
     def __init__(self, where: Choice) -> None:
-        choose = _by_values if isinstance(where, Mapping) else _by_expression
-        self.names, self._chosen = choose(where)  # type: ignore[operator]
+        self.names, self._chosen = _by_values(where) if isinstance(where, Mapping) else _by_expression(where)
 
     def mask(self, columns: Sequence[Sequence[object]]) -> BoolArray:
         """Return which rows are chosen, shape (rows,), from the columns of ``names``."""

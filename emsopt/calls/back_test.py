@@ -179,10 +179,6 @@ def back_test(
     rng : numpy.random.Generator or seed
         Fixed by default, so that a report can be repeated.
 
-    Returns
-    -------
-    BackTest
-
     Raises
     ------
     InputError

@@ -272,10 +272,6 @@ def calibrate(
     roads : RoadNetwork, optional
         Roads with free-flow speeds. Default: distances are as the crow flies.
 
-    Returns
-    -------
-    Fit
-
     Raises
     ------
     InputError

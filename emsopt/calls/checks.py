@@ -114,10 +114,6 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
         Calls more than this many km from every station (or, without stations, from that median) are reported as far
         outside.
 
-    Returns
-    -------
-    Checks
-
     Raises
     ------
     InputError

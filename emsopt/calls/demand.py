@@ -133,10 +133,6 @@ class Demand:
             As for `City.from_frames`. ``travel_times`` or ``roads`` may replace the speed; ``turnout_times`` is needed
             if the stations have no column ``turnout_min``. ``notes`` has no effect: the city gets the notes on this
             demand.
-
-        Returns
-        -------
-        City
         """
         rates = self.rates(hours, weekdays)
         if rates.sum() == 0:
@@ -310,10 +306,6 @@ def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -
         As for `aggregate_calls` (``cell_km``, ``areas``, ``area_name``, ``reach_km``, ``empty_days``, ``crs``) and for
         `Demand.city`: ``speed_kmh``, ``travel_times`` or ``roads``, and turnout and service times unless the files
         have them.
-
-    Returns
-    -------
-    City
 
     Examples
     --------

@@ -116,10 +116,6 @@ def replay(
         The same seed gives the same times to the same calls whatever the deployment. Fixed by default, so that two
         deployments can be compared.
 
-    Returns
-    -------
-    Replay
-
     Raises
     ------
     InputError

@@ -125,10 +125,6 @@ def from_frames(
     name, notes : str
         Title, and notes on the data for readers of the results.
 
-    Returns
-    -------
-    City
-
     Examples
     --------
     >>> import emsopt as eo

@@ -198,10 +198,6 @@ def simulate(
     rng : numpy.random.Generator or seed, optional
         The same seed gives the same calls, with the same times, to every fleet and policy.
 
-    Returns
-    -------
-    Operations
-
     Raises
     ------
     InputError

@@ -396,9 +396,9 @@ class RoadNetwork(LineGraph):
         Examples
         --------
         >>> from emsopt.roads import grid_roads
-        >>> net = grid_roads(3, 4, block=1000)  # junctions at (0, 0), (1000, 0), ... and (0, -1000), ...
-        >>> net.travel_times([(0, 0), (500, 0)], [(3000, 0), (0, -1000)]).round(2).tolist()
-        [[2.57, 0.86], [2.14, 1.29]]
+        >>> net = grid_roads(3, 4)  # junctions at (0, 0), (100, 0), ... and (0, -100), ...
+        >>> net.travel_times([(0, 0), (50, 0)], [(300, 0), (0, -100)]).round(3).tolist()
+        [[0.257, 0.086], [0.214, 0.129]]
         """
         minutes = self.edge_minutes(speeds)
         per_m = 0.0  # minutes, at infinite speed

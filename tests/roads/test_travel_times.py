@@ -212,8 +212,13 @@ def test_roads_far_shorter_or_longer_than_a_piece_are_found():
 # -- speeds, errors and cities --------------------------------------------------------------------------------------
 
 
+def kilometre_grid():
+    net = grid_roads(4, 4)
+    return replace(net, lengths=10 * net.lengths, polylines=[10 * line for line in net.polylines])
+
+
 def test_speeds_are_by_edge_or_by_class():
-    net = grid_roads(4, 4, block=1000)
+    net = kilometre_grid()
     places = [(0, 0)], [(1000, -1000), (0, -3000)]
     by_class = {"residential": 5.0, "arterial": 8.0}
     speeds = [by_class[name] for name in net.classes]
@@ -253,7 +258,7 @@ def frames():
 
 
 def test_cities_take_their_times_from_roads():
-    net = grid_roads(4, 4, block=1000)  # in metres, whereas places are in km
+    net = kilometre_grid()  # in metres, whereas places are in km
     demand, sites = frames()
     city = City.from_frames(demand, sites, roads=net)
     np.testing.assert_array_equal(city.travel_times, net.travel_times([(0, 0)], [(500, 0), (3000, -1000)]))

@@ -106,6 +106,8 @@ def _direction(km: float, letters: str) -> str:
 def read_areas(source: Source, *, key: str | None = None, crs: object = None) -> dict[str, dict[str, Any]]:
     """Read areas from GeoJSON, a shapefile or a GeoPackage.
 
+    Raise if a polygon is invalid, or names are blank or not distinct.
+
     Parameters
     ----------
     source : path_like, file or GeoDataFrame
@@ -120,11 +122,6 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
     -------
     dict of str to dict
         GeoJSON geometries by name.
-
-    Raises
-    ------
-    InputError
-        If a polygon is invalid, or names are blank or not distinct.
     """
     frame: Any = source
     file: Any = None if hasattr(source, "geometry") else _points.open_file(cast("PathLike", source), "areas")

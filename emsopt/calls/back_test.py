@@ -126,10 +126,7 @@ class BackTest:
     def save(self, path: PathLike) -> Path:
         """Write the report as one self-contained HTML file and return its path.
 
-        Raises
-        ------
-        InputError, WriteError
-            If the path is invalid or the file cannot be written. An existing file is left unchanged.
+        Raise if the path is invalid or the file cannot be written. An existing file is left unchanged.
         """
         return atomic.write_file(path, self.html)
 
@@ -158,6 +155,8 @@ def back_test(
 ) -> BackTest:
     """Compare what a calibrated model says with what a later log recorded.
 
+    Raise if the later log lacks the stamps or has no usable response.
+
     Parameters
     ----------
     fit : Fit
@@ -178,11 +177,6 @@ def back_test(
         Options of `Fit.city`, such as ``turnout_times``, that the model to be judged has in place of calibrated ones.
     rng : numpy.random.Generator or seed
         Fixed by default, so that a report can be repeated.
-
-    Raises
-    ------
-    InputError
-        If the later log lacks the stamps or has no usable response.
 
     Examples
     --------

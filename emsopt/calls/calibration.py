@@ -139,10 +139,7 @@ class Fit:
     def travel_minutes(self, km: ArrayLike) -> float | FloatArray:
         """Return the mean minutes of a drive over a great-circle distance (km) from the unit's home, same shape.
 
-        Raises
-        ------
-        InputError
-            If the law is one of road minutes, because roads were given, or a distance is negative.
+        Raise if the law is one of road minutes, because roads were given, or a distance is negative.
         """
         if self.roads is not None:
             raise InputError("this law converts minutes on roads, not km. Use `fit.city` or `fit.law.mean(minutes)`.")

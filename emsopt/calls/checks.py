@@ -105,6 +105,8 @@ class Checks:
 def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reach_km: float = REACH_KM) -> Checks:
     """Check a log of calls and a table of stations for likely mistakes.
 
+    Raise if ``reach_km`` is not positive, or a file or table cannot be read as calls or stations.
+
     Parameters
     ----------
     calls : CallLog, or whatever `read_calls` takes
@@ -113,11 +115,6 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     reach_km : float
         Calls more than this many km from every station (or, without stations, from that median) are reported as far
         outside.
-
-    Raises
-    ------
-    InputError
-        If ``reach_km`` is not positive, or a file or table cannot be read as calls or stations.
 
     Examples
     --------

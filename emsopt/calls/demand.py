@@ -201,6 +201,8 @@ def aggregate_calls(
 ) -> Demand:
     """Count the calls of a log by atom, day of the week and hour.
 
+    Raise if both ``areas`` and ``cell_km`` are given, no call is within reach, or there would be too many atoms.
+
     Parameters
     ----------
     calls : CallLog, or whatever `read_calls` takes
@@ -224,11 +226,6 @@ def aggregate_calls(
     -------
     Demand
         Contains only aggregated counts, never single calls.
-
-    Raises
-    ------
-    InputError
-        If both ``areas`` and ``cell_km`` are given, no call is within reach, or there would be too many atoms.
 
     Examples
     --------
@@ -365,6 +362,8 @@ def held_out_weeks(
 ) -> list[HeldOut]:
     """Split a log into weeks, each with the rates estimated from all other weeks.
 
+    Raise if the log has fewer than three parts with calls.
+
     Parameters
     ----------
     calls, stations, **options
@@ -380,11 +379,6 @@ def held_out_weeks(
         One per part, in order of time, with the atoms of the whole log. Weeks have seven days from the first day of the
         log; an incomplete last week belongs to the week before. A log of less than four weeks is split into days.
         Parts without calls on the weekdays are left out.
-
-    Raises
-    ------
-    InputError
-        If the log has fewer than three parts with calls.
 
     Examples
     --------

@@ -494,6 +494,8 @@ def read_stations(
 ) -> pd.DataFrame:
     """Read a table of candidate sites in the form that `City.from_frames` takes.
 
+    Raise if a column is missing or a place is blank.
+
     Parameters
     ----------
     source : path_like, file, DataFrame or GeoDataFrame
@@ -508,11 +510,6 @@ def read_stations(
     -------
     DataFrame
         One row per site.
-
-    Raises
-    ------
-    InputError
-        If a column is missing or a place is blank.
 
     Examples
     --------

@@ -24,6 +24,8 @@ RELOCATION = ("none", "table", "coverage")
 class Policy:
     """Rules of dispatch and relocation.
 
+    Raise if an option is out of range, both ``table`` and ``coverage`` are given, or neither where one is needed.
+
     Parameters
     ----------
     dispatch : {"closest", "preference", "coverage"}
@@ -53,11 +55,6 @@ class Policy:
         Whether free units move by ``coverage``; False leaves it to ``dispatch="coverage"``.
     instant : bool
         Whether free units reach their sites in no time, all at once: no policy, but a yardstick for tables.
-
-    Raises
-    ------
-    InputError
-        If an option is out of range, both ``table`` and ``coverage`` are given, or neither where one is needed.
 
     References
     ----------

@@ -42,6 +42,8 @@ _KIND, _FORMAT = "emsopt roads", 1
 class RoadNetwork(LineGraph):
     """Road edges and legal turns, validated once and then immutable.
 
+    Raise if a value is missing, not positive, not finite, too large, or of the wrong type or shape.
+
     Parameters
     ----------
     lengths : array_like, shape (E,)
@@ -60,11 +62,6 @@ class RoadNetwork(LineGraph):
         Whether polylines are longitude and latitude.
     name, notes : str
         Title, and notes on the data for readers of the results.
-
-    Raises
-    ------
-    InputError
-        If a value is missing, not positive, not finite, too large, or of the wrong type or shape.
 
     Examples
     --------
@@ -134,6 +131,8 @@ class RoadNetwork(LineGraph):
         Legal turns, including U-turns, are the connections in the file between lanes that are open to cars.
         Roads without heights have incline 0, and those steeper than 0.35 rad get that incline, as ``notes`` states.
 
+        Raise if the file is not a whole SUMO network.
+
         Parameters
         ----------
         path : path-like
@@ -145,11 +144,6 @@ class RoadNetwork(LineGraph):
             Whether to keep only the largest strongly connected component.
         name : str, optional
             Title. Default: the name of the file.
-
-        Raises
-        ------
-        InputError
-            If the file is not a whole SUMO network.
         """
         return cls._of_file(path, read_net(path, heights), name, strongly_connected)
 
@@ -169,6 +163,8 @@ class RoadNetwork(LineGraph):
         no other exit. Speed limits of roads without one, from motorway 110 to living street 20 km/h, are an assumption.
         `emsopt.roads._osm` describes how tags are read. Needs the package osmium (``emsopt[roads]``).
 
+        Raise if the file is not a whole OpenStreetMap file with roads for cars.
+
         Parameters
         ----------
         heights : callable, optional
@@ -179,11 +175,6 @@ class RoadNetwork(LineGraph):
             "emergency" also has the rights that tags give to emergency vehicles, on ways, at barriers and in turns.
         path, strongly_connected, name
             As in `from_sumo`.
-
-        Raises
-        ------
-        InputError
-            If the file is not a whole OpenStreetMap file with roads for cars.
         """
         return cls._of_file(path, read_osm(path, heights, vehicle), name, strongly_connected)
 
@@ -367,6 +358,8 @@ class RoadNetwork(LineGraph):
         there, and from any other only the part of the edge beyond it is driven, on two-way streets in either direction.
         U-turns on the way are legal only where the network has a connection for them.
 
+        Raise if a point is too far from every road, a speed is not positive, or the network has no polylines.
+
         Parameters
         ----------
         origins, destinations : array_like, shapes (N, 2) and (M, 2)
@@ -382,11 +375,6 @@ class RoadNetwork(LineGraph):
         -------
         ndarray, shape (N, M)
             Minutes; infinite where no legal way exists, which cannot happen in the `largest_component`.
-
-        Raises
-        ------
-        InputError
-            If a point is too far from every road, a speed is not positive, or the network has no polylines.
 
         Notes
         -----

@@ -91,31 +91,17 @@ def read_table(
     type, too large, damaged or empty.
     """
     taken: dict[str, str] = {}
-    where = ""
+    file = None if isinstance(source, pd.DataFrame) else _unzipped(open_file(source, argument))
+    where = label(source, argument) if file is None else file.name  # type: ignore[arg-type]
+    *_, kind = ("", *Path(where.lower().removesuffix(".gz")).suffixes)
 
     def choosing(names: Sequence[str], cells: Mapping[str, Sequence[object]]) -> Collection[str]:
         taken.update(choose(where, names, cells))
         return taken.values()
 
-    kind = ""
-    if not isinstance(source, pd.DataFrame):
-        file = open_file(source, argument)
-        if file.name.lower().endswith(".zip"):
-            content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
-            file = _inflate.Upload(_inflate.name_inside(file), content)
-        where = file.name
-        *_, kind = ("", *Path(where.lower().removesuffix(".gz")).suffixes)
-        source = sheets.FRAMES[kind](file) if kind in sheets.FRAMES else source
-    if isinstance(source, pd.DataFrame):
-        where = label(source, argument)
-        frame, _ = without_geometry(source, argument, ("Point",), crs=crs, blanks=True)
-        crs = None if frame is not source else crs
-        if frame.index.nlevels == 1 and frame.index.name is not None and frame.index.name not in frame.columns:
-            frame = frame.reset_index()
-        if len(frame) > 0:
-            head = frame.head(_formats.SAMPLE)
-            cells = {str(name): head.iloc[:, k].tolist() for k, name in enumerate(frame.columns)}
-            choosing(list(map(str, frame.columns)), cells)
+    if file is None or kind in sheets.FRAMES:
+        table = source if file is None else sheets.FRAMES[kind](file)
+        frame, crs = _from_frame(table, argument, choosing, crs)
     elif kind in TEXT:
         frame = _formats.read_csv(file, choose=choosing)
     elif kind in GEOJSON:
@@ -128,9 +114,32 @@ def read_table(
         raise InputError(f"{where}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.{hint}")
     if len(frame) > _formats.MOST_ROWS:
         raise InputError(f"{where} has {len(frame):,} rows; at most {_formats.MOST_ROWS:,} can be read.")
-    table = Table.of(frame, argument)
-    table.frame.attrs[CRS] = crs
-    return table, taken
+    found = Table.of(frame, argument)
+    found.frame.attrs[CRS] = crs
+    return found, taken
+
+
+def _unzipped(file: Path | _inflate.Upload) -> Path | _inflate.Upload:
+    """Return a file, or the one in a .zip."""
+    if not file.name.lower().endswith(".zip"):
+        return file
+    content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
+    return _inflate.Upload(_inflate.name_inside(file), content)
+
+
+def _from_frame(
+    source: pd.DataFrame, argument: str, choose: _formats.Choose, crs: object
+) -> tuple[pd.DataFrame, object]:
+    """Return a table with columns for its geometry and its index, and the reference system of its coordinates."""
+    frame, _ = without_geometry(source, argument, ("Point",), crs=crs, blanks=True)
+    crs = crs if frame is source else None
+    if frame.index.nlevels == 1 and frame.index.name is not None and frame.index.name not in frame.columns:
+        frame = frame.reset_index()
+    if len(frame) > 0:
+        head = frame.head(_formats.SAMPLE)
+        names = list(map(str, frame.columns))
+        choose(names, {name: head.iloc[:, k].tolist() for k, name in enumerate(names)})
+    return frame, crs
 
 
 def places(table: Table, key: Mapping[str, str]) -> FloatArray:

@@ -145,12 +145,7 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
             raise InputError(f"{name} must be separated by commas; its first line is {shown(header[0])}.")
     else:
         _check_header(header, name)
-        first = list(islice(records, SAMPLE))
-        if len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
-            first[0] = (first[0][0], [""] * len(header))
-        kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
-        places = _columns.alike(header, kept)
-        records = _tidied(chain(first, records), header)
+        places, records = _chosen(header, records, choose)
     rows: list[list[str]] = []
     for number, row in records:
         if len(row) != len(header):
@@ -161,6 +156,17 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
     table = DataFrame(rows, columns=[header[k] for k in places], dtype=object)
     table.attrs |= {_columns.FILE: name, _columns.FOUND: _columns.found(header), _columns.HEADER: first_line}
     return table
+
+
+def _chosen(
+    header: list[str], records: Iterator[tuple[int, list[str]]], choose: Choose
+) -> tuple[list[int], Iterator[tuple[int, list[str]]]]:
+    """Return the positions of the columns that a function chooses, and the rows without units and what is no row."""
+    first = list(islice(records, SAMPLE))
+    if len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
+        first[0] = (first[0][0], [""] * len(header))
+    kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
+    return _columns.alike(header, kept), _tidied(chain(first, records), header)
 
 
 def _check_header(header: list[str], name: str) -> None:
@@ -252,15 +258,7 @@ def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[st
     to degrees from the reference system that the file names itself, or else from ``crs``.
     """
     content = read_json(file)
-    features = content.get("features")
-    if content.get("type") != "FeatureCollection" or not isinstance(features, list):
-        got = shown(content.get("type")) if content.get("type") != "FeatureCollection" else "one without `features`"
-        raise InputError(f"{file.name} must be a GeoJSON FeatureCollection; got {got}.")
-    if not 0 < len(features) <= MOST_ROWS:
-        raise InputError(f"{file.name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}.")
-    for k, feature in enumerate(features, 1):
-        if not isinstance(feature, dict) or not isinstance(feature.get("properties") or {}, dict):
-            raise InputError(f"{file.name}, feature {k} must be an object with properties; got {shown(feature)}.")
+    features = _features(content, file.name)
     crs = _named_system(content, file.name) or crs
     if crs is not None:
         shapes = [feature["geometry"] for feature in features if isinstance(feature.get("geometry"), dict)]
@@ -269,6 +267,20 @@ def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[st
         for place, point in zip(places, geography.to_degrees(points, crs, file.name).tolist(), strict=True):
             place[:2] = point
     return [(feature.get("properties") or {}, feature.get("geometry")) for feature in features]
+
+
+def _features(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the features of a FeatureCollection; raise if it is something else, or one is no feature."""
+    kind, features = content.get("type"), content.get("features")
+    if kind != "FeatureCollection" or not isinstance(features, list):
+        got = shown(kind) if kind != "FeatureCollection" else "one without `features`"
+        raise InputError(f"{name} must be a GeoJSON FeatureCollection; got {got}.")
+    if not 0 < len(features) <= MOST_ROWS:
+        raise InputError(f"{name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}.")
+    for k, feature in enumerate(features, 1):
+        if not isinstance(feature, dict) or not isinstance(feature.get("properties") or {}, dict):
+            raise InputError(f"{name}, feature {k} must be an object with properties; got {shown(feature)}.")
+    return features
 
 
 def _named_system(content: Mapping[str, Any], name: str) -> str | int | None:

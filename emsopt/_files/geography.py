@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from .._types import FloatArray
 
 DEGREES = re.compile(r"(?:urn:ogc:def:crs:)?(?:(?:EPSG|OGC):(?:[\d.]*:)?)?(?:4326|CRS84)|WGS ?84", re.IGNORECASE)
-NESTS = (list, tuple, np.ndarray)
 MARGIN = 3  # degrees by which places may lie outside the area for which a reference system is made
 
 
@@ -127,12 +126,10 @@ def check_shape(shape: Any, where: str, *, geographic: bool) -> None:
 
 def _rings(polygons: Any) -> list[FloatArray] | None:
     """Return the rings of all polygons as arrays of shape (points, 2), or None if any is invalid."""
-    if not isinstance(polygons, NESTS) or not all(isinstance(rings, NESTS) and len(rings) for rings in polygons):
-        return None
     try:
         # No dtype is given, to keep text that looks like a number from being converted.
         rings = [np.array([point[:2] for point in ring]) for polygon in polygons for ring in polygon]
     except (KeyError, TypeError, ValueError, IndexError):
         return None
-    usable = all(ring.dtype.kind in "iuf" and ring.shape[1:] == (2,) and len(ring) >= 3 for ring in rings)
-    return rings if rings and usable and all(np.isfinite(ring).all() for ring in rings) else None
+    usable = [r.dtype.kind in "iuf" and r.shape[1:] == (2,) and len(r) >= 3 and np.isfinite(r).all() for r in rings]
+    return rings if rings and all(usable) else None

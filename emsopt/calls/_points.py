@@ -243,31 +243,25 @@ def _from_geojson(file: Path | _inflate.Upload, choose: _formats.Choose, crs: ob
 
     The coordinates of a feature without geometry are None.
     """
-    points: list[Any] = []
-    features = _formats.read_features(file, crs)
-    for k, (_, geometry) in enumerate(features):
-        point: Any = [None, None]
-        if geometry is not None:
-            point = geometry.get("coordinates") if isinstance(geometry, dict) else None
-            if not isinstance(point, list) or len(point) < 2 or geometry.get("type") != "Point":
-                raise InputError(f"{file.name}, feature {k + 1}: expected a Point, but got {shown(geometry, most=80)}.")
-        points.append(point)
-    head = range(min(len(features), _formats.SAMPLE))
-    names = list(
-        dict.fromkeys(
-            key for properties, _ in features for key in properties if key.strip().lower() not in ("lon", "lat")
-        )
-    )
-    cells = {name: [features[k][0].get(name) for k in head] for name in names}
-    cells |= {"lon": [points[k][0] for k in head], "lat": [points[k][1] for k in head]}
-    chosen = [names[k] for k in alike(names, choose([*names, "lon", "lat"], cells))]
-    rows = [
-        {name: properties[name] for name in chosen if name in properties} | {"lon": point[0], "lat": point[1]}
-        for (properties, _), point in zip(features, points, strict=True)
-    ]
+    rows = []
+    for k, (properties, geometry) in enumerate(_formats.read_features(file, crs), 1):
+        x, y = (None, None) if geometry is None else _point(geometry, f"{file.name}, feature {k}")
+        own = {key: cell for key, cell in properties.items() if key.strip().lower() not in ("lon", "lat")}
+        rows.append(own | {"lon": x, "lat": y})
     frame = pd.DataFrame(rows, dtype=object)
-    frame.attrs.update({FILE: file.name, FOUND: found([*names, "lon", "lat"])})
+    names, head = list(frame.columns), frame.head(_formats.SAMPLE)
+    chosen = choose(names, {name: head[name].tolist() for name in names})
+    frame = frame.iloc[:, alike(names, [*chosen, "lon", "lat"])]
+    frame.attrs.update({FILE: file.name, FOUND: found(names)})
     return frame
+
+
+def _point(geometry: Any, where: str) -> list[Any]:
+    """Return the first two coordinates of a Point."""
+    at = geometry.get("coordinates") if isinstance(geometry, dict) and geometry.get("type") == "Point" else None
+    if not isinstance(at, list) or len(at) < 2:
+        raise InputError(f"{where}: expected a Point, but got {shown(geometry, most=80)}.")
+    return at[:2]
 
 
 # -- places in one cell ---

@@ -175,9 +175,9 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
 def _parted(table: Table, name: str, crs: object) -> tuple[Table, object]:
     """Return a column of places as a table of two columns, x and y, and its reference system."""
     cells = table.frame[name].tolist()
-    found = [place(text) for text in texts(cells)]
-    bad = ~blank(cells) & np.array([point is None for point in found])
-    systems = {point.crs for point in found if point is not None}
+    found = [place(text) or NOWHERE for text in texts(cells)]
+    bad = ~blank(cells) & np.array([point is NOWHERE for point in found])
+    systems = {point.crs for point in found if point is not NOWHERE}
     if bad.any() or len(systems) > 1:
         k = int(bad.argmax())
         expected = "a place such as POINT (-93.1 44.9) or (44.9, -93.1), all in one reference system"
@@ -186,8 +186,8 @@ def _parted(table: Table, name: str, crs: object) -> tuple[Table, object]:
             bad if len(systems) < 2 else None,
         )
     crs = next(iter(systems), None) if crs is None else crs
-    points = np.array([(None, None) if point is None else point[:2] for point in found], dtype=float)
-    pairs = np.array([point is not None and point.pair for point in found])
+    points = np.array([point[:2] for point in found], dtype=float)
+    pairs = np.array([point.pair for point in found])
     first = points[pairs, 0]
     x_first = X_FIRST.search(name) or geography.projected(crs)
     if pairs.any() and not (x_first or np.abs(first).max() > 90 or np.median(first) < SOUTHERNMOST):
@@ -277,6 +277,9 @@ class Place(NamedTuple):
     y: str
     pair: bool = False
     crs: str | None = None
+
+
+NOWHERE = Place("nan", "nan")  # of a cell that holds no place
 
 
 def decimal(text: str) -> float | None:

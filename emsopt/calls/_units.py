@@ -54,10 +54,8 @@ def home_of_calls(
     The first is None if no home is known.
     """
     names = stations["name"].tolist()
-    units, code = list[str](), np.full(len(details), -1)
-    if "unit" in details and details["unit"].notna().any():
-        code, found = pd.factorize(details["unit"], sort=True)
-        units = [str(unit) for unit in found]
+    code, found = pd.factorize(details.get("unit", pd.Series(None, details.index, object)), sort=True)  # -1 if unknown
+    units = list(map(str, found))
     if homes is not None and not units:
         raise InputError("`homes` needs a log with a column of units; this log has none.")
     if homes is None and "station" in details:

@@ -267,24 +267,10 @@ def check_replaceable(folder: Path) -> None:
 
 
 def save(city: Any, folder: PathLike) -> Path:
-    """Write the city to a folder of plain files that `load` can read.
+    """Write the city to a folder of plain files that `load` can read, and return its path.
 
-    Parameters
-    ----------
-    folder : path_like
-        A new or empty folder, or one that holds only a city, which is replaced.
-
-    Returns
-    -------
-    pathlib.Path
-        The folder.
-
-    Raises
-    ------
-    InputError
-        If the folder holds anything but a city, or the city could not be read back.
-    WriteError
-        If files cannot be written. After an error the folder is unchanged.
+    A new or empty folder is filled, and one that holds only a city is replaced. Raise if it holds anything else, if the
+    city could not be read back, or if files cannot be written. After an error the folder is unchanged.
     """
     city.replace()  # validate: `City.scaled` allows loads that could not be read back
     return atomic.write_folder(folder, as_files(city), marker=CITY, replaceable=FILES)

@@ -200,8 +200,6 @@ def simulate(
 
     Raises
     ------
-    InputError
-        If an argument is out of range.
     UnstableQueueError
         If a queue grows beyond 4,096 units needed.
 

@@ -91,32 +91,41 @@ def read_table(
     type, too large, damaged or empty.
     """
     taken: dict[str, str] = {}
-    file = None if isinstance(source, pd.DataFrame) else _unzipped(open_file(source, argument))
-    where = label(source, argument) if file is None else file.name  # type: ignore[arg-type]
-    *_, kind = ("", *Path(where.lower().removesuffix(".gz")).suffixes)
 
     def choosing(names: Sequence[str], cells: Mapping[str, Sequence[object]]) -> Collection[str]:
         taken.update(choose(where, names, cells))
         return taken.values()
 
-    if file is None or kind in sheets.FRAMES:
-        table = source if file is None else sheets.FRAMES[kind](file)
-        frame, crs = _from_frame(table, argument, choosing, crs)
-    elif kind in TEXT:
-        frame = _formats.read_csv(file, choose=choosing)
-    elif kind in GEOJSON:
-        frame, crs = _from_geojson(file, choosing, crs), None
-    elif kind in sheets.READERS:
-        frame = sheets.READERS[kind](file, choosing)
+    if isinstance(source, pd.DataFrame):
+        where = label(source, argument)
+        frame, crs = _from_frame(source, argument, choosing, crs)
     else:
-        kinds = ", ".join([*TEXT, *GEOJSON, *sheets.READERS, *sheets.FRAMES, ".zip"])
-        hint = " Save the sheet as .xlsx or .csv." if kind in (".xls", ".xlsb", ".ods") else ""
-        raise InputError(f"{where}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.{hint}")
+        file = _unzipped(open_file(source, argument))
+        where = file.name
+        frame, crs = _from_file(file, argument, choosing, crs)
     if len(frame) > _formats.MOST_ROWS:
         raise InputError(f"{where} has {len(frame):,} rows; at most {_formats.MOST_ROWS:,} can be read.")
-    found = Table.of(frame, argument)
-    found.frame.attrs[CRS] = crs
-    return found, taken
+    table = Table.of(frame, argument)
+    table.frame.attrs[CRS] = crs
+    return table, taken
+
+
+def _from_file(
+    file: Path | _inflate.Upload, argument: str, choose: _formats.Choose, crs: object
+) -> tuple[pd.DataFrame, object]:
+    """Return the table in a file, and the reference system of its coordinates."""
+    *_, kind = ("", *Path(file.name.lower().removesuffix(".gz")).suffixes)
+    if kind in sheets.FRAMES:
+        return _from_frame(sheets.FRAMES[kind](file), argument, choose, crs)
+    if kind in TEXT:
+        return _formats.read_csv(file, choose=choose), crs
+    if kind in GEOJSON:
+        return _from_geojson(file, choose, crs), None
+    if kind in sheets.READERS:
+        return sheets.READERS[kind](file, choose), crs
+    kinds = ", ".join([*TEXT, *GEOJSON, *sheets.READERS, *sheets.FRAMES, ".zip"])
+    hint = " Save the sheet as .xlsx or .csv." if kind in (".xls", ".xlsb", ".ods") else ""
+    raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.{hint}")
 
 
 def _unzipped(file: Path | _inflate.Upload) -> Path | _inflate.Upload:

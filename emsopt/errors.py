@@ -11,15 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 if TYPE_CHECKING:
     from ._types import BoolArray
 
+__all__ = ["EmsoptError", "InputError"]
+
 
 class Argument(NamedTuple):
-    """An argument of a function that a message names, and the value that it should have, if that is known.
-
-    Examples
-    --------
-    >>> str(Argument("columns", {"time": "Alarm"}))
-    "`columns={'time': 'Alarm'}`"
-    """
+    """An argument of a function that a message names, and the value that it should have, if that is known."""
 
     name: str
     value: object = None
@@ -35,12 +31,6 @@ class Message(str):
     Attributes
     ----------
     parts : tuple of str or Argument
-
-    Examples
-    --------
-    >>> said = Message("Name it by ", Argument("columns", {"time": "Alarm"}), ".")
-    >>> str(said), said.by(lambda argument: f"--{argument.name}", ())
-    ("Name it by `columns={'time': 'Alarm'}`.", 'Name it by --columns.')
     """
 
     parts: tuple[str | Argument, ...]
@@ -102,120 +92,39 @@ class InputError(EmsoptError, ValueError):
 
 
 class NoneLeftError(InputError):
-    """Every allowed candidate has been asked for already, or no further one was found.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([1.0], [[4.0], [5.0]], turnout_times=1, service_times=30)
-    >>> optimizer = eo.optimizers.RandomSearch(eo.Objective(city, 1), rng=0)
-    >>> try:
-    ...     while True:
-    ...         sites = optimizer.ask()
-    ...         optimizer.tell(sites, 1.0)
-    ... except eo.errors.NoneLeftError as error:
-    ...     print(len(optimizer.values))
-    2
-    """
+    """Every allowed candidate has been asked for already, or no further one was found."""
 
 
 class NoWayError(InputError):
-    """No open road leads from the start to the end. The message names the edges concerned and a remedy.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> net = eo.roads.grid_roads(3, 3)
-    >>> try:
-    ...     eo.bandits.run(net, "r0c0-r0c1", "r2c1-r2c2", closed=["r0c0-r0c1"], horizon=1)
-    ... except eo.errors.NoWayError as error:
-    ...     print(type(error).__name__)
-    NoWayError
-    """
+    """No open road leads from the start to the end. The message names the edges concerned and a remedy."""
 
 
 class UnstableQueueError(InputError):
-    """Calls arrive at least as fast as the fleet can serve them, so an infinite queue has no steady state.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([3.0], [[4.0]], turnout_times=1, service_times=30)
-    >>> try:
-    ...     eo.evaluators.exact_hypercube(city, [0], capacity="queue")
-    ... except eo.errors.UnstableQueueError as error:
-    ...     print(type(error).__name__)
-    UnstableQueueError
-    """
+    """Calls arrive at least as fast as the fleet can serve them, so an infinite queue has no steady state."""
 
 
 class ConvergenceError(EmsoptError, RuntimeError):
-    """An iteration stopped before it reached its tolerance, or a search before it found a solution.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> issubclass(eo.errors.ConvergenceError, (eo.EmsoptError, RuntimeError))
-    True
-    """
+    """An iteration stopped before it reached its tolerance, or a search before it found a solution."""
 
 
 class DataUnavailableError(EmsoptError, RuntimeError):
-    """A data file or data folder is missing, or a file is not the published one. The message says what to do.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> issubclass(eo.errors.DataUnavailableError, RuntimeError)
-    True
-    """
+    """A data file or data folder is missing, or a file is not the published one. The message says what to do."""
 
 
 class MissingDependencyError(EmsoptError, ImportError):
-    """An optional package is missing. The message says how to install it.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> issubclass(eo.errors.MissingDependencyError, ImportError)
-    True
-    """
+    """An optional package is missing. The message says how to install it."""
 
 
 class ResumeWarning(UserWarning):
-    """A resumed run would now propose other points than its checkpoint has. It continues with the stored points.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> issubclass(eo.errors.ResumeWarning, UserWarning)
-    True
-    """
+    """A resumed run would now propose other points than its checkpoint has. It continues with the stored points."""
 
 
 class WriteError(EmsoptError, OSError):
-    """A file or folder could not be written. Existing content is intact.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> issubclass(eo.errors.WriteError, (eo.EmsoptError, OSError))
-    True
-    """
+    """A file or folder could not be written. Existing content is intact."""
 
 
 class AccuracyWarning(UserWarning):
     """A result was computed outside the range in which its accuracy was measured. The message says by how much.
 
     ``warnings.simplefilter("ignore", emsopt.errors.AccuracyWarning)`` silences it.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> import warnings
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", eo.errors.AccuracyWarning)
-    ...     result = eo.evaluators.approximate_hypercube(eo.datasets.load_st_paul(), [0, 1])
-    >>> len(result.sites)
-    2
     """

@@ -62,12 +62,6 @@ class Table(NamedTuple):
         ``argument`` is its name in messages if it was not read from a file. Of ``name_columns``, the first that the
         table has holds the names of the rows, or the first of these whose cells are distinct. If the table has none of
         them, the names are the last of these words with a number from 1. Without ``name_columns`` rows have no names.
-
-        Raises
-        ------
-        InputError
-            If ``frame`` is not a DataFrame, has no rows or two columns of the same name, or names are blank or
-            repeated.
         """
         import pandas as pd
 
@@ -163,10 +157,7 @@ def matrix(
 ) -> FloatArray:
     """Return a table of one row per site and one column per atom as floats, in the order of the given names.
 
-    Raises
-    ------
-    InputError
-        If its labels do not match the names, or a cell is not a number within the limits.
+    Raise if its labels do not match the names, or a cell is not a number within the limits.
     """
     where = label(frame, argument)
     frame = _wide(frame, where)
@@ -274,12 +265,13 @@ def texts(cells: Iterable[object]) -> list[str]:
 
 def blank(cells: Iterable[object]) -> BoolArray:
     """Return a mask of the blank cells, including those marked with a word in `BLANKS`."""
-    return np.array([not _fraction(cell) and text(cell).strip().lower() in BLANKS for cell in cells], dtype=bool)
 
+    def is_blank(cell: object) -> bool:
+        if isinstance(cell, float) and cell % 1 > 0:  # as most coordinates; no word in `BLANKS` is such a number
+            return False
+        return text(cell).strip().lower() in BLANKS
 
-def _fraction(cell: object) -> bool:
-    """Return whether a cell is a number that is not whole, as most coordinates, which no word in `BLANKS` is."""
-    return isinstance(cell, float) and cell % 1 > 0
+    return np.array([is_blank(cell) for cell in cells], dtype=bool)
 
 
 def distinct(cells: Iterable[object]) -> bool:

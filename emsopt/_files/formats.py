@@ -18,7 +18,7 @@ from .._validate import shown
 from ..errors import InputError
 from . import columns as _columns
 from . import geography
-from .inflate import DAMAGED, Upload, pieces, values_in
+from .inflate import DAMAGED, Upload, unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -78,32 +78,23 @@ def shapes_text(names: Iterable[str], shapes: Iterable[Mapping[str, Any]], note:
 
 # -- reading ------------------------------------------------------------------------------------------------------
 
-# Together these bounds limit reading to about 1 GB of memory.
 MOST_BYTES = 2**28
-MOST_COLUMNS = 100_000
 MOST_ROWS = 2_000_000
-MOST_CELLS = 10**7
 MOST_JSON_BYTES = 2**26
-MOST_VALUES = 8 * 10**6  # values in JSON, including empty lists and objects
 SAMPLE = 200  # rows from which columns are chosen
 SEPARATORS = ",;\t|^"
 MOST_ABOVE = 10  # lines above the header
 NEARLY = 0.75  # of the cells or separators that other lines have
-LONGEST_START = 2**17  # bytes from which the separator is found
+LONGEST_START = 2**17  # characters from which the separator is found
 SPLIT = "Split it, for example by year."
 VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")  # a number or a time
-MOST_DIGITS = 300  # of an integer in JSON; more do not fit into a float
 
 
 def content_of(file: Path | Upload, most: int, remedy: str, packed: tuple[str, ...] = (".gz",)) -> bytes:
     """Return the bytes of a file, unpacked if it ends in one of ``packed``; raise if they are over ``most``."""
     try:
-        if file.name.lower().endswith(packed):
-            return b"".join(pieces(file, most, remedy))
-        with file.open("rb") as stream:
+        with unpacked(file) if file.name.lower().endswith(packed) else file.open("rb") as stream:
             content = stream.read(most + 1)
-    except InputError as error:
-        raise InputError(f"{file.name} cannot be read: {error}") from error
     except DAMAGED as error:
         raise InputError(f"{file.name} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
     if len(content) > most:
@@ -111,99 +102,85 @@ def content_of(file: Path | Upload, most: int, remedy: str, packed: tuple[str, .
     return content
 
 
-def _content(file: Path | Upload, most: int, remedy: str, *, decode: bool = False) -> bytes:
-    """Return the bytes of a UTF-8 file, without the byte-order marks that spreadsheets write.
+def _text(file: Path | Upload, most: int, remedy: str, *, forgiving: bool = False) -> str:
+    """Return the text of a UTF-8 file, without the byte-order marks that spreadsheets write.
 
-    Raise as `content_of` does, and if the file is not UTF-8. With ``decode``, files in UTF-16 (with a byte-order mark)
-    and Windows-1252 are converted to UTF-8.
+    Raise as `content_of` does, and if the file is not UTF-8. If ``forgiving``, UTF-16 (with a byte-order mark) and
+    Windows-1252 are read too.
     """
     content = content_of(file, most, remedy)
-    if decode:
-        try:
-            if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                content = content.decode("utf-16").encode()
-            else:
-                content.decode()
-        except UnicodeDecodeError:
-            content = content.decode("cp1252", errors="replace").encode()
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        marks = len(text := content.decode()) - len(text.lstrip("\ufeff"))
+        return content.decode("utf-16" if wide and forgiving else "utf-8").lstrip("\ufeff")
     except UnicodeDecodeError as error:
+        if forgiving:
+            return content.decode("cp1252", errors="replace")
         raise InputError(
             f"{file.name} is not UTF-8 text ({error.reason} at byte {error.start}). Save it as UTF-8."
         ) from error
-    return content[3 * marks :]
 
 
-def read_csv(
-    path: Path | Upload, *, labelled: bool = False, choose: Choose | None = None, forgiving: bool = False
-) -> pd.DataFrame:
-    """Read a comma-separated file as a table of text; with ``labelled``, the first of the columns kept is the index.
+def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | None = None) -> pd.DataFrame:
+    """Read a comma-separated file as a table of text; with ``labelled``, the first column is the index.
 
-    ``choose`` is as for `table_of`. With ``forgiving``, other separators (semicolon, tab, ``|``, ``^``) and encodings
-    (UTF-16, Windows-1252), and lines above the header are allowed.
-
-    Raises
-    ------
-    InputError
-        If the file is not UTF-8, not comma-separated, empty or too large, or its rows have unequal lengths.
+    With ``choose``, which is as for `table_of`, other separators (semicolon, tab, ``|``, ``^``) and encodings (UTF-16,
+    Windows-1252), and lines above the header are allowed. Raise if the file is not UTF-8, not comma-separated, empty or
+    too large, or its rows have unequal lengths.
     """
-    if not forgiving:
-        table = table_of(_records(path), path.name, choose).rename(columns=_as_it_was)
-        table.isetitem(
-            0, table.iloc[:, 0].map(_as_it_was).to_numpy()
-        )  # names stand in the first column and in the header
+    text = _text(path, MOST_BYTES, SPLIT, forgiving=choose is not None)
+    if choose is None:
+        table = table_of(_records(path.name, text, ","), path.name).rename(columns=_as_it_was)
+        table.isetitem(0, table.iloc[:, 0].map(_as_it_was).to_numpy())  # names stand here and in the header
     else:
-        content = _content(path, MOST_BYTES, SPLIT, decode=True)
-        table = table_of(from_header(_records(path, content, _separator(content))), path.name, choose, units=True)
-    if labelled:
-        table = table.set_axis(table.iloc[:, 0].to_numpy(), axis=0).iloc[:, 1:]
-    return table
+        table = table_of(from_header(_records(path.name, text, _separator(text))), path.name, choose)
+    return table.set_axis(table.iloc[:, 0].to_numpy(), axis=0).iloc[:, 1:] if labelled else table
 
 
-def table_of(
-    records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None, *, units: bool = False
-) -> pd.DataFrame:
+def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None) -> pd.DataFrame:
     """Return rows of text, by line number and the header first, as a table.
 
     ``choose`` chooses the columns to keep, to save memory: from the names of all columns, and the first `SAMPLE` cells
-    of each by name, to names. With ``units``, a first row that has no digit, above one that has, holds units of
-    measurement; its cells become blank, as do those that `_tidied` finds. A header of numbers or times is refused.
+    of each by name, to names. It is given for tables of other programs: there a first row that has no digit, above one
+    that has, holds units of measurement; its cells become blank, as do those that `_tidied` finds.
     """
     from pandas import DataFrame
 
     first_line, header = next(records, (0, []))
-    _check_header(header, name, units=units)
-    first = list(islice(records, SAMPLE))
-    if units and len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
-        first[0] = (first[0][0], [""] * len(header))
-    kept: Collection[str] = header
-    if choose is not None:
-        kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
-    places = _columns.alike(header, kept)
+    if not header:
+        raise InputError(f"{name} is empty; its first line must name the columns.")
+    if choose is None:
+        places = list(range(len(header)))
+        if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
+            raise InputError(f"{name} must be separated by commas; its first line is {shown(header[0])}.")
+    else:
+        _check_header(header, name)
+        places, records = _chosen(header, records, choose)
     rows: list[list[str]] = []
-    most_rows = min(MOST_ROWS, MOST_CELLS // max(len(places), 1))
-    every = chain(first, records)
-    for number, row in _tidied(every, header) if units else every:
+    for number, row in records:
         if len(row) != len(header):
             raise InputError(f"{name}, line {number}: expected {len(header)} cells, but got {len(row)}.")
-        if len(rows) == most_rows:
-            raise InputError(f"{name} has more than {most_rows:,} rows. {SPLIT}")
+        if len(rows) == MOST_ROWS:
+            raise InputError(f"{name} has more than {MOST_ROWS:,} rows. {SPLIT}")
         rows.append([row[k] for k in places])
     table = DataFrame(rows, columns=[header[k] for k in places], dtype=object)
     table.attrs |= {_columns.FILE: name, _columns.FOUND: _columns.found(header), _columns.HEADER: first_line}
     return table
 
 
-def _check_header(header: list[str], name: str, *, units: bool) -> None:
-    """Raise unless the first line of a file names its columns."""
-    if not header:
-        raise InputError(f"{name} is empty; its first line must name the columns.")
-    if len(header) == 1 and any(mark in header[0] for mark in ";\t") and not units:
-        raise InputError(f"{name} must be separated by commas; its first line is {shown(header[0])}.")
-    if len(header) > MOST_COLUMNS:
-        raise InputError(f"{name} has {len(header):,} columns; at most {MOST_COLUMNS:,} are allowed.")
-    values = [cell for cell in header if VALUE.fullmatch(cell.strip())] if units else []
+def _chosen(
+    header: list[str], records: Iterator[tuple[int, list[str]]], choose: Choose
+) -> tuple[list[int], Iterator[tuple[int, list[str]]]]:
+    """Return the positions of the columns that a function chooses, and the rows without units and what is no row."""
+    first = list(islice(records, SAMPLE))
+    if len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
+        first[0] = (first[0][0], [""] * len(header))
+    kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
+    return _columns.alike(header, kept), _tidied(chain(first, records), header)
+
+
+def _check_header(header: list[str], name: str) -> None:
+    """Raise if the first line of a file holds numbers or times."""
+    values = [cell for cell in header if VALUE.fullmatch(cell.strip())]
     if len(values) > 1:
         raise InputError(
             f"{name} has no header: its first line holds values, such as {shown(values[0])} and {shown(values[1])}. "
@@ -239,17 +216,16 @@ def _digits(row: Iterable[str]) -> bool:
     return re.search("[0-9]", "".join(row)) is not None
 
 
-def _separator(content: bytes) -> str:
+def _separator(text: str) -> str:
     """Return the most frequent separator of the header, or the one that a line for Excel names.
 
     The header is the first line with a separator that the next line has as often, or more, and most lines nearly so.
     """
-    lines = content[:LONGEST_START].decode(errors="ignore").split("\n")
-    start = [line for line in lines if line.strip()][: 2 * MOST_ABOVE]
+    start = [line for line in text[:LONGEST_START].split("\n") if line.strip()][: 2 * MOST_ABOVE]
     said = re.fullmatch(r"sep=(.)\s*", start[0]) if start else None
     if said:
         return said[1]
-    for line, below in zip(start, [*start[1:], start[-1]] if start else [], strict=True):
+    for line, below in zip(start, [*start[1:], *start[-1:]], strict=True):
         mark = max(SEPARATORS, key=line.count)
         usual = NEARLY * float(np.median([other.count(mark) for other in start]))
         if max(1.0, usual) <= line.count(mark) <= below.count(mark):
@@ -257,61 +233,27 @@ def _separator(content: bytes) -> str:
     return ","
 
 
-def _records(
-    path: Path | Upload, content: bytes | None = None, separator: str = ","
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, cells) for each row of a file of separated values that is not blank.
+def _records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line number, cells) for each row of separated values that is not blank.
 
-    The number is that of the row's last line, if line ends in quotation marks spread it over several. The content is
-    read from the file if it is not given.
+    The number is that of the row's last line, if line ends in quotation marks spread it over several.
     """
-    stream = io.BytesIO(_content(path, MOST_BYTES, SPLIT) if content is None else content)
-    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-    reader = csv.reader(text, strict=True, delimiter=separator)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     try:
         for row in reader:
             if row:
                 yield reader.line_num, row
     except csv.Error as error:
         hint = " Is a quotation mark left open?" if "limit" in str(error) else ""
-        raise InputError(f"{path.name}, line {reader.line_num}: {error}.{hint}") from error
+        raise InputError(f"{name}, line {reader.line_num}: {error}.{hint}") from error
 
 
 def read_json(path: Path | Upload) -> dict[str, Any]:
-    """Read a JSON file that contains one object, as a dict.
-
-    Raises
-    ------
-    InputError
-        If the file is not UTF-8, not JSON or too large, does not contain an object, repeats an entry, or
-        contains a number with too many digits.
-    """
-    remedy = "Split it, or save a table of points as CSV."
-    text = _content(path, MOST_JSON_BYTES, remedy)
-    if values_in(text) > MOST_VALUES:
-        raise InputError(f"{path.name} has more than {MOST_VALUES:,} values. {remedy}")
-
-    def refuse(constant: str) -> None:
-        raise InputError(f"{path.name} contains {constant}, which is not a number in JSON.")
-
-    def whole(digits: str) -> int:
-        if len(digits) > MOST_DIGITS:
-            raise InputError(
-                f"{path.name} contains a number of {len(digits):,} digits, {digits[:20]}...; "
-                f"at most {MOST_DIGITS} are allowed."
-            )
-        return int(digits)
-
-    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        result = dict(pairs)
-        if len(result) < len(pairs):
-            twice = _validate.first_repeated(key for key, _ in pairs)
-            raise InputError(f"{path.name} has the entry {shown(twice)} more than once in one object.")
-        return result
-
+    """Read a JSON file that contains one object, as a dict; raise if it is anything else, or too large."""
+    text = _text(path, MOST_JSON_BYTES, "Split it, or save a table of points as CSV.")
     try:
-        content = json.loads(text.decode(), parse_constant=refuse, parse_int=whole, object_pairs_hook=distinct)
-    except (json.JSONDecodeError, RecursionError) as error:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path.name} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):
         raise InputError(f"{path.name} must hold one JSON object, {{...}}; got a {type(content).__name__}.")
@@ -325,30 +267,41 @@ def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[st
     to degrees from the reference system that the file names itself, or else from ``crs``.
     """
     content = read_json(file)
-    features = content.get("features")
-    if content.get("type") != "FeatureCollection" or not isinstance(features, list):
-        got = shown(content.get("type")) if content.get("type") != "FeatureCollection" else "one without `features`"
-        raise InputError(f"{file.name} must be a GeoJSON FeatureCollection; got {got}.")
-    if not 0 < len(features) <= MOST_ROWS:
-        raise InputError(f"{file.name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}.")
-    for k, feature in enumerate(features, 1):
-        if not isinstance(feature, dict) or not isinstance(feature.get("properties") or {}, dict):
-            raise InputError(f"{file.name}, feature {k} must be an object with properties; got {shown(feature)}.")
-    own = content.get("crs")
-    if own is not None:
-        said = own.get("properties") if isinstance(own, dict) else None
-        crs = said.get("name", said.get("code")) if isinstance(said, dict) else None
-        if not isinstance(crs, (str, int)):
-            raise InputError(
-                f"{file.name} has an entry 'crs' that cannot be read: {shown(own)}. Remove it, and give `crs`."
-            )
-    shapes = [feature["geometry"] for feature in features if isinstance(feature.get("geometry"), dict)]
+    features = _features(content, file.name)
+    crs = _named_system(content, file.name) or crs
     if crs is not None:
+        shapes = [feature["geometry"] for feature in features if isinstance(feature.get("geometry"), dict)]
         places = list(geography.positions([shape.get("coordinates") for shape in shapes]))
         points = np.array([place[:2] for place in places], dtype=float).reshape(-1, 2)
         for place, point in zip(places, geography.to_degrees(points, crs, file.name).tolist(), strict=True):
             place[:2] = point
     return [(feature.get("properties") or {}, feature.get("geometry")) for feature in features]
+
+
+def _features(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the features of a FeatureCollection; raise if it is something else, or one is no feature."""
+    kind, features = content.get("type"), content.get("features")
+    if kind != "FeatureCollection" or not isinstance(features, list):
+        got = shown(kind) if kind != "FeatureCollection" else "one without `features`"
+        raise InputError(f"{name} must be a GeoJSON FeatureCollection; got {got}.")
+    if not 0 < len(features) <= MOST_ROWS:
+        raise InputError(f"{name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}.")
+    for k, feature in enumerate(features, 1):
+        if not isinstance(feature, dict) or not isinstance(feature.get("properties") or {}, dict):
+            raise InputError(f"{name}, feature {k} must be an object with properties; got {shown(feature)}.")
+    return features
+
+
+def _named_system(content: Mapping[str, Any], name: str) -> str | int | None:
+    """Return the reference system that GeoJSON, as older programs write it, names itself; None if it does not."""
+    own = content.get("crs")
+    if own is None:
+        return None
+    said = own.get("properties") if isinstance(own, dict) else None
+    crs = said.get("name", said.get("code")) if isinstance(said, dict) else None
+    if not isinstance(crs, (str, int)):
+        raise InputError(f"{name} has an entry 'crs' that cannot be read: {shown(own)}. Remove it, and give `crs`.")
+    return crs
 
 
 def read_outlines(
@@ -357,12 +310,8 @@ def read_outlines(
     """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons.
 
     ``keys`` are properties that may hold the names, in upper or lower case. The first that all features have is used,
-    or the first of these whose values are distinct. If ``geographic``, coordinates are longitude and latitude.
-
-    Raises
-    ------
-    InputError
-        If the file is damaged, an outline is invalid, or names are missing, blank or repeated.
+    or the first of these whose values are distinct. If ``geographic``, coordinates are longitude and latitude. Raise if
+    the file is damaged, an outline is invalid, or names are missing, blank or repeated.
     """
     features = read_features(file, crs)
     common = [key for key in features[0][0] if all(key in properties for properties, _ in features)]

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from .._types import FloatArray
 
 DEGREES = re.compile(r"(?:urn:ogc:def:crs:)?(?:(?:EPSG|OGC):(?:[\d.]*:)?)?(?:4326|CRS84)|WGS ?84", re.IGNORECASE)
-NESTS = (list, tuple, np.ndarray)
 MARGIN = 3  # degrees by which places may lie outside the area for which a reference system is made
 
 
@@ -48,12 +47,8 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
     """Return longitude and latitude of points in a reference system, shape (n, 2).
 
     Points may be NaN. Those at 0, 0 stay there, as they stand for unknown places. So do all if they are degrees already
-    though the system is in metres or feet, as when calls are projected and stations are not. ``where`` begins messages.
-
-    Raises
-    ------
-    InputError
-        If the system is unknown, or a point cannot be in it or is far from the area for which it is made.
+    though the system is in metres or feet, as when calls are projected and stations are not. Raise, with a message that
+    begins with ``where``, if the system is unknown, or a point cannot be in it or is far from the area it is made for.
     """
     if _is_plain(crs):
         return points
@@ -131,12 +126,10 @@ def check_shape(shape: Any, where: str, *, geographic: bool) -> None:
 
 def _rings(polygons: Any) -> list[FloatArray] | None:
     """Return the rings of all polygons as arrays of shape (points, 2), or None if any is invalid."""
-    if not isinstance(polygons, NESTS) or not all(isinstance(rings, NESTS) and len(rings) for rings in polygons):
-        return None
     try:
         # No dtype is given, to keep text that looks like a number from being converted.
         rings = [np.array([point[:2] for point in ring]) for polygon in polygons for ring in polygon]
     except (KeyError, TypeError, ValueError, IndexError):
         return None
-    usable = all(ring.dtype.kind in "iuf" and ring.shape[1:] == (2,) and len(ring) >= 3 for ring in rings)
-    return rings if rings and usable and all(np.isfinite(ring).all() for ring in rings) else None
+    usable = [r.dtype.kind in "iuf" and r.shape[1:] == (2,) and len(r) >= 3 and np.isfinite(r).all() for r in rings]
+    return rings if rings and all(usable) else None

@@ -55,24 +55,10 @@ def find_local(relative: str) -> Path | None:
 
 
 def find_data(target: str, url: str | None = None, sha256: str | None = None, *, git_blob: str | None = None) -> Path:
-    r"""Return the path of a data file, downloading it if it is not on this machine.
+    """Return the path of a data file below a data folder, or directly in it; download it from ``url`` if it is missing.
 
-    Parameters
-    ----------
-    target : str
-        Path below a data folder. The file may also be directly in the data folder.
-    url : str, optional
-        Public address. Default: the file is never downloaded.
-    sha256 : str, optional
-        Checksum of the content, in hexadecimal.
-    git_blob : str, optional
-        Checksum as computed by git: SHA-1 of ``b"blob SIZE\0"`` followed by the content. Needed with ``url``
-        if ``sha256`` is not given.
-
-    Raises
-    ------
-    DataUnavailableError
-        If the file is not on this machine and cannot be downloaded, or has the wrong checksum.
+    Its checksum, in hexadecimal, is ``sha256``, or as git computes it; one of them is needed with ``url``. Raise a
+    `DataUnavailableError` if the file is not on this machine and cannot be downloaded, or has the wrong checksum.
     """
     checks = {kind: wanted for kind, wanted in (("sha256", sha256), ("git blob id", git_blob)) if wanted}
     source = f"Download {url} by other means" if url else "Obtain the file"

@@ -1,8 +1,8 @@
-"""Read the arrays of a published pickle without importing or calling anything that it names.
+"""Read the arrays of a published pickle without importing or calling anything that it names but arrays of NumPy.
 
 Two published files that the package uses are pickles. They are identified by their checksums, and no other file is
-read. Every class or function that such a file names is replaced by a `_Record`, which only stores the arguments and the
-state that the pickle passes to it. Arrays are reconstructed from NumPy's records; all other records are ignored.
+read. Every other class or function that such a file names is replaced by a `_Record`, which only stores the arguments
+and the state that the pickle passes to it.
 """
 
 import hashlib
@@ -17,14 +17,17 @@ from numpy.typing import NDArray
 from .._types import PathLike
 from ..errors import InputError
 
-ARRAY = "numpy.core.multiarray _reconstruct"
-SCALAR = "numpy.core.multiarray scalar"
+NUMPY = {  # by name, as modules of NumPy have moved
+    "_reconstruct": np.zeros(0).__reduce__()[0],
+    "scalar": np.float64(0).__reduce__()[0],
+    "ndarray": np.ndarray,
+    "dtype": np.dtype,
+}
 
 
 class _Record:
-    """What a pickle names, by ``name``, and the arguments and the state that it passes, in the list ``parts``."""
+    """What a pickle names: the arguments and the state that it passes, in the list ``parts``."""
 
-    name = ""
     parts: list[Any]
 
     def __new__(cls, *arguments: Any) -> Self:  # a pickle may call this without `__init__`
@@ -40,22 +43,18 @@ class _Record:
 
 
 class _Reader(pickle.Unpickler):
-    """Read a pickle, with a `_Record` in place of every object that is not a plain value."""
+    """Read a pickle, with a `_Record` in place of every object that is neither a plain value nor an array."""
 
-    def find_class(self, module: str, name: str) -> type[_Record]:
-        return type("_Record", (_Record,), {"name": f"{module} {name}"})
+    def find_class(self, module: str, name: str) -> Any:
+        known = NUMPY.get(name) if module.split(".")[0] == "numpy" else None
+        return type("_Record", (_Record,), {}) if known is None else known
 
 
 def read_arrays(path: PathLike, sha256: str) -> dict[str, NDArray[Any]]:
     """Return the arrays in a pickled dict, by key, read-only, from a file with a given checksum.
 
-    The checksum, in hexadecimal, is computed from the same bytes that are then read. Entries with no array or with
-    several arrays are left out.
-
-    Raises
-    ------
-    InputError
-        If the checksum differs.
+    The checksum, in hexadecimal, is computed from the same bytes that are then read; raise if it differs. Entries with
+    no array or with several arrays are left out; a number of NumPy counts as an array of one entry.
     """
     content = Path(path).read_bytes()
     found = hashlib.sha256(content).hexdigest()
@@ -66,7 +65,7 @@ def read_arrays(path: PathLike, sha256: str) -> dict[str, NDArray[Any]]:
 
 
 def _arrays_in(value: Any) -> dict[int, NDArray[Any]]:
-    """Return all arrays contained in a value at any depth, by the ``id`` of their records, so that each occurs once."""
+    """Return all arrays contained in a value at any depth, by their ``id``, so that each occurs once."""
     arrays: dict[int, NDArray[Any]] = {}
     seen: set[int] = set()
     left = [value]  # a loop instead of recursion, because models nest deeply
@@ -75,18 +74,10 @@ def _arrays_in(value: Any) -> dict[int, NDArray[Any]]:
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, _Record) and value.name in (ARRAY, SCALAR):
-            arrays[id(value)] = _array(value)
+        if isinstance(value, (np.ndarray, np.generic)):
+            arrays[id(value)] = array = np.atleast_1d(value)
+            array.flags.writeable = False
             continue
         inside = value.parts if isinstance(value, _Record) else value
         left += inside.values() if isinstance(inside, dict) else inside if isinstance(inside, (list, tuple)) else ()
     return arrays
-
-
-def _array(record: _Record) -> NDArray[Any]:
-    """Return the array of little-endian numbers that a record of NumPy describes, with one entry for a number."""
-    if record.name == SCALAR:
-        kind, content = record.parts
-        return np.frombuffer(content, "<" + kind.parts[0], 1)
-    _, _, _, (_, shape, kind, by_column, content) = record.parts
-    return np.frombuffer(content, "<" + kind.parts[0]).reshape(shape, order="F" if by_column else "C")

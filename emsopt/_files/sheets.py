@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import io
 import warnings
-import zipfile
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -22,55 +21,33 @@ if TYPE_CHECKING:
 
     from .formats import Choose
 
-MOST_UNPACKED = 2**29  # bytes in a workbook
 APART = 200  # columns without names between two of one table
 
 
 def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
-    """Return the first sheet of a workbook as a table of text; ``choose`` is as for `formats.table_of`.
-
-    Raises
-    ------
-    InputError
-        If the file is not a workbook, damaged or too large.
-    MissingDependencyError
-        If openpyxl is not installed.
-    """
+    """Return the first sheet of a workbook as a table of text; ``choose`` is as for `formats.table_of`."""
     with _package("openpyxl", file, "an Excel workbook") as (openpyxl, content):
-        with zipfile.ZipFile(content) as parts:  # which reads no more of a part than the size it declares
-            if sum(part.file_size for part in parts.infolist()) > MOST_UNPACKED:
-                raise InputError(f"{file.name} unpacks to more than {MOST_UNPACKED / 2**20:g} MB. {formats.SPLIT}")
         sheet = openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0]
         sheet.reset_dimensions()  # one far cell would make every row as wide
         rows = enumerate(sheet.iter_rows(values_only=True), 1)
         filled = (
             (k, [columns.text(cell).strip() for cell in row]) for k, row in rows if any(c is not None for c in row)
         )
-        return formats.table_of(_even(formats.from_header(filled), file.name), file.name, choose, units=True)
+        return formats.table_of(_even(formats.from_header(filled), file.name), file.name, choose)
 
 
-def read_parquet(file: Path | Upload, choose: Choose) -> pd.DataFrame:
-    """Return the chosen columns of a Parquet file as a table; parameters and errors are those of `read_xlsx`."""
-    with _package("pyarrow.parquet", file, "a Parquet file") as (parquet, content):
-        table = parquet.ParquetFile(content)
-        if table.metadata.num_rows > formats.MOST_ROWS:
-            raise InputError(
-                f"{file.name} has {table.metadata.num_rows:,} rows; at most {formats.MOST_ROWS:,} can be read."
-            )
-        names = table.schema_arrow.names
-        head = next(table.iter_batches(formats.SAMPLE), None)
-        cells = {name: [] if head is None else head.column(k).to_pylist() for k, name in enumerate(names)}
-        frame = table.read([names[k] for k in columns.alike(names, choose(names, cells))]).to_pandas(
-            ignore_metadata=True
-        )
-    frame.attrs.update({columns.FILE: file.name, columns.FOUND: columns.found(names)})
+def read_parquet(file: Path | Upload) -> pd.DataFrame:
+    """Return a Parquet file as a table."""
+    with _package("pyarrow", file, "a Parquet file") as (_, content):
+        frame = pd.read_parquet(content)
+    frame.attrs[columns.FILE] = file.name
     return frame
 
 
 def read_layer(file: Path | Upload) -> Any:
     """Return the only layer of a shapefile or GeoPackage as a GeoDataFrame, or as a DataFrame without geometry.
 
-    Errors are those of `read_xlsx`. An `Upload` cannot be a shapefile, which consists of several files.
+    An `Upload` cannot be a shapefile, which consists of several files.
     """
     if isinstance(file, Upload) and file.name.lower().endswith(".shp"):
         raise InputError(f"{file.name} is one of several files of a shapefile. Give its path, or save a GeoPackage.")
@@ -87,7 +64,8 @@ def read_layer(file: Path | Upload) -> Any:
 
 
 LAYERS = (".shp", ".gpkg", ".fgb")
-READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".parquet": read_parquet}
+FRAMES = {".parquet": read_parquet} | dict.fromkeys(LAYERS, read_layer)
+READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx}
 
 
 @contextmanager

@@ -54,14 +54,8 @@ class RunFile:
 
     ``about`` has values that identify the run, by name. Without ``seed``, the seed in the file is used, or a new one is
     drawn. ``header`` is the first line of the file, ``rows`` has the steps that it held when it was opened, by number,
-    and ``differing`` the values on file and of this run for ``loose`` keys of the form, where they differ.
-
-    Raises
-    ------
-    InputError
-        If the file belongs to another run (another problem, method, option or seed), has another format, or is damaged.
-    WriteError
-        If the file cannot be written.
+    and ``differing`` the values on file and of this run for ``loose`` keys of the form, where they differ. Raise if the
+    file belongs to another run, has another format, is damaged or cannot be written.
     """
 
     def __init__(self, log: JsonLines | None, form: Form, about: dict[str, Any]) -> None:

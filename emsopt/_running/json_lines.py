@@ -16,13 +16,8 @@ from typing import Any, NoReturn
 
 from .. import _validate
 from .._files.atomic import errors_explained
-from .._files.inflate import values_in
 from .._types import PathLike
-from ..errors import InputError, WriteError
-
-LONGEST_LINE = 16 * 2**20
-MOST_BYTES = 256 * 2**20
-MOST_VALUES = 16 * 10**6
+from ..errors import InputError
 
 
 @contextmanager
@@ -30,14 +25,8 @@ def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["Jso
     """Open or create the file and lock it, so that no other run can write to it in the meantime.
 
     ``kind`` is the first key of the first line, which states the type of the file; ``noun`` is a word for the file in
-    messages, such as "checkpoint", and ``name`` that of the argument that gave the path.
-
-    Raises
-    ------
-    InputError
-        If the file has another type, is damaged, or is in use by another run.
-    WriteError
-        If the file cannot be written.
+    messages, such as "checkpoint", and ``name`` that of the argument that gave the path. Raise if the file has another
+    type, is damaged, is in use by another run or cannot be written.
     """
     path = _validate.path(path, name)
     if os.path.lexists(path) and not os.path.isfile(path):  # `is_file` may raise
@@ -54,25 +43,20 @@ class JsonLines:
     """An open file of JSON lines: ``lines`` holds those found when it was opened, as dicts; `append` adds one."""
 
     def __init__(self, path: Path, file: FileIO, kind: str, noun: str) -> None:
-        self.path, self._file, self.noun, self._values = path, file, noun, 0
+        self.path, self._file, self.noun = path, file, noun
         self.lines = self._read(kind)
 
     def _read(self, kind: str) -> list[dict[str, Any]]:
         """Return the lines of the file, and cut off an incomplete last line."""
         lines, end, size = list[dict[str, Any]](), 0, os.fstat(self._file.fileno()).st_size
-        start, limit = f'{{"{kind}"'.encode(), f"the maximum for a {self.noun}. Name another file."
+        start = f'{{"{kind}"'.encode()
         with open(self.path, "rb") as file:
-            for line in iter(lambda: file.readline(LONGEST_LINE), b""):
+            for line in file:
                 # the first line may be incomplete
                 if end == 0 and not (line.startswith(start) or (start.startswith(line) and line[-1:] != b"\n")):
                     raise InputError(f"{self.path} is not a {self.noun} of emsopt; name another file.")
-                if size > MOST_BYTES:
-                    raise InputError(f"{self.path} has more than {MOST_BYTES >> 20} MB, {limit}")
-                if not line.endswith(b"\n") and len(line) < LONGEST_LINE:
+                if not line.endswith(b"\n"):
                     break
-                self._values += values_in(line)
-                if self._values > MOST_VALUES:
-                    raise InputError(f"{self.path} has more than {MOST_VALUES:,} values, {limit}")
                 try:
                     content = json.loads(line)
                 except (ValueError, RecursionError):
@@ -94,15 +78,9 @@ class JsonLines:
         )
 
     def append(self, line: dict[str, Any]) -> None:
-        """Append a line; it is on disk when this returns. Raise if the file would become too large to be read again."""
-        content = json.dumps(line).encode() + b"\n"
-        before, self._values = os.fstat(self._file.fileno()).st_size, self._values + values_in(content)
-        if before + len(content) > MOST_BYTES or len(content) > LONGEST_LINE or self._values > MOST_VALUES:
-            raise WriteError(
-                f"the {self.noun} {self.path} is full: it would hold more than {MOST_BYTES >> 20} MB or "
-                f"{MOST_VALUES:,} values and could not be read again. The lines on file are intact. Name another file."
-            )
-        rest = memoryview(content)
+        """Append a line; it is on disk when this returns."""
+        before = os.fstat(self._file.fileno()).st_size
+        rest = memoryview(json.dumps(line).encode() + b"\n")
         with errors_explained(self.path):
             try:
                 while rest:

@@ -20,18 +20,22 @@
 """
 
 from .areas import read_areas as read_areas
-from .back_test import BackTest, back_test
-from .calibration import Fit, calibrate
+from .back_test import BackTest as BackTest
+from .back_test import back_test
+from .calibration import Fit as Fit
+from .calibration import calibrate
 from .checks import Checks as Checks
 from .checks import check_calls
-from .demand import Demand, aggregate_calls, city_from_calls, held_out_weeks
+from .demand import Demand as Demand
 from .demand import HeldOut as HeldOut
-from .log import CallLog, read_calls, read_stations
+from .demand import aggregate_calls, city_from_calls, held_out_weeks
+from .log import CallLog as CallLog
+from .log import read_calls, read_stations
 from .profile import WeeklyProfile as WeeklyProfile
 from .recorded import recorded_and_modelled
 from .recorded import recorded_responses as recorded_responses
 from .replaying import Replay as Replay
 from .replaying import replay
 
-__all__ = ["BackTest", "CallLog", "Demand", "Fit", "aggregate_calls", "back_test", "calibrate", "check_calls"]
-__all__ += ["city_from_calls", "held_out_weeks", "read_calls", "read_stations", "recorded_and_modelled", "replay"]
+__all__ = ["aggregate_calls", "back_test", "calibrate", "check_calls", "city_from_calls", "held_out_weeks"]
+__all__ += ["read_calls", "read_stations", "recorded_and_modelled", "replay"]

@@ -41,7 +41,7 @@ Cells: TypeAlias = Mapping[str, Sequence[object]]
 Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
 
 TEXT, GEOJSON = (".csv", ".tsv", ".tab", ".txt", ".psv", ".dat", ".log", ".asc", ".out"), (".geojson", ".json")
-ENDINGS = (*TEXT, *GEOJSON, *(ending + ".gz" for ending in (*TEXT, *GEOJSON)), *sheets.READERS, *sheets.LAYERS, ".zip")
+ENDINGS = (*TEXT, *GEOJSON, *(ending + ".gz" for ending in (*TEXT, *GEOJSON)), *sheets.READERS, *sheets.FRAMES, ".zip")
 LONGEST_M = 2.1e7  # above all northings of projected coordinates
 SOUTHERNMOST = -60  # latitude of a city; the longitudes of many cities are below it
 X_FIRST = re.compile(r"lo?ng?(?:itude)?[\W_]*(?:and)?[\W_]*lat|x[\W_]*y", re.IGNORECASE)
@@ -91,46 +91,64 @@ def read_table(
     type, too large, damaged or empty.
     """
     taken: dict[str, str] = {}
-    where = ""
 
     def choosing(names: Sequence[str], cells: Mapping[str, Sequence[object]]) -> Collection[str]:
         taken.update(choose(where, names, cells))
         return taken.values()
 
-    kind = ""
-    if not isinstance(source, pd.DataFrame):
-        file = open_file(source, argument)
-        if file.name.lower().endswith(".zip"):
-            content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
-            file = _inflate.Upload(_inflate.name_inside(file), content)
-        where = file.name
-        *_, kind = ("", *Path(where.lower().removesuffix(".gz")).suffixes)
-        source = sheets.read_layer(file) if kind in sheets.LAYERS else source
     if isinstance(source, pd.DataFrame):
         where = label(source, argument)
-        frame, _ = without_geometry(source, argument, ("Point",), crs=crs, blanks=True)
-        crs = None if frame is not source else crs
-        if frame.index.nlevels == 1 and frame.index.name is not None and frame.index.name not in frame.columns:
-            frame = frame.reset_index()
-        if len(frame) > 0:
-            head = frame.head(_formats.SAMPLE)
-            cells = {str(name): head.iloc[:, k].tolist() for k, name in enumerate(frame.columns)}
-            choosing(list(map(str, frame.columns)), cells)
-    elif kind in TEXT:
-        frame = _formats.read_csv(file, choose=choosing, forgiving=True)
-    elif kind in GEOJSON:
-        frame, crs = _from_geojson(file, choosing, crs), None
-    elif kind in sheets.READERS:
-        frame = sheets.READERS[kind](file, choosing)
+        frame, crs = _from_frame(source, argument, choosing, crs)
     else:
-        kinds = ", ".join([*TEXT, *GEOJSON, *sheets.READERS, *sheets.LAYERS, ".zip"])
-        hint = " Save the sheet as .xlsx or .csv." if kind in (".xls", ".xlsb", ".ods") else ""
-        raise InputError(f"{where}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.{hint}")
+        file = _unzipped(open_file(source, argument))
+        where = file.name
+        frame, crs = _from_file(file, argument, choosing, crs)
     if len(frame) > _formats.MOST_ROWS:
         raise InputError(f"{where} has {len(frame):,} rows; at most {_formats.MOST_ROWS:,} can be read.")
     table = Table.of(frame, argument)
     table.frame.attrs[CRS] = crs
     return table, taken
+
+
+def _from_file(
+    file: Path | _inflate.Upload, argument: str, choose: _formats.Choose, crs: object
+) -> tuple[pd.DataFrame, object]:
+    """Return the table in a file, and the reference system of its coordinates."""
+    *_, kind = ("", *Path(file.name.lower().removesuffix(".gz")).suffixes)
+    if kind in sheets.FRAMES:
+        return _from_frame(sheets.FRAMES[kind](file), argument, choose, crs)
+    if kind in TEXT:
+        return _formats.read_csv(file, choose=choose), crs
+    if kind in GEOJSON:
+        return _from_geojson(file, choose, crs), None
+    if kind in sheets.READERS:
+        return sheets.READERS[kind](file, choose), crs
+    kinds = ", ".join([*TEXT, *GEOJSON, *sheets.READERS, *sheets.FRAMES, ".zip"])
+    hint = " Save the sheet as .xlsx or .csv." if kind in (".xls", ".xlsb", ".ods") else ""
+    raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.{hint}")
+
+
+def _unzipped(file: Path | _inflate.Upload) -> Path | _inflate.Upload:
+    """Return a file, or the one in a .zip."""
+    if not file.name.lower().endswith(".zip"):
+        return file
+    content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
+    return _inflate.Upload(_inflate.name_inside(file), content)
+
+
+def _from_frame(
+    source: pd.DataFrame, argument: str, choose: _formats.Choose, crs: object
+) -> tuple[pd.DataFrame, object]:
+    """Return a table with columns for its geometry and its index, and the reference system of its coordinates."""
+    frame, _ = without_geometry(source, argument, ("Point",), crs=crs, blanks=True)
+    crs = crs if frame is source else None
+    if frame.index.nlevels == 1 and frame.index.name is not None and frame.index.name not in frame.columns:
+        frame = frame.reset_index()
+    if len(frame) > 0:
+        head = frame.head(_formats.SAMPLE)
+        names = list(map(str, frame.columns))
+        choose(names, {name: head.iloc[:, k].tolist() for k, name in enumerate(names)})
+    return frame, crs
 
 
 def places(table: Table, key: Mapping[str, str]) -> FloatArray:
@@ -166,9 +184,9 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
 def _parted(table: Table, name: str, crs: object) -> tuple[Table, object]:
     """Return a column of places as a table of two columns, x and y, and its reference system."""
     cells = table.frame[name].tolist()
-    found = [place(text) for text in texts(cells)]
-    bad = ~blank(cells) & np.array([point is None for point in found])
-    systems = {point.crs for point in found if point is not None}
+    found = [place(text) or NOWHERE for text in texts(cells)]
+    bad = ~blank(cells) & np.array([point is NOWHERE for point in found])
+    systems = {point.crs for point in found if point is not NOWHERE}
     if bad.any() or len(systems) > 1:
         k = int(bad.argmax())
         expected = "a place such as POINT (-93.1 44.9) or (44.9, -93.1), all in one reference system"
@@ -177,8 +195,8 @@ def _parted(table: Table, name: str, crs: object) -> tuple[Table, object]:
             bad if len(systems) < 2 else None,
         )
     crs = next(iter(systems), None) if crs is None else crs
-    points = np.array([(None, None) if point is None else point[:2] for point in found], dtype=float)
-    pairs = np.array([point is not None and point.pair for point in found])
+    points = np.array([point[:2] for point in found], dtype=float)
+    pairs = np.array([point.pair for point in found])
     first = points[pairs, 0]
     x_first = X_FIRST.search(name) or geography.projected(crs)
     if pairs.any() and not (x_first or np.abs(first).max() > 90 or np.median(first) < SOUTHERNMOST):
@@ -234,31 +252,25 @@ def _from_geojson(file: Path | _inflate.Upload, choose: _formats.Choose, crs: ob
 
     The coordinates of a feature without geometry are None.
     """
-    points: list[Any] = []
-    features = _formats.read_features(file, crs)
-    for k, (_, geometry) in enumerate(features):
-        point: Any = [None, None]
-        if geometry is not None:
-            point = geometry.get("coordinates") if isinstance(geometry, dict) else None
-            if not isinstance(point, list) or len(point) < 2 or geometry.get("type") != "Point":
-                raise InputError(f"{file.name}, feature {k + 1}: expected a Point, but got {shown(geometry, most=80)}.")
-        points.append(point)
-    head = range(min(len(features), _formats.SAMPLE))
-    names = list(
-        dict.fromkeys(
-            key for properties, _ in features for key in properties if key.strip().lower() not in ("lon", "lat")
-        )
-    )
-    cells = {name: [features[k][0].get(name) for k in head] for name in names}
-    cells |= {"lon": [points[k][0] for k in head], "lat": [points[k][1] for k in head]}
-    chosen = [names[k] for k in alike(names, choose([*names, "lon", "lat"], cells))]
-    rows = [
-        {name: properties[name] for name in chosen if name in properties} | {"lon": point[0], "lat": point[1]}
-        for (properties, _), point in zip(features, points, strict=True)
-    ]
+    rows = []
+    for k, (properties, geometry) in enumerate(_formats.read_features(file, crs), 1):
+        x, y = (None, None) if geometry is None else _point(geometry, f"{file.name}, feature {k}")
+        own = {key: cell for key, cell in properties.items() if key.strip().lower() not in ("lon", "lat")}
+        rows.append(own | {"lon": x, "lat": y})
     frame = pd.DataFrame(rows, dtype=object)
-    frame.attrs.update({FILE: file.name, FOUND: found([*names, "lon", "lat"])})
+    names, head = list(frame.columns), frame.head(_formats.SAMPLE)
+    chosen = choose(names, {name: head[name].tolist() for name in names})
+    frame = frame.iloc[:, alike(names, [*chosen, "lon", "lat"])]
+    frame.attrs.update({FILE: file.name, FOUND: found(names)})
     return frame
+
+
+def _point(geometry: Any, where: str) -> list[Any]:
+    """Return the first two coordinates of a Point."""
+    at = geometry.get("coordinates") if isinstance(geometry, dict) and geometry.get("type") == "Point" else None
+    if not isinstance(at, list) or len(at) < 2:
+        raise InputError(f"{where}: expected a Point, but got {shown(geometry, most=80)}.")
+    return at[:2]
 
 
 # -- places in one cell ---
@@ -274,6 +286,9 @@ class Place(NamedTuple):
     y: str
     pair: bool = False
     crs: str | None = None
+
+
+NOWHERE = Place("nan", "nan")  # of a cell that holds no place
 
 
 def decimal(text: str) -> float | None:

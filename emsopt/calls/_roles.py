@@ -312,21 +312,24 @@ class _Search:
 
     def check(self, where: str, names: Sequence[str], needed: Iterable[str]) -> dict[str, str]:
         """Return the columns taken; raise one error that names everything missing, and the option that fills it."""
-        absent = [role for role in needed if role not in self.taken]
-        if "place" in self.taken:
-            absent = [role for role in absent if role not in ("lon", "lat")]
+        placed = ("lon", "lat") if "place" in self.taken else ()
+        absent = [role for role in needed if role not in (*self.taken, *placed)]
         if not absent:
             return self.taken
-        times = [name for name in self.free if self.kind(name) in ("moment", "date")] if "time" in absent else []
-        fine = [name for name in self.free if self._is(FINE.fullmatch, name)] if {"lon", "lat"} & set(absent) else []
-        option = Argument("columns", {role: times[0] if role == "time" and times else ... for role in absent})
-        likely = f" (perhaps {', '.join(map(shown, [*times[1:], *fine][:5]))})" if times[1:] or fine else ""
+        option, likely = self._likely(absent)
         lacks = " and ".join(f"a column {role!r} ({EXPLAINED[role]})" for role in absent)
         hint = ""
         if "time" in absent and self.first(["demand|calls|count|population"]):
             hint = " Demand by place is not a log: pass it to `City.from_frames` with a column 'arrival_rate'."
         rest = f"{likely}; {found(names)}.{hint}"
         raise InputError(Message(f"{where} needs {lacks}. Name each by ", option, rest))
+
+    def _likely(self, absent: Sequence[str]) -> tuple[Argument, str]:
+        """Return the option that names the absent columns, and in words which columns they may be."""
+        times = [name for name in self.free if "time" in absent and self.kind(name) in ("moment", "date")]
+        fine = [name for name in self.free if {"lon", "lat"} & set(absent) and self._is(FINE.fullmatch, name)]
+        option = Argument("columns", {role: times[0] if role == "time" and times else ... for role in absent})
+        return option, f" (perhaps {', '.join(map(shown, [*times[1:], *fine][:5]))})" if times[1:] or fine else ""
 
 
 def call_columns(
@@ -387,20 +390,21 @@ def _take_time(search: _Search) -> None:
 def _take_stamps(search: _Search) -> None:
     """Take columns of elapsed times and of stamps; and one for the time of the call if there is none so far."""
     kind, taken = search.kind, search.taken
-    kind_of_time = kind(taken["time"]) if "time" in taken and "date" not in taken else ""
-    if kind_of_time == "date" and "time" not in search.given:
+    if "time" in taken and not {"date", "time"} & ({"date"} & taken.keys() | search.given.keys()):
         clock = search.first([STAMP["dispatched"]], lambda name: kind(name) == "clock", 3)
-        if clock is not None:
+        if clock is not None and kind(taken["time"]) == "date":
             taken["date"], taken["time"] = taken["time"], clock
     for role, pattern in SPAN.items():
         named = next((n for n in search.free if _spanned(n) == ELAPSED[role][:2] and search.lasts(n, role)), None)
         search.take(role, named or search.first([pattern], partial(search.lasts, role=role)))
     for role in STAMPS:
         search.take(role, search.first([STAMP[role]], search.stamps, 3))
-    times = [name for name in search.free if kind(name) == "moment" and search.stamps(name)]
-    if "time" not in taken and "time" not in search.given and "dispatched" in taken:
+    if "time" in taken or "time" in search.given:
+        return
+    times = [name for name in search.free if search.moment(name) and search.stamps(name)]
+    if "dispatched" in taken:
         taken["time"] = taken["dispatched"]  # the log has no earlier time of the call
-    elif "time" not in taken and len(times) == 1:
+    elif len(times) == 1:
         search.take("time", times[0])
 
 

@@ -28,17 +28,17 @@ times: one number above 12 tells.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from .._files.columns import BLANKS, texts
-from .._types import FloatArray, IntArray, Times
+from .._types import BoolArray, FloatArray, IntArray, Times
 from .._validate import shown
 from ..errors import Argument, InputError, Message
 
@@ -170,31 +170,33 @@ def kind(cells: Iterable[object], time_format: str | None = None) -> str:
     "seconds", "number", or "".
     """
     sample = list(islice(filter(None, _written(cells)), SAMPLE))
-    enough = ENOUGH * len(sample)
+
+    def most(fits: Callable[[str], object]) -> bool:
+        return sum(map(bool, map(fits, sample))) >= ENOUGH * len(sample)
+
     if not sample:
         return ""
-    if (
-        time_format is not None
-        and time_format not in ORDERS
-        and (~np.isnat(by_format(sample, time_format))).mean() > ENOUGH
-    ):
+    if time_format not in (None, *ORDERS) and (~np.isnat(by_format(sample, str(time_format)))).mean() > ENOUGH:
         return "moment"
-    if sum(bool(ELAPSED.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text))) for text in sample) >= enough:
+    if most(lambda text: ELAPSED.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text))):
         return "clock"
-    fractions = [text for text in sample if FRACTION.fullmatch(text)]
-    if len(fractions) >= enough and any(map(float, fractions)):
+    if most(FRACTION.fullmatch) and any(float(text) for text in sample if FRACTION.fullmatch(text)):
         return "fraction"
-    if sum(SECONDS.fullmatch(text) is not None for text in sample) >= enough:
+    if most(SECONDS.fullmatch):
         return "seconds"
+    return _kind_of_dates(sample) or ("spelt" if most(SPELT.fullmatch) else "")
+
+
+def _kind_of_dates(sample: Sequence[str]) -> str:
+    """Return whether cells are moments, dates, times of day on a day before 1970, or numbers; "" if most are none."""
     form = _form(sample)
     forms = dict.fromkeys((form, *MIXED))
     matches = [match for text in sample if (match := next(filter(None, (f.fullmatch(text) for f in forms)), None))]
-    if len(matches) < enough:
-        return "spelt" if sum(bool(SPELT.fullmatch(text)) for text in sample) >= enough else ""
-    if all(text.replace(".", "", 1).isdigit() for text in sample) and form is not ISO:
+    if len(matches) < ENOUGH * len(sample):
+        return ""
+    if form is not ISO and all(text.replace(".", "", 1).isdigit() for text in sample):
         return "number"
-    timed = any(int(match[part] or 0) for match in matches for part in CLOCK_PARTS if part in match.re.groupindex)
-    if not timed:
+    if not any(int(match[part] or 0) for match in matches for part in CLOCK_PARTS if part in match.re.groupindex):
         return "date"
     return "clock" if len(matches) > 1 and all(map(_day_zero, matches)) else "moment"
 
@@ -220,23 +222,33 @@ def elapsed(written: Sequence[str | None], typical: float, unit: float | None = 
     The unit of numbers, and of the first number of 5:15 or 5:15:00, is that with which the median comes closest to a
     ``typical`` time (seconds), unless ``unit`` says how many seconds numbers count.
     """
-    found = [text and (ELAPSED.fullmatch(text) or SPELT.fullmatch(text)) for text in written]
-    numbers = [float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written]
-    seconds, scaled = np.full(len(written), np.nan), np.array(numbers)
-    colons = [match for match in found if isinstance(match, re.Match) and match.re is ELAPSED]
-    whole = all(match["first"] and float(match["last"]) == 0 for match in colons)
-    for k, match in enumerate(found):
-        if isinstance(match, re.Match):
-            first, middle, last = (float(match[part] or 0) for part in ("first", "middle", "last"))
-            seconds[k] = 3600 * first + 60 * middle + last
-            if match.re is ELAPSED and not match["days"] and (match["first"] is None or whole):
-                seconds[k], scaled[k] = np.nan, seconds[k] / (3600 if whole else 60)
+    scaled = np.array([float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written])
+    colon, parts = _parts(written, ELAPSED, ("days", "first", "middle", "last"))
+    spelt, words = _parts(written, SPELT, ("first", "middle", "last"))
+    seconds = np.where(colon, _seconds(parts[:, 1:]), np.where(spelt, _seconds(words), np.nan))
+    # 5:15, which Excel writes 5:15:00
+    whole = bool((parts[colon, 3] == 0).all() and not np.isnan(parts[colon, 1]).any())
+    short = colon & np.isnan(parts[:, 0]) & (whole | np.isnan(parts[:, 1]))
+    scaled[short] = seconds[short] / (3600 if whole else 60)
+    seconds[short] = np.nan
     if np.isnan(seconds).all() and np.isnan(scaled).all():
         return clocks(written)
-    units = (60.0, 3600.0) if colons else (1.0, 60.0, 3600.0, 86400.0) if unit is None else (unit,)
+    units = (60.0, 3600.0) if colon.any() else (1.0, 60.0, 3600.0, 86400.0) if unit is None else (unit,)
     middle = float(np.median(scaled[scaled > 0])) if (scaled > 0).any() else 1.0
     best = min(units, key=lambda unit: abs(np.log(middle * unit / typical)))
     return np.where(np.isnan(seconds), np.round(scaled * best), np.round(seconds))
+
+
+def _parts(written: Sequence[str | None], form: re.Pattern[str], groups: Sequence[str]) -> tuple[BoolArray, FloatArray]:
+    """Return which of K texts have a form, and the numbers in some of its groups or NaN, shape (K, groups)."""
+    matches = [text and form.fullmatch(text) for text in written]
+    numbers = [[match[group] or np.nan for group in groups] if match else [np.nan] * len(groups) for match in matches]
+    return np.array(list(map(bool, matches)), dtype=bool), np.array(numbers, dtype=float).reshape(-1, len(groups))
+
+
+def _seconds(parts: FloatArray) -> FloatArray:
+    """Return hours, minutes and seconds, shape (K, 3), as seconds; NaN counts as 0."""
+    return np.nan_to_num(parts) @ np.array([3600.0, 60.0, 1.0])
 
 
 def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float) -> bool:
@@ -267,47 +279,46 @@ def assembled(
     NaN.
     """
     known = np.array([bool(match) for match in matches], dtype=bool)
-    found = cast("list[re.Match[str]]", [match for match in matches if match])
+    found = [match for match in matches if isinstance(match, re.Match) and match]
     groups = [group for group in (*date, "hour", "minute", "second", "half", "offset") if group in form.groupindex]
-    cells = (
-        dict(zip(groups, zip(*(match.group(*groups) for match in found), strict=True), strict=True)) if found else {}
-    )
-
-    def part(group: str) -> IntArray:
-        return np.array([int(cell) if cell else 0 for cell in cells.get(group, ["0"] * len(found))], dtype=np.int64)
-
-    hour, minute, second = part("hour"), part("minute"), part("second")
-    year, month, day = (
-        np.full(len(found), 1970),
-        np.ones(len(found), dtype=np.int64),
-        np.ones(len(found), dtype=np.int64),
-    )
-    if found and date:
-        names = cells[date[1]]
-        worded = names[0][0].isalpha()
-        month = np.array([MONTHS.get(name[:3].lower(), 0) for name in names]) if worded else part(date[1])
-        year, day = part(date[0]), part(date[2])
-        short = np.array([len(cell) == 2 for cell in cells[date[0]]])
-        year = np.where(short, year + np.where(year < 69, 2000, 1900), year)
+    parts = zip(*(match.group(*groups) for match in found), strict=True)
+    cells = dict(zip(groups, parts, strict=True)) if found else {}
+    start, day = _months(cells, date, len(found))
+    hour, minute, second = (_integers(cells.get(part, [""] * len(found))) for part in CLOCK_PARTS)
     if "half" in cells:
         half = np.array([cell[0].lower() if cell else "" for cell in cells["half"]], dtype="U1")
         hour = np.where((half == "p") & (hour < 12), hour + 12, np.where((half == "a") & (hour == 12), 0, hour))
         hour = np.where((half == "a") & (hour > 12), 25, hour)
-    start = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
     length = ((start + 1).astype("datetime64[D]") - start.astype("datetime64[D]")).astype(np.int64)
-    exists = (month >= 1) & (month <= 12) & (day >= 1) & (day <= length) & (minute < 60) & (second < 60)
+    exists = ~np.isnat(start) & (day >= 1) & (day <= length) & (minute < 60) & (second < 60)
     exists &= (hour < 24) | ((hour == 24) & (minute == 0) & (second == 0))
-    moments = start.astype("datetime64[D]").astype("datetime64[s]") + (
-        86400 * (day - 1) + 3600 * hour + 60 * minute + second
-    ).astype("timedelta64[s]")
+    seconds = (86400 * (day - 1) + 3600 * hour + 60 * minute + second).astype("timedelta64[s]")
+    moments = start.astype("datetime64[D]").astype("datetime64[s]") + seconds
     moments[~exists] = np.datetime64("NaT")
-    times = np.full(len(matches), np.datetime64("NaT", "s"))
+    times, offsets = np.full(len(matches), np.datetime64("NaT", "s")), np.full(len(matches), np.nan)
     times[known] = moments
-    offsets = np.full(len(matches), np.nan)
     if "offset" in cells:
         minutes = {cell: _minutes(cell) for cell in set(cells["offset"])}
         offsets[known] = [minutes[cell] for cell in cells["offset"]]
     return times, offsets
+
+
+def _months(cells: Mapping[str, Sequence[str]], date: Sequence[str], n: int) -> tuple[Times, IntArray]:
+    """Return the months of n dates, NaT for those that do not exist, and their days; January 1970 without dates."""
+    if not (date and n):
+        return np.full(n, np.datetime64("1970-01")), np.ones(n, dtype=np.int64)
+    names = cells[date[1]]
+    month = _integers(names) if names[0].isdigit() else np.array([MONTHS.get(name[:3].lower(), 0) for name in names])
+    year, short = _integers(cells[date[0]]), np.array([len(cell) == 2 for cell in cells[date[0]]])
+    year = np.where(short, year + np.where(year < 69, 2000, 1900), year)
+    start = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
+    start[(month < 1) | (month > 12)] = np.datetime64("NaT")
+    return start, _integers(cells[date[2]])
+
+
+def _integers(cells: Iterable[str | None]) -> IntArray:
+    """Return texts of digits as numbers, 0 for empty ones."""
+    return np.array([int(cell) if cell else 0 for cell in cells], dtype=np.int64)
 
 
 def by_format(written: Sequence[str | None], time_format: str) -> Times:

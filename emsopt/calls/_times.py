@@ -112,13 +112,9 @@ def read_stamps(
         times, moments, _ = _typed(cells)
     else:
         written = written_cells(cells)
-        what = kind(written)
-        if what in ("clock", "fraction") and not is_elapsed(written, _of_day(calls), TYPICAL_WAIT):
-            return _next_clock(clocks(written), calls)
-        if what in ("clock", "fraction", "spelt", "seconds"):
-            return calls + whole_seconds(elapsed(written, TYPICAL_WAIT, 1.0 if what == "seconds" else None))
-        where = f"{table.where}, column {key!r}"
-        columns = list(beside)
+        if (stamps := _since(written, calls)) is not None:
+            return stamps
+        where, columns = f"{table.where}, column {key!r}", list(beside)
         for layout in dict.fromkeys([time_format, None]):
             times, offsets = parse(written, layout, where, (written_cells(table.frame[other]) for other in columns))
             if not np.isnat(times).all():
@@ -127,14 +123,23 @@ def read_stamps(
         if there.any() and np.isnat(times).all():
             _refuse(where, written, there, time_format)
         moments = None if np.isnan(offsets).all() else times - np.nan_to_num(offsets).astype("timedelta64[m]")
-    days = np.unique(times[~np.isnat(times)].astype("datetime64[D]"))
-    known = calls[~np.isnat(calls)]
+    days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
     if 0 < len(days) <= 2 and len(known) and ((days < known.min() - NEAR) | (days > known.max() + NEAR)).all():
         return _next_clock(_of_day(times), calls)
     if utc is not None and moments is not None:
         times = calls + (moments - utc)
     times[(times < EARLIEST) | (times >= LATEST) | _fillers(times)] = np.datetime64("NaT")
     return times
+
+
+def _since(written: list[str | None], calls: Times) -> Times | None:
+    """Return the stamps of a column of times of day or of times since the calls; None if it is neither."""
+    what = kind(written)
+    if what in ("clock", "fraction") and not is_elapsed(written, _of_day(calls), TYPICAL_WAIT):
+        return _next_clock(clocks(written), calls)
+    if what in ("clock", "fraction", "spelt", "seconds"):
+        return calls + whole_seconds(elapsed(written, TYPICAL_WAIT, 1.0 if what == "seconds" else None))
+    return None
 
 
 def moment(value: object) -> np.datetime64:
@@ -184,18 +189,20 @@ def _dated(table: Table, key: str, date: str | None) -> list[str | None]:
     written = written_cells(table.frame[key])
     if date is None:
         return written
-    if all(
-        text is None or (text.isdigit() and len(text) <= 4) for text in written
-    ):  # 5 stands for 0:05, 1605 for 16:05
-        written = [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]
-    elif (what := kind(written)) in ("clock", "fraction"):
-        seconds = clocks(
-            [text if what == "fraction" or not CLOCK_ONLY.fullmatch(text or "") else None for text in written]
-        )
-        clock = np.datetime_as_string(np.datetime64(0, "s") + whole_seconds(seconds))
-        written = [text if c == "NaT" else c[11:] for text, c in zip(written, clock.tolist(), strict=True)]
     days = [day and MIDNIGHT.sub("", day) for day in written_cells(table.frame[date])]
-    return [f"{day} {time}" if day and time else None for day, time in zip(days, written, strict=True)]
+    return [f"{day} {time}" if day and time else None for day, time in zip(days, _of_clocks(written), strict=True)]
+
+
+def _of_clocks(written: list[str | None]) -> list[str | None]:
+    """Return times of day in forms that may stand behind a date."""
+    if all(text is None or (text.isdigit() and len(text) <= 4) for text in written):
+        # 5 stands for 0:05, 1605 for 16:05
+        return [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]
+    if (what := kind(written)) not in ("clock", "fraction"):
+        return written
+    odd = [text if what == "fraction" or not CLOCK_ONLY.fullmatch(text or "") else None for text in written]
+    clock = np.datetime_as_string(np.datetime64(0, "s") + whole_seconds(clocks(odd))).tolist()
+    return [text if c == "NaT" else c[11:] for text, c in zip(written, clock, strict=True)]
 
 
 def _typed(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
@@ -289,10 +296,9 @@ def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None)
     if utc is None:
         remedy = "Leave it out if they are local, or end them with a Z if they are in UTC."
         raise InputError(f"`time_zone` is {shown(time_zone)}, but the times have no offset. {remedy}")
-    with suppress(KeyError, ValueError, OSError):  # raised for unknown zones
-        if isinstance(time_zone, str) and re.fullmatch(r"[A-Za-z0-9_+\-/]{1,60}", time_zone):
-            local = pd.Series(utc).dt.tz_localize("UTC").dt.tz_convert(time_zone).dt.tz_localize(None)
-            return local.to_numpy().astype("datetime64[s]"), utc, time_zone
+    with suppress(KeyError, ValueError, OSError, TypeError):  # raised for unknown zones
+        local = pd.Series(utc).dt.tz_localize("UTC").dt.tz_convert(time_zone).dt.tz_localize(None)
+        return local.to_numpy().astype("datetime64[s]"), utc, time_zone
     raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {shown(time_zone)}.")
 
 

@@ -52,26 +52,17 @@ PASSES = 3  # of the factors of the hours
 
 @dataclass(frozen=True, eq=False)
 class TravelLaw:
-    """A law of travel times with what the drives leave open.
+    """A law of travel times, "linear" or "accelerating", with what the drives leave open.
 
     Attributes
     ----------
-    kind : {"linear", "accelerating"}
-    parameters : ndarray, shape (P,)
-        Linear: log of the mean minutes over the ``middle`` distance, the share of them that is proportional to
-        distance, log of s. Accelerating: logs of v and of D, log of s. Then the log odds of each of ``others``.
-    covariance : ndarray, shape (P, P)
-    middle : float
-        Median distance of the drives.
-    hours : ndarray, shape (24,)
-        Logarithms of the factors of the hours of the day; all 0 if hours do not differ more than by chance.
-    hour_errors : ndarray, shape (24,)
-        Their standard errors.
-    others : tuple of float
-        Shares of wrong records, of departures recorded on arrival and, if there are any, of strays.
-    drives : int
-        Number of drives behind the law.
-    log_likelihood : float
+    parameters, covariance : ndarray, shape (P,) and (P, P)
+        Linear: log of the mean minutes over the ``middle`` distance, the median of the drives, the share of them that
+        is proportional to distance, log of s. Accelerating: logs of v and of D, log of s. Then the log odds of each of
+        ``others``: shares of wrong records, of departures recorded on arrival and, if there are any, of strays.
+    hours, hour_errors : ndarray, shape (24,)
+        Logarithms of the factors of the hours of the day, and their standard errors; all 0 if hours do not differ more
+        than by chance.
     """
 
     kind: str
@@ -181,26 +172,16 @@ def fit_law(
     drive: IntArray | None = None,
     chance: FloatArray | None = None,
 ) -> TravelLaw:
-    """Fit a law of travel times to recorded drives; raise if there are fewer than 30.
+    """Fit a law of travel times to K recorded drives; raise if there are fewer than 30.
 
-    Where the station of a drive is not certain, its likelihood is the mean over the stations that are possible. Taking
-    the most likely station for the true one would overstate the spread.
+    ``minutes`` are recorded, from 0 to `LONGEST_MIN`, at an ``hour`` of the day, and ``start`` and ``end`` the
+    resolutions (min) of the stamps. Where the station of a drive is not certain, each ``distance``, shape (E,), belongs
+    to a ``drive``, 0 to K - 1, with a ``chance``; those of a drive add to one. The likelihood of a drive is then the
+    mean over its stations: taking the most likely one for the true one would overstate the spread.
 
-    Parameters
-    ----------
-    minutes : ndarray, shape (K,)
-        Recorded minutes, from 0 to `LONGEST_MIN`.
-    distance : ndarray, shape (E,)
-        Distance of each drive, or distances from the stations that are possible. E = K without ``drive``.
-    hour : ndarray of int, shape (K,)
-        Hour of the day, 0 to 23.
-    start, end : float
-        Resolutions (min) of the times at the start and at the end.
-    in_mean : ndarray, shape (K,), optional
-        Scale the law so that its mean over the drives is the mean of these minutes, strays included and wrong records
-        left out. Predictions of the mean then do not depend on how well the distribution fits.
-    drive, chance : ndarray, shape (E,), optional
-        To which drive each distance belongs, 0 to K - 1, and its probability; those of a drive add to one.
+    With ``in_mean``, shape (K,), the law is scaled so that its mean over the drives is the mean of these minutes,
+    strays included and wrong records left out. Predictions of the mean then do not depend on how well the distribution
+    fits.
     """
     if len(minutes) < FEWEST:
         raise InputError(f"a travel law needs at least {FEWEST} recorded drives; got {len(minutes)}.")

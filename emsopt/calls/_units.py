@@ -54,44 +54,35 @@ def home_of_calls(
     The first is None if no home is known.
     """
     names = stations["name"].tolist()
-    words = {name: details[name] for name in ("unit", "station") if name in details and details[name].notna().any()}
-    if homes is not None and "unit" not in words:
+    code, found = pd.factorize(details.get("unit", pd.Series(None, details.index, object)), sort=True)  # -1 if unknown
+    units = list(map(str, found))
+    if homes is not None and not units:
         raise InputError("`homes` needs a log with a column of units; this log has none.")
-    home = np.full(len(details), -1)
-    if homes is None and "station" in words:
+    if homes is None and "station" in details:
         place = {name.casefold(): k for k, name in enumerate(names)}
-        home = np.array([place.get(str(word).strip().casefold(), -1) for word in words["station"]])
-    code, units = np.full(len(details), -1), list[str]()
-    if "unit" in words:
-        code, found = pd.factorize(words["unit"], sort=True)
-        units = [str(unit) for unit in found]
+        home = np.array([place.get(str(word).strip().casefold(), -1) for word in details["station"]])
+        if (home >= 0).mean() > 0.5:
+            return home, _as_names(units, _usual(code, home, (len(units), len(names))), names), "station column"
     has = code >= 0
-    if homes is None and (home >= 0).mean() > 0.5:
-        index = np.full(len(units), -1)
-        both = has & (home >= 0)
-        table = np.zeros((len(units), len(names)))
-        np.add.at(table, (code[both], home[both]), 1)
-        index = np.where(table.any(axis=1), table.argmax(axis=1), -1)
-        return home, _as_names(units, index, names), "station column"
-    if not units:
-        return None, {}, "unknown"
-    source = "given"
     if homes is not None:
-        index = by_mapping(homes, units, names)
-        if (covered := float((index[code[has]] >= 0).mean())) < LEAST_COVERED:
-            raise InputError(
-                f"`homes` must name the stations of the units that answer most calls; it covers {covered:.0%} of them. "
-                f"Add others, such as {_validate.shown([u for u, k in zip(units, index, strict=True) if k < 0][:5])}."
-            )
+        index, source = by_mapping(homes, units, names, code[has]), "given"
+    elif (numbered := by_number(units, np.bincount(code[has], minlength=len(units)), names)) is not None:
+        index, source = numbered, "numbers"
     else:
-        numbered = by_number(units, np.bincount(code[has], minlength=len(units)), names)
-        drives = has & ~np.isnan(travelled)
-        source = "log" if numbered is None else "numbers"
-        index = by_log(code[drives], reach[drives], travelled[drives]) if numbered is None else numbered
+        drives, source = has & ~np.isnan(travelled), "log"
+        index = by_log(code[drives], reach[drives], travelled[drives]) if drives.any() else np.empty(0, int)
         index = np.r_[index, np.full(len(units) - len(index), -1)]  # units without drives
     if (index < 0).all():
         return None, {}, "unknown"
     return np.where(has, index[code], -1), _as_names(units, index, names), source
+
+
+def _usual(code: IntArray, home: IntArray, shape: tuple[int, int]) -> IntArray:
+    """Return the station from which each unit answered most calls, -1 for units without one."""
+    both = (code >= 0) & (home >= 0)
+    table = np.zeros(shape)
+    np.add.at(table, (code[both], home[both]), 1)
+    return np.where(table.any(axis=1), table.argmax(axis=1), -1)
 
 
 def deployment_of(
@@ -120,8 +111,11 @@ def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
     return counts.index[counts >= SELDOM * counts.median()].tolist()
 
 
-def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str]) -> IntArray:
-    """Return the index of each unit's station in the names of stations, -1 for units not in ``homes``, shape (U,)."""
+def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str], code: IntArray) -> IntArray:
+    """Return the index of each unit's station in the names of stations, -1 for units not in ``homes``, shape (U,).
+
+    ``code`` are the units of the calls; raise if too few of them have a home.
+    """
     if not isinstance(homes, Mapping):
         raise InputError(f"`homes` must be a mapping of units to station names; got {type(homes).__name__}.")
     place = {name: k for k, name in enumerate(stations)}
@@ -133,6 +127,11 @@ def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequenc
     index = np.array([place[homes[unit]] if unit in homes else -1 for unit in units])
     if (index < 0).all():
         raise InputError(f"`homes` has none of the units of the log, which are {', '.join(units[:5])}, ...")
+    if (covered := float((index[code] >= 0).mean())) < LEAST_COVERED:
+        raise InputError(
+            f"`homes` must name the stations of the units that answer most calls; it covers {covered:.0%} of them. "
+            f"Add others, such as {_validate.shown([u for u, k in zip(units, index, strict=True) if k < 0][:5])}."
+        )
     return index
 
 

@@ -19,7 +19,7 @@ from .._files import formats, geography, inflate, sheets
 from ..city.travel import EARTH_RADIUS_KM
 from ..errors import InputError
 from . import _points
-from .log import Source, check_name
+from .log import Source
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, PathLike
@@ -56,7 +56,9 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     than 5,000 cells, the width is below 0.05, or the stations are near a pole.
     """
     offsets, middle, stretch = _offsets(points, stations)
-    width_km = _automatic_width(offsets) if width_km is None else width_km
+    if width_km is None:
+        fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= ENOUGH_ATOMS)
+        width_km = float(next(fitting, WIDTHS_KM[-1]))
     width_km = _validate.positive_number(width_km, "cell_km", "km")
     if width_km < LEAST_WIDTH_KM:
         raise InputError(f"`cell_km` must be at least {LEAST_WIDTH_KM:g}: smaller cells could identify callers.")
@@ -74,12 +76,6 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
         note=f"Atoms are cells of {width_km:g} km with at least one call, named by km from the middle of the stations.",
         width_km=width_km,
     )
-
-
-def _automatic_width(offsets: FloatArray) -> float:
-    """Return the smallest width that gives at most `ENOUGH_ATOMS` cells, or the largest; ``offsets`` as in `_cells`."""
-    fitting = (width for width in WIDTHS_KM if len(_cells(offsets, width)[0]) <= ENOUGH_ATOMS)
-    return float(next(fitting, WIDTHS_KM[-1]))
 
 
 def _offsets(points: FloatArray, stations: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -110,6 +106,8 @@ def _direction(km: float, letters: str) -> str:
 def read_areas(source: Source, *, key: str | None = None, crs: object = None) -> dict[str, dict[str, Any]]:
     """Read areas from GeoJSON, a shapefile or a GeoPackage.
 
+    Raise if a polygon is invalid, or names are blank or not distinct.
+
     Parameters
     ----------
     source : path_like, file or GeoDataFrame
@@ -124,14 +122,7 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
     -------
     dict of str to dict
         GeoJSON geometries by name.
-
-    Raises
-    ------
-    InputError
-        If a polygon is invalid, or names are blank or not distinct.
     """
-    if key is not None and not isinstance(key, str):
-        raise InputError(f"`key` must be the name of a property, as text; got {_validate.shown(key)}.")
     frame: Any = source
     file: Any = None if hasattr(source, "geometry") else _points.open_file(cast("PathLike", source), "areas")
     if file is not None and file.name.lower().endswith(sheets.LAYERS):
@@ -143,8 +134,6 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
     outlines = formats.read_outlines(file, NAMES if key is None else (key,), crs=crs)
     if len(outlines) > MOST_ATOMS:
         raise InputError(f"{file.name} has {len(outlines):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some.")
-    for name in outlines:
-        check_name(name, file.name)
     return outlines
 
 

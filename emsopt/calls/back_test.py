@@ -71,17 +71,6 @@ class BackTest:
         sentence). The rules stand in `emsopt.calls.uses`. Nothing is usable on days that the fit was made from.
     period : str
         First and last day of the calls.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.san_jose_calls()
-    >>> fit = eo.calls.calibrate(calls.between("2015-01-01", "2015-01-10"), stations)
-    >>> report = eo.calls.back_test(fit, calls.between("2015-01-10", "2015-01-15"))
-    >>> list(report.to_frame().columns), report.calls > 1000
-    (['recorded', 'modelled', 'low', 'high', 'city_model', 'as_before'], True)
-    >>> report.usable("mean")
-    True
     """
 
     overall: pd.DataFrame
@@ -137,10 +126,7 @@ class BackTest:
     def save(self, path: PathLike) -> Path:
         """Write the report as one self-contained HTML file and return its path.
 
-        Raises
-        ------
-        InputError, WriteError
-            If the path is invalid or the file cannot be written. An existing file is left unchanged.
+        Raise if the path is invalid or the file cannot be written. An existing file is left unchanged.
         """
         return atomic.write_file(path, self.html)
 
@@ -169,6 +155,8 @@ def back_test(
 ) -> BackTest:
     """Compare what a calibrated model says with what a later log recorded.
 
+    Raise if the later log lacks the stamps or has no usable response.
+
     Parameters
     ----------
     fit : Fit
@@ -190,15 +178,6 @@ def back_test(
     rng : numpy.random.Generator or seed
         Fixed by default, so that a report can be repeated.
 
-    Returns
-    -------
-    BackTest
-
-    Raises
-    ------
-    InputError
-        If the later log lacks the stamps or has no usable response.
-
     Examples
     --------
     >>> import emsopt as eo
@@ -206,8 +185,8 @@ def back_test(
     >>> fit = eo.calls.calibrate(calls.between("2015-01-01", "2015-01-10"), stations)
     >>> report = eo.calls.back_test(fit, calls.between("2015-01-10", "2015-01-15"))
     >>> row = report.to_frame().loc["mean_response_min"]
-    >>> bool(abs(row["modelled"] / row["recorded"] - 1) < 0.05)
-    True
+    >>> bool(abs(row["modelled"] / row["recorded"] - 1) < 0.05), report.usable("mean")
+    (True, True)
     """
     fit = _validate.instance(fit, "fit", Fit, "emsopt.calls.Fit")
     log = read_calls(later_calls)

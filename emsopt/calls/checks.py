@@ -41,15 +41,12 @@ class Finding:
     ----------
     level : {"wrong", "look"}
         "wrong": almost certainly a mistake. "look": worth a look, but there may be a good reason.
-    what : str
-        Short title of the mistake, such as "swapped coordinates".
-    text : str
-        Description of the mistake and advice on what to do.
+    what, text : str
+        Short title, such as "swapped coordinates"; description of the mistake and advice on what to do.
     count : int
         How many calls, stations, rows, gaps or weekdays the finding is about.
     rows : tuple of int
-        Rows of the file of calls or of stations, counted from 1, that hold the first few of these calls or stations;
-        for gaps, of the last call before each. Empty if the finding names no rows.
+        Rows of the file, counted from 1, that hold the first few of these; for gaps, of the last call before each.
     """
 
     level: str
@@ -108,6 +105,8 @@ class Checks:
 def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reach_km: float = REACH_KM) -> Checks:
     """Check a log of calls and a table of stations for likely mistakes.
 
+    Raise if ``reach_km`` is not positive, or a file or table cannot be read as calls or stations.
+
     Parameters
     ----------
     calls : CallLog, or whatever `read_calls` takes
@@ -116,15 +115,6 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     reach_km : float
         Calls more than this many km from every station (or, without stations, from that median) are reported as far
         outside.
-
-    Returns
-    -------
-    Checks
-
-    Raises
-    ------
-    InputError
-        If ``reach_km`` is not positive, or a file or table cannot be read as calls or stations.
 
     Examples
     --------

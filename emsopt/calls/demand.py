@@ -39,11 +39,8 @@ class Demand:
 
     Attributes
     ----------
-    atom_names : list of str, length M
-    locations : ndarray, shape (M, 2)
-        Longitude and latitude in degrees of each atom: the centre of a cell, or a point inside an area.
-    shapes : list of dict
-        GeoJSON Polygon or MultiPolygon of each atom.
+    atom_names, locations, shapes : list of str, ndarray of shape (M, 2), list of dict
+        Names of the atoms; longitude and latitude of the centre of a cell, or of a point inside an area; GeoJSON.
     counts : ndarray of int, shape (M, 7, 24)
         Number of calls, with Monday first.
     hours : ndarray, shape (7, 24)
@@ -58,16 +55,6 @@ class Demand:
         Notes on the data for readers of the results.
     cell_km : float or None
         Width of the cells; None for areas.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> demand = eo.calls.aggregate_calls(calls, stations, cell_km=2)
-    >>> demand.counts.shape[1:]
-    (7, 24)
-    >>> demand.city(speed_kmh=40).n_sites
-    10
     """
 
     atom_names: list[str]
@@ -99,24 +86,11 @@ class Demand:
         return self.counts[:, chosen].sum(axis=1) / watched
 
     def rates_by_hour(self, *, weekdays: Iterable[int | str] | None = None) -> FloatArray:
-        """Return calls per hour from each atom at each hour of the day, shape (24, M).
+        """Return calls per hour from each atom at each hour of the day, on some weekdays (default: all), shape (24, M).
 
-        Parameters
-        ----------
-        weekdays : sequence, optional
-            Weekdays whose calls count. Default: all.
-
-        Returns
-        -------
-        ndarray, shape (24, M)
-            The spatial pattern of an hour is that of its calls, shrunk towards the overall pattern by an amount
-            estimated from the log (`shrinkage`). An hour without calls gets the rate of half a call in the time
-            observed.
-
-        Raises
-        ------
-        InputError
-            If there are no calls on these weekdays, or the log does not cover every hour of the day.
+        The spatial pattern of an hour is that of its calls, shrunk towards the overall pattern by an amount estimated
+        from the log (`shrinkage`). An hour without calls gets the rate of half a call in the time observed. Raise if
+        there are no calls on these weekdays, or the log does not cover every hour of the day.
         """
         days = slots(None, weekdays).any(axis=1)
         counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)  # (M, 24), (24,)
@@ -159,10 +133,6 @@ class Demand:
             As for `City.from_frames`. ``travel_times`` or ``roads`` may replace the speed; ``turnout_times`` is needed
             if the stations have no column ``turnout_min``. ``notes`` has no effect: the city gets the notes on this
             demand.
-
-        Returns
-        -------
-        City
         """
         rates = self.rates(hours, weekdays)
         if rates.sum() == 0:
@@ -179,19 +149,9 @@ class Demand:
         return city.replace(atom_shapes=self.shapes, notes=notes)
 
     def cities_by_hour(self, *, weekdays: Iterable[int | str] | None = None, **options: Any) -> dict[int, City]:
-        """Return the city at each hour of the day, as `emsopt.planning` takes it.
+        """Return the city at each hour of the day, 0 to 23, as `emsopt.planning` takes it.
 
-        Parameters
-        ----------
-        weekdays : sequence, optional
-            Weekdays whose calls count. Default: all.
-        **options
-            As for `city`, except ``hours``: every hour of the day gets its own demand.
-
-        Returns
-        -------
-        dict of int to City
-            By hour of the day, 0 to 23.
+        ``weekdays`` and ``options`` are as for `city`; every hour has its own demand (`rates_by_hour`).
         """
         base = self.city(weekdays=weekdays, **options)
         rates = self.rates_by_hour(weekdays=weekdays)
@@ -241,6 +201,8 @@ def aggregate_calls(
 ) -> Demand:
     """Count the calls of a log by atom, day of the week and hour.
 
+    Raise if both ``areas`` and ``cell_km`` are given, no call is within reach, or there would be too many atoms.
+
     Parameters
     ----------
     calls : CallLog, or whatever `read_calls` takes
@@ -264,11 +226,6 @@ def aggregate_calls(
     -------
     Demand
         Contains only aggregated counts, never single calls.
-
-    Raises
-    ------
-    InputError
-        If both ``areas`` and ``cell_km`` are given, no call is within reach, or there would be too many atoms.
 
     Examples
     --------
@@ -347,10 +304,6 @@ def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -
         `Demand.city`: ``speed_kmh``, ``travel_times`` or ``roads``, and turnout and service times unless the files
         have them.
 
-    Returns
-    -------
-    City
-
     Examples
     --------
     >>> import emsopt as eo
@@ -409,6 +362,8 @@ def held_out_weeks(
 ) -> list[HeldOut]:
     """Split a log into weeks, each with the rates estimated from all other weeks.
 
+    Raise if the log has fewer than three parts with calls.
+
     Parameters
     ----------
     calls, stations, **options
@@ -424,11 +379,6 @@ def held_out_weeks(
         One per part, in order of time, with the atoms of the whole log. Weeks have seven days from the first day of the
         log; an incomplete last week belongs to the week before. A log of less than four weeks is split into days.
         Parts without calls on the weekdays are left out.
-
-    Raises
-    ------
-    InputError
-        If the log has fewer than three parts with calls.
 
     Examples
     --------

@@ -83,19 +83,10 @@ ENOUGH_PAIRS, MOST_PAIRS = 300, 1000  # pairs from which the scales of effects a
 
 @dataclass(frozen=True, eq=False)
 class DrawnCities:
-    """A city as a log leaves it open.
+    """A city as a log of some ``weeks`` leaves it open.
 
-    Attributes
-    ----------
-    fit : Fit
-    estimate : City
-        The city of the fit, with the mean deviations of the roads.
-    rates : RatePosterior
-    effects : PairEffects
-    distances : ndarray, shape (N, M)
-        What the law of travel times takes from each site to each atom.
-    weeks : float
-        Length of the log.
+    ``estimate`` is the city of the fit with the mean deviations of the roads, and ``distances``, shape (N, M), are what
+    the law of travel times takes from each site to each atom.
     """
 
     fit: Fit
@@ -122,7 +113,8 @@ class DrawnCities:
         estimate, fit = self.estimate, self.fit
         usual, mean = fit.answer_law.mean(self.distances), self.effects.mean
         per_hour = estimate.total_rate / self.rates.counts.sum() * self.rates.days
-        base = estimate.replace(atom_shapes=None, preference=_preference(estimate))
+        order = estimate.response_times if estimate.preference is None else estimate.preference  # a dispatcher's
+        base = estimate.replace(atom_shapes=None, preference=order)
         for _ in range(n):
             drawn: dict[str, float | FloatArray] = {}
             if "demand" in chosen:
@@ -172,7 +164,8 @@ def drawn_cities(
     counts = np.bincount(atom[counted] * len(chosen) + column, minlength=city.n_atoms * len(chosen))
     points = fit.stations[["lon", "lat"]].to_numpy(float)
     between, among = (travel.great_circle_km(p, p) for p in (points, demand.locations))
-    effects = PairEffects.of(*_drives(fit, calls.rows, atom), between, among, _rounding(fit))
+    rounding = resolution(fit.calls.details["on_scene"].to_numpy("datetime64[s]"))  # of the end of a drive
+    effects = PairEffects.of(*_drives(fit, calls.rows, atom), between, among, rounding)
     city = city.replace(travel_times=city.travel_times * effects.mean)
     rates = RatePosterior.of(counts.reshape(city.n_atoms, len(chosen)))
     return DrawnCities(fit, city, rates, effects, fit.distances(demand.locations), len(days) / 7)
@@ -190,19 +183,9 @@ def _drives(fit: Fit, rows: IntArray, atom: IntArray) -> tuple[IntArray, IntArra
     return tuple(values[where >= 0] for values in (station, where, minutes, expected))
 
 
-def _rounding(fit: Fit) -> float:
-    """Return the unit of the stamps at the end of a drive, in minutes."""
-    return resolution(fit.calls.details["on_scene"].to_numpy("datetime64[s]"))
-
-
 def _longer(factor: Any, more: float) -> Any:
     """Return a factor drawn around 1 as a log that is ``more`` times as long would give it."""
     return factor ** (1 / np.sqrt(more))
-
-
-def _preference(city: City) -> FloatArray:
-    """Return the order in which units are sent in all drawn cities: that of the estimate."""
-    return city.response_times if city.preference is None else city.preference
 
 
 # -- what is drawn ---
@@ -210,16 +193,10 @@ def _preference(city: City) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class RatePosterior:
-    """Distribution of the calls per day of each atom, given counts; see the module's docstring.
+    """Distribution of the calls per day of each atom, given their ``counts``, shape (M,), in a number of ``days``.
 
-    Attributes
-    ----------
-    counts : ndarray, shape (M,)
-        Number of calls of each atom.
-    days : int
-        Number of days that were watched, D.
-    share_dispersion, total_dispersion : float
-        Factors by which shares and totals vary more from day to day than by chance; at least 1.
+    The dispersions, at least 1, are factors by which shares and totals vary more from day to day than by chance; see
+    the module's docstring.
     """
 
     counts: FloatArray

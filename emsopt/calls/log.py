@@ -46,8 +46,8 @@ is given. The stamps of a call stay on the clock that held when it came, so that
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import ChainMap, Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import PurePath
@@ -71,14 +71,13 @@ if TYPE_CHECKING:
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 MINUTES = ("turnout_min", "service_min")
 LONGEST_SERVICE_MIN = 24 * 60
-LONGEST_NAME = 200
 FILES = _points.ENDINGS  # endings of files that can be read
 MOST_BAD, FEW_BAD = 0.02, 5  # rows that may be left out because of cells that cannot be read: a share, and in any case
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CallLog:
-    """Calls in chronological order.
+    """K calls in chronological order.
 
     Attributes
     ----------
@@ -91,41 +90,21 @@ class CallLog:
     no_service : ndarray of bool, shape (K,)
         Whether the recorded service time is 0 or less, which is treated as unknown.
     rows : ndarray of int, shape (K,)
-        Row of each call in the file, from 1.
+        Row of each call in the file, from 1, of ``n_rows``; the header is in line ``header``.
     clock : str
         How times were read: "local" (no offset was given), "UTC", "as written" or the name of a time zone.
     left_out : mapping of str to int
-        Number of rows of the file that were left out, by what they lack: "time", "place" (a row that lacks both counts
-        under "time") or "readable cells" (only with ``on_bad="leave out"``).
+        Number of rows that were left out, by what they lack: "time" (those without a place, too), "place" or
+        "readable cells"; ``not_chosen`` counts those that ``where`` did not choose.
     details : DataFrame
-        One row per call, with a column for each further role that the log has: ``dispatched``, ``en_route``,
-        ``on_scene`` and ``cleared`` (datetime64[s] on the same clock, NaT where unknown), ``unit``, ``station`` and
-        ``priority`` (str, None where unknown) and ``units_sent`` (float, NaN where unknown).
-    taken : mapping of str to str
-        Name of the column that was taken for each role.
-    joined : int
-        Number of rows that were joined with an earlier row of the same incident.
-    apart : tuple of float
-        How far such rows are from the first of their incident at most, in minutes and km.
-    not_chosen : int or None
-        Number of rows that ``where`` did not choose, if it was given.
+        One row per call, with a column for each further role that the log has: stamps (datetime64[s] on the same clock,
+        NaT where unknown), ``unit``, ``station`` and ``priority`` (None where unknown) and ``units_sent`` (or NaN).
+    taken, spare : mapping of str to str
+        Name of the column taken for each role; columns of times not taken, with the missing role that they may be.
+    joined, apart : int, tuple of float
+        Number of rows joined with an earlier one of their incident, and how far these are at most, in minutes and km.
     others : mapping of (str, str) to int
         Number of rows that may be no calls, by a column and the word in it that says so.
-    spare : mapping of str to str
-        Columns of times that were not taken, each with the missing role that its name suggests, or "".
-    n_rows : int
-        Number of rows of the file.
-    header : int
-        Line of the file that holds the header.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> calls
-    <CallLog: 3,968 calls from 2025-01-06 to 2025-04-27, local time>
-    >>> calls.to_frame().columns.tolist()[:3]
-    ['time', 'lon', 'lat']
     """
 
     times: Times
@@ -165,10 +144,7 @@ class CallLog:
 
     def where(self, kept: ArrayLike) -> CallLog:
         """Return the log of the calls selected by the mask ``kept``, shape (K,); raise if it selects none."""
-        try:
-            mask: np.ndarray[Any, Any] = np.asarray(kept)
-        except ValueError:  # rows of unequal length
-            mask = np.empty(0)
+        mask: np.ndarray[Any, Any] = np.asarray(kept)
         if mask.shape != self.times.shape or mask.dtype != bool:
             raise InputError(f"`kept` must be a mask of {len(self)} truth values; got shape {mask.shape}.")
         if not mask.any():
@@ -177,15 +153,10 @@ class CallLog:
         return replace(self, details=self.details[mask].reset_index(drop=True), **arrays)
 
     def between(self, start: object, end: object) -> CallLog:
-        """Return the log of calls from ``start`` up to, but not including, ``end``.
+        """Return the log of calls from ``start`` up to, but not including, ``end``; raise if there are none.
 
         Both are dates or times on the log's ``clock``, without an offset: ISO 8601 text or `datetime` objects. A date
         stands for its beginning, 0:00.
-
-        Raises
-        ------
-        InputError
-            If ``start`` is not before ``end``, or no call lies between them.
         """
         first, last = _times.moment(start), _times.moment(end)
         if first >= last:
@@ -304,9 +275,8 @@ def read_calls(
         return source
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
-        options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs}
-        options |= {"where": where, "on_bad": on_bad}
-        return _together([read_calls(one, columns, **options) for one in source if not _of_macos(one)])
+        options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where}
+        return _together([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _of_macos(one)])
     if _of_macos(source):
         raise InputError(f"{shown(source)} is a file of macOS that describes another one. Give the one without '._'.")
     spare: dict[str, str] = {}
@@ -367,6 +337,26 @@ def _of_macos(source: object) -> bool:
     return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
 
 
+def _added(counts: Sequence[Mapping[Any, int]]) -> dict[Any, int]:
+    """Return the sums of counts by what they count."""
+    return dict(sum(map(Counter, counts), Counter()))
+
+
+def _latest(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return all entries of some mappings, of those with the same key the last."""
+    return dict(ChainMap(*map(dict, reversed(mappings))))
+
+
+# How what several logs say of themselves becomes one.
+MERGED: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("left_out", "others"), _added),
+    **dict.fromkeys(("taken", "spare"), _latest),
+    **dict.fromkeys(("joined", "n_rows"), sum),
+    "apart": lambda pairs: tuple(np.max(pairs, axis=0).tolist()),
+    "header": max,
+}
+
+
 def _together(logs: Sequence[CallLog]) -> CallLog:
     """Return several logs of a service as one."""
     if not logs or len({log.clock for log in logs}) > 1:
@@ -380,9 +370,8 @@ def _together(logs: Sequence[CallLog]) -> CallLog:
     frame = pd.concat(parts, ignore_index=True).sort_values("time", kind="stable", ignore_index=True)
     times = frame["time"].to_numpy().astype("datetime64[s]")
     _times.check_far(times, frame["rows"].to_numpy(), "the logs together")
-    details = list(dict.fromkeys(name for log in logs for name in log.details))
-    words = frame[[name for name in details if name in _roles.LABELS]].astype(object)
-    left_out = sum((Counter(log.left_out) for log in logs), Counter())
+    details = frame[list(dict.fromkeys(name for log in logs for name in log.details))]
+    words = details[details.columns.intersection(list(_roles.LABELS))].astype(object)
     return CallLog(
         times=times,
         locations=frame[["lon", "lat"]].to_numpy(),
@@ -390,16 +379,9 @@ def _together(logs: Sequence[CallLog]) -> CallLog:
         no_service=frame["no_service"].to_numpy(),
         rows=frame["rows"].to_numpy(),
         clock=logs[0].clock,
-        left_out=dict(left_out),
-        details=frame[details].assign(**words.where(words.notna(), None)),
-        taken={role: name for log in logs for role, name in log.taken.items()},
-        joined=sum(log.joined for log in logs),
-        apart=(max(log.apart[0] for log in logs), max(log.apart[1] for log in logs)),
+        details=details.assign(**words.where(words.notna(), None)),
         not_chosen=None if logs[0].not_chosen is None else sum(log.not_chosen or 0 for log in logs),
-        others=dict(sum((Counter(log.others) for log in logs), Counter())),
-        spare={name: role for log in logs for name, role in log.spare.items()},
-        n_rows=int(starts[-1]),
-        header=max(log.header for log in logs),
+        **{name: merge([getattr(log, name) for log in logs]) for name, merge in MERGED.items()},
     )
 
 
@@ -512,6 +494,8 @@ def read_stations(
 ) -> pd.DataFrame:
     """Read a table of candidate sites in the form that `City.from_frames` takes.
 
+    Raise if a column is missing or a place is blank.
+
     Parameters
     ----------
     source : path_like, file, DataFrame or GeoDataFrame
@@ -526,11 +510,6 @@ def read_stations(
     -------
     DataFrame
         One row per site.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, a place is blank, or a name is too long or contains invisible characters.
 
     Examples
     --------
@@ -551,14 +530,5 @@ def read_stations(
         if (np.isnan(points[:, 0]) & filled).any() or not filled.any():
             k = int(np.argmax(np.isnan(points[:, 0]) & filled))
             raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")
-        for k, name in enumerate(frame.get("name", ()), 1):
-            check_name(text(name), f"{table.where}, row {k}")
         found = frame[[c for c in ("name", *MINUTES) if c in key]].assign(lon=points[:, 0], lat=points[:, 1])
         return found if filled.all() else found[filled].reset_index(drop=True)
-
-
-def check_name(name: str, where: str) -> None:
-    """Raise if a name is too long or contains invisible characters."""
-    if len(name) > LONGEST_NAME:
-        raise InputError(f"{where}: names may have at most {LONGEST_NAME} characters; got {len(name)}.")
-    _validate.visible(name, where)

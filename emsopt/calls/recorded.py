@@ -31,10 +31,7 @@ def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
 
     Impossible ones are left out, as by `back_test`: below 0, at most a second, beyond 60 min and ten times the median.
 
-    Raises
-    ------
-    InputError
-        If the log lacks the stamps, or no response is possible.
+    Raise if the log lacks the stamps, or no response is possible.
     """
     minutes, (start, end), _ = stamped_responses(calls)
     minutes = minutes[~np.isnan(minutes)]
@@ -57,6 +54,8 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
 def recorded_and_modelled(calls: CallLog, evaluation: Evaluation, threshold: float = LATE_MIN) -> pd.DataFrame:
     """Set the responses that a log records beside those of an evaluation, recorded by the same clock.
 
+    Raise if the log lacks the stamps or the threshold is not positive.
+
     Parameters
     ----------
     calls : CallLog
@@ -72,11 +71,6 @@ def recorded_and_modelled(calls: CallLog, evaluation: Evaluation, threshold: flo
         Rows ``mean_response_min``, ``percentile_90_min`` and ``late_over_8_min`` (a fraction; named by the threshold).
         Columns ``recorded``; ``modelled``, rounded like the recorded times; and ``unrounded``, the model's own times,
         of which those of exactly the threshold or more are late.
-
-    Raises
-    ------
-    InputError
-        If the log lacks the stamps or the threshold is not positive.
 
     Examples
     --------

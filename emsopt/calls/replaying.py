@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay:
-    """Draws of what would have happened to the calls of a log.
+    """Draws of what would have happened to the K calls of a log with p units.
 
     Attributes
     ----------
     calls : CallLog
-        Those of the log to which a unit was sent, at most 50 km from a station. These are single calls, with places
-        and times. The representation does not show them; a pickled replay holds them.
+        Those to which a unit was sent, at most 50 km from a station: single calls, with places and times. The
+        representation does not show them; a pickled replay holds them.
     deployment : ndarray of int, shape (p,)
         Station of each unit.
     response : ndarray, shape (draws, K)
@@ -47,8 +47,7 @@ class Replay:
     busy : ndarray, shape (draws, p)
         Minutes for which each unit is busy.
     turnout, service : ndarray, shape (draws, K)
-        Minutes of each answered call until the unit leaves, and until it is free again, counted from dispatch. NaN as
-        in ``response``.
+        Minutes from dispatch until the unit leaves, and until it is free again; NaN as in ``response``.
     dispatched : ndarray of datetime64, shape (K,)
         When a unit was sent to each call.
     stations : DataFrame
@@ -116,10 +115,6 @@ def replay(
     rng : numpy.random.Generator or seed
         The same seed gives the same times to the same calls whatever the deployment. Fixed by default, so that two
         deployments can be compared.
-
-    Returns
-    -------
-    Replay
 
     Raises
     ------

@@ -50,32 +50,36 @@ class Chooser:
     """A choice that has been checked: ``names`` of its columns, and what it says of the cells of a row."""
 
     def __init__(self, where: Choice) -> None:
-        self.names: list[str]
-        self._chosen: Callable[..., Any]
-        if isinstance(where, Mapping) and where and all(isinstance(name, str) for name in where):
-            self.names = list(where)
-            several = (list, tuple, set, frozenset, np.ndarray)
-            values = [{_value(v) for v in (each if isinstance(each, several) else [each])} for each in where.values()]
-            self._chosen = lambda *row: all(v in kept for v, kept in zip(row, values, strict=True))
-            return
-        body = _parsed(where)
-        nodes = list(ast.walk(body))
-        self.names = list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
-        decides = isinstance(body, (ast.BoolOp, ast.Compare)) or (
-            isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.Not)
-        )
-        hidden = any(name.startswith("__") for name in self.names)
-        if not decides or hidden or not self.names or not all(map(_allowed, nodes)):
-            raise _refused(where)
-        for node in nodes:
-            if isinstance(node, ast.Constant):
-                node.value = _value(node.value)  # type: ignore[assignment]
-        self._chosen = lambda *row: _holds(body, dict(zip(self.names, row, strict=True)))
+        self.names, self._chosen = _by_values(where) if isinstance(where, Mapping) else _by_expression(where)
 
     def mask(self, columns: Sequence[Sequence[object]]) -> BoolArray:
         """Return which rows are chosen, shape (rows,), from the columns of ``names``."""
         cells = [list(map(_value, column)) for column in columns]
         return np.array([self._chosen(*row) for row in zip(*cells, strict=True)], dtype=bool)
+
+
+def _by_values(where: Mapping[str, object]) -> tuple[list[str], Callable[..., bool]]:
+    """Return the columns of a mapping to allowed values, and whether their cells, in a row, are among these."""
+    if not where or not all(isinstance(name, str) for name in where):
+        raise _refused(where)
+    several = (list, tuple, set, frozenset, np.ndarray)
+    values = [{_value(v) for v in (each if isinstance(each, several) else [each])} for each in where.values()]
+    return list(where), lambda *row: all(v in kept for v, kept in zip(row, values, strict=True))
+
+
+def _by_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
+    """Return the columns of an expression, and what it says of their cells in a row."""
+    body = _parsed(where)
+    nodes = list(ast.walk(body))
+    names = list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
+    negates = isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.Not)
+    decides = negates or isinstance(body, (ast.BoolOp, ast.Compare))
+    if not decides or not names or any(name.startswith("__") for name in names) or not all(map(_allowed, nodes)):
+        raise _refused(where)
+    for node in nodes:
+        if isinstance(node, ast.Constant):
+            node.value = _value(node.value)  # type: ignore[assignment]
+    return names, lambda *row: _holds(body, dict(zip(names, row, strict=True)))
 
 
 def _parsed(where: object) -> ast.expr:
@@ -85,7 +89,7 @@ def _parsed(where: object) -> ast.expr:
     quoted_or_sign = r"('[^']*'|\"[^\"]*\")|[&|~]"
     try:
         return ast.parse(re.sub(quoted_or_sign, lambda m: m[1] or WORDS[m[0]], where).strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError) as error:
         raise _refused(where) from error
 
 

@@ -143,54 +143,51 @@ class City:
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        checked = vars(self)  # attributes of a frozen dataclass cannot be assigned
         travel_times = _minutes(self.travel_times, "travel_times", (None, None))
-        n_sites, n_atoms = travel_times.shape
+        n_sites, n_atoms = shape = travel_times.shape
         rates = _validate.real_array(self.arrival_rates, "arrival_rates", (None,), unit="calls/h", low=0)
         if len(rates) != n_atoms:
             hint = " It looks transposed: sites are rows." if len(rates) == n_sites else ""
             wanted = f"`travel_times` must have {len(rates)} columns (atoms), one per entry of `arrival_rates`"
             raise InputError(f"{wanted}; got {travel_times.shape}.{hint}")
-        if not rates.any():
-            raise InputError("`arrival_rates` are all zero; at least one must be positive.")
         turnout = _minutes(self.turnout_times, "turnout_times", (n_sites,), LONGEST_TURNOUT_MIN)
-        service = _minutes(self.service_times, "service_times", (n_sites, n_atoms), strictly=True)
-        if service.max() < 0.5:
-            raise InputError("`service_times` must be minutes; all values are below 0.5. Multiply hours by 60.")
-        with np.errstate(over="ignore"):
-            total = rates.sum()
-        work = total / 60 * service.mean() / n_sites
-        if work > MOST_WORK:
-            busy = f"{total:g} calls/h would keep {work:.3g} units busy at every site"
-            raise InputError(f"`arrival_rates` must be calls per hour; {busy}. Divide calls per year by 8760.")
-        geographic = _validate.truth(self.geographic, "geographic")
-        checked = vars(self)  # attributes of a frozen dataclass cannot be assigned
+        service = _minutes(self.service_times, "service_times", shape, strictly=True)
+        _check_work(rates, service)
         checked.update(arrival_rates=rates, travel_times=travel_times, turnout_times=turnout, service_times=service)
-        checked["travel_cv"] = _variation(self.travel_cv, "travel_cv", (n_sites, n_atoms))
+        checked["travel_cv"] = _variation(self.travel_cv, "travel_cv", shape)
         checked["turnout_cv"] = _variation(self.turnout_cv, "turnout_cv", (n_sites,))
+        if self.preference is not None:
+            checked["preference"] = _validate.real_array(self.preference, "preference", shape)
+        checked["geographic"] = _validate.truth(self.geographic, "geographic")
         for key, n in (("atom", n_atoms), ("site", n_sites)):
             names, places = f"{key}_names", f"{key}_locations"
             checked[names] = _validate.names(checked[names], names, n, key)
             if checked[places] is not None:
                 checked[places] = _validate.real_array(checked[places], places, (n, 2))
-                if geographic:
+                if self.geographic:
                     _validate.degrees(checked[places], f"`{places}`")
-        checked["geographic"] = geographic
+        if self.atom_shapes is not None:
+            checked["atom_shapes"] = check_shapes(self.atom_shapes, n_atoms, geographic=self.geographic)
         checked["name"] = _validate.visible(self.name, "`name`")
         checked["notes"] = _validate.visible(self.notes, "`notes`", allowed="\n\r\t")
-        if self.preference is not None:
-            checked["preference"] = _validate.real_array(self.preference, "preference", (n_sites, n_atoms))
-        if self.atom_shapes is not None:
-            checked["atom_shapes"] = check_shapes(self.atom_shapes, n_atoms, geographic=geographic)
-        km = None
-        if geographic and self.atom_locations is not None and self.site_locations is not None:
-            _check_same_region(self.atom_locations, self.site_locations)
-            km = travel.great_circle_km(self.site_locations, self.atom_locations)
-            lon = self.site_locations[0, 0]
-            for places in ("atom_locations", "site_locations"):  # across the date line they go on beyond 180 degrees
-                checked[places] = _frozen(_validate.turned(checked[places], lon))
-            if self.atom_shapes is not None and abs(lon) > 170:
-                checked["atom_shapes"] = tuple(_turned(shape, lon) for shape in self.atom_shapes)
-        _check_unit(travel_times, km)
+        _check_unit(travel_times, self._on_one_side())
+
+    def _on_one_side(self) -> FloatArray | None:
+        """Let places go on beyond 180 degrees at the date line; return the km between them, shape (N, M), if known."""
+        if not self.geographic or self.atom_locations is None or self.site_locations is None:
+            return None
+        km, lon = travel.great_circle_km(self.site_locations, self.atom_locations), self.site_locations[0, 0]
+        if km[0, 0] > MOST_APART_KM:
+            hint = "Perhaps latitude and longitude are swapped in one of them; longitude comes first."
+            raise InputError(
+                f"the first of `site_locations` is {km[0, 0]:.0f} km from the first of `atom_locations`. {hint}"
+            )
+        for places in ("atom_locations", "site_locations"):
+            vars(self)[places] = _frozen(_validate.turned(vars(self)[places], lon))
+        if self.atom_shapes is not None and abs(lon) > 170:
+            vars(self)["atom_shapes"] = tuple(_turned(shape, lon) for shape in self.atom_shapes)
+        return km
 
     # -- sizes and derived quantities -------------------------------------------------------------------------
 
@@ -368,6 +365,20 @@ def _minutes(
     return array
 
 
+def _check_work(rates: FloatArray, service: FloatArray) -> None:
+    """Raise unless rates (calls/h) and service times (min) can be those of a city, by their size."""
+    if not rates.any():
+        raise InputError("`arrival_rates` are all zero; at least one must be positive.")
+    if service.max() < 0.5:
+        raise InputError("`service_times` must be minutes; all values are below 0.5. Multiply hours by 60.")
+    with np.errstate(over="ignore"):
+        total = rates.sum()
+    work = total / 60 * service.mean() / len(service)
+    if work > MOST_WORK:
+        busy = f"{total:g} calls/h would keep {work:.3g} units busy at every site"
+        raise InputError(f"`arrival_rates` must be calls per hour; {busy}. Divide calls per year by 8760.")
+
+
 def _variation(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | FloatArray:
     """Return coefficients of variation as one number if all are equal, else as an array of ``shape``.
 
@@ -409,14 +420,6 @@ def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
         raise InputError(
             f"`travel_times` must be minutes; their median is {median:.3g}, and {said}. Are they {unit}? {remedy}"
         )
-
-
-def _check_same_region(atoms: FloatArray, sites: FloatArray) -> None:
-    """Raise if the first site and the first atom are more than `MOST_APART_KM` apart: coordinates may be swapped."""
-    apart = travel.great_circle_km(sites[:1], atoms[:1])[0, 0]
-    if apart > MOST_APART_KM:
-        hint = "Perhaps latitude and longitude are swapped in one of them; longitude comes first."
-        raise InputError(f"the first of `site_locations` is {apart:.0f} km from the first of `atom_locations`. {hint}")
 
 
 def check_city(value: object, name: str = "city") -> City:

@@ -25,7 +25,6 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -33,6 +32,7 @@ import numpy as np
 from .. import _validate
 from .._files import atomic, formats
 from .._files.columns import LATITUDE, LONGITUDE, Table, matrix, without_geometry
+from .._files.inflate import Upload
 from .._validate import shown
 from ..errors import InputError
 from . import travel
@@ -124,10 +124,6 @@ def from_frames(
         Coefficient of variation of the turnout times, instead of a column ``turnout_cv``. Default: 0.
     name, notes : str
         Title, and notes on the data for readers of the results.
-
-    Returns
-    -------
-    City
 
     Examples
     --------
@@ -271,24 +267,10 @@ def check_replaceable(folder: Path) -> None:
 
 
 def save(city: Any, folder: PathLike) -> Path:
-    """Write the city to a folder of plain files that `load` can read.
+    """Write the city to a folder of plain files that `load` can read, and return its path.
 
-    Parameters
-    ----------
-    folder : path_like
-        A new or empty folder, or one that holds only a city, which is replaced.
-
-    Returns
-    -------
-    pathlib.Path
-        The folder.
-
-    Raises
-    ------
-    InputError
-        If the folder holds anything but a city, or the city could not be read back.
-    WriteError
-        If files cannot be written. After an error the folder is unchanged.
+    A new or empty folder is filled, and one that holds only a city is replaced. Raise if it holds anything else, if the
+    city could not be read back, or if files cannot be written. After an error the folder is unchanged.
     """
     city.replace()  # validate: `City.scaled` allows loads that could not be read back
     return atomic.write_folder(folder, as_files(city), marker=CITY, replaceable=FILES)
@@ -338,60 +320,45 @@ def load(cls: Callable[..., C], folder: PathLike) -> C:
     """
     path = _validate.path(folder, "folder")
     try:
-        return _load(cls, path)
+        if not os.path.isdir(path):  # `Path.is_dir` raises if the name is too long
+            raise InputError("There is no such folder.")
+        return _load(cls, {file.name: file for file in path.iterdir()}, path.resolve().name)
     except InputError as error:
         raise InputError(f"the city in {shown(str(path), str, 300)} cannot be read. {error}") from error
 
 
 def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "city") -> C:
-    """Read a city from the content of its files by name, in upper or lower case; ``name`` is used if they have none.
-
-    Errors name the files as they are given.
-    """
-    with atomic.errors_explained("the folder for temporary files"), TemporaryDirectory() as scratch:
-        plain = {file.lower(): content for file, content in files.items()}
-        folder = atomic.write_folder(Path(scratch) / name, plain, marker=CITY, replaceable=FILES)
-        try:
-            return load(cls, folder)
-        except InputError as error:  # name the user's files, not the temporary folder
-            text = str(error.__cause__ or error)
-            for file in files:
-                text = text.replace(file.lower(), file)
-            raise InputError(text) from error
+    """Read a city from the content of its files by name, in upper or lower case; ``name`` is used if they have none."""
+    return _load(cls, {file.lower(): Upload(file, content) for file, content in files.items()}, name)
 
 
-def _load(cls: Callable[..., C], folder: Path) -> C:
-    """Read a city from a folder of plain files."""
-    if not os.path.isdir(folder):  # `Path.is_dir` raises if the name is too long
-        raise InputError("There is no such folder.")
-    missing = [name for name in (CITY, ATOMS, SITES) if not os.path.lexists(folder / name)]
+def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) -> C:
+    """Read a city from its files by name; ``name`` is used if they have none."""
+    missing = [file for file in (CITY, ATOMS, SITES) if file not in files]
     if missing:
-        held = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+        held = ", ".join(sorted(file.name for file in files.values())[:8]) or "nothing"
         raise InputError(f"A city needs {CITY}, {ATOMS} and {SITES}; {missing[0]} is missing. The folder holds {held}.")
-    for name in FILES:
-        if os.path.lexists(folder / name) and not os.path.isfile(folder / name):  # `is_file` may raise
-            raise InputError(f"{name} must be a file, but is a folder or a broken link.")
-    about = _read_about(folder / CITY)
+    about = _read_about(files[CITY])
     matrices = {
-        Path(name).stem: formats.read_csv(folder / name, labelled=True)
-        for name in (TRAVEL, SERVICE, PREFERENCE, TRAVEL_CV)
-        if (folder / name).is_file()
+        Path(file).stem: formats.read_csv(files[file], labelled=True)
+        for file in (TRAVEL, SERVICE, PREFERENCE, TRAVEL_CV)
+        if file in files
     }
     options = {key: value for key, value in about.items() if key not in ("version", "geographic")}
-    atoms, sites = formats.read_csv(folder / ATOMS), formats.read_csv(folder / SITES)
-    city: Any = from_frames(cls, atoms, sites, **{"name": folder.resolve().name, **options, **matrices})
+    atoms, sites = formats.read_csv(files[ATOMS]), formats.read_csv(files[SITES])
+    city: Any = from_frames(cls, atoms, sites, **{"name": name, **options, **matrices})
     geographic = about.get("geographic", city.geographic)
     located = city.atom_locations is not None or city.site_locations is not None
     if located and geographic != city.geographic:
         wanted = "true, which needs columns lon and lat" if geographic else "false, which needs columns x and y"
         raise InputError(f"{CITY} sets geographic to {wanted}.")
     shapes = None
-    if (folder / SHAPES).is_file():
-        shapes = formats.read_shapes(folder / SHAPES, city.atom_names, geographic=geographic)
+    if SHAPES in files:
+        shapes = formats.read_shapes(files[SHAPES], city.atom_names, geographic=geographic)
     return city.replace(geographic=geographic, atom_shapes=shapes)
 
 
-def _read_about(path: Path) -> dict[str, Any]:
+def _read_about(path: Path | Upload) -> dict[str, Any]:
     """Return the entries of city.json; raise if one is unknown or invalid."""
     about = formats.read_json(path)
     for key, value in about.items():

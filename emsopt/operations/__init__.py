@@ -10,12 +10,12 @@ from .comparison import compare
 from .optimal_dispatch import optimal_dispatch
 from .policy import Policy
 from .searches import OperationsObjective, best_offsets, best_table
-from .simulation import Operations, simulate
+from .simulation import Operations as Operations
+from .simulation import simulate
 from .system import Duration, Priority, System
 
 __all__ = [
     "Duration",
-    "Operations",
     "OperationsObjective",
     "Policy",
     "Priority",

@@ -24,6 +24,8 @@ RELOCATION = ("none", "table", "coverage")
 class Policy:
     """Rules of dispatch and relocation.
 
+    Raise if an option is out of range, both ``table`` and ``coverage`` are given, or neither where one is needed.
+
     Parameters
     ----------
     dispatch : {"closest", "preference", "coverage"}
@@ -53,11 +55,6 @@ class Policy:
         Whether free units move by ``coverage``; False leaves it to ``dispatch="coverage"``.
     instant : bool
         Whether free units reach their sites in no time, all at once: no policy, but a yardstick for tables.
-
-    Raises
-    ------
-    InputError
-        If an option is out of range, both ``table`` and ``coverage`` are given, or neither where one is needed.
 
     References
     ----------
@@ -109,27 +106,19 @@ class Policy:
         checked["moves"] = _validate.whole_number(self.moves, "moves", 0)
         if self.offsets is not None:
             checked["offsets"] = _validate.real_array(self.offsets, "offsets", (None,))
-        if self.table is not None and self.coverage is not None and self.relocate:
-            raise InputError("`table` and `coverage` are two rules of relocation; give one of them.")
-        if self.table is not None:
-            if not np.iterable(self.table) or isinstance(self.table, str) or not all(map(np.iterable, self.table)):
-                raise InputError(f"`table` must hold one sequence of sites an entry; got {self.table!r}.")
-            checked["table"] = tuple(
-                tuple(_validate.whole_number(site, "a site of `table`", 0) for site in sites) for sites in self.table
-            )
-            sizes = [len(sites) for sites in self.table]
-            if not sizes or sizes != list(range(1, len(sizes) + 1)):
-                raise InputError(f"entry k - 1 of `table` must list k sites; the entries have {sizes} sites.")
-        if self.coverage is not None:
-            checked["coverage"] = _validate.positive_number(self.coverage, "coverage", "min")
-        elif self.dispatch == "coverage":
-            raise InputError("dispatch by coverage needs `coverage`, minutes of driving; got None.")
-        if self.patience is not None:
-            checked["patience"] = _validate.positive_number(self.patience, "patience", "min")
-        if self.instant and self.table is None:
-            raise InputError("`instant` needs `table`, which says where free units are.")
+        for name in ("coverage", "patience"):
+            if checked[name] is not None:
+                checked[name] = _validate.positive_number(checked[name], name, "min")
         if not _validate.is_real(self.busy) or not 0 <= self.busy < 1:
             raise InputError(f"`busy` must be at least 0 and below 1; got {self.busy!r}.")
+        if self.table is not None:
+            checked["table"] = _checked_table(self.table)
+            if self.coverage is not None and self.relocate:
+                raise InputError("`table` and `coverage` are two rules of relocation; give one of them.")
+        elif self.instant:
+            raise InputError("`instant` needs `table`, which says where free units are.")
+        if self.coverage is None and self.dispatch == "coverage":
+            raise InputError("dispatch by coverage needs `coverage`, minutes of driving; got None.")
 
     @property
     def relocation(self) -> str:
@@ -155,3 +144,14 @@ class Policy:
                     raise InputError(f"entry {k} of `table` must hold sites from 0 to {n - 1}; got {sites}.")
                 table[k, : k + 1] = sites
         return offsets, table
+
+
+def _checked_table(table: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
+    """Return a compliance table; raise unless entry k - 1 lists k sites."""
+    if not np.iterable(table) or isinstance(table, str) or not all(map(np.iterable, table)):
+        raise InputError(f"`table` must hold one sequence of sites an entry; got {table!r}.")
+    checked = tuple(tuple(_validate.whole_number(s, "a site of `table`", 0) for s in sites) for sites in table)
+    sizes = [len(sites) for sites in checked]
+    if not sizes or sizes != list(range(1, len(sizes) + 1)):
+        raise InputError(f"entry k - 1 of `table` must list k sites; the entries have {sizes} sites.")
+    return checked

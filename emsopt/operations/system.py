@@ -217,32 +217,37 @@ class System:
         """Return the priorities; raise unless they fit together and to the driving times and hospitals."""
         if not np.iterable(self.priorities):
             raise InputError(f"`priorities` must be a sequence of Priority; got {self.priorities!r}.")
-        for priority in self.priorities:
+        priorities = tuple(self.priorities)
+        for priority in priorities:
             _validate.instance(priority, "priorities", Priority, "emsopt.operations.Priority each")
-        names = [priority.name for priority in self.priorities]
+        names = [priority.name for priority in priorities]
         if not names or len(set(names)) < len(names):
             raise InputError(f"`priorities` must have distinct names, at least one; got {names}.")
-        if abs(sum(priority.share for priority in self.priorities) - 1) > 1e-9:
-            raise InputError(f"the shares of `priorities` must sum to 1; got {[p.share for p in self.priorities]}.")
-        times = [self.handover, *(priority.on_scene for priority in self.priorities)]
-        if self.minutes is None and (hospitals or any(time.mean for time in times)):
+        shares = [priority.share for priority in priorities]
+        if abs(sum(shares) - 1) > 1e-9:
+            raise InputError(f"the shares of `priorities` must sum to 1; got {shares}.")
+        if self.minutes is None and (hospitals or self.handover.mean or any(p.on_scene.mean for p in priorities)):
             raise InputError(
                 "`hospitals`, `handover` and `on_scene` need driving times, `minutes`; without them a call takes the "
                 "city's service time."
             )
-        for k, priority in enumerate(self.priorities):
-            for name in priority.takes_from:
+        for k, priority in enumerate(priorities):
+            self._check(priority, names[: k + 1], names, hospitals)
+        return priorities
+
+    def _check(self, priority: Priority, urgent: list[str], names: list[str], hospitals: int) -> None:
+        """Raise unless a priority fits to the system; ``urgent`` are it and those as urgent or more."""
+        for name in priority.takes_from:
+            if _validate.choice(name, "takes_from", names) in urgent:
                 # else two calls could take a unit from one another without end
-                if names.index(_validate.choice(name, "takes_from", names)) <= k:
-                    raise InputError(
-                        f"`takes_from` of {priority.name!r} must name less urgent priorities, which come after it in "
-                        f"`priorities`; got {name!r}."
-                    )
-            if priority.mode >= self.modes:
-                raise InputError(f"`mode` of {priority.name!r} must be below {self.modes}, the number of modes.")
-            if priority.transport and not hospitals:
-                raise InputError(f"calls {priority.name!r} are transported, but `hospitals` is 0.")
-        return tuple(self.priorities)
+                raise InputError(
+                    f"`takes_from` of {priority.name!r} must name less urgent priorities, which come after it in "
+                    f"`priorities`; got {name!r}."
+                )
+        if priority.mode >= self.modes:
+            raise InputError(f"`mode` of {priority.name!r} must be below {self.modes}, the number of modes.")
+        if priority.transport and not hospitals:
+            raise InputError(f"calls {priority.name!r} are transported, but `hospitals` is 0.")
 
     @property
     def modes(self) -> int:

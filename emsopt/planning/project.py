@@ -127,7 +127,7 @@ class Project:
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, each in files.items():
-                archive.writestr(zipfile.ZipInfo(name, STAMP), atomic.encoded(each), zipfile.ZIP_DEFLATED)
+                archive.writestr(zipfile.ZipInfo(name, STAMP), each.encode(), zipfile.ZIP_DEFLATED)
         return packed.getvalue()
 
     def save(self, path: PathLike) -> Path:

@@ -19,17 +19,12 @@ restriction.
 
 **Nodes** with missing or invalid coordinates are treated as outside the extract: ways are cut there.
 
-**Bounds**: more than `MOST_BYTES` bytes, `MOST_ELEMENTS` nodes, ways and relations, `MOST_PARTS` roads and points, or
-`MOST_EXITS` roads out of one junction are refused. So is a file with a compression ratio above `MOST_PACKED`, or with
-fewer than `LEAST_BYTES` bytes per element, because only malicious files look like that.
-
 **Inclines** need heights, which OpenStreetMap rarely contains; pass a terrain. `emsopt.roads._terrain` describes how
 inclines are computed from it.
 """
 
 from __future__ import annotations
 
-import io
 import mmap
 import re
 from collections import Counter, defaultdict
@@ -42,8 +37,8 @@ from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError, MissingDependencyError
-from ._terrain import terrain_inclines
-from .line_graph import MOST_M_S, MOST_PARTS
+from ._terrain import check_heights, terrain_inclines
+from .line_graph import MOST_M_S
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,14 +78,6 @@ ONE_WAY = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
 BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate", "stile", "turnstile"}
 MPH_KMH = 1.609344
 SHORTEST_M = 0.1
-MOST_BYTES = 2 * 10**9
-MOST_ELEMENTS = 4 * 10**7  # about those of a metropolitan region
-FEW_ELEMENTS = 5 * 10**5  # always allowed, however small the file
-LEAST_BYTES = 2  # per element; extracts have 8 or more
-MOST_PACKED = 20  # compression ratio; extracts have 2 to 4
-LARGEST_BLOCK = 2**25  # bytes, by the specification of .osm.pbf
-MOST_EXITS = 100  # roads out of one junction
-MOST_MEMBERS = 100  # members of a turn restriction; ordinary restrictions have three
 USED_TAGS = ("highway", "maxspeed", "tunnel", "bridge", "oneway", "junction")
 DELETED = re.compile(rb"<(node|way|relation)\b(?=[^>]*\bid\s*=\s*['\"](-?\d+))[^>]*\baction\s*=\s*['\"]delete['\"]")
 
@@ -118,8 +105,7 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
     """Return the arguments of a `RoadNetwork`: the roads for a vehicle, and the turns between them."""
     keys = KEYS[_validate.choice(vehicle, "vehicle", KEYS)]
     path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
-    if heights is not None and not callable(heights):
-        raise InputError(f"`heights` must be a function of longitude and latitude; got {_validate.shown(heights)}.")
+    check_heights(heights)
     ways, places, restrictions, shut = _elements(path, keys)
     edges, missing = _cut(ways, places, shut)
     if not edges:
@@ -171,14 +157,9 @@ def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, li
     if not path.name.endswith((".pbf", ".osm")):
         raise InputError(f"{path} must be named .osm.pbf or .osm. Decompress .osm.gz and .osm.bz2 first.")
     reader = _Reader(keys)
-    too_large = InputError(f"{path} is too large for a city, or compressed too strongly. Cut out the area you need.")
-    size = path.stat().st_size
-    most = min(MOST_ELEMENTS, max(FEW_ELEMENTS, size / LEAST_BYTES))
     try:
-        if size > MOST_BYTES or (path.name.endswith(".pbf") and _content_of_pbf(path) > MOST_PACKED * size):
-            raise too_large
         deleted = _deleted(path) if path.name.endswith(".osm") else set()
-        for number, element in enumerate(FileProcessor(str(path)).with_locations()):
+        for element in FileProcessor(str(path)).with_locations():
             if deleted and (type(element).__name__.lower(), element.id) in deleted:
                 continue
             if isinstance(element, Node):
@@ -187,20 +168,16 @@ def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, li
                 reader.way(element)
             elif isinstance(element, Relation) and element.tags.get("type") == "restriction":
                 reader.restrictions += _restrictions(element, keys)
-            if number >= most or reader.parts > MOST_PARTS:
-                raise too_large
-    except InputError:
-        raise
     except Exception as error:  # osmium raises many types of errors
         raise InputError(f"{path} is truncated or not an OpenStreetMap file ({error}).") from error
     return reader.ways, reader.places, reader.restrictions, reader.shut
 
 
 class _Reader:
-    """What is kept of the elements of a file, as `_elements` returns it, and the number of points and roads so far."""
+    """What is kept of the elements of a file, as `_elements` returns it."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
-        self.keys, self.parts = keys, 0
+        self.keys = keys
         self.ways: list[Road] = []
         self.places: dict[int, tuple[float, float]] = {}
         self.new: dict[int, tuple[float, float]] = {}  # nodes with negative ids, for which osmium keeps no locations
@@ -219,10 +196,7 @@ class _Reader:
         """Keep a way that is a road for the vehicle."""
         tags, keys = way.tags, self.keys
         extra = "emergency" in keys and tags.get("highway") in EMERGENCY_KMH and tags.get("emergency") in OPEN
-        if not (extra or tags.get("highway") in SPEEDS_KMH) or not _is_open(tags, keys):
-            return
-        self.parts += len(way.nodes) + 4
-        if self.parts > MOST_PARTS or len(way.nodes) < 2:
+        if not (extra or tags.get("highway") in SPEEDS_KMH) or not _is_open(tags, keys) or len(way.nodes) < 2:
             return
         used = {key: tags[key] for key in USED_TAGS if key in tags}
         own = next((tags[k] for key in keys if (k := f"oneway:{key}") in tags), None)
@@ -240,40 +214,6 @@ def _deleted(path: Path) -> set[tuple[str, int]]:
         return {(found[1].decode(), int(found[2])) for found in DELETED.finditer(content)}
 
 
-def _content_of_pbf(path: Path) -> int:
-    """Return the decompressed size of a file in bytes, as its blocks declare it; osmium enforces these sizes."""
-    content = 0
-    with path.open("rb") as file:
-        while length := int.from_bytes(file.read(4), "big"):
-            size = _numbers(file.read(min(length, LARGEST_BLOCK))).get(3, 0)
-            content += _numbers(file.read(min(size, LARGEST_BLOCK))).get(2, 0)
-    return content
-
-
-def _numbers(message: bytes) -> dict[int, int]:
-    """Return the integers in a Protocol Buffers message by field, up to its end or the first damage."""
-    found, stream = {}, io.BytesIO(message)
-
-    def number() -> int:
-        value = 0
-        for shift in range(0, 64, 7):
-            byte = int.from_bytes(stream.read(1), "big")
-            value |= (byte & 127) << shift
-            if byte < 128:
-                break
-        return value
-
-    while stream.tell() < len(message):
-        field, kind = divmod(number(), 8)
-        if kind == 0:  # an integer
-            found[field] = number()
-        elif kind == 2:  # a string
-            stream.seek(min(number(), len(message)), io.SEEK_CUR)
-        else:
-            break
-    return found
-
-
 def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, default: bool = True) -> bool:
     """Return whether the first tag of ``keys`` that is present admits the vehicle; ``default`` if there is none."""
     for key in keys:
@@ -289,8 +229,6 @@ def _restrictions(relation: Relation, keys: tuple[str, ...]) -> list[tuple[Turn,
     True means that the turn is forbidden, False that it is the only one allowed from that way at that node. The list is
     empty if the relation does not restrict it, or does not lead via exactly one node.
     """
-    if len(relation.members) > MOST_MEMBERS:
-        return []
     kind = relation.tags.get("restriction:motorcar") or relation.tags.get("restriction") or ""
     roles = defaultdict(list)
     for member in relation.members:
@@ -371,9 +309,6 @@ def _turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], shut: set[i
     leaving = defaultdict(list)
     for k, edge in enumerate(edges):
         leaving[edge.nodes[0]].append(k)
-    for node, exits in leaving.items():
-        if len(exits) > MOST_EXITS:
-            raise InputError(f"{len(exits)} roads leave node {node}; at most {MOST_EXITS} are allowed.")
     forbidden = {turn for turn, forbids in restrictions if forbids}
     only = {turn for turn, forbids in restrictions if not forbids}
     turns = []

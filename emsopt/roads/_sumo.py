@@ -6,15 +6,13 @@ that between the heights of the lane's ends, or follows from a terrain (`emsopt.
 if a connection leads from an open lane to an open lane; lane changes along a road are assumed to be possible. Internal
 roads of junctions, pavements and crossings are left out.
 
-The file is read as a stream, one element at a time, to save memory. Content beyond the needs of a city is refused as
-soon as it is read: more than `MOST_TEXT` bytes of text, an element of more than `MOST_ELEMENT` bytes, more than
-`MOST_PARTS` roads, points and turns, declared entities, encodings other than those in `ENCODINGS`.
+The file is read as a stream, one element at a time, to save memory.
 """
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
-from xml.parsers import expat
+from typing import Any, NamedTuple, TypeAlias
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -22,89 +20,107 @@ from .._files import inflate
 from .._types import ArrayLike, FloatArray, PathLike
 from .._validate import existing_file, shown
 from ..errors import InputError
-from ._terrain import STEEPEST, terrain_inclines
-from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S, MOST_PARTS
+from ._terrain import STEEPEST, check_heights, terrain_inclines
+from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S
 
 CAR = "passenger"  # SUMO's name of the vehicle class
-MOST_TEXT = 2 * 10**9
-MOST_ELEMENT = 4 * 10**6  # bytes; an edge with all its lanes has a few thousand
-ENCODINGS = "UTF-8, UTF-16, ISO-8859-1, US-ASCII"  # those supported by the parser
 UTM_ZONES = 60
 UTM_MIDDLE_M, UTM_REACH_M = 5e5, 1e6  # easting of a zone's meridian, and the largest distance from it
 UTM_SOUTH_M, UTM_NORTH_M = 1e7, 9.4e6  # northing of the equator in the south, and the largest distance to it
 HIGHEST_M = 1e4  # largest height of a point
 
-
 Attributes: TypeAlias = dict[str, str]
+
+
+class _Road(NamedTuple):
+    """A road that is open to cars, by its first open lane; ``points`` are in metres, shape (k, 3)."""
+
+    length: float
+    speed_limit: float
+    road_class: str
+    points: FloatArray
+    ends: tuple[str, str]  # its junctions
+
+
+class _Content:
+    """What is kept of a file: roads by id, legal turns between their numbers, and the location."""
+
+    def __init__(self) -> None:
+        self.roads: dict[str, _Road] = {}
+        self.turns: set[tuple[int, int]] = set()
+        self.location: Attributes = {}
+        self.lost = 0  # connections from or to an edge that is not there
+        self._known: set[str | None] = set()  # ids of all edges, which stand above the connections
+        self._open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the lane's index
+
+    def edge(self, edge: Attributes, lanes: list[Attributes]) -> None:
+        """Keep a road if one of its lanes is open."""
+        self._known.add(edge.get("id"))
+        opened = [lane for lane in lanes if _is_open(lane)]
+        if edge.get("function", "normal") != "normal" or not opened:
+            return
+        name, lane = edge.get("id"), opened[0]
+        if name is None or name in self.roads:
+            raise InputError(f"Every <edge> needs a unique id; got {shown(name)}.")
+        where = f"lane {shown(lane.get('id'))}"
+        self._open_lanes |= {(name, lane.get("index")): len(self.roads) for lane in opened}
+        self.roads[name] = _Road(
+            _number(lane, "length", where, "m", LONGEST_M),
+            _number(lane, "speed", where, "m/s", MOST_M_S),
+            edge.get("type") or "unknown",
+            _points(lane, where),
+            (edge.get("from", f"start of {name}"), edge.get("to", f"end of {name}")),
+        )
+
+    def connection(self, connection: Attributes) -> None:
+        """Keep a turn if it leads from an open lane to an open lane."""
+        self.lost += not {connection.get("from"), connection.get("to")} <= self._known
+        start = self._open_lanes.get((connection.get("from"), connection.get("fromLane")))
+        end = self._open_lanes.get((connection.get("to"), connection.get("toLane")))
+        if start is not None and end is not None and _is_open(connection):
+            self.turns.add((start, end))
 
 
 def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None = None) -> dict[str, Any]:
     """Return the arguments of a `RoadNetwork`: the roads open to cars, and the turns between them."""
     path = existing_file(path, "path", "a SUMO network, .net.xml or .net.xml.gz")
-    if heights is not None and not callable(heights):
-        raise InputError(f"`heights` must be a function of longitude and latitude; got {shown(heights)}.")
-    roads: dict[str, tuple[float, float, str, FloatArray]] = {}  # length, speed limit, class and points
-    junctions: list[tuple[str, str]] = []  # at the start and the end of each road
-    open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the index of the lane
-    turns: set[tuple[int, int]] = set()
-    known: set[str | None] = set()  # ids of all edges, which stand above the connections
-    lost = 0  # connections from or to others
-    location: Attributes = {}
-    points = 0
+    check_heights(heights)
+    content = _Content()
     try:
         for tag, element, lanes in _top_elements(path):
             if tag == "edge":
-                known.add(element.get("id"))
-            if tag == "edge" and element.get("function", "normal") == "normal":
-                opened = [lane for lane in lanes if _is_open(lane)]
-                if opened:
-                    name, where = element.get("id"), f"lane {shown(opened[0].get('id'))}"
-                    if name is None or name in roads:
-                        raise InputError(f"Every <edge> needs a unique id; got {shown(name)}.")
-                    open_lanes |= {(name, lane.get("index")): len(roads) for lane in opened}
-                    length = _number(opened[0], "length", where, "m", LONGEST_M)
-                    speed_limit = _number(opened[0], "speed", where, "m/s", MOST_M_S)
-                    line = _points(opened[0], where)
-                    roads[name] = length, speed_limit, element.get("type") or "unknown", line
-                    junctions.append((element.get("from", f"start of {name}"), element.get("to", f"end of {name}")))
-                    points += len(line)
+                content.edge(element, lanes)
             elif tag == "connection":
-                lost += not {element.get("from"), element.get("to")} <= known
-                start = open_lanes.get((element.get("from"), element.get("fromLane")))
-                end = open_lanes.get((element.get("to"), element.get("toLane")))
-                if start is not None and end is not None and _is_open(element):
-                    turns.add((start, end))
+                content.connection(element)
             elif tag == "location":
-                location = element
-            if points + 4 * len(roads) + len(turns) > MOST_PARTS:
-                raise InputError(f"It has more than {MOST_PARTS:,} roads, points and turns. Cut out the area you need.")
+                content.location = element
     except InputError as error:
         raise InputError(f"{path} cannot be read. {error}") from error
-    except (expat.ExpatError, *inflate.DAMAGED) as error:
+    except (ElementTree.ParseError, ValueError, LookupError, *inflate.DAMAGED) as error:
         raise InputError(f"{path} is truncated or not XML ({error}). Download or export it again.") from error
-    if not roads:
+    if not content.roads:
         raise InputError(f"{path} has no road open to the vehicle class {CAR!r}.")
-    lengths, speed_limits, classes, lines = zip(*roads.values(), strict=True)
-    polylines, reason = _in_degrees([line[:, :2] for line in lines], location)
+    lengths, speed_limits, classes, lines, ends = zip(*content.roads.values(), strict=True)
+    polylines, reason = _in_degrees([line[:, :2] for line in lines], content.location)
     if heights is None:
         inclines, notes = _own_inclines(lines)
     else:
-        ends = np.array([(line[0], line[-1]) for line in polylines])
-        nodes = np.unique(np.array(junctions), return_inverse=True)[1].reshape(-1, 2)
-        inclines, notes = terrain_inclines(heights, ends, nodes, np.array(lengths), np.zeros(len(lines), dtype=bool))
+        places = np.array([(line[0], line[-1]) for line in polylines])
+        nodes = np.unique(np.array(ends), return_inverse=True)[1].reshape(-1, 2)
+        inclines, notes = terrain_inclines(heights, places, nodes, np.array(lengths), np.zeros(len(lines), dtype=bool))
         notes.append("Roads follow the given heights, also where they are tunnels or bridges.")
-    if lost:
-        notes.append(f"{lost:,} of its connections name an edge that it does not have, and are left out.")
+    if content.lost:
+        notes.append(f"{content.lost:,} of its connections name an edge that it does not have, and are left out.")
     if reason:
         notes.append(f"{reason}: geometry stays in metres, without a map.")
     return {
-        "ids": list(roads),
+        "ids": list(content.roads),
         "lengths": lengths,
         "speed_limits": speed_limits,
         "inclines": inclines,
         "classes": classes,
         "polylines": polylines,
-        "connections": sorted(turns),
+        "connections": sorted(content.turns),
         "geographic": not reason,
         "notes": " ".join(notes),
     }
@@ -113,46 +129,16 @@ def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None =
 def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes]]]:
     """Yield the tag and attributes of each complete child of the root, and the attributes of its lanes."""
     depth = 0
-    complete: list[tuple[str, Attributes, list[Attributes]]] = []
-    top: Attributes = {}
-    lanes: list[Attributes] = []
-    parser = expat.ParserCreate()
-
-    def start(tag: str, attributes: Attributes) -> None:
-        nonlocal depth, lanes, top
-        depth += 1
-        if depth == 1 and tag != "net":
-            raise InputError(f"Expected a SUMO network, <net>, but {path.name} starts with <{tag:.60}>.")
-        if depth == 2:
-            top, lanes = attributes, []
-        elif tag == "lane":
-            lanes.append(attributes)
-
-    def end(tag: str) -> None:
-        nonlocal depth
-        depth -= 1
-        if depth == 1:
-            complete.append((tag, top, lanes))
-
-    def declared(_version: str, encoding: str | None, _standalone: int) -> None:
-        if encoding is not None and encoding.upper() not in ENCODINGS.split(", "):
-            raise InputError(f"Its encoding {shown(encoding)} is not one of {ENCODINGS}. Save it as UTF-8.")
-
-    def entity(*_: object) -> None:
-        raise InputError("It declares XML entities. Download or export it again.")
-
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.XmlDeclHandler, parser.EntityDeclHandler = declared, entity
-    pending = 0  # bytes since the last complete element
-    for piece in inflate.pieces(path, MOST_TEXT):
-        parser.Parse(piece)
-        pending = 0 if complete else pending + len(piece)
-        if pending > MOST_ELEMENT:
-            raise InputError(f"One of its elements has more than {MOST_ELEMENT / 1e6:g} MB. Export it again.")
-        yield from complete
-        complete.clear()
-    parser.Parse(b"", True)
-    yield from complete
+    with inflate.unpacked(path) as file:
+        for event, element in ElementTree.iterparse(file, ("start", "end")):
+            depth += 1 if event == "start" else -1
+            if event == "start" and depth == 1:
+                root = element
+                if root.tag != "net":
+                    raise InputError(f"Expected a SUMO network, <net>, but {path.name} starts with <{root.tag:.60}>.")
+            elif event == "end" and depth == 1:
+                yield element.tag, element.attrib, [lane.attrib for lane in element.iter("lane")]
+                root.clear()  # drops the child, to save memory
 
 
 def _is_open(element: Attributes) -> bool:

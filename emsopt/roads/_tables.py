@@ -24,7 +24,7 @@ import pandas as pd
 
 from .. import _validate
 from .._files.columns import LATITUDE, LONGITUDE, Table, texts
-from .._files.formats import MOST_BYTES, read_csv
+from .._files.formats import read_csv
 from .._files.inflate import DAMAGED, Upload
 from .._types import FloatArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
@@ -93,8 +93,12 @@ def read_tables(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | 
 def _frames(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return both tables; without ``arcs``, ``nodes`` is a folder or a .zip file that holds `FILES`."""
     if arcs is not None:
-        first = nodes if isinstance(nodes, pd.DataFrame) else _read(_validate.existing_file(nodes, "nodes", FILES[0]))
-        return first, arcs if isinstance(arcs, pd.DataFrame) else _read(_validate.existing_file(arcs, "arcs", FILES[1]))
+        tables = zip((nodes, arcs), ("nodes", "arcs"), FILES, strict=True)
+        first, second = (
+            each if isinstance(each, pd.DataFrame) else _read(_validate.existing_file(each, name, file))
+            for each, name, file in tables
+        )
+        return first, second
     if isinstance(nodes, pd.DataFrame):
         raise InputError("`arcs` is missing: give a table of nodes and a table of arcs.")
     path = _validate.path(nodes, "nodes")
@@ -103,24 +107,18 @@ def _frames(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None
     path = _validate.existing_file(path, "nodes", f"a folder or a .zip file with {' and '.join(FILES)}")
     try:
         with zipfile.ZipFile(path) as archive:
-            members = [name for file in FILES for name in archive.namelist() if name.split("/")[-1] == file]
-            if len(members) != len(FILES):
-                raise InputError(
-                    f"{path} must hold {' and '.join(FILES)}; it holds {', '.join(archive.namelist()[:9])}."
-                )
-            contents = []
-            for member in members:
-                with archive.open(member) as file:
-                    contents.append(Upload(member, file.read(MOST_BYTES + 1)))
+            held = {name.split("/")[-1]: archive.read(name) for name in archive.namelist() if name.endswith(FILES)}
     except DAMAGED as error:
         raise InputError(f"{path} is damaged or not a .zip file ({error}).") from error
-    return _read(contents[0]), _read(contents[1])
+    if len(held) < len(FILES):
+        raise InputError(f"{path} must hold {' and '.join(FILES)}; of these it holds {', '.join(held) or 'none'}.")
+    return _read(Upload(FILES[0], held[FILES[0]])), _read(Upload(FILES[1], held[FILES[1]]))
 
 
 def _read(file: Path | Upload) -> pd.DataFrame:
     """Read a table from a file, without the lines before the names of the columns."""
     with file.open("rb") as stream:
-        lines = stream.read(MOST_BYTES + 1).splitlines()
+        lines = stream.read().splitlines()
     for k, line in enumerate(lines[:20]):
         cells = {cell.strip(b' "').lower().decode(errors="replace") for cell in line.split(b",")}
         if k and (cells.intersection(TAIL) or cells.intersection(("x", *LONGITUDE))):

@@ -9,19 +9,19 @@ from .network import RoadNetwork
 
 ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
 ARTERIAL_EVERY = 3  # rows and columns
+BLOCK_M = 100.0
 
 
 def grid_roads(
     rows: int = 6,
     columns: int = 6,
     *,
-    block: float = 100.0,
     jitter: float = 0.0,
     relief: float = 0.0,
     one_way: float = 0.0,
     rng: Rng = None,
 ) -> RoadNetwork:
-    """Return a network of rectangular blocks.
+    """Return a network of square blocks of 100 m.
 
     Every third street is an arterial at 70 km/h, the others are residential at 50 km/h. All turns are legal, except
     that U-turns are legal at dead ends only.
@@ -30,8 +30,6 @@ def grid_roads(
     ----------
     rows, columns : int
         Number of junctions from north to south and from west to east; at least 1, and at least 2 in one direction.
-    block : float
-        Metres between junctions.
     jitter : float
         Largest random shift of a junction to the east, west, north or south, as a fraction of a block, from 0 to 0.4.
     relief : float
@@ -59,7 +57,6 @@ def grid_roads(
     rng = _validate.generator(rng)
     rows = _validate.whole_number(rows, "rows")
     columns = _validate.whole_number(columns, "columns", low=1 if rows > 1 else 2)
-    block = _validate.positive_number(block, "block", "m")
     relief = _validate.positive_number(relief, "relief", "m", zero=True)
     jitter = _validate.finite_number(jitter, "jitter", 0, 0.4)
     one_way = _validate.finite_number(one_way, "one_way", 0, 1)
@@ -67,7 +64,7 @@ def grid_roads(
     places = np.column_stack([column, -row]) + rng.uniform(-jitter, jitter, (rows * columns, 2))
     waves, phases = rng.uniform(-0.7, 0.7, (4, 2)), rng.uniform(0, 2 * np.pi, 4)
     heights = relief * (1 + np.sin(places @ waves.T + phases).mean(axis=1)) / 2
-    places = places * block
+    places = places * BLOCK_M
 
     directions = []
     for k in range(rows * columns):

@@ -2,6 +2,7 @@
 
 Nodes are road edges, and arcs are legal turns. Paths are found by Dijkstra's algorithm on the line graph. No path
 contains an edge twice. Where turns are forbidden, U-turns among them, it may pass a junction twice to turn elsewhere.
+Which turns a map forbids is read by `emsopt.roads._osm`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 # Upper bounds on road networks, for the readers and the network itself.
 MOST_M_S, LONGEST_M = 1e3, 4e7  # for a road: above the speed of sound, and the circumference of the earth
 FARTHEST_M = 1e8  # largest coordinate of a point on a plane
-MOST_PARTS = 4 * 10**6  # number of points and turns in a file, plus four per road
 
 
 class LineGraph:
@@ -157,16 +157,15 @@ class LineGraph:
 
 def checked_connections(values: ArrayLike, n: int) -> IntArray:
     """Return connections between n edges as a read-only array, sorted and without repeats, shape (C, 2)."""
-    wanted = "`connections` must be pairs of edge indices (from, to): whole numbers of shape (C, 2), not masked"
+    wanted = "`connections` must be pairs of edge indices (from, to): whole numbers of shape (C, 2)"
     try:
         array = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise InputError(f"{wanted}; got {type(values).__name__}: {error}") from error
     if array.shape in ((0,), (0, 2)):
         array = np.empty((0, 2), dtype=np.int64)
-    if np.ma.isMaskedArray(values) or array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != 2:
-        masked = "a masked array of " if np.ma.isMaskedArray(values) else ""
-        raise InputError(f"{wanted}; got {masked}{array.dtype} of shape {array.shape}.")
+    if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != 2:
+        raise InputError(f"{wanted}; got {array.dtype} of shape {array.shape}.")
     bad = (array < 0) | (array >= n)
     if bad.any():
         raise InputError(f"`connections` must be edge indices from 0 to {n - 1}; got {array[bad][0]}.")

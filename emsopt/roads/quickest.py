@@ -128,13 +128,6 @@ def _search(
 
 
 @njit(cache=True, nogil=True)
-def _space(n: int, places: int) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
-    """Return the arrays that `_search` writes to, for n edges and a number of places to begin at."""
-    size = n + places
-    return np.empty(n), np.empty(n), np.empty(size), np.empty(size, np.int64)
-
-
-@njit(cache=True, nogil=True)
 def _push(heap: FloatArray, item: IntArray, size: int, value: float, edge: int) -> int:
     """Add an edge to a binary heap; return the new size."""
     k = size
@@ -177,12 +170,12 @@ def _fill(
     minutes: FloatArray,
 ) -> None:
     """Fill ``times`` with the minutes from the sources, from number ``offset`` on, to all targets."""
-    space = _space(len(minutes), len(source_edges))
-    start = space[0]
-    begun = np.full(len(minutes), np.inf)  # the fraction at which the way begins, on the edges of the source
+    n, size = len(minutes), len(minutes) + len(source_edges)
+    start, space = np.empty(n), (np.empty(n), np.empty(size), np.empty(size, np.int64))
+    begun = np.full(n, np.inf)  # the fraction at which the way begins, on the edges of the source
     for row in range(len(times)):
         k = row + offset
-        _search(k, first_source, source_edges, source_fractions, first, onto, sole, minutes, *space)
+        _search(k, first_source, source_edges, source_fractions, first, onto, sole, minutes, start, *space)
         for place in range(first_source[k], first_source[k + 1]):
             begun[source_edges[place]] = min(begun[source_edges[place]], source_fractions[place])
         for column in range(times.shape[1]):

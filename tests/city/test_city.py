@@ -24,21 +24,11 @@ def polygon(ring):
 
 # (what is wrong, how to provoke it, words the message must hold)
 MALFORMED = [
-    ("rates with a mask", lambda: city(arrival_rates=np.ma.masked_array(RATES, [0, 1, 0])), ["arrival_rates", "mask"]),
-    ("rates that overflow", lambda: city(arrival_rates=[1e308] * 3), ["arrival_rates"]),
-    ("theta that overflows", lambda: city().scaled(1e308), ["erlangs"]),
-    ("ragged turnout", lambda: city(turnout_times=[[1], [1, 2]]), ["turnout_times", "numbers"]),
     ("latitude first at the atoms", lambda: city(atom_locations=[MONACO[::-1]] * 3, site_locations=[MONACO] * 4), ["atom_locations", "swapped"]),
-    ("shape with flat coordinates", lambda: city(atom_shapes=[{"type": "Polygon", "coordinates": [1, 2]}] * 3), ["atom_shapes", "number 0"]),
     ("shape with NaN in a ring", lambda: city(atom_shapes=[SQUARE, polygon([[0, 0], [1, 0], [np.nan, 1]]), SQUARE]), ["atom_shapes", "number 1", "two finite numbers"]),
-    ("shape with a ring of two points", lambda: city(atom_shapes=[polygon([[0, 0], [1, 0]])] * 3), ["atom_shapes", "three points"]),
     ("shape with latitude first", lambda: city(atom_shapes=[polygon([[45, -93], [46, -93], [45, -92]])] * 3), ["atom_shapes", "swapped"]),
-    ("names of sites as a number", lambda: city().sites_named(5), ["names"]),
     ("negative rate", lambda: city(arrival_rates=[-1, 1, 1]), ["arrival_rates", "at least 0", "index 0"]),
-    ("NaN rate", lambda: city(arrival_rates=[1, np.nan, 1]), ["arrival_rates", "finite", "index 1"]),
     ("text as a rate", lambda: city(arrival_rates=["many", 1, 1]), ["arrival_rates", "numbers", "many"]),
-    ("no rates", lambda: city(arrival_rates=[]), ["arrival_rates", "empty"]),
-    ("rates as a matrix", lambda: city(arrival_rates=[RATES]), ["arrival_rates", "shape", "(1, 3)"]),
     ("rates all zero", lambda: city(arrival_rates=[0, 0, 0]), ["arrival_rates", "zero"]),
     ("too few rates", lambda: city(arrival_rates=[1, 1]), ["travel_times", "2", "(4, 3)"]),
     (
@@ -48,25 +38,13 @@ MALFORMED = [
     ),
     ("transposed travel", lambda: city(travel_times=TRAVEL.T), ["travel_times", "transposed"]),
     ("travel in seconds", lambda: city(travel_times=TRAVEL * 600), ["travel_times", "minutes", "60"]),
-    ("flat travel", lambda: city(travel_times=TRAVEL[0]), ["travel_times", "shape", "(3,)"]),
     ("turnout of a minute in seconds", lambda: city(turnout_times=[1, 60, 1, 1]), ["turnout_times", "at most 15", "got 60", "Divide seconds by 60"]),
-    ("turnout as a matrix", lambda: city(turnout_times=TRAVEL), ["turnout_times", "(4,)", "(4, 3)"]),
     ("service of zero", lambda: city(service_times=0), ["service_times", "greater than 0"]),
     ("service in hours", lambda: city(service_times=0.4), ["service_times", "minutes", "60"]),
-    ("service of each atom", lambda: city(service_times=[40] * 3), ["service_times", "(4, 3)", "(3,)"]),
     ("negative variation", lambda: city(travel_cv=-0.1), ["travel_cv", "at least 0", "-0.1"]),
     ("variation in percent", lambda: city(travel_cv=40), ["travel_cv", "from 0 to 3", "got 40", "divide percent by 100"]),
-    ("variation of each atom", lambda: city(travel_cv=[0.1, 0.2, 0.3]), ["travel_cv", "(4, 3)", "(3,)"]),
-    ("turnout variation of each pair", lambda: city(turnout_cv=TRAVEL / 9), ["turnout_cv", "(4,)", "(4, 3)"]),
-    ("transposed preference", lambda: city(preference=TRAVEL.T), ["preference", "(4, 3)", "(3, 4)"]),
-    ("too few names", lambda: city(site_names=["a"]), ["site_names", "4", "1"]),
-    ("duplicate site", lambda: city(site_names=list("abca")), ["site_names", "distinct", "'a'"]),
-    ("lists as names", lambda: city(site_names=[["a"], "b", "c", "d"]), ["site_names", "must be text", "['a']"]),
     ("name with a line end", lambda: city(site_names=["a\nb", "b", "c", "d"]), ["site_names", "'\\n'", "invisible character"]),
-    ("title that no file can hold", lambda: city(name="a\udfff"), ["`name`", "'\\udfff'"]),
-    ("notes that command a terminal", lambda: city(notes="a\x1b[2J"), ["`notes`", "'\\x1b'"]),
     ("geographic is text", lambda: city(geographic="no"), ["geographic", "True or False", "'no'"]),
-    ("blank name", lambda: city(site_names=["a", "b", " ", "c"]), ["site_names", "blank", "entry 3"]),
     (
         "latitude first throughout",
         lambda: city(atom_locations=[ST_PAUL[::-1]] * 3, site_locations=[ST_PAUL[::-1]] * 4),
@@ -78,14 +56,8 @@ MALFORMED = [
         ["site_locations", "atom_locations", "km from"],
     ),
     ("kilometres as degrees", lambda: city(atom_locations=[[500, 200]] * 3), ["atom_locations", "geographic=False"]),
-    ("a site too few on the map", lambda: city(site_locations=[[1, 2]] * 3), ["site_locations", "(4, 2)", "(3, 2)"]),
-    ("a shape too few", lambda: city(atom_shapes=[SQUARE] * 2), ["atom_shapes", "3", "2"]),
-    ("shape is a point", lambda: city(atom_shapes=[{"type": "Point", "coordinates": [0, 0]}] * 3), ["atom_shapes", "Point"]),
     ("unknown field", lambda: city().replace(rates=1), ["'rates'", "arrival_rates"]),
-    ("replacement of another shape", lambda: city().replace(travel_times=TRAVEL.T), ["travel_times", "transposed"]),
     ("theta is zero", lambda: city().scaled(0), ["theta", "above 0"]),
-    ("negative load", lambda: city().with_offered_load(-1, 2), ["rho", "above 0"]),
-    ("load of half a unit", lambda: city().with_offered_load(1, 1.5), ["units", "whole number", "1.5"]),
     ("unknown site name", lambda: city().sites_named(["site 1", "nowhere"]), ["nowhere", "site 1"]),
 ]  # fmt: skip
 
@@ -142,11 +114,6 @@ def test_load_is_calls_times_minutes_over_units():
     assert city(service_times=[20, 40, 60, 80]).mean_service_time == pytest.approx(50)
 
 
-def test_a_zero_rate_is_an_atom_that_nobody_calls_from():
-    quiet = city(arrival_rates=[1, 0, 1])
-    assert quiet.demand_shares.tolist() == [0.5, 0, 0.5]
-
-
 def test_preferred_order_is_by_response_then_by_lower_index():
     assert city().preferred_order.tolist() == [[0, 3, 2, 1], [1, 3, 2, 0], [2, 1, 0, 3]]
     tied = city(travel_times=np.ones((4, 3)))
@@ -193,19 +160,6 @@ def test_names_and_repr():
     assert city().site_names == ("site 1", "site 2", "site 3", "site 4")
     assert city(site_names=list("dcba")).sites_named(["a", "d"]).tolist() == [3, 0]
     assert repr(city(name="Utopia")) == "<City 'Utopia': 3 atoms, 4 sites, 1.8 calls/h, 40 min per call>"
-
-
-def test_names_of_every_script_and_kind_are_kept():
-    names = ["Fluß\u00a0Süd", "\u0645\u0631\u06a9\u0632\u200c\u0634\u0647\u0631", "消防署 🚑", np.str_("x")]
-    assert city(site_names=names).site_names == tuple(map(str, names))
-    assert city(site_names=[1, 2.5, np.int64(3), True]).site_names == ("1", "2.5", "3", "True")
-    assert city(notes="one\n\ttwo\r\n").notes == "one\n\ttwo\r\n"
-    assert city(geographic=np.bool_(False)).geographic is False
-
-
-def test_locations_on_a_plane_may_be_any_kilometres():
-    plane = city(geographic=False, atom_locations=[[500, 200]] * 3, site_locations=[[-9000, 0]] * 4)
-    assert plane.site_locations.shape == (4, 2)
 
 
 def test_great_circles():

@@ -55,12 +55,6 @@ def git_blob(content):
     return hashlib.sha1(b"blob " + str(len(content)).encode() + b"\0" + content).hexdigest()
 
 
-def test_git_blob_ids_are_what_git_says():
-    """`git hash-object` of an empty file, known to everyone who has looked at git: e69de29b."""
-    assert git_blob(b"") == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
-    assert git_blob(b"hello world\n") == "3b18e512dba79e4c8300dd08aeb37f8e728b8dad"
-
-
 @pytest.mark.parametrize("check", [{"sha256": SHA256}, {"git_blob": git_blob(CONTENT)}, {"sha256": SHA256.upper()}])
 def test_a_file_is_fetched_once_and_then_kept(cache, server, check):
     address, requests = server
@@ -129,15 +123,3 @@ def test_emsopt_data_comes_first_then_the_package_then_the_cache(cache, tmp_path
     (mine / "other.csv").write_bytes(b"something else")
     with pytest.raises(DataUnavailableError, match=f"{mine / 'other.csv'} is not the file.*{SHA256}"):
         locate.find_data("other.csv", sha256=SHA256)
-
-
-def test_what_cannot_be_found_or_checked_is_said(cache, tmp_path, monkeypatch):
-    with pytest.raises(DataUnavailableError, match=r"nothing.csv is not on this machine. Obtain the file"):
-        locate.find_data("nothing.csv")
-    with pytest.raises(ValueError, match="needs a checksum"):
-        locate.find_data("nothing.csv", "http://127.0.0.1:9/nothing.csv")
-    with pytest.raises(DataUnavailableError, match="is missing from the installed package"):
-        locate.package_file("nothing.csv")
-    monkeypatch.setenv("EMSOPT_DATA", str(tmp_path / "missing"))
-    with pytest.raises(DataUnavailableError, match=r"EMSOPT_DATA must name an existing folder.*missing"):
-        locate.find_data("nothing.csv")

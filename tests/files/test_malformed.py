@@ -1,4 +1,4 @@
-"""Malformed input ends in a result or in an `EmsoptError`: no other exception reaches the user, whatever is read.
+"""Malformed files end in a result or in an `EmsoptError`: no other exception reaches the user, whatever is read.
 
 A case follows from the name of its kind and a number. The plain suite takes a few of each kind, and
 ``EMSOPT_FUZZ=2000 python -m pytest tests/files/test_malformed.py`` as many.
@@ -29,35 +29,27 @@ CASES = int(os.environ.get("EMSOPT_FUZZ", "30"))
 # -- what can be wrong with a file --------------------------------------------------------------------------------
 
 # fmt: off
-NUMBERS = ["0", "-1", "1", "2", "0.5", "999", "1e20", "1e308", "-1e308", "5e-324", "1e999", "nan", "inf", "-inf", "1_0", "0x1",
-           "१", "1,5", str(2**63), "9" * 25, "9" * 400, "-" + "9" * 5_000]
-TEXTS = ["", " ", "\x00", "a\x00b", "\u202e", "\ufeff", "é", "e\u0301", "x" * 5_000, "\n", '"', ",", ";", "\\", "<", "&x;", "&#0;",
-         "~nouser/x", "..", ".", "/", "null", "true", "no", "now", "NaT", "=1+1", "%", "%q", "%d%d", "{}", "name", "lon", "utm",
-         "2025-13-45", "0001-01-01", "9999-12-31T23:59:60Z", "2025-03-14T16:05+99:99", "2025-03-14 16:05-05", "2098-01-01 00:00",
-         "utf-7", "idna", "hex", "utf-16", "cp037", "unicode_escape", "bogus", "a" + "\u0301" * 1_000]
-PATHS = ["/dev/null", "/dev/full", "x/y", "x" * 300] if os.name == "posix" else ["x/y"]
-JSON = ["null", "true", "[]", "{}", "NaN", "-Infinity", '"\\ud800"', '"\\u0000"', "[[]]", "[null]", '{"a":1,"a":2}', "-0", "1.0",
-        "[0,0]", '[["0","0"]]', "[" * 500 + "]" * 500, "[" * 10**5, '{"a":' * 10**5]
-LAUGHS = "".join(f'<!ENTITY x{k} "{f"&x{k - 1};" * 20}">' for k in range(1, 9))
+NUMBERS = ["0", "-1", "1", "0.5", "999", "1e20", "1e308", "1e999", "nan", "-inf", "1_0", "0x1", "१", "1,5", str(2**63), "9" * 400]
+TEXTS = ["", " ", "\x00", "\u202e", "\ufeff", "é", "x" * 5_000, "\n", '"', ",", ";", "\\", "<", "&x;", "~nouser/x", "..", "null", "true",
+         "now", "NaT", "=1+1", "%q", "{}", "name", "lon", "2025-13-45", "0001-01-01", "9999-12-31T23:59:60Z", "2025-03-14T16:05+99:99",
+         "2025-03-14 16:05-05", "2098-01-01 00:00", "utf-7", "cp037", "bogus"]
+JSON = ["null", "true", "[]", "{}", "NaN", '"\\ud800"', "[[]]", "[null]", '{"a":1,"a":2}', "-0", "[0,0]", '[["0","0"]]', "[" * 500 + "]" * 500]
 PIECES = [b"\x00", b"\xef\xbb\xbf", b"\xff", b"\xed\xa0\x80", b"\n", b"\r", b",", b'"', b"\\", b"<", b"&", b"{", b"<!--", b"\x1f\x8b",
-          b"[" * 10**5, b"," * 10**6, b"9" * 5_000, b"x" * 10**6, b"\n" * 10**6, b"1,1\n" * 10**5, b"<a>" * 10**5,
-          f'<!DOCTYPE a [<!ENTITY x0 "x">{LAUGHS}]>'.encode(), b'<?xml version="1.0" encoding="x"?>']
-WHOLE = [b"", b"\n", b"null", b"[]", b"{}", b"[" * 10**6, b"\x1f\x8b\x08" + bytes(20), b"PK\x03\x04", b"\xff" * 1_000, b'{"a":' * 10**5,
-         b"," * 7_000_000, b"a\n" * 10**6, b"<a>" * 10**6, b'"' + b"x" * 10**6]
+          b"," * 10**4, b"x" * 10**4, b"1,1\n" * 10**3, b'<?xml version="1.0" encoding="x"?>']
+WHOLE = [b"", b"\n", b"null", b"[]", b"{}", b"[" * 10**5, b"\x1f\x8b\x08" + bytes(20), b"PK\x03\x04", b"\xff" * 1_000, b"a\n" * 10**4]
 # fmt: on
-SPACES = gzip.compress(b" " * 2**24, mtime=0)  # repeated, it is the start of a file of any size
 ENCODINGS = ("utf-16", "utf-32", "utf-7", "cp037", "latin-1", "utf-8-sig")
 TOKENS = {
     "csv": r"[^,\r\n]+",
     "json": r'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|true|false|null|\[[^][{}]*\]|\{[^][{}]*\}',
     "xml": r'"[^"]*"|<[^<>]*>',
 }
-FAMILIES = {"geojson": "json", "jsonl": "json", "osm": "xml"}
+FAMILIES = {"geojson": "json", "osm": "xml"}
 
 
 def odd_token(rng, family):
     """Return what may stand in place of a cell, a value or an attribute."""
-    text = rng.choice(rng.choice((NUMBERS, TEXTS, PATHS)))
+    text = rng.choice(rng.choice((NUMBERS, TEXTS)))
     if family == "json":
         quoted = '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
         return rng.choice((quoted, rng.choice(JSON), rng.choice(NUMBERS)))
@@ -100,7 +92,6 @@ def with_odd_bytes(rng, content):
         lambda: content.replace(b"\n", rng.choice((b"\r\n", b"\r", b"\n\n", b" "))),
         lambda: content.decode("utf-8", "replace").encode(rng.choice(ENCODINGS), "replace"),
         lambda: rng.choice((gzip.compress, bz2.compress))(content),
-        lambda: rng.choice((SPACES * rng.choice((1, 100)), b"")) + gzip.compress(content) + SPACES * 100,
         lambda: rng.choice(WHOLE),
     )
     return rng.choice(ways)()
@@ -121,19 +112,11 @@ def damaged(rng, name, content):
 
 
 def put(rng, files, *, damage=True):
-    """Write the files here, one of them damaged, or, now and then, no file at all; return its name."""
+    """Write the files here, one of them damaged; return its name."""
     broken = rng.choice(sorted(files)) if damage else None
     for name, content in files.items():
-        path = Path(name)
-        path.parent.mkdir(exist_ok=True)
-        if name != broken:
-            path.write_bytes(content)
-        elif rng.random() < 0.95:
-            path.write_bytes(damaged(rng, name, content))
-        elif os.name == "posix" and rng.random() < 0.7:
-            path.symlink_to(rng.choice((*PATHS, path.name)))
-        elif rng.random() < 0.5:
-            path.mkdir()
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_bytes(damaged(rng, name, content) if name == broken else content)
     return broken
 
 
@@ -189,7 +172,7 @@ def written(write, *names):
 
 @functools.cache
 def town():
-    """A city that is evaluated in no time, with all that a city can have."""
+    """A city with all that a city can have."""
     city = eo.datasets.grid_city(4, 2, 0.4, rng=0, size=3)
     services = city.service_times * np.linspace(1, 1.2, 9)
     return city.replace(service_times=services, preference=city.travel_times + 1)
@@ -239,33 +222,6 @@ def both_osm():
                 writer.add(element)
 
 
-def minimize(file="minimize.jsonl"):
-    eo.minimize(eo.Objective(town(), 2, "approximate"), "genetic", budget=5, checkpoint=file)
-
-
-def maximize(file="maximize.jsonl"):
-    eo.maximize(eo.problems.sprinkler(), "random", budget=5, checkpoint=file)
-
-
-def bocvs(file="bocvs.jsonl"):
-    problem = eo.problems.hill_control()
-    eo.optimizers.bocvs(
-        problem, "etc-50", budget=3, callback=lambda learner: len(learner.plays) == 5, regret=False, checkpoint=file
-    )
-
-
-def navigate(file="navigate.jsonl"):
-    eo.bandits.run(roads(), 0, 5, "gp-ts", horizon=4, checkpoint=file)
-
-
-def power(base, exponent):
-    return [{"result": base**exponent, "text": "a"}]
-
-
-def squared(file="squares.jsonl"):
-    eo.study.run(power, eo.study.cases(base=[1, 2, 3], exponent=2), file=file)
-
-
 # fmt: off
 FILES = {  # kind: its files, and what reads the damaged one
     "calls": (lambda: {
@@ -284,28 +240,18 @@ FILES = {  # kind: its files, and what reads the damaged one
     ),
     "osm": (lambda: written(both_osm), lambda name: drive(RoadNetwork.from_osm(name))),
     "roads": (lambda: written(roads().save, "roads.json.gz"), lambda name: drive(RoadNetwork.load(name))),
-    **{run.__name__: (functools.partial(written, run), run) for run in (minimize, maximize, bocvs, navigate, squared)},
 }
 # fmt: on
 
 
-def read_file(rng, kind):
-    files, read = FILES[kind]
-    read(put(rng, files()))
-
-
-# -- running them -------------------------------------------------------------------------------------------------
-
-
 def fault(kind, number):
     """Return the traceback of a case that ends in anything but a result or an `EmsoptError`, else an empty string."""
-    rng = random.Random(f"{kind} {number}")
+    rng, (files, read) = random.Random(f"{kind} {number}"), FILES[kind]
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), warnings.catch_warnings():
         warnings.simplefilter("error")
-        for own in (eo.errors.AccuracyWarning, eo.errors.ResumeWarning):  # the answer to some numbers
-            warnings.simplefilter("ignore", own)
+        warnings.simplefilter("ignore", eo.errors.AccuracyWarning)  # the answer to some numbers
         try:
-            read_file(rng, kind)
+            read(put(rng, files()))
         except eo.EmsoptError:
             pass
         except Exception:  # noqa: BLE001 - that is what is looked for

@@ -12,7 +12,7 @@ import emsopt as eo
 from emsopt import datasets
 from emsopt.errors import DataUnavailableError, InputError
 from emsopt.roads import RoadNetwork, grid_roads
-from emsopt.roads.energy import edge_energy, potential_energy
+from emsopt.roads.energy import edge_energy
 
 # -- the embedded and the published networks ---------------------------------------------------------------------------
 
@@ -79,29 +79,6 @@ def test_monaco_has_the_heights_of_the_published_network_where_it_is_found():
         assert len(net.shortest_path(net.lengths, *route)) > 40
 
 
-def test_luxembourg_gets_heights_of_ones_own():
-    """A ridge of 80 m, with a cliff of 60 m: no road is steeper than 0.35 rad, and energy depends on the ends only."""
-    folder = os.environ.get("EMSOPT_DATA")
-    if not folder or not (Path(folder) / "luxembourg").is_dir():
-        pytest.skip("needs EMSOPT_DATA with a folder luxembourg")
-
-    def heights(places):
-        return 250 + 80 * np.exp(-(((places[:, 0] - 6.12) / 0.02) ** 2)) + 60 * (places[:, 1] > 49.61)
-
-    file = Path(folder) / "luxembourg" / "luxembourg_rebuilt.net.xml.gz"
-    net = RoadNetwork.from_sumo(file, heights=heights)
-    assert net.n_edges == 5680
-    assert np.abs(net.inclines).max() == pytest.approx(0.35)
-    assert "edges would be steeper than 0.35 rad" in net.notes
-    assert 0.2 < np.mean(np.abs(net.inclines) > 0.01) < 0.99
-    rise, costs = potential_energy(net.lengths, net.inclines), np.random.default_rng(0).random((5, net.n_edges))
-    route = datasets.ROUTES["luxembourg, rebuilt"]["A"]
-    gained = [rise[net.shortest_path(cost, *route)].sum() for cost in costs]
-    assert np.ptp(gained) < 1e-6
-    energy = edge_energy(net.lengths, net.speed_limits, net.inclines)
-    assert (energy < 0).any(), "some roads recover energy, unlike on the flat network"
-
-
 @pytest.mark.parametrize(("name", "file"), [("luxembourg", "lust"), ("monaco, published", "most")])
 def test_a_wrong_file_is_not_taken_for_a_published_network(tmp_path, monkeypatch, name, file):
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
@@ -142,45 +119,11 @@ def test_broken_files_of_networks_are_refused(tmp_path):
     grid_roads(2, 3).save(file)
     good = file.read_bytes()
     content = json.loads(gzip.decompress(good))
-    wrong = [
-        {**content, "emsopt roads": 2},
-        {k: v for k, v in content.items() if k != "ids"},
-        [1],
-        {**content, "ids": 5},
-    ]
-    wrong.append({**content, "classes": [*content["classes"][:-1], 5]})
+    wrong = [{**content, "emsopt roads": 2}, {k: v for k, v in content.items() if k != "ids"}, [1]]
     for broken in (good[:200], b"no gzip", *(gzip.compress(json.dumps(part).encode()) for part in wrong)):
         file.write_bytes(broken)
         with pytest.raises(InputError, match="is damaged, or was not written"):
             RoadNetwork.load(file)
     file.write_bytes(gzip.compress(json.dumps({**content, "lengths": [0.0] * len(content["ids"])}).encode()))
     with pytest.raises(InputError, match="`lengths` must be greater than 0"):
-        RoadNetwork.load(file)
-    with pytest.raises(InputError, match="there is no file"):
-        RoadNetwork.load(tmp_path / "nowhere.json.gz")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [b"[" * 100_000, b"\xff", b"null", b"[," * 9_000_000],
-)
-def test_malformed_files_of_networks_are_refused(tmp_path, text):
-    file = tmp_path / "grid.json"
-    file.write_bytes(text)
-    with pytest.raises(InputError, match="is damaged, or was not written"):
-        RoadNetwork.load(file)
-
-
-def test_a_small_file_that_holds_a_large_one_is_refused(tmp_path, monkeypatch):
-    file = tmp_path / "grid.json.gz"
-    file.write_bytes(gzip.compress(b"[" + b"[]," * 10**7))
-    with pytest.raises(InputError, match="compressed more than 100 times"):
-        RoadNetwork.load(file)
-    grid_roads(2, 2).save(file)
-    monkeypatch.setattr("emsopt.roads.network.MOST_TEXT", 100)
-    with pytest.raises(InputError, match=r"It has more than 0.0001 MB"):
-        RoadNetwork.load(file)
-    monkeypatch.undo()
-    monkeypatch.setattr("emsopt.roads.network.MOST_VALUES", 10)
-    with pytest.raises(InputError, match=r"more than 10 values"):
         RoadNetwork.load(file)

@@ -1,8 +1,5 @@
 """OpenStreetMap roads: a map drawn by hand and read by eye, Monaco as embedded, files of networks, broken files."""
 
-import gzip
-import sys
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +7,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.roads import RoadNetwork, _osm, _terrain
+from emsopt.roads import RoadNetwork, _terrain
 from emsopt.roads.energy import edge_energy
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -222,12 +219,10 @@ def test_extracts_cut_ways_at_their_border(osm):
 def test_broken_maps_are_refused(osm, tmp_path):
     path = osm()
     text = path.read_text()
-    for content in (text[: len(text) // 2], "not xml", ""):
+    for content in (text[: len(text) // 2], "not xml", "", text.replace('lat="0.003"', 'lat="900"')):
         path.write_text(content)
         with pytest.raises(InputError, match=r"truncated or not an OpenStreetMap file|has no road for cars"):
             RoadNetwork.from_osm(path)
-    with pytest.raises(InputError, match="there is no file"):
-        RoadNetwork.from_osm(tmp_path / "nowhere.osm.pbf")
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=r"must be named .osm.pbf or .osm"):
         RoadNetwork.from_osm(tmp_path / "a.csv")
@@ -237,28 +232,6 @@ def test_broken_maps_are_refused(osm, tmp_path):
         RoadNetwork.from_osm(osm(), heights=lambda places: places)
     with pytest.raises(InputError, match=r"one finite height per point; (\d+) of \1 are not finite"):
         RoadNetwork.from_osm(osm(), heights=lambda places: np.full(len(places), np.nan))
-    raw = ROOT / "data" / "raw" / "monaco" / "monaco-2016-roads.osm.pbf"
-    if raw.is_file():
-        (tmp_path / "half.osm.pbf").write_bytes(raw.read_bytes()[:60_000])
-        with pytest.raises(InputError, match="truncated or not an OpenStreetMap file"):
-            RoadNetwork.from_osm(tmp_path / "half.osm.pbf")
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('lat="0.003"', 'lat="900"'),
-        ('<node id="7"', '<node id="99999999999999999999"'),
-        ("<osm ", '<?xml version="1.0" encoding="bogus"?><osm '),
-        ("<osm ", '<!DOCTYPE a [<!ENTITY x "y">]><osm '),
-    ],
-)
-def test_whatever_osmium_raises_is_an_input_error(osm, old, new):
-    path = osm()
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
-    with pytest.raises(InputError, match=r"town.osm is truncated or not an OpenStreetMap file"):
-        RoadNetwork.from_osm(path)
 
 
 def test_nodes_outside_the_earth_are_as_if_missing(osm):
@@ -267,78 +240,6 @@ def test_nodes_outside_the_earth_are_as_if_missing(osm):
     net = RoadNetwork.from_osm(path, strongly_connected=False)
     assert "13#0" not in net.ids
     assert "1 ways are cut where the extract ends" in net.notes
-
-
-def test_maps_larger_than_any_city_are_refused(osm, tmp_path, monkeypatch):
-    path = osm(ways={**WAYS, 40: ((), {"highway": "primary"}), 41: ((1,), {"highway": "primary"})})
-    assert not {"40#0", "41#0"} & set(RoadNetwork.from_osm(path, strongly_connected=False).ids)
-    for change in (
-        {"MOST_BYTES": 10},
-        {"MOST_ELEMENTS": 9},
-        {"MOST_PARTS": 9},
-        {"FEW_ELEMENTS": 9, "LEAST_BYTES": 1000},
-    ):
-        with monkeypatch.context() as patch:
-            for name, value in change.items():
-                patch.setattr(_osm, name, value)
-            with pytest.raises(InputError, match="too large for a city, or compressed too strongly"):
-                RoadNetwork.from_osm(path)
-    packed = tmp_path / "town.osm.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    with pytest.raises(InputError, match=r"Decompress .osm.gz and .osm.bz2 first"):
-        RoadNetwork.from_osm(packed)
-    with pytest.raises(InputError, match="119 roads leave node 1; at most 100 are allowed"):
-        RoadNetwork.from_osm(osm(ways={1: ((1, 5) * 60, {"highway": "primary"})}))
-
-
-def pbf_block(content):
-    """Return a block of a .pbf file: its header, and its content compressed."""
-    packed = zlib.compress(content, 9)
-    blob = b"\x10" + varint(len(content)) + b"\x1a" + varint(len(packed)) + packed
-    header = b"\x0a\x07OSMData\x18" + varint(len(blob))
-    return len(header).to_bytes(4, "big") + header + blob
-
-
-def varint(number):
-    return (b"" if number < 128 else bytes([number & 127 | 128]) + varint(number >> 7)) or bytes([number])
-
-
-def test_a_pbf_that_unpacks_to_far_more_than_it_is_is_refused_before_it_does(tmp_path):
-    """Twenty blocks of six megabytes: tables of empty strings."""
-    pytest.importorskip("osmium", reason="needs emsopt[roads]")
-    raw = (ROOT / "data" / "raw" / "monaco" / "monaco-2016-roads.osm.pbf").read_bytes()
-    start = raw[: raw.index(b"OSMData") - 6]
-    strings = b"\x0a\x00" * 3_000_000
-    path = tmp_path / "town.osm.pbf"
-    path.write_bytes(start + 20 * pbf_block(b"\x0a" + varint(len(strings)) + strings))
-    with pytest.raises(InputError, match="compressed too strongly"):
-        RoadNetwork.from_osm(path)
-    path.write_bytes(raw)
-    assert 1 < _osm._content_of_pbf(path) / len(raw) < 5
-    for damaged in (raw[:50_000], b"\x00\x00\x00\x05\x18" + b"\xff" * 100, b"\xff" * 100, b""):
-        path.write_bytes(damaged)
-        with pytest.raises(InputError, match=r"not an OpenStreetMap file|no road for cars"):
-            RoadNetwork.from_osm(path)
-
-
-def test_restrictions_with_a_crowd_of_members_are_left_out(osm):
-    members = [("way", 10, "from"), ("node", 5, "via"), *[("way", 20, "to")] * 100]
-    relation = ({"type": "restriction", "restriction": "no_right_turn"}, members)
-    net = RoadNetwork.from_osm(osm(relations=[relation]), strongly_connected=False)
-    assert ("10#0", "20#1") in turns(net)
-
-
-def test_impossible_speeds_are_no_speeds(osm):
-    path = osm()
-    path.write_text(path.read_text().replace('v="30"', 'v="1e300"'))
-    frame = RoadNetwork.from_osm(path, strongly_connected=False).to_frame()
-    assert frame.loc["11#0", "speed_limit_m_s"] == pytest.approx(40 / 3.6)
-
-
-def test_without_osmium_the_message_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "osmium", None)
-    with pytest.raises(eo.errors.MissingDependencyError, match=r"emsopt\[roads\]"):
-        RoadNetwork.from_osm(write_map(tmp_path / "town.osm"))
 
 
 EMERGENCY = {

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from emsopt.errors import InputError
-from emsopt.roads import RoadNetwork, _sumo, grid_roads
+from emsopt.roads import RoadNetwork, grid_roads
 from emsopt.roads._sumo import utm_to_degrees
 
 # Four roads in a ring, with a cycle path, a bus lane and a turn that is for buses only; a dead end at the east.
@@ -195,13 +195,6 @@ def test_steep_roads_of_a_file_are_cut_and_noted(net_file):
     assert "1 of 5 roads would be steeper than 0.35 rad: incline cut to that." in net.notes
 
 
-def test_compressed_file_is_the_same_whatever_its_name(net_file, tmp_path):
-    plain = RoadNetwork.from_sumo(net_file(NET))
-    packed = tmp_path / "packed.xml"
-    packed.write_bytes(gzip.compress(NET.encode()))
-    assert RoadNetwork.from_sumo(packed).to_frame().equals(plain.to_frame())
-
-
 def test_projection_agrees_with_proj():
     pyproj = pytest.importorskip("pyproj")
     rng = np.random.default_rng(0)
@@ -215,23 +208,10 @@ def test_projection_agrees_with_proj():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (
-            'speed="8.33" length="50.00" shape="0',
-            'length="50.00" shape="0',
-            r"The speed of lane 'east_0'.*missing",
-        ),
-        (
-            'length="50.00" shape="0',
-            'length="0.00" shape="0',
-            r"The length of lane 'east_0'.*above 0.*'0.00'",
-        ),
-        ('speed="8.33"', 'speed="fast"', "got 'fast'"),
+        ('speed="8.33" length="50.00" shape="0', 'length="50.00" shape="0', r"The speed of lane 'east_0'.*missing"),
+        ('length="50.00" shape="0', 'length="0.00" shape="0', r"The length of lane 'east_0'.*above 0.*'0.00'"),
         ('shape="0,100,15 50,100,15"', 'shape="0,100"', "at least two points"),
-        ('shape="0,100,15 50,100,15"', 'shape="a,b c,d"', "at least two points"),
-        ('speed="8.33"', 'speed="1e300"', "at most 1000 .*got '1e300'"),
-        ('length="50.00" shape="0', 'length="1e8" shape="0', r"at most 4e\+07 .*got '1e8'"),
         ('shape="0,100,15 50,100,15"', 'shape="0,1e300 50,-1e300"', "at least two points"),
-        ('shape="0,100,15 50,100,15"', 'shape="0,100,15 50,100,1e300"', "with heights of at most 10000"),
         ('id="east" ', 'id="north" ', "a unique id; got 'north'"),
         ("</net>", "", "truncated"),
         ("<net ", "<routes ", "truncated|starts with <routes>"),
@@ -247,106 +227,24 @@ def test_broken_sumo_files_are_refused(net_file, old, new, message):
 def test_wrong_files_are_refused(net_file, tmp_path):
     with pytest.raises(InputError, match="there is no file"):
         RoadNetwork.from_sumo(tmp_path / "none.net.xml")
-    with pytest.raises(InputError, match="`path` must be the path"):
-        RoadNetwork.from_sumo(None)
-    with pytest.raises(InputError, match=r"town.net.xml does not hold a valid network: `name` must be text"):
-        RoadNetwork.from_sumo(net_file(NET), name=5)
     with pytest.raises(InputError, match=r"Expected a SUMO network.*<osm>"):
         RoadNetwork.from_sumo(net_file("<osm><node/></osm>"))
-    for text in ("", "length,speed\n1,2\n", NET[: len(NET) // 2]):
+    packed = tmp_path / "broken.net.xml.gz"
+    packed.write_bytes(gzip.compress(NET.encode())[:400])
+    for file in (net_file("length,speed\n1,2\n"), packed):
         with pytest.raises(InputError, match="truncated or not XML"):
-            RoadNetwork.from_sumo(net_file(text))
-    packed = gzip.compress(NET.encode())
-    for content in (packed[: len(packed) // 2], packed[:40] + bytes(40) + packed[80:]):
-        broken = tmp_path / "broken.net.xml.gz"
-        broken.write_bytes(content)
-        with pytest.raises(InputError, match="truncated or not XML"):
-            RoadNetwork.from_sumo(broken)
-    shut = (
-        '<net><edge id="a"><lane id="a_0" index="0" disallow="all" speed="1" length="1" shape="0,0 1,1"/></edge></net>'
-    )
+            RoadNetwork.from_sumo(file)
+    lane = '<lane id="a_0" index="0" disallow="all" speed="1" length="1" shape="0,0 1,1"/>'
     with pytest.raises(InputError, match="no road open to the vehicle class 'passenger'"):
-        RoadNetwork.from_sumo(net_file(shut))
-
-
-ROAD = '<edge id="a"><lane id="a_0" index="0" speed="5" length="9" shape="0,0 0,9"/></edge>'
-
-
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize(
-    ("start", "unit"),
-    [
-        ("<net><!--", " "),
-        ("<net><edge>", '<lane index="0"/>'),
-        ("<net><edge>", "text"),
-    ],
-)
-def test_an_element_without_end_is_refused_early(tmp_path, start, unit, packed):
-    """Of 10 MB no more than the first five are read: an attribute, a comment, white space, lanes, or what is in them."""
-    content = start.encode() + unit.encode() * (10_000_000 // len(unit))
-    path = tmp_path / "town.net.xml"
-    path.write_bytes(gzip.compress(content, compresslevel=1) if packed else content)
-    with pytest.raises(InputError, match=r"town.net.xml cannot be read. One of its elements has more than 4 MB"):
-        RoadNetwork.from_sumo(path)
-
-
-def test_files_larger_than_any_city_are_refused(tmp_path, monkeypatch, net_file):
-    path = tmp_path / "town.net.xml.gz"
-    path.write_bytes(gzip.compress(b"<net>" + b'<edge function="internal"/>' * 7 * 10**5 + b"</net>"))
-    with pytest.raises(InputError, match="compressed more than 100 times"):
-        RoadNetwork.from_sumo(path)
-    path = net_file(NET)
-    monkeypatch.setattr(_sumo, "MOST_PARTS", 20)
-    with pytest.raises(InputError, match="It has more than 20 roads, points and turns"):
-        RoadNetwork.from_sumo(path)
-    monkeypatch.setattr(_sumo, "MOST_TEXT", 1000)
-    with pytest.raises(InputError, match=r"It has more than 0.001 MB"):
-        RoadNetwork.from_sumo(path)
-
-
-@pytest.mark.parametrize(
-    "encoding",
-    [
-        "bogus",
-        "utf-7",
-    ],
-)
-def test_other_encodings_are_refused_by_name(net_file, encoding):
-    with pytest.raises(InputError, match=rf"Its encoding '{encoding[:50]}.* is not one of UTF-8.*Save it as UTF-8"):
-        RoadNetwork.from_sumo(net_file(NET.replace("UTF-8", encoding)))
-
-
-@pytest.mark.parametrize(
-    "encoding",
-    [
-        "UTF-16",
-        "iso-8859-1",
-    ],
-)
-def test_encodings_of_the_parser_are_read(tmp_path, encoding):
-    path = tmp_path / "town.net.xml"
-    path.write_bytes(NET.replace("UTF-8", encoding).encode(encoding))
-    assert RoadNetwork.from_sumo(path).n_edges == 4
-
-
-@pytest.mark.parametrize(
-    "entity",
-    [
-        '<!ENTITY a "b">',
-        '<!ENTITY a SYSTEM "file:///etc/passwd">',
-    ],
-)
-def test_declared_entities_are_refused(net_file, entity):
-    with pytest.raises(InputError, match="It declares XML entities"):
-        RoadNetwork.from_sumo(net_file(f"<!DOCTYPE net [{entity}]><net>{ROAD}</net>"))
+        RoadNetwork.from_sumo(net_file(f'<net><edge id="a">{lane}</edge></net>'))
 
 
 @pytest.mark.parametrize(
     ("old", "new", "note"),
     [
-        *(("zone=32", f"zone={zone}", "not UTM on WGS84") for zone in (61, 0, "x")),
+        *(("zone=32", f"zone={zone}", "not UTM on WGS84") for zone in (61, 0)),
         (OFFSET, "0", "not UTM on WGS84"),
-        *((OFFSET, other, "outside of UTM zone 32") for other in ("nan,nan", "1e300,0", "0,-1e7")),
+        *((OFFSET, other, "outside of UTM zone 32") for other in ("1e300,0", "0,-1e7")),
     ],
 )
 def test_impossible_projections_stay_in_metres(net_file, old, new, note):
@@ -363,24 +261,15 @@ TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)
     ("change", "message"),
     [
         ({"lengths": [1.0, 0.0]}, "`lengths` must be greater than 0"),
-        ({"speed_limits": [3.0, np.nan]}, "`speed_limits` must be finite"),
         ({"speed_limits": [50.0, 70.0]}, "m/s, but their median is 60. Divide"),
         ({"connections": [(0, 2)]}, "from 0 to 1; got 2"),
         ({"connections": [(0.0, 1.0)]}, "pairs of edge indices"),
         ({"inclines": [0.0, 5.0]}, r"at most 1.57 \(rad, not degrees\)"),
         ({"ids": ["a", "a"]}, "distinct"),
         ({"classes": ["a"]}, "`classes` must be a sequence of 2"),
-        ({"polylines": [[[0, 0], [1, 1]]]}, "`polylines` must be a sequence of 2"),
         ({"polylines": [[[0, 0], [1, 1]], [[0, 0]]]}, r"`polylines\[1\]` has one"),
         ({"polylines": [[[0, 0], [1, 1e300]]] * 2}, r"`polylines.*must be at most 1e\+08 \(m\)"),
-        ({"polylines": [[[0, 0], [999, 1]]] * 2, "geographic": True}, r"at most 360 \(degrees\).*: 999"),
         ({"polylines": [[[0, 0], [1, -91]]] * 2, "geographic": True}, r"at least -90 \(degrees\).*: -91"),
-        ({"lengths": [1.0, 1e300]}, r"`lengths` must be at most 4e\+07 \(m\)"),
-        ({"speed_limits": [1.0, 1e300]}, r"`speed_limits` must be at most 1000 \(m/s\)"),
-        ({"connections": [(0, 1), (1,)]}, "`connections` must be pairs of edge indices"),
-        ({"connections": np.ma.array([(0, 1)], mask=True)}, "`connections` must be pairs of edge indices"),
-        ({"geographic": "no"}, "`geographic` must be True or False; got 'no'"),
-        ({"name": None}, "`name` must be text; got None"),
     ],
 )
 def test_wrong_networks_are_refused(change, message):
@@ -389,44 +278,27 @@ def test_wrong_networks_are_refused(change, message):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("search", "message"),
     [
-        (([1.0, 1.0], 1, 0), "no legal path leads from 'edge 2' to 'edge 1'.*largest_component"),
-        (([1.0, -1.0], 0, 1), "`costs` must be at least 0"),
-        (([1.0, 1.0], 0, 2), "`end` must be a whole number from 0 to 1"),
-        (([1.0, 1.0], "home", 1), "no edge 'home'"),
+        (
+            lambda net: net.shortest_path([1.0, 1.0], 1, 0),
+            "no legal path leads from 'edge 2' to 'edge 1'.*largest_comp",
+        ),
+        (lambda net: net.shortest_path([1.0, -1.0], 0, 1), "`costs` must be at least 0"),
+        (lambda net: net.shortest_path([1.0, 1.0], 0, 2), "`end` must be a whole number from 0 to 1"),
+        (lambda net: net.shortest_path([1.0, 1.0], "home", 1), "no edge 'home'"),
+        (lambda net: net.shortest_path([1.0, 1.0], 0, 1, closed=[0]), "the start 'edge 1' is closed"),
+        (lambda net: net.shortest_path([1.0, 1.0], 0, 1, closed=["edge 2"]), "the end 'edge 2' is closed"),
+        (lambda net: net.shortest_path([1.0, 1.0], 0, 1, closed="edge 2"), "in brackets"),
+        (lambda net: net.shortest_path([1.0, 1.0], 0, 1, closed=[True]), "one truth value per edge"),
+        (lambda net: net.subset([]), "at least one edge"),
+        (lambda _: grid_roads(1, 1), "`columns`"),
+        (lambda _: grid_roads(jitter=0.6), "from 0 to 0.4"),
     ],
 )
-def test_wrong_searches_are_refused(arguments, message):
+def test_wrong_searches_and_grids_are_refused(search, message):
     with pytest.raises(InputError, match=message):
-        RoadNetwork(**TWO).shortest_path(*arguments)
-
-
-@pytest.mark.parametrize(
-    ("closed", "message"),
-    [
-        ([0], "the start 'edge 1' is closed"),
-        (["edge 2"], "the end 'edge 2' is closed"),
-        ("edge 2", "in brackets"),
-        ([True], "one truth value per edge"),
-        ([[0], [1, 0]], "`closed` must be a whole number"),
-    ],
-)
-def test_wrong_closures_are_refused(closed, message):
-    with pytest.raises(InputError, match=message):
-        RoadNetwork(**TWO).shortest_path([1.0, 1.0], 0, 1, closed=closed)
-
-
-def test_wrong_grids_are_refused():
-    for arguments, message in (
-        ({"rows": 1, "columns": 1}, "`columns`"),
-        ({"jitter": 0.6}, "from 0 to 0.4"),
-        ({"block": 0}, "`block`"),
-    ):
-        with pytest.raises(InputError, match=message):
-            grid_roads(**arguments)
-    with pytest.raises(InputError, match="at least one edge"):
-        grid_roads(2, 2).subset([])
+        search(RoadNetwork(**TWO))
 
 
 def test_a_network_survives_pickling_and_is_read_only():

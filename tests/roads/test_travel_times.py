@@ -212,8 +212,13 @@ def test_roads_far_shorter_or_longer_than_a_piece_are_found():
 # -- speeds, errors and cities --------------------------------------------------------------------------------------
 
 
+def kilometre_grid():
+    net = grid_roads(4, 4)
+    return replace(net, lengths=10 * net.lengths, polylines=[10 * line for line in net.polylines])
+
+
 def test_speeds_are_by_edge_or_by_class():
-    net = grid_roads(4, 4, block=1000)
+    net = kilometre_grid()
     places = [(0, 0)], [(1000, -1000), (0, -3000)]
     by_class = {"residential": 5.0, "arterial": 8.0}
     speeds = [by_class[name] for name in net.classes]
@@ -226,16 +231,13 @@ def test_speeds_are_by_edge_or_by_class():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"origins": []}, "`origins` must have shape"),
         ({"destinations": [(np.nan, 43.7)]}, "`destinations` must be finite"),
         ({"origins": [(43.735, 7.42)]}, "within 5 km of a road.*1 of 1 points do not.*km away.*look swapped"),
         ({"origins": [(7.42, 43.735), (8.0, 44)]}, r"1 of 2 points.*\[8.0, 44.0\] at index 1, is 48.\d km.*larger"),
-        ({"origins": [(7.42, 43.735)], "off_road_km": 0.001}, "within 0.001 km of a road"),
         ({"speeds": 0.0}, "`speeds` must be greater than 0"),
         ({"speeds": [10.0]}, "`speeds` must have shape"),
         ({"speeds": {"highway": 9.0}}, "'highway' is none of living_street, "),
         ({"off_road_kmh": 0}, "`off_road_kmh` must be a number above 0"),
-        ({"off_road_km": np.inf}, "`off_road_km` must be"),
     ],
 )
 def test_bad_input_is_refused(change, message):
@@ -256,7 +258,7 @@ def frames():
 
 
 def test_cities_take_their_times_from_roads():
-    net = grid_roads(4, 4, block=1000)  # in metres, whereas places are in km
+    net = kilometre_grid()  # in metres, whereas places are in km
     demand, sites = frames()
     city = City.from_frames(demand, sites, roads=net)
     np.testing.assert_array_equal(city.travel_times, net.travel_times([(0, 0)], [(500, 0), (3000, -1000)]))
@@ -369,16 +371,10 @@ def test_other_files_are_refused(tmp_path):
     (tmp_path / "town.zip").write_bytes(b"PK\3\4 broken")
     with pytest.raises(InputError, match=r"damaged or not a \.zip"):
         RoadNetwork.read(tmp_path / "town.zip")
-    with zipfile.ZipFile(tmp_path / "town.zip", "w") as archive:
-        archive.writestr("readme.txt", "")
-    with pytest.raises(InputError, match=r"must hold nodes.csv and arcs.csv; it holds readme.txt"):
-        RoadNetwork.read(tmp_path / "town.zip")
     with pytest.raises(InputError, match=r"there is no file.*nodes.csv"):
         RoadNetwork.read(tmp_path)
     with pytest.raises(InputError, match=r"by its name \(.osm.pbf, .*got 'town.txt'"):
         RoadNetwork.read("town.txt")
-    with pytest.raises(InputError, match="`arcs` is missing"):
-        RoadNetwork.from_tables(pd.DataFrame({"x": [1]}))
 
 
 def test_networks_are_read_by_the_name_of_their_file(tmp_path):

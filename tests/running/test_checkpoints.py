@@ -13,8 +13,7 @@ import emsopt as eo
 from emsopt import study
 from emsopt._running import json_lines
 from emsopt._running.checkpoint import summary
-from emsopt._running.json_lines import MOST_BYTES
-from emsopt.errors import InputError, ResumeWarning, WriteError
+from emsopt.errors import InputError, ResumeWarning
 from emsopt.roads import grid_roads
 
 
@@ -129,10 +128,10 @@ def test_a_killed_writer_leaves_no_claim(writer, file):
 
 # -- what is no such file -----------------------------------------------------------------------------------------
 
-FOREIGN = [b"my notes\n", b'{"a": 1}\n', b"\x89PNG\r\n\x00\xff"]
 
-
-@pytest.mark.parametrize("content", FOREIGN, ids=["text", "JSON", "bytes"])
+@pytest.mark.parametrize(
+    "content", [b"my notes\n", b'{"a": 1}\n', b"\x89PNG\r\n\x00\xff"], ids=["text", "JSON", "bytes"]
+)
 def test_a_foreign_file_is_refused_and_left_alone(run, content, file):
     file.write_bytes(content)
     with pytest.raises(InputError, match="name another file"):
@@ -140,37 +139,9 @@ def test_a_foreign_file_is_refused_and_left_alone(run, content, file):
     assert file.read_bytes() == content
 
 
-def test_a_device_or_a_folder_is_refused_at_once(run, tmp_path):
-    """A pipe would wait for ever."""
-    os.mkfifo(tmp_path / "pipe")
-    for path in (tmp_path, tmp_path / "pipe"):
-        with pytest.raises(InputError, match="must be a file"):
-            run(path)
-
-
-def test_a_file_too_large_is_not_read(run, file):
-    run(file, 3)
-    with open(file, "ab") as stream:
-        stream.truncate(MOST_BYTES + 1)  # sparse
-    with pytest.raises(InputError, match="has more than 256 MB, the maximum for a"):
-        run(file)
-
-
-def test_a_file_with_too_many_values_is_not_parsed(run, file, monkeypatch):
-    run(file, 3)
-    monkeypatch.setattr("emsopt._running.json_lines.MOST_VALUES", 10)
-    with pytest.raises(InputError, match="more than 10 values, the maximum for a"):
-        run(file)
-
-
-def test_a_file_never_grows_beyond_what_can_be_read(run, file, monkeypatch):
-    run(file, 3)
-    whole = file.read_bytes()
-    monkeypatch.setattr(json_lines, "MOST_BYTES", len(whole) + 10)
-    with pytest.raises(WriteError, match=r"is full: .* The lines on file are intact"):
-        run(file)
-    assert file.read_bytes() == whole
-    assert run(file, 3) is not None
+def test_a_folder_is_refused(run, tmp_path):
+    with pytest.raises(InputError, match="must be a file"):
+        run(tmp_path)
 
 
 # -- damage -------------------------------------------------------------------------------------------------------
@@ -196,27 +167,19 @@ def test_a_file_of_another_format_is_refused_by_that_name(run, file):
     assert file.read_bytes() == before
 
 
-VALUES = [None, "1", [1], True, float("nan"), 10**400]
-
-
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.__name__)
 def test_every_value_of_a_row_is_checked(run, file):
     """A number that is none, or that no float holds, in whichever column, names its line."""
     run(file)
     first, row, *rest = lines(file.read_bytes())
-    for key, before in json.loads(row).items():
-        for value in [*VALUES, *([value] for value in VALUES)]:
-            if isinstance(before, list) and value == [1]:
-                continue
+    for key in json.loads(row):
+        for value in (None, "1", True, float("nan"), 10**400, [None]):
             file.write_bytes(b"\n".join([first, changed(row, **{key: value}), *rest, b""]))
             with pytest.raises(InputError, match=r"line 2 of the checkpoint .* is damaged"):
                 run(file)
 
 
-DEEP = b'{"evaluation": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"
-
-
-@pytest.mark.parametrize("damage", [DEEP, b"[1]", b'{"case": {"x": 1}, "rows": [1]}', b"\xff\xfe"])
+@pytest.mark.parametrize("damage", [b"[1]", b'{"case": {"x": 1}, "rows": [1]}', b"\xff\xfe"])
 def test_a_damaged_line_is_named_and_stays(run, damage, file):
     run(file)
     whole = lines(file.read_bytes())

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from ._workbench import Workbench
 
 NO_LOG = (
-    "This needs a log of calls: read one as your own files. St. Paul and the random city have none, and it is not kept in "
-    "a project."
+    "This needs a log of calls: read one as your own files. St. Paul and the random city have none, and it is not kept "
+    "in a project."
 )
 ON_DATA = ("checks", "calibration")  # results that say what the city was made from
 FIRST = ("comparison", "back_test", "recorded")  # of the others

@@ -13,9 +13,15 @@ ROOMS = [name for name in emsopt.__all__ if inspect.ismodule(getattr(emsopt, nam
 
 
 def own_names(module):
-    """Return the public names of a module: its ``__all__``, or else the functions and classes that it defines."""
+    """Return the public names of a module: its ``__all__`` and the classes of results that it offers beside them.
+
+    Without ``__all__``, they are the functions and classes that it defines.
+    """
+    results = lambda value: inspect.isclass(value) and value.__module__.startswith(f"{module.__name__}.")
     listed = getattr(module, "__all__", None)
-    if listed is None:
+    if listed is not None:
+        listed = {*listed, *(name for name, value in vars(module).items() if name[0] != "_" and results(value))}
+    else:
         here = lambda value: (
             (inspect.isfunction(value) or inspect.isclass(value)) and value.__module__ == module.__name__
         )

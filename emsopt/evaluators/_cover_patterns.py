@@ -1,0 +1,143 @@
+"""Which sites reach which atoms, as sparse patterns; what may be left out of them; and HiGHS with a clock.
+
+A pattern matrix has a row per site and a column per atom, and holds the pairs in reach. Compiled functions read its rows
+as (start, item): the items of row i are ``item[start[i]:start[i + 1]]``.
+"""
+
+import threading
+import time
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from .. import _validate
+from .._types import BoolArray, FloatArray, IntArray
+from ._p_median import check_ctrl_c
+
+Patterns: TypeAlias = Any
+"""A `scipy.sparse.csr_array` of sites by atoms, with sorted indices."""
+
+BLOCK = 4_000_000  # entries of a matrix of times that are compared at once
+NOTICED = 0.05  # seconds between two looks at the clock while HiGHS runs
+
+
+def ends(time_limit: float | None) -> float:
+    """Return when a time limit that begins now is over, on the clock `time.monotonic`; raise unless it is valid."""
+    return np.inf if time_limit is None else time.monotonic() + _validate.positive_number(time_limit, "time_limit", "s")
+
+
+def within(times: FloatArray, most: float | FloatArray, columns: IntArray | None = None) -> Patterns:
+    """Return the pairs whose time is below ``most``, of all or some columns; without a dense matrix of booleans."""
+    import scipy.sparse as sp
+
+    parts = []
+    for a in range(0, len(times), max(1, BLOCK // times.shape[1])):
+        part = times[a : a + max(1, BLOCK // times.shape[1])]
+        parts.append(sp.csr_array((part if columns is None else part[:, columns]) < most, dtype=np.int8))
+    return sp.vstack(parts, format="csr")
+
+
+def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
+    """Return the first of each set of equal rows, and for each row which set it is in."""
+    start, item = patterns.indptr, patterns.indices
+    known = dict[bytes, int]()
+    keys = (blake2b(item[a:b].tobytes()).digest() for a, b in pairwise(start.tolist()))
+    which = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
+    return np.unique(which, return_index=True)[1], which
+
+
+def reduced(patterns: Patterns) -> tuple[IntArray, IntArray]:
+    """Return rows and columns that suffice for a cover: no row is within another, no column holds another.
+
+    A row within another reaches no more. A column that holds another one is covered whenever that one is.
+    """
+    rows, columns = np.arange(patterns.shape[0]), np.arange(patterns.shape[1])
+    while True:
+        before = patterns.shape
+        by_column = patterns.T.tocsr()
+        keep = ~contained(by_column.indptr, by_column.indices, patterns.indptr, patterns.indices, True)
+        columns, patterns = columns[keep], patterns[:, keep]
+        by_column = patterns.T.tocsr()
+        keep = ~contained(patterns.indptr, patterns.indices, by_column.indptr, by_column.indices, False)
+        rows, patterns = rows[keep], patterns[keep]
+        if patterns.shape == before:
+            return rows, columns
+
+
+@njit(cache=True, nogil=True)
+def contained(
+    start: NDArray[np.int32], item: NDArray[np.int32], back: NDArray[np.int32], row: NDArray[np.int32], larger: bool
+) -> BoolArray:
+    """Return which rows lie within another row or, with ``larger``, hold another row; of equal rows the first stays.
+
+    ``back`` and ``row`` are the transposed patterns: the rows that hold each item. Empty rows lie within any row.
+    """
+    n = len(start) - 1
+    goes, last = np.zeros(n, np.bool_), np.full(len(back) - 1, -1)
+    for i in range(n):
+        if start[i] == start[i + 1]:
+            goes[i] |= not larger
+            continue
+        if goes[i]:
+            continue
+        rarest = item[start[i]]
+        for r in range(start[i], start[i + 1]):
+            last[item[r]] = i
+            if back[item[r] + 1] - back[item[r]] < back[rarest + 1] - back[rarest]:
+                rarest = item[r]
+        length = start[i + 1] - start[i]
+        for q in range(back[rarest], back[rarest + 1]):
+            k = row[q]
+            more = start[k + 1] - start[k] - length
+            if k == i or goes[k] or more < 0:
+                continue
+            missing = length
+            for r in range(start[k], start[k + 1]):
+                missing -= last[item[r]] == i
+                if missing == 0:
+                    break
+            if missing:
+                continue
+            if larger or (more == 0 and k > i):
+                goes[k] = True
+            else:
+                goes[i] = True
+                break
+    return goes
+
+
+def integer_program(
+    costs: FloatArray, rows: list[Any], whole: Any, low: Any, high: Any, end: float, gap: float = 0.0
+) -> tuple[FloatArray | None, float, bool]:
+    """Minimise costs @ x by HiGHS; return x, a lower bound, and whether the program was settled in time.
+
+    ``rows`` are the linear constraints, ``whole`` says which variables are integers, and a relative gap below ``gap``
+    counts as none. If there is no x at all, x is None, the bound infinite, and the program settled. HiGHS
+    runs in a thread of its own, as it looks at its clock too seldom and Ctrl-C does not stop it.
+    """
+    from scipy.optimize import Bounds, milp
+
+    found: list[Any] = []
+    whole, low, high = (np.broadcast_to(values, len(costs)) for values in (whole, low, high))
+    options = {"mip_rel_gap": gap, "time_limit": max(end - time.monotonic(), 0.0)}
+
+    def solve() -> None:
+        found.append(milp(costs, integrality=whole, bounds=Bounds(low, high), constraints=rows, options=options))
+
+    thread = threading.Thread(target=solve, daemon=True)
+    thread.start()
+    while thread.is_alive() and time.monotonic() < end + NOTICED:
+        thread.join(NOTICED)
+        check_ctrl_c()
+    if not found or found[0].status == 1:
+        bound = -np.inf if not found or found[0].mip_dual_bound is None else found[0].mip_dual_bound
+        return (found[0].x if found else None), bound, False
+    if found[0].status == 2:
+        return None, np.inf, True
+    if found[0].x is None:
+        raise RuntimeError(f"HiGHS failed: {found[0].message}")
+    return found[0].x, found[0].mip_dual_bound, True

@@ -6,6 +6,7 @@
 ``evaluate, values``       evaluate one deployment or many by one of the three above; by default exact up to 12 units
 ``p_median, bounds``       the optimum if all units were always free, and bounds on the queueing optimum
 ``mclp, mexclp``           maximal covering and maximum expected covering
+``mclp_of_points``         maximal covering from coordinates, for tens of thousands of atoms
 ``malp, double_standard``  maximum availability, and coverage by two units under two standards
 ``set_cover, p_center``    the fewest sites that reach all atoms in time, and the sites that reach all of them soonest
 ``evaluate_all``           evaluate every deployment; return the best one and those almost as good
@@ -14,7 +15,7 @@
 
 from .approximate import approximate_hypercube
 from .by_name import EXACT_UP_TO, evaluate, values
-from .covering import double_standard, malp, mclp, mexclp
+from .covering import double_standard, malp, mclp, mclp_of_points, mexclp
 from .enumeration import Enumeration, evaluate_all, evaluate_near
 from .evaluation import Evaluation
 from .exact import exact_hypercube
@@ -37,6 +38,7 @@ __all__ = [
     "exact_hypercube",
     "malp",
     "mclp",
+    "mclp_of_points",
     "mexclp",
     "one_median",
     "p_center",

@@ -1,11 +1,12 @@
 """Which sites reach which atoms, as sparse patterns; what may be left out of them; and HiGHS with a clock.
 
-A pattern matrix has a row per site and a column per atom, and holds the pairs in reach. Compiled functions read its rows
+A pattern matrix has a row per site and a column per atom, and holds the pairs in reach. Compiled functions read rows
 as (start, item): the items of row i are ``item[start[i]:start[i + 1]]``.
 """
 
 import threading
 import time
+from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -16,12 +17,15 @@ from numpy.typing import NDArray
 
 from .. import _validate
 from .._types import BoolArray, FloatArray, IntArray
+from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ._p_median import check_ctrl_c
 
 Patterns: TypeAlias = Any
 """A `scipy.sparse.csr_array` of sites by atoms, with sorted indices."""
 
+TINY = 1e-9  # of a sphere's radius: pairs so near the limit are measured again
 BLOCK = 4_000_000  # entries of a matrix of times that are compared at once
+SLICE = 20.0  # seconds of the first run of HiGHS
 NOTICED = 0.05  # seconds between two looks at the clock while HiGHS runs
 
 
@@ -39,6 +43,27 @@ def within(times: FloatArray, most: float | FloatArray, columns: IntArray | None
         part = times[a : a + max(1, BLOCK // times.shape[1])]
         parts.append(sp.csr_array((part if columns is None else part[:, columns]) < most, dtype=np.int8))
     return sp.vstack(parts, format="csr")
+
+
+def near(sites: FloatArray, atoms: FloatArray, radius: float, geographic: bool) -> Patterns:
+    """Return the pairs of points that are closer than a radius in km; geographic ones lie on a sphere."""
+    import scipy.sparse as sp
+    from scipy.spatial import KDTree
+
+    chord = 2 * np.sin(min(radius / (2 * EARTH_RADIUS_KM), np.pi / 2)) + TINY if geographic else radius
+    trees = [KDTree(_on_sphere(points) if geographic else points) for points in (sites, atoms)]
+    pairs = trees[0].sparse_distance_matrix(trees[1], chord, output_type="ndarray")
+    i, j, apart = pairs["i"], pairs["j"], pairs["v"]
+    if geographic:
+        apart = EARTH_RADIUS_KM * central_angle(sites[i], atoms[j])
+    i, j = i[apart < radius], j[apart < radius]
+    return sp.csr_array((np.ones(len(i), np.int8), (i, j)), shape=(len(sites), len(atoms)))
+
+
+def _on_sphere(degrees: FloatArray) -> FloatArray:
+    """Return points given by longitude and latitude as points on the unit sphere, shape (n, 3)."""
+    lon, lat = np.radians(degrees).T
+    return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
 
 
 def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
@@ -116,28 +141,32 @@ def integer_program(
     """Minimise costs @ x by HiGHS; return x, a lower bound, and whether the program was settled in time.
 
     ``rows`` are the linear constraints, ``whole`` says which variables are integers, and a relative gap below ``gap``
-    counts as none. If there is no x at all, x is None, the bound infinite, and the program settled. HiGHS
-    runs in a thread of its own, as it looks at its clock too seldom and Ctrl-C does not stop it.
+    counts as none. If there is no x at all, x is None, the bound infinite, and the program settled. HiGHS runs in a
+    thread of its own, as it looks at its clock too seldom, and Ctrl-C does not stop it. Python waits for it when it
+    exits, so that HiGHS starts anew with more time if there is no limit.
     """
     from scipy.optimize import Bounds, milp
 
-    found: list[Any] = []
     whole, low, high = (np.broadcast_to(values, len(costs)) for values in (whole, low, high))
-    options = {"mip_rel_gap": gap, "time_limit": max(end - time.monotonic(), 0.0)}
-
-    def solve() -> None:
-        found.append(milp(costs, integrality=whole, bounds=Bounds(low, high), constraints=rows, options=options))
-
-    thread = threading.Thread(target=solve, daemon=True)
-    thread.start()
-    while thread.is_alive() and time.monotonic() < end + NOTICED:
-        thread.join(NOTICED)
-        check_ctrl_c()
-    if not found or found[0].status == 1:
-        bound = -np.inf if not found or found[0].mip_dual_bound is None else found[0].mip_dual_bound
-        return (found[0].x if found else None), bound, False
-    if found[0].status == 2:
+    seconds = SLICE
+    while True:
+        options: Any = {"mip_rel_gap": gap, "time_limit": max(min(end - time.monotonic(), seconds), 0.0)}
+        solve = partial(milp, costs, integrality=whole, bounds=Bounds(low, high), constraints=rows, options=options)
+        found: list[Any] = []
+        thread = threading.Thread(target=lambda found, solve: found.append(solve()), args=(found, solve))
+        thread.start()
+        while thread.is_alive() and time.monotonic() < end + NOTICED:
+            thread.join(NOTICED)
+            check_ctrl_c()
+        if not found:
+            return None, -np.inf, False
+        if found[0].status != 1 or time.monotonic() + NOTICED > end:
+            break
+        seconds *= 10
+    result = found[0]
+    if result.status == 2:
         return None, np.inf, True
-    if found[0].x is None:
-        raise RuntimeError(f"HiGHS failed: {found[0].message}")
-    return found[0].x, found[0].mip_dual_bound, True
+    if result.status not in (0, 1):
+        raise RuntimeError(f"HiGHS failed: {result.message}")
+    bound = -np.inf if result.mip_dual_bound is None else result.mip_dual_bound
+    return result.x, bound, result.status == 0

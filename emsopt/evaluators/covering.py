@@ -38,11 +38,11 @@ from typing import Literal
 import numpy as np
 
 from .. import _validate
-from .._types import FloatArray, IntArray
+from .._types import ArrayLike, FloatArray, IntArray
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
-from ._cover_patterns import Patterns, ends, integer_program, within
+from ._cover_patterns import Patterns, ends, integer_program, near, within
 from ._max_cover import greedy, maximise
 from ._p_median import common_divisor, interruptible
 from .metrics import late_probability
@@ -196,6 +196,70 @@ def mexclp(
         reached_by = (1 - late_probability(city, threshold)[sites]).sum(axis=0)
     one = np.ones(city.n_atoms, np.int64)
     return Coverage(sites, coverage, threshold, busy_fraction, bound, bound - coverage, reached_by, one)
+
+
+@interruptible()
+def mclp_of_points(
+    site_locations: ArrayLike,
+    atom_locations: ArrayLike,
+    demand: ArrayLike,
+    units: int,
+    radius: float,
+    *,
+    geographic: bool = True,
+    time_limit: float | None = None,
+) -> Coverage:
+    """Find the sites with the largest share of calls within a radius, for cities too large for a matrix of times.
+
+    Only the pairs within reach are kept, so that 20,000 sites and atoms take less than a gigabyte.
+
+    Parameters
+    ----------
+    site_locations, atom_locations : array_like, shape (N, 2) and (M, 2)
+        Longitude and latitude in degrees, or km east and north.
+    demand : array_like, shape (M,)
+        Calls from each atom, in any unit; at least 0.
+    units : int
+        Fleet size p, at most N, with at most one unit per site.
+    radius : float
+        Kilometres as the crow flies; an atom at this distance or farther is not reached.
+    geographic : bool
+        Whether locations are longitude and latitude.
+    time_limit
+        As for `mclp`.
+
+    Returns
+    -------
+    Coverage
+        As for `mclp`; ``threshold`` is the radius in km.
+
+    Examples
+    --------
+    >>> places = [[0, 0], [3, 0], [10, 0]]
+    >>> found = mclp_of_points(places, places, [1, 2, 4], 1, radius=3.5, geographic=False)
+    >>> found.sites.tolist(), round(found.coverage, 3)
+    ([2], 0.571)
+    """
+    end = ends(time_limit)
+    sites = _validate.real_array(site_locations, "site_locations", (None, 2))
+    atoms = _validate.real_array(atom_locations, "atom_locations", (None, 2))
+    calls = _validate.real_array(demand, "demand", (len(atoms),), low=0)
+    if not calls.any():
+        raise InputError("`demand` is all zero; at least one atom must have calls.")
+    p = _validate.whole_number(units, "units", high=len(sites))
+    radius = _validate.positive_number(radius, "radius", "km")
+    truth = _validate.truth(geographic, "geographic")
+    for name, points in (("site_locations", sites), ("atom_locations", atoms)):
+        if truth:
+            _validate.degrees(points, f"`{name}`")
+    reach = near(sites, atoms, radius, truth)
+    limits = np.zeros(len(sites), np.int64), np.ones(len(sites), np.int64)
+    counts, bound = maximise(reach, calls, 0.0, limits, p, end)
+    reached_by = reach.T @ counts
+    coverage = float(calls @ (reached_by > 0)) / calls.sum()
+    bound = max(bound / calls.sum(), coverage)
+    one = np.ones(len(atoms), np.int64)
+    return Coverage(np.flatnonzero(counts), coverage, radius, 0.0, bound, bound - coverage, reached_by, one)
 
 
 @interruptible()

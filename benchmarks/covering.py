@@ -5,9 +5,10 @@
     python benchmarks/covering.py --points 20000 --limit 300        # drawn evenly on 30 km by 30 km, within 1 km
 
 The instances are those of Máximo, Cordeau and Nascimento (2023), ``mclp/*.txt`` in the folder that `EMSOPT_DATA` names:
-every node is a place to cover and a site. Each run is a process of its own, so that its memory can be told. Written are
-the value, its distance to the best known one, the gap (upper bound minus coverage, as a share of all demand), seconds
-of the wall clock and CPU seconds of the call, and the process's peak memory. ``--linear`` adds the linear bound (HiGHS).
+every node is a place to cover and a site. Each run is a process of its own, which tells its memory. Written are the
+value, its distance to the best known one, the gap (upper bound minus coverage, as a share of all demand), seconds of the
+wall clock and CPU seconds of the call, and the peak memory. ``--linear`` adds the gap that the linear bound (HiGHS)
+leaves to the best known value.
 """
 
 import argparse
@@ -51,10 +52,10 @@ def linear_bound(metres, demand, radius, p):
     return -linprog(np.r_[np.zeros(n), -demand], bounds=(0, 1), method="highs-ipm", **rows).fun
 
 
-def solve_instance(name, p, limit, linear):
+def solve_instance(name, p, limit, with_linear):
     metres, demand = instance(name)
     radius, total = RADIUS_M[name], demand.sum()
-    bound = linear_bound(metres, demand, radius, p) if linear else np.nan
+    bound = linear_bound(metres, demand, radius, p) if with_linear else np.nan
     city = eo.City(demand / total, metres / 500, turnout_times=0, service_times=30)
     city = city.replace(arrival_rates=demand / 1000)
     del metres
@@ -64,8 +65,9 @@ def solve_instance(name, p, limit, linear):
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     value, best = round(found.coverage * total), BEST_KNOWN[name][p]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    linear = (bound - best) / total
     print(
-        f"{name:>12} {p:>4} {value:>9} {100 * (value / best - 1):>8.4f} {found.gap:>8.5f} {(bound - best) / total:>8.5f}"
+        f"{name:>12} {p:>4} {value:>9} {100 * (value / best - 1):>8.4f} {found.gap:>8.5f} {linear:>8.5f}"
         f" {seconds:>6.1f} {cpu:>6.1f} {memory:>6.0f}",
         flush=True,
     )

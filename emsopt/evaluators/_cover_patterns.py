@@ -75,6 +75,12 @@ def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
     return np.unique(which, return_index=True)[1], which
 
 
+def listed(patterns: Patterns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the items of all rows as compiled functions read them, in types that are always the same."""
+    rows = patterns.tocsr()
+    return rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
+
+
 def reduced(patterns: Patterns) -> tuple[IntArray, IntArray]:
     """Return rows and columns that suffice for a cover: no row is within another, no column holds another.
 
@@ -83,11 +89,9 @@ def reduced(patterns: Patterns) -> tuple[IntArray, IntArray]:
     rows, columns = np.arange(patterns.shape[0]), np.arange(patterns.shape[1])
     while True:
         before = patterns.shape
-        by_column = patterns.T.tocsr()
-        keep = ~contained(by_column.indptr, by_column.indices, patterns.indptr, patterns.indices, True)
+        keep = ~contained(*listed(patterns.T), *listed(patterns), True)
         columns, patterns = columns[keep], patterns[:, keep]
-        by_column = patterns.T.tocsr()
-        keep = ~contained(patterns.indptr, patterns.indices, by_column.indptr, by_column.indices, False)
+        keep = ~contained(*listed(patterns), *listed(patterns.T), False)
         rows, patterns = rows[keep], patterns[keep]
         if patterns.shape == before:
             return rows, columns

@@ -41,7 +41,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
-from ._cover_patterns import NOTICED, Patterns, contained, distinct, integer_program
+from ._cover_patterns import NOTICED, Patterns, contained, distinct, integer_program, listed
 from ._p_median import LAST_STEP, MEMORY, check_ctrl_c, common_divisor
 
 SCALE = 1e4  # of the objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
@@ -116,8 +116,7 @@ def _undominated(patterns: Patterns, q: float, floors: IntArray, capacities: Int
     open_ = np.flatnonzero(capacities)
     better = open_ if q == 0 else np.flatnonzero(capacities == units)
     rows = patterns[better]
-    back = rows.T.tocsr()
-    goes = better[contained(rows.indptr, rows.indices, back.indptr, back.indices, False)]
+    goes = better[contained(*listed(rows), *listed(rows.T), False)]
     kept = np.setdiff1d(open_, goes[floors[goes] == 0])
     return kept if capacities[kept].sum() >= units else open_
 
@@ -128,9 +127,8 @@ class _Search:
     def __init__(
         self, patterns: Patterns, weights: FloatArray, q: float, limits: Limits, units: int, end: float
     ) -> None:
-        back = patterns.T.tocsr()
         self.patterns, self.q, self.units, self.end = patterns, q, units, end
-        self.reach = Reach(patterns.indptr, patterns.indices, back.indptr, back.indices, weights)
+        self.reach = Reach(*listed(patterns), *listed(patterns.T), weights)
         self.worth = (1 - q) * np.power(q, np.arange(units + 2))
         self.limits = limits
         self.fixed = limits[0].copy(), limits[1].copy()  # as far as a better deployment is concerned

@@ -6,8 +6,8 @@
 
 The instances are those of Máximo, Cordeau and Nascimento (2023), ``mclp/*.txt`` in the folder that `EMSOPT_DATA` names:
 every node is a place to cover and a site. Each run is a process of its own, which tells its memory. Written are the
-value, its distance to the best known one, the gap (upper bound minus coverage, as a share of all demand), seconds of the
-wall clock and CPU seconds of the call, and the peak memory. ``--linear`` adds the gap that the linear bound (HiGHS)
+value, its distance to the best known one, the gap (upper bound minus coverage, as a share of all demand), seconds of
+the wall clock and CPU seconds of the call, and the peak memory. ``--linear`` adds the gap that the linear bound (HiGHS)
 leaves to the best known value.
 """
 

@@ -155,7 +155,7 @@ def set_cover(city: City, threshold: float = 8.0, backup: bool = False, *, time_
 def fewest(reach: Patterns, end: float, most: int | None = None) -> tuple[IntArray | None, int]:
     """Return the fewest rows that cover all columns, None if not settled in time, and a lower bound on their number.
 
-    If more than ``most`` rows are needed, the bound is ``most`` + 1 and the rows are None.
+    With ``most``, any cover of at most so many rows will do; if more are needed, the bound is ``most`` + 1.
     """
     from scipy.optimize import LinearConstraint
 
@@ -163,10 +163,11 @@ def fewest(reach: Patterns, end: float, most: int | None = None) -> tuple[IntArr
     patterns = reach[rows][:, columns]
     limits = [LinearConstraint(patterns.T.astype(float), lb=1)]
     limits += [] if most is None else [LinearConstraint(np.ones(len(rows)), ub=most)]
-    x, bound, settled = integer_program(np.ones(len(rows)), limits, 1, 0, 1, end)
+    costs = np.full(len(rows), float(most is None))
+    x, bound, settled = integer_program(costs, limits, 1, 0, 1, end)
     if settled:
         return (None, (most or 0) + 1) if x is None else (rows[np.rint(x) > 0], int(np.rint(x).sum()))
-    return None, max(1, int(np.ceil(bound - 1e-6))) if bound > -np.inf else 1
+    return None, max(1, int(np.ceil(bound - 1e-6))) if most is None and bound > -np.inf else 1
 
 
 def some_cover(reach: Patterns) -> IntArray:

@@ -32,8 +32,8 @@ Galvão, R. D. and ReVelle, C. (1996). A Lagrangean heuristic for the maximal co
 """
 
 import time
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -137,6 +137,7 @@ class _Search:
         self.least = common_divisor(weights) * (1 - 1e-6) if q == 0 else 0.0
         prices = 0.5 * weights * (1 - q)
         self.walk = prices, np.zeros(len(weights)), np.array([np.inf, FIRST_STEP, 0.0])
+        self.over = False  # whether annealing beside something else shall end
         self.states = [np.array([seed], np.uint64) for seed in SEEDS]
 
     def of(self, counts: IntArray) -> float:
@@ -171,7 +172,8 @@ class _Search:
     def run(self) -> float:
         """Search; return an upper bound, minus infinity if the best deployment is proven."""
         steps, left = FIRST_STEPS, EFFORT * len(self.best)
-        with ThreadPoolExecutor(1) as pool:
+        with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
+            stack.callback(setattr, self, "over", True)  # Ctrl-C ends the other thread too
             while not self.late and (left > 0 or self.descending):
                 annealing = pool.submit(self.anneal, self.best.copy(), steps, (WARM, 1.0)) if left > 0 else None
                 if self.descending:
@@ -199,21 +201,22 @@ class _Search:
     def finish(self, pool: ThreadPoolExecutor) -> float:
         """Solve what is left by HiGHS and, with a time limit, anneal meanwhile; return a bound like that of `run`."""
         if self.end == np.inf:
-            return self.settled(self.solve(), self.best, self.value)
-        known, start = (self.best.copy(), self.value), time.monotonic()
+            return self.settled(*self.solve(), self.best)
+        known, start = self.best.copy(), time.monotonic()
+        other = pool.submit(self.chain, 0, start)
         if len(self.reach.atom) > SOLVABLE:  # HiGHS would not get far
-            other = pool.submit(self.chain, 1, start, lambda: False)
-            self.keep(self.chain(0, start, lambda: False))
+            self.keep(self.chain(1, start))
             self.keep(waited(other))
             return self.bound
-        solving = pool.submit(self.solve)
-        self.keep(self.chain(0, start, solving.done))
-        return self.settled(waited(solving), *known)
+        solved = self.solve()
+        self.over = True
+        self.keep(waited(other))
+        return self.settled(*solved, known)
 
-    def chain(self, number: int, start: float, ended: Callable[[], bool]) -> IntArray:
-        """Anneal until the time is over, or until something ended; return the best deployment met."""
+    def chain(self, number: int, start: float) -> IntArray:
+        """Anneal until the time is over, or what goes on meanwhile; return the best deployment met."""
         counts, best = self.best.copy(), self.best.copy()
-        while not self.late and not ended():
+        while not self.late and not self.over:
             done = min(1.0, (time.monotonic() - start) / (self.end - start))
             met = self.anneal(counts, PIECE // 4, (done, done), number)
             best = met if self.of(met) > self.of(best) else best
@@ -225,49 +228,38 @@ class _Search:
         from scipy.optimize import LinearConstraint
 
         low, high = self.fixed
-        free = np.flatnonzero(high > low)
-        if not len(free) or low.sum() == self.units:
-            return (low if low.sum() == self.units else None), self.of(low), True
-        always = self.patterns.T @ low  # units in reach that are fixed
-        inside = self.patterns[free]
-        room = np.minimum(inside.T @ (high - low)[free], self.units - low.sum())
-        parts = [(np.flatnonzero(room > k), k) for k in range(int(room.max(initial=0)))]
-        atom = np.concatenate([some for some, _ in parts]) if parts else np.empty(0, np.int64)
-        layer = np.concatenate([np.full(len(some), k) for some, k in parts]) if parts else atom
-        total = self.reach.weight.sum()
-        gains = self.reach.weight[atom] * self.worth[np.minimum(always[atom] + layer, self.units + 1)] / total
-        kept = np.flatnonzero(gains > 0)
-        atom, gains = atom[kept], gains[kept]
-        rows, at = np.unique(atom, return_inverse=True)
+        free, left, total = np.flatnonzero(high > low), self.units - low.sum(), self.reach.weight.sum()
+        if not len(free) or not left:
+            return (None if left else low), self.of(low), True
+        inside, always = (
+            self.patterns[free].astype(float),
+            self.patterns.T @ low,
+        )  # `always`: units in reach that are fixed
+        room = np.minimum(inside.T @ (high - low)[free], left).astype(np.int64)
+        atom = np.repeat(np.arange(len(room)), room)  # one variable for each further unit in reach that adds something
+        layer = np.arange(len(atom)) - np.repeat(np.cumsum(room) - room, room)
+        gains = self.reach.weight[atom] * self.worth[np.minimum(always[atom] + layer, self.units)] / total
+        atom, gains = atom[gains > 0], gains[gains > 0]
         n, m = len(free), len(atom)
         counted = np.r_[np.ones(n), np.zeros(m)]
-        more = sp.csr_array((np.ones(m), (at, np.arange(m))), shape=(len(rows), m))
-        in_reach = sp.hstack([-inside[:, rows].T.astype(float), more])
-        exactly = self.units - low.sum()
-        limits = [LinearConstraint(in_reach, ub=0), LinearConstraint(counted, exactly, exactly)]
-        bounds = np.zeros(n + m), np.r_[(high - low)[free], np.ones(m)]
-        least = self.least / total
-        x, bound, settled = integer_program(
-            -SCALE * np.r_[np.zeros(n), gains], limits, counted, *bounds, self.end, least
-        )
-        base = self.of(low)
+        layers = sp.csr_array((np.ones(m), (atom, np.arange(m))), shape=(len(room), m))
+        rows = [LinearConstraint(sp.hstack([-inside.T, layers]), ub=0), LinearConstraint(counted, left, left)]
+        highest, costs = np.r_[(high - low)[free], np.ones(m)], -SCALE * np.r_[np.zeros(n), gains]
+        x, bound, settled = integer_program(costs, rows, counted, 0, highest, self.end, self.least / total)
         counts = None
         if x is not None:
             counts = low.copy()
             counts[free] += np.rint(x[:n]).astype(np.int64)
-        return counts, base - bound * total / SCALE, settled
+        return counts, self.of(low) - bound * total / SCALE, settled
 
-    def settled(self, solved: tuple[IntArray | None, float, bool], known: IntArray, value: float) -> float:
+    def settled(self, counts: IntArray | None, bound: float, settled: bool, known: IntArray) -> float:
         """Keep what HiGHS found; return minus infinity if it settled the problem, else the better bound."""
-        counts, bound, settled = solved
-        if settled:
-            better = counts is not None and self.of(counts) > value + TOLERANCE * value
-            self.best = counts if better else known
-            self.value = self.of(self.best)
-            return -np.inf
-        if counts is not None:
-            self.keep(counts)
-        return min(self.bound, max(bound, self.value))
+        if not settled:
+            self.keep(self.best if counts is None else counts)
+            return min(self.bound, max(bound, self.value))
+        self.best, self.value = known, self.of(known)
+        self.keep(known if counts is None else counts)
+        return -np.inf
 
 
 def waited(future: Future[T]) -> T:

@@ -322,16 +322,16 @@ def _descend(
         free = free[np.argsort(-profits[free])]
         taken = np.zeros(n, np.int64)
         worst_in, best_out = np.inf, -np.inf
-        for i in free:
-            k = min(left, int(high[i] - low[i]))
+        for s in free:
+            k = min(left, int(high[s] - low[s]))
             if k:
-                taken[i], worst_in = k, profits[i]
-                value += k * profits[i]
+                taken[s], worst_in = k, profits[s]
+                value += k * profits[s]
                 left -= k
-                for r in range(reach.start[i], reach.start[i + 1]):
+                for r in range(reach.start[s], reach.start[s + 1]):
                     in_reach[reach.atom[r]] += k
-            if k < high[i] - low[i]:
-                best_out = max(best_out, profits[i])
+            if k < high[s] - low[s]:
+                best_out = max(best_out, profits[s])
         kept[2] = 0.0 if value < kept[0] - 1e-6 * abs(value) else kept[2] + 1.0
         kept[0] = min(kept[0], value)
         if kept[0] < known[1]:

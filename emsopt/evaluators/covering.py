@@ -375,7 +375,7 @@ def double_standard(
     >>> from emsopt import City
     >>> city = City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
     >>> double_standard(city, 3, threshold=6, outer=8, share=0.8)
-    <Coverage: sites [1, 1, 2], 42.86% of calls by 2 units in less than 6 min, optimal>
+    <Coverage: sites [1, 2, 2], 57.14% of calls by 2 units in less than 6 min, optimal>
     """
     end = ends(time_limit)
     space = DeploymentSpace.of(city, units, colocation=True)

@@ -129,7 +129,7 @@ def set_cover(city: City, threshold: float = 8.0, backup: bool = False, *, time_
     >>> from emsopt import City
     >>> city = City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
     >>> set_cover(city, threshold=6)
-    <Cover: sites [0, 1, 2], every call in less than 6 min, optimal>
+    <Cover: sites [1, 2], every call in less than 6 min, optimal>
     """
     end = ends(time_limit)
     threshold = _validate.positive_number(threshold, "threshold", "min")

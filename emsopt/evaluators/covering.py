@@ -255,9 +255,9 @@ def mclp_of_points(
     reach = near(sites, atoms, radius, truth)
     limits = np.zeros(len(sites), np.int64), np.ones(len(sites), np.int64)
     counts, bound = maximise(reach, calls, 0.0, limits, p, end)
-    reached_by = reach.T @ counts
-    coverage = float(calls @ (reached_by > 0)) / calls.sum()
-    bound = max(bound / calls.sum(), coverage)
+    reached_by, total = reach.T @ counts, float(calls.sum())
+    coverage = float(calls @ (reached_by > 0)) / total
+    bound = max(bound / total, coverage)
     one = np.ones(len(atoms), np.int64)
     return Coverage(np.flatnonzero(counts), coverage, radius, 0.0, bound, bound - coverage, reached_by, one)
 

@@ -27,6 +27,7 @@ from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -264,7 +265,8 @@ class City:
         parts += [] if law is None else [law.travel_spread, law.turnout_spread[:, None]]
         parts += [] if self.preference is None else [self.preference]
         rows: dict[bytes, int] = {}
-        return _frozen(np.array([rows.setdefault(row.tobytes(), len(rows)) for row in np.hstack(parts)]))
+        keys = (blake2b(b"".join(part[i].tobytes() for part in parts)).digest() for i in range(self.n_sites))
+        return _frozen(np.array([rows.setdefault(key, len(rows)) for key in keys]))
 
     def offered_load(self, units: int) -> float:
         """Return the offered load per unit, ρ = λ / (p μ), for a fleet of p = ``units``.

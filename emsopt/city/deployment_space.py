@@ -226,6 +226,12 @@ class DeploymentSpace:
         """Return the deployment with ``counts`` units in each twin group: lowest indices, sorted, shape (p,)."""
         return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._groups, counts, strict=True)]))
 
+    def filled(self, sites: IntArray) -> IntArray:
+        """Return an allowed deployment that has units at ``sites``, and the others where there is room first."""
+        room = self.site_capacities - np.bincount(sites, minlength=self.city.n_sites)
+        places = np.repeat(np.arange(self.city.n_sites), room)
+        return self.canonical(np.r_[sites, places[: self.units - len(sites)]])
+
     def presented(self, sites: IntArray) -> IntArray:
         """Return a deployment as the user writes it: the array itself."""
         return sites

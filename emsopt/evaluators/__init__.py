@@ -6,18 +6,22 @@
 ``evaluate, values``       evaluate one deployment or many by one of the three above; by default exact up to 12 units
 ``p_median, bounds``       the optimum if all units were always free, and bounds on the queueing optimum
 ``mclp, mexclp``           maximal covering and maximum expected covering
+``mclp_of_points``         maximal covering from coordinates, for tens of thousands of atoms
+``malp, double_standard``  maximum availability, and coverage by two units under two standards
+``set_cover, p_center``    the fewest sites that reach all atoms in time, and the sites that reach all of them soonest
 ``evaluate_all``           evaluate every deployment; return the best one and those almost as good
 ``evaluate_near``          evaluate the deployments within a few moves of one, if there are too many for all
 """
 
 from .approximate import approximate_hypercube
 from .by_name import EXACT_UP_TO, evaluate, values
-from .covering import mclp, mexclp
+from .covering import double_standard, malp, mclp, mclp_of_points, mexclp
 from .enumeration import Enumeration, evaluate_all, evaluate_near
 from .evaluation import Evaluation
 from .exact import exact_hypercube
 from .median import bounds, one_median, p_median
 from .objective import Objective
+from .set_covering import p_center, set_cover
 from .simulation import simulate
 
 __all__ = [
@@ -27,14 +31,19 @@ __all__ = [
     "Objective",
     "approximate_hypercube",
     "bounds",
+    "double_standard",
     "evaluate",
     "evaluate_all",
     "evaluate_near",
     "exact_hypercube",
+    "malp",
     "mclp",
+    "mclp_of_points",
     "mexclp",
     "one_median",
+    "p_center",
     "p_median",
+    "set_cover",
     "simulate",
     "values",
 ]

@@ -122,6 +122,12 @@ def interruptible() -> Iterator[None]:
         raise KeyboardInterrupt
 
 
+def check_ctrl_c() -> None:
+    """Raise KeyboardInterrupt if Ctrl-C came and was held back."""
+    if _held and threading.current_thread() is threading.main_thread():
+        raise KeyboardInterrupt
+
+
 @interruptible()
 def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, time_limit: float) -> tuple[BoolArray, float]:
     """Find the p sites with the smallest total cost; return whether each is chosen, and a lower bound.
@@ -186,8 +192,7 @@ class _Search:
 
     @property
     def late(self) -> bool:
-        if _held and threading.current_thread() is threading.main_thread():
-            raise KeyboardInterrupt
+        check_ctrl_c()
         return time.monotonic() > self.end
 
     @property

@@ -1,15 +1,23 @@
-"""Covering models, the classical alternative to queueing models: how much demand is within reach of a unit.
+"""Covering models, the classical alternative to queueing models: how much demand is within reach of units.
 
-`mclp`, the maximal covering location problem, counts an atom as covered if a unit can be there before a threshold, as
-if that unit were always free. `mexclp`, maximum expected covering, assumes that each unit is busy with the same
-probability, independently of the others, so that a second and a third unit in reach also help. Both ignore that units
-near the demand are busier than others: check their deployments with a queueing evaluator.
+==================  ==================================================================  ============================
+function            an atom counts if, before the threshold, it can be reached by       source
+==================  ==================================================================  ============================
+`mclp`              a unit                                                              Church and ReVelle (1974)
+`mexclp`            a unit, with probability 1 - q^n if n units can                     Daskin (1983)
+`malp`              so many units that one is free with a given probability             ReVelle and Hogan (1989)
+`double_standard`   two units; all atoms must be reached before a longer threshold      Gendreau et al. (1997)
+==================  ==================================================================  ============================
+
+Set covering and the p-centre, which count atoms rather than demand, are in `emsopt.evaluators.set_covering`.
+
+All ignore that units near the demand are busier than others, and all but `mexclp` and `malp` that units are ever busy:
+check their deployments with a queueing evaluator. As in `Evaluation.late_fraction`, a response that takes exactly the
+threshold is late.
 
 If times vary (`City.travel_cv`), a unit covers an atom with the probability that it is there in time, and of several
-units the most probable one that is free counts (Ingolfsson et al. 2008, with one busy fraction for all).
-
-Both are solved exactly, as mixed-integer programs (HiGHS). As in `Evaluation.late_fraction`, a response that takes
-exactly the threshold is late.
+units the most probable one that is free counts (Ingolfsson et al. 2008, with one busy fraction for all). `malp` and
+`double_standard` take the mean times.
 
 References
 ----------
@@ -17,49 +25,58 @@ Church, R. and ReVelle, C. (1974). The maximal covering location problem. Papers
     Association 32, 101-118.
 Daskin, M. S. (1983). A maximum expected covering location model: formulation, properties and heuristic solution.
     Transportation Science 17(1), 48-70.
+Gendreau, M., Laporte, G. and Semet, F. (1997). Solving an ambulance location model by tabu search. Location Science
+    5(2), 75-88.
 Ingolfsson, A., Budge, S. and Erkut, E. (2008). Optimal ambulance location with random delays and travel times.
     Health Care Management Science 11, 262-274.
+ReVelle, C. and Hogan, K. (1989). The maximum availability location problem. Transportation Science 23(3), 192-200.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
 from .. import _validate
-from .._types import BoolArray, FloatArray, IntArray
+from .._types import ArrayLike, FloatArray, IntArray
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
-from ._p_median import common_divisor
+from ._cover_patterns import Patterns, ends, integer_program, near, within
+from ._max_cover import greedy, maximise
+from ._p_median import common_divisor, interruptible
 from .metrics import late_probability
 
 BUSIEST = 0.99  # cap of the default busy fraction: if units are always busy, all deployments are equally good
 SCALE = 1e4  # of the objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
 
+ROUNDING = 1e-12  # of reliabilities and shares, which are met even if rounding errors say otherwise
 TINY = 1e-14  # shares of calls that are rounding errors
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coverage:
-    """Sites from which the largest share of calls is reached in less than a threshold.
+    """Sites from which the largest share of calls is covered.
 
     Attributes
     ----------
     sites : ndarray of int, shape (p,)
         Site of each unit, in ascending order; repeats are colocated units.
     coverage : float
-        Share of calls reached in time; for `mexclp`, its expected value.
+        Share of calls that are covered; for `mexclp`, its expected value.
     threshold : float
         Minutes; a response that takes less is in time.
     busy_fraction : float
-        Probability q with which each unit is assumed to be busy; 0 for `mclp`.
+        Probability q with which each unit is assumed to be busy; 0 for `mclp` and `double_standard`, and nan for `malp`
+        with local busy fractions.
     upper_bound : float
         Upper bound on the coverage of any deployment of the fleet.
     gap : float
         upper_bound - coverage; 0 if the sites are proven to be optimal.
     reached_by : ndarray, shape (M,)
         Number of units that reach each atom in time; the expected number if times vary.
+    needed : ndarray of int, shape (M,)
+        Number of units that must reach an atom in time for it to be covered; 1 for `mclp` and `mexclp`.
     """
 
     sites: IntArray
@@ -69,16 +86,26 @@ class Coverage:
     upper_bound: float
     gap: float
     reached_by: IntArray | FloatArray
+    needed: IntArray
+
+    @property
+    def proven(self) -> bool:
+        """Whether the sites are proven to be optimal."""
+        return self.gap == 0
 
     def __repr__(self) -> str:
-        proof = "optimal" if self.gap == 0 else f"at most {self.upper_bound:.2%} possible"
+        proof = "optimal" if self.proven else f"at most {self.upper_bound:.2%} possible"
+        fewest, most = self.needed.min(), self.needed.max()
+        by = "" if most == 1 else f" by {fewest} units" if fewest == most else f" by {fewest} to {most} units"
         return (
-            f"<Coverage: sites {self.sites.tolist()}, {self.coverage:.2%} of calls in less than "
+            f"<Coverage: sites {self.sites.tolist()}, {self.coverage:.2%} of calls{by} in less than "
             f"{self.threshold:g} min, {proof}>"
         )
 
 
-def mclp(city: City, units: int | DeploymentSpace, threshold: float, *, time_limit: float | None = None) -> Coverage:
+def mclp(
+    city: City, units: int | DeploymentSpace, threshold: float = 8.0, *, time_limit: float | None = None
+) -> Coverage:
     """Find the sites that reach the largest share of calls in less than ``threshold`` minutes.
 
     Church and ReVelle (1974), with the demand shares as weights and turnout counted in the response.
@@ -91,13 +118,20 @@ def mclp(city: City, units: int | DeploymentSpace, threshold: float, *, time_lim
     threshold : float
         Minutes; a response that takes this long or longer is late.
     time_limit : float, optional
-        Seconds after which the best sites found are returned, with the remaining gap.
+        Seconds after which the best sites found are returned, with the remaining gap. The first call after an
+        installation compiles code, which takes some seconds more.
 
     Returns
     -------
     Coverage
-        With ``sites``, ``coverage``, ``upper_bound``, ``gap`` and ``reached_by``. Optimal, unless the time ran out. If
-        there are several optima, any of them may be returned.
+        With ``sites``, ``coverage``, ``upper_bound``, ``gap``, ``proven`` and ``reached_by``. Optimal, unless the time
+        ran out. If there are several optima, any of them may be returned.
+
+    Notes
+    -----
+    A call that ends by itself has the same result on every machine and in every run. One that its time limit ends has
+    the best sites and the best bound of the work that was done until then, which differs from run to run. Ctrl-C raises
+    KeyboardInterrupt.
 
     Examples
     --------
@@ -109,10 +143,11 @@ def mclp(city: City, units: int | DeploymentSpace, threshold: float, *, time_lim
     return mexclp(city, DeploymentSpace.of(city, units), threshold, 0.0, time_limit=time_limit)
 
 
+@interruptible()
 def mexclp(
     city: City,
     units: int | DeploymentSpace,
-    threshold: float,
+    threshold: float = 8.0,
     busy_fraction: float | None = None,
     *,
     time_limit: float | None = None,
@@ -144,82 +179,300 @@ def mexclp(
     >>> mexclp(city, 2, threshold=6, busy_fraction=0.6)
     <Coverage: sites [1, 2], 40.00% of calls in less than 6 min, optimal>
     """
-    import scipy.sparse as sp
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
+    end = ends(time_limit)
     space = DeploymentSpace.of(city, units, colocation=True)
-    if busy_fraction is None:
-        busy_fraction = min(city.offered_load(space.units), BUSIEST)
-    busy_fraction = _validate.positive_number(busy_fraction, "busy_fraction", zero=True)
-    if busy_fraction >= 1:
-        raise InputError(
-            f"`busy_fraction` must be below 1; got {busy_fraction:g}. A unit that is always busy covers nothing."
-        )
+    busy_fraction = _busy_fraction(space, busy_fraction)
     threshold = _validate.positive_number(threshold, "threshold", "min")
-    seconds = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
-
-    # Integer variables n_g are the units in each group of interchangeable sites; z_jk is 1 if atom j has a kth unit in
-    # reach: maximise Σ_jk w_j (1-q) q^(k-1) z_jk with Σ_k z_jk <= the units that reach j. As later units contribute
-    # less, z need not be declared integer. Atoms within reach of the same groups are merged.
-    reaches, shares = _reaches(city, threshold)
+    reach, rates = _parts(city, threshold)
     groups = np.unique(city.twin_groups, return_index=True)[1]
-    patterns, pattern = np.unique(reaches[groups], axis=1, return_inverse=True)
-    weights = np.bincount(pattern.ravel(), weights=shares).astype(float)
-    worth = (1 - busy_fraction) * busy_fraction ** np.arange(space.units)
-    worth = worth[worth > 0]
-    n_groups, n_patterns = patterns.shape
-    n_layers = n_patterns * len(worth)
-    counted = np.r_[np.ones(n_groups), np.zeros(n_layers)]
-    in_reach = sp.hstack(
-        [-sp.csr_array(patterns.T.astype(float)), sp.kron(np.ones((1, len(worth))), sp.eye_array(n_patterns))]
-    )
-    # All coverages of idle units are whole multiples of the divisor of the demand, so a smaller gap proves the optimum.
-    least = 0.999 * common_divisor(weights[weights > 0]) if busy_fraction == 0 and weights.any() else 0.0
-
-    def covered(reached_by: Any) -> float:
-        return float(shares @ (1 - busy_fraction**reached_by))
-
-    result = milp(
-        -SCALE * np.r_[np.zeros(n_groups), np.kron(worth, weights)],
-        integrality=counted,
-        bounds=Bounds(np.r_[space.floors, np.zeros(n_layers)], np.r_[space.capacities, np.ones(n_layers)]),
-        constraints=[LinearConstraint(in_reach, ub=0), LinearConstraint(counted, space.units, space.units)],
-        options={"mip_rel_gap": least, "time_limit": seconds},
-    )
-    found = [] if result.x is None else [np.rint(result.x[:n_groups]).astype(int)]
-    found.append(_greedy(patterns, weights, busy_fraction, space))
-    sites = max((space.deployment(counts) for counts in found), key=lambda sites: covered(reaches[sites].sum(axis=0)))
-    reached_by = reaches[sites].sum(axis=0)
-    coverage = covered(reached_by)
-    if city.response_law is not None:
+    limits = space.floors, space.capacities
+    counts, bound = maximise(reach[groups], rates, busy_fraction, limits, space.units, end)
+    coverage = float(rates @ (1 - busy_fraction ** (reach[groups].T @ counts))) / city.total_rate
+    bound = max(bound / city.total_rate, coverage)
+    sites = space.deployment(counts)
+    if city.response_law is None:
+        reached_by = (city.response_times[sites] < threshold).sum(axis=0)
+    else:
         reached_by = (1 - late_probability(city, threshold)[sites]).sum(axis=0)
-    bound = coverage
-    if result.status != 0:
-        known = np.nan if result.mip_dual_bound is None else -result.mip_dual_bound / SCALE
-        bound = max(coverage, float(np.fmin(known, covered(reaches.any(axis=0) * space.units))))
-    return Coverage(sites, coverage, threshold, busy_fraction, bound, bound - coverage, reached_by)
+    one = np.ones(city.n_atoms, np.int64)
+    return Coverage(sites, coverage, threshold, busy_fraction, bound, bound - coverage, reached_by, one)
 
 
-def _greedy(patterns: BoolArray, weights: FloatArray, busy_fraction: float, space: DeploymentSpace) -> IntArray:
-    """Return how many units each group has, shape (G,), if they are added one by one where they gain most."""
-    counts = space.floors.copy()
-    for _ in range(space.units - counts.sum()):
-        gains = patterns @ (weights * np.power(busy_fraction, counts @ patterns))
-        counts[np.argmax(np.where(counts < space.capacities, gains, -1.0))] += 1
-    return counts
+@interruptible()
+def mclp_of_points(
+    site_locations: ArrayLike,
+    atom_locations: ArrayLike,
+    demand: ArrayLike,
+    units: int,
+    radius: float,
+    *,
+    geographic: bool = True,
+    time_limit: float | None = None,
+) -> Coverage:
+    """Find the sites with the largest share of calls within a radius, for cities too large for a matrix of times.
+
+    Only the pairs within reach are kept, so that 20,000 sites and atoms take less than a gigabyte.
+
+    Parameters
+    ----------
+    site_locations, atom_locations : array_like, shape (N, 2) and (M, 2)
+        Longitude and latitude in degrees, or km east and north.
+    demand : array_like, shape (M,)
+        Calls from each atom, in any unit; at least 0.
+    units : int
+        Fleet size p, at most N, with at most one unit per site.
+    radius : float
+        Kilometres as the crow flies; an atom at this distance or farther is not reached.
+    geographic : bool
+        Whether locations are longitude and latitude.
+    time_limit
+        As for `mclp`.
+
+    Returns
+    -------
+    Coverage
+        As for `mclp`; ``threshold`` is the radius in km.
+
+    Examples
+    --------
+    >>> places = [[0, 0], [3, 0], [10, 0]]
+    >>> found = mclp_of_points(places, places, [1, 2, 4], 1, radius=3.5, geographic=False)
+    >>> found.sites.tolist(), round(found.coverage, 3)
+    ([2], 0.571)
+    """
+    end = ends(time_limit)
+    sites = _validate.real_array(site_locations, "site_locations", (None, 2))
+    atoms = _validate.real_array(atom_locations, "atom_locations", (None, 2))
+    calls = _validate.real_array(demand, "demand", (len(atoms),), low=0)
+    if not calls.any():
+        raise InputError("`demand` is all zero; at least one atom must have calls.")
+    p = _validate.whole_number(units, "units", high=len(sites))
+    radius = _validate.positive_number(radius, "radius", "km")
+    truth = _validate.truth(geographic, "geographic")
+    for name, points in (("site_locations", sites), ("atom_locations", atoms)):
+        if truth:
+            _validate.degrees(points, f"`{name}`")
+    reach = near(sites, atoms, radius, truth)
+    limits = np.zeros(len(sites), np.int64), np.ones(len(sites), np.int64)
+    counts, bound = maximise(reach, calls, 0.0, limits, p, end)
+    reached_by, total = reach.T @ counts, float(calls.sum())
+    coverage = float(calls @ (reached_by > 0)) / total
+    bound = max(bound / total, coverage)
+    one = np.ones(len(atoms), np.int64)
+    return Coverage(np.flatnonzero(counts), coverage, radius, 0.0, bound, bound - coverage, reached_by, one)
 
 
-def _reaches(city: City, threshold: float) -> tuple[BoolArray, FloatArray]:
-    """Return which sites reach each of L parts of the demand in time, shape (N, L), and the parts' shares, shape (L,).
+@interruptible()
+def malp(
+    city: City,
+    units: int | DeploymentSpace,
+    threshold: float = 8.0,
+    reliability: float = 0.9,
+    busy_fraction: float | Literal["local"] | None = None,
+    *,
+    time_limit: float | None = None,
+) -> Coverage:
+    """Find the sites with the largest share of calls for which a unit in reach is free with some reliability.
+
+    ReVelle and Hogan (1989). An atom is covered if n units can be there before the threshold and q^n, the probability
+    that they are all busy, is at most 1 - ``reliability``.
+
+    Parameters
+    ----------
+    city, threshold, time_limit
+        As for `mclp`.
+    units : int or DeploymentSpace
+        Fleet size p, with any number of units per site, or the allowed deployments.
+    reliability : float
+        Smallest probability that a unit in reach is free, above 0 and below 1.
+    busy_fraction : float or "local", optional
+        A number is the same q for all units, their first version (MALP I); by default the offered load per unit, as in
+        `mexclp`. With "local", their second version (MALP II), q is estimated around each atom: the work that comes
+        from its neighbourhood in erlangs, divided by n. The neighbourhood are the atoms that the site closest to the
+        atom reaches in time; where all atoms are sites, these are the atoms within the threshold of it.
+
+    Returns
+    -------
+    Coverage
+        As for `mclp`; ``needed`` has the least n of each atom.
+
+    Notes
+    -----
+    Take the first version if all units are about equally busy, and "local" if demand is concentrated: it asks for more
+    units in the centre and for fewer at the edge, and the fleet then matters only through where it stands.
+
+    Examples
+    --------
+    >>> from emsopt import City
+    >>> city = City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> malp(city, 3, threshold=6, reliability=0.9, busy_fraction=0.3)
+    <Coverage: sites [1, 2, 2], 57.14% of calls by 2 units in less than 6 min, optimal>
+    """
+    end = ends(time_limit)
+    space = DeploymentSpace.of(city, units, colocation=True)
+    threshold = _validate.positive_number(threshold, "threshold", "min")
+    reliability = _validate.probability(reliability, "reliability")
+    if isinstance(busy_fraction, str):
+        _validate.choice(busy_fraction, "busy_fraction", ("local",))
+        within_reach = within(city.response_times, threshold)
+        around = within_reach @ city.arrival_rates / 60 * city.mean_service_time
+        work, q = around[city.response_times.argmin(axis=0)], np.nan
+    else:
+        q = _busy_fraction(space, busy_fraction)
+    counted = np.arange(1, space.units + 2)[:, None]  # one more than the fleet stands for any larger number
+    busy = np.minimum(work / counted, 1.0) if np.isnan(q) else np.full((len(counted), city.n_atoms), q)
+    enough = 1 - busy**counted >= reliability - ROUNDING
+    enough[-1] = True
+    needed = enough.argmax(axis=0) + 1
+    groups = np.unique(city.twin_groups, return_index=True)[1]
+    reach = within(city.response_times[groups], threshold)
+    counts, bound = _program(space, reach, needed, city.demand_shares, end)
+    if counts is None:
+        counts = greedy(
+            reach, city.demand_shares, 0.5 if np.isnan(q) else q, space.floors, space.capacities, space.units
+        )
+    return _counted(space, counts, bound, needed, threshold, q)
+
+
+@interruptible()
+def double_standard(
+    city: City,
+    units: int | DeploymentSpace,
+    threshold: float = 8.0,
+    outer: float = 15.0,
+    share: float = 0.9,
+    *,
+    time_limit: float | None = None,
+) -> Coverage:
+    """Find the sites with the largest share of calls reached by two units, under two standards.
+
+    Gendreau, Laporte and Semet (1997): all atoms must be reached in less than ``outer`` minutes, and at least the
+    share ``share`` of calls in less than ``threshold`` minutes.
+
+    Parameters
+    ----------
+    city, threshold, time_limit
+        As for `mclp`.
+    units : int or DeploymentSpace
+        Fleet size p, with any number of units per site, or the allowed deployments.
+    outer : float
+        Minutes, at least ``threshold``; only atoms without calls may be reached later.
+    share : float
+        Least share of calls that is reached by one unit in less than ``threshold`` minutes, from 0 to 1.
+
+    Returns
+    -------
+    Coverage
+        As for `mclp`; ``coverage`` is the share of calls reached by two units or more.
+
+    Raises
+    ------
+    InputError
+        If an argument is out of range, or no deployment of the fleet meets both standards, or none was found in time.
+
+    Examples
+    --------
+    >>> from emsopt import City
+    >>> city = City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
+    >>> double_standard(city, 3, threshold=6, outer=8, share=0.8)
+    <Coverage: sites [1, 2, 2], 57.14% of calls by 2 units in less than 6 min, optimal>
+    """
+    end = ends(time_limit)
+    space = DeploymentSpace.of(city, units, colocation=True)
+    threshold = _validate.positive_number(threshold, "threshold", "min")
+    outer = _validate.finite_number(outer, "outer", low=threshold)
+    share = _validate.finite_number(share, "share", 0, 1)
+    groups = np.unique(city.twin_groups, return_index=True)[1]
+    times, needed = city.response_times[groups], np.full(city.n_atoms, 2)
+    counts, bound = _program(
+        space, within(times, threshold), needed, city.demand_shares, end, (within(times, outer), share)
+    )
+    if counts is None:
+        why = "was found in time" if bound < np.inf else "exists"
+        raise InputError(
+            f"no deployment of {space.units} units {why} that reaches all calls in less than `outer` = {outer:g} min "
+            f"and {share:.2%} of them in less than `threshold` = {threshold:g} min. Use more units or weaker standards."
+        )
+    return _counted(space, counts, bound, needed, threshold, 0.0)
+
+
+def _program(
+    space: DeploymentSpace,
+    reach: Patterns,
+    needed: IntArray,
+    shares: FloatArray,
+    end: float,
+    standards: tuple[Patterns, float] | None = None,
+) -> tuple[IntArray | None, float]:
+    """Maximise the share of calls reached by as many units as needed; return units per twin group, and a bound.
+
+    ``standards`` are the pairs in reach before the longer threshold and the share of calls to be reached by one unit.
+    Variables are the units n_g of each group, y_j, whether atom j has the units needed, and with ``standards`` z_j,
+    whether one unit reaches it. If there is no solution, the units are None, and the bound is infinite if none exists.
+    """
+    import scipy.sparse as sp
+    from scipy.optimize import LinearConstraint
+
+    calls = np.flatnonzero(shares)
+    reach, needed, shares = reach[:, calls], needed[calls], shares[calls]
+    n, m = reach.shape
+    most = n + 2 * m
+    place, have = sp.eye_array(n, most), sp.eye_array(m, most, k=n)
+    one = sp.eye_array(m, most, k=n + m)
+    in_reach = reach.T @ place
+    rows = [
+        LinearConstraint(sp.diags_array(needed.astype(float)) @ have - in_reach, ub=0),
+        LinearConstraint(np.ones(n) @ place, space.units, space.units),
+    ]
+    if standards is not None:
+        outer, share = standards
+        rows += [LinearConstraint(outer[:, calls].T @ place, lb=1), LinearConstraint(one - in_reach, ub=0)]
+        rows += [LinearConstraint(SCALE * shares @ one, lb=SCALE * (share - ROUNDING))]
+    low, high = np.r_[space.floors, np.zeros(2 * m)], np.r_[space.capacities, needed <= space.units, np.ones(m)]
+    costs = -SCALE * np.r_[np.zeros(n), shares, np.zeros(m)]
+    least = 0.999 * common_divisor(shares)
+    x, bound, settled = integer_program(costs, rows, np.r_[np.ones(n + m), np.zeros(m)], low, high, end, least)
+    bound = (
+        np.inf
+        if x is None and settled
+        else -np.inf
+        if settled
+        else min(-bound / SCALE, shares[needed <= space.units].sum())
+    )
+    return (None if x is None else np.rint(x[:n]).astype(int)), bound
+
+
+def _counted(
+    space: DeploymentSpace, counts: IntArray, bound: float, needed: IntArray, threshold: float, q: float
+) -> Coverage:
+    """Return the coverage of the units in each twin group; the bound is at most that if they are optimal."""
+    city, sites = space.city, space.deployment(counts)
+    reached_by = (city.response_times[sites] < threshold).sum(axis=0)
+    coverage = float(city.demand_shares @ (reached_by >= needed))
+    bound = max(coverage, bound)
+    return Coverage(sites, coverage, threshold, q, bound, bound - coverage, reached_by, needed)
+
+
+def _busy_fraction(space: DeploymentSpace, given: float | None) -> float:
+    """Return the busy fraction given, checked, or by default the offered load per unit."""
+    q = min(space.city.offered_load(space.units), BUSIEST) if given is None else given
+    q = _validate.positive_number(q, "busy_fraction", zero=True)
+    if q >= 1:
+        raise InputError(f"`busy_fraction` must be below 1; got {q:g}. A unit that is always busy covers nothing.")
+    return q
+
+
+def _parts(city: City, threshold: float) -> tuple[Patterns, FloatArray]:
+    """Return which sites reach each of L parts of the demand in time, (N, L), and the parts' calls per hour, (L,).
 
     The parts are the atoms. If times vary, an atom is divided: with π_1 > π_2 > ... the probabilities that sites are
     there in time, a part of π_k - π_(k+1) is reached by the sites of probability π_k or more. The best of several sites
     then covers its probability, the sum of its parts.
     """
     if city.response_law is None:
-        return city.response_times < threshold, city.demand_shares
-    in_time = 1 - late_probability(city, threshold)  # (N, M)
-    levels = -np.sort(-in_time, axis=0)
-    parts = (levels - np.vstack([levels[1:], np.zeros(city.n_atoms)])) * city.demand_shares
-    rank, atom = np.nonzero(parts > TINY)
-    return in_time[:, atom] >= levels[rank, atom], parts[rank, atom]
+        return within(city.response_times, threshold), city.arrival_rates
+    late = late_probability(city, threshold)  # (N, M)
+    levels = np.sort(late, axis=0)
+    parts = (np.vstack([levels[1:], np.ones(city.n_atoms)]) - levels) * city.arrival_rates
+    rank, atom = np.nonzero(parts > TINY * city.total_rate)
+    return within(late, np.nextafter(levels[rank, atom], np.inf), atom), parts[rank, atom]

@@ -135,8 +135,7 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     costs = matrix_costs(times, city.demand_shares[counts])
     chosen, bound = minimise(costs, stations, forced, grain, seconds)
     sites = np.r_[space.pinned, listed[first][chosen & ~forced]].astype(np.int64)
-    places = np.repeat(np.arange(city.n_sites), space.site_capacities - np.bincount(sites, minlength=city.n_sites))
-    return _location(city, space.canonical(np.r_[sites, places[: space.units - len(sites)]]), bound)
+    return _location(city, space.filled(sites), bound)
 
 
 def one_median(city: City) -> Location:

@@ -1,0 +1,176 @@
+"""Which sites reach which atoms, as sparse patterns; what may be left out of them; and HiGHS with a clock.
+
+A pattern matrix has a row per site and a column per atom, and holds the pairs in reach. Compiled functions read rows
+as (start, item): the items of row i are ``item[start[i]:start[i + 1]]``.
+"""
+
+import threading
+import time
+from functools import partial
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from .. import _validate
+from .._types import BoolArray, FloatArray, IntArray
+from ..city.travel import EARTH_RADIUS_KM, central_angle
+from ._p_median import check_ctrl_c
+
+Patterns: TypeAlias = Any
+"""A `scipy.sparse.csr_array` of sites by atoms, with sorted indices."""
+
+TINY = 1e-9  # of a sphere's radius: pairs so near the limit are measured again
+BLOCK = 4_000_000  # entries of a matrix of times that are compared at once
+SLICE = 20.0  # seconds of the first run of HiGHS
+NOTICED = 0.05  # seconds between two looks at the clock while HiGHS runs
+
+
+def ends(time_limit: float | None) -> float:
+    """Return when a time limit that begins now is over, on the clock `time.monotonic`; raise unless it is valid."""
+    return np.inf if time_limit is None else time.monotonic() + _validate.positive_number(time_limit, "time_limit", "s")
+
+
+def within(times: FloatArray, most: float | FloatArray, columns: IntArray | None = None) -> Patterns:
+    """Return the pairs whose time is below ``most``, of all or some columns; without a dense matrix of booleans."""
+    import scipy.sparse as sp
+
+    parts = []
+    for a in range(0, len(times), max(1, BLOCK // times.shape[1])):
+        part = times[a : a + max(1, BLOCK // times.shape[1])]
+        parts.append(sp.csr_array((part if columns is None else part[:, columns]) < most, dtype=np.int8))
+    return sp.vstack(parts, format="csr")
+
+
+def near(sites: FloatArray, atoms: FloatArray, radius: float, geographic: bool) -> Patterns:
+    """Return the pairs of points that are closer than a radius in km; geographic ones lie on a sphere."""
+    import scipy.sparse as sp
+    from scipy.spatial import KDTree
+
+    chord = 2 * np.sin(min(radius / (2 * EARTH_RADIUS_KM), np.pi / 2)) + TINY if geographic else radius
+    trees = [KDTree(_on_sphere(points) if geographic else points) for points in (sites, atoms)]
+    pairs = trees[0].sparse_distance_matrix(trees[1], chord, output_type="ndarray")
+    i, j, apart = pairs["i"], pairs["j"], pairs["v"]
+    if geographic:
+        apart = EARTH_RADIUS_KM * central_angle(sites[i], atoms[j])
+    i, j = i[apart < radius], j[apart < radius]
+    return sp.csr_array((np.ones(len(i), np.int8), (i, j)), shape=(len(sites), len(atoms)))
+
+
+def _on_sphere(degrees: FloatArray) -> FloatArray:
+    """Return points given by longitude and latitude as points on the unit sphere, shape (n, 3)."""
+    lon, lat = np.radians(degrees).T
+    return np.column_stack([np.cos(lat) * np.cos(lon), np.cos(lat) * np.sin(lon), np.sin(lat)])
+
+
+def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
+    """Return the first of each set of equal rows, and for each row which set it is in."""
+    start, item = patterns.indptr, patterns.indices
+    known = dict[bytes, int]()
+    keys = (blake2b(item[a:b].tobytes()).digest() for a, b in pairwise(start.tolist()))
+    which = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
+    return np.unique(which, return_index=True)[1], which
+
+
+def listed(patterns: Patterns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the items of all rows as compiled functions read them, in types that are always the same."""
+    rows = patterns.tocsr()
+    return rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
+
+
+def reduced(patterns: Patterns) -> tuple[IntArray, IntArray]:
+    """Return rows and columns that suffice for a cover: no row is within another, no column holds another.
+
+    A row within another reaches no more. A column that holds another one is covered whenever that one is.
+    """
+    rows, columns = np.arange(patterns.shape[0]), np.arange(patterns.shape[1])
+    while True:
+        before = patterns.shape
+        keep = ~contained(*listed(patterns.T), *listed(patterns), True)
+        columns, patterns = columns[keep], patterns[:, keep]
+        keep = ~contained(*listed(patterns), *listed(patterns.T), False)
+        rows, patterns = rows[keep], patterns[keep]
+        if patterns.shape == before:
+            return rows, columns
+
+
+@njit(cache=True, nogil=True)
+def contained(
+    start: NDArray[np.int32], item: NDArray[np.int32], back: NDArray[np.int32], row: NDArray[np.int32], larger: bool
+) -> BoolArray:
+    """Return which rows lie within another row or, with ``larger``, hold another row; of equal rows the first stays.
+
+    ``back`` and ``row`` are the transposed patterns: the rows that hold each item. Empty rows lie within any row.
+    """
+    n = len(start) - 1
+    goes, last = np.zeros(n, np.bool_), np.full(len(back) - 1, -1)
+    for i in range(n):
+        if start[i] == start[i + 1]:
+            goes[i] |= not larger
+            continue
+        if goes[i]:
+            continue
+        rarest = item[start[i]]
+        for r in range(start[i], start[i + 1]):
+            last[item[r]] = i
+            if back[item[r] + 1] - back[item[r]] < back[rarest + 1] - back[rarest]:
+                rarest = item[r]
+        length = start[i + 1] - start[i]
+        for q in range(back[rarest], back[rarest + 1]):
+            k = row[q]
+            more = start[k + 1] - start[k] - length
+            if k == i or goes[k] or more < 0:
+                continue
+            missing = length
+            for r in range(start[k], start[k + 1]):
+                missing -= last[item[r]] == i
+                if missing == 0:
+                    break
+            if missing:
+                continue
+            if larger or (more == 0 and k > i):
+                goes[k] = True
+            else:
+                goes[i] = True
+                break
+    return goes
+
+
+def integer_program(
+    costs: FloatArray, rows: list[Any], whole: Any, low: Any, high: Any, end: float, gap: float = 0.0
+) -> tuple[FloatArray | None, float, bool]:
+    """Minimise costs @ x by HiGHS; return x, a lower bound, and whether the program was settled in time.
+
+    ``rows`` are the linear constraints, ``whole`` says which variables are integers, and a relative gap below ``gap``
+    counts as none. If there is no x at all, x is None, the bound infinite, and the program settled. HiGHS runs in a
+    thread of its own, as it looks at its clock too seldom, and Ctrl-C does not stop it. Python waits for it when it
+    exits, so that HiGHS starts anew with more time if there is no limit.
+    """
+    from scipy.optimize import Bounds, milp
+
+    whole, low, high = (np.broadcast_to(values, len(costs)) for values in (whole, low, high))
+    seconds = SLICE
+    while True:
+        options: Any = {"mip_rel_gap": gap, "time_limit": max(min(end - time.monotonic(), seconds), 0.0)}
+        solve = partial(milp, costs, integrality=whole, bounds=Bounds(low, high), constraints=rows, options=options)
+        found: list[Any] = []
+        thread = threading.Thread(target=lambda found, solve: found.append(solve()), args=(found, solve))
+        thread.start()
+        while thread.is_alive() and time.monotonic() < end + NOTICED:
+            thread.join(NOTICED)
+            check_ctrl_c()
+        if not found:
+            return None, -np.inf, False
+        if found[0].status != 1 or time.monotonic() + NOTICED > end:
+            break
+        seconds *= 10
+    result = found[0]
+    if result.status == 2:
+        return None, np.inf, True
+    if result.status not in (0, 1):
+        raise RuntimeError(f"HiGHS failed: {result.message}")
+    bound = -np.inf if result.mip_dual_bound is None else result.mip_dual_bound
+    return result.x, bound, result.status == 0

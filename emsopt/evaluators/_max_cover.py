@@ -1,0 +1,472 @@
+"""Maximal and maximum expected covering: annealing by ruin and recreate, a Lagrangian bound, and HiGHS for the rest.
+
+The problem is to choose how many units n_i, in all p, stand at each of N sites, n_i between a floor and a capacity, and
+to maximise Σ_j w_j (1 - q^k_j) with k_j = Σ_i a_ij n_i units in reach of atom j.
+
+==================  ======  ======  ================================================================
+name                symbol  shape   meaning
+==================  ======  ======  ================================================================
+``reach``           a_ij            pairs in reach, listed by site and by atom, and the weights w_j
+``worth``           v_k     (p+2,)  (1 - q) q^k, what the unit after k others adds to an atom of weight 1
+``prices``          u_j     (M,)    Lagrange multiplier of k_j = Σ_i a_ij n_i: what atom j pays per unit in reach
+``profits``         ρ_i     (N,)    Σ_j a_ij u_j: what the atoms pay for a unit at site i
+==================  ======  ======  ================================================================
+
+For any prices,
+
+    U(u) = Σ_j max_k [w_j (1 - q^k) - u_j k] + the sum of the profits of the p units that earn most
+
+is at least the optimum. A deflected subgradient descent lowers U almost to the bound of the linear relaxation. Sites
+are fixed where the opposite choice would lower U to the best value known. The deployment is improved by simulated
+annealing: some units around a random atom are removed, and added again one by one where they gain most, with sites
+skipped at random. Both run side by side, for a number of steps that does not depend on the clock. If the bound does not
+prove the best deployment, HiGHS solves the problem without the sites that are fixed, and with a time limit annealing
+goes on meanwhile.
+
+References
+----------
+Christiaens, J. and Vanden Berghe, G. (2020). Slack induction by string removals for vehicle routing problems.
+    Transportation Science 54(2), 417-433. (Ruin and recreate, with blinks.)
+Galvão, R. D. and ReVelle, C. (1996). A Lagrangean heuristic for the maximal covering location problem. European
+    Journal of Operational Research 88(1), 114-123. (The relaxation.)
+"""
+
+import time
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from typing import NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from .._types import FloatArray, IntArray
+from ._cover_patterns import NOTICED, Patterns, contained, distinct, integer_program, listed
+from ._p_median import LAST_STEP, MEMORY, check_ctrl_c, common_divisor
+
+SCALE = 1e4  # of the objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
+TOLERANCE = 1e-11  # relative; far above rounding errors
+HOT, COLD = 0.1, 0.005  # first and last temperature, in units of the value per unit of the fleet
+WARM = 0.3  # share of the cooling that short runs leave out
+RUINED, SKIPPED = 3, 0.2  # most units removed at once, and how often a site is passed over
+EFFORT = 20  # steps of annealing per site before HiGHS
+FIRST_STEPS = 250  # of the first round; each further one has twice as many
+FIRST_STEP, AGAIN, PATIENCE = 1.5, 0.3, 60  # length of a step of the descent, at first and when the best deployment is
+# known, and steps without progress that halve it
+PIECE = 2_000  # steps of annealing between two looks at the clock: at most about 0.3 s
+SOLVABLE = 100_000  # pairs in reach up to which HiGHS gets far enough within a time limit
+T = TypeVar("T")
+SEEDS = 88172645463325252, 1234567890123456789
+
+
+class Reach(NamedTuple):
+    """Pairs in reach, by site (``start``, ``atom``) and by atom (``back``, ``site``), and the weights of the atoms."""
+
+    start: NDArray[np.int32]
+    atom: NDArray[np.int32]
+    back: NDArray[np.int32]
+    site: NDArray[np.int32]
+    weight: FloatArray
+
+
+Limits: TypeAlias = tuple[IntArray, IntArray]
+"""Floors and capacities of the sites, shape (N,)."""
+
+
+def maximise(
+    patterns: Patterns, weights: FloatArray, q: float, limits: Limits, units: int, end: float
+) -> tuple[IntArray, float]:
+    """Find the units at each site that cover the largest weight; return them, and an upper bound on that weight.
+
+    The bound is minus infinity if the search was completed before ``end``: then they are optimal.
+    """
+    first, which = distinct(patterns.T.tocsr())
+    merged = np.bincount(which, weights=weights).astype(float)
+    lonely = np.diff(patterns.tocsc().indptr)[first] == 0
+    some = np.flatnonzero((merged > 0) & ~lonely)
+    patterns, weights = patterns[:, first[some]], merged[some]
+    floors, capacities = limits[0], np.minimum(limits[1], units)
+    if not len(some) or floors.sum() == units:
+        return greedy(patterns, weights, q, floors, capacities, units), -np.inf
+    useful = _undominated(patterns, q, floors, capacities, units)
+    lower, upper = floors[useful], capacities[useful]
+    search = _Search(patterns[useful], weights, q, (lower, upper), units, end)
+    bound = search.run()
+    counts = np.zeros_like(floors)
+    counts[useful] = search.best
+    return counts, bound
+
+
+def greedy(
+    patterns: Patterns, weights: FloatArray, q: float, floors: IntArray, capacities: IntArray, units: int
+) -> IntArray:
+    """Return how many units each site has, shape (N,), if they are added one by one where they gain most."""
+    counts = floors.copy()
+    for _ in range(units - counts.sum()):
+        gains = patterns @ (weights * np.power(q, patterns.T @ counts))
+        counts[np.argmax(np.where(counts < capacities, gains, -1.0))] += 1
+    return counts
+
+
+def _undominated(patterns: Patterns, q: float, floors: IntArray, capacities: IntArray, units: int) -> IntArray:
+    """Return the sites that may get units: those within reach of no more than another one are left out.
+
+    The other one must have room: for one unit if further units are worth nothing, and else for the whole fleet.
+    """
+    open_ = np.flatnonzero(capacities)
+    better = open_ if q == 0 else np.flatnonzero(capacities == units)
+    rows = patterns[better]
+    goes = better[contained(*listed(rows), *listed(rows.T), False)]
+    kept = np.setdiff1d(open_, goes[floors[goes] == 0])
+    return kept if capacities[kept].sum() >= units else open_
+
+
+class _Search:
+    """The best deployment and the best bound so far, and what finds better ones."""
+
+    def __init__(
+        self, patterns: Patterns, weights: FloatArray, q: float, limits: Limits, units: int, end: float
+    ) -> None:
+        self.patterns, self.q, self.units, self.end = patterns, q, units, end
+        self.reach = Reach(*listed(patterns), *listed(patterns.T), weights)
+        self.worth = (1 - q) * np.power(q, np.arange(units + 2))
+        self.limits = limits
+        self.fixed = limits[0].copy(), limits[1].copy()  # as far as a better deployment is concerned
+        self.best = greedy(patterns, weights, q, *limits, units)
+        self.value, self.bound = self.of(self.best), float(weights.sum())
+        self.least = common_divisor(weights) * (1 - 1e-6) if q == 0 else 0.0
+        prices = 0.5 * weights * (1 - q)
+        self.walk = prices, np.zeros(len(weights)), np.array([np.inf, FIRST_STEP, 0.0])
+        self.over = False  # whether annealing beside something else shall end
+        self.states = [np.array([seed], np.uint64) for seed in SEEDS]
+
+    def of(self, counts: IntArray) -> float:
+        """Return the value of a deployment."""
+        return float(self.reach.weight @ (1 - np.power(self.q, self.patterns.T @ counts)))
+
+    @property
+    def target(self) -> float:
+        """Bound below which nothing is better than the best deployment."""
+        return self.value + max(self.least, TOLERANCE * self.value)
+
+    @property
+    def late(self) -> bool:
+        check_ctrl_c()
+        return time.monotonic() > self.end
+
+    def keep(self, counts: IntArray) -> None:
+        """Keep a deployment if it is the best one."""
+        value = self.of(counts)
+        if value > self.value:
+            self.best, self.value = counts.copy(), value
+
+    def heat(self, done: float) -> float:
+        """Return the temperature when a share of the steps is done."""
+        return self.value / self.units * HOT ** (1 - done) * COLD**done
+
+    def anneal(self, steps: int) -> IntArray:
+        """Anneal the best deployment for some steps; return the best one met."""
+        heat = self.heat(WARM), self.heat(1.0)
+        return _anneal(self.reach, self.worth, self.best.copy(), self.limits, heat, steps, self.states[0])
+
+    def run(self) -> float:
+        """Search; return an upper bound, minus infinity if the best deployment is proven."""
+        steps, left = FIRST_STEPS, EFFORT * len(self.best)
+        with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
+            stack.callback(setattr, self, "over", True)  # Ctrl-C ends the other thread too
+            while not self.late and (left > 0 or self.descending):
+                annealing = pool.submit(self.anneal, steps) if left > 0 else None
+                if self.descending:
+                    self.descend(steps)
+                if annealing is not None:
+                    self.keep(waited(annealing))
+                    left -= steps
+                    if left <= 0:  # the bound may fix more sites now
+                        self.walk[2][1:] = AGAIN, 0.0
+                if self.bound < self.target:
+                    return -np.inf
+                steps = min(2 * steps, PIECE)
+            return self.bound if self.late else self.finish(pool)
+
+    @property
+    def descending(self) -> bool:
+        """Whether the bound may still be lowered."""
+        return bool(self.walk[2][1] >= LAST_STEP)
+
+    def descend(self, steps: int) -> None:
+        """Lower the bound, and fix sites."""
+        known = self.value, self.target
+        self.bound = min(self.bound, _descend(self.reach, self.worth, self.fixed, self.units, self.walk, known, steps))
+
+    def finish(self, pool: ThreadPoolExecutor) -> float:
+        """Solve what is left by HiGHS and, with a time limit, anneal meanwhile; return a bound like that of `run`."""
+        if self.end == np.inf:
+            return self.settled(*self.solve(), self.best)
+        known, start = self.best.copy(), time.monotonic()
+        other = pool.submit(self.chain, 0, start)
+        if len(self.reach.atom) > SOLVABLE:  # HiGHS would not get far
+            self.keep(self.chain(1, start))
+            self.keep(waited(other))
+            return self.bound
+        solved = self.solve()
+        self.over = True
+        self.keep(waited(other))
+        return self.settled(*solved, known)
+
+    def chain(self, number: int, start: float) -> IntArray:
+        """Anneal until the time is over, or what goes on meanwhile; return the best deployment met.
+
+        Only the sites that earn most are tried: steps are faster then, and few good deployments need others.
+        """
+        some = np.argsort(-(self.patterns @ self.walk[0]), kind="stable")[: max(len(self.best) // 3, 10 * self.units)]
+        some = np.union1d(some, np.flatnonzero(self.best))
+        patterns = self.patterns[some]
+        reach = Reach(*listed(patterns), *listed(patterns.T), self.reach.weight)
+        limits = self.limits[0][some], self.limits[1][some]
+        counts, best = self.best[some], self.best.copy()
+        while not self.late and not self.over:
+            heat = self.heat(min(1.0, (time.monotonic() - start) / (self.end - start)))
+            met = np.zeros_like(best)
+            met[some] = _anneal(reach, self.worth, counts, limits, (heat, heat), PIECE // 4, self.states[number])
+            best = met if self.of(met) > self.of(best) else best
+        return best
+
+    def solve(self) -> tuple[IntArray | None, float, bool]:
+        """Solve the problem without what is fixed by HiGHS; return units, an upper bound and whether it is settled."""
+        import scipy.sparse as sp
+        from scipy.optimize import LinearConstraint
+
+        low, high = self.fixed
+        free, left, total = np.flatnonzero(high > low), self.units - low.sum(), self.reach.weight.sum()
+        if not len(free) or not left:
+            return (None if left else low), self.of(low), True
+        inside, always = (
+            self.patterns[free].astype(float),
+            self.patterns.T @ low,
+        )  # `always`: units in reach that are fixed
+        room = np.minimum(inside.T @ (high - low)[free], left).astype(np.int64)
+        atom = np.repeat(np.arange(len(room)), room)  # one variable for each further unit in reach that adds something
+        layer = np.arange(len(atom)) - np.repeat(np.cumsum(room) - room, room)
+        gains = self.reach.weight[atom] * self.worth[np.minimum(always[atom] + layer, self.units)] / total
+        atom, gains = atom[gains > 0], gains[gains > 0]
+        n, m = len(free), len(atom)
+        counted = np.r_[np.ones(n), np.zeros(m)]
+        layers = sp.csr_array((np.ones(m), (atom, np.arange(m))), shape=(len(room), m))
+        rows = [LinearConstraint(sp.hstack([-inside.T, layers]), ub=0), LinearConstraint(counted, left, left)]
+        highest, costs = np.r_[(high - low)[free], np.ones(m)], -SCALE * np.r_[np.zeros(n), gains]
+        x, bound, settled = integer_program(costs, rows, counted, 0, highest, self.end, self.least / total)
+        counts = low.copy()
+        if x is not None:
+            counts[free] += np.rint(x[:n]).astype(np.int64)
+        return (None if x is None else counts), self.of(low) - bound * total / SCALE, settled
+
+    def settled(self, counts: IntArray | None, bound: float, settled: bool, known: IntArray) -> float:
+        """Keep what HiGHS found; return minus infinity if it settled the problem, else the better bound."""
+        if not settled:
+            self.keep(self.best if counts is None else counts)
+            return min(self.bound, max(bound, self.value))
+        self.best, self.value = known, self.of(known)
+        self.keep(known if counts is None else counts)
+        return -np.inf
+
+
+def waited(future: Future[T]) -> T:
+    """Return what a thread returns; notice Ctrl-C meanwhile."""
+    while not future.done():
+        check_ctrl_c()
+        wait([future], NOTICED)
+    return future.result()
+
+
+@njit(cache=True, nogil=True)
+def _descend(
+    reach: Reach,
+    worth: FloatArray,
+    fixed: Limits,
+    units: int,
+    walk: tuple[FloatArray, FloatArray, FloatArray],
+    known: tuple[float, float],
+    steps: int,
+) -> float:
+    """Lower U by subgradient steps; return the lowest, and fix sites by changing their limits in place.
+
+    ``walk`` holds the prices, the direction, and (lowest U, step length, steps without progress), all kept for the next
+    call. ``known`` holds the best value and the bound below which nothing is better.
+    """
+    low, high = fixed
+    prices, direction, kept = walk
+    n, m = len(low), len(prices)
+    profits, paid, in_reach = np.empty(n), np.empty(m, np.int64), np.empty(m, np.int64)
+    for _ in range(steps):
+        value = 0.0
+        for j in range(m):
+            k, w, price = 0, reach.weight[j], prices[j]
+            while k < units and w * worth[k] > price:
+                value += w * worth[k] - price
+                k += 1
+            paid[j] = k
+        in_reach[:] = 0
+        left = units - int(low.sum())
+        for i in range(n):
+            profit = 0.0
+            for r in range(reach.start[i], reach.start[i + 1]):
+                profit += prices[reach.atom[r]]
+            profits[i] = profit
+            if low[i]:
+                value += low[i] * profit
+                for r in range(reach.start[i], reach.start[i + 1]):
+                    in_reach[reach.atom[r]] += low[i]
+        free = np.flatnonzero(high > low)
+        if len(free) > left + 1:
+            free = free[np.argpartition(-profits[free], left)[: left + 1]]
+        free = free[np.argsort(-profits[free])]
+        taken = np.zeros(n, np.int64)
+        worst_in, best_out = np.inf, -np.inf
+        for s in free:
+            k = min(left, int(high[s] - low[s]))
+            if k:
+                taken[s], worst_in = k, profits[s]
+                value += k * profits[s]
+                left -= k
+                for r in range(reach.start[s], reach.start[s + 1]):
+                    in_reach[reach.atom[r]] += k
+            if k < high[s] - low[s]:
+                best_out = max(best_out, profits[s])
+        kept[2] = 0.0 if value < kept[0] - 1e-6 * abs(value) else kept[2] + 1.0
+        kept[0] = min(kept[0], value)
+        if kept[0] < known[1]:
+            break
+        for i in range(n):
+            if high[i] > low[i]:
+                if taken[i] == 0:
+                    if value + profits[i] - worst_in < known[1]:
+                        high[i] = low[i]
+                elif high[i] - low[i] == 1 and value - profits[i] + best_out < known[1]:
+                    low[i] = high[i]
+        if kept[2] >= PATIENCE:
+            kept[1] *= 0.5
+            kept[2] = 0.0
+        length = 0.0
+        for j in range(m):
+            direction[j] = in_reach[j] - paid[j] + MEMORY * direction[j]
+            length += direction[j] ** 2
+        if kept[1] < LAST_STEP or length == 0.0:
+            kept[1] = 0.0
+            break
+        for j in range(m):
+            price = prices[j] - kept[1] * (value - known[0]) / length * direction[j]
+            prices[j] = min(max(price, 0.0), reach.weight[j] * worth[0])
+    return kept[0]
+
+
+@njit(cache=True, nogil=True)
+def _move(reach: Reach, worth: FloatArray, i: int, sign: int, in_reach: IntArray, gain: FloatArray) -> float:
+    """Add a unit at a site, or remove one; return how the value changes, and keep the gains of all sites up to date."""
+    change = 0.0
+    for r in range(reach.start[i], reach.start[i + 1]):
+        j = reach.atom[r]
+        k, w = in_reach[j], reach.weight[j]
+        in_reach[j] = k + sign
+        change += w * worth[k] if sign > 0 else -w * worth[k - 1]
+        difference = w * (worth[k + sign] - worth[k])
+        if difference != 0.0:
+            for s in range(reach.back[j], reach.back[j + 1]):
+                gain[reach.site[s]] += difference
+    return change
+
+
+@njit(cache=True, nogil=True)
+def _random(state: NDArray[np.uint64]) -> float:
+    """Return a random number from 0 to 1: xorshift64*, whose state a thread keeps to itself."""
+    x = state[0]
+    x ^= x >> np.uint64(12)
+    x ^= x << np.uint64(25)
+    x ^= x >> np.uint64(27)
+    state[0] = x
+    return float((x * np.uint64(2685821657736338717)) >> np.uint64(11)) / 9007199254740992.0
+
+
+@njit(cache=True, nogil=True)
+def _around(
+    reach: Reach, first: int, removable: IntArray, found: IntArray, seen: tuple[IntArray, IntArray], stamp: int
+) -> int:
+    """Fill ``found`` with sites around an atom that can lose a unit, the nearest first; return their number."""
+    sites, atoms = seen
+    queue = np.empty(len(atoms), np.int64)
+    queue[0], atoms[first] = first, stamp
+    head, tail, number = 0, 1, 0
+    while head < tail:
+        j = queue[head]
+        head += 1
+        for s in range(reach.back[j], reach.back[j + 1]):
+            i = reach.site[s]
+            if sites[i] == stamp:
+                continue
+            sites[i] = stamp
+            if removable[i] > 0:
+                found[number] = i
+                number += 1
+                if number == len(found):
+                    return number
+            for r in range(reach.start[i], reach.start[i + 1]):
+                if atoms[reach.atom[r]] != stamp:
+                    atoms[reach.atom[r]] = stamp
+                    queue[tail] = reach.atom[r]
+                    tail += 1
+    return number
+
+
+@njit(cache=True, nogil=True)
+def _anneal(
+    reach: Reach,
+    worth: FloatArray,
+    counts: IntArray,
+    limits: Limits,
+    heat: tuple[float, float],
+    steps: int,
+    state: NDArray[np.uint64],
+) -> IntArray:
+    """Anneal ``counts`` in place by ruin and recreate, between two temperatures; return the best deployment met."""
+    floors, capacities = limits
+    n, m = len(counts), len(reach.weight)
+    in_reach, gain = np.zeros(m, np.int64), np.zeros(n)
+    for i in range(n):
+        for r in range(reach.start[i], reach.start[i + 1]):
+            gain[i] += reach.weight[reach.atom[r]] * worth[0]
+    for i in range(n):
+        for _ in range(counts[i]):
+            _move(reach, worth, i, 1, in_reach, gain)
+    value, most, best = 0.0, 0.0, counts.copy()
+    seen = np.full(n, -1), np.full(m, -1)
+    removed, added = np.empty(RUINED, np.int64), np.empty(RUINED, np.int64)
+    temperature, cooling = heat[0], (heat[1] / heat[0]) ** (1.0 / steps)
+    for step in range(steps):
+        wanted = removed[: 1 + int(_random(state) * RUINED)]
+        number = _around(reach, int(_random(state) * m), counts - floors, wanted, seen, step)
+        change = 0.0
+        for k in range(number):
+            counts[removed[k]] -= 1
+            change += _move(reach, worth, removed[k], -1, in_reach, gain)
+        for k in range(number):
+            chosen = -1
+            for i in range(n):
+                better = chosen < 0 or gain[i] > gain[chosen]
+                if better and counts[i] < capacities[i] and (chosen < 0 or _random(state) > SKIPPED):
+                    chosen = i
+            counts[chosen] += 1
+            added[k] = chosen
+            change += _move(reach, worth, chosen, 1, in_reach, gain)
+        if change >= 0.0 or change > temperature * np.log(_random(state) + 1e-300):
+            value += change
+            if value > most:
+                most = value
+                best[:] = counts
+        else:
+            for k in range(number):
+                counts[added[k]] -= 1
+                _move(reach, worth, added[k], -1, in_reach, gain)
+                counts[removed[k]] += 1
+            for k in range(number):
+                _move(reach, worth, removed[k], 1, in_reach, gain)
+        temperature *= cooling
+    return best

@@ -12,20 +12,20 @@ import emsopt
 ROOMS = [name for name in emsopt.__all__ if inspect.ismodule(getattr(emsopt, name))]
 
 
-def own_names(module):
-    """Return the public names of a module: its ``__all__`` and the classes of results that it offers beside them.
+def own_names(module, results=True):
+    """Return the public names of a module: its ``__all__``, or else the functions and classes that it defines.
 
-    Without ``__all__``, they are the functions and classes that it defines.
+    With ``results``, classes that it offers beside its ``__all__`` are among them, as calls return them.
     """
-    results = lambda value: inspect.isclass(value) and value.__module__.startswith(f"{module.__name__}.")
-    listed = getattr(module, "__all__", None)
-    if listed is not None:
-        listed = {*listed, *(name for name, value in vars(module).items() if name[0] != "_" and results(value))}
-    else:
+    listed, inside = getattr(module, "__all__", None), f"{module.__name__}."
+    if listed is None:
         here = lambda value: (
             (inspect.isfunction(value) or inspect.isclass(value)) and value.__module__ == module.__name__
         )
         listed = [name for name, value in vars(module).items() if not name.startswith("_") and here(value)]
+    elif results:
+        returned = lambda value: inspect.isclass(value) and value.__module__.startswith(inside)
+        listed = {*listed, *(name for name, value in vars(module).items() if name[0] != "_" and returned(value))}
     return sorted(name for name in listed if not inspect.ismodule(getattr(module, name)))
 
 
@@ -38,9 +38,12 @@ def modules_of(room):
     return [importlib.import_module(f"{module.__name__}.{name}") for name in inside]
 
 
-def public_names():
+def public_names(results=True):
     """Return all public names, from full name to object. What `emsopt` itself offers stands in its rooms, too."""
-    found = {f"{m.__name__}.{n}": getattr(m, n) for room in ROOMS for m in modules_of(room) for n in own_names(m)}
+    modules = [module for room in ROOMS for module in modules_of(room)]
+    found = {
+        f"{module.__name__}.{name}": getattr(module, name) for module in modules for name in own_names(module, results)
+    }
     return dict(sorted(found.items(), key=lambda item: item[0].lower()))
 
 

@@ -7,6 +7,7 @@ import os
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
@@ -65,10 +66,12 @@ def one_each(values: ArrayLike, name: str, n: int, **limits: Any) -> FloatArray:
 
 
 def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
-    """Convert real numbers to floats; refuse text, truth values and complex numbers.
+    """Convert real numbers to floats; refuse text, truth values, complex numbers and masked arrays.
 
     NaN and infinite values are kept, and None becomes NaN.
     """
+    if np.ma.isMaskedArray(values):
+        raise InputError(f"`{name}` must be numbers{_in(unit)}; got an array with a mask. Fill it first.")
     try:
         array: NDArray[Any] = np.asarray(values)
     except (TypeError, ValueError) as error:
@@ -154,7 +157,7 @@ def listed(values: Iterable[T], where: str, length: int, kind: str) -> tuple[T, 
 
 def is_missing(value: object) -> bool:
     """Return whether a value is None, NaN, or a missing value of pandas or NumPy."""
-    if value is None:
+    if value is None or value is np.ma.masked:
         return True
     if np.iterable(value):  # text too
         return False
@@ -182,11 +185,15 @@ def visible(value: object, where: str, allowed: str = "") -> str:
 
 
 def shown(value: object, write: Callable[[Any], str] = repr, most: int = 100) -> str:
-    """Return a value as text, which ``write`` makes, for a message, cut after ``most`` characters."""
+    """Return a value as text for a message, cut after ``most`` characters.
+
+    ``write`` converts the value to text; if that fails, the text names the value's type.
+    """
     try:
         text = write(value)
     except (ValueError, RecursionError):  # an int of over 4300 digits, or a list nested too deeply
-        text = f"a value of type {type(value).__name__}"
+        size = f" with {value.bit_length()} bits" if isinstance(value, int) else ""
+        return f"a value of type {type(value).__name__}{size}"
     return text if len(text) <= most else f"{text[:most]}..."
 
 
@@ -195,6 +202,8 @@ def shown(value: object, write: Callable[[Any], str] = repr, most: int = 100) ->
 
 def as_float(value: Any) -> float:
     """Convert a real number to a float; an int beyond the range of floats becomes infinite."""
+    if value is np.ma.masked:  # `float` would convert it to NaN with a warning
+        return np.nan
     try:
         return float(value)
     except OverflowError:
@@ -203,8 +212,10 @@ def as_float(value: Any) -> float:
 
 def single_number(value: object) -> float | None:
     """Return a real number, truth value or array with one of these as a float, finite or not; None for all else."""
-    if is_real(value):
+    if is_real(value) or value is np.ma.masked:
         return as_float(value)
+    if np.ma.isMaskedArray(value):
+        return np.nan if np.ma.getmaskarray(value).all() else single_number(np.ma.getdata(value))
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, RuntimeError):  # lists of unequal length, tensors with gradients
@@ -283,11 +294,12 @@ def choice(value: object, name: str, options: Iterable[str]) -> str:
 
 def path(value: PathLike, name: str) -> Path:
     """Return ``value`` as a `Path`, with a leading ``~`` replaced by the home folder."""
-    try:
-        return Path(value).expanduser()
-    except (TypeError, RuntimeError):  # RuntimeError: the home folder is unknown
-        wanted = "the path of a file or folder, as text or a Path"
-        raise InputError(f"`{name}` must be {wanted}; got {shown(value)}.") from None
+    with suppress(RuntimeError, TypeError, UnicodeEncodeError):  # RuntimeError: the home folder is unknown
+        result = Path(value).expanduser()
+        if os.fspath(value) and b"\0" not in os.fsencode(result):
+            return result
+    unknown = "; no such home folder is known" if str(value).startswith("~") else ""
+    raise InputError(f"`{name}` must be the path of a file or folder, as text or a Path; got {shown(value)}{unknown}.")
 
 
 def existing_file(value: PathLike, name: str, wanted: str) -> Path:

@@ -17,8 +17,24 @@ from .. import _validate
 from .._types import PathLike
 from ..errors import InputError, WriteError
 
-# Numbers of an OSError that the given path causes; others concern the machine, such as a full disk.
-_WRONG_PATHS = {errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP}
+# Cause and remedy by the number of an OSError.
+_WRONG_PATHS = {  # these concern the given path and raise an InputError
+    errno.ENOENT: ("a folder of this path does not exist", "Create it"),
+    errno.ENOTDIR: ("a file is in the place of a folder", "Rename the file"),
+    errno.EEXIST: ("a file is in the place of a folder", "Rename the file"),
+    errno.EISDIR: ("the path is a folder, but a file is to be written", "Add a file name"),
+    errno.ENAMETOOLONG: ("the path or a name in it is too long", "Shorten it"),
+    errno.EINVAL: ("the operating system does not accept the path", "Correct it"),
+    errno.ELOOP: ("symbolic links in the path form a loop", "Remove the loop"),
+}
+_CAUSES = _WRONG_PATHS | {  # the others concern the machine
+    errno.ENOSPC: ("the disk is full", "Free some space"),
+    errno.EDQUOT: ("your quota of disk space is used up", "Free some space"),
+    errno.EFBIG: ("the file would be larger than the system allows", "Raise the limit"),
+    errno.EROFS: ("the disk is read-only", "Make it writable"),
+    errno.EACCES: ("permission was denied, or the file is open in another program", "Change the permissions"),
+    errno.EPERM: ("permission was denied", "Change the permissions"),
+}
 
 
 @contextmanager
@@ -33,15 +49,24 @@ def errors_explained(path: PathLike) -> Iterator[None]:
         raise
     except OSError as error:
         kind = InputError if error.errno in _WRONG_PATHS else WriteError
-        name, cause = _validate.shown(str(path), str, 300), error.strerror or error
-        remedy = "Existing content was not changed. Remove the cause, or write elsewhere."
+        cause, remedy = _CAUSES.get(error.errno or 0, (error.strerror or str(error), "Remove the cause"))
+        name = str(path)
+        name = name if len(name) <= 300 else f"{name[:140]} ... {name[-140:]}"
+        remedy = f"Existing content was not changed. {remedy}, or write elsewhere."
         raise kind(f"{name} could not be written: {cause}. {remedy}") from error
 
 
 def write_file(path: PathLike, content: str | bytes) -> Path:
     """Write a file, text as UTF-8, atomically to an existing folder, and return its path.
 
-    An existing file is replaced, and its permissions are kept. Errors are those of `errors_explained`.
+    An existing file is replaced, and its permissions are kept.
+
+    Raises
+    ------
+    InputError
+        If the path is not valid for a file.
+    WriteError
+        If the file cannot be written, for example because the disk is full.
     """
     path = _validate.path(path, "path")
     with errors_explained(path):
@@ -64,7 +89,14 @@ def write_folder(
     """Write a folder of files atomically and return its path.
 
     ``files`` has the content of each file by name. A folder that is not empty is replaced only if `check_replaceable`
-    finds it written by an earlier call. Parent folders are created. Errors are those of `errors_explained`.
+    finds it written by an earlier call. Parent folders are created.
+
+    Raises
+    ------
+    InputError
+        If the folder contains anything else, or the path is not valid for a folder.
+    WriteError
+        If the folder cannot be written, for example because the disk is full.
     """
     folder = Path(os.path.realpath(_validate.path(folder, "folder")))
     with errors_explained(folder):
@@ -102,6 +134,14 @@ def make_folder(folder: PathLike, name: str = "folder") -> Path:
     return folder
 
 
+def encoded(text: str) -> bytes:
+    """Return text as UTF-8."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InputError(f"the text has {text[error.start]!r}, which is not a valid character.") from error
+
+
 def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -> None:
     """Raise unless a folder is absent, empty, or was written by an earlier call of `write_folder`.
 
@@ -118,7 +158,7 @@ def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -
 
 def _write(path: Path, content: str | bytes) -> None:
     """Write a new file; it is on disk when this returns."""
-    content = content.encode() if isinstance(content, str) else content
+    content = encoded(content) if isinstance(content, str) else content
     with open(path, "xb") as file:
         file.write(content)
         file.flush()
@@ -134,13 +174,13 @@ def _mode_to_keep(target: Path, kind: int) -> int | None:
         mode = os.stat(target).st_mode
     except FileNotFoundError:
         return None
-    wrong = 0
-    if stat.S_IFMT(mode) != kind:
-        wrong = errno.EISDIR if stat.S_ISDIR(mode) else errno.ENOTDIR
-    elif not os.access(target, os.W_OK):  # renaming would succeed, but against the owner's intent
-        wrong = errno.EACCES
-    if wrong:
-        raise OSError(wrong, os.strerror(wrong))
+    found = stat.S_IFMT(mode)
+    if found not in (stat.S_IFREG, stat.S_IFDIR):
+        raise InputError(f"{target} is a device or a pipe. Write elsewhere.")
+    if found != kind:
+        raise OSError(errno.EISDIR if found == stat.S_IFDIR else errno.ENOTDIR, "of another kind")
+    if not os.access(target, os.W_OK):  # renaming would succeed, but against the owner's intent
+        raise OSError(errno.EACCES, "write-protected")
     return stat.S_IMODE(mode)
 
 

@@ -252,12 +252,25 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
     """Read a JSON file that contains one object, as a dict; raise if it is anything else, or too large."""
     text = _text(path, MOST_JSON_BYTES, "Split it, or save a table of points as CSV.")
     try:
-        content = json.loads(text)
+        content = json.loads(text, object_pairs_hook=_distinct, parse_int=_whole)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path.name} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):
         raise InputError(f"{path.name} must hold one JSON object, {{...}}; got a {type(content).__name__}.")
     return content
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the entries of an object of JSON; raise if one is there twice."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise ValueError(f"the entry {shown(_validate.first_repeated(key for key, _ in pairs))} is there twice")
+    return result
+
+
+def _whole(digits: str) -> float:
+    """Return a whole number of JSON, infinite if no float is as large."""
+    return int(digits) if len(digits) < 300 else float(digits)
 
 
 def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[str, Any], Any]]:

@@ -37,9 +37,12 @@ def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
 
 
 def read_parquet(file: Path | Upload) -> pd.DataFrame:
-    """Return a Parquet file as a table."""
-    with _package("pyarrow", file, "a Parquet file") as (_, content):
-        frame = pd.read_parquet(content)
+    """Return a Parquet file as a table; an index that pandas keeps there becomes columns."""
+    with _package("pyarrow.parquet", file, "a Parquet file") as (parquet, content):
+        table = parquet.ParquetFile(content)
+        if table.metadata.num_rows > formats.MOST_ROWS:
+            raise InputError(f"{file.name} has more than {formats.MOST_ROWS:,} rows. {formats.SPLIT}")
+        frame = table.read().to_pandas(ignore_metadata=True)
     frame.attrs[columns.FILE] = file.name
     return frame
 

@@ -123,7 +123,22 @@ class TopK:
 
 
 class ShortestPath:
-    """Oracle that finds the cheapest legal path from one road edge to another."""
+    """Oracle that finds the cheapest legal path from one road edge to another.
+
+    Parameters
+    ----------
+    net : RoadNetwork
+    start, end : int or str
+        First and last edge of the path, by index or id.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
+    >>> oracle = eo.bandits.ShortestPath(net, "r0c0-r0c1", "r3c2-r3c3")
+    >>> len(oracle(net.lengths))
+    6
+    """
 
     def __init__(self, net: RoadNetwork, start: int | str, end: int | str) -> None:
         self.net = net

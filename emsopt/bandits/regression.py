@@ -51,7 +51,21 @@ def collapsed(arms: IntArray, values: FloatArray) -> tuple[IntArray, NDArray[np.
 
 
 class IndependentArms(Regression):
-    """Posterior of arms assumed to be independent, by conjugate updates; only the prior's variances are used."""
+    """Posterior of arms assumed to be independent, by conjugate updates.
+
+    Parameters
+    ----------
+    prior : Prior
+        Only its variances are used.
+
+    Examples
+    --------
+    >>> arms = IndependentArms(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0))
+    >>> arms.update([0], [4.0])
+    >>> mean, variance = arms.predict()
+    >>> mean.tolist(), variance.tolist()
+    ([3.0, 0.0], [0.75, 1.0])
+    """
 
     def __init__(self, prior: Prior) -> None:
         super().__init__(prior)

@@ -390,7 +390,8 @@ def _take_time(search: _Search) -> None:
 def _take_stamps(search: _Search) -> None:
     """Take columns of elapsed times and of stamps; and one for the time of the call if there is none so far."""
     kind, taken = search.kind, search.taken
-    if "time" in taken and not {"date", "time"} & ({"date"} & taken.keys() | search.given.keys()):
+    chosen = "date" in taken or "date" in search.given or "time" in search.given
+    if "time" in taken and not chosen:
         clock = search.first([STAMP["dispatched"]], lambda name: kind(name) == "clock", 3)
         if clock is not None and kind(taken["time"]) == "date":
             taken["date"], taken["time"] = taken["time"], clock

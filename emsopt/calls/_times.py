@@ -296,9 +296,10 @@ def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None)
     if utc is None:
         remedy = "Leave it out if they are local, or end them with a Z if they are in UTC."
         raise InputError(f"`time_zone` is {shown(time_zone)}, but the times have no offset. {remedy}")
-    with suppress(KeyError, ValueError, OSError, TypeError):  # raised for unknown zones
-        local = pd.Series(utc).dt.tz_localize("UTC").dt.tz_convert(time_zone).dt.tz_localize(None)
-        return local.to_numpy().astype("datetime64[s]"), utc, time_zone
+    with suppress(KeyError, ValueError, OSError, IndexError):  # raised for unknown zones
+        if isinstance(time_zone, str):
+            local = pd.Series(utc).dt.tz_localize("UTC").dt.tz_convert(time_zone).dt.tz_localize(None)
+            return local.to_numpy().astype("datetime64[s]"), utc, time_zone
     raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {shown(time_zone)}.")
 
 

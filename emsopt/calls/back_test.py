@@ -71,6 +71,17 @@ class BackTest:
         sentence). The rules stand in `emsopt.calls.uses`. Nothing is usable on days that the fit was made from.
     period : str
         First and last day of the calls.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.san_jose_calls()
+    >>> fit = eo.calls.calibrate(calls.between("2015-01-01", "2015-01-10"), stations)
+    >>> report = eo.calls.back_test(fit, calls.between("2015-01-10", "2015-01-15"))
+    >>> list(report.to_frame().columns), report.calls > 1000
+    (['recorded', 'modelled', 'low', 'high', 'city_model', 'as_before'], True)
+    >>> report.usable("mean")
+    True
     """
 
     overall: pd.DataFrame

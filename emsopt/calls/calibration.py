@@ -74,25 +74,40 @@ class Fit:
     stations : DataFrame
         As `read_stations` returns it, with names.
     calls : CallLog
-        Calls to which a unit was sent: single calls, with places and times. Representations, pages and figures do not
-        show them; a pickled fit holds them.
+        Calls to which a unit was sent. These are single calls, with places and times. Representations, pages and
+        figures do not show them; a pickled fit holds them.
     call_handling, turnout, service : Duration or None
-        None if the log has no such stamps. ``turnout.groups`` has the means by day and by night, or twice that of all.
+        None if the log has no such stamps. ``turnout.groups`` has the means by day and by night; with fewer than 10
+        calls by day or by night, that of all.
     law, answer_law : TravelLaw
         Minutes of a drive from the unit's home, and minutes of travel if the closest free unit's home is at this
-        distance: km as the crow flies, or minutes at free flow on ``roads``. See the module's docstring.
-    homes, homes_from : mapping of str to str, str
-        Station of each unit, where known, and how: "given", "station column", "numbers", "log" or "unknown".
+        distance; see the module's docstring. Distances are km as the crow flies, or minutes at free flow on ``roads``.
+    homes : mapping of str to str
+        Station of each unit, where known.
+    homes_from : str
+        "given", "station column", "numbers", "log" or "unknown".
     deployment : ndarray of int, shape (p,)
         Station of each unit that the log shows: today's deployment. Where homes are unknown, one unit per station.
     units_per_call : float
         Mean number of units sent to a call.
     drives : DataFrame
         ``call`` (its position in ``calls``), ``station``, ``distance`` and ``minutes`` of the recorded drives of units
-        with known homes; where no home is known, of the closest station whose unit was most likely free.
+        with known homes; where no home is known, of the closest station whose unit was most likely free. These are
+        single calls too.
     left_out : mapping of str to int
         Number of records left out, by reason.
     roads : RoadNetwork or None
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.san_jose_calls()
+    >>> fit = eo.calls.calibrate(calls, stations)
+    >>> frame = fit.to_frame()
+    >>> "travel_cv" in frame.index, list(frame.columns)
+    (True, ['estimate', 'low', 'high', 'calls'])
+    >>> fit.travel_minutes(3.0) < fit.travel_minutes(6.0)
+    True
     """
 
     stations: pd.DataFrame

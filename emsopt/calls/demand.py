@@ -39,8 +39,11 @@ class Demand:
 
     Attributes
     ----------
-    atom_names, locations, shapes : list of str, ndarray of shape (M, 2), list of dict
-        Names of the atoms; longitude and latitude of the centre of a cell, or of a point inside an area; GeoJSON.
+    atom_names : list of str, length M
+    locations : ndarray, shape (M, 2)
+        Longitude and latitude in degrees of each atom: the centre of a cell, or a point inside an area.
+    shapes : list of dict
+        GeoJSON Polygon or MultiPolygon of each atom.
     counts : ndarray of int, shape (M, 7, 24)
         Number of calls, with Monday first.
     hours : ndarray, shape (7, 24)
@@ -55,6 +58,16 @@ class Demand:
         Notes on the data for readers of the results.
     cell_km : float or None
         Width of the cells; None for areas.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.practice_calls()
+    >>> demand = eo.calls.aggregate_calls(calls, stations, cell_km=2)
+    >>> demand.counts.shape[1:]
+    (7, 24)
+    >>> demand.city(speed_kmh=40).n_sites
+    10
     """
 
     atom_names: list[str]

@@ -77,7 +77,7 @@ MOST_BAD, FEW_BAD = 0.02, 5  # rows that may be left out because of cells that c
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CallLog:
-    """K calls in chronological order.
+    """Calls in chronological order.
 
     Attributes
     ----------
@@ -90,21 +90,41 @@ class CallLog:
     no_service : ndarray of bool, shape (K,)
         Whether the recorded service time is 0 or less, which is treated as unknown.
     rows : ndarray of int, shape (K,)
-        Row of each call in the file, from 1, of ``n_rows``; the header is in line ``header``.
+        Row of each call in the file, from 1.
     clock : str
         How times were read: "local" (no offset was given), "UTC", "as written" or the name of a time zone.
     left_out : mapping of str to int
-        Number of rows that were left out, by what they lack: "time" (those without a place, too), "place" or
-        "readable cells"; ``not_chosen`` counts those that ``where`` did not choose.
+        Number of rows of the file that were left out, by what they lack: "time", "place" (a row that lacks both counts
+        under "time") or "readable cells" (only with ``on_bad="leave out"``).
     details : DataFrame
-        One row per call, with a column for each further role that the log has: stamps (datetime64[s] on the same clock,
-        NaT where unknown), ``unit``, ``station`` and ``priority`` (None where unknown) and ``units_sent`` (or NaN).
-    taken, spare : mapping of str to str
-        Name of the column taken for each role; columns of times not taken, with the missing role that they may be.
-    joined, apart : int, tuple of float
-        Number of rows joined with an earlier one of their incident, and how far these are at most, in minutes and km.
+        One row per call, with a column for each further role that the log has: ``dispatched``, ``en_route``,
+        ``on_scene`` and ``cleared`` (datetime64[s] on the same clock, NaT where unknown), ``unit``, ``station`` and
+        ``priority`` (str, None where unknown) and ``units_sent`` (float, NaN where unknown).
+    taken : mapping of str to str
+        Name of the column that was taken for each role.
+    joined : int
+        Number of rows that were joined with an earlier row of the same incident.
+    apart : tuple of float
+        How far such rows are from the first of their incident at most, in minutes and km.
+    not_chosen : int or None
+        Number of rows that ``where`` did not choose, if it was given.
     others : mapping of (str, str) to int
         Number of rows that may be no calls, by a column and the word in it that says so.
+    spare : mapping of str to str
+        Columns of times that were not taken, each with the missing role that its name suggests, or "".
+    n_rows : int
+        Number of rows of the file.
+    header : int
+        Line of the file that holds the header.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.practice_calls()
+    >>> calls
+    <CallLog: 3,968 calls from 2025-01-06 to 2025-04-27, local time>
+    >>> calls.to_frame().columns.tolist()[:3]
+    ['time', 'lon', 'lat']
     """
 
     times: Times

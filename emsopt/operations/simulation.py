@@ -33,14 +33,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Operations:
-    """Results of a simulation of operations: B consecutive batches of calls of K priorities.
+    """Results of a simulation of operations.
 
     Attributes
     ----------
-    system, sites, policy : System, ndarray of int of shape (p,), Policy
-        What was simulated.
-    calls, lost, late, waited : ndarray, shape (B, K)
-        Counted calls, and of these those lost, reached in the target time or more, and not sent a unit at once.
+    system : System
+    sites : ndarray of int, shape (p,)
+        Site of each unit at the start.
+    policy : Policy
+    calls : ndarray, shape (B, K)
+        Counted calls, in B consecutive batches, by priority.
+    lost, late, waited : ndarray, shape (B, K)
+        Of these, the calls that were lost, answered in the priority's target time or more, and not sent a unit at once.
     response_sum : ndarray, shape (B, K)
         Total response times of the answered calls, from the call to the first unit's arrival, min.
     histogram : ndarray of int, shape (K, 2400)
@@ -49,13 +53,23 @@ class Operations:
         Mean response and late fraction of each atom's calls; NaN without a call.
     utilizations : ndarray, shape (p,)
         Share of a unit's hours on duty, with overtime, that calls keep it busy; NaN if it has none.
-    relocations, taken_over : float
-        Drives of free units to another site than theirs, and units taken from a less urgent call, an hour.
+    relocations : float
+        Drives of free units to another site than theirs, an hour.
+    taken_over : float
+        Units taken from a less urgent call, an hour.
     hours : float
         Simulated hours.
     trace : DataFrame or None
         The first drives, by their begin: unit, call (-1 for a drive to a site after it is over), origin and goal
         (places), and the minutes at which the drive begins (``leave``), would end (``arrive``), and ends (``until``).
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> city = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40)
+    >>> result = eo.operations.simulate(eo.operations.System(city), [0, 1], capacity="loss", rng=0)
+    >>> result.to_frame().index.tolist()
+    ['all', 'all calls']
     """
 
     system: System

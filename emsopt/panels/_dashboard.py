@@ -64,11 +64,25 @@ def dashboard(project: PathLike | Project | None = None) -> Panel:
     Returns
     -------
     Panel
-        With ``refs``, a dict of its inputs and outputs by name: those of the bar (``city``, ``open``, ``save``,
-        ``report``), of the form for own files (``files``, ``read``, ``again``, and fields such as ``speed``), of the
-        table of ``scenarios``, and of the city shown, which are replaced with every city. ``message`` and ``answer``
-        are lines for errors and remarks, ``figures`` is the table that compares the deployments, and ``wait`` waits
-        until the search that ``search`` starts has ended. Results in ``tabs`` are drawn when their tab is chosen.
+        With ``refs``, a dict of its inputs and outputs by name.
+
+        The bar: ``city`` (which one to show), ``open`` (a project to open), the buttons ``save`` and ``report``, which
+        make links in ``project``, and ``message`` (errors and remarks). The city: ``sites_count`` and ``seed`` of the
+        random one; ``files``, the buttons ``read`` and ``again``, and the fields of `emsopt.panels._uploads`, such as
+        ``speed``. The table of ``scenarios``: ``label`` (name of the next one) and the buttons ``add``, ``empty`` and
+        ``files_made``, which makes ``links`` to files.
+
+        The rest belongs to the city shown and is replaced with every city. Inputs: ``load``, ``units``, ``colocation``
+        (whether a station may have several), ``capacity`` (whether calls wait), ``objective``, ``threshold`` (minutes
+        from which a response is late), ``evaluator``, ``pinned`` and ``closed`` (sites that keep a unit or get none in
+        the optimum and the p-median), ``baseline`` (deployment over which tables say the gain), ``count`` (how many of
+        the best deployments to list), ``moves`` and ``hold_out`` (days of the back-test). The user's deployment:
+        ``sites`` (a list of inputs) and the buttons ``optimum``, ``p_median`` and ``keep``, which makes it today's.
+        Work: ``search``, ``cancel``, ``progress`` (a bar) and ``wait``, a function that waits until the search has
+        ended; ``plan_start``, ``test_start`` and ``compare_start``, with ``..._cancel`` and ``..._wait``. Results:
+        ``answer`` (a second message line), ``figures`` (table that compares the deployments), ``map`` and, drawn when
+        their tab is chosen in ``tabs``: ``districts``, ``busy`` (utilisation of each unit), ``responses``,
+        ``alternatives``, ``plan`` and ``trust``, with ``plan_message`` and ``trust_message``.
 
     Raises
     ------

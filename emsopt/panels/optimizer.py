@@ -263,7 +263,8 @@ def _thoughts(optimizer: Any, metric: Metric) -> str:
     methods show the coefficients with the largest absolute values in the model sampled last.
     """
     swaps = hasattr(optimizer, "acquisition")
-    frame = (best_swaps if swaps else largest_coefficients)(optimizer)[:MOST_BARS]
+    frame = best_swaps(optimizer) if swaps else largest_coefficients(optimizer)
+    frame = frame[:MOST_BARS]
     if frame.empty:
         return lines("No model yet, or no deployment left to evaluate.")
     low, high = frame.value.min(), frame.value.max()

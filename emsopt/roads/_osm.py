@@ -78,6 +78,7 @@ ONE_WAY = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
 BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate", "stile", "turnstile"}
 MPH_KMH = 1.609344
 SHORTEST_M = 0.1
+MOST_BYTES = 10**9  # a metropolitan region has some hundred million
 USED_TAGS = ("highway", "maxspeed", "tunnel", "bridge", "oneway", "junction")
 DELETED = re.compile(rb"<(node|way|relation)\b(?=[^>]*\bid\s*=\s*['\"](-?\d+))[^>]*\baction\s*=\s*['\"]delete['\"]")
 
@@ -156,6 +157,10 @@ def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, li
 
     if not path.name.endswith((".pbf", ".osm")):
         raise InputError(f"{path} must be named .osm.pbf or .osm. Decompress .osm.gz and .osm.bz2 first.")
+    if path.stat().st_size > MOST_BYTES:
+        raise InputError(
+            f"{path} has more than {MOST_BYTES / 1e9:g} GB, too much for a city. Cut out the area you need."
+        )
     reader = _Reader(keys)
     try:
         deleted = _deleted(path) if path.name.endswith(".osm") else set()

@@ -107,12 +107,14 @@ def _frames(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None
     path = _validate.existing_file(path, "nodes", f"a folder or a .zip file with {' and '.join(FILES)}")
     try:
         with zipfile.ZipFile(path) as archive:
-            held = {name.split("/")[-1]: archive.read(name) for name in archive.namelist() if name.endswith(FILES)}
+            names = archive.namelist()
+            members = [name for file in FILES for name in names if name.split("/")[-1] == file]
+            if len(members) != len(FILES):
+                raise InputError(f"{path} must hold {' and '.join(FILES)}; it holds {', '.join(names[:9])}.")
+            contents = [Upload(name, archive.read(name)) for name in members]
     except DAMAGED as error:
         raise InputError(f"{path} is damaged or not a .zip file ({error}).") from error
-    if len(held) < len(FILES):
-        raise InputError(f"{path} must hold {' and '.join(FILES)}; of these it holds {', '.join(held) or 'none'}.")
-    return _read(Upload(FILES[0], held[FILES[0]])), _read(Upload(FILES[1], held[FILES[1]]))
+    return _read(contents[0]), _read(contents[1])
 
 
 def _read(file: Path | Upload) -> pd.DataFrame:

@@ -353,3 +353,11 @@ def test_too_many_hours_are_refused_before_memory_is_taken():
     net = eo.datasets.load_roads("monaco")
     with pytest.raises(InputError, match=r"72072 arms.*42 GB"):
         bandits.navigation_prior(net, congestion=np.full(24, 0.9), lazy=False)
+
+
+def test_hours_take_turns(net):
+    run = bandits.run(net, START, END, "gp-ts", horizon=6, rng=0, congestion=[1.0, 0.4])
+    assert run.history["hour"].tolist() == [0, 1, 0, 1, 0, 1]
+    assert len(run.counts) == 2 * net.n_edges
+    assert run.counts[: net.n_edges].sum() > 0 < run.counts[net.n_edges :].sum()
+    assert (run.history["regret"] >= -1e-9).all()

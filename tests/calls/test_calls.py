@@ -190,7 +190,7 @@ def test_only_columns_that_are_used_take_memory(tmp_path):
 @pytest.mark.parametrize(
     ("time", "zone", "words"),
     [("10:00", "Europe/Berlin", "have no offset")]
-    + [("10:00Z", zone, "`time_zone` must be") for zone in ("Mars/Base", 5)],
+    + [("10:00Z", zone, "`time_zone` must be") for zone in ("Mars/Base", "../../etc/passwd", "", 5, "Europe")],
 )
 def test_zones_that_are_unknown_or_of_no_use_are_refused(time, zone, words):
     with pytest.raises(InputError, match=words):
@@ -673,5 +673,5 @@ def test_templates_can_be_read_as_they_are(tmp_path):
     with pytest.raises(InputError, match="left unchanged"):
         eo.datasets.write_templates(tmp_path / "mine")
     (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match=r"Not a directory|File exists"):
+    with pytest.raises(InputError, match="a file is in the place of a folder"):
         eo.datasets.write_templates(tmp_path / "file")

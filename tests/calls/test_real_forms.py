@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emsopt import calls as ec
-from emsopt.errors import InputError
+from emsopt.errors import InputError, MissingDependencyError
 
 PLACES = ("-93.1,44.9", "-93.2,44.8")
 
@@ -470,3 +470,13 @@ def test_a_zip_of_many_files_is_refused():
             archive.writestr(name, b"x")
     with pytest.raises(InputError, match="must hold one file; it holds 2"):
         ec.read_calls(file(packed.getvalue(), "calls.zip"))
+
+
+def test_missing_packages_are_named(monkeypatch):
+    def missing(name):
+        raise ImportError(name)
+
+    monkeypatch.setattr("importlib.import_module", missing)
+    for name, package in (("c.xlsx", "openpyxl"), ("c.parquet", "pyarrow")):
+        with pytest.raises(MissingDependencyError, match=rf"{package}.*emsopt\[tables\].*CSV"):
+            ec.read_calls(file(b"PK", name))

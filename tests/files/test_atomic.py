@@ -16,8 +16,10 @@ import emsopt as eo
 from emsopt.__main__ import main
 from emsopt._files import atomic as _atomic
 from emsopt._files import locate
+from emsopt.commands import main_job
 from emsopt.errors import DataUnavailableError, InputError, WriteError
 from emsopt.maps.deployments import deployment_map
+from emsopt.roads.network import RoadNetwork
 
 on_posix = pytest.mark.skipif(os.name != "posix", reason="permissions as POSIX has them")
 
@@ -38,11 +40,15 @@ def save_map(town, number, path):
     return deployment_map(town, eo.evaluators.approximate_hypercube(town, [0, number])).save(path)
 
 
+def save_roads(town, number, path):
+    return RoadNetwork([50.0, 90.0 + number], [10.0, 9.0], [(0, 1), (1, 0)], name=town.name).save(path)
+
+
 def save_templates(town, number, path):
     return eo.datasets.write_templates(path)
 
 
-REPLACING = [save_city, save_map]
+REPLACING = [save_city, save_map, save_roads]
 
 
 def snapshot(folder):
@@ -91,7 +97,8 @@ class HalfFull:
 def check_message(error, path):
     message = str(error)
     assert message.startswith(f"{path} could not be written: ")
-    assert message.endswith("Existing content was not changed. Remove the cause, or write elsewhere.")
+    assert "Existing content was not changed." in message
+    assert message.endswith(", or write elsewhere.")
     assert "Errno" not in message
 
 
@@ -104,13 +111,30 @@ def test_a_full_disk_leaves_what_was_there(save, after, town, tmp_path, fill_dis
     before = snapshot(tmp_path)
     for name in ("kept", "new"):
         fill_disk(after)
-        with pytest.raises(WriteError, match="No space left on device") as caught:
+        with pytest.raises(WriteError, match=r"the disk is full.*Free some space") as caught:
             save(town, 2, tmp_path / name)
         check_message(caught.value, tmp_path / name)
     assert snapshot(tmp_path) == before
 
 
-@pytest.mark.parametrize("save", REPLACING)
+@pytest.mark.parametrize("save", [save_city, save_map, save_roads])
+def test_a_file_that_the_system_cuts_off_is_not_kept(save, town, tmp_path):
+    """Without any stand-in: files may have 40 bytes, and no more is written of a larger one."""
+    resource = pytest.importorskip("resource")
+    save(town, 1, tmp_path / "kept")
+    before = snapshot(tmp_path)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40, limits[1]))
+    try:
+        with pytest.raises(WriteError, match="larger than the system allows") as caught:
+            save(town, 2, tmp_path / "kept")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    check_message(caught.value, tmp_path / "kept")
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("save", [save_city, save_map])
 @pytest.mark.parametrize("step", ["os.fsync", "os.replace", "pathlib.Path.rename"])
 def test_the_last_steps_may_fail_too(save, step, town, tmp_path, monkeypatch):
     """Some disks are full only when all is flushed; and what is complete may be refused its name."""
@@ -124,23 +148,24 @@ def test_the_last_steps_may_fail_too(save, step, town, tmp_path, monkeypatch):
     if (save, step) in ((save_city, "os.replace"), (save_map, "pathlib.Path.rename")):
         pytest.skip("not a step of this one")
     monkeypatch.setattr(step, second_fails if step.endswith("rename") else raising(errno.EDQUOT))
-    with pytest.raises(WriteError, match="quota exceeded") as caught:
+    with pytest.raises(WriteError, match="quota") as caught:
         save(town, 2, tmp_path / "kept")
     check_message(caught.value, tmp_path / "kept")
     monkeypatch.undo()
     assert snapshot(tmp_path) == before
 
 
-@pytest.mark.parametrize("save", REPLACING)
-def test_an_interrupted_writer_leaves_nothing_either(save, town, tmp_path, monkeypatch):
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
+@pytest.mark.parametrize("save", [save_city, save_map])
+def test_an_interrupted_writer_leaves_nothing_either(save, error, town, tmp_path, monkeypatch):
     save(town, 1, tmp_path / "kept")
     before = snapshot(tmp_path)
 
     def interrupt(_):
-        raise KeyboardInterrupt
+        raise error
 
     monkeypatch.setattr("os.fsync", interrupt)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(error):
         save(town, 2, tmp_path / "kept")
     assert snapshot(tmp_path) == before
 
@@ -162,7 +187,7 @@ def test_a_folder_without_permission_leaves_what_was_there(save, town):
             if user == 0:
                 os.seteuid(65534)
             for name in ("kept", "new") if save is not save_templates else ("new",):
-                with pytest.raises(WriteError, match="Permission denied") as caught:
+                with pytest.raises(WriteError, match=r"permission was denied.*Change the perm") as caught:
                     save(town, 2, folder / name)
                 check_message(caught.value, folder / name)
         finally:
@@ -174,6 +199,22 @@ def test_a_folder_without_permission_leaves_what_was_there(save, town):
 
 
 # -- what a file keeps --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("save", [save_city, save_map])
+def test_what_is_write_protected_is_not_replaced(save, town, tmp_path, monkeypatch):
+    save(town, 1, tmp_path / "kept")
+    before = snapshot(tmp_path)
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or Path(path).name != "kept")
+    with pytest.raises(WriteError, match="permission was denied"):
+        save(town, 2, tmp_path / "kept")
+    assert snapshot(tmp_path) == before
+
+
+@on_posix
+def test_a_device_is_not_replaced(town):
+    with pytest.raises(InputError, match="/dev/null is a device or a pipe"):
+        save_map(town, 1, "/dev/null")
 
 
 @on_posix
@@ -210,25 +251,33 @@ def test_what_a_link_leads_to_is_replaced_and_the_link_stays(save, town, tmp_pat
 # -- paths that cannot be -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", [3, "a" * 5000])
-@pytest.mark.parametrize("save", REPLACING)
+@pytest.mark.parametrize("path", [3, "", "a\0b", "a" * 5000])
+@pytest.mark.parametrize("save", [save_city, save_map])
 def test_a_path_that_cannot_be_is_an_input_error(save, path, town, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"must be the path of a file or folder.*got|File name too long") as caught:
+    with pytest.raises(InputError, match=r"must be the path of a file or folder.*got|too long.*Shorten it") as caught:
         save(town, 1, path)
     assert len(str(caught.value)) < 600
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("save", [save_map, save_roads])
+def test_a_folder_is_not_replaced_by_a_file(save, town, tmp_path):
+    (tmp_path / "kept").mkdir()
+    with pytest.raises(InputError, match="the path is a folder, but a file is to be written"):
+        save(town, 1, tmp_path / "kept")
+    assert snapshot(tmp_path) == {"kept": None}
+
+
 @pytest.mark.parametrize("save", [*REPLACING, save_templates])
 def test_a_file_is_no_folder_to_write_to(save, town, tmp_path):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError, match="Not a directory"):
+    with pytest.raises(InputError, match="a file is in the place of a folder"):
         save(town, 1, tmp_path / "file" / "new")
     assert snapshot(tmp_path) == {"file": b"mine"}
 
 
-# -- downloads ----------------------------------------------------------------------------------------------------
+# -- downloads and uploads ----------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -251,7 +300,7 @@ def test_a_full_disk_keeps_no_download(download, tmp_path, fill_disk):
     fill_disk()
     with pytest.raises(
         DataUnavailableError,
-        match=r"b\.bin could not be written: No space left.*Download http://h/b\.bin.*EMSOPT_DATA",
+        match=r"b\.bin could not be written: the disk is full.*Download http://h/b\.bin.*EMSOPT_DATA",
     ):
         download()
     assert set(snapshot(tmp_path)) == {"cache", str(Path("cache", "a"))}
@@ -278,11 +327,19 @@ def test_the_command_stops_at_a_full_disk_with_whole_files_only(command, tmp_pat
         error = capsys.readouterr().err
         assert "emsopt: " in error
         assert f"{out}{os.sep}" in error
-        assert "could not be written: No space left on device" in error
+        assert "could not be written: the disk is full" in error
         assert "Traceback" not in error
         left = snapshot(out)
         assert set(left) == set(written[:after])
         assert all(content == whole[name] for name, content in left.items())
+
+
+def test_the_command_tries_its_folder_before_it_works(command, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(main_job, "find_deployments", lambda *_: pytest.fail("the search started"))
+    monkeypatch.setattr(Path, "touch", raising(errno.EROFS))
+    (tmp_path / "out").mkdir()
+    assert main([*command, "--out", str(tmp_path / "out")]) == 2
+    assert f"emsopt: {tmp_path / 'out'} could not be written: the disk is read-only" in capsys.readouterr().err
 
 
 @on_posix

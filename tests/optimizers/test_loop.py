@@ -208,3 +208,11 @@ def test_a_function_may_change_the_point_it_is_given():
     same = eo.maximize(lambda x: f(x.copy()), "random", bounds=[(0, 1), (0, 1)], budget=5, rng=0)
     assert run.x.tolist() == same.x.tolist()
     assert f(run.x.copy()) == run.fun
+
+
+def test_noise_is_fresh_in_each_evaluation(city):
+    """Common random numbers in all evaluations would let a search exploit one sample's luck."""
+    objective = eo.Objective(city, 8, "simulation", calls=300)  # one allowed deployment: all sites
+    run = eo.minimize(objective, "random", budget=10, rng=0)
+    assert run.nfev == objective.evaluations == 10
+    assert run.history["value"].is_unique

@@ -1,6 +1,7 @@
 """How runs end: what is known then, what they claim, and what an error leaves behind."""
 
 import json
+import time
 
 import numpy as np
 import pytest
@@ -159,3 +160,13 @@ def test_values_known_before_may_be_arrays_of_one_number():
     assert (run.x.tolist(), run.fun) == ([0.5], 0.2)
     with pytest.raises(InputError, match=r"`initial\[1\]` must have shape"):
         eo.minimize(lambda x: 9.0, bounds=[(0, 1)], budget=1, rng=0, initial=[[[0.1], [0.5]], [0.7, 0.2]])
+
+
+def test_no_evaluation_but_the_first_begins_after_the_time_limit():
+    class Slow(RandomPoints):
+        def _propose(self):
+            time.sleep(0.3)
+            return super()._propose()
+
+    run = eo.minimize(bowl, Slow(bowl, bounds=BOX, sense="min", rng=0), budget=9, time_limit=0.4)
+    assert (run.nfev, run.message) == (1, "time limit of 0.4 s reached")

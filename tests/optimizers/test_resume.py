@@ -1,13 +1,19 @@
 """`minimize` with a checkpoint: a killed run resumes to the same end, and other files are refused."""
 
 import json
+import os
+import signal
+import time
 
+import numpy as np
 import pytest
 from own_functions import BUDGET, CHEAP, noisy, same
 
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import METHODS, Genetic
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is started in a moment by fork alone")
 
 
 def evaluations_on_file(file):
@@ -142,3 +148,49 @@ def test_a_damaged_line_is_named(objective, damage, tmp_path):
     file.write_bytes(b"\n".join([*lines[:3], lines[2], *lines[3:], b""]))  # a line doubled
     with pytest.raises(InputError, match=r"line 4 of the checkpoint .* is damaged"):
         eo.minimize(objective, "random", budget=5, rng=0, checkpoint=file)
+
+
+def killed(work, file, lines, seconds=0.0):
+    """Run ``work(pause)`` in a child process and kill it after ``file`` has ``lines`` lines; return the lines left.
+
+    The kill comes ``seconds`` later. The work calls ``pause`` after each evaluation, which waits for the kill once four
+    more lines are written: so the kill meets the run however late this process wakes.
+    """
+
+    def pause(seconds):
+        time.sleep(seconds if lines_of(file) < lines + 4 else 600)
+
+    child = os.fork()
+    if child == 0:
+        try:
+            work(pause)
+        finally:
+            os._exit(0)
+    while lines_of(file) < lines and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+        time.sleep(0.001)
+    time.sleep(seconds)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return lines_of(file)
+
+
+def lines_of(file):
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the child uses no thread
+def test_killed_at_random_moments_it_resumes_to_the_same_result(objective, tmp_path):
+    budget, rng, left = 25, np.random.default_rng(0), []
+    full = eo.minimize(objective, "genetic", budget=budget, rng=0)
+    for trial in range(10):
+        file = tmp_path / f"{trial}.jsonl"
+
+        def work(pause, file=file):
+            spread = rng.uniform(0.001, 0.003)  # so that a kill meets the run anywhere
+            eo.minimize(objective, "genetic", budget=budget, rng=0, checkpoint=file, callback=lambda _: pause(spread))
+
+        left.append(killed(work, file, rng.integers(budget), rng.uniform(0, 0.004)))
+        assert same(eo.minimize(objective, "genetic", budget=budget, rng=0, checkpoint=file), full)
+        assert evaluations_on_file(file) == list(range(1, budget + 1))
+    assert len({n for n in left if 1 < n <= budget}) >= 3, f"the kills came too early or too late: {left}"

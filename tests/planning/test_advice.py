@@ -269,10 +269,22 @@ def test_a_gain_is_told_with_one_interval():
     assert advice._gained(late) == said
 
 
-def test_the_practice_town_of_the_dashboard_is_that_of_the_command():
+def test_the_practice_town_is_the_same_for_all(tmp_path, monkeypatch):
+    """By Python, the command and the dashboard: the city, its fleet, and the best deployment."""
     panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-    mine, panel = build(*eo.datasets.practice_calls(), Settings(**PRACTICE)), panels.dashboard()
-    panel.refs["city"].value = "Practice town"
-    assert panel.refs["units"].value == mine.fleet[0] == 5
+    monkeypatch.setattr("emsopt.commands._shared.draw", lambda *_: [])
+    mine = eo.planning.advise(*eo.datasets.practice_calls(), Settings(**PRACTICE))
+    assert main(["city", "--practice", "--out", str(tmp_path)]) == 0
+    scenarios = pd.read_csv(tmp_path / "scenarios.csv", index_col="deployment")
+    assert scenarios.loc["optimum", "sites"].split("; ") == list(mine.best.site_names)
+    assert scenarios.loc["optimum", "mean_response_min"] == pytest.approx(mine.best.mean_response, rel=1e-12)
+    panel = panels.dashboard()
+    refs = panel.refs
+    refs["city"].value = "Practice town"
+    assert refs["units"].value == len(mine.best.sites) == 5
     np.testing.assert_array_equal(panel.bench.city.travel_times, mine.city.travel_times)
     np.testing.assert_array_equal(panel.bench.city.arrival_rates, mine.city.arrival_rates)
+    refs["search"].click()
+    panel.bench.job.wait()
+    ((sites, _, _),) = panel.bench.found.values()
+    assert sites == tuple(mine.best.sites.tolist())

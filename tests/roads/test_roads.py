@@ -319,7 +319,7 @@ def test_what_is_saved_can_be_loaded(tmp_path, monkeypatch):
     net.save("~/short.json.gz")
     again = RoadNetwork.load("~/short.json.gz")
     assert again.lengths.tolist() == [0.01, 90.0]
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="does not exist"):
         net.save(tmp_path / "none" / "short.json.gz")
 
 

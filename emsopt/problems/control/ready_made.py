@@ -177,7 +177,7 @@ DOC = """Return {what}.
     costs : {{"cheap", "moderate"}} or array_like, shape ({m},)
         Mean costs of the control sets; the names, of `COSTS`, are for seven sets.
     variance : float
-        Variance of every uncontrolled variable; 0.02 and 0.04 in the paper.
+        Variance of every uncontrolled variable; the paper has 0.02 and 0.04.
 
     Returns
     -------

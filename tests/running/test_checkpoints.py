@@ -193,7 +193,7 @@ def test_a_damaged_line_is_named_and_stays(run, damage, file):
 # -- full disks and folders that take nothing ---------------------------------------------------------------------
 
 LIMITED = """
-    import resource, signal, sys
+    import emsopt.errors, resource, signal, sys
     sys.path.insert(0, sys.argv[1])
     import test_checkpoints
     run, file, most = getattr(test_checkpoints, sys.argv[2]), sys.argv[3], int(sys.argv[4])
@@ -202,7 +202,7 @@ LIMITED = """
     resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
     try:
         run(file)
-    except test_checkpoints.WriteError as error:
+    except emsopt.errors.WriteError as error:
         print(error)
 """
 

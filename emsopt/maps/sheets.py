@@ -94,7 +94,7 @@ def live_sheet(
         "scales": {"response": _scales(*_colours.limits_of(near, None)), "late": _scales(0.0, 100.0)},
     }
     views = [{"name": name, "sites": sorted(sites.tolist())} for name, sites in checked.items()]
-    page = Page("sheet", scene, views, 720)
+    page = Page("sheet", scene, views, 520)
     if path is not None:
         page.save(path)
     return page

@@ -77,7 +77,7 @@ def test_the_gallery_has_all_maps_of_the_notebooks_alive(browser):
             inside = shown.nth(k).content_frame
             inside.locator(".leaflet-overlay-pane canvas, .leaflet-overlay-pane path").first.wait_for(state="attached")
             kinds |= set(re.findall(r"^(\w+)\(document", inside.locator("script").last.text_content(), re.MULTILINE))
-        assert kinds == {"deployments", "roads", "replay"}
+        assert kinds == {"deployments", "roads", "replay", "sheet"}
 
 
 @pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS])

@@ -38,7 +38,7 @@ def names(script):
 
 def test_every_public_name_has_an_example(names):
     found = names.public_names(results=False)
-    assert len(found) > 180
+    assert len(found) > 200
     assert [name for name, value in found.items() if ">>> " not in names.documentation(name, value)] == []
 
 

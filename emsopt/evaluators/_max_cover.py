@@ -41,10 +41,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
-from ._cover_patterns import NOTICED, Patterns, contained, distinct, integer_program, listed
+from ._cover_patterns import NOTICED, SCALE, Patterns, contained, distinct, integer_program, listed
 from ._p_median import LAST_STEP, MEMORY, check_ctrl_c, common_divisor
 
-SCALE = 1e4  # of the objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
 TOLERANCE = 1e-11  # relative; far above rounding errors
 HOT, COLD = 0.1, 0.005  # first and last temperature, in units of the value per unit of the fleet
 WARM = 0.3  # share of the cooling that short runs leave out
@@ -240,10 +239,7 @@ class _Search:
         free, left, total = np.flatnonzero(high > low), self.units - low.sum(), self.reach.weight.sum()
         if not len(free) or not left:
             return (None if left else low), self.of(low), True
-        inside, always = (
-            self.patterns[free].astype(float),
-            self.patterns.T @ low,
-        )  # `always`: units in reach that are fixed
+        inside, always = self.patterns[free].astype(float), self.patterns.T @ low  # what is fixed is always in reach
         room = np.minimum(inside.T @ (high - low)[free], left).astype(np.int64)
         atom = np.repeat(np.arange(len(room)), room)  # one variable for each further unit in reach that adds something
         layer = np.arange(len(atom)) - np.repeat(np.cumsum(room) - room, room)

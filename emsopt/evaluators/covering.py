@@ -42,14 +42,12 @@ from .._types import ArrayLike, FloatArray, IntArray
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
-from ._cover_patterns import Patterns, ends, integer_program, near, within
+from ._cover_patterns import SCALE, Patterns, ends, integer_program, near, within
 from ._max_cover import greedy, maximise
 from ._p_median import common_divisor, interruptible
 from .metrics import late_probability
 
 BUSIEST = 0.99  # cap of the default busy fraction: if units are always busy, all deployments are equally good
-SCALE = 1e4  # of the objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
-
 ROUNDING = 1e-12  # of reliabilities and shares, which are met even if rounding errors say otherwise
 TINY = 1e-14  # shares of calls that are rounding errors
 
@@ -129,9 +127,8 @@ def mclp(
 
     Notes
     -----
-    A call that ends by itself has the same result on every machine and in every run. One that its time limit ends has
-    the best sites and the best bound of the work that was done until then, which differs from run to run. Ctrl-C raises
-    KeyboardInterrupt.
+    A call that ends by itself has the same result in every run. One that its time limit ends has the best sites and the
+    best bound of the work that was done until then, which differs from run to run. Ctrl-C raises KeyboardInterrupt.
 
     Examples
     --------
@@ -432,14 +429,10 @@ def _program(
     costs = -SCALE * np.r_[np.zeros(n), shares, np.zeros(m)]
     least = 0.999 * common_divisor(shares)
     x, bound, settled = integer_program(costs, rows, np.r_[np.ones(n + m), np.zeros(m)], low, high, end, least)
-    bound = (
-        np.inf
-        if x is None and settled
-        else -np.inf
-        if settled
-        else min(-bound / SCALE, shares[needed <= space.units].sum())
-    )
-    return (None if x is None else np.rint(x[:n]).astype(int)), bound
+    counts = None if x is None else np.rint(x[:n]).astype(int)
+    if settled:
+        return counts, np.inf if counts is None else -np.inf
+    return counts, min(-bound / SCALE, shares[needed <= space.units].sum())
 
 
 def _counted(

@@ -29,6 +29,7 @@ MALFORMED = [
     ("shape with latitude first", lambda: city(atom_shapes=[polygon([[45, -93], [46, -93], [45, -92]])] * 3), ["atom_shapes", "swapped"]),
     ("negative rate", lambda: city(arrival_rates=[-1, 1, 1]), ["arrival_rates", "at least 0", "index 0"]),
     ("text as a rate", lambda: city(arrival_rates=["many", 1, 1]), ["arrival_rates", "numbers", "many"]),
+    ("rates with a mask", lambda: city(arrival_rates=np.ma.masked_array(RATES, [0, 1, 0])), ["arrival_rates", "mask"]),
     ("rates all zero", lambda: city(arrival_rates=[0, 0, 0]), ["arrival_rates", "zero"]),
     ("too few rates", lambda: city(arrival_rates=[1, 1]), ["travel_times", "2", "(4, 3)"]),
     (

@@ -9,7 +9,7 @@ from own_functions import BOX, FEW, INPUTS, METHODS, same
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import BOX_METHODS, BOKEAuto, Box, Categorical, GPpM, Integer, RandomSearch, Real
+from emsopt.optimizers import BOX_METHODS, BOKEAuto, Box, Categorical, Integer, LocalSearchPlus, RandomSearch, Real
 from emsopt.optimizers.boxes.base import BoxOptimizer, RandomPoints, on_box
 
 BUDGET = 12
@@ -99,7 +99,7 @@ def test_methods_left_out(deployments):
     for objective in (deployments, eo.problems.forrester()):
         eo.minimize(objective, budget=1, callback=used.append)
     eo.maximize(plain, bounds=[(0, 1)], budget=1, callback=used.append)
-    assert [type(optimizer) for optimizer in used] == [GPpM, BOKEAuto, BOKEAuto]
+    assert [type(optimizer) for optimizer in used] == [LocalSearchPlus, BOKEAuto, BOKEAuto]
 
 
 def test_calls_as_people_write_them(deployments, tmp_path, capsys):

@@ -236,8 +236,8 @@ def miscounted(claims):
     """Return rows that state a number of runs which none of the studies that their evidence reads has."""
     wrong = []
     for claim in claims.itertuples():
-        counts = set().union(*map(run_counts, studies_of(claim)))
         said = [count(number) for text in (claim.ours, claim.error, claim.why) for number in RUNS.findall(text)]
+        counts = set().union(*map(run_counts, studies_of(claim))) if said else set()
         wrong += [(claim.paper, claim.place, number) for number in said if counts and number not in counts]
     return wrong
 

@@ -48,7 +48,7 @@ def instance():
     return K, features, hill, weights / weights.sum(), problem.costs
 
 
-@njit
+@njit(cache=True)
 def expected(values, weights, i):
     """Return the mean of ``values`` on the grid for each choice of set i: the second variable, the first, or both."""
     if i == 2:
@@ -62,7 +62,7 @@ def expected(values, weights, i):
     return result
 
 
-@njit
+@njit(cache=True)
 def algorithm(features, hill, weights, costs, betas, each, alpha, lam, noise, rng):
     """Play Algorithm 1 of the paper line by line; return the sets, their expected values and whether S_1 was exact."""
     T, m, (n, r), side = len(betas), len(costs), features.shape, len(weights)

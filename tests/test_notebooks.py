@@ -3,7 +3,6 @@
 That they run is checked with nbval, by the command of CONTRIBUTING.md, which ``.ci/run`` runs.
 """
 
-import gzip
 import json
 import re
 import subprocess
@@ -11,8 +10,10 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from synthetic_log import synthetic_log
 
 from emsopt._files.locate import package_file
 from emsopt.datasets import check_answer
@@ -109,16 +110,17 @@ def test_maps_have_a_still_twin(path):
 
 
 def test_your_city_runs_with_the_files_of_another_city(tmp_path):
-    """San José's files, put in as its second cell says: the line that reads a user's own two files, uncommented."""
+    """A drawn city's files, put in as its second cell says: the line that reads a user's own two files, uncommented."""
     notebook = json.loads((FOLDER / "06_your_city.ipynb").read_text("utf-8"))
     (cell,) = (cell for cell in notebook["cells"] if cell["source"][0].startswith("calls, stations = "))
     practice, own, *rest = cell["source"]
     assert practice.rstrip().endswith("practice_calls()")
     cell["source"] = [own.removeprefix("# or your own: "), *rest[:-1], "assert not practice"]
     (tmp_path / "own.ipynb").write_text(json.dumps(notebook), "utf-8")
-    for name in ("calls", "stations"):
-        content = gzip.decompress(package_file("san_jose", f"{name}.csv.gz").read_bytes())
-        (tmp_path / f"{name}.csv").write_bytes(content)
+    east, north = np.random.default_rng(3).random((2, 8))
+    stations = pd.DataFrame({"name": list("ABCDEFGH"), "lon": 0.2 * east, "lat": 45 + 0.15 * north})
+    stations.to_csv(tmp_path / "stations.csv", index=False)
+    synthetic_log(stations, calls_per_day=60, days=28, rng=1).to_frame().to_csv(tmp_path / "calls.csv", index=False)
     command = ["-m", "jupyter", "nbconvert", "--execute", "--to", "notebook", "--output", "ran", "own.ipynb"]
     done = subprocess.run([sys.executable, *command], check=False, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -150,7 +150,7 @@ def on_the_hill(name):
     return play
 
 
-def random_cities(sizes, instance):
+def random_cities(sizes, instance, **options):
     """Return the entry of the approximation's error in random cities, some of which are written to a new table."""
 
     def play(made, cases):
@@ -162,7 +162,7 @@ def random_cities(sizes, instance):
             return pd.read_csv(file)
 
     values = dict.fromkeys(["exact_min", "approximate_min", "utilization_error"], 1.1e-6)
-    return Study("approximation_error", play, [instance], values, method="geometry")
+    return Study("approximation_error", play, [instance], values, method="geometry", **options)
 
 
 def all_deployments(made, cases):
@@ -204,8 +204,8 @@ STUDIES = {
     "navigation_printed": navigation(10, "printed"),
     "navigation_simple": navigation(10, "simple"),
     "navigation_parametrisation": navigation(10),
-    "navigation_optimism": navigation(50),
-    "navigation_lengthscale": navigation(50, lengthscale=0.5),
+    "navigation_optimism": navigation(),
+    "navigation_lengthscale": navigation(lengthscale=0.5),
     "navigation_exploration": Study(  # edges by the round in which they were first driven; two routes, with one run each
         "navigation_study",
         task("exploration", lengthscale=1.0, run=0, horizon=10),
@@ -219,7 +219,7 @@ STUDIES = {
     "bocvs": Study(
         "bocvs_study",
         task("search", budget=20),
-        [{"objective": name, "costs": "moderate", "variance": 0.02} for name in ("hartmann", "plant")],
+        [{"objective": name, "costs": "moderate", "variance": 0.02} for name in ("hartmann",)],
         COSTS,
         "cost",
         10,
@@ -254,7 +254,7 @@ STUDIES = {
     "boke_noisy_ends": boke("six_hump_camel", noisy=True, equal={"": NONE, "random": 0}),
     "boke_sprinkler_ends": boke("sprinkler", equal={"": NONE, "random": 0}),
     "boke_noise_free_curves": boke("six_hump_camel", 6),
-    "boke_noisy_curves": boke("six_hump_camel", 10, noisy=True),
+    "boke_noisy_curves": boke("six_hump_camel", 8, noisy=True),
     "boke_sprinkler_curves": boke("sprinkler", 20, methods=("boke", "boke+", "kr-ucb", "random")),
     "boke_tuning_curves": boke("forest on wine", 2, methods=("boke",)),
     "boke_constant": boke_ends("with_constant", {"problem": "six_hump_camel", "noise_sd": 5e-4}),
@@ -294,9 +294,9 @@ STUDIES = {
         runs={"chosen": (0,)},
     ),
     "approximation_error_15": random_cities([15], {"load": 0.2}),
-    "approximation_error_20": random_cities([20], {"load": 0.2}),
+    "approximation_error_20": random_cities([20], {"load": 0.2}, methods=("uniform",)),
     "approximation_error_30": random_cities([30], {"load": 0.2}),
-    "approximation_error_light": random_cities([15, 20], {"units": 20, "load": 0.05}),
+    "approximation_error_light": random_cities([15], {"units": 15, "load": 0.05}),
     "approximation_error_st_paul": Study(
         "approximation_error",
         all_deployments,
@@ -316,7 +316,8 @@ def rounds():
         for instance in entry.instances:
             there = stored[(stored[list(instance)] == pd.Series(instance)).all(axis=1)]
             for method in entry.methods or there[entry.method].unique():
-                words = [name, *map(str, instance.values()), str(method), *["stored"] * (name in ROUNDED)]
+                rounded = name in ROUNDED and instance is entry.instances[0]
+                words = [name, *map(str, instance.values()), str(method), *["stored"] * rounded]
                 yield pytest.param(name, instance, method, id="-".join(words))
 
 

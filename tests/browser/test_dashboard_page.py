@@ -14,8 +14,8 @@ pytest.importorskip("voila", reason="needs the package voila")
 psutil = pytest.importorskip("psutil", reason="needs the package psutil")
 pytestmark = pytest.mark.browser
 
-VISITORS = int(os.environ.get("EMSOPT_VISITORS", "6"))
-AT_ONCE = 4  # visitors, who then leave
+VISITORS = int(os.environ.get("EMSOPT_VISITORS", "4"))
+AT_ONCE = 2  # visitors, who then leave
 LEFT = 120  # seconds until the memory of those who left must be free
 
 

@@ -103,7 +103,7 @@ def turned(points: FloatArray, lon: float) -> FloatArray:
 
 
 def degrees_hint(points: FloatArray, *, plane: bool = True, names: tuple[str, str] | None = None) -> str:
-    """Return a space and a sentence that guesses why coordinates are not degrees; an empty string if unknown.
+    """Return a sentence, after a space, with the likely reason why coordinates are not degrees; empty if unknown.
 
     ``plane`` is whether coordinates in km may be given instead, ``names`` are the columns taken for longitude and
     latitude.
@@ -211,7 +211,7 @@ def as_float(value: Any) -> float:
 
 
 def single_number(value: object) -> float | None:
-    """Return a real number, truth value or array with one of these as a float, finite or not; None for all else."""
+    """Convert a number, truth value or array with one entry to a float, finite or not; return None for other values."""
     if is_real(value) or value is np.ma.masked:
         return as_float(value)
     if np.ma.isMaskedArray(value):

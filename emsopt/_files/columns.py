@@ -59,9 +59,9 @@ class Table(NamedTuple):
     def of(cls, frame: pd.DataFrame, argument: str, name_columns: Sequence[str] = ()) -> Table:
         """Make a table from a DataFrame; names of rows in the index become a column.
 
-        ``argument`` is its name in messages if it was not read from a file. Of ``name_columns``, the first that the
-        table has holds the names of the rows, or the first of these whose cells are distinct. If the table has none of
-        them, the names are the last of these words with a number from 1. Without ``name_columns`` rows have no names.
+        ``argument`` is its name in messages if it was not read from a file. The rows are named by the first column of
+        ``name_columns`` with distinct cells, else by the first of them in the table. Without such a column, the names
+        are the last word of ``name_columns`` and a number from 1; without ``name_columns``, rows have no names.
         """
         import pandas as pd
 
@@ -85,7 +85,7 @@ class Table(NamedTuple):
         return table._replace(names=table._names(name_columns)) if name_columns else table
 
     def _names(self, options: Sequence[str]) -> tuple[str, ...]:
-        """Return the distinct names of the rows, from the first option that is a column; else numbered names."""
+        """Return row names from one of the columns ``options``, else numbered names; raise unless they are distinct."""
         keys = [key for key in options if key in self.frame.columns]
         key = next((key for key in keys if distinct(self.frame[key])), keys[0] if keys else None)
         cells = None if key is None else [text(cell) for cell in self.frame[key]]
@@ -107,7 +107,7 @@ class Table(NamedTuple):
         return InputError(f"{self.where} needs {what}; {_found(self.frame)}.")
 
     def numbers(self, key: str, expected: str, *, blanks: bool = False, **limits: Any) -> FloatArray:
-        """Return a column as floats; ``expected`` describes a valid number, and the rest is as for `_numbers`."""
+        """Return a column as floats; ``expected`` describes a valid number, other arguments are those of `_numbers`."""
 
         def place(index: tuple[int, ...]) -> str:
             name = f" ({self.names[index[0]]!r})" if self.names else ""
@@ -118,8 +118,8 @@ class Table(NamedTuple):
     def with_points(self, key: str, *, always: bool = False) -> Table:
         """Return the table with decimal commas of a column replaced by points.
 
-        A comma before three digits may separate thousands. Unless ``always``, cells are changed only if some cell has
-        another number of digits after its comma.
+        A comma before three digits may separate thousands. Unless ``always``, the commas are therefore taken for
+        decimal commas only if in some cell the number of digits after the comma is not three.
         """
         cells = self.frame[key].tolist()
         commas = [DECIMAL.fullmatch(cell.strip()) if isinstance(cell, str) and "," in cell else None for cell in cells]
@@ -174,7 +174,7 @@ def matrix(
 
 
 def _wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Return a table of one row per pair of places, as r5py and r5r write it, as one of a column per destination."""
+    """Convert a table of one row per pair of places, as r5py and r5r write it, to one row per origin."""
     keys = [next((key for key in frame.columns if str(key).lower() in options), None) for options in LONG]
     if any(key is None for key in keys):
         return frame
@@ -287,7 +287,7 @@ def others(bad: BoolArray) -> str:
 
 
 def alike(names: Sequence[object], kept: Iterable[object]) -> list[int]:
-    """Return the positions of the names that are among ``kept``, in any case and with any blanks around them."""
+    """Return the positions of the names that are in ``kept``, ignoring case and surrounding blanks."""
     wanted = {str(name).strip().lower() for name in kept}
     return [k for k, name in enumerate(names) if str(name).strip().lower() in wanted]
 
@@ -315,8 +315,8 @@ def without_geometry(
 
     A DataFrame is returned unchanged. Outlines are None for a DataFrame, and if ``kinds``, the types of geometry
     allowed, are ("Point",); if any row is a Point, all must be. The location of an area is a point inside it. Geometry
-    with a CRS is converted to degrees; ``crs`` is its reference system if it does not say. With ``blanks``, rows may
-    lack geometry; their location is NaN.
+    with a CRS is converted to degrees; ``crs`` is used if the geometry names no reference system. With ``blanks``, rows
+    may lack geometry; their location is NaN.
     """
     from pandas import DataFrame
 

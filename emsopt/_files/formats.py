@@ -34,7 +34,7 @@ FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a formula begins, or one that is e
 
 
 def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
-    """Return columns as comma-separated text, with all digits of numbers; `read_csv` gives texts back as they were."""
+    """Return columns as comma-separated text, numbers with all digits; `read_csv` restores text unchanged."""
     text = io.StringIO(newline="")
     rows = ([_no_formula(cell) for cell in row] for row in zip(*columns, strict=True))
     csv.writer(text, lineterminator="\n").writerows([map(_no_formula, header), *rows])
@@ -50,7 +50,7 @@ def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
 
 
 def _no_formula(cell: object) -> object:
-    """Return a cell, with an apostrophe before it if it is text that a spreadsheet would take for a formula."""
+    """Return a cell, preceded by an apostrophe if a spreadsheet would take it for a formula."""
     return "'" + cell if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
@@ -139,9 +139,10 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | No
 def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None) -> pd.DataFrame:
     """Return rows of text, by line number and the header first, as a table.
 
-    ``choose`` chooses the columns to keep, to save memory: from the names of all columns, and the first `SAMPLE` cells
-    of each by name, to names. It is given for tables of other programs: there a first row that has no digit, above one
-    that has, holds units of measurement; its cells become blank, as do those that `_tidied` finds.
+    ``choose`` takes the names of all columns and the first `SAMPLE` cells of each by name, and returns the names of the
+    columns to keep, which saves memory. It is passed for tables written by other programs. In these, a first row
+    without a digit above a row with digits holds units of measurement, and is blanked like the rows that `_tidied`
+    blanks.
     """
     from pandas import DataFrame
 
@@ -170,7 +171,7 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
 def _chosen(
     header: list[str], records: Iterator[tuple[int, list[str]]], choose: Choose
 ) -> tuple[list[int], Iterator[tuple[int, list[str]]]]:
-    """Return the positions of the columns that a function chooses, and the rows without units and what is no row."""
+    """Return the positions of the columns to keep, and the rows; those without data, such as footers, are blank."""
     first = list(islice(records, SAMPLE))
     if len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
         first[0] = (first[0][0], [""] * len(header))
@@ -189,7 +190,7 @@ def _check_header(header: list[str], name: str) -> None:
 
 
 def _tidied(records: Iterable[tuple[int, list[str]]], header: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows, blank where they repeat the header or are footers: with at most one cell, or short and at the end."""
+    """Yield rows, with repeated headers and footers blanked. Footers have at most one cell, or are short and last."""
     blank, full, short = [""] * len(header), False, None
     for number, row in records:
         if full and (row == header or sum(map(bool, map(str.strip, row))) <= 1 < len(header)):
@@ -203,7 +204,7 @@ def _tidied(records: Iterable[tuple[int, list[str]]], header: list[str]) -> Iter
 
 
 def from_header(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Return rows without those above the header: the first with nearly as many filled cells as rows below it have."""
+    """Drop the rows above the header, the first row with nearly as many filled cells as the rows below it."""
     above = list(islice(records, 2 * MOST_ABOVE))
     filled = np.array([sum(bool(cell.strip()) for cell in row) for _, row in above])
     usual = [max(2.0, NEARLY * np.median(filled[k + 1 :])) if k + 1 < len(above) else 2.0 for k in range(len(above))]
@@ -217,9 +218,9 @@ def _digits(row: Iterable[str]) -> bool:
 
 
 def _separator(text: str) -> str:
-    """Return the most frequent separator of the header, or the one that a line for Excel names.
+    """Return the separator named in a line such as ``sep=;``, written for Excel, else the most frequent of the header.
 
-    The header is the first line with a separator that the next line has as often, or more, and most lines nearly so.
+    The header is the first line whose separator occurs at least as often in the next line and nearly as often in most.
     """
     start = [line for line in text[:LONGEST_START].split("\n") if line.strip()][: 2 * MOST_ABOVE]
     said = re.fullmatch(r"sep=(.)\s*", start[0]) if start else None
@@ -236,7 +237,7 @@ def _separator(text: str) -> str:
 def _records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, cells) for each row of separated values that is not blank.
 
-    The number is that of the row's last line, if line ends in quotation marks spread it over several.
+    A row with line ends in quotation marks has the number of its last line.
     """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     try:
@@ -261,7 +262,7 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the entries of an object of JSON; raise if one is there twice."""
+    """Return the entries of a JSON object as a dict; raise if a key occurs twice."""
     result = dict(pairs)
     if len(result) < len(pairs):
         raise ValueError(f"the entry {shown(_validate.first_repeated(key for key, _ in pairs))} is there twice")
@@ -269,7 +270,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _whole(digits: str) -> float:
-    """Return a whole number of JSON, infinite if no float is as large."""
+    """Convert an integer in JSON; return infinity if it exceeds the range of floats."""
     return int(digits) if len(digits) < 300 else float(digits)
 
 
@@ -292,7 +293,7 @@ def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[st
 
 
 def _features(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the features of a FeatureCollection; raise if it is something else, or one is no feature."""
+    """Return the features of a FeatureCollection; raise if the object or one of its features has another type."""
     kind, features = content.get("type"), content.get("features")
     if kind != "FeatureCollection" or not isinstance(features, list):
         got = shown(kind) if kind != "FeatureCollection" else "one without `features`"
@@ -306,7 +307,7 @@ def _features(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _named_system(content: Mapping[str, Any], name: str) -> str | int | None:
-    """Return the reference system that GeoJSON, as older programs write it, names itself; None if it does not."""
+    """Return the reference system named by GeoJSON in the form of older programs, or None."""
     own = content.get("crs")
     if own is None:
         return None
@@ -322,9 +323,9 @@ def read_outlines(
 ) -> dict[str, dict[str, Any]]:
     """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons.
 
-    ``keys`` are properties that may hold the names, in upper or lower case. The first that all features have is used,
-    or the first of these whose values are distinct. If ``geographic``, coordinates are longitude and latitude. Raise if
-    the file is damaged, an outline is invalid, or names are missing, blank or repeated.
+    ``keys`` are properties that may hold the names, in upper or lower case. The first property with distinct values is
+    used, else the first that all features have. If ``geographic``, coordinates are longitude and latitude. Raise if the
+    file is damaged, an outline is invalid, or names are missing, blank or repeated.
     """
     features = read_features(file, crs)
     common = [key for key in features[0][0] if all(key in properties for properties, _ in features)]

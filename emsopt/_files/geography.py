@@ -46,9 +46,10 @@ def _is_plain(crs: object) -> bool:
 def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
     """Return longitude and latitude of points in a reference system, shape (n, 2).
 
-    Points may be NaN. Those at 0, 0 stay there, as they stand for unknown places. So do all if they are degrees already
-    though the system is in metres or feet, as when calls are projected and stations are not. Raise, with a message that
-    begins with ``where``, if the system is unknown, or a point cannot be in it or is far from the area it is made for.
+    Points may be NaN. Points at 0, 0 are not converted, because programs write them for unknown places. No point is
+    converted if the system is in metres or feet but all points could be degrees: ``crs`` may have been named for
+    another table, as when calls are projected and stations are not. Raise, with a message that begins with ``where``,
+    if the system is unknown, or a point cannot be in it or is far from the area it is made for.
     """
     if _is_plain(crs):
         return points
@@ -78,7 +79,7 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
 
 
 def in_degrees(layer: Any, crs: object) -> Any:
-    """Return a GeoDataFrame or GeoSeries in degrees; ``crs`` is its reference system if it does not say and is not."""
+    """Convert a GeoDataFrame or GeoSeries to degrees; ``crs`` is the system of values above 180 if it names none."""
     if layer.crs is None and crs is not None and (np.abs(layer.total_bounds) > 180).any():
         layer = layer.set_crs(reference(crs))
     return layer if layer.crs is None else layer.to_crs(4326)
@@ -94,7 +95,7 @@ def positions(nested: object) -> Iterator[list[Any]]:
 
 
 def needed(package: str, what: str = "this function") -> Any:
-    """Import a package of the extra "maps"; if it is not installed, raise an error that begins with what needs it."""
+    """Import a package of the extra "maps"; if it is missing, raise an error about ``what``, which needs it."""
     try:
         return import_module(package)
     except ImportError as error:

@@ -56,7 +56,7 @@ def _member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
 
 @contextmanager
 def unpacked(path: Path | Upload) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressed if it begins as compressed ones do; `DAMAGED` may be raised."""
+    """Open a file for reading, decompressing gzip and .zip files; errors of damaged files are those in `DAMAGED`."""
     with path.open("rb") as file:
         start = file.read(len(ZIP_START))
         file.seek(0)

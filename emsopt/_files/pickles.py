@@ -26,7 +26,7 @@ NUMPY = {  # by name, as modules of NumPy have moved
 
 
 class _Record:
-    """What a pickle names: the arguments and the state that it passes, in the list ``parts``."""
+    """Stand-in for an object of a pickle; ``parts`` lists the arguments and state that the pickle passes to it."""
 
     parts: list[Any]
 

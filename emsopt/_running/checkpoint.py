@@ -102,7 +102,7 @@ class RunFile:
             self.rows[number] = row
 
     def refuse(self, number: int) -> NoReturn:
-        """Raise the error for a damaged line, counted from 0: the first one, and in order those of the steps."""
+        """Raise the error for a damaged line; line 0 is the description of the run, and the steps follow in order."""
         assert self._log is not None
         self._log.refuse(number + 1)
 

@@ -76,7 +76,7 @@ class Steps:
         self.seconds = max(self.seconds, self._new.pop(self.number))
 
     def store(self, number: int, **values: object) -> None:
-        """Store ``values`` of a step, which may come before those of earlier steps; `write` them in its turn, too."""
+        """Store ``values`` of a step, perhaps before those of earlier steps; call `write` for it in order, too."""
         self._new[number] = seconds = round(time.perf_counter() - self._start, 6)
         self.file.add(number, **values, seconds=seconds)
 

@@ -61,7 +61,7 @@ class Estimate:
         return self.value / reach, self.value * reach
 
     def draw(self, rng: np.random.Generator) -> Estimate:
-        """Draw a value from what the calls leave open."""
+        """Draw a value from the distribution of the estimation error."""
         return replace(self, value=float(self.value * np.exp(self.log_error * rng.standard_normal())))
 
 
@@ -85,7 +85,7 @@ class Duration:
     groups: tuple[Estimate, ...] = ()
 
     def draw(self, rng: np.random.Generator) -> Duration:
-        """Draw mean and coefficient of variation from what the calls leave open."""
+        """Draw mean and coefficient of variation from the distribution of the estimation error."""
         groups = tuple(estimate.draw(rng) for estimate in self.groups)
         return replace(self, mean=self.mean.draw(rng), cv=self.cv.draw(rng), groups=groups)
 
@@ -104,9 +104,9 @@ def minutes_between(start: Times, end: Times) -> FloatArray:
 
 
 def responses(dispatched: Times, arrived: Times) -> tuple[FloatArray, dict[str, int]]:
-    """Return the minutes from dispatch to arrival, NaN where no drive can have taken them, and how many are, by reason.
+    """Return the minutes from dispatch to arrival, NaN if impossible, and the number of impossible ones by reason.
 
-    Those of at most a second, by clocks of seconds, are of units that were there.
+    On clocks that show seconds, responses of at most a second are left out: the unit was already on scene.
     """
     minutes = minutes_between(dispatched, arrived)
     unknown = np.isnan(minutes)
@@ -130,8 +130,9 @@ def lognormal_density(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the density of recorded durations, and its derivatives by the mean and the spread.
 
-    ``minutes`` are recorded and ``mean`` those of the true ones, broadcast against each other; ``spread`` is the
-    standard deviation of the logarithm of the latter. ``start`` and ``end`` are the resolutions (min) of the stamps.
+    ``minutes`` are recorded durations and ``mean`` the means of the true ones, broadcast against each other; ``spread``
+    is the standard deviation of the logarithm of a true duration. ``start`` and ``end`` are the resolutions (min) of
+    the stamps.
     """
     shape = np.broadcast_shapes(minutes.shape, mean.shape)
     minutes, mean = (np.ascontiguousarray(np.broadcast_to(v, shape), float).ravel() for v in (minutes, mean))

@@ -50,7 +50,7 @@ def document(title: str, style: str, body: str) -> str:
 def body(
     title: str, sentences: Iterable[str], table: pd.DataFrame, figures: Iterable[str], notes: Iterable[str]
 ) -> str:
-    """Return what the page shows; ``figures`` are SVG, everything else is text."""
+    """Return the body of the page as HTML; ``figures`` are SVG, all other arguments text."""
     said = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
     head = "".join(f"<th>{escape(str(name).replace('_', ' '))}</th>" for name in ("", *table.columns))
     rows = ""
@@ -136,13 +136,13 @@ def _figure(title: str, height: float, marks: Iterable[str]) -> str:
 
 
 def _step(span: float) -> float:
-    """Return the distance of round ticks, at most seven over a span."""
+    """Return a round distance between ticks, at most seven of which lie in a span."""
     step = 10 ** np.floor(np.log10(max(span, 1e-9) / 3))
     return float(step * next(m for m in (1, 2, 5, 10) if max(span, 1e-9) / (step * m) <= 7))
 
 
 def _scale(values: FloatArray, zero: bool) -> tuple[Scale, FloatArray]:
-    """Return the function from values to pixels across, and the ticks."""
+    """Return the function from values to horizontal positions (pixels), and the ticks."""
     low, high = (0.0 if zero else float(np.nanmin(values))), float(np.nanmax(values))
     step = _step(high - low)
     low, high = np.floor(low / step) * step, np.ceil(high / step) * step

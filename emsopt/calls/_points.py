@@ -87,7 +87,7 @@ def read_table(
     ``source`` is a file with one of `ENDINGS`, an object with ``name`` and ``read``, or a table; ``argument`` is its
     name in messages. Of a file, only the chosen columns are kept, to save memory. Columns get lower-case names.
     Coordinates of a geometry are converted to degrees; other columns are in the reference system that
-    ``frame.attrs[CRS]`` names: ``crs`` if the source does not say. Raise if the file does not exist, or is of another
+    ``frame.attrs[CRS]`` names: ``crs`` if the source names none. Raise if the file does not exist, or is of another
     type, too large, damaged or empty.
     """
     taken: dict[str, str] = {}
@@ -206,15 +206,15 @@ def _parted(table: Table, name: str, crs: object) -> tuple[Table, object]:
 
 
 def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return cells as texts, and as numbers, NaN where they are none."""
+    """Return cells as text and as numbers; other text is NaN."""
     written = pd.DataFrame({name: texts(cells[name].tolist()) for name in cells}, cells.index, dtype=object)
     return written, pd.DataFrame({name: [*map(decimal, written[name])] for name in cells}, cells.index, dtype=float)
 
 
 def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
-    """Return by how much integers such as millionths of degrees exceed degrees; 1 if they are degrees or lengths.
+    """Return the number of units per degree of coordinates in, say, millionths of degrees; 1 for degrees and lengths.
 
-    The names say so, or no length on earth is so great: `LONGEST_M` is above what projected coordinates reach.
+    The unit follows from the names of the columns, or from whole numbers above every projected coordinate, `LONGEST_M`.
     """
     said = [re.search(r"e_?([567])$|(micro)", name) for name in names]
     most = points.abs().max().to_numpy()
@@ -229,7 +229,7 @@ def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
 
 @contextmanager
 def rows_explained() -> Iterator[None]:
-    """Say in errors that name a row of a file how rows are counted."""
+    """Add to an error that names a row of a file how rows are counted."""
     try:
         yield
     except InputError as error:
@@ -279,7 +279,7 @@ def _point(geometry: Any, where: str) -> list[Any]:
 class Place(NamedTuple):
     """Coordinates x and y as text; whether they are a pair, x being latitude; a reference system, or None.
 
-    A pair has no order of its own: which number comes first is the column's custom.
+    The order of the numbers in a pair is decided for the whole column.
     """
 
     x: str

@@ -1,7 +1,7 @@
-"""Find which column of a table holds what, by its name and its first values.
+"""Find the column of a table for each role (time, place, unit, ...), by its name and its first values.
 
 Names are compared in lower case, without accents, signs and what stands in brackets: ``Date_Time_Of_Event`` as
-"datetimeofevent". Names of times are also compared without the words that tell nothing, in any order:
+"datetimeofevent". Names of times are also compared without words that do not distinguish them:
 ``arrival_time_primary_unit`` as "arrival". A fitting name is not enough: the cells of a column of times must be times,
 and those of a column of numbers numbers.
 """
@@ -210,7 +210,7 @@ class _Search:
         self.forms = {name: _forms(name) for name in names}
 
     def kind(self, name: str) -> str:
-        """Return what a column holds, as `_time_forms.kind`; numbers are times only if the name says so."""
+        """Return the kind of a column's cells, see `_time_forms.kind`; numbers are times only under a name of times."""
         if name not in self.kinds:
             kind = _time_forms.kind(self.cells[name], self.time_format)
             timed = re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _plain(name)) or (
@@ -241,7 +241,7 @@ class _Search:
         return kind == "clock" and (spans or _time_forms.is_elapsed(self._written(name), self._starts(), typical))
 
     def tells(self, name: str, role: str) -> bool:
-        """Return whether the cells of a column suit a role: statuses are words for stamps in a log without stamps."""
+        """Return whether a column may have a role; a column of statuses is used only if the log has no stamps."""
         if role == "status":
             words = any(map(stamp_of, set(texts(self.cells[name]))))
             return words and "incident" in self.taken and not STAMPS.keys() & self.taken.keys()
@@ -258,9 +258,9 @@ class _Search:
     def first(
         self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True, forms_of: int = 2
     ) -> str | None:
-        """Return the first free column whose name has the first possible pattern and that fits; None without one.
+        """Return a free column that ``fits`` and matches a pattern, preferring earlier patterns; None if there is none.
 
-        Of the forms of names (`_forms`), the first ``forms_of`` count: all for columns of times.
+        The first ``forms_of`` of the forms of a name (see `_forms`) are matched; all three for columns of times.
         """
         named = ((p, name) for p in patterns for name in self.free)
         return next(
@@ -283,7 +283,7 @@ class _Search:
             self.take("place", both or next((name for name in self.free if self._is(_ordered, name)), None))
 
     def take_numbers(self, *roles: str) -> None:
-        """Take columns of numbers; the usual name is enough, so that cells that are no numbers are found."""
+        """Take columns of numbers; cells under the usual name are not checked yet, so that errors can name bad ones."""
         for role in roles:
             usual, *further = NUMBERS[role]
             self.take(role, self.first([usual]) or self.first(further, lambda name: self._is(NUMERIC.fullmatch, name)))
@@ -424,13 +424,13 @@ def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
 
 
 def _ordered(text: str) -> bool | None:
-    """Return True for a place whose form says which number is which; None for all else."""
+    """Return True for a place whose form fixes the order of its numbers; None for other cells."""
     found = place(text)
     return True if found and not found.pair else None
 
 
 def _plain(name: str) -> str:
-    """Return a name in lower case, with plain letters and digits only, and not longer than one of a column may be."""
+    """Return a name in lower case, with plain letters and digits only, cut at `LONGEST_NAME` characters."""
     return re.sub(r"[\W_]+", "", _folded(name).lower())[:LONGEST_NAME]
 
 
@@ -440,18 +440,18 @@ def _folded(name: str) -> str:
 
 
 def _unbracketed(name: str) -> str:
-    """Return a name without what stands in brackets, if that leaves any."""
+    """Return a name without parts in brackets, unless nothing else is left."""
     return next((short for short in [re.sub(r"\([^()]*\)|\[[^\[\]]*\]", " ", name)] if _plain(short)), name)
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name, parted by signs or capitals, which are all short of `LONGEST_NAME` characters."""
+    """Return the words of a name, separated by signs or capitals; only `LONGEST_NAME` characters are read."""
     found = re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", _folded(_unbracketed(name))[:LONGEST_NAME])
     return [word.lower() for word in found]
 
 
 def _forms(name: str) -> tuple[str, ...]:
-    """Return a name whole, without what stands in brackets, and its telling words alone; patterns may fit each."""
+    """Return the forms of a name that patterns may match: whole, without brackets, and only its distinctive words."""
     words = [word for word in _words(name) if not _SAY_NOTHING.fullmatch(word)]
     telling = [word for word in words if not _SAY_LITTLE.fullmatch(word)] or words
     return _plain(name), _plain(_unbracketed(name)), "".join(telling)
@@ -459,7 +459,7 @@ def _forms(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=10_000)
 def _spanned(name: str) -> tuple[str, str] | None:
-    """Return the stamps from which and to which an elapsed time counts, if a name such as "Call to Clear" says both."""
+    """Return the first and last stamp of an elapsed time with a name such as "Call to Clear"; None for other names."""
     words = _words(name)
     for k in (k for k, word in enumerate(words) if word in ("to", "until", "bis")):
         before, after = [words[j:k] for j in range(k)], [words[k + 1 : j] for j in range(len(words), k + 1, -1)]
@@ -470,7 +470,7 @@ def _spanned(name: str) -> tuple[str, str] | None:
 
 
 def _moment_of(words: Sequence[str]) -> str | None:
-    """Return the stamp, or "time", that some words name; None for "time" alone and such."""
+    """Return the stamp, or "time", that words name; None if they name none, or are as general as "time"."""
     form = _forms(" ".join(words))[-1]
     if _ELSEWHERE.search(form) or all(map(_SAY_NOTHING.fullmatch, words)):
         return None

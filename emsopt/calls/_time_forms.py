@@ -164,10 +164,8 @@ def _day_zero(match: re.Match[str]) -> bool:
 
 
 def kind(cells: Iterable[object], time_format: str | None = None) -> str:
-    """Return what most of the first cells are.
-
-    "moment", "date", "clock" (time of day or elapsed time), "fraction" (of a day), "spelt" (elapsed time in words),
-    "seconds", "number", or "".
+    """Return the kind of most of the first cells. "moment", "date", "clock" (time of day or elapsed time), "fraction"
+    (of a day), "spelt" (elapsed time in words), "seconds", "number", or "".
     """
     sample = list(islice(filter(None, _written(cells)), SAMPLE))
 
@@ -188,7 +186,7 @@ def kind(cells: Iterable[object], time_format: str | None = None) -> str:
 
 
 def _kind_of_dates(sample: Sequence[str]) -> str:
-    """Return whether cells are moments, dates, times of day on a day before 1970, or numbers; "" if most are none."""
+    """Return the kind of cells: moments, dates, times of day on a day before 1970, or numbers; "" for others."""
     form = _form(sample)
     forms = dict.fromkeys((form, *MIXED))
     matches = [match for text in sample if (match := next(filter(None, (f.fullmatch(text) for f in forms)), None))]
@@ -389,7 +387,7 @@ def _orders(matches: Iterable[re.Match[str] | str | None]) -> set[str]:
 def _from_numbers(written: Sequence[str | None], usual: bool) -> tuple[Times, FloatArray]:
     """Convert numbers to times, as days since 30 December 1899 or in the unit since 1970 in which most are in range.
 
-    Only days are read if numbers are not the ``usual`` form of the column.
+    If numbers are not the ``usual`` form of the column, they can only be days.
     """
     values = np.array([float(text) if text and NUMBER.fullmatch(text) else np.nan for text in written])
     scaled = [np.where((values >= EXCEL_FIRST) & (values < EXCEL_LAST), 86400 * (values - 25_569), np.nan)]

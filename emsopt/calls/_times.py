@@ -194,7 +194,7 @@ def _dated(table: Table, key: str, date: str | None) -> list[str | None]:
 
 
 def _of_clocks(written: list[str | None]) -> list[str | None]:
-    """Return times of day in forms that may stand behind a date."""
+    """Return times of day in a form that can follow a date."""
     if all(text is None or (text.isdigit() and len(text) <= 4) for text in written):
         # 5 stands for 0:05, 1605 for 16:05
         return [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]
@@ -256,12 +256,12 @@ def _of_day(times: Times) -> FloatArray:
 
 
 def _next_clock(seconds: FloatArray, calls: Times) -> Times:
-    """Return times of day as the first such times after calls; up to 12 hours before a call count as wrong stamps."""
+    """Date times of day within 12 hours of the calls; a time of day before the call is then an impossible stamp."""
     return calls + whole_seconds((seconds - _of_day(calls) + 43200) % 86400 - 43200)
 
 
 def _fillers(times: Times) -> BoolArray:
-    """Return which times have dates that programs write for unknown times, shape (K,)."""
+    """Return a mask of placeholders: times whose dates programs write where a time is unknown, shape (K,)."""
     days, months = times.astype("datetime64[D]"), times.astype("datetime64[M]")
     of_year = 100 * (months.astype(np.int64) % 12 + 1) + (days - months).astype(np.int64) + 1
     odd = (times < EARLIEST) | (times >= LATEST)

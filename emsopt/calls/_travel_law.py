@@ -52,7 +52,7 @@ PASSES = 3  # of the factors of the hours
 
 @dataclass(frozen=True, eq=False)
 class TravelLaw:
-    """A law of travel times, "linear" or "accelerating", with what the drives leave open.
+    """A law of travel times, "linear" or "accelerating", with the errors of its parameters.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class TravelLaw:
 
     @property
     def steepest(self) -> float:
-        """Upper end of the interval of minutes per unit of distance, also where drives get shorter with distance."""
+        """Upper end of the interval of minutes per unit of distance, also if the estimate is negative."""
         if self.kind != "linear":
             return self.per_distance.interval[1]
         share = self.parameters[1] + Z90 * np.sqrt(self.covariance[1, 1])
@@ -137,7 +137,7 @@ class TravelLaw:
         return Estimate(float(value), float(slope * np.sqrt(self.covariance[2, 2])), self.drives)
 
     def draw(self, rng: np.random.Generator) -> TravelLaw:
-        """Draw a law from what the drives leave open."""
+        """Draw a law from the distribution of the estimation error."""
         # a Cholesky factor is unique, whereas signs of eigenvectors, and with them draws, depend on the processor
         tiny = 1e-12 * self.covariance.diagonal().max() * np.eye(len(self.parameters))
         parameters = rng.multivariate_normal(self.parameters, self.covariance + tiny, method="cholesky")
@@ -263,7 +263,7 @@ def fit_law(
 
 
 def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple[FloatArray, FloatArray, float]:
-    """Return logarithms of the factors of the hours and their standard errors, both (24,), and how many are free.
+    """Return the log factors of the hours and their standard errors, both (24,), and their degrees of freedom.
 
     Each factor is estimated by one Newton step and shrunk towards one: factors are normal around one with a variance
     estimated from all hours (empirical Bayes). All are one if that variance does not improve the fit by `FOR_HOURS`.

@@ -1,13 +1,13 @@
-r"""Units of a log: their home stations, the calls that they got, and whom the rule of the closest free one would send.
+r"""Units of a log: their home stations, their calls, and the units that closest-free dispatch would send.
 
 Homes are known by given names, by numbers in names, or by the calls that the units answered.
 
 **By the log.** A unit at station s answers calls of which s is the r-th closest station with a frequency that falls as
 :math:`\rho^r`, and its drive takes a lognormal time around a line in distance. The calls of a unit are then drawn from
-all calls with probabilities :math:`\rho^r / \sum \rho^r`. The sum over all calls matters: it is large for stations
-amid many calls, which would otherwise attract their neighbours' units. 5 % of calls are answered from elsewhere.
-With these probabilities every station has a likelihood for every unit; the line and ρ are estimated from the most
-likely stations in turn. A unit has a known home if that station has a probability above 95 %.
+all calls with probabilities :math:`\rho^r / \sum \rho^r`. The sum over all calls matters: it is large for stations amid
+many calls, which would otherwise attract their neighbours' units. A fixed 5 % of the calls are assumed to be answered
+from elsewhere. With these probabilities every station has a likelihood for every unit; the line and ρ are estimated
+from the most likely stations in turn. A unit has a known home if that station has a probability above 95 %.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def home_of_calls(
     reach: FloatArray,
     travelled: FloatArray,
 ) -> tuple[IntArray | None, dict[str, str], str]:
-    """Return the station of the unit that answered each call (-1 unknown), those of all units, and how they are known.
+    """Return the station of the unit that answered each call (-1 unknown), those of all units, and their source.
 
     The first is None if no home is known.
     """
@@ -154,8 +154,8 @@ def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) ->
 def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArray:
     """Return the index of the most likely station of each unit, -1 where no station is likely enough, shape (U,).
 
-    ``unit`` is the unit of each drive, ``distance`` that from each station, shape (K, N), and ``minutes`` what was
-    recorded.
+    ``unit`` is the unit of each drive, ``distance`` the distances from all stations, shape (K, N), ``minutes`` its
+    recorded time.
     """
     n_units, n = unit.max() + 1, distance.shape[1]
     rank = np.argsort(np.argsort(distance, axis=1), axis=1)

@@ -36,7 +36,7 @@ KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 class Atoms(NamedTuple):
     """Atoms, and the index of the atom of each point (place of a call), -1 for points outside all atoms.
 
-    ``note`` is a sentence that says what the atoms are, and ``width_km`` the width of cells, None for areas.
+    ``note`` is a sentence about the kind of atoms, and ``width_km`` the width of cells, None for areas.
     """
 
     names: list[str]

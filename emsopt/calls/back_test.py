@@ -98,8 +98,8 @@ class BackTest:
     def to_frame(self) -> pd.DataFrame:
         """Return one row per measure, indexed by name: ``recorded``, ``modelled``, ``low``, ``high`` and two more.
 
-        ``city_model`` is what the hypercube model says of `Fit.city`, with the log's demand instead of the later calls.
-        ``as_before`` is what the calls of the fit recorded: the forecast that nothing changes.
+        ``city_model`` is the value of the hypercube model of `Fit.city`, with the log's demand instead of the later
+        calls. ``as_before`` is what the calls of the fit recorded: the forecast that nothing changes.
         """
         return self.overall.copy()
 
@@ -120,7 +120,7 @@ class BackTest:
 
     @property
     def body(self) -> str:
-        """What the page shows, as HTML."""
+        """The body of the page, as HTML."""
         figures = (
             _page.bars(self.distribution, "Response times", "min", "share of calls"),
             _page.dots(self.by_hour, "Mean response by hour of the day", "min"),
@@ -339,7 +339,7 @@ def _shares(recorded: FloatArray, drawn: FloatArray) -> pd.DataFrame:
 
 
 def _workload(fit: Fit, log: CallLog, n: int) -> tuple[FloatArray, IntArray | None]:
-    """Return the mean number of busy units and the calls by station of the unit that answered, both shape (N,).
+    """Return the mean number of busy units and the number of answered calls by station of the unit, both shape (N,).
 
     The second is None if homes of units are not known. Calls without a service time count with the mean.
     """

@@ -67,7 +67,7 @@ ALIKE = 4000  # calls at a time whose distances to all stations are computed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit:
-    """What the stamps of a log say about call handling, turnout, travel and service.
+    """Times of call handling, turnout, travel and service, calibrated from the stamps of a log.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class Fit:
         return minutes if minutes.ndim else float(minutes)
 
     def distances(self, places: FloatArray) -> FloatArray:
-        """Return what the laws take from each station to each place: km or minutes at free flow, shape (N, M).
+        """Return distances from stations to places in the unit of the laws, km or minutes at free flow, shape (N, M).
 
         ``places`` are longitudes and latitudes, shape (M, 2).
         """
@@ -244,7 +244,7 @@ class Fit:
         return np.where(NIGHT[hour], night.value, day.value)
 
     def draw(self, rng: np.random.Generator) -> Fit:
-        """Return a fit drawn from what the calls leave open: means, laws and spreads, but not the demand."""
+        """Draw a fit from the distribution of the estimation errors of means, laws and spreads; demand stays."""
         durations = ("call_handling", "turnout", "service")
         drawn = {name: d.draw(rng) for name in durations if (d := getattr(self, name)) is not None}
         return replace(self, **drawn, law=self.law.draw(rng), answer_law=self.answer_law.draw(rng))
@@ -357,10 +357,11 @@ def calibrate(
 
 
 class _Recorded(NamedTuple):
-    """What a log records: ``minutes`` by the names of `DURATIONS`, shape (K,), NaN where unknown or impossible.
+    """Durations recorded in a log: ``minutes`` by the names of `DURATIONS`, shape (K,), NaN if unknown or impossible.
 
-    ``exact`` are resolutions (min) of the stamps, ``departed`` the turnout (min) before ``at_once`` is left out: calls
-    whose departure was recorded on arrival. ``left_out`` counts records by the reason why they are.
+    ``exact`` are resolutions (min) of the stamps. ``at_once`` marks calls whose departure was recorded on arrival;
+    ``departed`` is the turnout (min) with these, ``minutes["turnout"]`` without. ``left_out`` counts omitted records by
+    reason.
     """
 
     minutes: dict[str, FloatArray]
@@ -380,7 +381,7 @@ class _Recorded(NamedTuple):
 
 
 def _recorded(log: CallLog) -> _Recorded | None:
-    """Return what a log records; None if its departures are those of the dispatch."""
+    """Return the durations recorded in a log; None if its departures are copies of its dispatches."""
     details, left_out = log.details, dict[str, int]()
     stamps = {name: details[name].to_numpy("datetime64[s]") for name in _units.STAMPS if name in details}
     stamps["time"] = log.times
@@ -417,7 +418,7 @@ def _recorded(log: CallLog) -> _Recorded | None:
 def _law_of(
     recorded: _Recorded, reach: FloatArray, hour: IntArray, chances: FloatArray, in_sum: FloatArray | None = None
 ) -> tuple[TravelLaw, BoolArray, IntArray]:
-    """Return the law of the recorded drives, which calls have one, and the most probable station of each of these.
+    """Return the law of the recorded drives, a mask of the calls that have one, and the most probable station of each.
 
     ``chances`` are the probabilities that a drive began at each station, shape (K, N) as ``reach``.
     """
@@ -432,7 +433,7 @@ def _law_of(
 
 
 def _check_speeds(laws: Iterable[TravelLaw], of_roads: bool) -> None:
-    """Raise if drives hardly grow with distance."""
+    """Raise if driving times hardly grow with distance."""
     least, unit = (LEAST_OF_FREE_FLOW, "minute at free flow") if of_roads else (60 / PLAUSIBLE_KMH[1], "km")
     for law in laws:
         if law.steepest < least:

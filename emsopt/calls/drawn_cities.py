@@ -1,4 +1,4 @@
-r"""Draw cities from what a log leaves open, for decisions that should not depend on chance.
+r"""Draw cities that agree with a log within its errors, for decisions that should not depend on chance.
 
 ======== ======================================================================================
 source   what is drawn
@@ -83,10 +83,10 @@ ENOUGH_PAIRS, MOST_PAIRS = 300, 1000  # pairs from which the scales of effects a
 
 @dataclass(frozen=True, eq=False)
 class DrawnCities:
-    """A city as a log of some ``weeks`` leaves it open.
+    """Distribution of the cities that agree with a log of some ``weeks``.
 
-    ``estimate`` is the city of the fit with the mean deviations of the roads, and ``distances``, shape (N, M), are what
-    the law of travel times takes from each site to each atom.
+    ``estimate`` is the city of the fit with the mean deviations of the roads, and ``distances``, shape (N, M), are
+    those from each site to each atom, in the unit of the law of travel times.
     """
 
     fit: Fit
@@ -104,8 +104,7 @@ class DrawnCities:
         """Yield ``n`` drawn cities, with the atoms and sites of the estimate.
 
         Only the sources in ``vary`` are drawn; all else stays at the estimate. The same seed ``rng`` gives each source
-        the same draws, whatever else varies. With ``more``, which may be infinite, the log counts as so many times as
-        long.
+        the same draws, whatever else varies. ``more``, which may be infinite, multiplies the length of the log.
         """
         chosen = [_validate.choice(source, "vary", SOURCES) for source in vary]
         seed = int(_validate.generator(rng).integers(2**62))
@@ -142,7 +141,7 @@ class DrawnCities:
 def drawn_cities(
     fit: Fit, *, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None, **options: Any
 ) -> DrawnCities:
-    """Find what a log leaves open about its city; ``options`` are those of `aggregate_calls` and `Fit.city`.
+    """Return the distribution of the cities of a log; ``options`` are those of `aggregate_calls` and `Fit.city`.
 
     The time of a draw grows with the square of the number of atoms; 200 take milliseconds. Raise if an option is
     unknown or invalid, or there are no calls in these hours.
@@ -184,7 +183,7 @@ def _drives(fit: Fit, rows: IntArray, atom: IntArray) -> tuple[IntArray, IntArra
 
 
 def _longer(factor: Any, more: float) -> Any:
-    """Return a factor drawn around 1 as a log that is ``more`` times as long would give it."""
+    """Shrink a factor drawn around 1 to the standard error of a log that is ``more`` times as long."""
     return factor ** (1 / np.sqrt(more))
 
 
@@ -261,9 +260,9 @@ class PairEffects:
     ) -> PairEffects:
         """Estimate the effects from K recorded drives.
 
-        ``site`` and ``atom`` say from where to where each drive went, ``minutes`` what was recorded and ``expected``
-        what the law expects. Distances between sites and between atoms have shapes (N, N) and (M, M). Stamps are in
-        units of ``rounding`` minutes: a difference of two has the additional variance rounding² / 6.
+        ``site`` and ``atom`` say from where to where each drive went, ``minutes`` are the recorded and ``expected`` the
+        times by the law. Distances between sites and between atoms have shapes (N, N) and (M, M). Stamps are in units
+        of ``rounding`` minutes: a difference of two has the additional variance rounding² / 6.
         """
         drives = _validate.real_array(minutes, "minutes", (None,), low=0)
         mean = _validate.real_array(expected, "expected", (len(drives),), low=0, strictly=True)
@@ -321,7 +320,7 @@ class PairEffects:
 
     @cached_property
     def _known(self) -> dict[tuple[int, float], FloatArray]:
-        """What `_root_of_drives` has returned."""
+        """Cached results of `_root_of_drives`."""
         return {}
 
     def _root_of_drives(self, k: int, more: float) -> FloatArray:
@@ -361,7 +360,7 @@ def _variation_within(relative: FloatArray, pair: IntArray, rounded: FloatArray)
 
 
 def _alike(km: FloatArray, reach_km: float) -> FloatArray:
-    """Return how alike places are, by their distances: exp(-d / reach)."""
+    """Return the correlation of the effects of places at some distances d, exp(-d / reach)."""
     return np.exp(-km / reach_km)
 
 

@@ -322,7 +322,7 @@ def read_calls(
 
 
 def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> dict[tuple[str, str], int]:
-    """Return `CallLog.others`; the columns that say what rows are do not stay among those taken."""
+    """Return `CallLog.others`, and remove the columns that tell calls from other rows from ``taken``."""
     kinds = {taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)}
     counts = {name: Counter(_words(table, name.strip().lower())[~unwanted]) for name in sorted(kinds)}
     return {
@@ -358,12 +358,12 @@ def _of_macos(source: object) -> bool:
 
 
 def _added(counts: Sequence[Mapping[Any, int]]) -> dict[Any, int]:
-    """Return the sums of counts by what they count."""
+    """Add up several dicts of counts, key by key."""
     return dict(sum(map(Counter, counts), Counter()))
 
 
 def _latest(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return all entries of some mappings, of those with the same key the last."""
+    """Merge mappings; of entries with the same key, the last one counts."""
     return dict(ChainMap(*map(dict, reversed(mappings))))
 
 
@@ -378,7 +378,7 @@ MERGED: dict[str, Callable[[Any], Any]] = {
 
 
 def _together(logs: Sequence[CallLog]) -> CallLog:
-    """Return several logs of a service as one."""
+    """Join several logs of a service into one."""
     if not logs or len({log.clock for log in logs}) > 1:
         got = ", ".join(log.clock for log in logs) or "no log"
         raise InputError(f"logs must be one or more with times of the same clock; got {got}.")

@@ -131,7 +131,7 @@ def slots(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | No
 
 
 def described(hours: Iterable[int] | None, weekdays: Iterable[int | str] | None) -> str:
-    """Return a sentence that says which hours of the week count, with a space before it; empty if all do."""
+    """Return a sentence on the hours of the week that count, after a space; empty if all do."""
     chosen, parts = slots(hours, weekdays), []
     if weekdays is not None:
         days = np.flatnonzero(chosen.any(axis=1))

@@ -1,4 +1,4 @@
-"""Set the response times that a log records beside those of an evaluation, like compared with like.
+"""Compare the response times recorded in a log with those of an evaluation, by the same clock.
 
 A clock of whole minutes records a true time T as R = ⌊U + T⌋ with U uniform on [0, 1): the means agree, but R exceeds 8
 only from 9 on. So R <= k has the probability that T < k + 1 - U, which is averaged over U. With another step the same
@@ -52,7 +52,7 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
 
 
 def recorded_and_modelled(calls: CallLog, evaluation: Evaluation, threshold: float = LATE_MIN) -> pd.DataFrame:
-    """Set the responses that a log records beside those of an evaluation, recorded by the same clock.
+    """Compare the responses recorded in a log with those of an evaluation, as the same clock would record them.
 
     Raise if the log lacks the stamps or the threshold is not positive.
 

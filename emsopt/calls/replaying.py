@@ -1,8 +1,8 @@
 """Replay the calls of a log with a deployment: what would have happened with units there.
 
 Each call, in order, gets the closest free unit of the deployment, which takes turnout, travel and service times drawn
-from a `Fit`. A call that finds all units busy is lost to others. Units do not start from where they were last, and one
-unit goes to each call.
+from a `Fit`. A call that finds all units busy is answered by others. Units do not start from where they were last, and
+one unit goes to each call.
 """
 
 from __future__ import annotations

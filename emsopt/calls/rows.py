@@ -47,7 +47,7 @@ MOST_UNITS = 10  # rows per incident, on average
 
 
 class Chooser:
-    """A choice that has been checked: ``names`` of its columns, and what it says of the cells of a row."""
+    """A validated condition on rows; ``names`` are the columns that it reads."""
 
     def __init__(self, where: Choice) -> None:
         self.names, self._chosen = _by_values(where) if isinstance(where, Mapping) else _by_expression(where)
@@ -59,7 +59,7 @@ class Chooser:
 
 
 def _by_values(where: Mapping[str, object]) -> tuple[list[str], Callable[..., bool]]:
-    """Return the columns of a mapping to allowed values, and whether their cells, in a row, are among these."""
+    """Return the columns of a mapping to allowed values, and a function that tests the cells of a row."""
     if not where or not all(isinstance(name, str) for name in where):
         raise _refused(where)
     several = (list, tuple, set, frozenset, np.ndarray)
@@ -68,7 +68,7 @@ def _by_values(where: Mapping[str, object]) -> tuple[list[str], Callable[..., bo
 
 
 def _by_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
-    """Return the columns of an expression, and what it says of their cells in a row."""
+    """Return the columns of an expression, and a function that evaluates it for the cells of a row."""
     body = _parsed(where)
     nodes = list(ast.walk(body))
     names = list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
@@ -83,7 +83,7 @@ def _by_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
 
 
 def _parsed(where: object) -> ast.expr:
-    """Return the tree of an expression, in which ``&``, ``|`` and ``~`` stand for words."""
+    """Return the syntax tree of an expression, with ``&``, ``|`` and ``~`` replaced by words."""
     if not isinstance(where, str) or len(where) > LONGEST_CHOICE:
         raise _refused(where)
     quoted_or_sign = r"('[^']*'|\"[^\"]*\")|[&|~]"
@@ -94,7 +94,7 @@ def _parsed(where: object) -> ast.expr:
 
 
 def _allowed(node: ast.AST) -> bool:
-    """Return whether an expression may have a node; texts have no order, and no text is searched for a part."""
+    """Return whether a node is allowed in an expression; neither order nor substrings of text may be tested."""
     if not isinstance(node, ast.Compare):
         return isinstance(node, ALLOWED)
     sides: list[ast.expr] = []
@@ -106,7 +106,7 @@ def _allowed(node: ast.AST) -> bool:
 
 
 def _holds(node: ast.expr, row: Mapping[str, object]) -> Any:
-    """Return the value of a node of `ALLOWED` for a row, whose cells are given by column."""
+    """Evaluate a node of an allowed expression for a row, a mapping from columns to cells."""
     match node:
         case ast.BoolOp(op=op, values=parts):
             return (all if isinstance(op, ast.And) else any)(_holds(part, row) for part in parts)

@@ -1,4 +1,4 @@
-"""Say for which decisions a calibrated model may be used: the table of uses of a back-test.
+"""Judge for which decisions a calibrated model may be used: the table of uses of a back-test.
 
 =============  =====================================================================================================
 use            usable if
@@ -72,7 +72,7 @@ def judge(fit: Fit, played: Replay, threshold: float, apart: Judged, *frames: pd
     """Return the table of uses, indexed by use: ``usable`` and ``why``, a sentence.
 
     ``apart`` is what `told_apart` returns. ``frames`` are those of the back-test, in all, by zone and by station; their
-    column ``city_model`` is what the model that plans use says.
+    column ``city_model`` is what the value of the model that plans use.
     """
     row = dict(frames[0].iterrows())
     mean = row["mean_response_min"]
@@ -98,7 +98,7 @@ def judge(fit: Fit, played: Replay, threshold: float, apart: Judged, *frames: pd
 
 
 def told_apart(modelled: FloatArray, recorded: FloatArray) -> Judged:
-    """Return whether calls were answered later where the model says so, and a sentence, from the minutes of calls.
+    """Return whether recorded responses are longer at places where modelled ones are, and why: a sentence.
 
     ``modelled`` are the means of the atoms of the calls, shape (K,) as ``recorded``.
     """

@@ -229,7 +229,7 @@ class DeploymentSpace:
         return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._groups, counts, strict=True)]))
 
     def filled(self, sites: IntArray) -> IntArray:
-        """Return an allowed deployment that has units at ``sites``, and the others where there is room first."""
+        """Return an allowed deployment with units at ``sites`` and all other units at the first sites with room."""
         room = self.site_capacities - np.bincount(sites, minlength=self.city.n_sites)
         places = np.repeat(np.arange(self.city.n_sites), room)
         return self.canonical(np.r_[sites, places[: self.units - len(sites)]])

@@ -61,12 +61,12 @@ def keep(out: Path, files: Iterable[Path], start: float) -> None:
 
 
 def wrapped(text: str) -> str:
-    """Return a sentence in lines that a screen holds, and a table as it is."""
+    """Wrap a sentence to the width of the screen; return a table unchanged."""
     return text if "\n" in text else textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False)
 
 
 def progress(what: str) -> Progress:
-    """Return how a long computation shows its progress on stderr: a bar in a terminal, else a line now and then."""
+    """Return the way to show progress on stderr: a bar in a terminal, else a line every `EVERY_S` seconds."""
     if sys.stderr.isatty():
         return True
     start = last = time.monotonic()

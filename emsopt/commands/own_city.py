@@ -153,7 +153,7 @@ def _run(options: Namespace) -> None:
 
 
 def _rest(advice: Advice) -> list[str]:
-    """Return what else the screen shows without ``--details``."""
+    """Return the last lines on the screen without ``--details``: the assumptions, and where the rest is."""
     return ["", "Assumed:", *(f"  {said}" for said in advice.model.assumed), "All else: --details, and report.html."]
 
 

@@ -1,4 +1,4 @@
-"""Which sites reach which atoms, as sparse patterns; what may be left out of them; and HiGHS with a clock.
+"""Sparse patterns of the pairs of site and atom within reach, their reduction, and HiGHS with a time limit.
 
 A pattern matrix has a row per site and a column per atom, and holds the pairs in reach. Compiled functions read rows
 as (start, item): the items of row i are ``item[start[i]:start[i + 1]]``.
@@ -31,7 +31,7 @@ NOTICED = 0.05  # seconds between two looks at the clock while HiGHS runs
 
 
 def ends(time_limit: float | None) -> float:
-    """Return when a time limit that begins now is over, on the clock `time.monotonic`; raise unless it is valid."""
+    """Return the end of a time limit that begins now, by the clock `time.monotonic`; raise if the limit is invalid."""
     return np.inf if time_limit is None else time.monotonic() + _validate.positive_number(time_limit, "time_limit", "s")
 
 
@@ -77,7 +77,7 @@ def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
 
 
 def listed(patterns: Patterns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the items of all rows as compiled functions read them, in types that are always the same."""
+    """Return the items of all rows in the form that compiled functions read, always with the same types."""
     rows = patterns.tocsr()
     return rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
 
@@ -146,9 +146,9 @@ def integer_program(
     """Minimise costs @ x by HiGHS; return x, a lower bound, and whether the program was settled in time.
 
     ``rows`` are the linear constraints, ``whole`` says which variables are integers, and a relative gap below ``gap``
-    counts as none. If there is no x at all, x is None, the bound infinite, and the program settled. HiGHS runs in a
-    thread of its own, as it looks at its clock too seldom, and Ctrl-C does not stop it. Python waits for it when it
-    exits, so that HiGHS starts anew with more time if there is no limit.
+    counts as none. If no x is feasible, x is None, the bound infinite, and the program settled. HiGHS runs in a thread
+    of its own, as it looks at its clock too seldom, and Ctrl-C does not stop it. Python waits for it when it exits, so
+    that HiGHS starts anew with more time if there is no limit.
     """
     from scipy.optimize import Bounds, milp
 

@@ -5,10 +5,10 @@ states are entered by a call are computed when the block is visited: they are su
 them would take p / 2 numbers per state, and reading them as long as computing them. Only the probabilities are kept.
 
 A row holds the states of a block that differ only in the first three stations. Rows with an even number of busy units
-at the others are relaxed first, and in each row the states with an even number of busy units among the three: what is
-relaxed together are no neighbours. Blocks are visited in an order in which one comes before those with more busy units
-at the remaining stations. Parts of the hypercube with equally many busy units at the last few stations are not
-neighbours either, and are swept in parallel; the result does not depend on the number of threads.
+at the others are relaxed first, and in each row the states with an even number of busy units among the three: states
+that are relaxed together are not neighbours. Blocks are visited in an order in which one comes before those with more
+busy units at the remaining stations. Parts of the hypercube with equally many busy units at the last few stations are
+not neighbours either, and are swept in parallel; the result does not depend on the number of threads.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -44,7 +44,7 @@ full, those after the first ten and those among them as bits, and the rate of ca
 
 
 def fits(counts: IntArray) -> bool:
-    """Return whether the first ten stations have one unit each, and there are enough others to be worth it."""
+    """Return whether the first ten stations have one unit each, and there are enough others for blocks to pay off."""
     return len(counts) > LOW + 4 and counts[LOW - 1] == 1
 
 
@@ -69,7 +69,8 @@ def relax(
     """Iterate on P in place until the balance equations hold to ``tol``; return the sweeps taken and the residual.
 
     ``counts`` are the units at each station, ``mu`` the service rate of a unit there, ``calls`` what `call_rates`
-    returns, and ``total`` the rate of all calls. The number is -1 if the equations do not hold after ``most`` sweeps.
+    returns, and ``total`` the rate of all calls. The number of sweeps is -1 if the equations do not hold after ``most``
+    of them.
     """
     high = counts[LOW:]
     strides = np.cumprod(np.r_[1, high + 1])
@@ -106,7 +107,7 @@ def relax(
 
 @njit(cache=True, nogil=True)
 def tuned(omega: float, rate: float) -> float:
-    """Return the relaxation factor after one of ``omega`` under which the error shrinks by ``rate`` in a sweep.
+    """Return a better relaxation factor than ``omega``, with which a sweep multiplies the error by ``rate``.
 
     Neighbouring states differ by one busy unit, so the equations are bipartite. Young's theory then gives the factor
     from the rate of convergence of the Gauss-Seidel method.

@@ -137,11 +137,12 @@ def solve(
 
 @njit(cache=True, nogil=True)
 def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step: int) -> None:
-    """Replace the change of the utilisations in this step, in place, by Anderson's from this and earlier steps.
+    """Replace the change of the utilisations in this step, in place, by that of Anderson acceleration.
 
-    He takes the combination of steps whose changes, as if linear, cancel best. ``history`` holds the differences of
-    the utilisations between steps, and those of the changes, shape (2, MEMORY + 1, p); the last of each are the last
-    utilisations and change. Differences of changes are kept orthogonal, so that each has a weight of its own.
+    It takes the combination of this and earlier steps whose changes would cancel best if they were linear. ``history``
+    holds the differences of the utilisations between steps, and those of the changes, shape (2, MEMORY + 1, p); the
+    last of each are the last utilisations and change. Differences of changes are kept orthogonal, so that each has a
+    weight of its own.
     """
     paths, bends = history
     this, p = step % MEMORY, len(rho)

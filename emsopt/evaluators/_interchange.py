@@ -29,7 +29,7 @@ class Lists(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The atoms that list each site, entries ``start[i]`` to ``start[i + 1]``, and where they do so in `Lists`."""
+    """The atoms that list site i, entries ``start[i]`` to ``start[i + 1]``, and the site's positions in their lists."""
 
     start: IntArray
     atom: NDArray[np.int32]
@@ -37,7 +37,7 @@ class Listing(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Costs c_ij of N sites serving M atoms, asked for as needed.
+    """Costs c_ij of N sites serving M atoms, computed on demand.
 
     ``nearest(atoms, k)`` returns the k nearest sites of atoms and their costs in ascending order, shapes (m, k), and
     ``of(sites)`` the costs of few sites for all atoms, shape (s, M).
@@ -147,10 +147,10 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
 def interchange(
     near: Lists, listing: Listing, members: IntArray, forced: BoolArray, allowed: BoolArray, most: int
 ) -> tuple[int, bool]:
-    """Improve ``members`` in place by at most so many swaps, each the best one; return their number, and if it ended.
+    """Improve ``members`` in place by up to ``most`` best swaps; return their number and whether none is left.
 
-    Forced sites stay, and only allowed sites enter. After a swap only those atoms are counted anew for which the site
-    that left or entered is among the two nearest members.
+    Forced sites stay, and only allowed sites enter. After a swap, only atoms with the site that left or entered among
+    their two nearest members are counted again.
     """
     n_sites, n_atoms = len(forced), len(near.start) - 1
     enterable = allowed.copy()

@@ -121,7 +121,7 @@ def _undominated(patterns: Patterns, q: float, floors: IntArray, capacities: Int
 
 
 class _Search:
-    """The best deployment and the best bound so far, and what finds better ones."""
+    """State of the search, the best deployment and the best bound so far, and methods that improve it."""
 
     def __init__(
         self, patterns: Patterns, weights: FloatArray, q: float, limits: Limits, units: int, end: float
@@ -164,7 +164,7 @@ class _Search:
         return self.value / self.units * HOT ** (1 - done) * COLD**done
 
     def anneal(self, steps: int) -> IntArray:
-        """Anneal the best deployment for some steps; return the best one met."""
+        """Anneal the best deployment for some steps; return the best one found."""
         heat = self.heat(WARM), self.heat(1.0)
         return _anneal(self.reach, self.worth, self.best.copy(), self.limits, heat, steps, self.states[0])
 
@@ -198,7 +198,7 @@ class _Search:
         self.bound = min(self.bound, _descend(self.reach, self.worth, self.fixed, self.units, self.walk, known, steps))
 
     def finish(self, pool: ThreadPoolExecutor) -> float:
-        """Solve what is left by HiGHS and, with a time limit, anneal meanwhile; return a bound like that of `run`."""
+        """Solve the rest of the problem by HiGHS, with a time limit beside annealing; return a bound as `run` does."""
         if self.end == np.inf:
             return self.settled(*self.solve(), self.best)
         known, start = self.best.copy(), time.monotonic()
@@ -213,7 +213,7 @@ class _Search:
         return self.settled(*solved, known)
 
     def chain(self, number: int, start: float) -> IntArray:
-        """Anneal until the time is over, or what goes on meanwhile; return the best deployment met.
+        """Anneal until the time limit or the end of HiGHS; return the best deployment found.
 
         Only the sites that earn most are tried: steps are faster then, and few good deployments need others.
         """
@@ -231,7 +231,7 @@ class _Search:
         return best
 
     def solve(self) -> tuple[IntArray | None, float, bool]:
-        """Solve the problem without what is fixed by HiGHS; return units, an upper bound and whether it is settled."""
+        """Solve the problem with the fixed sites by HiGHS; return units, an upper bound and whether it is settled."""
         import scipy.sparse as sp
         from scipy.optimize import LinearConstraint
 
@@ -267,7 +267,7 @@ class _Search:
 
 
 def waited(future: Future[T]) -> T:
-    """Return what a thread returns; notice Ctrl-C meanwhile."""
+    """Wait for a thread and return its result; Ctrl-C ends the wait."""
     while not future.done():
         check_ctrl_c()
         wait([future], NOTICED)
@@ -373,7 +373,7 @@ def _move(reach: Reach, worth: FloatArray, i: int, sign: int, in_reach: IntArray
 
 @njit(cache=True, nogil=True)
 def _random(state: NDArray[np.uint64]) -> float:
-    """Return a random number from 0 to 1: xorshift64*, whose state a thread keeps to itself."""
+    """Return a random number from 0 to 1 by xorshift64*, from a state that only one thread uses."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -422,7 +422,7 @@ def _anneal(
     steps: int,
     state: NDArray[np.uint64],
 ) -> IntArray:
-    """Anneal ``counts`` in place by ruin and recreate, between two temperatures; return the best deployment met."""
+    """Anneal ``counts`` in place by ruin and recreate, between two temperatures; return the best deployment found."""
     floors, capacities = limits
     n, m = len(counts), len(reach.weight)
     in_reach, gain = np.zeros(m, np.int64), np.zeros(n)

@@ -106,7 +106,7 @@ def common_divisor(values: FloatArray) -> float:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Hold Ctrl-C back until a search asks whether it is late: raised inside a compiled call, it can crash Python."""
+    """Delay Ctrl-C until a search checks the clock: raised inside a compiled call, it can crash Python."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or handler is not signal.default_int_handler:
         yield
@@ -123,7 +123,7 @@ def interruptible() -> Iterator[None]:
 
 
 def check_ctrl_c() -> None:
-    """Raise KeyboardInterrupt if Ctrl-C came and was held back."""
+    """Raise KeyboardInterrupt if a Ctrl-C was delayed."""
     if _held and threading.current_thread() is threading.main_thread():
         raise KeyboardInterrupt
 
@@ -168,7 +168,7 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, time_limit: 
 
 
 class _Search:
-    """What all branches share: the lists, the best choice known, the clock and the work done so far."""
+    """State shared by all branches: the lists, the best choice known, the clock and the work done so far."""
 
     def __init__(self, costs: Costs, p: int, forced: BoolArray, grain: float, end: float) -> None:
         self.costs, self.p, self.forced, self.grain, self.end = costs, p, forced, grain, end
@@ -242,7 +242,7 @@ class _Search:
         """Exchange ever more sites of the best choice around a random atom, and improve it by interchange.
 
         Sites seldom chosen in the ascent are the likeliest to leave, and those often chosen to enter. The search ends
-        when it took its share of work, and as long again as it took to find the best choice.
+        after its share of the work, or after twice the work that led to the best choice, if that is more.
         """
         start, site, _ = self.full
         n_sites, around = len(lately), LISTED * len(lately) // self.p
@@ -340,7 +340,7 @@ class _Search:
         steps: int,
         patience: int,
     ) -> tuple[bool, BoolArray, float]:
-        """Ascend by a number of steps, with looks at the clock; return whether it ended, a choice, and the bound."""
+        """Ascend by a number of steps, checking the clock; return whether it ended, a choice, and the bound."""
         trial = np.zeros(len(state), dtype=np.bool_)
         cheapest, choice, ended = np.inf, trial, 0
         while steps > 0 and not ended and not (self.late and np.isfinite(walk[2][0])):
@@ -364,7 +364,7 @@ PROVEN, DECIDED, CONVERGED = 1, 2, 3  # why an ascent ended
 
 
 def _walk(prices: FloatArray, first: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what an ascent keeps: current prices, direction, and (bound, step length, steps without progress)."""
+    """Return the state of an ascent: current prices, direction, and (bound, step length, steps without progress)."""
     return prices.copy(), np.zeros(len(prices)), np.array([-np.inf, first, 0.0])
 
 

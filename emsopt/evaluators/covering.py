@@ -438,7 +438,7 @@ def _program(
 def _counted(
     space: DeploymentSpace, counts: IntArray, bound: float, needed: IntArray, threshold: float, q: float
 ) -> Coverage:
-    """Return the coverage of the units in each twin group; the bound is at most that if they are optimal."""
+    """Return the coverage of a deployment, given by its units in each twin group, with an upper bound."""
     city, sites = space.city, space.deployment(counts)
     reached_by = (city.response_times[sites] < threshold).sum(axis=0)
     coverage = float(city.demand_shares @ (reached_by >= needed))

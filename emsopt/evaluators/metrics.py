@@ -1,4 +1,4 @@
-"""Metrics, which say what is minimised.
+"""Metrics of deployments, the quantities that are minimised.
 
 The metrics of the first table are mean costs over answered calls, given by a matrix c_ij: the cost of site i answering
 atom j. The value for a deployment is Σ_j w_j Σ_i q_ij c_ij, with the share w_j of calls that come from atom j and the

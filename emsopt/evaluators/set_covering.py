@@ -155,7 +155,7 @@ def set_cover(city: City, threshold: float = 8.0, backup: bool = False, *, time_
 def fewest(reach: Patterns, end: float, most: int | None = None) -> tuple[IntArray | None, int]:
     """Return the fewest rows that cover all columns, None if not settled in time, and a lower bound on their number.
 
-    With ``most``, any cover of at most so many rows will do; if more are needed, the bound is ``most`` + 1.
+    With ``most``, any cover of at most ``most`` rows is returned; if more are needed, the bound is ``most`` + 1.
     """
     from scipy.optimize import LinearConstraint
 
@@ -236,10 +236,10 @@ def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | No
 
 
 def _center(times: FloatArray, served: FloatArray, most: int, end: float) -> tuple[IntArray, float]:
-    """Return at most so many rows whose times to the remotest column are shortest, and a lower bound on that time.
+    """Return up to ``most`` rows with the shortest time to the remotest column, and a lower bound on that time.
 
     ``served``, shape (M,), are the times from rows that are chosen anyway. The bound is infinite if the rows are
-    optimal. A bisection over the times that occur asks which of them can be held.
+    optimal. The time is found by bisection over the times in the table.
     """
     chosen = np.empty(0, np.int64)
     for _ in range(most):  # first guess: the closest row to the column that is remotest so far
@@ -263,10 +263,10 @@ def _center(times: FloatArray, served: FloatArray, most: int, end: float) -> tup
 def _held(
     times: FloatArray, served: FloatArray, most: int, longest: float, some: set[int], end: float
 ) -> tuple[IntArray | None, bool]:
-    """Return at most so many rows that reach all columns within a time, None if there are none, and if that is settled.
+    """Return up to ``most`` rows that reach all columns in time, or None, and whether the answer is proven.
 
-    A few columns tell, ``some``: if they cannot be covered, all cannot. If they can, those that the cover misses are
-    added (Chen and Chen 2009).
+    Only the columns ``some`` are covered at first; if the cover misses others, a few of these are added (Chen and Chen
+    2009).
     """
     reach, rows = within(times, np.nextafter(longest, np.inf)), np.empty(0, np.int64)
     while True:
@@ -287,5 +287,5 @@ def _held(
 
 
 def _now(times: FloatArray, served: FloatArray, rows: IntArray) -> FloatArray:
-    """Return the time to each column from the closest of some rows and of those chosen anyway."""
+    """Return the shortest time to each column from ``rows`` and from the rows that are chosen anyway, ``served``."""
     return np.minimum(times[rows].min(axis=0, initial=np.inf), served)

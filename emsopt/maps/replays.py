@@ -101,7 +101,7 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
 
 
 def _scene_of_city(city: City, scale: int, digits: int) -> dict[str, Any]:
-    """Return what the map of a city shows whatever happens there."""
+    """Return the fixed part of the scene: extent, outlines and stations."""
     return {
         "plane": not city.geographic,
         "bounds": lat_lon(scale * np.array(_colours.extent(city)), digits),

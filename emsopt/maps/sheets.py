@@ -41,7 +41,7 @@ def live_sheet(
 
     The page is one file that works offline, on phones too. It shows the changed deployment beside the first one, finds
     the best relocation of one unit, and keeps its state in its address. Its results are those of
-    `emsopt.evaluators.approximate_hypercube`, and it says what they leave out.
+    `emsopt.evaluators.approximate_hypercube`, with a note on what they neglect.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def live_sheet(
 
 
 def packed(city: City) -> dict[str, Any]:
-    """Return all that the approximate model needs of a city, to the last digit; `unpack` of the page reads it."""
+    """Return the inputs of the approximate model for a city, unrounded; `unpack` of the page reads them."""
     law = city.response_law
     if law is None:
         law = ResponseLaw.of(city.turnout_times, city.travel_times, 0.0, 0.0)

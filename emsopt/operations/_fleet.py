@@ -1,4 +1,4 @@
-"""Units of an operations simulation: where they are, which is sent, what a call takes, and where free ones wait.
+"""Units of an operations simulation: their positions, dispatch, the durations of a call, and relocation.
 
 A unit's present or last drive is from place ``origin`` to ``goal``, between ``leave`` and ``arrive``. On the way, its
 driving time to a place is interpolated between those from both ends; a new drive from there starts, for the next such
@@ -8,7 +8,7 @@ open call occupies a slot.
 Compiled functions take arrays of records (`UNIT`, `CALL`, `CLASS`, `SITE`) rather than tuples of arrays, whose parts
 would be counted as references each time they are read: that took two thirds of the time.
 
-**Random numbers by counter.** The n-th call draws the same numbers whatever is deployed. SplitMix64 (Steele, Lea and
+**Random numbers by counter.** The n-th call draws the same numbers under every deployment. SplitMix64 (Steele, Lea and
 Flood 2014) is a bijection of a counter; number k of call n is that of the counter ``n * PER_CALL + k``. Nothing has to
 be stored, and no number depends on which units answered before.
 
@@ -161,7 +161,7 @@ def site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArray, now
 
 @njit(cache=True, nogil=True)
 def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
-    """Set ``need`` to the units wanted at each site less those that are there or coming; unit u is not counted."""
+    """Set ``need`` to the units wanted at each site less those there or on the way, without counting unit u."""
     free = 0
     need[:] = 0
     for v in range(len(fleet)):

@@ -119,7 +119,7 @@ def best_table(
     """Search a compliance table by local search over its entries, on the same calls for all tables.
 
     The start is nested: from the deployment, the site that adds least to the expected late share of units at home, each
-    of them busy with probability ``policy.busy``, is left out again and again. A step replaces a site by another in one
+    of them busy with probability ``policy.busy``, is removed repeatedly. A step replaces a site by another in one
     entry, or in this entry and all larger ones, and is kept if the simulated late share does not rise. The search is
     this project's own.
 
@@ -225,7 +225,7 @@ class Offsets:
 
     @property
     def gain(self) -> float:
-        """By which fraction of the metric without offsets they lower it."""
+        """Reduction of the metric by the offsets, as a fraction of the metric without them."""
         return 1 - self.value / self.value_without if self.value_without else 0.0
 
     def __repr__(self) -> str:

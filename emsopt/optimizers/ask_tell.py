@@ -30,7 +30,7 @@ DRAWS = 100  # random draws tried before the remaining candidates are listed
 
 
 class _Turn:
-    """A lock that a copy or a pickle has anew."""
+    """A lock; copies and unpickled objects get a new one."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()

@@ -42,12 +42,12 @@ BATCH = 4
 
 
 def default_batch(workers: Workers) -> int:
-    """Return how many candidates a new run asks for at once if the user does not say."""
+    """Return the default batch size of a new run."""
     return 1 if workers == 1 else BATCH
 
 
 def batch_on_file(file: RunFile, workers: Workers, batch: int) -> int:
-    """Return how many candidates a run asks for at once: ``batch`` if the run is new. Warn if workers stay idle."""
+    """Return the batch size of a run: that on file, or ``batch`` if the run is new. Warn if workers stay idle."""
     size: int = file.header.get("batch", batch)
     if size == 1 != workers and file.rows:
         warn(

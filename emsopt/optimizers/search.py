@@ -490,7 +490,7 @@ class Ends:
         return False
 
     def _used_up(self) -> str:
-        """Return what is known now that every allowed candidate was asked for."""
+        """Return the reason to end when every allowed candidate was asked for: whether the optimum is known."""
         taken, noun = self.optimizer.taken.values(), self.optimizer.noun
         unknown = sum(value is None or not np.isfinite(value) for value in taken)
         if not unknown and self.better([self.best, *self.optimizer.values]) == self.best:  # values may be from before

@@ -57,8 +57,8 @@ def figures(
 
     ``threshold`` is the response time (min) from which a call is late. There is one row of mean responses for each key
     of ``means``, which holds the evaluations of the same deployments by several models; by default there is one row,
-    from ``evaluations``. With ``baseline``, one of the names, rows say what each deployment gains over that one.
-    ``sure`` is the title of one more row and its cells by deployment.
+    from ``evaluations``. With ``baseline``, one of the names, further rows have the gain of each deployment over that
+    one. ``sure`` is the title of one more row and its cells by deployment.
     """
     shown = evaluations.values()
     rows = {"units": [str(len(e.sites)) for e in shown]}
@@ -175,7 +175,7 @@ def alternatives(
     """Return a table of the ``k`` best deployments in an enumeration, or a sentence if ``everything`` is None.
 
     ``threshold`` is the response time (min) from which a call is late. ``baseline`` is the name of a deployment and its
-    evaluation by the approximate model; a column says what is gained over it. ``said`` begins the caption.
+    evaluation by the approximate model; a column has the gain over it. ``said`` is the first sentence of the caption.
     """
     if everything is None:
         return lines(

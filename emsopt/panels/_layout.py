@@ -1,4 +1,4 @@
-"""How the dashboard is laid out: its style, groups of controls that fold, and tabs; and what only the browser can do.
+"""Layout of the dashboard: its style, groups of controls that fold, and tabs; and tasks left to the browser.
 
 The groups and tabs are made of buttons, so that they work by keyboard. The style asks for the width of the dashboard
 itself, not of the window: it also fits into the cell of a notebook.

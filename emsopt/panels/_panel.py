@@ -276,7 +276,7 @@ class CityPanel(Panel):
 
     @property
     def place(self) -> City:
-        """The city, with the demand that is chosen."""
+        """The city with the chosen demand."""
         return with_demand(self.city, getattr(self.at, "demand", ""))
 
     @property

@@ -1,4 +1,4 @@
-"""A page to print, for those who decide: a picture, today's figures beside the proposal, what was assumed."""
+"""A page to print, for decision makers: a picture, today's figures beside the proposal, assumptions."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _verdict(named: dict[str, Evaluation], base: str, threshold: float) -> str:
 
 
 def _not_taken(named: dict[str, Evaluation], best: str) -> str:
-    """Return in a sentence that the search found something better than what is proposed; empty if it did not."""
+    """Return a sentence if the search found a better deployment than the proposed one, else an empty text."""
     gain = named["proposed"].mean_response - named[best].mean_response if {"proposed", best} <= set(named) else 0.0
     if gain < 0.005:
         return ""
@@ -124,7 +124,7 @@ def _places(named: dict[str, Evaluation], base: str) -> list[str]:
 
 
 def _trusted(results: dict[str, Result], *, sure: bool) -> Iterable[str]:
-    """Yield what was found about the model: a comparison with the log, and how sure the gain is."""
+    """Yield the findings on the model: the comparison with the log, and the interval of the gain."""
     if "back_test" in results:
         # Which hours, zones and stations are outside is of no use on paper.
         told = (re.sub(r"; recorded (above|below) modelled: .*?(?=\. )", "", s) for s in results["back_test"].said)

@@ -1,7 +1,7 @@
-"""The tabs "day plan" and "data and trust": plan the hours of the day, test the model, say how sure a gain is.
+"""The tabs "day plan" and "data and trust": plan the hours of the day, test the model, assess gains.
 
-What is found here is kept as results of the project: sentences and tables, without single calls. Tests and comparisons
-need the log, which a project does not hold; their results stay when the project is opened again. The steps are those of
+Findings are kept as results of the project: sentences and tables, without single calls. Tests and comparisons need the
+log, which a project does not hold; their results stay when the project is opened again. The steps are those of
 `emsopt.planning.advise`.
 """
 
@@ -48,8 +48,8 @@ JOBS = {  # name: (label, tooltip)
 class Trust:
     """Work on the log of a city, and its results.
 
-    ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by what it depends on; ``day``
-    and ``data`` are the content of the two tabs, and ``link`` leads to the page of the back-test.
+    ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by `key`; ``day`` and ``data``
+    are the content of the two tabs, and ``link`` leads to the page of the back-test.
     """
 
     def __init__(self, bench: Workbench) -> None:
@@ -77,7 +77,7 @@ class Trust:
             job.stop()
 
     def show(self) -> None:
-        """Show all results: what was found on the left, what the city was made from on the right."""
+        """Show all results: findings on the left, the sources of the city on the right."""
         about = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.bench.opened.about.items())
         made = lines(self.bench.city.notes or "No notes on the data.", *([f"Made with: {about}."] if about else []))
         self.plan.value = _charts.results(result for result in self.results if result.kind == "plan")
@@ -95,7 +95,7 @@ class Trust:
         self.show()
 
     def record(self) -> None:
-        """Set what the log records beside what the model says of today's units, if there is a log and this is new."""
+        """Compare today's recorded and modelled responses, if there is a log and this was not done before."""
         bench, at = self.bench, self.bench.at
         model, today, settings = bench.opened.log, bench.opened.today, (at.threshold, at.evaluator, at.capacity)
         if settings == self.recorded_for or model is None or today is None or model.recorded is None:
@@ -112,15 +112,15 @@ class Trust:
         self.keep(Result("recorded", title, (in_words(exact, at.threshold, step),), table))
 
     def key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
-        """Return what the gain of one deployment over another depends on."""
+        """Return the key under which a gain is stored: both deployments and the settings that it depends on."""
         at = self.bench.at
         sites = (tuple(sorted(e.site_names)) for e in (base, other))
         return at.load, at.capacity, self.bench.metric, *sites
 
     def sure(self, answer: Mapping[str, Evaluation], base: str) -> tuple[str, dict[str, str]] | None:
-        """Return the title and the cells of the row that says how sure gains are; None if nothing was compared.
+        """Return title and cells of the row with the certainty of the gains; None if nothing was compared.
 
-        The mean over the drawn cities stands there only if it is not the gain that the figures show.
+        The mean over the drawn cities is added if the gain in the figures lies outside the interval.
         """
         late = self.bench.metric != "mean_response"
         scale, cells = 100 if late else 1, {}
@@ -164,7 +164,7 @@ class Trust:
         return work
 
     def prepare_comparison(self) -> Callable[[], str]:
-        """Return a function that compares the deployments shown, and keeps their gains and what they are told by."""
+        """Return a function that compares the deployments shown, and keeps the gains and the result in words."""
         bench, model = self.bench, self.log()
         answer, metric, at = bench.compute(), bench.metric, bench.at
         base = bench.base(answer)

@@ -1,4 +1,4 @@
-"""A city of one's own in the dashboard: the form, whose options are those of ``emsopt city``, and what files describe.
+"""The user's own city in the dashboard: the form, with the options of ``emsopt city``, and the uploaded files.
 
 Uploaded files are checked first, and their names are never used as paths.
 """
@@ -161,7 +161,7 @@ class OwnCity(VBox):
         }  # fmt: skip
 
     def tell(self, opened: Opened) -> None:
-        """Show in the fields that are empty what was found in the files."""
+        """Show in empty fields the values found in the files."""
         city, about, log = opened.city, opened.about, opened.log
         found = {"turnout": f"{city.turnout_times.mean():.2f}", "service": f"{city.mean_service_time:.1f}"}
         if log is not None:
@@ -253,7 +253,7 @@ class Opened:
 
 
 class Sorted(NamedTuple):
-    """Files by what they hold."""
+    """Uploaded files by their content."""
 
     calls: CallLog
     stations: pd.DataFrame
@@ -264,7 +264,7 @@ class Sorted(NamedTuple):
 
 
 def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
-    """Return the city that uploaded files describe, and what is known of it.
+    """Return the city that uploaded files describe, with today's units, notes and settings.
 
     Each upload has ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them. They are the files of a city;
     or logs of the calls of a service and a table of stations and, optionally, areas, roads and travel times. Their
@@ -280,7 +280,7 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
 
 
 def most_mb() -> float:
-    """Return how many MB all files together may have."""
+    """Return the limit on the size of all files together, MB."""
     try:
         return max(float(os.environ.get(LIMIT, MOST_MB)), 0.0)
     except ValueError:
@@ -336,7 +336,7 @@ def _check_rows(rows: int, file: str, most: int | None) -> None:
 
 
 def _sorted(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
-    """Find out by their content which files are logs, which has the stations, and what the others are."""
+    """Sort files by their content into logs, the table of stations, and others."""
     if len(files) < 2:
         raise InputError(
             f"one file of calls and one of stations ({', '.join(ENDINGS)}) are needed; got {_names(files)[:200]}. "
@@ -474,7 +474,7 @@ def _text(value: Any) -> Any:
 
 
 def _results(model: Model) -> list[Result]:
-    """Return what was checked, taken for which role, and calibrated."""
+    """Return results on the data: the checks, the roles of the columns, and the calibration."""
     taken = "; ".join(f"{role} from {name!r}" for role, name in model.calls.taken.items())
     # Rows of the file are single calls, and this is saved in projects.
     said = [model.read[0], f"Columns: {taken}."]

@@ -158,7 +158,7 @@ class SiteInputs(widgets.GridBox):
 
 
 class Bar(widgets.FloatProgress):
-    """A progress bar that is visible inside a ``with`` statement only, and says how long it will be."""
+    """A progress bar that is visible inside a ``with`` statement only, with an estimate of the remaining time."""
 
     def __init__(self, label: str) -> None:
         self.label, self.since, self.share = label, monotonic(), 0.0
@@ -166,7 +166,7 @@ class Bar(widgets.FloatProgress):
         super().__init__(value=0.0, min=0.0, max=1.0, description=label, style=style, layout={"visibility": "hidden"})
 
     def tell(self, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` steps are done, and after a while how long the others will take."""
+        """Show that ``done`` of ``total`` steps are done, and after a while the remaining time."""
         share, passed = done / max(total, 1), monotonic() - self.since
         if share < self.share:  # another part of the work has begun
             self.since, passed = monotonic(), 0.0
@@ -269,7 +269,7 @@ LOOKS = {
 class Message(widgets.HTML):
     """A line for errors, remarks and, in another colour, success (`Done`); screen readers announce it.
 
-    ``times`` is how often `say` was called; ``words`` may replace names in errors that the page does not have.
+    ``times`` counts the calls of `say`; ``words`` may replace names of arguments in errors by those of the page.
     """
 
     def __init__(self, words: Callable[[object], str] = str) -> None:

@@ -139,7 +139,7 @@ class Workbench(OwnPanel):
     # -- state ------------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return all settings, deployments and what was found, as a project can hold them."""
+        """Return all settings, deployments and findings, as a project stores them."""
         names, at = self.city.site_names, self.at
 
         def named(sites: Sequence[int]) -> list[str]:
@@ -158,7 +158,7 @@ class Workbench(OwnPanel):
         return state | {"gains": [[_listed(key), *values] for key, values in self.trust.gains.items()]}
 
     def _begin(self, saved: Mapping[str, Any]) -> None:
-        """Take over saved settings, and show the first results."""
+        """Apply saved settings, and show the first results."""
         try:
             self._restore(saved)
             yours, follows = self._sites(saved.get("yours", ())), str(saved.get("follows", ""))
@@ -174,7 +174,7 @@ class Workbench(OwnPanel):
         self.view.layout.height = "100%"  # of its place in the grid
 
     def _restore(self, saved: Mapping[str, Any]) -> None:
-        """Take over what `state` returned."""
+        """Restore a state that `state` returned."""
         at = self.controls
         for name in (name for name in SAVED if name in saved and name != "colocation"):
             at[name].value = saved[name]
@@ -244,7 +244,7 @@ class Workbench(OwnPanel):
         return found if self.today is None else found | {"today": self.today}
 
     def take(self, name: str) -> None:
-        """Make a known deployment the user's, which then follows the fleet size."""
+        """Replace the user's deployment by a known one, which then follows the fleet size."""
         known = self.known()
         found = next((each for each in (BEST if name in BEST else (name,)) if each in known), None)
         if found is None:
@@ -260,7 +260,7 @@ class Workbench(OwnPanel):
         super().moved()
 
     def keep(self) -> None:
-        """Make the user's deployment today's, and compare with it."""
+        """Store the user's deployment as today's, and compare with it."""
         self.today = self.deployments()["yours"]
         if self.at.baseline == "today":
             self.respond()
@@ -268,7 +268,7 @@ class Workbench(OwnPanel):
             self.controls["baseline"].value = "today"
 
     def resize(self) -> None:
-        """Give the user's deployment as many units as the fleet has, at sites of the best one where it may choose."""
+        """Adapt the user's deployment to the fleet size, preferring sites of the best deployment."""
         if self.quiet:
             return
         try:
@@ -301,7 +301,7 @@ class Workbench(OwnPanel):
         return tuple(everything.best_sites.tolist()), how, BEST[0]
 
     def _idle(self) -> int:
-        """Return how many units do not improve the p-median, which are all beyond one per site."""
+        """Return the number of units that do not improve the p-median: those beyond one per site."""
         return self.at.units - (self.city.n_sites - len(self.at.closed))
 
     def deployments(self) -> dict[str, tuple[int, ...]]:
@@ -333,12 +333,12 @@ class Workbench(OwnPanel):
         return self._remark(answer)
 
     def _turn(self) -> None:
-        """Respond to the choice of a tab; what was said before stays."""
+        """Respond to the choice of a tab; the message stays."""
         self._draw_tab()
         self._later()
 
     def _later(self) -> None:
-        """Leave the message as it is: what was changed is read when a button is pressed."""
+        """Leave the message as it is: the field is read when a button is pressed."""
         self.message.times += 1
 
     def _draw_tab(self) -> None:
@@ -385,7 +385,7 @@ class Workbench(OwnPanel):
         return " ".join(filter(None, said))
 
     def made_with(self) -> dict[str, Any]:
-        """Return what is needed to make the results again: how the city was made, settings, seeds and version."""
+        """Return all that reproduces the results: the origin of the city, settings, seeds and version."""
         at, names = self.at, self.city.site_names
         sites = {name: "; ".join(names[site] for site in getattr(at, name)) for name in ("pinned", "closed")}
         seeds = {"search_seed": 0, "simulation_seed": SEED, "simulation_calls": _charts.CALLS}
@@ -422,14 +422,14 @@ class Workbench(OwnPanel):
         return work
 
     def end(self) -> None:
-        """End what runs and close all widgets, which would otherwise stay in the kernel's memory."""
+        """Cancel running work and close all widgets, which would otherwise stay in the kernel's memory."""
         self.job.stop()
         self.trust.stop()
         _close(self, self.shared)
 
 
 def _found(value: float, gain: float, metric: Any) -> str:
-    """Return what a search found beside the user's deployment, over which it gains ``gain`` (NaN: of another size)."""
+    """Describe the result of a search, with its ``gain`` over the user's deployment (NaN if of another size)."""
     unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
     text = f"The best has {scale * value:.2f}{unit}"
     if abs(gain) < 1e-9:

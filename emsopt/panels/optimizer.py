@@ -257,7 +257,7 @@ def _edges(facts: pd.DataFrame) -> str:
 
 
 def _thoughts(optimizer: Any, metric: Metric) -> str:
-    """Return a table of bars: the logarithm of expected improvement of the swaps with the most, or model coefficients.
+    """Return a table with bars: the swaps with the largest log expected improvement, or model coefficients.
 
     Swaps move one unit of the best deployment so far and are shown for methods with a Gaussian process. The other
     methods show the coefficients with the largest absolute values in the model sampled last.

@@ -1,6 +1,6 @@
 """Where the units of a city should wait, by its log of calls: the answer of the command, dashboard and notebooks.
 
-`advise` takes the steps of `emsopt.planning.steps`, and `Advice` says what was found: in at most twelve lines, in
+`advise` takes the steps of `emsopt.planning.steps`, and `Advice` presents the findings: in at most twelve lines, in
 details, and as one page. A gain below 1 % of today's value is not worth a move, and is not examined further.
 """
 
@@ -48,7 +48,7 @@ TITLES = {"mean_response_min": "mean response (min)", "percentile_90_min": "90th
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Advice:
-    """What a log and its stations say about where units should wait.
+    """Advice on where units should wait, from a log of calls and a table of stations.
 
     Attributes
     ----------
@@ -103,12 +103,12 @@ class Advice:
 
     @cached_property
     def missing(self) -> tuple[str, ...]:
-        """Why the test does not allow the advice, a sentence per use of the model; empty if it does."""
+        """Why the test of the model does not allow advice, one sentence per use; empty if it does."""
         return steps.not_allowed(self.report, self.model.fleet[0], self.model.today)
 
     @cached_property
     def gain(self) -> Interval | None:
-        """What the best deployment gains over today's in the metric (min or a share): mean, and low and high (90 %).
+        """Gain of the best deployment over today's in the metric (min or a share): mean, and low and high (90 %).
 
         Low and high are NaN without a comparison. The mean is the difference between the two evaluations if it lies in
         the interval, else that of the drawn cities, which count where recorded drives were faster or slower.
@@ -179,7 +179,7 @@ class Advice:
 
     @property
     def plan_lines(self) -> tuple[str, ...]:
-        """What the plan of the day changes, and whether it is worth it; empty without a plan."""
+        """The changes by the plan of the day, and whether they are worth it; empty without a plan."""
         return () if self.plan is None else tuple(_planned(self.plan, self.today))
 
     @property
@@ -242,7 +242,7 @@ class Advice:
 def advise(
     calls: CallLog | Source, stations: Source, settings: Settings | None = None, *, progress: Progress = False
 ) -> Advice:
-    """Say where the units of a city should wait, by its log of calls, and how far that can be trusted.
+    """Advise where the units of a city should wait, by its log of calls, and how far the advice can be trusted.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def advise(
 
 
 def _uses(report: BackTest | None, untested: str) -> str:
-    """Return what the model may be used for, and for what not and why."""
+    """Return the uses that the test allows, and those that it does not, with reasons."""
     if report is None:
         said = "The model was not tested, so nothing says how far it can be trusted: "
         return Message(said, *Message.of(untested).parts)
@@ -328,7 +328,7 @@ def cells(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _proposal(advice: Advice) -> list[str]:
-    """Return what is proposed, what it gains, and who waits longer; or that nothing is worth moving, or why not."""
+    """Return sentences on the proposal, its gain and who waits longer, or on why there is none."""
     if advice.best is None:
         return ["No plan is proposed, as the test does not allow to use the model for that.", *advice.missing]
     best, today = advice.best, advice.today
@@ -385,7 +385,7 @@ def _cost(advice: Advice) -> Iterator[str]:
 
 
 def _wrong(checks: Checks) -> str:
-    """Return what is wrong in the data."""
+    """Return the likely mistakes in the data."""
     wrong = [found.what for found in checks if found.level == "wrong"]
     look = [found.what for found in checks if found.level != "wrong"]
     said = f"Wrong in the data: {', '.join(wrong)}." if wrong else "Nothing is certainly wrong in the data."
@@ -393,7 +393,7 @@ def _wrong(checks: Checks) -> str:
 
 
 def _tested(report: BackTest | None, untested: str) -> Iterator[str]:
-    """Yield what the test on days held out found, or why there was none."""
+    """Yield the results of the test on days held out, or why there was none."""
     if report is None:
         yield Message.of(untested)
         return
@@ -403,14 +403,14 @@ def _tested(report: BackTest | None, untested: str) -> Iterator[str]:
 
 
 def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[str]:
-    """Yield the figures of all deployments, and where their units stand."""
+    """Yield the figures of all deployments, and the stations of their units."""
     table = pd.DataFrame({name: e.summary(threshold) for name, e in found.items()})
     yield f"{next(iter(found.values())).evaluator} hypercube:\n{table.round(4).to_string()}"
     yield from (f"{name}: {counted(e.site_names)}" for name, e in found.items())
 
 
 def _planned(plan: Plan, today: Evaluation | None) -> Iterator[str]:
-    """Yield what a plan of the day changes, and whether it is worth it."""
+    """Yield the changes by a plan of the day, and whether they are worth it."""
     o = plan.objectives[0]
     yield f"Plan of the day, at most {plan.most_moves} unit(s) moved between hours ({o.evaluator}): {plan.message}."
     values = f"{against(plan.fixed_value, plan)} without moves, {against(plan.free_value, plan)} with unlimited moves"

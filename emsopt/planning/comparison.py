@@ -1,8 +1,9 @@
 r"""Compare deployments while rates, travel times and service times are uncertain.
 
 A log of a few weeks leaves open how many calls each atom has, how fast units drive and how long calls take. `compare`
-draws many cities from what the log leaves open and evaluates every deployment in each of them. All deployments meet the
-same cities (common random numbers), so that only what concerns their difference makes it uncertain.
+draws many cities that agree with the log within its errors, and evaluates every deployment in each of them. All
+deployments meet the same cities (common random numbers), so that only what concerns their difference makes it
+uncertain.
 
 **More data.** Let V be the variance of the difference over the draws, and F the part of it that stays however long the
 log becomes, such as the travel times from sites that never had a unit. After k times as many weeks the variance is
@@ -70,7 +71,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """How deployments differ, and how sure that is. Differences are to the first deployment; negative is better.
+    """Differences between deployments, and their probabilities. Differences are to the first deployment; negative is better.
 
     Attributes
     ----------
@@ -141,7 +142,7 @@ class Comparison:
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """The deployment with the lowest mean, and those that the log cannot tell from it, the lowest mean first."""
+        """The deployment with the lowest mean, and those that the log cannot distinguish from it, by mean."""
         order = np.argsort(self.values.mean(axis=0), kind="stable")
         gaps = (self.values[:, k] - self.values[:, order[0]] for k in order)
         return tuple(self.names[k] for k, gap in zip(order, gaps, strict=True) if not Interval.of(gap).excludes_zero)
@@ -190,7 +191,7 @@ def compare(
     progress: Progress = False,
     **options: Any,
 ) -> Comparison:
-    """Compare deployments in cities drawn from what a log leaves open.
+    """Compare deployments in cities drawn from the uncertainty of a log.
 
     Parameters
     ----------
@@ -262,10 +263,10 @@ def compare(
 
 
 def uncertain(fit: Any, name: str = "fit", other: str = "", /, **options: Any) -> DrawnCities:
-    """Return what a fit leaves open about its city; ``options`` are as for `Fit.city`.
+    """Return the distribution of the cities of a fit; ``options`` are as for `Fit.city`.
 
-    Anything with the methods ``city`` and ``draws`` and with ``weeks`` is returned as it is. Errors call it ``name``,
-    which may be ``other`` things too.
+    Anything with the methods ``city`` and ``draws`` and with ``weeks`` is returned as it is. Errors call the argument
+    ``name``; ``other`` are words for its further types.
     """
     if isinstance(fit, Fit):
         return drawn_cities(fit, **options)
@@ -357,7 +358,7 @@ def _by_atom(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
 
 
 def wording(metric: Metric) -> tuple[float, str, str]:
-    """Return the factor and unit in which differences of a metric are told, and the metric in words."""
+    """Return the factor and unit in which differences of a metric are reported, and the metric in words."""
     if metric == "mean_response":
         return 1, " min", "mean response"
     if isinstance(metric, tuple) and metric[0] == "late":
@@ -371,7 +372,7 @@ def _change(value: float, unit: str = "") -> str:
 
 
 def _percent(probability: float, draws: int) -> str:
-    """Return a probability in words, of which ``draws`` draws tell no more than 1 / draws."""
+    """Return a probability in words; ``draws`` draws resolve differences of 1 / draws only."""
     if probability in (0, 1):
         return f"{'more than ' if probability else 'less than '}{100 * abs(probability - 1 / draws):.3g} %"
     return f"{100 * probability:.3g} %"

@@ -1,4 +1,4 @@
-"""How many units the load needs, and what each further unit buys.
+"""The number of units that the load needs, and the gain of each further unit.
 
 A `FleetCurve` has the best deployment of each fleet size, and the smallest fleet that meets a standard. The sizes are
 judged by one evaluator and, for a calibrated fit, in the same drawn cities, so that they can be compared.

@@ -1,4 +1,4 @@
-"""Judge an hourly plan on weeks that it was not made from, and say whether its moves are worth making.
+"""Judge by weeks that an hourly plan was not made from whether its moves are worth making.
 
 A plan follows the log that it is made from, chance included, so its own value promises more than a new week brings.
 With W weeks, a plan is made from all weeks but one, and so is the best deployment without moves. Both then answer the

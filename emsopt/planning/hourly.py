@@ -5,8 +5,8 @@ over all calls, Σ_h λ_h f_h(x_h) / Σ_h λ_h, where f_h is the objective in ho
 units may move from one hour to the next, and from the last to the first, as the day repeats.
 
 Each hour is evaluated in steady state. The model ignores calls carried over from one hour to the next, and the time
-that relocated units spend on the road. A plan also follows chance in its log: `judge_plan` says what its moves
-gain in weeks that it was not made from.
+that relocated units spend on the road. A plan also follows chance in its log: `judge_plan` estimates the gain of its
+moves in weeks that it was not made from.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LITTLE = 0.001  # the same, of a gain by the plan's own figures, which promise m
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeldOutGain:
-    """What a plan gains over the best deployment without moves, in weeks that it was not made from.
+    """Gain of a plan over the best deployment without moves, in weeks that it was not made from.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class HeldOutGain:
 
     @property
     def verdict(self) -> str:
-        """What to do, in a few sentences."""
+        """Advice on the moves, in a few sentences."""
         if not self.moves.any():
             return "No unit moves all day: there is nothing to gain from moves."
         label, scale = metric_label(self.metric), 1.0

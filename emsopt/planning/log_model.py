@@ -1,4 +1,4 @@
-"""The model of a city that a log of calls and a table of stations give, with what had to be assumed.
+"""The model of a city from a log of calls and a table of stations, with its assumptions.
 
 `build` checks the data, calibrates times from the log's stamps or assumes them, counts the calls in cells, and finds
 today's deployment and the size of the fleet.
@@ -121,7 +121,7 @@ class Model:
         return DeploymentSpace(self.city, units, colocation=s.colocate, pinned=list(s.pinned), closed=list(s.closed))
 
     def objective(self, units: int) -> Objective:
-        """Return what is to be small."""
+        """Return the objective of deployments of ``units`` units."""
         s = self.settings
         return Objective(self.city, self.space(units), s.evaluator, s.metric, capacity=s.capacity)
 
@@ -225,7 +225,7 @@ def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any]) -> City:
 
 
 def _spare(calls: CallLog) -> list[str]:
-    """Return in a sentence which columns of times were not taken, if stamps are missing, and how to take them."""
+    """Return a sentence on unused columns of times, if stamps are missing, and how to use them; else an empty text."""
     missing = [role for role in STAMPS if role not in calls.details]
     if not calls.spare or not missing:
         return []
@@ -255,7 +255,7 @@ def _calibrated(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fi
 
 
 def _making(demand: Demand, fit: Fit | None, s: Settings) -> tuple[dict[str, Any], list[str]]:
-    """Return the options of `Fit.city` or `Demand.city`, and in sentences what of them is assumed."""
+    """Return the options of `Fit.city` or `Demand.city`, and sentences on those that are assumed."""
     assumed: list[str] = []
     making: dict[str, Any] = {"name": s.name, "hours": s.hours, "weekdays": s.weekdays} | _service(demand, fit, s)
     turnout = s.turnout_times
@@ -335,7 +335,7 @@ def _not_deployed(fit: Fit) -> list[str]:
 
 
 def _of_all_cities(model: Model) -> list[str]:
-    """Return what the model says of all cities."""
+    """Return the assumptions of the model that hold for every city."""
     details = model.calls.details
     each = details["units_sent"].mean() if "units_sent" in details else 1.0
     one = "One unit goes to each call, the closest that is free"

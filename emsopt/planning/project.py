@@ -1,4 +1,4 @@
-"""Projects: a city with what was set, tried and found, saved as one file that can be opened again.
+"""Projects: a city with settings, deployments and results, saved as one file that can be opened again.
 
 The file is a zip archive of plain files, and nothing in it is ever executed:
 
@@ -66,7 +66,7 @@ class Result:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Project:
-    """A city with what was set, tried and found.
+    """A city with settings, deployments and results.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ def _unpacked(content: bytes, name: str) -> dict[str, bytes]:
 
 
 def _checked(about: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the entries of project.json; raise unless they are there and of the right kinds."""
+    """Return the entries of project.json; raise unless they are complete and of the right types."""
     for key, kind in KEYS.items():
         if not isinstance(about.get(key), kind):
             raise InputError(f"{name} is a project of emsopt, but is damaged: {key!r} is missing or of another kind.")

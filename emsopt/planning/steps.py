@@ -4,8 +4,8 @@
 `build`            check the data, calibrate or assume times, count calls, find today's deployment and the fleet
 `back_test_model`  calibrate with the first days of the log and predict the last ones
 `search`           find the best deployment
-`refine`           narrow the cells until what is gained over today no longer depends on them
-`compare_plans`    say how sure the gain is, in cities drawn from what the log leaves open
+`refine`           narrow the cells until the gain over today no longer depends on them
+`compare_plans`    find the interval of the gain, in cities drawn from the uncertainty of the log
 `plan_day`         find a deployment for each hour of the day, and judge it on days held out
 =================  =================================================================================================
 """
@@ -70,7 +70,7 @@ def stop_if_wrong(model: Model) -> None:
 
 
 def held_out(calls: CallLog, hold_out: int | None = None) -> tuple[int, int]:
-    """Return the days of a log, and how many of them, the last ones, are held out to test the model."""
+    """Return the number of days of a log, and of the last days that are held out to test the model."""
     first, last = calls.times[[0, -1]].astype("datetime64[D]").astype(int).tolist()
     days = last - first + 1
     if hold_out is None:
@@ -109,7 +109,7 @@ def back_tested(model: Model, hold_out: int | None = None, today: Sites | None =
 
 
 def not_allowed(report: BackTest | None, units: int, today: Sites | None) -> tuple[str, ...]:
-    """Return why the test does not allow advice on a fleet of so many units, a sentence per use; empty if it does."""
+    """Return why the test does not allow advice on a fleet of ``units``, a sentence per use; empty if it does."""
     if report is None:
         return ()
     uses = ("moves",) if today is not None and units == len(today) else ("moves", "fleet")
@@ -193,7 +193,7 @@ def evaluated(model: Model, sites: Sites, largest: int | None = None) -> Evaluat
 
 
 def evaluator_of(model: Model, largest: int) -> str:
-    """Return the evaluator of deployments of which the largest has so many units."""
+    """Return the evaluator of deployments of which the largest has ``largest`` units."""
     given = None if largest > max(EXACT_UP_TO, model.fleet[0]) else model.settings.evaluator
     return check_evaluator(given, largest)
 
@@ -210,7 +210,7 @@ def compare_plans(
     load: float = 1.0,
     progress: Progress = False,
 ) -> Comparison:
-    """Compare deployments in 400 cities drawn from what the log leaves open, today's first, with all rates x ``load``.
+    """Compare deployments, today's first, in 400 cities drawn from the uncertainty of the log, all rates x ``load``.
 
     Cells are those of `refine` for the first and the last deployment. Raise if the times are not calibrated.
     """

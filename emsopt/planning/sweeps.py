@@ -1,4 +1,4 @@
-"""Tables: how the optimum changes with load, service rate or fleet size, and deployments beside each other."""
+"""Tables of the optimum by load, service rate or fleet size, and of several deployments."""
 
 from __future__ import annotations
 

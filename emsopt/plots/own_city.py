@@ -1,4 +1,4 @@
-"""An own city: calls and sites of units by hour, the calibrated model beside the records, and simulated drives."""
+"""Figures of the user's own city: calls and units by hour, the calibrated model and the records, simulated drives."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ NORMAL_90 = 1.2815515655446004  # normal quantile: one in ten is above
 
 @styled()
 def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw recorded drives over distance, as numbers of drives per class, with the law of a drive.
+    """Draw a two-dimensional histogram of recorded drives by distance and time, with the law of a drive.
 
     The line is the mean of the law, and four in five drives that start at home lie within the band.
 
@@ -200,7 +200,7 @@ DRIVES = ("drives to a call", "on scene, transport, hospital", "drives to a site
 
 @styled()
 def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw what each unit does, from the drives that a simulation recorded.
+    """Draw the activity of each unit over time, from the drives that a simulation recorded.
 
     Where a row is empty, the unit waits at a site or is off duty.
 

@@ -179,7 +179,7 @@ def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, li
 
 
 class _Reader:
-    """What is kept of the elements of a file, as `_elements` returns it."""
+    """Collects from the elements of a file what `_elements` returns."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys
@@ -190,7 +190,7 @@ class _Reader:
         self.shut: set[int] = set()
 
     def node(self, node: Node) -> None:
-        """Keep where a new node is, and whether it stops the vehicle."""
+        """Keep the position of a new node, and whether it stops the vehicle."""
         if node.id < 0 and node.location.valid():
             self.new[node.id] = (node.location.lon, node.location.lat)
         barrier = node.tags.get("barrier")
@@ -212,7 +212,7 @@ class _Reader:
 
 
 def _deleted(path: Path) -> set[tuple[str, int]]:
-    """Return kind and id of each element that an editor has marked as deleted, which osmium does not tell."""
+    """Return kind and id of each element that an editor has marked as deleted, which osmium ignores."""
     if not path.stat().st_size:
         return set()
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:

@@ -43,7 +43,7 @@ class _Road(NamedTuple):
 
 
 class _Content:
-    """What is kept of a file: roads by id, legal turns between their numbers, and the location."""
+    """Content of a file: roads by id, legal turns between their numbers, and the location."""
 
     def __init__(self) -> None:
         self.roads: dict[str, _Road] = {}

@@ -322,7 +322,7 @@ class ContextKernel:
         return self.make_graph()
 
     def covariance(self) -> FloatArray:
-        """Return the covariances of all arms, shape (n, n), for a graph kernel that is an array; it is not kept."""
+        """Return the covariances of all arms, shape (n, n), for a graph kernel that is an array; not cached."""
         graph: Any = self.make_graph()
         X, n = self.contexts, len(self.contexts)
         K, edges = np.empty((n, n)), np.arange(n) % len(graph)

@@ -267,11 +267,11 @@ class BOKEAuto(BoxOptimizer):
 
 
 def better_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:
-    """Return which additive process predicts left-out values best, or None if none is clearly better than ``process``.
+    """Return the additive process that predicts left-out values best; None unless clearly better than ``process``.
 
-    ``process`` is conditioned on the same points and their clipped gains. All predictions are compared as normal
-    scores, those below the box's median raised to it. Returned are whether the sum models normal scores instead of
-    gains, its lengthscale and its noise ratio.
+    ``process`` is conditioned on the same points and their clipped gains. Predictions are compared as normal scores,
+    clipped at the box's median. The process is returned as a flag, whether it models normal scores instead of gains,
+    its lengthscale and its noise ratio.
     """
     if X.shape[1] == 1:
         return None

@@ -178,7 +178,7 @@ class ControlModel:
         self.fits += 1
 
     def _prepare(self) -> None:
-        """Compute what all searches of a round share.
+        """Compute the quantities that all searches of a round share.
 
         These are the inverse of the noisy kernel matrix, the plays divided by the lengthscales, and for every play and
         variable the mean of the kernel's factor over the variable's marginal.

@@ -14,7 +14,7 @@ R_T is the cost-varying regret of Tay et al. (2023), which weighs the loss of ev
 No-Regret Costs"; w is the problem's ``worst`` value, 0 in the paper. R^f may be negative, because a loss of α is
 tolerated.
 
-**The exploration that Lemma 2 asks for,** as a number. The theorems hide their constants; here they are the proofs'
+**The exploration that Lemma 2 requires,** as a number. The theorems hide their constants; here they are the proofs'
 (appendix B). m sets are played, τ times each in the exploration, T plays are made in all, and f has a norm of at most B
 in the space of a kernel k(x, x) <= 1. The bounds of Theorems 1 and 3 are in ``benchmarks/bocvs_theory_study.py``.
 

@@ -1,4 +1,4 @@
-r"""Methods of others on deployments, as rivals of the papers' own: genetic, simulated annealing and BOCS.
+r"""Competitors of the papers' methods on deployments: a genetic algorithm, simulated annealing and BOCS.
 
 **Genetic.** Geroliminis, Kepaptsoglou and Karlaftis (2011), European Journal of Operational Research 210, 287-300,
 breed deployments that a hypercube model evaluates: parents are chosen by fitness, a child combines their sites,

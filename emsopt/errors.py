@@ -124,7 +124,7 @@ class WriteError(EmsoptError, OSError):
 
 
 class AccuracyWarning(UserWarning):
-    """A result was computed outside the range in which its accuracy was measured. The message says by how much.
+    """A result was computed outside the range in which its accuracy was measured. The message gives the extent.
 
     ``warnings.simplefilter("ignore", emsopt.errors.AccuracyWarning)`` silences it.
     """

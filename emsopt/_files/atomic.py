@@ -168,7 +168,7 @@ def _write(path: Path, content: str | bytes) -> None:
 def _mode_to_keep(target: Path, kind: int) -> int | None:
     """Return the permissions of a file or folder, or None if it does not exist; raise if it must not be replaced.
 
-    ``kind`` is what it must be, `stat.S_IFREG` or `stat.S_IFDIR`. Write-protected files and folders are not replaced.
+    ``kind`` is the required type, `stat.S_IFREG` or `stat.S_IFDIR`. Write-protected files and folders are not replaced.
     """
     try:
         mode = os.stat(target).st_mode

@@ -103,7 +103,7 @@ class Table(NamedTuple):
         return key
 
     def lacks(self, what: str) -> InputError:
-        """Return the error that says that the table needs ``what``, and which columns it has."""
+        """Return an error: the table needs ``what``; its columns are listed."""
         return InputError(f"{self.where} needs {what}; {_found(self.frame)}.")
 
     def numbers(self, key: str, expected: str, *, blanks: bool = False, **limits: Any) -> FloatArray:

@@ -27,7 +27,7 @@ class Upload:
     content: bytes
 
     def open(self, _mode: str) -> io.BytesIO:
-        """Return the content as an open file in binary mode, whatever the mode asked for."""
+        """Return the content as an open file in binary mode; ``mode`` is ignored."""
         return io.BytesIO(self.content)
 
     def read(self, _most: int = -1) -> bytes:

@@ -71,7 +71,7 @@ class JsonLines:
         return lines
 
     def refuse(self, number: int) -> NoReturn:
-        """Raise the error that says that line ``number``, counted from 1, is damaged."""
+        """Raise the error for a damaged line, whose ``number`` counts from 1."""
         raise InputError(
             f"line {number} of the {self.noun} {self.path} is damaged. Delete it and all lines after it to resume "
             "from there, or name another file."

@@ -422,10 +422,10 @@ def _description(
     shift: ArrayLike | None,
     regression: Regression | None,
 ) -> dict[str, Any]:
-    """Return what identifies a run, which a checkpoint must match.
+    """Return a dict that identifies a run, which a checkpoint must match.
 
-    This is the policy, network, route, prior, expected energies if given, and closures. A function ``closed`` is stored
-    only as the fact that there is one.
+    This is the policy, network, route, prior, expected energies if given, and closures. Of a function ``closed``, only
+    its existence is stored.
     """
     oracle, shut = ShortestPath(net, start, end), () if closed is None else closed
     own = {} if shift is None else {"shift": summary(_validate.one_each(shift, "shift", net.n_edges))}

@@ -155,7 +155,7 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
     """Return longitude and latitude in degrees from two columns, or from one that holds both, shape (rows, 2).
 
     Places of rows with a blank cell are NaN. ``key`` has the columns by role: "lon" and "lat", or "place". In pairs the
-    latitude comes first, unless the column's name, its values or a projected reference system say otherwise.
+    latitude comes first, unless the column's name, its values or a projected reference system imply the other order.
     """
     crs, scale = table.frame.attrs.get(CRS), 1.0
     if "place" in key:
@@ -212,7 +212,7 @@ def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
-    """Return the number of units per degree of coordinates in, say, millionths of degrees; 1 for degrees and lengths.
+    """Return the units per degree of integer coordinates, such as 1e6 for millionths; 1 for degrees and lengths.
 
     The unit follows from the names of the columns, or from whole numbers above every projected coordinate, `LONGEST_M`.
     """

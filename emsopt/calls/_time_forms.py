@@ -22,7 +22,7 @@ elapsed        ``5:15`` (minutes or hours first, whichever is likelier), ``0:05:
 24:00 is midnight at the end of a day.
 
 Two-digit years are 1969 to 2068. Whether the day or the month comes first is decided by all cells of all columns of
-times: one number above 12 tells.
+times: one number above 12 decides.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _order(
     where: str,
     columns: Iterator[Sequence[str | None]],
 ) -> Sequence[str]:
-    """Return the groups of year, month and day; raise if neither these cells nor other columns of times tell."""
+    """Return the groups of year, month and day; raise if neither these cells nor other columns of times decide it."""
     orders = {time_format} if time_format else _orders(matches)
     while len(orders) > 1 and (column := next(columns, None)) is not None:
         orders = (orders & _orders([text and _dates(text) for text in column])) or orders
@@ -218,7 +218,7 @@ def elapsed(written: Sequence[str | None], typical: float, unit: float | None = 
     """Return elapsed times in seconds, shape (K,); NaN for other cells.
 
     The unit of numbers, and of the first number of 5:15 or 5:15:00, is that with which the median comes closest to a
-    ``typical`` time (seconds), unless ``unit`` says how many seconds numbers count.
+    ``typical`` time (seconds), unless ``unit`` gives it in seconds.
     """
     scaled = np.array([float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written])
     colon, parts = _parts(written, ELAPSED, ("days", "first", "middle", "last"))

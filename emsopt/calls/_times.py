@@ -62,10 +62,10 @@ def read_times(
 ) -> tuple[Times, Times | None, str]:
     """Read a column of times: in the time of a zone, in UTC (None if they have no offset), and their `CallLog.clock`.
 
-    ``date`` is a column of dates, if the times do not include them, and ``beside`` are other columns of times, which
-    may tell whether the day or the month comes first. Times, datetime64[s], are in ``time_zone`` if it is given;
-    otherwise as written, each in its own offset if it has one. They are NaT for blank cells, and for dates such as
-    1900-01-01 and 9999-12-31 that fill empty cells.
+    ``date`` is a column of dates, if the times do not include them, and ``beside`` are other columns of times, from
+    which the order of day and month may be known. Times, datetime64[s], are in ``time_zone`` if it is given; otherwise
+    as written, each in its own offset if it has one. They are NaT for blank cells, and for dates such as 1900-01-01 and
+    9999-12-31 that fill empty cells.
     """
     cells = table.frame[key]
     where, written = f"{table.where}, column {key!r}", list[str | None]()
@@ -101,7 +101,7 @@ def read_times(
 def read_stamps(
     table: Table, key: str, time_format: str | None, beside: Iterable[str], calls: Times, utc: Times | None
 ) -> Times:
-    """Read a column of times that a log may have beside the time of the call; what cannot be read becomes NaT.
+    """Read a column of times that a log may have beside the time of the call; unreadable cells become NaT.
 
     ``calls`` and ``utc`` are the times of the calls, as `read_times` returns them. Stamps may also be times of day,
     elapsed times or seconds since the call; a format that fits no cell is ignored. They are on the clock that held when

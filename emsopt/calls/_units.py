@@ -138,7 +138,7 @@ def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequenc
 def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) -> IntArray | None:
     """Return the index of the station whose number each unit has, as E14 has that of Station 14, shape (U,).
 
-    None if the names do not tell: numbers of stations are not distinct, or fewer than 60 % of the calls have a unit
+    None if the names do not match: numbers of stations are not distinct, or fewer than 60 % of the calls have a unit
     with the number of a station. ``calls`` are the calls of each unit.
     """
     found = [NUMBER.fullmatch(name.strip()) for name in stations]
@@ -225,9 +225,9 @@ def answering_stations(
 ) -> FloatArray:
     """Return the probability that each station has the closest free unit of a deployment, by call, shape (K, N).
 
-    Rounded stamps leave open which unit was free, and one unit that is taken for another affects later calls too.
-    Therefore the log is replayed `REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the
-    replays with a free unit. They are 0 where all units are always busy.
+    With rounded stamps it is uncertain which unit was free, and one wrong unit affects later calls too. Therefore the
+    log is replayed `REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the replays with a
+    free unit. They are 0 where all units are always busy.
 
     ``when`` are the times of dispatch. Units are busy for the recorded time of the calls to which this rule sends them.
     ``rounding`` are the resolutions (min) of the stamps at the start and at the end of that time.

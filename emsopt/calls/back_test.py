@@ -1,4 +1,4 @@
-"""Compare what a calibrated model says with what a later log recorded.
+"""Compare the responses by a calibrated model with those of a later log.
 
 The later calls are replayed (`emsopt.calls.replaying`) many times, each time with times drawn from what the fit leaves
 open. The model's response times are rounded as the log's stamps are, so that like is compared with like. The mean over
@@ -164,7 +164,7 @@ def back_test(
     times: Mapping[str, Any] | None = None,
     rng: Rng = 0,
 ) -> BackTest:
-    """Compare what a calibrated model says with what a later log recorded.
+    """Compare the responses by a calibrated model with those of a later log.
 
     Raise if the later log lacks the stamps or has no usable response.
 

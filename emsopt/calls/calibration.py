@@ -461,7 +461,7 @@ def _named(stations: pd.DataFrame) -> pd.DataFrame:
 
 
 def without_unit(calls: CallLog, fit: Fit) -> list[str]:
-    """Return in sentences how many calls of a log have no unit, or no known one, and what a fit does with them."""
+    """Return sentences on the number of calls without a unit, or a known one, and their treatment in a fit."""
     far = sum(n for reason, n in fit.left_out.items() if "every station" in reason)
     unsent, said = len(calls) - len(fit.calls) - far, []
     if unsent:

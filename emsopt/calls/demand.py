@@ -1,8 +1,8 @@
 """Estimate demand from a log of calls: atoms, their rates through the week, and the resulting `City`.
 
-A log records where calls came from, when, and how long they took. The user adds where units may wait, how
-fast they drive and how long turnout takes. Rates are averages over the period of the log, without any
-projection. `held_out_weeks` splits a log into weeks, to judge on each what was decided from the others.
+A log records where calls came from, when, and how long they took. The user adds where units may wait, how fast they
+drive and how long turnout takes. Rates are averages over the period of the log, without any projection.
+`held_out_weeks` splits a log into weeks, to test on each week decisions made from the others.
 """
 
 from __future__ import annotations

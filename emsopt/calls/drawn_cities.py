@@ -19,19 +19,19 @@ in more than a fifth of the draws, by less than 0.0001 min.
 as at a river with few bridges, intervals are too narrow: those of 90 % held in 70 % of simulated cities of that kind,
 and in 83 % on the roads of Auckland between its harbours (`benchmarks/RESULTS.md`). Give `calibrate` the roads there.
 
-**Rates.** Atom j had :math:`n_j` of N calls in D days. The shares of the atoms are Dirichlet with parameters
-:math:`n_j / \varphi`, and the calls per day of the whole city are gamma with mean N / D and shape :math:`N / \phi`. The
-dispersions :math:`\varphi, \phi \ge 1` say by what factor counts vary more from day to day than Poisson counts:
+**Rates.** Atom j had :math:`n_j` of N calls in D days. The shares of the atoms are Dirichlet with parameters :math:`n_j
+/ \varphi`, and the calls per day of the whole city are gamma with mean N / D and shape :math:`N / \phi`. The
+dispersions :math:`\varphi, \phi \ge 1` are the factors by which counts vary more from day to day than Poisson counts:
 :math:`\varphi` is Pearson's statistic of the table of atoms and days per degree of freedom, :math:`\phi` that of the
 totals of the days, within weekdays from two weeks on. Shares are not drawn towards each other: neighbouring atoms are
 alike, so that a prior of equal shares would shift all deployments of one part of a city the same way.
 
 **Roads.** The mean travel time from site i to atom j is a law of distance times :math:`1 + a_i + b_{ij} + c_{ij}`,
 because roads are not straight. The effects of a site a and of a pair c are independent; b is alike for neighbouring
-sites and neighbouring atoms, as a river or a motorway concerns them all: its covariance is
-:math:`\exp(-(d_{ii'} + d_{jj'}) / r)`. All are normal with mean 0; their standard deviations and the reach r are
-estimated from the recorded drives, and drawn too, because few sites tell little about them. Pairs that were often
-driven are known well, sites that never had a unit are not.
+sites and neighbouring atoms, as a river or a motorway concerns them all: its covariance is :math:`\exp(-(d_{ii'} +
+d_{jj'}) / r)`. All are normal with mean 0; their standard deviations and the reach r are estimated from the recorded
+drives, and drawn too, because few sites determine them poorly. Pairs that were often driven are known well, sites that
+never had a unit are not.
 
 References
 ----------
@@ -260,9 +260,9 @@ class PairEffects:
     ) -> PairEffects:
         """Estimate the effects from K recorded drives.
 
-        ``site`` and ``atom`` say from where to where each drive went, ``minutes`` are the recorded and ``expected`` the
-        times by the law. Distances between sites and between atoms have shapes (N, N) and (M, M). Stamps are in units
-        of ``rounding`` minutes: a difference of two has the additional variance rounding² / 6.
+        ``site`` and ``atom`` are the origin and destination of each drive, ``minutes`` are the recorded and
+        ``expected`` the times by the law. Distances between sites and between atoms have shapes (N, N) and (M, M).
+        Stamps are in units of ``rounding`` minutes: a difference of two has the additional variance rounding² / 6.
         """
         drives = _validate.real_array(minutes, "minutes", (None,), low=0)
         mean = _validate.real_array(expected, "expected", (len(drives),), low=0, strictly=True)
@@ -290,7 +290,7 @@ class PairEffects:
         """Draw the factor of each pair, shape (N, M); with ``rng=None`` return the mean.
 
         With ``more``, which may be infinite, every pair was driven ``more`` times as often with the same mean. A draw
-        of the effects before any drive was recorded is corrected by what the drives say (Matheron's rule).
+        of the effects before any drive was recorded is corrected by the drives (Matheron's rule).
         """
         k = 0 if rng is None else int(rng.integers(1, len(self.scales)))
         site, route, pair, reach = self.scales[k]
@@ -388,8 +388,8 @@ def _variance(
 def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArray, atoms_km: FloatArray) -> FloatArray:
     """Return the most probable scales of the effects, and draws around them by Laplace's approximation, (H, 4).
 
-    The prior of their logarithms is normal, which keeps standard deviations from being 0 where few sites cannot tell
-    (Chung et al. 2013).
+    The prior of their logarithms is normal, which keeps standard deviations from being 0 where there are too few sites
+    to estimate them (Chung et al. 2013).
     """
     from scipy.optimize import minimize
 

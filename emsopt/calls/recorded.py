@@ -41,7 +41,7 @@ def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
 
 
 def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str, int]]:
-    """Return responses (min), shape (K,), NaN if impossible, the steps of both stamps, and what is left out."""
+    """Return responses (min), shape (K,), NaN if impossible, the steps of both stamps, and the numbers left out."""
     if not {"dispatched", "on_scene"} <= set(calls.details):
         raise InputError(
             "recorded responses need a log with the roles 'dispatched' and 'on_scene'. Name their columns by `columns`."

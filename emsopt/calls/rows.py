@@ -156,11 +156,10 @@ def _refused(where: object) -> InputError:
 
 
 class Joined(NamedTuple):
-    """Positions of the rows ``kept``, in order of time, shape (K,), and what they take from the others.
+    """Positions of the rows ``kept``, in order of time, shape (K,), and the values that they take from the others.
 
     ``times`` are the first of their incidents, ``stamps`` their columns of stamps, ``units`` their numbers of units,
-    NaN if rows do not tell, and ``apart`` the longest time (min) and distance (km) from the first row of an incident to
-    another.
+    NaN if unknown, and ``apart`` the longest time (min) and distance (km) from the first row of an incident to another.
     """
 
     kept: IntArray

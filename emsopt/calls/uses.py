@@ -20,9 +20,9 @@ alone could make a difference as large as the limit, the answer is "cannot tell"
 
 - Times hardly grow with distance: the fitted speed in units of `SPEED`.
 - Drives fit better if units start elsewhere. A drive to a place at distance d and in direction e from its station takes
-  a + b d minutes; if it starts at a point that lies δ from the station, about b e · δ less. A regression with a term
-  e · δ for every station says how far the stations seem displaced; neighbours of missing ones seem so too. The sign is
-  the displacement, corrected for chance, as a share of the median distance of the drives.
+  a + b d minutes; if it starts at a point that lies δ from the station, about b e · δ less. A regression with a term e
+  · δ for every station estimates how far the stations seem displaced; neighbours of missing ones seem so too. This sign
+  is the displacement, corrected for chance, as a share of the median distance of the drives.
 - Where the log names units, the middle of the calls of a unit lies far from every station, in units of their spread,
   corrected for chance. `ASIDE` is usual, as units stand in for busy neighbours.
 
@@ -71,8 +71,8 @@ TITLES = {
 def judge(fit: Fit, played: Replay, threshold: float, apart: Judged, *frames: pd.DataFrame) -> pd.DataFrame:
     """Return the table of uses, indexed by use: ``usable`` and ``why``, a sentence.
 
-    ``apart`` is what `told_apart` returns. ``frames`` are those of the back-test, in all, by zone and by station; their
-    column ``city_model`` is what the value of the model that plans use.
+    ``apart`` is the result of `told_apart`. ``frames`` are those of the back-test, in all, by zone and by station;
+    their column ``city_model`` has the values of the model that plans use.
     """
     row = dict(frames[0].iterrows())
     mean = row["mean_response_min"]

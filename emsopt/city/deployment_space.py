@@ -136,7 +136,7 @@ class DeploymentSpace:
         vars(self).update(pinned=tuple(pinned.tolist()), closed=tuple(closed.tolist()))
 
     def _remedy(self, units: int, closed: IntArray) -> str:
-        """Return what to do if the fleet does not fit: the least `colocation` that holds it."""
+        """Return the advice for a fleet that does not fit: the least `colocation` that holds it."""
         sites = self.city.n_sites - len(np.unique(closed))
         if not sites:
             return "Close fewer sites."

@@ -48,7 +48,7 @@ def add_fleet_options(parser: ArgumentParser) -> None:
 
 
 def keep(out: Path, files: Iterable[Path], start: float) -> None:
-    """Write files to a folder, remove those of an earlier run, also after an interrupt, and print what was written."""
+    """Write files to a folder, remove those of an earlier run, also after an interrupt, and print their names."""
     written: list[Path] = []
     try:
         written.extend(files)

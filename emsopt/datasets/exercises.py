@@ -1,4 +1,4 @@
-"""Check answers to the exercises of the notebooks without revealing the right ones."""
+"""Check answers to the exercises of the notebooks, without revealing the right ones."""
 
 import csv
 from hashlib import sha256

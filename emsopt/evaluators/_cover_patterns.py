@@ -145,10 +145,10 @@ def integer_program(
 ) -> tuple[FloatArray | None, float, bool]:
     """Minimise costs @ x by HiGHS; return x, a lower bound, and whether the program was settled in time.
 
-    ``rows`` are the linear constraints, ``whole`` says which variables are integers, and a relative gap below ``gap``
-    counts as none. If no x is feasible, x is None, the bound infinite, and the program settled. HiGHS runs in a thread
-    of its own, as it looks at its clock too seldom, and Ctrl-C does not stop it. Python waits for it when it exits, so
-    that HiGHS starts anew with more time if there is no limit.
+    ``rows`` are the linear constraints, ``whole`` marks the integer variables, and a relative gap below ``gap`` counts
+    as none. If no x is feasible, x is None, the bound infinite, and the program settled. HiGHS runs in a thread of its
+    own, as it looks at its clock too seldom, and Ctrl-C does not stop it. Python waits for it when it exits, so that
+    HiGHS starts anew with more time if there is no limit.
     """
     from scipy.optimize import Bounds, milp
 

@@ -209,7 +209,7 @@ def _count(
     values: tuple[FloatArray, FloatArray, FloatArray],
     sign: int,
 ) -> float:
-    """Add what atom j contributes to the values of all swaps, or subtract it; return the cost of its second member."""
+    """Add or subtract the contribution of atom j to the values of all swaps; return the cost of its second member."""
     (place, shared), (change, leave, enter) = places, values
     start, site, cost = near
     nearest, first, second = -1, cost[start[j + 1] - 1], cost[start[j + 1] - 1]

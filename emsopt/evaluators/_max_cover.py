@@ -20,8 +20,8 @@ is at least the optimum. A deflected subgradient descent lowers U almost to the 
 are fixed where the opposite choice would lower U to the best value known. The deployment is improved by simulated
 annealing: some units around a random atom are removed, and added again one by one where they gain most, with sites
 skipped at random. Both run side by side, for a number of steps that does not depend on the clock. If the bound does not
-prove the best deployment, HiGHS solves the problem without the sites that are fixed, and with a time limit annealing
-goes on meanwhile.
+prove the best deployment, HiGHS solves the problem without the sites that are fixed; with a time limit, annealing goes
+on in parallel.
 
 References
 ----------
@@ -108,7 +108,7 @@ def greedy(
 
 
 def _undominated(patterns: Patterns, q: float, floors: IntArray, capacities: IntArray, units: int) -> IntArray:
-    """Return the sites that may get units: those within reach of no more than another one are left out.
+    """Return the sites that may get units: those whose atoms are all in reach of another site are left out.
 
     The other one must have room: for one unit if further units are worth nothing, and else for the whole fleet.
     """
@@ -257,7 +257,7 @@ class _Search:
         return (None if x is None else counts), self.of(low) - bound * total / SCALE, settled
 
     def settled(self, counts: IntArray | None, bound: float, settled: bool, known: IntArray) -> float:
-        """Keep what HiGHS found; return minus infinity if it settled the problem, else the better bound."""
+        """Keep the deployment by HiGHS; return minus infinity if it is proven optimal, else the better bound."""
         if not settled:
             self.keep(self.best if counts is None else counts)
             return min(self.bound, max(bound, self.value))

@@ -133,7 +133,7 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, time_limit: 
     """Find the p sites with the smallest total cost; return whether each is chosen, and a lower bound.
 
     The bound is infinite if the search was completed within ``time_limit`` seconds: then the choice is optimal to
-    within `TOLERANCE`. ``forced``, shape (N,), tells which sites must be chosen, at most p. Two choices of different
+    within `TOLERANCE`. ``forced``, shape (N,), marks the sites that must be chosen, at most p. Two choices of different
     cost differ by at least ``grain``; 0 if not known. Costs are at least 0.
     """
     search = _Search(costs, p, forced, grain, time.monotonic() + time_limit)

@@ -85,7 +85,7 @@ class Enumeration:
         return self.objective.evaluation(sites)
 
     def alternatives(self, k: int = 10, *, threshold: float = LATE_MIN, apart: int = 1) -> pd.DataFrame:
-        """Return the ``k`` deployments with the smallest values, and what distinguishes them.
+        """Return the ``k`` deployments with the smallest values, and the differences between them.
 
         Parameters
         ----------

@@ -367,7 +367,7 @@ def is_queue(capacity: str) -> bool:
 
 
 def unstable(city: City, sites: IntArray) -> UnstableQueueError:
-    """Return the error that says that the queue at these sites grows without bound."""
+    """Return the error for a queue that grows without bound, with units at these sites."""
     return UnstableQueueError(
         f"calls arrive at {city.total_rate:g} per hour, at least as fast as {len(sites)} "
         f"{'unit' if len(sites) == 1 else 'units'} at these sites can serve them, so the queue grows without bound. "

@@ -105,7 +105,7 @@ def metric_function(city: City, metric: Metric) -> Callable[[Evaluation], float]
 
 
 def _unknown(metric: object) -> InputError:
-    """Return the error that says which metrics there are."""
+    """Return the error for an unknown metric, which lists the known ones."""
     return InputError(f"`metric` must be {KNOWN}; got {_validate.shown(metric)}.")
 
 

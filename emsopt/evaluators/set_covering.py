@@ -180,7 +180,7 @@ def some_cover(reach: Patterns) -> IntArray:
 
 
 def _most_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray, int]:
-    """Return the cover of so many sites that reaches most columns twice, and an upper bound on their number.
+    """Return the cover of ``len(sites)`` rows that reaches most columns twice, and an upper bound on their number.
 
     u_j, whether column j is reached twice, need not be declared an integer, as Σ_i a_ij x_i - 1 is one.
     """

@@ -127,7 +127,7 @@ def _frame(kind: str) -> str:
 
 
 def _script(*kinds: str) -> str:
-    """Return Leaflet as the constant L, whatever loader the page has, and the functions that draw these kinds."""
+    """Return Leaflet as the constant L, for any module loader, and the functions that draw these kinds."""
     leaflet = (FOLDER / "vendor" / "leaflet" / "leaflet.js").read_text("utf-8")
     leaflet = re.sub(r"\n//# sourceMappingURL.*", "", leaflet)
     own = "".join(_text(f"{name}.js") for name in ("common", *kinds))

@@ -85,7 +85,7 @@ class LiveMap(AnyWidget):
             self.draw(page)
 
     def draw(self, page: Page) -> None:
-        """Show another map; only what differs from the present one is sent to the browser."""
+        """Show another map; only differences from the present one are sent to the browser."""
         with self.hold_sync():
             if self.layout.height is None:
                 self.layout.height = f"{page.height}px"

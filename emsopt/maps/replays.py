@@ -1,9 +1,9 @@
 """Animated maps of a day: units drive to the calls of a log or of simulated operations, in one HTML file.
 
 The page holds one row per call or drive and moves the units between them, so it needs no kernel and stays small. Drives
-are straight lines, whatever the roads. In a day of a log, a unit is back at its station as soon as it is free, as in
-the models. There, service times do not depend on drives, so that this may be before it arrives. Simulated operations
-have drives to hospitals and back to a station too, and units that turn around.
+are straight lines, not roads. In a day of a log, a unit is back at its station as soon as it is free, as in the models.
+There, service times do not depend on drives, so that this may be before it arrives. Simulated operations have drives to
+hospitals and back to a station too, and units that turn around.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Live sheets: one HTML file in which a reader moves units and sees at once what the approximate model expects.
+"""Live sheets: one HTML file in which a reader moves units and sees the results of the approximate model at once.
 
 The page computes everything itself (``pages/hypercube.js`` is a port of `emsopt.evaluators.approximate_hypercube`), so
 it needs neither Python nor a server nor the internet. It draws with the code of `emsopt.maps.deployment_map`.

@@ -177,7 +177,7 @@ def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
 def value_cover(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, value: FloatArray) -> None:
     """Set ``value`` to d_j q^n, shape (G,), with n the free units that cover group j, less ``own``; u is not counted.
 
-    Times 1 - q, it is what one more unit adds there (own = 0), or what a unit that covers it adds now (own = 1).
+    Times 1 - q, this is the gain of one more unit there (own = 0), or of a unit that covers it now (own = 1).
     """
     count[:] = -own
     for v in range(len(fleet)):

@@ -111,7 +111,7 @@ class AskTell(Generic[X]):
         good: the candidate is then the one with the best estimate by a Gaussian process with fitted noise, see
         `posterior_means` for deployments and `estimated_gains` for points of a box.
 
-        With ``among``, a collection of tuples, it is one of these.
+        With ``among``, a collection of tuples, only these are candidates.
         """
         if not self.values:
             raise InputError("nothing is known to recommend yet: `tell` at least one finite value first.")
@@ -289,14 +289,14 @@ def _listed(initial: Any, space: Any, column: str) -> list[Any]:
 
 
 def _rows(x: Any, space: Any) -> Any:
-    """Return a table as a list of candidates, by name if the inputs have names; all else is returned as it is."""
+    """Convert a table to a list of candidates, by name if the inputs have names; return other types unchanged."""
     if isinstance(x, pd.DataFrame):
         return x.to_dict("records") if space.names else x.to_numpy().tolist()
     return x
 
 
 def _canonical(x: Any, space: Any, name: str) -> Any:
-    """Return a candidate in canonical form; ``name`` is what the caller calls it, for messages."""
+    """Return a candidate in canonical form; ``name`` is its name in messages."""
     if isinstance(x, pd.Series) and space.names:
         x = x.to_dict()
     try:

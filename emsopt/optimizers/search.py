@@ -255,7 +255,7 @@ maximize.__signature__ = signature(minimize)  # type: ignore[attr-defined]  # fo
 
 
 class _Plan(NamedTuple):
-    """Arguments of `minimize` on what is evaluated and how."""
+    """Arguments of `minimize` on the evaluations."""
 
     budget: int
     x0: Any
@@ -390,7 +390,7 @@ class _Record:
 
 
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
-    """Return what identifies a run: a dict of plain values, which must equal the one stored in a checkpoint.
+    """Return a dict of plain values that identifies a run, which must equal the one stored in a checkpoint.
 
     It holds the method's ``name``, the settings and generator of ``method`` if this is an optimizer, and the numbers of
     the objective and its search space: see `_settings`, `_deployments` and `_box`.

@@ -86,7 +86,7 @@ def figures(
 
 
 def signed(value: float, digits: int) -> str:
-    """Return a number with its sign; what rounds to 0 is +0."""
+    """Return a number with its sign, +0 if it rounds to 0."""
     return f"{round(value, digits) + 0.0:+.{digits}f}"
 
 

@@ -198,7 +198,7 @@ class _Dashboard(Panel):
         return self._again()
 
     def _again(self) -> str:
-        """Show the city of the files that were uploaded last, with the options as they are now."""
+        """Show the city of the last uploaded files under the current options."""
         opened = city_from_uploads(self.uploads, **self.form.options())
         self._show(opened)
         self.form.tell(opened)

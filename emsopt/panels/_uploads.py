@@ -184,7 +184,7 @@ def in_controls(text: object) -> str:
 
 
 def _control(argument: Argument) -> str:
-    """Return the control that sets an argument as it stands in a sentence, and what to write there."""
+    """Return the name of the control that sets an argument, for a sentence, and the value to write there."""
     name, value = argument
     word = WORDS.get(name)
     if word is None:
@@ -267,9 +267,9 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
     """Return the city that uploaded files describe, with today's units, notes and settings.
 
     Each upload has ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them. They are the files of a city;
-    or logs of the calls of a service and a table of stations and, optionally, areas, roads and travel times. Their
-    content tells which is which. Files that macOS puts beside others (``._calls.csv``) are ignored. Options are those
-    in `READING`, and fields of `emsopt.planning.Settings`. Errors name file and row.
+    or logs of the calls of a service and a table of stations and, optionally, areas, roads and travel times. They are
+    recognised by their content. Files that macOS adds (``._calls.csv``) are ignored. Options are those in `READING`,
+    and fields of `emsopt.planning.Settings`. Errors name file and row.
     """
     files = _named(uploads)
     if {tables.CITY, tables.ATOMS, tables.SITES} & {file.name.lower() for file in files}:
@@ -385,7 +385,7 @@ def _logs_and_stations(
 
 
 def _readable(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], dict[Any, EmsoptError]]:
-    """Return what is read from each file that can be read, and the errors of the others."""
+    """Return the result of each file that can be read, and the errors of the others."""
     found: dict[Any, Any] = {}
     errors: dict[Any, EmsoptError] = {}
     for file in files:

@@ -313,7 +313,7 @@ class Trace:
         ``evaluation`` counts from 1, ``value`` is the objective of the deployment evaluated, and ``best`` the smallest
         value so far. ``expected`` and ``deviation`` are the mean and standard deviation of this value that the method
         predicted before the evaluation (NaN without a model; a sampled model has no deviation). ``edge`` is that of the
-        trust region after the evaluation (NaN without one). ``restart`` says whether the region was given up after this
+        trust region after the evaluation (NaN without one). ``restart`` is whether the region was given up after this
         evaluation, ``initial`` whether the deployment belongs to the random initial design, ``own`` whether the user
         chose it.
         """

@@ -170,7 +170,7 @@ class Advice:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The answer in at most twelve lines: what was read, the model's uses, today, the proposal, what is wrong."""
+        """The answer in at most twelve lines: the data, the model's uses, today, the proposal, likely mistakes."""
         told, given = (*self.model.read, *self.model.assumed), "Travel times are given."
         how = next((said for said in told if said.startswith(("Times are", "Units are"))), given)
         lines = [f"{self.model.read[0]} {how}", *(said for said in self.model.read if said.startswith("Today"))]

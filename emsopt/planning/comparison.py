@@ -1,9 +1,9 @@
 r"""Compare deployments while rates, travel times and service times are uncertain.
 
-A log of a few weeks leaves open how many calls each atom has, how fast units drive and how long calls take. `compare`
+From a log of a few weeks the calls of each atom, the speed of units and the time per call are uncertain. `compare`
 draws many cities that agree with the log within its errors, and evaluates every deployment in each of them. All
-deployments meet the same cities (common random numbers), so that only what concerns their difference makes it
-uncertain.
+deployments meet the same cities (common random numbers), so that variation common to all does not widen the interval of
+a difference.
 
 **More data.** Let V be the variance of the difference over the draws, and F the part of it that stays however long the
 log becomes, such as the travel times from sites that never had a unit. After k times as many weeks the variance is
@@ -71,7 +71,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """Differences between deployments, and their probabilities. Differences are to the first deployment; negative is better.
+    """Differences of deployments and their probabilities. Differences are to the first one; negative is better.
 
     Attributes
     ----------
@@ -293,7 +293,7 @@ def checked(city: City, deployments: object) -> dict[str, IntArray]:
 def options_of(
     city: City, deployments: Mapping[str, IntArray], evaluator: str | None, capacity: str, metric: Metric
 ) -> tuple[str, str, Metric]:
-    """Return evaluator, capacity and metric; evaluate each deployment once, which warns of what is inaccurate."""
+    """Return evaluator, capacity and metric; evaluate each deployment once, to warn of inaccurate results."""
     evaluator = check_evaluator(evaluator, max(map(len, deployments.values())))
     if evaluator == "simulation":
         raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides differences.")
@@ -421,7 +421,7 @@ def _of_difference(answer: Comparison) -> Iterator[str]:
 
 
 def _contained(answer: Comparison) -> tuple[int, int] | None:
-    """Return positions of first and last deployment, first the one that is the other with fewer units; or None."""
+    """Return positions of the first and last deployment, the one that is a part of the other first; else None."""
     size = 1 + max(int(sites.max()) for sites in answer.sites)
     counts = [np.bincount(sites, minlength=size) for sites in answer.sites]
     pairs = ((0, -1), (-1, 0))
@@ -487,7 +487,7 @@ def _of_sources(variances: pd.Series[float]) -> Iterator[str]:
 
 
 def _of_all(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on which deployments of several can be told apart."""
+    """Yield a sentence on which of several deployments can be distinguished."""
     if len(answer.names) > 2:
         best, *others = map(repr, answer.tied)
         yield f"The best on average is {best}" + (

@@ -90,7 +90,7 @@ class FleetCurve:
         return np.r_[np.nan, -np.diff(self.values) / np.diff(self.units)]
 
     def probabilities(self, standard: float) -> FloatArray:
-        """Return the probability that each fleet meets a standard: that its metric is at most so large, shape (K,).
+        """Return the probability that each fleet meets a standard, an upper limit on its metric, shape (K,).
 
         Without draws it is 0 or 1. For ("late", 8.0), that 90 % of calls are answered within 8 minutes is the standard
         0.1.
@@ -105,7 +105,7 @@ class FleetCurve:
         return int(self.units[enough.argmax()]) if enough.any() else None
 
     def to_frame(self, standard: float | None = None) -> pd.DataFrame:
-        """Return one row per fleet size: its metric, what the last unit gained, other measures, its sites.
+        """Return one row per fleet size: its metric, the gain of the last unit, other measures, its sites.
 
         ``gain`` is per further unit. With draws, ``low`` and ``high`` are the 90 % interval of ``value``, and
         ``gain_low`` and ``gain_high`` that of ``gain``; with a ``standard``, ``meets`` is the probability of meeting

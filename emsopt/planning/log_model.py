@@ -237,7 +237,7 @@ def _spare(calls: CallLog) -> list[str]:
 
 
 def _calibrated(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fit | None, str]:
-    """Calibrate the times from the log, or say why not."""
+    """Calibrate the times from the log; return the fit, None if impossible, and a sentence on the origin of the times."""
     given = [name for name in ("speed_kmh", "travel_times") if getattr(s, name) is not None]
     if given:
         if len(given) == 2 or s.roads is not None:

@@ -180,7 +180,7 @@ class Project:
 
 
 def _unpacked(content: bytes, name: str) -> dict[str, bytes]:
-    """Return the files in an archive by name, after checking what it holds and how large it is."""
+    """Return the files in an archive by name, after checking their names and sizes."""
     foreign = f"{name} is not a project of emsopt"
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

@@ -206,7 +206,7 @@ def control_bounds(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes
     """Draw quality and cost regret per play against the number of plays, with the bounds of Theorems 1 and 3.
 
     Of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". A bound above the grey
-    line, the regret if every play is the worst, says nothing.
+    line, the regret if every play is the worst, is trivial.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ FARTHEST_M = 1e8  # largest coordinate of a point on a plane
 
 
 class LineGraph:
-    """Base of `RoadNetwork`: what depends only on the ids of edges and on the connections between them."""
+    """Base of `RoadNetwork`: operations on the ids of edges and the connections between them."""
 
     ids: tuple[str, ...]
     connections: IntArray

@@ -160,7 +160,7 @@ class GraphMatern:
         self.matrix: Any = sparse.csr_array(self._B @ self._B.T + self._shift * sparse.eye_array(self.n_edges))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: everything but the factorisation, which cannot be."""
+        """Return the state to pickle, without the factorisation, which cannot be pickled."""
         return {key: value for key, value in vars(self).items() if key != "_factor"}
 
     @cached_property
@@ -194,7 +194,7 @@ class GraphMatern:
         """Return the covariances of k edges that lie together, shape (k, k), with little error.
 
         Only the edges and a halo of that many turns around them are taken from the network. The result is positive
-        semi-definite, its variances are exact, and its covariances fall short by what leads through the rest.
+        semi-definite, its variances are exact, and its covariances omit paths through the rest of the network.
         """
         inside = np.zeros(self.n_edges, dtype=bool)
         inside[edges] = True

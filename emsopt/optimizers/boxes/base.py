@@ -244,7 +244,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         return highest_admitted(function, self.space, self._admitted(), x, self.rng, near=self._leaders())
 
     def _admitted(self) -> Callable[[FloatArray], bool]:
-        """Return the function that says whether a method may propose a point of the box.
+        """Return the function that decides whether a method may propose a point of the box.
 
         The constraints must allow it, and the nearest point evaluated so far must not have failed. Where evaluations
         fail, this rule halves the distance to the border with each step, and a single failure blocks less and less of

@@ -49,7 +49,7 @@ r       -                   distance from the peak to its (d + 1)-th nearest nei
 With noise, peaks are found in the posterior mean at the observed points. An evaluation of the acquisition function
 costs O(t d), as in BOKE; a step costs one matrix decomposition, O(t³), fitting the kernel several.
 
-The constants were tuned on the training functions only; ``benchmarks/RESULTS.md`` says what was tried and when.
+The constants were tuned on the training functions only; ``benchmarks/RESULTS.md`` lists the values tried, with dates.
 
 Limits. On the training functions with five inputs or more, one in five runs of 60 evaluations ended at a wrong peak.
 
@@ -59,7 +59,8 @@ acquisition of Kandasamy, Schneider and Póczos (2015); inputs are optimised one
 .. math:: k(x, x') = \frac1d \sum_j e^{-(x_j - x'_j)^2 / (2 ℓ^2)}, \qquad
           x_{t+1, j} = \arg\max_z \; μ_j(z) + κ \, σ_j(z)
 
-The noise ratio ν absorbs what is not a sum. A lengthscale ℓ, common to all inputs, costs one eigendecomposition, O(t³).
+The noise ratio ν absorbs deviations from a sum. A lengthscale ℓ, common to all inputs, costs one eigendecomposition,
+O(t³).
 """
 
 from collections.abc import Iterable, Iterator

@@ -26,7 +26,7 @@ value counts as one (y' starts at infinity); a restart takes no evaluation; expe
 logarithm, which does not underflow.
 
 Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-literal") leaves all of them out;
-`benchmarks/RESULTS.md` says what each contributes.
+`benchmarks/RESULTS.md` has the contribution of each.
 
 - ``constant``: a constant is added to the prior mean, the average residual; for GP-zero this makes the usual
   standardised zero mean. Without it the kernel has to explain several minutes of waiting as covariance.
@@ -427,8 +427,8 @@ def climb(
     """Relocate one unit at a time, each time to the highest score, until no relocation raises ``value``.
 
     ``value`` is the score of ``x``. Deployments in ``taken``, shape (n, G), are skipped. If a ``region``, centre and
-    edge, is given, only deployments within this Hamming distance of the centre are allowed. ``bounds`` tells which
-    swaps need not be scored. Returns the last deployment and its score.
+    edge, is given, only deployments within this Hamming distance of the centre are allowed. ``bounds`` returns upper
+    bounds on the scores of swaps, which save scoring most of them. Returns the last deployment and its score.
     """
     while True:
         gives, takes = space.swaps(x)

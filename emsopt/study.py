@@ -138,7 +138,7 @@ def run(
     name = getattr(task, "__qualname__", None)
     if not callable(task) or name is None:
         raise InputError(f"`task` must be a function defined at the top level of a module; got {task!r}.")
-    by_key = _checked(cases)
+    by_key = _check_cases(cases)
     columns = list(next(iter(by_key.values())))
     (settings, executor), work = _settings(backend, workers), partial(_work, task)
     with _on_file(file, name, columns) as (done, keep), bar(progress, len(by_key), "case") as show:
@@ -201,7 +201,7 @@ def seed_of(case: Mapping[str, Any]) -> int:
     return int.from_bytes(hashlib.sha256(_key(case).encode()).digest()[:8], "big") >> 1
 
 
-def _checked(cases: Any) -> dict[str, Case]:
+def _check_cases(cases: Any) -> dict[str, Case]:
     """Return cases with plain values, by the keys that `_key` gives them, in the given order."""
     by_key: dict[str, Case] = {}
     names: list[str] = []

@@ -36,8 +36,8 @@ FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a formula begins, or one that is e
 def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
     """Return columns as comma-separated text, numbers with all digits; `read_csv` restores text unchanged."""
     text = io.StringIO(newline="")
-    rows = ([_no_formula(cell) for cell in row] for row in zip(*columns, strict=True))
-    csv.writer(text, lineterminator="\n").writerows([map(_no_formula, header), *rows])
+    rows = ([_escape_formula(cell) for cell in row] for row in zip(*columns, strict=True))
+    csv.writer(text, lineterminator="\n").writerows([map(_escape_formula, header), *rows])
     return text.getvalue()
 
 
@@ -46,16 +46,16 @@ def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
 
     Labels of the index, which are written if ``index`` is true, are not escaped.
     """
-    return table.map(_no_formula).rename(columns=_no_formula).to_csv(index=index, lineterminator="\n")
+    return table.map(_escape_formula).rename(columns=_escape_formula).to_csv(index=index, lineterminator="\n")
 
 
-def _no_formula(cell: object) -> object:
+def _escape_formula(cell: object) -> object:
     """Return a cell, preceded by an apostrophe if a spreadsheet would take it for a formula."""
     return "'" + cell if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
-def _as_it_was(cell: str) -> str:
-    """Return a cell without the apostrophe that `_no_formula` put before it."""
+def _unescape(cell: str) -> str:
+    """Return a cell without the apostrophe that `_escape_formula` put before it."""
     return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
@@ -129,8 +129,8 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | No
     """
     text = _text(path, MOST_BYTES, SPLIT, forgiving=choose is not None)
     if choose is None:
-        table = table_of(_records(path.name, text, ","), path.name).rename(columns=_as_it_was)
-        table.isetitem(0, table.iloc[:, 0].map(_as_it_was).to_numpy())  # names stand here and in the header
+        table = table_of(_records(path.name, text, ","), path.name).rename(columns=_unescape)
+        table.isetitem(0, table.iloc[:, 0].map(_unescape).to_numpy())  # names stand here and in the header
     else:
         table = table_of(from_header(_records(path.name, text, _separator(text))), path.name, choose)
     return table.set_axis(table.iloc[:, 0].to_numpy(), axis=0).iloc[:, 1:] if labelled else table
@@ -141,8 +141,7 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
 
     ``choose`` takes the names of all columns and the first `SAMPLE` cells of each by name, and returns the names of the
     columns to keep, which saves memory. It is passed for tables written by other programs. In these, a first row
-    without a digit above a row with digits holds units of measurement, and is blanked like the rows that `_tidied`
-    blanks.
+    without a digit above a row with digits holds units of measurement, and is blanked, as are footers.
     """
     from pandas import DataFrame
 
@@ -155,7 +154,7 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
             raise InputError(f"{name} must be separated by commas; its first line is {shown(header[0])}.")
     else:
         _check_header(header, name)
-        places, records = _chosen(header, records, choose)
+        places, records = _choose_columns(header, records, choose)
     rows: list[list[str]] = []
     for number, row in records:
         if len(row) != len(header):
@@ -168,7 +167,7 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
     return table
 
 
-def _chosen(
+def _choose_columns(
     header: list[str], records: Iterator[tuple[int, list[str]]], choose: Choose
 ) -> tuple[list[int], Iterator[tuple[int, list[str]]]]:
     """Return the positions of the columns to keep, and the rows; those without data, such as footers, are blank."""
@@ -176,7 +175,7 @@ def _chosen(
     if len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
         first[0] = (first[0][0], [""] * len(header))
     kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
-    return _columns.alike(header, kept), _tidied(chain(first, records), header)
+    return _columns.alike(header, kept), _blank_footers(chain(first, records), header)
 
 
 def _check_header(header: list[str], name: str) -> None:
@@ -189,7 +188,7 @@ def _check_header(header: list[str], name: str) -> None:
         )
 
 
-def _tidied(records: Iterable[tuple[int, list[str]]], header: list[str]) -> Iterator[tuple[int, list[str]]]:
+def _blank_footers(records: Iterable[tuple[int, list[str]]], header: list[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield rows, with repeated headers and footers blanked. Footers have at most one cell, or are short and last."""
     blank, full, short = [""] * len(header), False, None
     for number, row in records:
@@ -253,7 +252,7 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
     """Read a JSON file that contains one object, as a dict; raise if it is anything else, or too large."""
     text = _text(path, MOST_JSON_BYTES, "Split it, or save a table of points as CSV.")
     try:
-        content = json.loads(text, object_pairs_hook=_distinct, parse_int=_whole)
+        content = json.loads(text, object_pairs_hook=_unique_keys, parse_int=_parse_integer)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path.name} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):
@@ -261,7 +260,7 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
     return content
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the entries of a JSON object as a dict; raise if a key occurs twice."""
     result = dict(pairs)
     if len(result) < len(pairs):
@@ -269,7 +268,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _whole(digits: str) -> float:
+def _parse_integer(digits: str) -> float:
     """Convert an integer in JSON; return infinity if it exceeds the range of floats."""
     return int(digits) if len(digits) < 300 else float(digits)
 

@@ -100,7 +100,7 @@ def read_table(
         where = label(source, argument)
         frame, crs = _from_frame(source, argument, choosing, crs)
     else:
-        file = _unzipped(open_file(source, argument))
+        file = _unzip(open_file(source, argument))
         where = file.name
         frame, crs = _from_file(file, argument, choosing, crs)
     if len(frame) > _formats.MOST_ROWS:
@@ -128,7 +128,7 @@ def _from_file(
     raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.{hint}")
 
 
-def _unzipped(file: Path | _inflate.Upload) -> Path | _inflate.Upload:
+def _unzip(file: Path | _inflate.Upload) -> Path | _inflate.Upload:
     """Return a file, or the one in a .zip."""
     if not file.name.lower().endswith(".zip"):
         return file
@@ -159,7 +159,7 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
     """
     crs, scale = table.frame.attrs.get(CRS), 1.0
     if "place" in key:
-        table, crs = _parted(table, key["place"], crs)
+        table, crs = _split_pairs(table, key["place"], crs)
         names = list(map(str, table.frame))
     else:
         names = [key["lon"], key["lat"]]
@@ -181,7 +181,7 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
     return degrees
 
 
-def _parted(table: Table, name: str, crs: object) -> tuple[Table, object]:
+def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     """Return a column of places as a table of two columns, x and y, and its reference system."""
     cells = table.frame[name].tolist()
     found = [place(text) or NOWHERE for text in texts(cells)]

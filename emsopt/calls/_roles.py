@@ -204,7 +204,7 @@ class _Search:
         self, given: Mapping[str, str | None], names: Sequence[str], cells: Cells, time_format: str | None = None
     ) -> None:
         self.given, self.cells, self.time_format = given, cells, time_format
-        self.taken = _named(given, names)
+        self.taken = _match_columns(given, names)
         self.free = [name for name in names if name not in self.taken.values()]
         self.kinds: dict[str, str] = {}
         self.forms = {name: _forms(name) for name in names}
@@ -232,7 +232,7 @@ class _Search:
     def lasts(self, name: str, role: str) -> bool:
         """Return whether a column holds elapsed times, such as those of a role of `ELAPSED`."""
         kind, typical = self.kind(name), ELAPSED[role][2]
-        spans = _spanned(name) == ELAPSED[role][:2]
+        spans = _span(name) == ELAPSED[role][:2]
         numbers = kind == "seconds" or (not kind and self._is(NUMERIC.fullmatch, name))
         if numbers or kind == "spelt":
             return (
@@ -280,7 +280,7 @@ class _Search:
             self.take("lat", self.first(LAT, self._coordinate))
         if not {"lon", "lat"} <= self.taken.keys() and "place" not in self.given:
             both = self.first(PLACE, lambda name: self._is(place, name))
-            self.take("place", both or next((name for name in self.free if self._is(_ordered, name)), None))
+            self.take("place", both or next((name for name in self.free if self._is(_has_order, name)), None))
 
     def take_numbers(self, *roles: str) -> None:
         """Take columns of numbers; cells under the usual name are not checked yet, so that errors can name bad ones."""
@@ -316,7 +316,7 @@ class _Search:
         absent = [role for role in needed if role not in (*self.taken, *placed)]
         if not absent:
             return self.taken
-        option, likely = self._likely(absent)
+        option, likely = self._suggest(absent)
         lacks = " and ".join(f"a column {role!r} ({EXPLAINED[role]})" for role in absent)
         hint = ""
         if "time" in absent and self.first(["demand|calls|count|population"]):
@@ -324,7 +324,7 @@ class _Search:
         rest = f"{likely}; {found(names)}.{hint}"
         raise InputError(Message(f"{where} needs {lacks}. Name each by ", option, rest))
 
-    def _likely(self, absent: Sequence[str]) -> tuple[Argument, str]:
+    def _suggest(self, absent: Sequence[str]) -> tuple[Argument, str]:
         """Return the option that names the absent columns, and in words which columns they may be."""
         times = [name for name in self.free if "time" in absent and self.kind(name) in ("moment", "date")]
         fine = [name for name in self.free if {"lon", "lat"} & set(absent) and self._is(FINE.fullmatch, name)]
@@ -344,7 +344,7 @@ def call_columns(
     with the columns of times that were not taken, each with the stamp that it may be, or "". Rows are chosen by the
     columns ``chosen_by``, whose roles are `CHOICE` and their names.
     """
-    given = _checked(columns, CALL_ROLES)
+    given = _check_columns(columns, CALL_ROLES)
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
         search = _Search(given, names, cells, time_format)
@@ -379,7 +379,7 @@ def _take_time(search: _Search) -> None:
         return
     moment = search.first(TIME[:1], lambda name: kind(name) in ("moment", "date"))
     moment = moment or search.first(TIME, lambda name: kind(name) == "moment" and search.stamps(name), 3)
-    clock = search.first(TIME, lambda name: kind(name) in ("clock", "seconds") and _spanned(name) is None, 3)
+    clock = search.first(TIME, lambda name: kind(name) in ("clock", "seconds") and _span(name) is None, 3)
     if moment is None and clock is not None and (day is not None or "date" in search.taken):
         search.take("date", day)
         moment = clock
@@ -396,7 +396,7 @@ def _take_stamps(search: _Search) -> None:
         if clock is not None and kind(taken["time"]) == "date":
             taken["date"], taken["time"] = taken["time"], clock
     for role, pattern in SPAN.items():
-        named = next((n for n in search.free if _spanned(n) == ELAPSED[role][:2] and search.lasts(n, role)), None)
+        named = next((n for n in search.free if _span(n) == ELAPSED[role][:2] and search.lasts(n, role)), None)
         search.take(role, named or search.first([pattern], partial(search.lasts, role=role)))
     for role in STAMPS:
         search.take(role, search.first([STAMP[role]], search.stamps, 3))
@@ -411,7 +411,7 @@ def _take_stamps(search: _Search) -> None:
 
 def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
     """Return the function that chooses the columns of a table of stations, as `call_columns` does."""
-    given = _checked(columns, SITE_ROLES)
+    given = _check_columns(columns, SITE_ROLES)
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
         search = _Search(given, names, cells)
@@ -423,7 +423,7 @@ def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
     return choose
 
 
-def _ordered(text: str) -> bool | None:
+def _has_order(text: str) -> bool | None:
     """Return True for a place whose form fixes the order of its numbers; None for other cells."""
     found = place(text)
     return True if found and not found.pair else None
@@ -431,22 +431,22 @@ def _ordered(text: str) -> bool | None:
 
 def _plain(name: str) -> str:
     """Return a name in lower case, with plain letters and digits only, cut at `LONGEST_NAME` characters."""
-    return re.sub(r"[\W_]+", "", _folded(name).lower())[:LONGEST_NAME]
+    return re.sub(r"[\W_]+", "", _unaccent(name).lower())[:LONGEST_NAME]
 
 
-def _folded(name: str) -> str:
+def _unaccent(name: str) -> str:
     """Return a name without accents."""
     return "".join(c for c in unicodedata.normalize("NFKD", name.replace("ß", "ss")) if not unicodedata.combining(c))
 
 
-def _unbracketed(name: str) -> str:
+def _unbracket(name: str) -> str:
     """Return a name without parts in brackets, unless nothing else is left."""
     return next((short for short in [re.sub(r"\([^()]*\)|\[[^\[\]]*\]", " ", name)] if _plain(short)), name)
 
 
 def _words(name: str) -> list[str]:
     """Return the words of a name, separated by signs or capitals; only `LONGEST_NAME` characters are read."""
-    found = re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", _folded(_unbracketed(name))[:LONGEST_NAME])
+    found = re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", _unaccent(_unbracket(name))[:LONGEST_NAME])
     return [word.lower() for word in found]
 
 
@@ -454,11 +454,11 @@ def _forms(name: str) -> tuple[str, ...]:
     """Return the forms of a name that patterns may match: whole, without brackets, and only its distinctive words."""
     words = [word for word in _words(name) if not _SAY_NOTHING.fullmatch(word)]
     telling = [word for word in words if not _SAY_LITTLE.fullmatch(word)] or words
-    return _plain(name), _plain(_unbracketed(name)), "".join(telling)
+    return _plain(name), _plain(_unbracket(name)), "".join(telling)
 
 
 @lru_cache(maxsize=10_000)
-def _spanned(name: str) -> tuple[str, str] | None:
+def _span(name: str) -> tuple[str, str] | None:
     """Return the first and last stamp of an elapsed time with a name such as "Call to Clear"; None for other names."""
     words = _words(name)
     for k in (k for k, word in enumerate(words) if word in ("to", "until", "bis")):
@@ -478,7 +478,7 @@ def _moment_of(words: Sequence[str]) -> str | None:
     return next((role for role, pattern in patterns.items() if re.fullmatch(pattern, form)), None)
 
 
-def _checked(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:
+def _check_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:
     """Return the columns that the user named; raise if they are not a mapping from roles to names."""
     given = {} if columns is None else columns
     if not isinstance(given, Mapping) or not all(name is None or isinstance(name, str) for name in given.values()):
@@ -490,7 +490,7 @@ def _checked(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> 
     raise InputError(f"`columns` must map words of {', '.join(roles)} to names of columns or None; got {shown(wrong)}.")
 
 
-def _named(given: Mapping[str, str | None], names: Sequence[str]) -> dict[str, str]:
+def _match_columns(given: Mapping[str, str | None], names: Sequence[str]) -> dict[str, str]:
     """Return the columns that the user named as they stand in the table; raise if the table lacks one.
 
     "none" and an empty name mean None, unless a column has this name.

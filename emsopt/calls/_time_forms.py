@@ -164,8 +164,10 @@ def _day_zero(match: re.Match[str]) -> bool:
 
 
 def kind(cells: Iterable[object], time_format: str | None = None) -> str:
-    """Return the kind of most of the first cells. "moment", "date", "clock" (time of day or elapsed time), "fraction"
-    (of a day), "spelt" (elapsed time in words), "seconds", "number", or "".
+    """Return the kind of most of the first cells.
+
+    "moment", "date", "clock" (time of day or elapsed time), "fraction" (of a day), "spelt" (elapsed time in words),
+    "seconds", "number", or "".
     """
     sample = list(islice(filter(None, _written(cells)), SAMPLE))
 

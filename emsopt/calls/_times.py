@@ -70,15 +70,15 @@ def read_times(
     cells = table.frame[key]
     where, written = f"{table.where}, column {key!r}", list[str | None]()
     if date is None and pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        times, utc, clock = _typed(cells)
+        times, utc, clock = _from_datetimes(cells)
         written = list(map(str, cells))
     else:
-        written = _dated(table, key, date)
+        written = _with_dates(table, key, date)
         times, offsets = parse(written, time_format, where, (written_cells(table.frame[other]) for other in beside))
         there = np.array([text not in (None, "0", "0.0") for text in written])
         if (np.isnat(times) & there).any():
             _refuse(where, written, np.isnat(times) & there, time_format)
-        there &= ~_fillers(times)
+        there &= ~_is_placeholder(times)
         local = there & np.isnan(offsets)
         if local.any() and not local[there].all():
             k = int(np.argmax(local))
@@ -91,7 +91,7 @@ def read_times(
         if not local[there].all():
             utc = times - np.nan_to_num(offsets).astype("timedelta64[m]")
             clock = "as written" if np.nan_to_num(offsets).any() else "UTC"
-    fillers = _fillers(times)
+    fillers = _is_placeholder(times)
     if not fillers[~np.isnat(times)].all():
         times = np.where(fillers, np.datetime64("NaT"), times)
     _check_years(times, table.where, written)
@@ -109,7 +109,7 @@ def read_stamps(
     """
     cells = table.frame[key]
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        times, moments, _ = _typed(cells)
+        times, moments, _ = _from_datetimes(cells)
     else:
         written = written_cells(cells)
         if (stamps := _since(written, calls)) is not None:
@@ -128,7 +128,7 @@ def read_stamps(
         return _next_clock(_of_day(times), calls)
     if utc is not None and moments is not None:
         times = calls + (moments - utc)
-    times[(times < EARLIEST) | (times >= LATEST) | _fillers(times)] = np.datetime64("NaT")
+    times[(times < EARLIEST) | (times >= LATEST) | _is_placeholder(times)] = np.datetime64("NaT")
     return times
 
 
@@ -184,16 +184,16 @@ def check_far(times: Times, rows: IntArray, where: str) -> None:
         )
 
 
-def _dated(table: Table, key: str, date: str | None) -> list[str | None]:
+def _with_dates(table: Table, key: str, date: str | None) -> list[str | None]:
     """Return a column of times as texts, each after the text of its date if there is a column of dates."""
     written = written_cells(table.frame[key])
     if date is None:
         return written
     days = [day and MIDNIGHT.sub("", day) for day in written_cells(table.frame[date])]
-    return [f"{day} {time}" if day and time else None for day, time in zip(days, _of_clocks(written), strict=True)]
+    return [f"{day} {time}" if day and time else None for day, time in zip(days, _pad_clocks(written), strict=True)]
 
 
-def _of_clocks(written: list[str | None]) -> list[str | None]:
+def _pad_clocks(written: list[str | None]) -> list[str | None]:
     """Return times of day in a form that can follow a date."""
     if all(text is None or (text.isdigit() and len(text) <= 4) for text in written):
         # 5 stands for 0:05, 1605 for 16:05
@@ -205,7 +205,7 @@ def _of_clocks(written: list[str | None]) -> list[str | None]:
     return [text if c == "NaT" else c[11:] for text, c in zip(written, clock, strict=True)]
 
 
-def _typed(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
+def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
     """Return the times of a column of datetimes as written, in UTC if they have a time zone, and their clock."""
     zone = getattr(cells.dtype, "tz", None)
     times = cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
@@ -260,7 +260,7 @@ def _next_clock(seconds: FloatArray, calls: Times) -> Times:
     return calls + whole_seconds((seconds - _of_day(calls) + 43200) % 86400 - 43200)
 
 
-def _fillers(times: Times) -> BoolArray:
+def _is_placeholder(times: Times) -> BoolArray:
     """Return a mask of placeholders: times whose dates programs write where a time is unknown, shape (K,)."""
     days, months = times.astype("datetime64[D]"), times.astype("datetime64[M]")
     of_year = 100 * (months.astype(np.int64) % 12 + 1) + (days - months).astype(np.int64) + 1

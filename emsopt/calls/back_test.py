@@ -33,7 +33,7 @@ from .calibration import Fit, calibrate, distances
 from .log import CallLog, Source, read_calls
 from .recorded import measures, stamped_responses
 from .replaying import check_deployment, replay
-from .uses import TITLES, judge, told_apart
+from .uses import TITLES, judge, separates_places
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -261,7 +261,7 @@ def back_test(
         deployment=sites,
         calls=int(known.sum()),
         left_out=left_out,
-        uses=judge(fit, played, threshold, told_apart(at[known], recorded[known]), overall, by_zone, by_station),
+        uses=judge(fit, played, threshold, separates_places(at[known], recorded[known]), overall, by_zone, by_station),
         period=period,
     )
 

@@ -308,7 +308,7 @@ def calibrate(
         raise InputError(f"calibration needs the times of dispatch and of arrival; the log lacks {needed}. {remedy}")
     near = within_reach(log.locations, stations[["lon", "lat"]].to_numpy(float))
     log = log.where(_units.sent(log) & near)
-    recorded = _recorded(log)
+    recorded = _read_durations(log)
     if recorded is None:  # departures tell nothing: the law then covers turnout too
         return calibrate(replace(log, details=log.details.drop(columns="en_route")), stations, homes, roads)
     minutes, exact = recorded.minutes, recorded.exact
@@ -380,7 +380,7 @@ class _Recorded(NamedTuple):
         return fit_duration(values[known], start, end, LONGEST[name], None if group is None else group[known])
 
 
-def _recorded(log: CallLog) -> _Recorded | None:
+def _read_durations(log: CallLog) -> _Recorded | None:
     """Return the durations recorded in a log; None if its departures are copies of its dispatches."""
     details, left_out = log.details, dict[str, int]()
     stamps = {name: details[name].to_numpy("datetime64[s]") for name in _units.STAMPS if name in details}

@@ -120,19 +120,19 @@ class DrawnCities:
                 drawn["arrival_rates"] = self.rates.draw(demand, more) * per_hour
             if "travel" in chosen:
                 law = fit.answer_law.draw(roads)
-                factor = _longer(law.mean(self.distances) / usual, more)
+                factor = _shrink(law.mean(self.distances) / usual, more)
                 drawn["travel_times"] = estimate.travel_times * factor * self.effects.draw(roads, more) / mean
-                drawn["travel_cv"] = estimate.travel_cv * _longer(law.cv.value / fit.answer_law.cv.value, more)
+                drawn["travel_cv"] = estimate.travel_cv * _shrink(law.cv.value / fit.answer_law.cv.value, more)
                 if fit.turnout is not None:
                     turnout = fit.turnout
-                    factor = _longer(turnout.mean.draw(roads).value / turnout.mean.value, more)
+                    factor = _shrink(turnout.mean.draw(roads).value / turnout.mean.value, more)
                     drawn["turnout_times"] = estimate.turnout_times * factor
-                    factor = _longer(turnout.cv.draw(spread).value / turnout.cv.value, more)
+                    factor = _shrink(turnout.cv.draw(spread).value / turnout.cv.value, more)
                     drawn["turnout_cv"] = estimate.turnout_cv * factor
             if "service" in chosen and fit.service is not None:
-                factor = _longer(fit.service.mean.draw(service).value / fit.service.mean.value, more)
+                factor = _shrink(fit.service.mean.draw(service).value / fit.service.mean.value, more)
                 drawn["service_times"] = estimate.service_times * factor
-            yield base._varied(**drawn)
+            yield base._with_arrays(**drawn)
 
     def __repr__(self) -> str:
         return f"<DrawnCities around {self.estimate!r}, from {self.weeks:.3g} weeks>"
@@ -182,7 +182,7 @@ def _drives(fit: Fit, rows: IntArray, atom: IntArray) -> tuple[IntArray, IntArra
     return tuple(values[where >= 0] for values in (station, where, minutes, expected))
 
 
-def _longer(factor: Any, more: float) -> Any:
+def _shrink(factor: Any, more: float) -> Any:
     """Shrink a factor drawn around 1 to the standard error of a log that is ``more`` times as long."""
     return factor ** (1 / np.sqrt(more))
 
@@ -294,7 +294,7 @@ class PairEffects:
         """
         k = 0 if rng is None else int(rng.integers(1, len(self.scales)))
         site, route, pair, reach = self.scales[k]
-        s, j = self._driven
+        s, j = self._driven_pairs
         root = self._root_of_drives(k, more)
         prior, chance = np.zeros(self.weight.shape), np.zeros(len(s))
         if rng is not None:
@@ -304,19 +304,19 @@ class PairEffects:
             chance = rng.standard_normal(len(s)) / np.sqrt(self.weight[s, j] * more)
         known = np.zeros(prior.shape)
         known[s, j] = cho_solve((root, True), self.deviation[s, j] - prior[s, j] - chance)
-        near = route**2 * _alike(self.sites_km, reach) @ known @ _alike(self.atoms_km, reach)
+        near = route**2 * _correlation(self.sites_km, reach) @ known @ _correlation(self.atoms_km, reach)
         return np.maximum(1 + prior + near + site**2 * known.sum(axis=1, keepdims=True) + pair**2 * known, LEAST_FACTOR)
 
     @cached_property
-    def _driven(self) -> tuple[IntArray, IntArray]:
+    def _driven_pairs(self) -> tuple[IntArray, IntArray]:
         """Site and atom of the pairs with drives."""
-        return _most_driven(self.weight, MOST_PAIRS)
+        return _most_frequent_pairs(self.weight, MOST_PAIRS)
 
     @cached_property
     def _roots(self) -> list[tuple[FloatArray, FloatArray]]:
         """Cholesky factors of the similarities of sites and of atoms, for each row of ``scales``."""
         reaches = self.scales[:, 3]
-        return [(_root(_alike(self.sites_km, r)), _root(_alike(self.atoms_km, r))) for r in reaches]
+        return [(_root(_correlation(self.sites_km, r)), _root(_correlation(self.atoms_km, r))) for r in reaches]
 
     @cached_property
     def _known(self) -> dict[tuple[int, float], FloatArray]:
@@ -326,7 +326,7 @@ class PairEffects:
     def _root_of_drives(self, k: int, more: float) -> FloatArray:
         """Return the Cholesky factor of the covariance matrix of the mean deviations, with row ``k`` of ``scales``."""
         if (k, more) not in self._known:
-            s, j = self._driven
+            s, j = self._driven_pairs
             variance = _variance(self.sites_km, self.atoms_km, s, j, self.scales[k], self.weight[s, j] * more)
             self._known[k, more] = _root(variance)
         return self._known[k, more]
@@ -359,7 +359,7 @@ def _variation_within(relative: FloatArray, pair: IntArray, rounded: FloatArray)
     return max(float(variance - rounded.mean()), LEAST_CV**2)
 
 
-def _alike(km: FloatArray, reach_km: float) -> FloatArray:
+def _correlation(km: FloatArray, reach_km: float) -> FloatArray:
     """Return the correlation of the effects of places at some distances d, exp(-d / reach)."""
     return np.exp(-km / reach_km)
 
@@ -369,7 +369,7 @@ def _root(matrix: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.cholesky(matrix + 1e-9 * np.eye(len(matrix))))
 
 
-def _most_driven(weight: FloatArray, most: int) -> tuple[IntArray, IntArray]:
+def _most_frequent_pairs(weight: FloatArray, most: int) -> tuple[IntArray, IntArray]:
     """Return site and atom of at most ``most`` pairs with drives, those with the most."""
     pairs = np.flatnonzero(weight)
     kept = np.sort(pairs[np.argsort(-weight.flat[pairs], kind="stable")[:most]])
@@ -381,7 +381,7 @@ def _variance(
     sites_km: FloatArray, atoms_km: FloatArray, site: IntArray, atom: IntArray, scales: FloatArray, weight: FloatArray
 ) -> FloatArray:
     """Return the covariance matrix of the mean deviations of pairs with drives."""
-    both = _alike(sites_km[site][:, site] + atoms_km[atom][:, atom], scales[3])
+    both = _correlation(sites_km[site][:, site] + atoms_km[atom][:, atom], scales[3])
     return scales[0] ** 2 * (site[:, None] == site) + scales[1] ** 2 * both + np.diag(scales[2] ** 2 + 1 / weight)
 
 
@@ -393,7 +393,7 @@ def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArr
     """
     from scipy.optimize import minimize
 
-    s, j = _most_driven(weight, ENOUGH_PAIRS)
+    s, j = _most_frequent_pairs(weight, ENOUGH_PAIRS)
     seen, known = deviation[s, j], weight[s, j]
     middle = np.log([*USUAL_SCALES[:3], USUAL_SCALES[3] * (float(np.quantile(atoms_km, 0.9)) or 1.0)])
 

@@ -296,7 +296,7 @@ def read_calls(
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
         options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where}
-        return _together([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _of_macos(one)])
+        return _join_logs([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _of_macos(one)])
     if _of_macos(source):
         raise InputError(f"{shown(source)} is a file of macOS that describes another one. Give the one without '._'.")
     spare: dict[str, str] = {}
@@ -357,27 +357,27 @@ def _of_macos(source: object) -> bool:
     return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
 
 
-def _added(counts: Sequence[Mapping[Any, int]]) -> dict[Any, int]:
+def _add_counts(counts: Sequence[Mapping[Any, int]]) -> dict[Any, int]:
     """Add up several dicts of counts, key by key."""
     return dict(sum(map(Counter, counts), Counter()))
 
 
-def _latest(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
+def _merge(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """Merge mappings; of entries with the same key, the last one counts."""
     return dict(ChainMap(*map(dict, reversed(mappings))))
 
 
 # How what several logs say of themselves becomes one.
 MERGED: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("left_out", "others"), _added),
-    **dict.fromkeys(("taken", "spare"), _latest),
+    **dict.fromkeys(("left_out", "others"), _add_counts),
+    **dict.fromkeys(("taken", "spare"), _merge),
     **dict.fromkeys(("joined", "n_rows"), sum),
     "apart": lambda pairs: tuple(np.max(pairs, axis=0).tolist()),
     "header": max,
 }
 
 
-def _together(logs: Sequence[CallLog]) -> CallLog:
+def _join_logs(logs: Sequence[CallLog]) -> CallLog:
     """Join several logs of a service into one."""
     if not logs or len({log.clock for log in logs}) > 1:
         got = ", ".join(log.clock for log in logs) or "no log"
@@ -410,10 +410,10 @@ def _log(
 ) -> CallLog:
     """Return the log in a table, with the names of its columns by role, without the ``unwanted`` rows."""
     key = {role: name.strip().lower() for role, name in taken.items()}
-    no_time, no_place = (_lacking(table, key, roles) for roles in (("time", "date"), ("lon", "lat", "place")))
+    no_time, no_place = (_blank_in(table, key, roles) for roles in (("time", "date"), ("lon", "lat", "place")))
     empty = no_time | no_place | unwanted  # nothing else in these rows matters, such as the words of a footer
     if empty.any():
-        table = table._replace(frame=table.frame.apply(_blanked, empty=empty))
+        table = table._replace(frame=table.frame.apply(_blank_rows, empty=empty))
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_points(key[role])
     places = _points.places(table, key)
@@ -455,7 +455,7 @@ def _log(
     )
 
 
-def _lacking(table: Table, key: Mapping[str, str], roles: Sequence[str]) -> BoolArray:
+def _blank_in(table: Table, key: Mapping[str, str], roles: Sequence[str]) -> BoolArray:
     """Return which rows have a blank cell in one of the columns of some roles."""
     return np.logical_or.reduce([blank(table.frame[key[role]].tolist()) for role in roles if role in key])
 
@@ -497,7 +497,7 @@ def _service_times(table: Table, key: Mapping[str, str], details: pd.DataFrame) 
     return minutes, no_service
 
 
-def _blanked(cells: pd.Series[Any], empty: BoolArray) -> pd.Series[Any]:
+def _blank_rows(cells: pd.Series[Any], empty: BoolArray) -> pd.Series[Any]:
     """Return a column with blank cells in some rows."""
     return (cells.astype(object) if cells.dtype.kind in "biuf" else cells).mask(empty)
 

@@ -61,7 +61,7 @@ class Chooser:
 def _by_values(where: Mapping[str, object]) -> tuple[list[str], Callable[..., bool]]:
     """Return the columns of a mapping to allowed values, and a function that tests the cells of a row."""
     if not where or not all(isinstance(name, str) for name in where):
-        raise _refused(where)
+        raise _choice_error(where)
     several = (list, tuple, set, frozenset, np.ndarray)
     values = [{_value(v) for v in (each if isinstance(each, several) else [each])} for each in where.values()]
     return list(where), lambda *row: all(v in kept for v, kept in zip(row, values, strict=True))
@@ -69,31 +69,31 @@ def _by_values(where: Mapping[str, object]) -> tuple[list[str], Callable[..., bo
 
 def _by_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
     """Return the columns of an expression, and a function that evaluates it for the cells of a row."""
-    body = _parsed(where)
+    body = _parse(where)
     nodes = list(ast.walk(body))
     names = list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
     negates = isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.Not)
     decides = negates or isinstance(body, (ast.BoolOp, ast.Compare))
-    if not decides or not names or any(name.startswith("__") for name in names) or not all(map(_allowed, nodes)):
-        raise _refused(where)
+    if not decides or not names or any(name.startswith("__") for name in names) or not all(map(_is_allowed, nodes)):
+        raise _choice_error(where)
     for node in nodes:
         if isinstance(node, ast.Constant):
             node.value = _value(node.value)  # type: ignore[assignment]
-    return names, lambda *row: _holds(body, dict(zip(names, row, strict=True)))
+    return names, lambda *row: _evaluate(body, dict(zip(names, row, strict=True)))
 
 
-def _parsed(where: object) -> ast.expr:
+def _parse(where: object) -> ast.expr:
     """Return the syntax tree of an expression, with ``&``, ``|`` and ``~`` replaced by words."""
     if not isinstance(where, str) or len(where) > LONGEST_CHOICE:
-        raise _refused(where)
+        raise _choice_error(where)
     quoted_or_sign = r"('[^']*'|\"[^\"]*\")|[&|~]"
     try:
         return ast.parse(re.sub(quoted_or_sign, lambda m: m[1] or WORDS[m[0]], where).strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
-        raise _refused(where) from error
+        raise _choice_error(where) from error
 
 
-def _allowed(node: ast.AST) -> bool:
+def _is_allowed(node: ast.AST) -> bool:
     """Return whether a node is allowed in an expression; neither order nor substrings of text may be tested."""
     if not isinstance(node, ast.Compare):
         return isinstance(node, ALLOWED)
@@ -105,28 +105,26 @@ def _allowed(node: ast.AST) -> bool:
     return not any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides)
 
 
-def _holds(node: ast.expr, row: Mapping[str, object]) -> Any:
+def _evaluate(node: ast.expr, row: Mapping[str, object]) -> Any:
     """Evaluate a node of an allowed expression for a row, a mapping from columns to cells."""
     match node:
         case ast.BoolOp(op=op, values=parts):
-            return (all if isinstance(op, ast.And) else any)(_holds(part, row) for part in parts)
+            return (all if isinstance(op, ast.And) else any)(_evaluate(part, row) for part in parts)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return not _holds(operand, row)
+            return not _evaluate(operand, row)
         case ast.UnaryOp(operand=operand):
-            return -_holds(operand, row)
+            return -_evaluate(operand, row)
         case ast.Compare(left=left, ops=ops, comparators=others):
-            values = [_holds(side, row) for side in (left, *others)]
-            return all(
-                _compared(HOW[type(op)], *pair) for op, pair in zip(ops, itertools.pairwise(values), strict=True)
-            )
+            values = [_evaluate(side, row) for side in (left, *others)]
+            return all(_compare(HOW[type(op)], *pair) for op, pair in zip(ops, itertools.pairwise(values), strict=True))
         case ast.Name(id=name):
             return row[name]
         case ast.Constant(value=value):
             return value
-    return [_holds(part, row) for part in node.elts]  # type: ignore[attr-defined]
+    return [_evaluate(part, row) for part in node.elts]  # type: ignore[attr-defined]
 
 
-def _compared(how: Callable[[Any, Any], bool], one: object, other: object) -> bool:
+def _compare(how: Callable[[Any, Any], bool], one: object, other: object) -> bool:
     try:
         return how(one, other)
     except TypeError:  # text or a blank cell is neither above nor below a number
@@ -144,7 +142,7 @@ def _value(cell: object) -> object:
         return word
 
 
-def _refused(where: object) -> InputError:
+def _choice_error(where: object) -> InputError:
     return InputError(
         "`where` must compare columns with numbers or texts by ==, !=, <, <=, >, >=, in, and, or, not, such as "
         f"{EXAMPLE}; got {shown(where)}. Give a mapping if the name of a column has other characters than letters, "

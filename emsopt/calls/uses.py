@@ -71,7 +71,7 @@ TITLES = {
 def judge(fit: Fit, played: Replay, threshold: float, apart: Judged, *frames: pd.DataFrame) -> pd.DataFrame:
     """Return the table of uses, indexed by use: ``usable`` and ``why``, a sentence.
 
-    ``apart`` is the result of `told_apart`. ``frames`` are those of the back-test, in all, by zone and by station;
+    ``apart`` is what `separates_places` returns. ``frames`` are those of the back-test, in all, by zone and by station;
     their column ``city_model`` has the values of the model that plans use.
     """
     row = dict(frames[0].iterrows())
@@ -97,7 +97,7 @@ def judge(fit: Fit, played: Replay, threshold: float, apart: Judged, *frames: pd
     return pd.DataFrame.from_dict(rows, orient="index", columns=["usable", "why"]).rename_axis("use")
 
 
-def told_apart(modelled: FloatArray, recorded: FloatArray) -> Judged:
+def separates_places(modelled: FloatArray, recorded: FloatArray) -> Judged:
     """Return whether recorded responses are longer at places where modelled ones are, and why: a sentence.
 
     ``modelled`` are the means of the atoms of the calls, shape (K,) as ``recorded``.
@@ -208,7 +208,7 @@ def starts(fit: Fit) -> tuple[bool, str]:
         f"they fit best with starts that are displaced by {displaced:.1f} km, where half of the drives are under "
         f"{typical:.1f} km": displaced / typical,
     }
-    far, named = _aside(fit.calls.details["unit"], places, points) if "unit" in fit.calls.details else (None, "")
+    far, named = _shift(fit.calls.details["unit"], places, points) if "unit" in fit.calls.details else (None, "")
     if far is not None:
         text = f"the middle of a unit's calls is {far:.2f} of their spread away from the closest station"
         signs[text] = WEIGHT * max(far - ASIDE, 0)
@@ -241,7 +241,7 @@ def _displacement(minutes: FloatArray, apart: FloatArray, station: IntArray) -> 
     return float(np.sqrt(max(mean, 0)) / max(found[1], 1e-3)), max(float(np.median(km)), 1e-3)
 
 
-def _aside(units: pd.Series[Any], places: FloatArray, points: FloatArray) -> tuple[float | None, str]:
+def _shift(units: pd.Series[Any], places: FloatArray, points: FloatArray) -> tuple[float | None, str]:
     """Return how far the middles of the calls of units are from the closest station, in units of their spread.
 
     The second part names in a sentence at most three units that are furthest; it is empty if none is beyond `ASIDE`.

@@ -289,7 +289,7 @@ class City:
             raise InputError(f"a city has no field {unknown[0]!r}; its fields are {', '.join(known)}.")
         return dataclasses.replace(self, **changes)
 
-    def _varied(self, **arrays: float | FloatArray) -> City:
+    def _with_arrays(self, **arrays: float | FloatArray) -> City:
         """Return a copy with other arrays of the same shapes, without validation, for drawing many cities."""
         city = copy(self)
         known = [field.name for field in dataclasses.fields(self)]

@@ -118,7 +118,7 @@ class DeploymentSpace:
             each = units if self.colocation else 1
         else:
             each = _validate.whole_number(self.colocation, "colocation", high=MOST_UNITS)
-        pinned, closed = self._listed(self.pinned, "pinned"), self._listed(self.closed, "closed")
+        pinned, closed = self._sites_in(self.pinned, "pinned"), self._sites_in(self.closed, "closed")
         names = self.city.site_names
         if both := set(pinned.tolist()) & set(closed.tolist()):
             raise InputError(f"site {names[min(both)]!r} is both pinned and closed.")
@@ -144,7 +144,7 @@ class DeploymentSpace:
         fewer = "Use fewer units, close fewer sites," if len(closed) else "Use fewer units"
         return f"{fewer} or let a site hold {least} units by `DeploymentSpace(city, {units}, colocation={least})`."
 
-    def _listed(self, sites: Any, name: str) -> IntArray:
+    def _sites_in(self, sites: Any, name: str) -> IntArray:
         """Return the indices of the sites in the argument ``name``, which may be empty, shape (k,)."""
         if isinstance(sites, str) or not np.iterable(sites):
             raise InputError(f"`{name}` must be a sequence of sites, which may be empty; got {sites!r}.")

@@ -147,17 +147,17 @@ def _run(options: Namespace) -> None:
     advice = advise(calls, stations, settings, progress=_shared.progress("starts of the search, then cities drawn"))
     out = _shared.results_folder(options.out, inputs)
     lines = [_shared.wrapped(in_options(line)) for line in advice.sentences]
-    lines += map(in_options, ("", *advice.details) if options.details else _rest(advice))
+    lines += map(in_options, ("", *advice.details) if options.details else _last_lines(advice))
     print("\n".join(lines), flush=True)
-    _shared.keep(out, _written(advice, out, options.moves), start)
+    _shared.keep(out, _write_results(advice, out, options.moves), start)
 
 
-def _rest(advice: Advice) -> list[str]:
+def _last_lines(advice: Advice) -> list[str]:
     """Return the last lines on the screen without ``--details``: the assumptions, and where the rest is."""
     return ["", "Assumed:", *(f"  {said}" for said in advice.model.assumed), "All else: --details, and report.html."]
 
 
-def _written(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
+def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
     """Write the results; yield each file once it is written. The plan of the day, which takes longest, comes last."""
     from ..maps import live_sheet
 

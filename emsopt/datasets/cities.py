@@ -76,11 +76,11 @@ def load_st_paul(version: str = "embedded") -> City:
     (17, 71, 84.68)
     """
     choice(version, "version", ("embedded", "published"))
-    city = _packaged("st_paul")
+    city = _read_packaged("st_paul")
     return _with_published_demand(city) if version == "published" else city
 
 
-def _packaged(folder: str) -> City:
+def _read_packaged(folder: str) -> City:
     """Return what `City.load` reads from a folder of the package, without pandas, which takes longer than the rest."""
     from .._files.formats import read_shapes
 

@@ -234,16 +234,16 @@ def _count(
 
 
 @njit(cache=True, nogil=True)
-def alone(near: Lists, members: IntArray, n_sites: int) -> IntArray:
+def short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
     """Return the atoms whose lists hold fewer than two members."""
     chosen = np.zeros(n_sites + 1, np.bool_)
     chosen[members] = True
-    alone = np.zeros(len(near.start) - 1, np.bool_)
-    for j in range(len(alone)):
+    short_lists = np.zeros(len(near.start) - 1, np.bool_)
+    for j in range(len(short_lists)):
         found = 0
         for r in range(near.start[j], near.start[j + 1]):
             found += chosen[near.site[r]]
             if found == 2:
                 break
-        alone[j] = found < 2
-    return np.flatnonzero(alone)
+        short_lists[j] = found < 2
+    return np.flatnonzero(short_lists)

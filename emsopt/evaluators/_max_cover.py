@@ -87,7 +87,7 @@ def maximise(
     floors, capacities = limits[0], np.minimum(limits[1], units)
     if not len(some) or floors.sum() == units:
         return greedy(patterns, weights, q, floors, capacities, units), -np.inf
-    useful = _undominated(patterns, q, floors, capacities, units)
+    useful = _drop_dominated(patterns, q, floors, capacities, units)
     lower, upper = floors[useful], capacities[useful]
     search = _Search(patterns[useful], weights, q, (lower, upper), units, end)
     bound = search.run()
@@ -107,7 +107,7 @@ def greedy(
     return counts
 
 
-def _undominated(patterns: Patterns, q: float, floors: IntArray, capacities: IntArray, units: int) -> IntArray:
+def _drop_dominated(patterns: Patterns, q: float, floors: IntArray, capacities: IntArray, units: int) -> IntArray:
     """Return the sites that may get units: those whose atoms are all in reach of another site are left out.
 
     The other one must have room: for one unit if further units are worth nothing, and else for the whole fleet.
@@ -178,7 +178,7 @@ class _Search:
                 if self.descending:
                     self.descend(steps)
                 if annealing is not None:
-                    self.keep(waited(annealing))
+                    self.keep(wait_for(annealing))
                     left -= steps
                     if left <= 0:  # the bound may fix more sites now
                         self.walk[2][1:] = AGAIN, 0.0
@@ -205,11 +205,11 @@ class _Search:
         other = pool.submit(self.chain, 0, start)
         if len(self.reach.atom) > SOLVABLE:  # HiGHS would not get far
             self.keep(self.chain(1, start))
-            self.keep(waited(other))
+            self.keep(wait_for(other))
             return self.bound
         solved = self.solve()
         self.over = True
-        self.keep(waited(other))
+        self.keep(wait_for(other))
         return self.settled(*solved, known)
 
     def chain(self, number: int, start: float) -> IntArray:
@@ -266,7 +266,7 @@ class _Search:
         return -np.inf
 
 
-def waited(future: Future[T]) -> T:
+def wait_for(future: Future[T]) -> T:
     """Wait for a thread and return its result; Ctrl-C ends the wait."""
     while not future.done():
         check_ctrl_c()
@@ -383,7 +383,7 @@ def _random(state: NDArray[np.uint64]) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _around(
+def _nearby_sites(
     reach: Reach, first: int, removable: IntArray, found: IntArray, seen: tuple[IntArray, IntArray], stamp: int
 ) -> int:
     """Fill ``found`` with sites around an atom that can lose a unit, the nearest first; return their number."""
@@ -438,7 +438,7 @@ def _anneal(
     temperature, cooling = heat[0], (heat[1] / heat[0]) ** (1.0 / steps)
     for step in range(steps):
         wanted = removed[: 1 + int(_random(state) * RUINED)]
-        number = _around(reach, int(_random(state) * m), counts - floors, wanted, seen, step)
+        number = _nearby_sites(reach, int(_random(state) * m), counts - floors, wanted, seen, step)
         change = 0.0
         for k in range(number):
             counts[removed[k]] -= 1

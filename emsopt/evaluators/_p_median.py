@@ -274,7 +274,7 @@ class _Search:
         walk, rest = _walk(prices, FIRST_STEP), (0.0, np.zeros(len(state)))
         every, bound = np.arange(len(prices)), -np.inf
         while self.steps < ROOT_STEPS:
-            near = _reduced(self.full, state, walk[0], every)
+            near = _shorten_lists(self.full, state, walk[0], every)
             ended, trial, bound = self.piece(near, state, prices, lately, walk, rest, POLISHED, ROOT_PATIENCE)
             if bound >= self.target or ended or self.late:
                 break
@@ -283,7 +283,7 @@ class _Search:
         self.allowed = state != CLOSED
         if bound < self.target:
             self.shake(SEARCHING[0], lately)
-        self.near = _reduced(self.full, state, np.full(len(prices), np.inf), every)
+        self.near = _shorten_lists(self.full, state, np.full(len(prices), np.inf), every)
         return bound, state, prices, lately
 
     def division(
@@ -294,7 +294,7 @@ class _Search:
         scores = dict[int, float]()
         for site in free[np.argsort(np.abs(lately[free] - DIVIDED), kind="stable")[:CANDIDATES]]:
             if self.local and not self.tried[:, site].all() and not self.late:
-                around = _around(self.near, state, prices, site)
+                around = _nearby_atoms(self.near, state, prices, site)
                 self.local = len(around) < WIDE * len(prices)
                 for choice in (OPEN, CLOSED) if self.local else ():
                     branch = state.copy(), prices.astype(float), lately.copy()
@@ -302,7 +302,7 @@ class _Search:
             gains = self.gained[:, site] / np.maximum(self.tried[:, site], 1) / gap
             scores[site] = np.clip(gains, LEAST_GAIN, 1).prod()
         best = max(scores, key=scores.__getitem__)
-        return best, _around(self.near, state, prices, best)
+        return best, _nearby_atoms(self.near, state, prices, best)
 
     def ascend(
         self,
@@ -317,11 +317,11 @@ class _Search:
     ) -> float:
         """Decide a site, raise the bound by the prices around it, change the arrays in place, and return the bound."""
         state[site] = choice
-        near = _reduced(self.near, state, prices, around)
+        near = _shorten_lists(self.near, state, prices, around)
         moved = np.minimum(prices[around], near.cost[near.start[1:] - 1])
         wide = len(around) >= WIDE * len(prices)
         first, steps = (WIDE_STEP, WIDE_STEPS) if wide else (LOCAL_STEP, TRIAL_STEPS if trial else LOCAL_STEPS)
-        walk, rest = _walk(moved, first), _rest(self.near, prices, around, len(state))
+        walk, rest = _walk(moved, first), _fixed_part(self.near, prices, around, len(state))
         _, _, raised = self.piece(near, state, moved, lately, walk, rest, steps, BRANCH_PATIENCE)
         prices[around] = moved
         raised = max(bound, raised)
@@ -369,7 +369,7 @@ def _walk(prices: FloatArray, first: float) -> tuple[FloatArray, FloatArray, Flo
 
 
 @njit(cache=True, nogil=True)
-def _around(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], site: int) -> IntArray:
+def _nearby_atoms(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], site: int) -> IntArray:
     """Return the atoms that pay a site, and those that pay a site that these pay."""
     close = np.arange(len(state) + 1) == site
     for _ in range(2):
@@ -387,7 +387,7 @@ def _around(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], s
 
 
 @njit(cache=True, nogil=True)
-def _rest(near: Lists, prices: FloatArray, moving: IntArray, n_sites: int) -> tuple[float, FloatArray]:
+def _fixed_part(near: Lists, prices: FloatArray, moving: IntArray, n_sites: int) -> tuple[float, FloatArray]:
     """Return the sum of the prices of the atoms that do not move, and the profits of the sites from them."""
     stays, value, profits = np.ones(len(prices), np.bool_), 0.0, np.zeros(n_sites + 1)
     stays[moving] = False
@@ -401,7 +401,7 @@ def _rest(near: Lists, prices: FloatArray, moving: IntArray, n_sites: int) -> tu
 
 
 @njit(cache=True, nogil=True)
-def _reduced(near: Lists, state: NDArray[np.int8], prices: FloatArray, atoms: IntArray) -> Lists:
+def _shorten_lists(near: Lists, state: NDArray[np.int8], prices: FloatArray, atoms: IntArray) -> Lists:
     """Return lists of some atoms without CLOSED sites, each ended by its first OPEN site: beyond it none is served.
 
     They are also ended where they hold twice the sites that an atom pays, and a few: shorter lists are read faster.

@@ -243,24 +243,24 @@ def _center(times: FloatArray, served: FloatArray, most: int, end: float) -> tup
     """
     chosen = np.empty(0, np.int64)
     for _ in range(most):  # first guess: the closest row to the column that is remotest so far
-        chosen = np.union1d(chosen, times[:, _now(times, served, chosen).argmax()].argmin())
+        chosen = np.union1d(chosen, times[:, _closest_times(times, served, chosen).argmax()].argmin())
     least = np.minimum(times.min(axis=0, initial=np.inf), served).max()
     values = np.unique(np.r_[times[times >= least], served[served >= least]])
     some = set[int]()
-    low, high = 0, int(np.searchsorted(values, _now(times, served, chosen).max()))
+    low, high = 0, int(np.searchsorted(values, _closest_times(times, served, chosen).max()))
     while low < high:  # values from `high` on can be held, those below `low` cannot
         middle = (low + high) // 2
-        rows, settled = _held(times, served, most, values[middle], some, end)
+        rows, settled = _cover_within(times, served, most, values[middle], some, end)
         if not settled:
             return chosen, float(values[low])
         if rows is None:
             low = middle + 1
         else:
-            chosen, high = rows, int(np.searchsorted(values, _now(times, served, rows).max()))
+            chosen, high = rows, int(np.searchsorted(values, _closest_times(times, served, rows).max()))
     return chosen, np.inf
 
 
-def _held(
+def _cover_within(
     times: FloatArray, served: FloatArray, most: int, longest: float, some: set[int], end: float
 ) -> tuple[IntArray | None, bool]:
     """Return up to ``most`` rows that reach all columns in time, or None, and whether the answer is proven.
@@ -270,7 +270,7 @@ def _held(
     """
     reach, rows = within(times, np.nextafter(longest, np.inf)), np.empty(0, np.int64)
     while True:
-        now = _now(times, served, rows)
+        now = _closest_times(times, served, rows)
         while now.max() > longest:  # the remotest of the columns missed, and further ones that share no row with it
             column = int(now.argmax())
             some.add(column)
@@ -282,10 +282,10 @@ def _held(
         if found is None:
             return None, least > most
         rows = found
-        if _now(times, served, rows).max() <= longest:
+        if _closest_times(times, served, rows).max() <= longest:
             return rows, True
 
 
-def _now(times: FloatArray, served: FloatArray, rows: IntArray) -> FloatArray:
+def _closest_times(times: FloatArray, served: FloatArray, rows: IntArray) -> FloatArray:
     """Return the shortest time to each column from ``rows`` and from the rows that are chosen anyway, ``served``."""
     return np.minimum(times[rows].min(axis=0, initial=np.inf), served)

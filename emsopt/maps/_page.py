@@ -100,7 +100,7 @@ def steps(line: ArrayLike, scale: int) -> list[int]:
 @cache
 def widget_script() -> str:
     """Return the JavaScript module of the widget, which draws every kind of map."""
-    return _filled(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"))
+    return _fill_in(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"))
 
 
 @cache
@@ -115,7 +115,7 @@ def style() -> str:
         return f"url(data:image/png;base64,{b64encode(image.read_bytes()).decode()})"
 
     leaflet = re.sub(r"url\((images/[^)]+)\)", picture, (folder / "leaflet.css").read_text("utf-8"))
-    return _filled(f"{leaflet}\n{_text('maps.css')}")
+    return _fill_in(f"{leaflet}\n{_text('maps.css')}")
 
 
 @cache
@@ -123,7 +123,7 @@ def _frame(kind: str) -> str:
     """Return a page in which only title and data are still placeholders."""
     texts = {"CSS": style(), "JS": f'"use strict";\n{_script(*PARTS.get(kind, (kind,)))}', "KIND": kind}
     page = PLACE.sub(lambda place: texts.get(place[1], place[0]), _text("page.html"))
-    return _filled(page)
+    return _fill_in(page)
 
 
 def _script(*kinds: str) -> str:
@@ -134,7 +134,7 @@ def _script(*kinds: str) -> str:
     return f"const L = (exports => {{ const module = {{}};\n{leaflet}\nreturn exports; }})({{}});\n{own}"
 
 
-def _filled(text: str) -> str:
+def _fill_in(text: str) -> str:
     """Replace the placeholders of constants."""
     return PLACE.sub(lambda place: CONSTANTS.get(place[1], place[0]), text)
 

@@ -67,9 +67,9 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
     start = _validate.positive_number(start, "start", "h", zero=True)
     hours = _validate.positive_number(hours, "hours", "h")
     if isinstance(played, Operations):
-        return _of_operations(played, 60 * start, 60 * (start + hours))
+        return _page_of_operations(played, 60 * start, 60 * (start + hours))
     _validate.instance(played, "played", Replay, "emsopt.calls.Replay or emsopt.operations.Operations")
-    scene, places, sites, columns = _of_log(played)
+    scene, places, sites, columns = _scene_of_log(played)
     minute, place, unit, *after = columns
     begin, end = 60 * start, 60 * (start + hours)
     last = np.fmax(minute, minute + after[-1])  # a lost call has no later times
@@ -100,7 +100,7 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
     return Page("replay", scene, [{"name": "replay", **events}], HEIGHT)
 
 
-def _scene_of_city(city: City, scale: int, digits: int) -> dict[str, Any]:
+def _fixed_scene(city: City, scale: int, digits: int) -> dict[str, Any]:
     """Return the fixed part of the scene: extent, outlines and stations."""
     return {
         "plane": not city.geographic,
@@ -114,7 +114,7 @@ def _scene_of_city(city: City, scale: int, digits: int) -> dict[str, Any]:
     }
 
 
-def _of_operations(played: Operations, begin: float, end: float) -> Page:
+def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
     """Return the page of the drives that a simulation recorded."""
     city, trace, locations = played.system.city, played.trace, played.system.hospital_locations
     if trace is None or not ((trace["leave"] < end) & (trace["until"] > begin)).any():
@@ -135,7 +135,7 @@ def _of_operations(played: Operations, begin: float, end: float) -> Page:
     place = np.where(goal < n, which[np.minimum(goal, n - 1)], goal - n + len(stations))
     gone = (sent["until"] > begin) | (done[sent.index].fillna(last) > begin)
     shown = sent[gone]
-    scene = _scene_of_city(city, scale, digits) | {
+    scene = _fixed_scene(city, scale, digits) | {
         "title": f"{city.name}: {len(played.sites)} units, simulated operations",
         "notes": f"{city.notes} A call appears when its unit sets out. What units do after their last recorded drive, "
         "and where they are when they go on duty, is not drawn.".strip(),
@@ -164,7 +164,7 @@ def _of_operations(played: Operations, begin: float, end: float) -> Page:
     return Page("replay", scene, [{"name": "replay", **events}], HEIGHT)
 
 
-def _of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], IntArray, tuple[Any, ...]]:
+def _scene_of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], IntArray, tuple[Any, ...]]:
     """Return the scene, the places of the calls, the station of each unit, and a column per property of the calls."""
     stations = played.stations[["lon", "lat"]].to_numpy(float)
     when = played.dispatched

@@ -115,12 +115,12 @@ def packed(city: City) -> dict[str, Any]:
         "nodes": NODES,
         "weights": WEIGHTS,
     }
-    texts = {name: _packed(array, "<f8") for name, array in arrays.items()}
-    texts["ranks"] = _packed(city.preference_ranks, "<u2")
+    texts = {name: _encode_array(array, "<f8") for name, array in arrays.items()}
+    texts["ranks"] = _encode_array(city.preference_ranks, "<u2")
     return {"sites": city.n_sites, "atoms": city.n_atoms, "twins": city.twin_groups.tolist(), "arrays": texts}
 
 
-def _packed(array: ArrayLike, kind: str) -> dict[str, str]:
+def _encode_array(array: ArrayLike, kind: str) -> dict[str, str]:
     """Return an array in base64; of a matrix with equal columns only one column, or only one number."""
     array = np.asarray(array)
     if array.ndim == 2 and (array == array[:, :1]).all():

@@ -284,7 +284,7 @@ def best_offsets(
     moves = _validate.finite_number(moves, "moves", 0, 1)
 
     def shifted(offsets: FloatArray) -> City:
-        return city._varied(preference=city.response_times + offsets[:, None])
+        return city._with_arrays(preference=city.response_times + offsets[:, None])
 
     def value(sites: IntArray, offsets: FloatArray) -> float:
         city = shifted(offsets)

@@ -257,7 +257,7 @@ def candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
 def pairs(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
     """Return the candidates of ``initial``, in canonical form, with their values; NaN and infinity are kept."""
     found = []
-    for k, (x, given) in enumerate(_listed(initial, space, column)):
+    for k, (x, given) in enumerate(_as_pairs(initial, space, column)):
         value = np.nan if given is None else _validate.single_number(given)
         if value is None:
             raise InputError(f"`initial[{k}]`: the value must be a number; got {_validate.shown(given)}.")
@@ -265,7 +265,7 @@ def pairs(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
     return found
 
 
-def _listed(initial: Any, space: Any, column: str) -> list[Any]:
+def _as_pairs(initial: Any, space: Any, column: str) -> list[Any]:
     """Return ``initial`` as a list of pairs, in whichever of its forms it is given; raise if it has none of them."""
     if isinstance(initial, Run):
         initial = initial.history

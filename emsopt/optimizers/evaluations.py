@@ -80,7 +80,7 @@ def evaluations(
     file = steps.file
     if file.rows:
         _same_function(steps, optimizer, task)
-    while not steps.ended and (asked := _asked(steps, optimizer, batch, budget, reason)):
+    while not steps.ended and (asked := _next_batch(steps, optimizer, batch, budget, reason)):
         numbered = dict(enumerate(asked, steps.number + 1))
         left = [(number, x) for number, x in numbered.items() if number not in file.rows]
         arriving, outcomes = _arriving(steps, optimizer, task, spread, left), dict[int, Outcome]()
@@ -109,7 +109,7 @@ def evaluations(
             )
 
 
-def _asked(
+def _next_batch(
     steps: Steps, optimizer: AskTell[Any], batch: int, budget: int, reason: Callable[[bool], str]
 ) -> list[Candidate]:
     """Return the candidates of the next batch, or none if there is a reason to end, which is set in ``steps``."""
@@ -183,14 +183,14 @@ def is_own(objective: Any) -> bool:
 
 def _on_file(steps: Steps, optimizer: AskTell[Any], asked: Candidate) -> Candidate:
     """Return the next candidate in the checkpoint, which replaces the one ``asked`` for; warn if the two differ."""
-    x = _stored(steps.file, steps.number, optimizer)
+    x = _candidate_on_file(steps.file, steps.number, optimizer)
     steps.file.compare(steps.number, asked.tolist())
     if not np.array_equal(x, asked):
         optimizer.withdraw(asked)
     return x
 
 
-def _stored(file: RunFile, number: int, optimizer: AskTell[Any]) -> Candidate:
+def _candidate_on_file(file: RunFile, number: int, optimizer: AskTell[Any]) -> Candidate:
     """Return the candidate of an evaluation in the checkpoint; raise if it is not allowed."""
     try:
         x: Candidate = optimizer.space.canonical(file.rows[number][optimizer.column])
@@ -205,7 +205,7 @@ def _stored(file: RunFile, number: int, optimizer: AskTell[Any]) -> Candidate:
 def _same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome]) -> None:
     """Raise if a user's own function without noise has another value at the first point on file than the stored one."""
     file, number = steps.file, min(steps.file.rows)
-    x = _stored(file, number, optimizer)
+    x = _candidate_on_file(file, number, optimizer)
     if not is_own(optimizer.objective):
         return
     value, again = value_of(file.rows[number]["value"]), value_of(task((number, x)))

@@ -42,7 +42,7 @@ def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: Fl
     """
     if np.ptp(y) == 0:
         return y.copy()
-    return _smoothed(_likeliest(kernels, X, y), X, y)
+    return _smooth(_likeliest(kernels, X, y), X, y)
 
 
 def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArray) -> FloatArray:
@@ -72,9 +72,9 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
     logarithms = -np.log(scale + top - cut)
     plain, warped = (_likeliest(kernels, X, y) for y in (cut, logarithms))
     if error(warped) < CLEARLY * error(plain):
-        estimates: FloatArray = scale + top - np.exp(-_smoothed(warped, X, logarithms))
+        estimates: FloatArray = scale + top - np.exp(-_smooth(warped, X, logarithms))
         return estimates
-    return _smoothed(plain, X, cut)
+    return _smooth(plain, X, cut)
 
 
 def _part(y: FloatArray) -> IntArray:
@@ -92,7 +92,7 @@ def _likeliest(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatAr
     return max(fits, key=lambda process: process.log_likelihood)
 
 
-def _smoothed(best: GaussianProcess, X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
+def _smooth(best: GaussianProcess, X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
     """Return the posterior means of `posterior_means` with the hyperparameters of a process."""
     middle, scale = y.mean(), spread(y)
     y = (y - middle) / scale

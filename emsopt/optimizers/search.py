@@ -288,7 +288,7 @@ def _search(
     """Ask for candidates, evaluate them and tell their values until the run ends."""
     method, name, kind = chosen(sense, objective, method)
     goal = goal_of(sense, objective, method, box)
-    plan, spread, column = _checked(plan), mapper(plan.workers), kind.column
+    plan, spread, column = _check_plan(plan), mapper(plan.workers), kind.column
     first, known = candidates(plan.x0, goal.space), pairs(plan.initial, goal.space, column)
     _warn_of_starts(sense, plan, len(first))
     record = _Record(goal, sense, column, bool(plan.catch), known)
@@ -316,7 +316,7 @@ def _search(
     return record.result(steps, optimizer)
 
 
-def _checked(plan: _Plan) -> _Plan:
+def _check_plan(plan: _Plan) -> _Plan:
     """Return the plan with its numbers and errors to catch checked."""
     return plan._replace(
         budget=_validate.whole_number(plan.budget, "budget"),
@@ -468,14 +468,14 @@ class Ends:
         """Return why to end, or ""; ``last`` says whether the budget is used."""
         values = [value for _, value in self.given[self.read :]]
         self.best, self.read = self.better([self.best, *values]), len(self.given)
-        if self._reaches(self.best) and (last or self.read >= self.due) and self._confirmed(last):
+        if self._reaches(self.best) and (last or self.read >= self.due) and self._reaches_target(last):
             return f"target of {self.target:g} reached"
         return self._used_up() if self.optimizer.exhausted else ""
 
     def _reaches(self, value: float) -> bool:
         return self.target is not None and self.better(value, self.target) == value
 
-    def _confirmed(self, last: bool) -> bool:
+    def _reaches_target(self, last: bool) -> bool:
         """Return whether the target counts as reached; with noise, ask for the values that are missing."""
         if not self.optimizer.objective.noisy:
             return True

@@ -110,7 +110,7 @@ class _Dashboard(Panel):
         self.rows: list[dict[str, Any]] = []
         self.quiet = False
         self.uploads: tuple[Any, ...] = ()  # those read last
-        self.form = OwnCity(self._read, self._again)
+        self.form = OwnCity(self._read, self._reread)
         named = "What this scenario is called in the table"
         city, sites = ("Which city to look at", (), self._choose), ("Sites of the random city", (4, 30), self._choose)
         opening = FileUpload(description="Open", tooltip="Open a project that was saved", accept=".zip", multiple=False)
@@ -195,9 +195,9 @@ class _Dashboard(Panel):
         # Files that never arrive must not be taken for those chosen before.
         uploads, self.controls["files"].value = self.at.files, ()
         self.uploads = uploads
-        return self._again()
+        return self._reread()
 
-    def _again(self) -> str:
+    def _reread(self) -> str:
         """Show the city of the last uploaded files under the current options."""
         opened = city_from_uploads(self.uploads, **self.form.options())
         self._show(opened)

@@ -52,7 +52,7 @@ def report(bench: Workbench) -> str:
     sure = bench.trust.sure(named, base)
     parts = [
         f"<h1>{escape(city.name)}: where should the units wait?</h1>",
-        f"<p>{escape(_verdict(named, base, at.threshold))}{_not_taken(named, best_name)}</p>",
+        f"<p>{escape(_verdict(named, base, at.threshold))}{_better_found(named, best_name)}</p>",
     ]
     if city.atom_locations is not None and city.site_locations is not None:
         pair, plain = dict(list(named.items())[:2]), city.replace(notes="")  # the notes stand below
@@ -68,7 +68,7 @@ def report(bench: Workbench) -> str:
     places = "<h2>Where the units stand</h2>" + lines(*_places(named, base))
     parts.append(f"<div class='pair'><div>{figures}</div><div>{places}</div></div>")
     results = {result.kind: result for result in bench.trust.results}
-    parts += ["<h2>Can the model be trusted?</h2>", *_trusted(results, sure=sure is not None)]
+    parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, sure=sure is not None)]
     made_with = "; ".join(
         f"{name.replace('_', ' ')} {WORDS.get(value, value) if isinstance(value, bool) else value}"
         for name, value in bench.made_with().items()
@@ -103,7 +103,7 @@ def _verdict(named: dict[str, Evaluation], base: str, threshold: float) -> str:
     )
 
 
-def _not_taken(named: dict[str, Evaluation], best: str) -> str:
+def _better_found(named: dict[str, Evaluation], best: str) -> str:
     """Return a sentence if the search found a better deployment than the proposed one, else an empty text."""
     gain = named["proposed"].mean_response - named[best].mean_response if {"proposed", best} <= set(named) else 0.0
     if gain < 0.005:
@@ -123,7 +123,7 @@ def _places(named: dict[str, Evaluation], base: str) -> list[str]:
     return [*said, f"Fewer units than {base} at: {fewer}.", f"More units at: {more}."]
 
 
-def _trusted(results: dict[str, Result], *, sure: bool) -> Iterable[str]:
+def _model_findings(results: dict[str, Result], *, sure: bool) -> Iterable[str]:
     """Yield the findings on the model: the comparison with the log, and the interval of the gain."""
     if "back_test" in results:
         # Which hours, zones and stations are outside is of no use on paper.

@@ -53,7 +53,7 @@ class Trust:
     """
 
     def __init__(self, bench: Workbench) -> None:
-        self.bench, self.results = bench, [_spelled(result) for result in bench.opened.results]
+        self.bench, self.results = bench, [_with_controls(result) for result in bench.opened.results]
         self.gains: dict[tuple[Any, ...], tuple[float, float, float]] = {}
         self.recorded_for: tuple[Any, ...] = ()
         self.last_test: tuple[Any, tuple[BackTest | None, str]] | None = None
@@ -91,7 +91,7 @@ class Trust:
 
     def keep(self, result: Result) -> None:
         """Keep a result in place of an earlier one of its kind."""
-        self.results = [each for each in self.results if each.kind != result.kind] + [_spelled(result)]
+        self.results = [each for each in self.results if each.kind != result.kind] + [_with_controls(result)]
         self.show()
 
     def record(self) -> None:
@@ -238,6 +238,6 @@ class Trust:
         return work
 
 
-def _spelled(result: Result) -> Result:
+def _with_controls(result: Result) -> Result:
     """Return a result whose sentences name the page's controls."""
     return replace(result, said=tuple(map(in_controls, result.said)))

@@ -115,13 +115,13 @@ class SiteInputs(widgets.GridBox):
                 field = widgets.BoundedIntText(low, min=low, max=high, disabled=low == high, **shared)
             else:
                 field = widgets.Checkbox(bool(low), indent=False, disabled=low == high, **shared)
-            field.observe(self._tell, "value")
+            field.observe(self._notify, "value")
             self.fields.append(field)
         columns = "repeat(auto-fill, minmax(13em, 1fr))"
         layout = {"grid_template_columns": columns, "max_height": "14em", "overflow": "auto"}
         super().__init__(self.fields, layout=layout)
 
-    def _tell(self, _: object = None) -> None:
+    def _notify(self, _: object = None) -> None:
         if not self._quiet:
             self._changed()
 

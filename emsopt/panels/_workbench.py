@@ -150,12 +150,12 @@ class Workbench(OwnPanel):
         state |= {"yours": named(self.sites.chosen), "follows": self.follows, "tab": self.tabs.shown}
         state["today"] = None if self.today is None else named(self.today)
         state["found"] = [
-            {"settings": _listed(key), "sites": named(sites), "how": how, "proven": proven}
+            {"settings": _as_lists(key), "sites": named(sites), "how": how, "proven": proven}
             for key, (sites, how, proven) in self.found.items()
         ]
         medians = self.medians if (now := self.settings()) not in self.medians else {now: self.medians[now]}
-        state["medians"] = [{"settings": _listed(key), "sites": named(sites)} for key, sites in medians.items()]
-        return state | {"gains": [[_listed(key), *values] for key, values in self.trust.gains.items()]}
+        state["medians"] = [{"settings": _as_lists(key), "sites": named(sites)} for key, sites in medians.items()]
+        return state | {"gains": [[_as_lists(key), *values] for key, values in self.trust.gains.items()]}
 
     def _begin(self, saved: Mapping[str, Any]) -> None:
         """Apply saved settings, and show the first results."""
@@ -184,10 +184,10 @@ class Workbench(OwnPanel):
             self.today = self._sites(saved["today"])
         for entry in saved.get("found", ()):
             found = self._sites(entry["sites"]), str(entry["how"]), bool(entry["proven"])
-            self.found[_tupled(entry["settings"])] = found
-        self.medians |= {_tupled(e["settings"]): self._sites(e["sites"]) for e in saved.get("medians", ())}
+            self.found[_as_tuples(entry["settings"])] = found
+        self.medians |= {_as_tuples(e["settings"]): self._sites(e["sites"]) for e in saved.get("medians", ())}
         for key, mean, low, high in saved.get("gains", ()):
-            self.trust.gains[_tupled(key)] = float(mean), float(low), float(high)
+            self.trust.gains[_as_tuples(key)] = float(mean), float(low), float(high)
         if "tab" in saved:
             self.tabs.buttons.value = saved["tab"]
 
@@ -300,13 +300,13 @@ class Workbench(OwnPanel):
         how = f"best of all {len(everything.values):,} deployments by the approximate model"
         return tuple(everything.best_sites.tolist()), how, BEST[0]
 
-    def _idle(self) -> int:
+    def _n_idle(self) -> int:
         """Return the number of units that do not improve the p-median: those beyond one per site."""
         return self.at.units - (self.city.n_sites - len(self.at.closed))
 
     def deployments(self) -> dict[str, tuple[int, ...]]:
         found = super().deployments()
-        if self._idle() > 0 and self.today is not None and self.at.baseline != MEDIAN:
+        if self._n_idle() > 0 and self.today is not None and self.at.baseline != MEDIAN:
             del found[MEDIAN]
         return found
 
@@ -319,7 +319,7 @@ class Workbench(OwnPanel):
         city, at = self.city.scaled(self.at.load), self.at
         _, how, name = self._best()
         caption = f"{city.name}: {city.total_rate:.3g} calls per hour. {name.capitalize()}: {how}."
-        if (idle := self._idle()) > 0:
+        if (idle := self._n_idle()) > 0:
             caption += f" {idle} of the units do not improve the p-median: their stations are arbitrary"
             caption += "." if MEDIAN in answer else ", so it is left out."
         base = self.base(answer)
@@ -417,7 +417,7 @@ class Workbench(OwnPanel):
             self.respond()
             mine, value = self.sites.chosen, objective(best)
             gain = objective(mine) - value if len(mine) == space.units else np.nan
-            return Done(f"Searched by the {how}. {_found(value, gain, settings[2])}")
+            return Done(f"Searched by the {how}. {_describe_result(value, gain, settings[2])}")
 
         return work
 
@@ -428,7 +428,7 @@ class Workbench(OwnPanel):
         _close(self, self.shared)
 
 
-def _found(value: float, gain: float, metric: Any) -> str:
+def _describe_result(value: float, gain: float, metric: Any) -> str:
     """Describe the result of a search, with its ``gain`` over the user's deployment (NaN if of another size)."""
     unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
     text = f"The best has {scale * value:.2f}{unit}"
@@ -450,15 +450,15 @@ def _close(widget: Any, spared: Sequence[Any]) -> None:
     widget.close()
 
 
-def _listed(key: object) -> Any:
+def _as_lists(key: object) -> Any:
     """Return nested tuples as lists, as JSON holds them."""
-    return [_listed(part) for part in key] if isinstance(key, (tuple, list)) else key
+    return [_as_lists(part) for part in key] if isinstance(key, (tuple, list)) else key
 
 
-def _tupled(key: object) -> Any:
+def _as_tuples(key: object) -> Any:
     """Return nested lists as tuples."""
     if isinstance(key, list):
-        return tuple(_tupled(part) for part in key)
+        return tuple(_as_tuples(part) for part in key)
     if key is None or isinstance(key, (str, bool)) or _validate.is_real(key):
         return key
     raise InputError(f"settings must be texts, numbers and lists; got {_validate.shown(key)}.")

@@ -175,12 +175,12 @@ class Advice:
         how = next((said for said in told if said.startswith(("Times are", "Units are"))), given)
         lines = [f"{self.model.read[0]} {how}", *(said for said in self.model.read if said.startswith("Today"))]
         lines += [_uses(self.report, self.untested), str(cells(self.recorded).to_string()), *_proposal(self)]
-        return (*lines, _wrong(self.model.checks))
+        return (*lines, _mistakes(self.model.checks))
 
     @property
     def plan_lines(self) -> tuple[str, ...]:
         """The changes by the plan of the day, and whether they are worth it; empty without a plan."""
-        return () if self.plan is None else tuple(_planned(self.plan, self.today))
+        return () if self.plan is None else tuple(_plan_lines(self.plan, self.today))
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -192,7 +192,7 @@ class Advice:
         if model.fit is not None:
             lines += ["", f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"]
             lines += [model.fit.to_frame().round(3).to_string()]
-        lines += ["", "Test on days held out", *_tested(self.report, self.untested)]
+        lines += ["", "Test on days held out", *_test_lines(self.report, self.untested)]
         if model.recorded is not None:
             step, e = recorded_responses(model.recorded)[1], self.today or self.best
             late = None if e is None else float(e.late_fraction(model.settings.threshold))
@@ -336,7 +336,7 @@ def _proposal(advice: Advice) -> list[str]:
         return [f"Proposed for {len(best.sites)} units: {counted(best.site_names)}."]
     if sorted(today.site_names) == sorted(best.site_names):
         return [f"Leave the units where they are: no deployment was found that is better ({advice.how})."]
-    gained = _gained(advice)
+    gained = _gain_text(advice)
     if not advice.worth_it:
         assert advice.gain is not None
         why = "not worth a move" if not advice.gain.low <= 0 else "which chance in the log may explain"
@@ -349,7 +349,7 @@ def _proposal(advice: Advice) -> list[str]:
     return [f"{head}: from {fewer} to {more}. This {verb} {gained}.", *_cost(advice)]
 
 
-def _gained(advice: Advice) -> str:
+def _gain_text(advice: Advice) -> str:
     """Return the gain, with its interval if that was examined."""
     assert advice.gain is not None
     scale, unit, what = wording(advice.model.settings.metric)
@@ -384,7 +384,7 @@ def _cost(advice: Advice) -> Iterator[str]:
         yield f"This is a trade-off. What rises: {'; '.join(said)}."
 
 
-def _wrong(checks: Checks) -> str:
+def _mistakes(checks: Checks) -> str:
     """Return the likely mistakes in the data."""
     wrong = [found.what for found in checks if found.level == "wrong"]
     look = [found.what for found in checks if found.level != "wrong"]
@@ -392,7 +392,7 @@ def _wrong(checks: Checks) -> str:
     return said + (f" Worth a look: {', '.join(look)}." if look else "")
 
 
-def _tested(report: BackTest | None, untested: str) -> Iterator[str]:
+def _test_lines(report: BackTest | None, untested: str) -> Iterator[str]:
     """Yield the results of the test on days held out, or why there was none."""
     if report is None:
         yield Message.of(untested)
@@ -409,7 +409,7 @@ def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[
     yield from (f"{name}: {counted(e.site_names)}" for name, e in found.items())
 
 
-def _planned(plan: Plan, today: Evaluation | None) -> Iterator[str]:
+def _plan_lines(plan: Plan, today: Evaluation | None) -> Iterator[str]:
     """Yield the changes by a plan of the day, and whether they are worth it."""
     o = plan.objectives[0]
     yield f"Plan of the day, at most {plan.most_moves} unit(s) moved between hours ({o.evaluator}): {plan.message}."

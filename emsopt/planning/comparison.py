@@ -403,7 +403,7 @@ def _of_difference(answer: Comparison) -> Iterator[str]:
     if gap.excludes_zero:
         yield "The interval excludes zero."
         return
-    if _contained(answer) is not None:
+    if _subset_pair(answer) is not None:
         return
     yield "The log cannot tell which of the two is better."
     more, largest = answer.more_weeks, scale * max(-gap.low, gap.high)
@@ -420,7 +420,7 @@ def _of_difference(answer: Comparison) -> Iterator[str]:
         )
 
 
-def _contained(answer: Comparison) -> tuple[int, int] | None:
+def _subset_pair(answer: Comparison) -> tuple[int, int] | None:
     """Return positions of the first and last deployment, the one that is a part of the other first; else None."""
     size = 1 + max(int(sites.max()) for sites in answer.sites)
     counts = [np.bincount(sites, minlength=size) for sites in answer.sites]
@@ -430,7 +430,7 @@ def _contained(answer: Comparison) -> tuple[int, int] | None:
 
 def _of_fewer_units(answer: Comparison) -> Iterator[str]:
     """Yield a sentence on why a deployment may look better than itself with more units."""
-    pair = _contained(answer)
+    pair = _subset_pair(answer)
     if pair is None:
         return
     gaps = answer.values[:, pair[0]] - answer.values[:, pair[1]]

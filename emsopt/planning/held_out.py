@@ -77,7 +77,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     rng = _validate.generator(rng)
     with bar(progress, len(weeks), "week") as show:
         for done, week in enumerate(weeks, 1):
-            other = _replanned(plan, week, rng)
+            other = _replan(plan, week, rng)
             saved = [
                 counts @ (values(h, other.fixed_sites) - values(h, other.sites[h]))
                 for h, counts in enumerate(week.counts)
@@ -106,7 +106,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     return replace(plan, held_out=found)
 
 
-def _replanned(plan: Plan, week: HeldOut, rng: np.random.Generator) -> Plan:
+def _replan(plan: Plan, week: HeldOut, rng: np.random.Generator) -> Plan:
     """Return the plan that the other weeks give."""
     first = plan.objectives[0]
     cities = {

@@ -203,7 +203,7 @@ class Plan:
             (label, city.site_names[a], city.site_names[b])
             for k, label in enumerate(self.labels)
             if self.moves[k]
-            for a, b in _moved(self.sites[k - 1], self.sites[k], city)
+            for a, b in _moves_between(self.sites[k - 1], self.sites[k], city)
         ]
         return pd.DataFrame(rows, columns=["hour", "from", "to"])
 
@@ -397,7 +397,7 @@ def _over_candidates(
         run = search_again(objective, bests[-1] if bests else None, rng=rng, restarts=2)
         bests.append(cast("IntArray", run.x))
         show(done)
-    centres = [*bests, *_between(bests, space)]
+    centres = [*bests, *_paths_between(bests, space)]
     pool: dict[tuple[int, ...], None] = {}
     values, cost = np.empty((len(objectives), 0)), np.inf
     for _ in range(MOST_ROUNDS):
@@ -417,18 +417,18 @@ def _over_candidates(
     return rows, values, walk._replace(bound=np.nan)
 
 
-def _between(bests: list[IntArray], space: DeploymentSpace) -> list[IntArray]:
+def _paths_between(bests: list[IntArray], space: DeploymentSpace) -> list[IntArray]:
     """Return the deployments on paths of single moves between the best deployments of consecutive hours."""
     result = []
     for k in range(len(bests)):
         way = list(bests[k])
-        for left, taken in _moved(bests[k], bests[k - 1], space.city)[:-1]:
+        for left, taken in _moves_between(bests[k], bests[k - 1], space.city)[:-1]:
             way[way.index(left)] = taken
             result.append(space.canonical(way))
     return result
 
 
-def _moved(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:
+def _moves_between(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:
     """Return the old and the new site of each unit that moves, paired so that the distances are short, if known."""
     groups = city.twin_groups
     left, taken = list(before), list(after)

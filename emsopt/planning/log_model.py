@@ -190,26 +190,26 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     rows = f"; `where` leaves out {calls.not_chosen:,} rows" if calls.not_chosen is not None else ""
     rows += f"; {sum(calls.others.values()):,} rows may be no calls" if calls.others else ""
     read = [f"{len(calls):,} calls from {first} to {last} ({calls.clock} time), {len(stations)} stations{rows}."]
-    read += _spare(calls)
+    read += _unused_columns(calls)
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
         calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
     log = calls.without_repeats() if s.drop_repeats else calls
     fit, why = _calibrated(log, stations, s)
     read.append(why)
     demand = aggregate_calls(log if fit is None else fit.calls, stations, **_counting(s))
-    making, assumed = _making(demand, fit, s)
+    making, assumed = _city_options(demand, fit, s)
     city = _city(demand, fit, making)
     today, who = _today(city, fit, log, s)
     read += [] if fit is None else without_unit(log, fit)
     read += who
-    if today is not None and not s.colocate and (why := _sharing(today, city.n_sites)):
+    if today is not None and not s.colocate and (why := _why_shared(today, city.n_sites)):
         s = replace(s, colocate=True)
         assumed.append(f"Several units may share a station: {why}.")
     model = Model(s, log, stations, checks, fit, demand, city, making, today, tuple(read))
     units, why = model.fleet
     if s.units is None:
         assumed.append(f"The fleet has {units} units: {why}.")
-    vars(model)["assumed"] = (*assumed, *_of_all_cities(model))  # a copy would look for the fleet again
+    vars(model)["assumed"] = (*assumed, *_general_assumptions(model))  # a copy would look for the fleet again
     return model
 
 
@@ -224,7 +224,7 @@ def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any]) -> City:
     return demand.city(**making) if fit is None else fit.city(demand=demand, **making)
 
 
-def _spare(calls: CallLog) -> list[str]:
+def _unused_columns(calls: CallLog) -> list[str]:
     """Return a sentence on unused columns of times, if stamps are missing, and how to use them; else an empty text."""
     missing = [role for role in STAMPS if role not in calls.details]
     if not calls.spare or not missing:
@@ -237,7 +237,7 @@ def _spare(calls: CallLog) -> list[str]:
 
 
 def _calibrated(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fit | None, str]:
-    """Calibrate the times from the log; return the fit, None if impossible, and a sentence on the origin of the times."""
+    """Calibrate the times from the log; return the fit, or None, and a sentence on the origin of the times."""
     given = [name for name in ("speed_kmh", "travel_times") if getattr(s, name) is not None]
     if given:
         if len(given) == 2 or s.roads is not None:
@@ -254,7 +254,7 @@ def _calibrated(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fi
     return fit, f"Times are calibrated from the log: {fit.answer_law.drives:,} recorded drives."
 
 
-def _making(demand: Demand, fit: Fit | None, s: Settings) -> tuple[dict[str, Any], list[str]]:
+def _city_options(demand: Demand, fit: Fit | None, s: Settings) -> tuple[dict[str, Any], list[str]]:
     """Return the options of `Fit.city` or `Demand.city`, and sentences on those that are assumed."""
     assumed: list[str] = []
     making: dict[str, Any] = {"name": s.name, "hours": s.hours, "weekdays": s.weekdays} | _service(demand, fit, s)
@@ -302,7 +302,7 @@ def _today(city: City, fit: Fit | None, calls: CallLog, s: Settings) -> tuple[In
         said = f"Today: {len(today)} units at {len(set(today))} stations, by the {{}} in the log."
         if "unit" not in fit.calls.details:
             return today, [said.format("stations")]
-        return today, [said.format("units"), *_not_deployed(fit)]
+        return today, [said.format("units"), *_units_left_out(fit)]
     if "station" in calls.details:
         named = calls.details.dropna(subset=["station"]).filter(["station", "unit"]).drop_duplicates()["station"]
         known = [name for name in named if name in city.site_names]
@@ -313,14 +313,14 @@ def _today(city: City, fit: Fit | None, calls: CallLog, s: Settings) -> tuple[In
     return None, [said]
 
 
-def _sharing(today: IntArray, n_sites: int) -> str:
+def _why_shared(today: IntArray, n_sites: int) -> str:
     """Return why several units may share a station without being asked for; empty if they need not."""
     if len(set(today)) < len(today):
         return "today's do"
     return "each station has a unit today, which leaves no other choice" if len(today) == n_sites else ""
 
 
-def _not_deployed(fit: Fit) -> list[str]:
+def _units_left_out(fit: Fit) -> list[str]:
     """Return how homes are known, and which units of the log are not in today's deployment and why."""
     counts = fit.calls.details["unit"].value_counts()
     homeless = [unit for unit in counts.index if unit not in fit.homes]
@@ -334,7 +334,7 @@ def _not_deployed(fit: Fit) -> list[str]:
     return said
 
 
-def _of_all_cities(model: Model) -> list[str]:
+def _general_assumptions(model: Model) -> list[str]:
     """Return the assumptions of the model that hold for every city."""
     details = model.calls.details
     each = details["units_sent"].mean() if "units_sent" in details else 1.0

@@ -158,8 +158,8 @@ class Project:
 
         Raises what `load` raises.
         """
-        files = _unpacked(content, name)
-        about = _checked(formats.read_json(Upload(ABOUT, files[ABOUT])), name)
+        files = _unpack(content, name)
+        about = _check_entries(formats.read_json(Upload(ABOUT, files[ABOUT])), name)
         parts = {key.removeprefix(FOLDER): text for key, text in files.items() if key.startswith(FOLDER)}
         try:
             city = tables.from_files(City, parts)
@@ -179,7 +179,7 @@ class Project:
         return f"<Project: {self.city!r}, {held}, emsopt {self.version}>"
 
 
-def _unpacked(content: bytes, name: str) -> dict[str, bytes]:
+def _unpack(content: bytes, name: str) -> dict[str, bytes]:
     """Return the files in an archive by name, after checking their names and sizes."""
     foreign = f"{name} is not a project of emsopt"
     try:
@@ -203,7 +203,7 @@ def _unpacked(content: bytes, name: str) -> dict[str, bytes]:
         ) from error
 
 
-def _checked(about: dict[str, Any], name: str) -> dict[str, Any]:
+def _check_entries(about: dict[str, Any], name: str) -> dict[str, Any]:
     """Return the entries of project.json; raise unless they are complete and of the right types."""
     for key, kind in KEYS.items():
         if not isinstance(about.get(key), kind):

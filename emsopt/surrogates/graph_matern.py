@@ -128,7 +128,7 @@ def graph_matern(laplacian: SparseMatrix, *, nu: float = 2.0, kappa: float = 1.0
 def _by_solves(laplacian: "sparse.csc_array[np.float64]", shift: float, times: int) -> FloatArray:
     """Return (shift I + laplacian)^-times; the matrix is positive definite and needs no pivoting."""
     n = laplacian.shape[0]
-    factor = _factorised(laplacian + shift * sparse.eye_array(n))
+    factor = _factorise(laplacian + shift * sparse.eye_array(n))
     K = np.empty((n, n))
     for start in range(0, n, COLUMNS):
         block = np.asfortranarray(np.eye(n, min(COLUMNS, n - start), -start))
@@ -165,7 +165,7 @@ class GraphMatern:
 
     @cached_property
     def _factor(self) -> SuperLU:
-        return _factorised(self.matrix)
+        return _factorise(self.matrix)
 
     @cached_property
     def _unscaled_variance(self) -> FloatArray:
@@ -201,7 +201,7 @@ class GraphMatern:
         for _ in range(halo):
             inside[self.matrix[inside].indices] = True
         patch = np.flatnonzero(inside)
-        factor = _factorised(self.matrix[patch][:, patch])
+        factor = _factorise(self.matrix[patch][:, patch])
         powers = [np.zeros((len(patch), len(edges)), order="F")]  # columns of A^-q on the patch, q = 0, 1, ...
         powers[0][np.searchsorted(patch, edges), np.arange(len(edges))] = 1.0
         for _ in range((self.nu + 1) // 2):
@@ -225,7 +225,7 @@ def _blocks(n: int) -> Iterator[slice]:
     return (slice(start, start + ROWS) for start in range(0, n, ROWS))
 
 
-def _factorised(matrix: Any) -> SuperLU:
+def _factorise(matrix: Any) -> SuperLU:
     """Return a sparse factorisation of a symmetric matrix that needs no pivoting, such as a positive definite one."""
     options = {"SymmetricMode": True}
     return splu(sparse.csc_array(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
@@ -253,7 +253,7 @@ def _inverse_power_diagonal(matrix: Any, power: int, least: float) -> FloatArray
 
 def _inverse_diagonal(matrix: Any) -> Any:
     """Return the diagonal of the inverse of a symmetric matrix."""
-    factor = _factorised(matrix)
+    factor = _factorise(matrix)
     L = sparse.csc_array(factor.L)
     L.sort_indices()
     inverse = _takahashi(L.indptr, L.indices, L.data, factor.U.diagonal())

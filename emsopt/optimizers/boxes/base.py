@@ -211,7 +211,7 @@ class BoxOptimizer(AskTell[FloatArray]):
             if self._is_new(x):
                 return x
         if self.values:
-            admits = self._admitted()
+            admits = self._admission()
             for u in self._choose():
                 x = self.space.from_unit(u)
                 if self._is_new(x) and admits(x):
@@ -241,9 +241,9 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     def _climb_admitted(self, function: Slopes, x: FloatArray) -> FloatArray:
         """Maximise a function over admitted points, starting also from its maximum x over the cube."""
-        return highest_admitted(function, self.space, self._admitted(), x, self.rng, near=self._leaders())
+        return highest_admitted(function, self.space, self._admission(), x, self.rng, near=self._leaders())
 
-    def _admitted(self) -> Callable[[FloatArray], bool]:
+    def _admission(self) -> Callable[[FloatArray], bool]:
         """Return the function that decides whether a method may propose a point of the box.
 
         The constraints must allow it, and the nearest point evaluated so far must not have failed. Where evaluations

@@ -361,9 +361,9 @@ class KRUCB(BOKE):
         for k in np.argsort(-self.scores(model), kind="stable"):
             if self.objective.noisy and len(model.y) ** self.widening < different:
                 yield model.X[k]
-            yield self._beside(model, model.X[k])
+            yield self._least_dense(model, model.X[k])
 
-    def _beside(self, model: KernelRegression, centre: FloatArray) -> FloatArray:
+    def _least_dense(self, model: KernelRegression, centre: FloatArray) -> FloatArray:
         """Return the point of lowest density in the ball around ``centre`` where the kernel is at least τ, (A.5)."""
         radius = model.bandwidth[0] * np.sqrt(-2 * np.log(self.closeness))
 

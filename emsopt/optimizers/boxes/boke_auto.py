@@ -223,14 +223,14 @@ class BOKEAuto(BoxOptimizer):
         process, additive = self.process(), self.additive()
         if additive and self.rng.random() < COORDINATEWISE:
             along = additive.best(self.rng.choice(CONFIDENCES), self.rng)
-            if not self._awaited(along):
+            if not self._is_pending(along):
                 yield along
         if self.rng.random() >= self.exploring:
             top = self._exploit(process)
             if top is not None:
                 yield top
         x = self._climb(lambda x: upper_bound(process, self.confidence, x))
-        if not self._awaited(x):
+        if not self._is_pending(x):
             yield x
         yield self._climb(lambda x: emptiness(process, x))
 
@@ -246,14 +246,14 @@ class BOKEAuto(BoxOptimizer):
         for peak, radius in zip(*peaks_of(X, heights), strict=True):
             x, gain = self._top(local_quadratic(X, y, X[peak]), X[peak], radius)
             first = x if first is None else first
-            if gain > PROMISING and radius > CROWDED and not self._awaited(x):
+            if gain > PROMISING and radius > CROWDED and not self._is_pending(x):
                 found = x
                 break
-        if first is not None and found is not first and not self._awaited(first) and self.rng.random() < RETURNING:
+        if first is not None and found is not first and not self._is_pending(first) and self.rng.random() < RETURNING:
             return first
         return found
 
-    def _awaited(self, x: FloatArray) -> bool:
+    def _is_pending(self, x: FloatArray) -> bool:
         """Return whether a pending point lies within ``CROWDED`` of x."""
         return bool((np.linalg.norm(self.pending - x, axis=1) <= CROWDED).any())
 

@@ -193,7 +193,7 @@ def _check_options(method: str, options: dict[str, Any]) -> None:
 def _description(
     problem: ControlProblem, method: str, budget: float, alpha: float, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return a dict that identifies a run, which a checkpoint must match: method, options and numbers of the problem."""
+    """Return a dict that identifies a run in a checkpoint: method, options and numbers of the problem."""
     nodes = problem.nodes(4)  # identifies the marginals
     numbers = [problem.costs, nodes, problem.objective.exact(nodes)]
     numbers += [X.values for X in problem.marginals if isinstance(X, Empirical)]

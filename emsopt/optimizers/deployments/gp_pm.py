@@ -153,7 +153,7 @@ class GPpM(Optimizer):
 
     def predict(self, deployments: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the surrogate's posterior mean and standard deviation, each (K,), of allowed deployments, (K, p)."""
-        return self._posterior(*self._asked(deployments))
+        return self._posterior(*self._surrogate_and_counts(deployments))
 
     def acquisition(self, deployments: ArrayLike) -> FloatArray:
         """Return the log of the expected improvement, equation (18) of the paper, shape (K,).
@@ -161,10 +161,10 @@ class GPpM(Optimizer):
         It is the improvement over the lowest observed value, or with a noisy objective over the lowest posterior mean
         at an observed deployment. Deployments asked for but not yet observed are not taken into account.
         """
-        process, counts = self._asked(deployments)
+        process, counts = self._surrogate_and_counts(deployments)
         return log_expected_improvement(self._goal(process), *self._posterior(process, counts))
 
-    def _asked(self, deployments: ArrayLike) -> tuple[GaussianProcess, IntArray]:
+    def _surrogate_and_counts(self, deployments: ArrayLike) -> tuple[GaussianProcess, IntArray]:
         """Return the surrogate, and ``deployments`` as units in each twin group, (K, G); raise before the first fit."""
         if self.process is None:
             raise InputError(
@@ -200,12 +200,12 @@ class GPpM(Optimizer):
         moved = told > MODELLED and self.restarts > restarts
         due = told % (1 + min(told, MODELLED) // ALWAYS_FIT) == 0
         if self.process is None or "weights" not in self._repairs or due or moved:
-            self.process, self._constant = self._fit(self._modelled(), self.process)
+            self.process, self._constant = self._fit(self._choose_observations(), self.process)
         else:
             x = self._told[-1]
             self.process = self.process.appended(x, value, self._prior(x[None])[0] + self._constant)
 
-    def _modelled(self) -> Sequence[int]:
+    def _choose_observations(self) -> Sequence[int]:
         """Return the indices of the observations to fit, in ascending order: if many, those nearest to the centre."""
         told = len(self._told)
         if self.centre is None or told <= MODELLED or "weights" not in self._repairs:

@@ -270,7 +270,7 @@ class LocalSearchPlus(Optimizer):
     def __init__(self, objective: Objective, **options: Any) -> None:
         super().__init__(objective, **options)
         self._preferred = preferred(objective)
-        self._starts = [self.space.canonical(self._descended(p_median(self.space.city, self.space).sites))]
+        self._starts = [self.space.canonical(self._descend_estimate(p_median(self.space.city, self.space).sites))]
         self._value, self._kicks = np.inf, 1  # value of the deployment around which is searched
         self._centre: IntArray | None = None
         self._around: list[IntArray] = []
@@ -285,14 +285,14 @@ class LocalSearchPlus(Optimizer):
         some = some[np.isfinite(change.flat[some])]
         return np.column_stack([gives[some // len(takes)], takes[some % len(takes)]]), change.flat[some]
 
-    def _descended(self, sites: IntArray) -> IntArray:
+    def _descend_estimate(self, sites: IntArray) -> IntArray:
         """Return the deployment that swaps reach from another one, each with the greatest fall of the estimate."""
         counts = self.space.group_counts(sites)
         while True:
             swaps, changes = self._swaps(counts)
             if not len(swaps) or changes[0] > -1e-12:
                 return self.space.deployment(counts)
-            counts = _swapped(counts, swaps[0])
+            counts = _swap_units(counts, swaps[0])
 
     def _propose(self) -> IntArray:
         if self._starts:
@@ -300,19 +300,19 @@ class LocalSearchPlus(Optimizer):
         if self._centre is None:
             return self.draw()
         while self._around:
-            sites = self.space.deployment(_swapped(self._centre, self._around.pop(0)))
+            sites = self.space.deployment(_swap_units(self._centre, self._around.pop(0)))
             if self.objective.noisy or not self.is_taken(sites):
                 return sites
-        return self._kicked()
+        return self._kick()
 
-    def _kicked(self) -> IntArray:
+    def _kick(self) -> IntArray:
         """Return the best deployment after some promising swaps, around which the search goes on."""
         self._value = np.inf
         for more in range(ATTEMPTS):
             counts = self.space.group_counts(self.best[0])
             for _ in range(1 + self._kicks + more):
                 swaps = self._swaps(counts)[0]
-                counts = _swapped(counts, swaps[self.rng.integers(len(swaps))]) if len(swaps) else counts
+                counts = _swap_units(counts, swaps[self.rng.integers(len(swaps))]) if len(swaps) else counts
             sites = self.space.deployment(counts)
             if self.objective.noisy or not self.is_taken(sites):
                 break
@@ -327,7 +327,7 @@ class LocalSearchPlus(Optimizer):
             self._around = list(self._swaps(self._centre)[0])
 
 
-def _swapped(counts: IntArray, swap: IntArray) -> IntArray:
+def _swap_units(counts: IntArray, swap: IntArray) -> IntArray:
     """Return the units in each twin group after one moved from the first to the second group of ``swap``."""
     moved = counts.copy()
     moved[swap[0]] -= 1

@@ -223,7 +223,7 @@ def _numbers(
         bad[bad] = ~blank(cells[bad])
     if bad.any():
         index = tuple(np.argwhere(bad)[0].tolist())
-        cell = _validate.shown(text(cells[index]), str, 80)
+        cell = _validate.quote(text(cells[index]), str, 80)
         got = f"got {cell!r}" if cell.strip() else "the cell is blank"
         hint = " Use a decimal point, not a comma, and no thousands separator." if "," in cell else ""
         rows = bad if bad.ndim == 1 else None
@@ -255,12 +255,12 @@ def text(cell: object) -> str:
     if _validate.is_missing(cell):
         return ""
     whole = isinstance(cell, (float, np.floating)) and float(cell).is_integer()
-    return _validate.shown(int(cell) if whole else cell, str)  # type: ignore[call-overload]
+    return _validate.quote(int(cell) if whole else cell, str)  # type: ignore[call-overload]
 
 
 def texts(cells: Iterable[object]) -> list[str]:
     """Return a column as a list of stripped strings; a missing cell becomes "nan", "None" or the like."""
-    return [(cell if isinstance(cell, str) else _validate.shown(cell, str)).strip() for cell in cells]
+    return [(cell if isinstance(cell, str) else _validate.quote(cell, str)).strip() for cell in cells]
 
 
 def blank(cells: Iterable[object]) -> BoolArray:
@@ -305,7 +305,7 @@ def _found(frame: pd.DataFrame) -> str:
 def found(columns: Collection[object]) -> str:
     """Return the text "columns found: ...", with at most `MOST_SAID` names of columns, for messages."""
     more = f" and {len(columns) - MOST_SAID} more" if len(columns) > MOST_SAID else ""
-    return "columns found: " + ", ".join(_validate.shown(c, str) for c in islice(columns, MOST_SAID)) + more
+    return "columns found: " + ", ".join(_validate.quote(c, str) for c in islice(columns, MOST_SAID)) + more
 
 
 def without_geometry(

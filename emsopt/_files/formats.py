@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import _validate
-from .._validate import shown
+from .._validate import quote
 from ..errors import InputError
 from . import columns as _columns
 from . import geography
@@ -151,7 +151,7 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
     if choose is None:
         places = list(range(len(header)))
         if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-            raise InputError(f"{name} must be separated by commas; its first line is {shown(header[0])}.")
+            raise InputError(f"{name} must be separated by commas; its first line is {quote(header[0])}.")
     else:
         _check_header(header, name)
         places, records = _choose_columns(header, records, choose)
@@ -183,7 +183,7 @@ def _check_header(header: list[str], name: str) -> None:
     values = [cell for cell in header if VALUE.fullmatch(cell.strip())]
     if len(values) > 1:
         raise InputError(
-            f"{name} has no header: its first line holds values, such as {shown(values[0])} and {shown(values[1])}. "
+            f"{name} has no header: its first line holds values, such as {quote(values[0])} and {quote(values[1])}. "
             "Put a line above it that names the columns, such as time,lon,lat."
         )
 
@@ -264,7 +264,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the entries of a JSON object as a dict; raise if a key occurs twice."""
     result = dict(pairs)
     if len(result) < len(pairs):
-        raise ValueError(f"the entry {shown(_validate.first_repeated(key for key, _ in pairs))} is there twice")
+        raise ValueError(f"the entry {quote(_validate.first_repeated(key for key, _ in pairs))} is there twice")
     return result
 
 
@@ -295,13 +295,13 @@ def _features(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     """Return the features of a FeatureCollection; raise if the object or one of its features has another type."""
     kind, features = content.get("type"), content.get("features")
     if kind != "FeatureCollection" or not isinstance(features, list):
-        got = shown(kind) if kind != "FeatureCollection" else "one without `features`"
+        got = quote(kind) if kind != "FeatureCollection" else "one without `features`"
         raise InputError(f"{name} must be a GeoJSON FeatureCollection; got {got}.")
     if not 0 < len(features) <= MOST_ROWS:
         raise InputError(f"{name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}.")
     for k, feature in enumerate(features, 1):
         if not isinstance(feature, dict) or not isinstance(feature.get("properties") or {}, dict):
-            raise InputError(f"{name}, feature {k} must be an object with properties; got {shown(feature)}.")
+            raise InputError(f"{name}, feature {k} must be an object with properties; got {quote(feature)}.")
     return features
 
 
@@ -313,7 +313,7 @@ def _named_system(content: Mapping[str, Any], name: str) -> str | int | None:
     said = own.get("properties") if isinstance(own, dict) else None
     crs = said.get("name", said.get("code")) if isinstance(said, dict) else None
     if not isinstance(crs, (str, int)):
-        raise InputError(f"{name} has an entry 'crs' that cannot be read: {shown(own)}. Remove it, and give `crs`.")
+        raise InputError(f"{name} has an entry 'crs' that cannot be read: {quote(own)}. Remove it, and give `crs`.")
     return crs
 
 

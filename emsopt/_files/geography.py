@@ -25,12 +25,12 @@ MARGIN = 3  # degrees by which places may lie outside the area for which a refer
 
 def reference(crs: object) -> Any:
     """Return a reference system, given by its EPSG number or as text, as a `pyproj.CRS`."""
-    pyproj = needed("pyproj", f"`crs` {_validate.shown(crs)}")
+    pyproj = needed("pyproj", f"`crs` {_validate.quote(crs)}")
     try:
         return pyproj.CRS.from_user_input(crs)
     except (pyproj.exceptions.CRSError, TypeError) as error:
         expected = "a reference system such as 'EPSG:3857' or 3857, or its definition by PROJ or WKT"
-        raise InputError(f"`crs` must be {expected}; got {_validate.shown(crs)}.") from error
+        raise InputError(f"`crs` must be {expected}; got {_validate.quote(crs)}.") from error
 
 
 def projected(crs: object) -> bool:
@@ -57,7 +57,7 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
     known = ~np.isnan(points).any(axis=1) & points.any(axis=1)
     if not known.any():
         return points
-    name = f"{where}, in {_validate.shown(crs)} (`crs`)"
+    name = f"{where}, in {_validate.quote(crs)} (`crs`)"
     in_metres = not system.is_geographic and system.axis_info[0].unit_conversion_factor < 100
     if in_metres and (np.abs(points[known]) <= (180, 90)).all():
         return points

@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import _validate
 from .._types import ArrayLike, Rng
-from .._validate import shown
+from .._validate import quote
 from .._version import provenance
 from ..errors import InputError, ResumeWarning
 from . import warn
@@ -79,8 +79,8 @@ class RunFile:
         found = header[self.form.kind]
         if found != _FORMAT:
             raise InputError(
-                f"the checkpoint {self.path} has format {shown(found)}, but this emsopt reads format {_FORMAT}. "
-                f"Resume with emsopt {shown(header.get('version'), str)}, which wrote it, or name another file."
+                f"the checkpoint {self.path} has format {quote(found)}, but this emsopt reads format {_FORMAT}. "
+                f"Resume with emsopt {quote(header.get('version'), str)}, which wrote it, or name another file."
             )
         for key, value in json.loads(json.dumps(about)).items():
             if _equal_values(header.get(key), value):
@@ -88,8 +88,8 @@ class RunFile:
             self.differing[key] = (header.get(key), value)
             if key not in self.form.loose:
                 raise InputError(
-                    f"the checkpoint {self.path} belongs to another run: its {key} is {shown(header.get(key))}, but "
-                    f"that of this run is {shown(value)}. Resume with the same problem, method, options and rng, "
+                    f"the checkpoint {self.path} belongs to another run: its {key} is {quote(header.get(key))}, but "
+                    f"that of this run is {quote(value)}. Resume with the same problem, method, options and rng, "
                     "or name another file."
                 )
         checks = {step: is_index, **self.form.asked, **self.form.told, "seconds": is_number}
@@ -112,8 +112,8 @@ class RunFile:
         if not self._has_differed and not _equal_values(before, list(asked)):
             self._has_differed = True
             warn.warn(
-                f"{self.form.step} {number} in the checkpoint {self.path} holds {shown(before)}, but the run would now "
-                f"ask for {shown(list(asked))}: the file was written on another processor, with other versions of the "
+                f"{self.form.step} {number} in the checkpoint {self.path} holds {quote(before)}, but the run would now "
+                f"ask for {quote(list(asked))}: the file was written on another processor, with other versions of the "
                 "libraries, or with other options. The run continues with the stored steps.",
                 ResumeWarning,
             )

@@ -28,7 +28,7 @@ from .._files import formats as _formats
 from .._files import geography, sheets
 from .._files import inflate as _inflate
 from .._files.columns import CRS, FILE, FOUND, Table, alike, blank, found, label, texts, without_geometry
-from .._validate import existing_file, shown
+from .._validate import existing_file, quote
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
         k = int(bad.argmax())
         expected = "a place such as POINT (-93.1 44.9) or (44.9, -93.1), all in one reference system"
         raise InputError(
-            f"{table.where}, column {name!r}, row {k + 1}: expected {expected}, but got {shown(cells[k])}.",
+            f"{table.where}, column {name!r}, row {k + 1}: expected {expected}, but got {quote(cells[k])}.",
             bad if len(systems) < 2 else None,
         )
     crs = next(iter(systems), None) if crs is None else crs
@@ -269,7 +269,7 @@ def _point(geometry: Any, where: str) -> list[Any]:
     """Return the first two coordinates of a Point."""
     at = geometry.get("coordinates") if isinstance(geometry, dict) and geometry.get("type") == "Point" else None
     if not isinstance(at, list) or len(at) < 2:
-        raise InputError(f"{where}: expected a Point, but got {shown(geometry, most=80)}.")
+        raise InputError(f"{where}: expected a Point, but got {quote(geometry, most=80)}.")
     return at[:2]
 
 

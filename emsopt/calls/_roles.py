@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from .._files.columns import DECIMAL, blank, found, texts
-from .._validate import shown
+from .._validate import quote
 from ..errors import Argument, InputError, Message
 from . import _time_forms
 from ._points import Cells, Choose, place
@@ -329,7 +329,7 @@ class _Search:
         times = [name for name in self.free if "time" in absent and self.kind(name) in ("moment", "date")]
         fine = [name for name in self.free if {"lon", "lat"} & set(absent) and self._is(FINE.fullmatch, name)]
         option = Argument("columns", {role: times[0] if role == "time" and times else ... for role in absent})
-        return option, f" (perhaps {', '.join(map(shown, [*times[1:], *fine][:5]))})" if times[1:] or fine else ""
+        return option, f" (perhaps {', '.join(map(quote, [*times[1:], *fine][:5]))})" if times[1:] or fine else ""
 
 
 def call_columns(
@@ -487,7 +487,7 @@ def _check_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str
         wrong = next((role for role in given if role not in roles), None)
         if wrong is None:
             return dict(given)
-    raise InputError(f"`columns` must map words of {', '.join(roles)} to names of columns or None; got {shown(wrong)}.")
+    raise InputError(f"`columns` must map words of {', '.join(roles)} to names of columns or None; got {quote(wrong)}.")
 
 
 def _match_columns(given: Mapping[str, str | None], names: Sequence[str]) -> dict[str, str]:
@@ -510,7 +510,7 @@ def _column(name: str, names: Sequence[str], role: str) -> str:
     known = {_plain(name): name for name in names} | {name.strip().lower(): name for name in names}
     column = known.get(name.strip().lower()) or known.get(_plain(name))
     if column is None:
-        raise InputError(f"there is no column {shown(name)} to take for {role}; {found(names)}.")
+        raise InputError(f"there is no column {quote(name)} to take for {role}; {found(names)}.")
     return column
 
 

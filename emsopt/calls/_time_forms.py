@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from .._files.columns import BLANKS, texts
 from .._types import BoolArray, FloatArray, IntArray, Times
-from .._validate import shown
+from .._validate import quote
 from ..errors import Argument, InputError, Message
 
 HOURS = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "CET": 1, "CEST": 2}
@@ -150,7 +150,7 @@ def _order(
     if len(orders) > 1 and not all(_day_zero(match) for match in matches if isinstance(match, re.Match)):
         parts = " or ".join(order.split()[0] for order in sorted(orders))
         options = [part for order in sorted(orders) for part in (Argument("time_format", order), " or ")]
-        example = shown(next(match.string for match in matches if isinstance(match, re.Match)))
+        example = quote(next(match.string for match in matches if isinstance(match, re.Match)))
         said = f"{where}: no value tells whether {parts} comes first in times such as {example}. Pass "
         raise InputError(Message(said, *options[:-1], "."))
     return ORDERS[min(orders)]
@@ -329,13 +329,13 @@ def by_format(written: Sequence[str | None], time_format: str) -> Times:
     example = "`time_format` must be a form such as '%d.%m.%Y %H:%M', with a year and without a time zone"
     parts = re.findall("%.", time_format) if isinstance(time_format, str) else []
     if not {"%Y", "%y", "%G", "%c", "%x"}.intersection(parts) or {"%Z", "%z"}.intersection(parts):
-        raise InputError(f"{example}; got {shown(time_format)}.")
+        raise InputError(f"{example}; got {quote(time_format)}.")
     # pandas reads "now" and "today" as the current time, whatever the format
     numbered = [text if text and re.search(r"\d", text) else None for text in written]
     try:
         moments = pd.to_datetime(pd.Series(numbered, dtype=object), format=time_format, errors="coerce")
     except (ValueError, TypeError, LookupError, OverflowError, re.error) as error:
-        raise InputError(f"{example}; {shown(time_format)} cannot be used: {error}.") from error
+        raise InputError(f"{example}; {quote(time_format)} cannot be used: {error}.") from error
     return moments.to_numpy().astype("datetime64[s]")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .._files.columns import others
-from .._validate import shown
+from .._validate import quote
 from ..errors import InputError
 from ._roles import ELAPSED, UNITS
 from ._time_forms import (
@@ -83,7 +83,7 @@ def read_times(
         if local.any() and not local[there].all():
             k = int(np.argmax(local))
             raise InputError(
-                f"{table.where}, row {k + 1}: {shown(written[k])} has no offset, but others do. "
+                f"{table.where}, row {k + 1}: {quote(written[k])} has no offset, but others do. "
                 "Write all times with an offset or all without.",
                 local,
             )
@@ -153,7 +153,7 @@ def moment(value: object) -> np.datetime64:
         found = np.datetime64(cast("datetime.date", value), "s")
     if np.isnat(found) or aware:
         expected = "dates such as '2025-01-01' or times such as '2025-01-01 16:05', without an offset"
-        raise InputError(f"`start` and `end` must be {expected}; got {shown(value)}.")
+        raise InputError(f"`start` and `end` must be {expected}; got {quote(value)}.")
     return found
 
 
@@ -274,7 +274,7 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, time_form
     text = written[k] or ""
     zone = ZONE.fullmatch(text)
     if time_format is not None:
-        wanted, advice = f"a time in the form of `time_format` {shown(time_format)}", "Correct the cell or the format."
+        wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
     elif zone is None:
         wanted = "a time such as 2025-03-14 16:05"
         advice = "Write times in this form, or describe theirs by `time_format`, such as '%d.%m.%Y %H:%M'."
@@ -282,10 +282,10 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, time_form
         wanted = "a time such as 2025-03-14 16:05-05:00"
         what = "an offset or a time zone" if zone["after_time"] else "an offset, which needs a time before it"
         advice = (
-            f"{shown(zone['after_time'] or zone['after_date'], most=40)} looks like {what}. Write offsets from UTC as "
+            f"{quote(zone['after_time'] or zone['after_date'], most=40)} looks like {what}. Write offsets from UTC as "
             "Z, -05, -0500 or -05:00, up to 14 hours; or leave them out if times are local."
         )
-    got = f"{shown(text, most=80)}{others(bad)}"
+    got = f"{quote(text, most=80)}{others(bad)}"
     raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}", bad)
 
 
@@ -295,12 +295,12 @@ def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None)
         return times, utc, clock
     if utc is None:
         remedy = "Leave it out if they are local, or end them with a Z if they are in UTC."
-        raise InputError(f"`time_zone` is {shown(time_zone)}, but the times have no offset. {remedy}")
+        raise InputError(f"`time_zone` is {quote(time_zone)}, but the times have no offset. {remedy}")
     with suppress(KeyError, ValueError, OSError, IndexError):  # raised for unknown zones
         if isinstance(time_zone, str):
             local = pd.Series(utc).dt.tz_localize("UTC").dt.tz_convert(time_zone).dt.tz_localize(None)
             return local.to_numpy().astype("datetime64[s]"), utc, time_zone
-    raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {shown(time_zone)}.")
+    raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {quote(time_zone)}.")
 
 
 def _check_years(times: Times, where: str, cells: Iterable[object]) -> None:
@@ -308,5 +308,5 @@ def _check_years(times: Times, where: str, cells: Iterable[object]) -> None:
     bad = (times < EARLIEST) | (times >= LATEST)
     if bad.any():
         k = int(np.argmax(bad))
-        got = f"{shown(list(cells)[k], str, 80)!r}{others(bad)}"
+        got = f"{quote(list(cells)[k], str, 80)!r}{others(bad)}"
         raise InputError(f"{where}, row {k + 1}: expected a time from 2 January 1970 to 2099, but got {got}.", bad)

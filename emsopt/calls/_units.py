@@ -130,7 +130,7 @@ def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequenc
     if (covered := float((index[code] >= 0).mean())) < LEAST_COVERED:
         raise InputError(
             f"`homes` must name the stations of the units that answer most calls; it covers {covered:.0%} of them. "
-            f"Add others, such as {_validate.shown([u for u, k in zip(units, index, strict=True) if k < 0][:5])}."
+            f"Add others, such as {_validate.quote([u for u, k in zip(units, index, strict=True) if k < 0][:5])}."
         )
     return index
 

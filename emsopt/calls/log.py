@@ -59,7 +59,7 @@ import pandas as pd
 from .. import _validate
 from .._files.columns import HEADER, blank, text
 from .._types import PathLike
-from .._validate import shown
+from .._validate import quote
 from ..errors import InputError
 from . import _points, _roles, _times
 from .rows import Choice, Chooser, join_rows, stamps_of_statuses
@@ -298,7 +298,7 @@ def read_calls(
         options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where}
         return _join_logs([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _of_macos(one)])
     if _of_macos(source):
-        raise InputError(f"{shown(source)} is a file of macOS that describes another one. Give the one without '._'.")
+        raise InputError(f"{quote(source)} is a file of macOS that describes another one. Give the one without '._'.")
     spare: dict[str, str] = {}
     chooser = None if where is None else Chooser(where)
     names = [] if chooser is None else chooser.names
@@ -308,7 +308,7 @@ def read_calls(
         by = [table.frame[taken.pop(_roles.CHOICE + name).strip().lower()].tolist() for name in names]
         unwanted = np.zeros(len(table.frame), bool) if chooser is None else ~chooser.mask(by)
         if unwanted.all():
-            raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {shown(where)}.")
+            raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {quote(where)}.")
         others = _no_calls(table, taken, unwanted)
         log, bad = _readable(table, taken, time_zone, time_format, unwanted, on_bad)
     return replace(

@@ -171,7 +171,7 @@ def check_deployment(fit: Fit, deployment: Sequence[int | str] | IntArray | None
     if sites.ndim == 1 and sites.dtype.kind == "U":
         sites = np.array([names.index(_validate.choice(name, "deployment", names)) for name in sites.tolist()])
     if sites.ndim != 1 or len(sites) == 0 or sites.dtype.kind not in "iu":
-        got = _validate.shown(deployment)
+        got = _validate.quote(deployment)
         raise InputError(f"`deployment` must be a list of names or indices of stations; got {got}.")
     if sites.min() < 0 or sites.max() >= len(names):
         raise InputError(f"`deployment` must have indices from 0 to {len(names) - 1}; got {sites.tolist()}.")

@@ -20,7 +20,7 @@ import pandas as pd
 from numba import njit
 
 from .._files.columns import BLANKS, text
-from .._validate import as_float, shown
+from .._validate import as_float, quote
 from ..errors import InputError
 from . import _roles, _times
 
@@ -145,7 +145,7 @@ def _value(cell: object) -> object:
 def _choice_error(where: object) -> InputError:
     return InputError(
         "`where` must compare columns with numbers or texts by ==, !=, <, <=, >, >=, in, and, or, not, such as "
-        f"{EXAMPLE}; got {shown(where)}. Give a mapping if the name of a column has other characters than letters, "
+        f"{EXAMPLE}; got {quote(where)}. Give a mapping if the name of a column has other characters than letters, "
         "digits and _, and use `CallLog.between` for times."
     )
 

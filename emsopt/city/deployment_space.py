@@ -240,7 +240,7 @@ class DeploymentSpace:
 
     def shown(self, sites: IntArray) -> str:
         """Return a deployment as text for a message."""
-        return _validate.shown(sites.tolist(), most=200)
+        return _validate.quote(sites.tolist(), most=200)
 
     def canonical(self, sites: ArrayLike) -> IntArray:
         """Return a deployment with the lowest indices of its twin groups, sorted; raise unless it is allowed."""

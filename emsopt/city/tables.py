@@ -33,7 +33,7 @@ from .. import _validate
 from .._files import atomic, formats
 from .._files.columns import LATITUDE, LONGITUDE, Table, matrix, without_geometry
 from .._files.inflate import Upload
-from .._validate import shown
+from .._validate import quote
 from ..errors import InputError
 from . import travel
 
@@ -324,7 +324,7 @@ def load(cls: Callable[..., C], folder: PathLike) -> C:
             raise InputError("There is no such folder.")
         return _load(cls, {file.name: file for file in path.iterdir()}, path.resolve().name)
     except InputError as error:
-        raise InputError(f"the city in {shown(str(path), str, 300)} cannot be read. {error}") from error
+        raise InputError(f"the city in {quote(str(path), str, 300)} cannot be read. {error}") from error
 
 
 def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "city") -> C:
@@ -368,5 +368,5 @@ def _read_about(path: Path | Upload) -> dict[str, Any]:
         if not isinstance(value, kind) or (key == "version" and value != FORMAT_VERSION):
             said: dict[object, str] = {str: "text", bool: "true or false", int: f"{FORMAT_VERSION} (or update emsopt)"}
             wanted = said.get(kind, "a number")
-            raise InputError(f"{path.name}, entry {key!r}: expected {wanted}, but got {shown(value, json.dumps)}.")
+            raise InputError(f"{path.name}, entry {key!r}: expected {wanted}, but got {quote(value, json.dumps)}.")
     return about

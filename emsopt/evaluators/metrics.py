@@ -55,7 +55,7 @@ def metric_costs(city: City, metric: Metric) -> FloatArray:
         metric_function(city, metric)  # raises if the metric is unknown
         raise InputError(
             "`metric` must be a mean over calls here: 'mean_response', ('late', minutes) or a mix of these; got "
-            f"{_validate.shown(metric)}."
+            f"{_validate.quote(metric)}."
         )
     if isinstance(metric, Mapping):
         costs = np.zeros_like(city.response_times)
@@ -106,7 +106,7 @@ def metric_function(city: City, metric: Metric) -> Callable[[Evaluation], float]
 
 def _unknown(metric: object) -> InputError:
     """Return the error for an unknown metric, which lists the known ones."""
-    return InputError(f"`metric` must be {KNOWN}; got {_validate.shown(metric)}.")
+    return InputError(f"`metric` must be {KNOWN}; got {_validate.quote(metric)}.")
 
 
 def _weights(mix: Mapping[Single, float]) -> dict[Single, float]:

@@ -359,7 +359,7 @@ def _duty(shifts: ArrayLike | None, units: int) -> np.ndarray[tuple[int, int], n
         return np.ones((units, HOURS), bool)
     hours = _validate.real_array(shifts, "shifts", (units, 2), low=0)
     if hours.max() > 24 or np.any(hours % 1):
-        raise InputError(f"`shifts` must hold whole hours from 0 to 24; got {_validate.shown(hours.tolist())}.")
+        raise InputError(f"`shifts` must hold whole hours from 0 to 24; got {_validate.quote(hours.tolist())}.")
     begin, end = hours.T[:, :, None]
     hour = np.arange(HOURS) % 24
     return np.where(begin < end, (begin <= hour) & (hour < end), (begin <= hour) | (hour < end))

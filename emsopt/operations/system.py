@@ -205,7 +205,7 @@ class System:
             numbers = _validate.real_array(self.hospital_of, "hospital_of", (self.city.n_atoms,))
             if not hospitals or numbers.min() < 0 or numbers.max() >= hospitals or np.any(numbers % 1):
                 raise InputError(
-                    f"`hospital_of` must hold whole numbers from 0 to {hospitals - 1}; got {_validate.shown(numbers)}."
+                    f"`hospital_of` must hold whole numbers from 0 to {hospitals - 1}; got {_validate.quote(numbers)}."
                 )
             checked["hospital_of"] = numbers.astype(int)
         elif hospitals and self.minutes is not None:

@@ -178,7 +178,7 @@ class AskTell(Generic[X]):
         told: X = self.space.canonical(x)
         number, key = _validate.single_number(value), tuple(told.tolist())
         if number is None:
-            raise InputError(f"`value` must be a number or an array of one number; got {_validate.shown(value)}.")
+            raise InputError(f"`value` must be a number or an array of one number; got {_validate.quote(value)}.")
         if not np.isfinite(number):
             if self.taken.get(key) is None:
                 self.taken[key] = np.nan
@@ -260,7 +260,7 @@ def pairs(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
     for k, (x, given) in enumerate(_as_pairs(initial, space, column)):
         value = np.nan if given is None else _validate.single_number(given)
         if value is None:
-            raise InputError(f"`initial[{k}]`: the value must be a number; got {_validate.shown(given)}.")
+            raise InputError(f"`initial[{k}]`: the value must be a number; got {_validate.quote(given)}.")
         found.append((_canonical(x, space, f"initial[{k}]"), value))
     return found
 
@@ -283,7 +283,7 @@ def _as_pairs(initial: Any, space: Any, column: str) -> list[Any]:
     if not all(np.iterable(row) and not isinstance(row, (str, Mapping)) and len(list(row)) == 2 for row in rows):
         raise InputError(
             "`initial` must be pairs (candidate, value), a tuple of candidates and values, or a Run or its "
-            f"history; got {_validate.shown(initial)}."
+            f"history; got {_validate.quote(initial)}."
         )
     return rows
 

@@ -244,7 +244,7 @@ def outcome_of(objective: Objective | BoxObjective, seed: int, catch: Catch, ite
     if value is None:
         raise InputError(
             f"the objective must return a number, or an array of one number; at {at} it returned "
-            f"{_validate.shown(result)} ({type(result).__name__})."
+            f"{_validate.quote(result)} ({type(result).__name__})."
         )
     return value if is_number(value) else str(value)
 
@@ -267,7 +267,7 @@ def check_catch(catch: Any) -> Catch:
     errors = catch if isinstance(catch, tuple) else (catch,)
     if not all(isinstance(error, type) and issubclass(error, Exception) for error in errors):
         raise InputError(
-            f"`catch` must be exceptions to catch, such as (ValueError,); got {_validate.shown(catch)}. "
+            f"`catch` must be exceptions to catch, such as (ValueError,); got {_validate.quote(catch)}. "
             "To catch all but Ctrl-C, pass Exception."
         )
     return errors

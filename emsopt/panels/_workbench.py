@@ -461,4 +461,4 @@ def _as_tuples(key: object) -> Any:
         return tuple(_as_tuples(part) for part in key)
     if key is None or isinstance(key, (str, bool)) or _validate.is_real(key):
         return key
-    raise InputError(f"settings must be texts, numbers and lists; got {_validate.shown(key)}.")
+    raise InputError(f"settings must be texts, numbers and lists; got {_validate.quote(key)}.")

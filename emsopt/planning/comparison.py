@@ -271,11 +271,11 @@ def uncertain(fit: Any, name: str = "fit", other: str = "", /, **options: Any) -
     if isinstance(fit, Fit):
         return drawn_cities(fit, **options)
     if not hasattr(fit, "draws"):
-        raise InputError(f"`{name}` must be {other}what emsopt.calls.calibrate returns; got {_validate.shown(fit)}.")
+        raise InputError(f"`{name}` must be {other}what emsopt.calls.calibrate returns; got {_validate.quote(fit)}.")
     if options:
         raise InputError(
             f"there is no option {min(options)!r}; those of `Fit.city` need a fit by emsopt.calls.calibrate; got "
-            f"{_validate.shown(fit)}."
+            f"{_validate.quote(fit)}."
         )
     return fit
 
@@ -284,9 +284,9 @@ def checked(city: City, deployments: object) -> dict[str, IntArray]:
     """Return the deployments by name; raise unless there are two or more and all sites are known."""
     if not isinstance(deployments, Mapping) or len(deployments) < 2:
         wanted = 'two or more named deployments, such as {"today": sites, "proposed": sites}'
-        raise InputError(f"`deployments` must map names to sites, {wanted}; got {_validate.shown(deployments)}.")
+        raise InputError(f"`deployments` must map names to sites, {wanted}; got {_validate.quote(deployments)}.")
     if strange := [name for name in deployments if not isinstance(name, str) or not name.strip()]:
-        raise InputError(f"names in `deployments` must be text; got {_validate.shown(strange[0])}.")
+        raise InputError(f"names in `deployments` must be text; got {_validate.quote(strange[0])}.")
     return {name: check_sites(city, sites, f"deployments[{name!r}]") for name, sites in deployments.items()}
 
 

@@ -345,7 +345,7 @@ def _by_hour(cities: object) -> dict[Any, City]:
     by_hour = dict(cities if isinstance(cities, Mapping) else enumerate(given))
     if not by_hour:
         wanted = "a sequence or mapping of at least one City, in order of hours"
-        raise InputError(f"`cities` must be {wanted}; got {_validate.shown(cities)}.")
+        raise InputError(f"`cities` must be {wanted}; got {_validate.quote(cities)}.")
     first = next(iter(by_hour.values()))
     for label, city in by_hour.items():
         check_city(city, f"cities[{label!r}]")

@@ -186,7 +186,7 @@ def _unpack(content: bytes, name: str) -> dict[str, bytes]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = archive.namelist()
             if ABOUT not in names or not set(names) <= set(MEMBERS) or len(set(names)) < len(names):
-                held = ", ".join(_validate.shown(each) for each in names[:3]) or "nothing"
+                held = ", ".join(_validate.quote(each) for each in names[:3]) or "nothing"
                 raise InputError(f"{foreign}: the archive holds {held}. Choose a file that the dashboard saved.")
             files, left = {}, MOST_BYTES
             for each in names:
@@ -211,7 +211,7 @@ def _check_entries(about: dict[str, Any], name: str) -> dict[str, Any]:
     if about["emsopt_project"] != FORMAT:
         raise InputError(
             f"{name} has version {about['emsopt_project']} of the format, and this is for {FORMAT}: it was saved by "
-            f"emsopt {_validate.shown(about['version'])}. Use that version, or update emsopt."
+            f"emsopt {_validate.quote(about['version'])}. Use that version, or update emsopt."
         )
     for row in about["scenarios"]:
         if not isinstance(row, dict) or not all(v is None or isinstance(v, (str, int, float)) for v in row.values()):

@@ -110,7 +110,7 @@ def number_in(text: str, label: str) -> float:
     try:
         return _validate.finite_number(float(text.replace(",", ".")), label)
     except ValueError as error:
-        raise InputError(f"`{label}` must be a number; got {_validate.shown(text)}.") from error
+        raise InputError(f"`{label}` must be a number; got {_validate.quote(text)}.") from error
 
 
 def service_in(text: str, label: str) -> float | str:
@@ -122,6 +122,6 @@ def columns_in(parts: Sequence[str], label: str) -> dict[str, str | None]:
     """Parse texts of the form ROLE=NAME to columns by role; ROLE=none leaves a role out."""
     pairs = [part.partition("=") for part in parts if part.strip()]
     if not all(role.strip() and sign and name.strip() for role, sign, name in pairs):
-        got = _validate.shown(", ".join(parts))
+        got = _validate.quote(", ".join(parts))
         raise InputError(f"`{label}` must have the form ROLE=NAME, such as time=Alarm, unit=Rig; got {got}.")
     return {role.strip(): None if name.strip() == "none" else name.strip() for role, _, name in pairs}

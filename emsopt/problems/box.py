@@ -99,10 +99,10 @@ class Categorical:
             why = " A set has no fixed order: pass a list." if isinstance(given, (set, frozenset)) else ""
             raise InputError(
                 "`choices` must be a list of texts, numbers, truth values or None, such as ['adam', 'sgd']; got "
-                f"{_validate.shown(given)}.{why or ' For other objects, use names and look them up in your function.'}"
+                f"{_validate.quote(given)}.{why or ' For other objects, use names and look them up in your function.'}"
             )
         if any(choices.index(choice) != k or choice != choice for k, choice in enumerate(choices)):  # noqa: PLR0124
-            raise InputError(f"`choices` must be distinct and not NaN; got {_validate.shown(given)}.")
+            raise InputError(f"`choices` must be distinct and not NaN; got {_validate.quote(given)}.")
         object.__setattr__(self, "choices", choices)
 
     @property
@@ -154,7 +154,7 @@ def _pair(one: Any, where: str) -> tuple[float, float]:
     if len(pair) != 2 or not all(map(_validate.is_real, pair)):
         raise InputError(
             f"`bounds`: {where} must be a pair of numbers (low, high), Real(low, high), Integer(low, high) or "
-            f"Categorical(['adam', 'sgd']); got {_validate.shown(one)}."
+            f"Categorical(['adam', 'sgd']); got {_validate.quote(one)}."
         )
     return pair
 
@@ -289,13 +289,13 @@ class Box:
         if not isinstance(allowed, (bool, np.bool_)):
             raise InputError(
                 f"`constraints` must return True (allowed) or False; at {self.shown(x)} it returned "
-                f"{_validate.shown(allowed)}. Return a comparison, such as x[0] + x[1] <= 1."
+                f"{_validate.quote(allowed)}. Return a comparison, such as x[0] + x[1] <= 1."
             )
         return bool(allowed)
 
     def shown(self, x: FloatArray) -> str:
         """Return a point as text for a message."""
-        return _validate.shown(self.named(x) if self.names else np.asarray(x).tolist(), most=200)
+        return _validate.quote(self.named(x) if self.names else np.asarray(x).tolist(), most=200)
 
     def canonical(self, x: ArrayLike | Mapping[str, Any]) -> FloatArray:
         """Return a point as an array of numbers, shape (d,); its whole numbers may differ by rounding errors."""
@@ -319,7 +319,7 @@ class Box:
         values = []
         for name, one in zip(self.names, self.inputs, strict=True):
             if one.choices and x[name] not in one.choices:
-                raise InputError(f"`x`: {name} must be one of {one.choices}; got {_validate.shown(x[name])}.")
+                raise InputError(f"`x`: {name} must be one of {one.choices}; got {_validate.quote(x[name])}.")
             values.append(one.choices.index(x[name]) if one.choices else x[name])
         return values
 

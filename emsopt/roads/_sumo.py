@@ -18,7 +18,7 @@ import numpy as np
 
 from .._files import inflate
 from .._types import ArrayLike, FloatArray, PathLike
-from .._validate import existing_file, shown
+from .._validate import existing_file, quote
 from ..errors import InputError
 from ._terrain import STEEPEST, check_heights, terrain_inclines
 from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S
@@ -61,8 +61,8 @@ class _Content:
             return
         name, lane = edge.get("id"), opened[0]
         if name is None or name in self.roads:
-            raise InputError(f"Every <edge> needs a unique id; got {shown(name)}.")
-        where = f"lane {shown(lane.get('id'))}"
+            raise InputError(f"Every <edge> needs a unique id; got {quote(name)}.")
+        where = f"lane {quote(lane.get('id'))}"
         self._open_lanes |= {(name, lane.get("index")): len(self.roads) for lane in opened}
         self.roads[name] = _Road(
             _number(lane, "length", where, "m", LONGEST_M),
@@ -157,7 +157,7 @@ def _number(element: Attributes, key: str, where: str, unit: str, most: float) -
     except ValueError:
         value = np.nan
     if not 0 < value <= most:
-        got = "it is missing" if text is None else f"got {shown(text)}"
+        got = "it is missing" if text is None else f"got {quote(text)}"
         raise InputError(f"The {key} of {where} must be above 0 and at most {most:g} ({unit}); {got}. Correct it.")
     return value
 

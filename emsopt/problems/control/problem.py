@@ -364,7 +364,7 @@ def checked_sets(
     result: list[tuple[int, ...]] = []
     for i, members in enumerate(control_sets):
         if isinstance(members, str) or not np.iterable(members):
-            raise InputError(f"Control set {i} must be a list of variables; got {_validate.shown(members)}.")
+            raise InputError(f"Control set {i} must be a list of variables; got {_validate.quote(members)}.")
         indices = tuple(sorted(_index(k, i, variables) for k in members))
         if not indices:
             raise InputError(f"Control set {i} must contain at least one variable; it is empty.")
@@ -394,7 +394,7 @@ def checked_marginals(marginals: Marginal | Sequence[Marginal], variables: tuple
     each = (marginals,) * d if isinstance(marginals, Marginal) else marginals
     if not isinstance(each, (list, tuple)) or len(each) != d or not all(isinstance(X, Marginal) for X in each):
         raise InputError(
-            f"`marginals` must be one of {KINDS}, or a list of {d}, one per variable; got {_validate.shown(each)}."
+            f"`marginals` must be one of {KINDS}, or a list of {d}, one per variable; got {_validate.quote(each)}."
         )
     return tuple(each)
 
@@ -402,4 +402,4 @@ def checked_marginals(marginals: Marginal | Sequence[Marginal], variables: tuple
 def check_alpha(alpha: float) -> None:
     """Raise InputError unless the tolerance is at least 0 and below 1."""
     if not _validate.is_real(alpha) or not 0 <= alpha < 1:
-        raise InputError(f"`alpha` must be a fraction of at least 0 and below 1; got {_validate.shown(alpha)}.")
+        raise InputError(f"`alpha` must be a fraction of at least 0 and below 1; got {_validate.quote(alpha)}.")

@@ -141,7 +141,7 @@ def run(
     by_key = _check_cases(cases)
     columns = list(next(iter(by_key.values())))
     (settings, executor), work = _settings(backend, workers), partial(_work, task)
-    with _on_file(file, name, columns) as (done, keep), bar(progress, len(by_key), "case") as show:
+    with _on_file(file, name, columns) as (done, append), bar(progress, len(by_key), "case") as show:
         rows = {key: done[key] for key in by_key if key in done}
         left = {key: case for key, case in by_key.items() if key not in rows}
         failed: dict[str, tuple[str, str]] = {}
@@ -152,7 +152,7 @@ def run(
             with closing(found):  # cancels what is left if an error comes from here, such as of `progress`
                 for key, result, failure in found:
                     if failure is None:
-                        keep(by_key[key], result)
+                        append(by_key[key], result)
                         rows[key] = result
                     else:
                         failed[key] = failure

@@ -67,13 +67,13 @@ def read_arrays(path: PathLike, sha256: str) -> dict[str, NDArray[Any]]:
 def _arrays_in(value: Any) -> dict[int, NDArray[Any]]:
     """Return all arrays contained in a value at any depth, by their ``id``, so that each occurs once."""
     arrays: dict[int, NDArray[Any]] = {}
-    seen: set[int] = set()
+    visited: set[int] = set()
     left = [value]  # a loop instead of recursion, because models nest deeply
     while left:
         value = left.pop()
-        if id(value) in seen:
+        if id(value) in visited:
             continue
-        seen.add(id(value))
+        visited.add(id(value))
         if isinstance(value, (np.ndarray, np.generic)):
             arrays[id(value)] = array = np.atleast_1d(value)
             array.flags.writeable = False

@@ -91,17 +91,17 @@ class Steps:
         if not self.ended:
             self.message, self.ended = message, True
 
-    def finish(self, row: tuple[Any, ...], seen: object, note: str, *, done: int | None = None) -> None:
+    def finish(self, row: tuple[Any, ...], argument: object, note: str, *, done: int | None = None) -> None:
         """Add a row to the history, show progress, and end the run if there is a reason to stop.
 
-        ``row`` has the entries of ``rows`` between the number of the step and the seconds, ``seen`` is the argument of
+        ``row`` has the entries of ``rows`` between the number of the step and the seconds, ``argument`` is passed to
         the user's callback, and ``note`` and ``done`` (default: the number of the step) are for the progress bar. The
         run ends if the callback returns a true value or raises StopIteration.
         """
         self.rows.append((self.number, *row, self.seconds))
         self._show(self.number if done is None else done, note)
         try:
-            stopped = self._callback is not None and self._callback(seen)
+            stopped = self._callback is not None and self._callback(argument)
         except StopIteration:  # scipy's way to stop
             stopped = True
         if self.seconds >= self._time_limit:

@@ -368,11 +368,11 @@ def run(
 
 
 def _on_file(
-    steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, asked: IntArray, is_open: BoolArray
+    steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, picks: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the chosen arms and their values that are stored for this round, to be used instead of ``asked``.
+    """Return the chosen arms and their values that are stored for this round, to be used instead of ``picks``.
 
-    ``asked`` are the arms that the agent chooses now; warn if they differ. ``arms`` are all arms of the round, one per
+    ``picks`` are the arms that the agent chooses now; warn if they differ. ``arms`` are all arms of the round, one per
     edge, and ``is_open`` marks the open ones. Raise unless the stored arms are a legal path of open ones.
     """
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
@@ -386,7 +386,7 @@ def _on_file(
             f"The path of round {steps.number} in the checkpoint {steps.file.path} is closed now or not a valid path. "
             "Resume with the same `closed`, or use another checkpoint file."
         )
-    steps.file.compare(steps.number, asked.tolist())
+    steps.file.compare(steps.number, picks.tolist())
     return chosen, values
 
 

@@ -185,7 +185,7 @@ class LazyPrior(Prior):
         kernel. The waves of the product k_G k_f are multiplied by independent draws of the graph process.
         """
         rng, kernel = _validate.generator(rng), self.kernel
-        on_graph, alone = kernel.outputscale * kernel.share, kernel.outputscale * (1 - kernel.share)
+        on_graph, additive = kernel.outputscale * kernel.share, kernel.outputscale * (1 - kernel.share)
         hours, draws = self.n_arms // self.graph.n_edges, np.tile(self.mean[:, None], n)
         for column in draws.T:
             for start in range(0, WAVES, BLOCK):
@@ -194,7 +194,7 @@ class LazyPrior(Prior):
                 column += np.sqrt(on_graph / WAVES) * np.einsum("ij,ij->i", waves, heights)
             for _ in range(0, ALONE_WAVES, BLOCK):
                 waves = _waves(kernel.contexts / kernel.lengthscales[1], BLOCK, rng)
-                column += np.sqrt(alone / ALONE_WAVES) * (waves @ rng.standard_normal(BLOCK))
+                column += np.sqrt(additive / ALONE_WAVES) * (waves @ rng.standard_normal(BLOCK))
         return draws
 
 

@@ -51,7 +51,7 @@ def body(
     title: str, sentences: Iterable[str], table: pd.DataFrame, figures: Iterable[str], notes: Iterable[str]
 ) -> str:
     """Return the body of the page as HTML; ``figures`` are SVG, all other arguments text."""
-    said = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
     head = "".join(f"<th>{escape(str(name).replace('_', ' '))}</th>" for name in ("", *table.columns))
     rows = ""
     for name, row in zip(map(str, table.index), table.to_numpy(float), strict=True):
@@ -63,7 +63,7 @@ def body(
     below = "".join(f"<p class='note'>{escape(note)}</p>" for note in notes)
     drawn = "".join(f"<figure>{figure}</figure>" for figure in figures)
     return (
-        f"<h1>{escape(title)}</h1><ul>{said}</ul><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        f"<h1>{escape(title)}</h1><ul>{items}</ul><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         f'{below}{KEY}<div class="figures">{drawn}</div>'
     )
 
@@ -96,7 +96,7 @@ def dots(frame: pd.DataFrame, title: str, unit: str) -> str:
     return _figure(title, TOP + ROW * len(frame) + 24, marks)
 
 
-def bars(frame: pd.DataFrame, title: str, unit: str, what: str) -> str:
+def bars(frame: pd.DataFrame, title: str, unit: str, noun: str) -> str:
     """Return a figure with one column per row of ``frame``: recorded as bars, modelled with its interval above them."""
     values = frame[["recorded", "modelled", "low", "high"]].to_numpy(float)
     height, wide = 260, (WIDTH - LEFT - RIGHT) / len(frame)
@@ -106,7 +106,7 @@ def bars(frame: pd.DataFrame, title: str, unit: str, what: str) -> str:
     def down(value: float) -> float:
         return TOP + height * (1 - value / top)
 
-    marks = [f'<text x="{LEFT}" y="{TOP - 14}">{escape(what)}</text>']
+    marks = [f'<text x="{LEFT}" y="{TOP - 14}">{escape(noun)}</text>']
     for tick in np.arange(0, top + step / 2, step):
         marks.append(
             f'<path d="M{LEFT} {down(tick):.1f}H{WIDTH - RIGHT}" stroke="{GRID}"/>'

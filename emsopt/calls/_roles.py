@@ -300,7 +300,7 @@ class _Search:
         filled = [text for text, empty in zip(texts(cells), blank(cells), strict=True) if not empty]
         return bool(filled) and sum(form(text) is not None for text in filled) >= ENOUGH * len(filled)
 
-    def spare(self) -> dict[str, str]:
+    def unused(self) -> dict[str, str]:
         """Return the columns of times that were not taken, each with the missing stamp that it may be, or ""."""
         missing, found = [role for role in STAMPS if role not in self.taken], {}
         for name in self.free:
@@ -335,12 +335,12 @@ class _Search:
 def call_columns(
     columns: Mapping[str, str | None] | None,
     time_format: str | None,
-    spare: dict[str, str] | None = None,
+    unused: dict[str, str] | None = None,
     chosen_by: Sequence[str] = (),
 ) -> Choose:
     """Return the function that chooses the columns of a log of calls.
 
-    ``columns`` are those that the user named, by role, and None for a role that is to be left out. ``spare`` is filled
+    ``columns`` are those that the user named, by role, and None for a role that is to be left out. ``unused`` is filled
     with the columns of times that were not taken, each with the stamp that it may be, or "". Rows are chosen by the
     columns ``chosen_by``, whose roles are `CHOICE` and their names.
     """
@@ -362,8 +362,8 @@ def call_columns(
             words = {text for text in map(str, cells[name]) if len(text) <= LONGEST_NAME}
             if len(words) <= MOST_KINDS and any(map(NO_CALL.search, words)):
                 search.taken[KIND + name] = name
-        if spare is not None:
-            spare.update(search.spare())
+        if unused is not None:
+            unused.update(search.unused())
         return search.check(where, names, ("time", "lon", "lat"))
 
     return choose

@@ -75,12 +75,12 @@ def read_times(
     else:
         written = _with_dates(table, key, date)
         times, offsets = parse(written, time_format, where, (written_cells(table.frame[other]) for other in beside))
-        there = np.array([text not in (None, "0", "0.0") for text in written])
-        if (np.isnat(times) & there).any():
-            _refuse(where, written, np.isnat(times) & there, time_format)
-        there &= ~_is_placeholder(times)
-        local = there & np.isnan(offsets)
-        if local.any() and not local[there].all():
+        filled = np.array([text not in (None, "0", "0.0") for text in written])
+        if (np.isnat(times) & filled).any():
+            _refuse(where, written, np.isnat(times) & filled, time_format)
+        filled &= ~_is_placeholder(times)
+        local = filled & np.isnan(offsets)
+        if local.any() and not local[filled].all():
             k = int(np.argmax(local))
             raise InputError(
                 f"{table.where}, row {k + 1}: {quote(written[k])} has no offset, but others do. "
@@ -88,7 +88,7 @@ def read_times(
                 local,
             )
         utc, clock = None, "local"
-        if not local[there].all():
+        if not local[filled].all():
             utc = times - np.nan_to_num(offsets).astype("timedelta64[m]")
             clock = "as written" if np.nan_to_num(offsets).any() else "UTC"
     fillers = _is_placeholder(times)
@@ -221,7 +221,7 @@ def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.S
     dispatch count from the call. Two stamps of full minutes become the moments in the middle of those that lie in these
     minutes and differ by the elapsed time, if there are any.
     """
-    nothing = np.full(len(times), np.datetime64("NaT", "s"))
+    missing = np.full(len(times), np.datetime64("NaT", "s"))
     stamps = {"time": times} | {
         role: details[role].to_numpy().astype("datetime64[s]") for role in details if role in ENDS
     }
@@ -233,7 +233,7 @@ def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.S
         lasted = whole_seconds(elapsed(written_cells(columns[role]), typical, unit))
         if start == "dispatched" and start not in stamps and end not in stamps:
             start = "time"
-        a, b = stamps.get(start, nothing), stamps.get(end, nothing)
+        a, b = stamps.get(start, missing), stamps.get(end, missing)
         width_a, width_b = step.get(start, 0 * MINUTE), step.get(end, 0 * MINUTE)
         first, last = np.maximum(a, b - lasted), np.minimum(a + width_a, b + width_b - lasted)
         exact = (first <= last) & (start != "time") & (width_a + width_b > 0 * MINUTE)

@@ -269,20 +269,20 @@ def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple
     estimated from all hours (empirical Bayes). All are one if that variance does not improve the fit by `FOR_HOURS`.
     """
     information = np.bincount(hour, level**2, 24)
-    seen = information > 0
-    error2 = np.where(seen, 1 / np.where(seen, information, 1), np.inf)
-    raw = np.where(seen, hours + np.bincount(hour, level, 24) * np.where(seen, error2, 0), 0.0)
-    raw = np.where(seen, raw - np.average(raw, weights=information), 0.0)
+    observed = information > 0
+    error2 = np.where(observed, 1 / np.where(observed, information, 1), np.inf)
+    raw = np.where(observed, hours + np.bincount(hour, level, 24) * np.where(observed, error2, 0), 0.0)
+    raw = np.where(observed, raw - np.average(raw, weights=information), 0.0)
 
     def misfit(variance: float) -> float:
-        total = variance + error2[seen]
-        return float((np.log(total) + raw[seen] ** 2 / total).sum() / 2)
+        total = variance + error2[observed]
+        return float((np.log(total) + raw[observed] ** 2 / total).sum() / 2)
 
     best = minimize_scalar(lambda t: misfit(np.exp(2 * t)), bounds=(-7, 0), method="bounded")
     variance = float(np.exp(2 * best.x))
     if misfit(0.0) - best.fun < FOR_HOURS:
         return np.zeros(24), np.zeros(24), 0.0
-    shrink = np.where(seen, variance / (variance + np.where(seen, error2, 1)), 0.0)
+    shrink = np.where(observed, variance / (variance + np.where(observed, error2, 1)), 0.0)
     effects = raw * shrink
     effects -= np.log(np.exp(effects[hour]).mean())
     return effects, np.sqrt(variance * (1 - shrink)), float(shrink.sum() - 1)

@@ -63,18 +63,18 @@ def home_of_calls(
         home = np.array([place.get(str(word).strip().casefold(), -1) for word in details["station"]])
         if (home >= 0).mean() > 0.5:
             return home, _as_names(units, _usual(code, home, (len(units), len(names))), names), "station column"
-    has = code >= 0
+    named = code >= 0
     if homes is not None:
-        index, source = by_mapping(homes, units, names, code[has]), "given"
-    elif (numbered := by_number(units, np.bincount(code[has], minlength=len(units)), names)) is not None:
+        index, source = by_mapping(homes, units, names, code[named]), "given"
+    elif (numbered := by_number(units, np.bincount(code[named], minlength=len(units)), names)) is not None:
         index, source = numbered, "numbers"
     else:
-        drives, source = has & ~np.isnan(travelled), "log"
+        drives, source = named & ~np.isnan(travelled), "log"
         index = by_log(code[drives], reach[drives], travelled[drives]) if drives.any() else np.empty(0, int)
         index = np.r_[index, np.full(len(units) - len(index), -1)]  # units without drives
     if (index < 0).all():
         return None, {}, "unknown"
-    return np.where(has, index[code], -1), _as_names(units, index, names), source
+    return np.where(named, index[code], -1), _as_names(units, index, names), source
 
 
 def _usual(code: IntArray, home: IntArray, shape: tuple[int, int]) -> IntArray:
@@ -161,7 +161,7 @@ def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArra
     rank = np.argsort(np.argsort(distance, axis=1), axis=1)
     logs = np.log(np.maximum(minutes, 0.5))[:, None]
     rows, rho, by_time = np.arange(len(unit)), 0.5, np.ones_like(distance)
-    enough = np.bincount(unit, minlength=n_units) >= FEWEST
+    frequent = np.bincount(unit, minlength=n_units) >= FEWEST
     for _ in range(PASSES):
         drawn = rho**rank
         chance = drawn / drawn.mean(axis=0) * by_time
@@ -169,8 +169,8 @@ def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArra
         np.add.at(score, unit, np.log((1 - ELSEWHERE) * chance + ELSEWHERE))
         best = score.argmax(axis=1)
         top = np.exp(score - score.max(axis=1, keepdims=True))
-        sure = enough & (top.max(axis=1) / top.sum(axis=1) > SURE)
-        of_sure = sure[unit]
+        certain = frequent & (top.max(axis=1) / top.sum(axis=1) > SURE)
+        of_sure = certain[unit]
         if not of_sure.any():
             break
         home, its_rank = best[unit], rank[rows, best[unit]]
@@ -182,7 +182,7 @@ def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArra
         misfit, anywhere = ((logs - expected) / spread) ** 2, (logs - np.median(logs)) ** 2
         # relative to drives from elsewhere, which take any time around the median
         by_time = np.exp((anywhere - misfit) / 2) / spread
-    return np.where(sure, best, -1)
+    return np.where(certain, best, -1)
 
 
 def _as_names(units: list[str], index: IntArray, names: list[str]) -> dict[str, str]:

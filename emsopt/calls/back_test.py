@@ -207,11 +207,11 @@ def back_test(
     if draws is None:
         draws = int(np.clip(MOST_VALUES // max(len(log), 1), LEAST_DRAWS, DRAWS))
     draws, rng = _validate.whole_number(draws, "draws", LEAST_DRAWS), _validate.generator(rng)
-    played = replay(fit, log, sites, draws=draws, rng=rng)
-    log = played.calls
+    replays = replay(fit, log, sites, draws=draws, rng=rng)
+    log = replays.calls
     recorded, exact, left_out = stamped_responses(log)
     known = ~np.isnan(recorded)
-    rounded = _as_stamped(played.response, exact, rng)
+    rounded = _as_stamped(replays.response, exact, rng)
     rounded[:, ~known] = np.nan
     lattice = exact[0] if exact[0] == exact[1] else 0.0
 
@@ -221,7 +221,7 @@ def back_test(
     used = np.unique(sites)
     units = np.bincount(sites, minlength=len(names))[used]
     minutes_each = units * _minutes(log)
-    modelled_busy = np.array([np.bincount(sites, row, len(names))[used] for row in played.busy]) / minutes_each
+    modelled_busy = np.array([np.bincount(sites, row, len(names))[used] for row in replays.busy]) / minutes_each
     recorded_busy, answered = _workload(fit, log, len(names))
     before_busy, _ = _workload(fit, fit.calls, len(names))
 
@@ -230,7 +230,7 @@ def back_test(
 
     overall = _rows(measured(recorded), [measured(row) for row in rounded])
     if answered is not None:
-        by_draw = (played.busy.sum(axis=1) / minutes_each.sum()).tolist()
+        by_draw = (replays.busy.sum(axis=1) / minutes_each.sum()).tolist()
         share = recorded_busy.sum() / len(sites)
         overall.loc["utilization"] = (share, np.mean(by_draw), *np.quantile(by_draw, (0.05, 0.95)))
     atoms, evaluation, total = _city_model(fit, sites, cell_km, times or {}, rng)
@@ -261,7 +261,7 @@ def back_test(
         deployment=sites,
         calls=int(known.sum()),
         left_out=left_out,
-        uses=judge(fit, played, threshold, separates_places(at[known], recorded[known]), overall, by_zone, by_station),
+        uses=judge(fit, replays, threshold, separates_places(at[known], recorded[known]), overall, by_zone, by_station),
         period=period,
     )
 

@@ -216,7 +216,7 @@ class Fit:
         if weights.sum() == 0:
             raise InputError("there are no calls in these hours. Choose others.")
         factor = np.average(factors, weights=weights)
-        among = np.average((factors / factor - 1) ** 2, weights=weights)  # spread among the hours
+        hourly = np.average((factors / factor - 1) ** 2, weights=weights)  # spread among the hours
         notes = ""
         if not {"travel_times", "speed_kmh", "roads"} & options.keys():
             options["travel_times"] = self.answer_law.mean(reach) * factor
@@ -230,7 +230,7 @@ class Fit:
             if name not in options and duration is not None:
                 options[name] = duration
                 stations = stations.drop(columns=column, errors="ignore")
-        spread = float(np.sqrt((1 + self.answer_law.cv.value**2) * (1 + among) - 1))
+        spread = float(np.sqrt((1 + self.answer_law.cv.value**2) * (1 + hourly) - 1))
         variation = 0.0 if self.turnout is None else self.turnout.cv.value
         options = {"travel_cv": spread, "turnout_cv": variation} | options
         city = replace(demand, stations=stations).city(hours=hours, weekdays=weekdays, **options)
@@ -463,11 +463,11 @@ def _named(stations: pd.DataFrame) -> pd.DataFrame:
 def without_unit(calls: CallLog, fit: Fit) -> list[str]:
     """Return sentences on the number of calls without a unit, or a known one, and their treatment in a fit."""
     far = sum(n for reason, n in fit.left_out.items() if "every station" in reason)
-    unsent, said = len(calls) - len(fit.calls) - far, []
+    unsent, lines = len(calls) - len(fit.calls) - far, []
     if unsent:
-        said.append(
+        lines.append(
             f"{unsent:,} of {len(calls):,} calls got no unit: they are left out, as they are no work for the fleet."
         )
     if "unit" in fit.calls.details and (unnamed := int(fit.calls.details["unit"].isna().sum())):
-        said.append(f"{unnamed:,} calls got a unit that the log does not name: they count as calls like all others.")
-    return said
+        lines.append(f"{unnamed:,} calls got a unit that the log does not name: they count as calls like all others.")
+    return lines

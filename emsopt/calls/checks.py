@@ -187,29 +187,29 @@ def _places(log: CallLog, places: FloatArray, reach_km: float, outside: str) -> 
     text = "are at 0, 0, which programs write for unknown places."
     yield from _flag("wrong", "no place", log, far[unknown], text)
     far = far[~unknown]
-    for what, columns, signs, how in (
+    for table, columns, signs, how in (
         ("swapped coordinates", [1, 0], (1, 1), "with longitude and latitude swapped"),
         ("sign of the longitude", [0, 1], (-1, 1), "with the other sign of the longitude (west is negative)"),
         ("sign of the latitude", [0, 1], (1, -1), "with the other sign of the latitude (south is negative)"),
     ):
         near = _near(log.locations[far][:, columns] * signs, places, reach_km)
         text = f"are far outside, but would lie within {reach_km:g} km {how}. Correct them."
-        yield from _flag("wrong", what, log, far[near], text)
+        yield from _flag("wrong", table, log, far[near], text)
         far = far[~near]
     text = f"are over {reach_km:g} km from {outside}"
     yield from _flag("look", "far outside", log, far, text)
 
 
 def _stations(log: CallLog, places: FloatArray, names: pd.Series[str] | None, reach_km: float) -> Iterator[Finding]:
-    apart = nearest_km(places, log.locations)
-    for k in np.flatnonzero(apart > LONELY_KM).tolist():
+    distance = nearest_km(places, log.locations)
+    for k in np.flatnonzero(distance > LONELY_KM).tolist():
         who = f"station {k + 1 if names is None else repr(str(names.iloc[k]))}"
-        if apart[k] > reach_km and _near(places[[k], ::-1], log.locations, reach_km)[0]:
+        if distance[k] > reach_km and _near(places[[k], ::-1], log.locations, reach_km)[0]:
             text = f"{who} is far from all calls, but close to them with longitude and latitude swapped."
             yield Finding("wrong", "station swapped", text, 1, (k + 1,))
         else:
-            text = f"{who} is {apart[k]:.0f} km from the closest call. Check its coordinates."
-            yield Finding("wrong" if apart[k] > reach_km else "look", "station outside", text, 1, (k + 1,))
+            text = f"{who} is {distance[k]:.0f} km from the closest call. Check its coordinates."
+            yield Finding("wrong" if distance[k] > reach_km else "look", "station outside", text, 1, (k + 1,))
 
 
 def _never_arrived(log: CallLog, places: FloatArray) -> Iterator[Finding]:

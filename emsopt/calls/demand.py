@@ -334,14 +334,14 @@ def within_reach(points: FloatArray, places: FloatArray, reach_km: float = REACH
     near = nearest_km(points, places) <= reach_km
     if near.any():
         return near
-    said = (
+    message = (
         f"no call is within {reach_km:g} km of a station: the first call is at longitude {points[0, 0]:.2f} and "
         f"latitude {points[0, 1]:.2f}, the first station at {places[0, 0]:.2f} and {places[0, 1]:.2f}. "
     )
     if not (nearest_km(points[:, ::-1], places) <= reach_km).any():
-        raise InputError(said + "Check that calls and stations are of the same city.")
-    said += "Longitude and latitude are swapped in one of them: say which column is which by "
-    raise InputError(Message(said, Argument("columns", {"lon": ..., "lat": ...}), " of calls or stations."))
+        raise InputError(message + "Check that calls and stations are of the same city.")
+    message += "Longitude and latitude are swapped in one of them: say which column is which by "
+    raise InputError(Message(message, Argument("columns", {"lon": ..., "lat": ...}), " of calls or stations."))
 
 
 def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:

@@ -216,14 +216,14 @@ class CallLog:
 
     def __repr__(self) -> str:
         first, last = (str(t)[:10] for t in self.times[[0, -1]])
-        said = ", ".join(f"{role} from {name!r}" for role, name in self.taken.items() if role != name.strip().lower())
-        said = f"; {said}" if said else ""
+        text = ", ".join(f"{role} from {name!r}" for role, name in self.taken.items() if role != name.strip().lower())
+        text = f"; {text}" if text else ""
         minutes, km = self.apart
         joined = f"; {self.joined:,} rows joined with others of their incident" if self.joined else ""
         joined += f", at most {minutes:.0f} min and {km:.2f} km away" if self.joined else ""
         chosen = f"; {self.not_chosen:,} rows not chosen" if self.not_chosen else ""
         header = f"; header in line {self.header}" if self.header > 1 else ""
-        return f"<CallLog: {len(self):,} calls from {first} to {last}, {self.clock} time{chosen}{joined}{header}{said}>"
+        return f"<CallLog: {len(self):,} calls from {first} to {last}, {self.clock} time{chosen}{joined}{header}{text}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{role}</td><td>{escape(name)}</td></tr>" for role, name in self.taken.items())

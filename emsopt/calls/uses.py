@@ -68,7 +68,7 @@ TITLES = {
 }
 
 
-def judge(fit: Fit, played: Replay, threshold: float, apart: Judged, *frames: pd.DataFrame) -> pd.DataFrame:
+def judge(fit: Fit, replay: Replay, threshold: float, apart: Judged, *frames: pd.DataFrame) -> pd.DataFrame:
     """Return the table of uses, indexed by use: ``usable`` and ``why``, a sentence.
 
     ``apart`` is what `separates_places` returns. ``frames`` are those of the back-test, in all, by zone and by station;
@@ -77,7 +77,7 @@ def judge(fit: Fit, played: Replay, threshold: float, apart: Judged, *frames: pd
     row = dict(frames[0].iterrows())
     mean = row["mean_response_min"]
     of_mean = _of_measure(mean, MEAN, "{:.2f} min")
-    late, why = _of_share(row[f"late_over_{threshold:g}_min"])
+    late, reason = _of_share(row[f"late_over_{threshold:g}_min"])
     moves = starts(fit)
     if moves[0]:
         moves = apart[0], f"{moves[1]} {apart[1]}"
@@ -86,13 +86,13 @@ def judge(fit: Fit, played: Replay, threshold: float, apart: Judged, *frames: pd
     rows = {
         "mean": of_mean,
         "percentile_90": _of_measure(row["percentile_90_min"], HIGH, "{:.2f} min"),
-        "threshold": (late, f"Late is over {threshold:g} min. {why}"),
-        "fleet": _of_fleet(fit, played, row.get("utilization"), moves),
+        "threshold": (late, f"Late is over {threshold:g} min. {reason}"),
+        "fleet": _of_fleet(fit, replay, row.get("utilization"), moves),
         "moves": moves,
         "zones": _of_group(frames[1], "zones"),
         "workload": _of_group(frames[2], "stations"),
     }
-    if seen := _fitted_days(fit, played.calls):
+    if seen := _fitted_days(fit, replay.calls):
         rows = dict.fromkeys(rows, (False, seen))
     return pd.DataFrame.from_dict(rows, orient="index", columns=["usable", "why"]).rename_axis("use")
 
@@ -114,14 +114,14 @@ def separates_places(modelled: FloatArray, recorded: FloatArray) -> Judged:
     ), f"{'The' if slope > reach else 'Cannot tell whether the'} model tells places apart: {text}."
 
 
-def _of_fleet(fit: Fit, played: Replay, row: pd.Series[float] | None, moves: Judged) -> Judged:
+def _of_fleet(fit: Fit, replay: Replay, row: pd.Series[float] | None, moves: Judged) -> Judged:
     """Return whether the model may be used to choose the number of units, and why."""
     if row is None:
         return False, "Cannot tell: the log lacks units with known homes, so it is not known how busy they are."
     if (each := fit.units_per_call) > MOST_UNITS:
         return False, f"{each:.1f} units go to a call, but the model sends one: true workloads are higher."
-    if played.loss_fraction > MOST_LOST:
-        return False, f"In {played.loss_fraction:.1%} of the replayed calls all units were busy."
+    if replay.loss_fraction > MOST_LOST:
+        return False, f"In {replay.loss_fraction:.1%} of the replayed calls all units were busy."
     usable, why = _of_share(row)
     return (usable, why) if moves[0] or not usable else moves
 
@@ -148,7 +148,7 @@ def _of_measure(row: pd.Series[float], limit: float, form: str) -> Judged:
     return True, values.capitalize()
 
 
-def _of_group(frame: pd.DataFrame, what: str) -> Judged:
+def _of_group(frame: pd.DataFrame, noun: str) -> Judged:
     """Return whether no more zones or stations differ from the model than chance explains, and why.
 
     Intervals are of 90 %, around the city's model; chance explains as many outside as happen with probability 1 %.
@@ -157,11 +157,11 @@ def _of_group(frame: pd.DataFrame, what: str) -> Judged:
 
     frame = frame.dropna()
     if frame.empty:
-        return False, f"Cannot tell: the {what} could not be compared, as the log lacks units with known homes."
+        return False, f"Cannot tell: the {noun} could not be compared, as the log lacks units with known homes."
     off = frame["recorded"] - frame["city_model"]
     outside = (off < frame["low"] - frame["modelled"]) | (off > frame["high"] - frame["modelled"])
     named = off[outside].sort_values(key=abs, ascending=False)
-    text = f"{len(named)} of {len(frame)} {what} are outside their intervals (chance: about {len(frame) / 10:.0f})"
+    text = f"{len(named)} of {len(frame)} {noun} are outside their intervals (chance: about {len(frame) / 10:.0f})"
     for side, names in (("above", named.index[named > 0]), ("below", named.index[named < 0])):
         text += f"; recorded {side} modelled: {', '.join(names)}" if len(names) else ""
     return bool(len(named) <= binom.ppf(0.99, len(frame), 0.1)), f"{text}."
@@ -189,18 +189,18 @@ def starts(fit: Fit) -> tuple[bool, str]:
     """
     scale = KM_PER_DEGREE * np.array([np.cos(np.radians(fit.stations["lat"].mean())), 1])
     points, places = fit.stations[["lon", "lat"]].to_numpy(float) * scale, fit.calls.locations * scale
-    drives, cannot = fit.drives, "Cannot tell where units start:"
+    drives, unknown = fit.drives, "Cannot tell where units start:"
     if len(drives) < LEAST_DRIVES:
-        return False, f"{cannot} that needs {LEAST_DRIVES} drives, and there are {len(drives)}."
+        return False, f"{unknown} that needs {LEAST_DRIVES} drives, and there are {len(drives)}."
     for what, where in (("calls", places), ("stations", points)):
         if (km := KM_PER_DEGREE * _step(where / scale)) > COARSEST_KM:
-            return False, f"{cannot} places of {what} are rounded to {km:.1f} km."
+            return False, f"{unknown} places of {what} are rounded to {km:.1f} km."
     station = drives["station"].to_numpy()
-    apart = places[drives["call"]] - points[station]
+    offsets = places[drives["call"]] - points[station]
     if np.bincount(station).max() < FEWEST:
-        return False, f"{cannot} that needs {FEWEST} drives of a station."
-    displaced, typical = _displacement(drives["minutes"].to_numpy(float), apart, station)
-    per_km = drives["distance"].sum() / np.hypot(*apart.T).sum()  # minutes at free flow, if there are roads
+        return False, f"{unknown} that needs {FEWEST} drives of a station."
+    displaced, typical = _displacement(drives["minutes"].to_numpy(float), offsets, station)
+    per_km = drives["distance"].sum() / np.hypot(*offsets.T).sum()  # minutes at free flow, if there are roads
     slope = min(law.per_distance.value for law in (fit.law, fit.answer_law))
     speed = 60 / max(slope * per_km, 1e-3)
     signs = {
@@ -218,20 +218,20 @@ def starts(fit: Fit) -> tuple[bool, str]:
     return False, f"Most probably stations are missing from the table, or units do not start from them: {found}.{named}"
 
 
-def _displacement(minutes: FloatArray, apart: FloatArray, station: IntArray) -> tuple[float, float]:
+def _displacement(minutes: FloatArray, offsets: FloatArray, station: IntArray) -> tuple[float, float]:
     """Return how far stations seem displaced, and the median distance of the drives, both km.
 
-    ``apart`` are the km east and north from the station to the call of each drive, shape (K, 2).
+    ``offsets`` are the km east and north from the station to the call of each drive, shape (K, 2).
     """
     enough = np.bincount(station) >= FEWEST
     minutes, kept = np.minimum(minutes, np.quantile(minutes, CAP)), enough[station]
-    minutes, apart, station = minutes[kept], apart[kept], (np.cumsum(enough) - 1)[station[kept]]
-    km, drive = np.hypot(*apart.T), np.arange(len(minutes))
+    minutes, offsets, station = minutes[kept], offsets[kept], (np.cumsum(enough) - 1)[station[kept]]
+    km, drive = np.hypot(*offsets.T), np.arange(len(minutes))
     weight = 1 / np.maximum(np.polyval(np.polyfit(km, minutes, 1), km), 1)
     terms = np.zeros((len(km), 2 + 2 * enough.sum()))
     terms[:, 0], terms[:, 1] = 1, km
     for side in (0, 1):
-        terms[drive, 2 + 2 * station + side] = apart[:, side] / np.maximum(km, NEAR_KM)
+        terms[drive, 2 + 2 * station + side] = offsets[:, side] / np.maximum(km, NEAR_KM)
     terms *= weight[:, None]
     inverse = np.linalg.pinv(terms.T @ terms)
     found = inverse @ terms.T @ (weight * minutes)

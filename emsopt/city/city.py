@@ -408,17 +408,17 @@ def _turned(shape: dict[str, Any], lon: float) -> dict[str, Any]:
 
 def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
     """Raise if travel times cannot be minutes, by the speeds between places or else by their median."""
-    apart = np.zeros_like(minutes, bool) if km is None else (km > 1) & (minutes > 0)
+    distant = np.zeros_like(minutes, bool) if km is None else (km > 1) & (minutes > 0)
     median, speed = np.median(minutes), 30.0
-    if apart.any() and km is not None:
-        speed = 60 * float(np.median(km[apart] / minutes[apart]))  # km/h along straight lines
+    if distant.any() and km is not None:
+        speed = 60 * float(np.median(km[distant] / minutes[distant]))  # km/h along straight lines
     elif median > LONGEST_MEDIAN_MIN:
         speed = 0.5
     if not SLOWEST_KMH < speed < FASTEST_KMH:
         unit, remedy = ("hours", "Multiply them by 60.") if speed > FASTEST_KMH else ("seconds", "Divide them by 60.")
         if speed < SLOWEST_KMH / 30:
             unit, remedy = "metres", "Divide them by the metres driven in a minute, or give `speed_kmh` instead."
-        said = f"between places over 1 km apart they mean {speed:.2g} km/h" if apart.any() else "no city is so wide"
+        said = f"between places over 1 km apart they mean {speed:.2g} km/h" if distant.any() else "no city is so wide"
         raise InputError(
             f"`travel_times` must be minutes; their median is {median:.3g}, and {said}. Are they {unit}? {remedy}"
         )

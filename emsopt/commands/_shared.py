@@ -65,7 +65,7 @@ def wrapped(text: str) -> str:
     return text if "\n" in text else textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False)
 
 
-def progress(what: str) -> Progress:
+def progress(task: str) -> Progress:
     """Return the way to show progress on stderr: a bar in a terminal, else a line every `EVERY_S` seconds."""
     if sys.stderr.isatty():
         return True
@@ -76,7 +76,7 @@ def progress(what: str) -> Progress:
         if (now := time.monotonic()) - last >= EVERY_S:
             last = now
             of = "" if total is None else f" of {total:,}"
-            print(f"emsopt: {what}: {done:,}{of} after {now - start:.0f} s", file=sys.stderr, flush=True)
+            print(f"emsopt: {task}: {done:,}{of} after {now - start:.0f} s", file=sys.stderr, flush=True)
 
     return show
 

@@ -310,7 +310,7 @@ def _today(names: list[str] | None) -> list[str] | None:
     return [str(station) for station, count in zip(table[column], counts, strict=True) for _ in range(count)]
 
 
-def _table(name: str, option: str, what: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+def _table(name: str, option: str, noun: str) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return a file as a table, and its columns by their names in lower case."""
-    table = read_csv(existing_file(name, option, what))
+    table = read_csv(existing_file(name, option, noun))
     return table, {str(column).strip().lower(): column for column in table.columns}

@@ -107,12 +107,12 @@ def contained(
     ``back`` and ``row`` are the transposed patterns: the rows that hold each item. Empty rows lie within any row.
     """
     n = len(start) - 1
-    goes, last = np.zeros(n, np.bool_), np.full(len(back) - 1, -1)
+    dropped, last = np.zeros(n, np.bool_), np.full(len(back) - 1, -1)
     for i in range(n):
         if start[i] == start[i + 1]:
-            goes[i] |= not larger
+            dropped[i] |= not larger
             continue
-        if goes[i]:
+        if dropped[i]:
             continue
         rarest = item[start[i]]
         for r in range(start[i], start[i + 1]):
@@ -123,7 +123,7 @@ def contained(
         for q in range(back[rarest], back[rarest + 1]):
             k = row[q]
             more = start[k + 1] - start[k] - length
-            if k == i or goes[k] or more < 0:
+            if k == i or dropped[k] or more < 0:
                 continue
             missing = length
             for r in range(start[k], start[k + 1]):
@@ -133,11 +133,11 @@ def contained(
             if missing:
                 continue
             if larger or (more == 0 and k > i):
-                goes[k] = True
+                dropped[k] = True
             else:
-                goes[i] = True
+                dropped[i] = True
                 break
-    return goes
+    return dropped
 
 
 def integer_program(

@@ -238,12 +238,12 @@ def short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
     """Return the atoms whose lists hold fewer than two members."""
     chosen = np.zeros(n_sites + 1, np.bool_)
     chosen[members] = True
-    short_lists = np.zeros(len(near.start) - 1, np.bool_)
-    for j in range(len(short_lists)):
+    short = np.zeros(len(near.start) - 1, np.bool_)
+    for j in range(len(short)):
         found = 0
         for r in range(near.start[j], near.start[j + 1]):
             found += chosen[near.site[r]]
             if found == 2:
                 break
-        short_lists[j] = found < 2
-    return np.flatnonzero(short_lists)
+        short[j] = found < 2
+    return np.flatnonzero(short)

@@ -115,8 +115,8 @@ def _drop_dominated(patterns: Patterns, q: float, floors: IntArray, capacities: 
     open_ = np.flatnonzero(capacities)
     better = open_ if q == 0 else np.flatnonzero(capacities == units)
     rows = patterns[better]
-    goes = better[contained(*listed(rows), *listed(rows.T), False)]
-    kept = np.setdiff1d(open_, goes[floors[goes] == 0])
+    dropped = better[contained(*listed(rows), *listed(rows.T), False)]
+    kept = np.setdiff1d(open_, dropped[floors[dropped] == 0])
     return kept if capacities[kept].sum() >= units else open_
 
 

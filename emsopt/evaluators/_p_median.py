@@ -51,10 +51,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .._types import BoolArray, FloatArray, IntArray
-from ._interchange import Costs, Lists, alone, interchange, listing_of, lists_of, replaced
+from ._interchange import Costs, Lists, interchange, listing_of, lists_of, replaced, short_lists
 
 _Branch: TypeAlias = tuple[float, int, NDArray[np.int8], NDArray[np.float32], FloatArray]
-"""A branch of the search: its bound, its serial number, and its arrays `state`, `prices` and `lately`."""
+"""A branch of the search: its bound, its serial number, and its arrays `state`, `prices` and `recency`."""
 
 _held: list[int] = []
 """Ctrl-C that came in the main thread during a search."""
@@ -64,7 +64,7 @@ FREE, OPEN, CLOSED = 0, 1, 2
 TOLERANCE = 1e-10  # relative to the cost of the first deployment tried; far above rounding errors
 FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step, in units of (best - L) / |direction|²
 MEMORY = 0.4  # share of the previous direction in the next one; damps zigzagging
-RECENT = 0.1  # weight of the newest step in `lately`, the recent frequency with which a site was chosen
+RECENT = 0.1  # weight of the newest step in `recency`, the recent frequency with which a site was chosen
 ROOT_STEPS, ROOT_PATIENCE = 6000, 50  # maximum number of steps, and steps without progress that halve the step length
 WIDE_STEP, WIDE_STEPS, LOCAL_STEP, LOCAL_STEPS = 2.0, 40, 1.5, 50  # first length and number of steps of a branch
 BRANCH_PATIENCE, TRIAL_STEPS = 8, 25
@@ -138,23 +138,23 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, time_limit: 
     """
     search = _Search(costs, p, forced, grain, time.monotonic() + time_limit)
     state = np.where(forced, OPEN, FREE).astype(np.int8)
-    bound, state, prices, lately = search.root(state)
+    bound, state, prices, recency = search.root(state)
     queue: list[_Branch] = []
     dive: list[_Branch] = []  # branches searched depth first: see QUEUE_BYTES
-    room = QUEUE_BYTES / (4 * len(prices) + lately.nbytes + state.nbytes)
+    room = QUEUE_BYTES / (4 * len(prices) + recency.nbytes + state.nbytes)
     known = 1
     if bound < search.target:
-        queue.append((bound, known, state, prices.astype(np.float32), lately))
+        queue.append((bound, known, state, prices.astype(np.float32), recency))
     while queue or dive:
         if search.late:
             bounds = [branch[0] for branch in queue + dive if branch[0] < search.target]
             return search.chosen, search.rounded(min(bounds, default=np.inf))
-        bound, _, state, prices32, lately = dive.pop() if dive else heappop(queue)
+        bound, _, state, prices32, recency = dive.pop() if dive else heappop(queue)
         if bound >= search.target:
             continue
-        site, around = search.division(bound, state, prices32, lately)
+        site, around = search.division(bound, state, prices32, recency)
         for choice in (CLOSED, OPEN):
-            branch = state.copy(), prices32.astype(float), lately.copy()
+            branch = state.copy(), prices32.astype(float), recency.copy()
             branch_bound = search.ascend(bound, *branch, site, choice, around)
             if branch_bound < search.target:
                 known += 1
@@ -163,7 +163,7 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, time_limit: 
                     heappush(queue, entry)
                 else:
                     dive.append(entry)
-        search.shake(SEARCHING[1], lately)
+        search.shake(SEARCHING[1], recency)
     return search.chosen, np.inf
 
 
@@ -228,7 +228,7 @@ class _Search:
             most = 1 + PIECE // swap
             swaps, ended = interchange(self.full, self.listing, members, self.forced, self.allowed, most)
             self.exchanged += value + swaps * swap
-            unlisted = not ended or self.extend(alone(self.full, members, n_sites))
+            unlisted = not ended or self.extend(short_lists(self.full, members, n_sites))
         chosen = np.isin(np.arange(n_sites), members)
         cost = self.cost(chosen) if unlisted else _paid(self.full, chosen)
         if cost < self.best:
@@ -238,14 +238,14 @@ class _Search:
         """Return the cost of a choice."""
         return float(self.costs.of(np.flatnonzero(chosen)).min(axis=0).sum())
 
-    def shake(self, effort: float, lately: FloatArray) -> None:
+    def shake(self, effort: float, recency: FloatArray) -> None:
         """Exchange ever more sites of the best choice around a random atom, and improve it by interchange.
 
         Sites seldom chosen in the ascent are the likeliest to leave, and those often chosen to enter. The search ends
         after its share of the work, or after twice the work that led to the best choice, if that is more.
         """
         start, site, _ = self.full
-        n_sites, around = len(lately), LISTED * len(lately) // self.p
+        n_sites, around = len(recency), LISTED * len(recency) // self.p
         leaving, entering = ~self.forced, self.allowed
         while self.exchanged < max(effort * self.read, 2 * self.found) and not self.late:
             chosen, before = self.chosen.copy(), self.best
@@ -259,7 +259,7 @@ class _Search:
             self.exchanged += self.costs.n_atoms
             if k == 0:
                 continue
-            for group, weights in zip(groups, (1 - lately[groups[0]], lately[groups[1]]), strict=True):
+            for group, weights in zip(groups, (1 - recency[groups[0]], recency[groups[1]]), strict=True):
                 weights = np.maximum(weights, 0) + DRAWN
                 chosen[self.rng.choice(group, k, replace=False, p=weights / weights.sum())] ^= True
             self.improve(chosen)
@@ -270,34 +270,34 @@ class _Search:
         start, _, cost = self.full
         k = max(2, len(state) // self.p)
         prices = cost[np.minimum(start[:-1] + k, start[1:]) - 1]
-        lately = np.zeros(len(state))
+        recency = np.zeros(len(state))
         walk, rest = _walk(prices, FIRST_STEP), (0.0, np.zeros(len(state)))
         every, bound = np.arange(len(prices)), -np.inf
         while self.steps < ROOT_STEPS:
             near = _shorten_lists(self.full, state, walk[0], every)
-            ended, trial, bound = self.piece(near, state, prices, lately, walk, rest, POLISHED, ROOT_PATIENCE)
+            ended, trial, bound = self.piece(near, state, prices, recency, walk, rest, POLISHED, ROOT_PATIENCE)
             if bound >= self.target or ended or self.late:
                 break
             self.improve(trial)
             self.extend(np.flatnonzero(prices >= self.full.cost[self.full.start[1:] - 1]))
         self.allowed = state != CLOSED
         if bound < self.target:
-            self.shake(SEARCHING[0], lately)
+            self.shake(SEARCHING[0], recency)
         self.near = _shorten_lists(self.full, state, np.full(len(prices), np.inf), every)
-        return bound, state, prices, lately
+        return bound, state, prices, recency
 
     def division(
-        self, bound: float, state: NDArray[np.int8], prices: NDArray[np.float32], lately: FloatArray
+        self, bound: float, state: NDArray[np.int8], prices: NDArray[np.float32], recency: FloatArray
     ) -> tuple[int, IntArray]:
         """Return the site to branch on, whose two branches gain most, and the atoms around it."""
         free, gap = np.flatnonzero(state == FREE), self.best - bound
         scores = dict[int, float]()
-        for site in free[np.argsort(np.abs(lately[free] - DIVIDED), kind="stable")[:CANDIDATES]]:
+        for site in free[np.argsort(np.abs(recency[free] - DIVIDED), kind="stable")[:CANDIDATES]]:
             if self.local and not self.tried[:, site].all() and not self.late:
                 around = _nearby_atoms(self.near, state, prices, site)
                 self.local = len(around) < WIDE * len(prices)
                 for choice in (OPEN, CLOSED) if self.local else ():
-                    branch = state.copy(), prices.astype(float), lately.copy()
+                    branch = state.copy(), prices.astype(float), recency.copy()
                     self.ascend(bound, *branch, site, choice, around, trial=True)
             gains = self.gained[:, site] / np.maximum(self.tried[:, site], 1) / gap
             scores[site] = np.clip(gains, LEAST_GAIN, 1).prod()
@@ -309,7 +309,7 @@ class _Search:
         bound: float,
         state: NDArray[np.int8],
         prices: FloatArray,
-        lately: FloatArray,
+        recency: FloatArray,
         site: int,
         choice: int,
         around: IntArray,
@@ -322,7 +322,7 @@ class _Search:
         wide = len(around) >= WIDE * len(prices)
         first, steps = (WIDE_STEP, WIDE_STEPS) if wide else (LOCAL_STEP, TRIAL_STEPS if trial else LOCAL_STEPS)
         walk, rest = _walk(moved, first), _fixed_part(self.near, prices, around, len(state))
-        _, _, raised = self.piece(near, state, moved, lately, walk, rest, steps, BRANCH_PATIENCE)
+        _, _, raised = self.piece(near, state, moved, recency, walk, rest, steps, BRANCH_PATIENCE)
         prices[around] = moved
         raised = max(bound, raised)
         self.gained[choice - OPEN, site] += min(raised, self.best) - bound
@@ -334,7 +334,7 @@ class _Search:
         near: Lists,
         state: NDArray[np.int8],
         prices: FloatArray,
-        lately: FloatArray,
+        recency: FloatArray,
         walk: tuple[FloatArray, FloatArray, FloatArray],
         rest: tuple[float, FloatArray],
         steps: int,
@@ -346,7 +346,7 @@ class _Search:
         while steps > 0 and not ended and not (self.late and np.isfinite(walk[2][0])):
             some = min(steps, max(1, PIECE // max(1, len(near.site))))
             target = self.best, self.target
-            ended, found = _ascend(near, self.p, state, prices, lately, trial, walk, rest, target, some, patience)
+            ended, found = _ascend(near, self.p, state, prices, recency, trial, walk, rest, target, some, patience)
             self.steps += some
             self.read += some * len(near.site)
             steps -= some
@@ -432,7 +432,7 @@ def _ascend(
     p: int,
     state: NDArray[np.int8],
     prices: FloatArray,
-    lately: FloatArray,
+    recency: FloatArray,
     trial: BoolArray,
     walk: tuple[FloatArray, FloatArray, FloatArray],
     rest: tuple[float, FloatArray],
@@ -442,7 +442,7 @@ def _ascend(
 ) -> tuple[int, BoolArray]:
     """Raise the bound of a branch by subgradient steps, and fix sites where the bound allows it.
 
-    The arrays are changed in place: ``state``, ``prices`` (the best found), ``lately`` (how often each site was chosen
+    The arrays are changed in place: ``state``, ``prices`` (the best found), ``recency`` (how often each site was chosen
     in the last steps), ``trial`` (the current choice) and ``walk``. ``rest`` holds the sum of the prices of atoms
     not in the lists, which stay, and the profits of the sites from them. ``known`` holds the best cost known and the
     bound from which a branch is of no use. The step length is halved after ``patience`` steps without progress.
@@ -493,7 +493,7 @@ def _ascend(
                 elif value + profits[i] - worst_in >= target:
                     state[i] = CLOSED
                 undecided |= state[i] == FREE
-            lately[i] += RECENT * (trial[i] - lately[i])
+            recency[i] += RECENT * (trial[i] - recency[i])
         if not undecided:  # the one choice left is `trial`
             return DECIDED, trial.copy()
 

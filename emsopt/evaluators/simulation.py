@@ -143,9 +143,9 @@ def simulate(
     ends = np.linspace(0, calls, batches + 1).astype(np.int64)
     batch_calls: IntArray = ends[1:] - ends[:-1]
     lengths, seed = [warmup, *batch_calls], stream_seed(rng)
-    law, sent = city.response_law, list[tuple[int, IntArray, IntArray]]()
+    law, dispatches = city.response_law, list[tuple[int, IntArray, IntArray]]()
     order, p = preferred_units(city, sites), len(sites)
-    played = _play(city, sites[None], [order], lengths, draw, queue, seed, None if law is None else sent)
+    played = _play(city, sites[None], [order], lengths, draw, queue, seed, None if law is None else dispatches)
     next(played)  # the warm-up
     pairs, sums = list[tuple[IntArray, ...]](), list[tuple[FloatArray, ...]]()
     for b, (counts, *measured) in enumerate(played):
@@ -178,7 +178,7 @@ def simulate(
     if queue:
         intervals["mean_wait"] = wait_interval
     if law is not None:
-        batch, atom, drawn = _drives(law.at(sites), sent, seed)
+        batch, atom, drawn = _drives(law.at(sites), dispatches, seed)
         answers = _intervals.Answers(drawn, np.ones(len(atom), np.int64), batch, atom, *in_batches)
     return replace(result, intervals=MappingProxyType(intervals), answers=answers)
 
@@ -201,7 +201,7 @@ def prepare(
     lengths = [_checked_warmup(warmup, city, units, queue, calls, squared_variation), calls]
     at_once = max(1, COUNTER_BYTES // (8 * units * city.n_atoms))
 
-    def some(rows: IntArray, seed: IntArray) -> list[float]:
+    def part_values(rows: IntArray, seed: IntArray) -> list[float]:
         result = []
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
@@ -216,7 +216,7 @@ def prepare(
         if queue:
             for sites in deployments:
                 _stable_load(city, sites)
-        return map_rows(partial(some, seed=stream_seed(rng)), deployments, workers, progress)
+        return map_rows(partial(part_values, seed=stream_seed(rng)), deployments, workers, progress)
 
     return values
 
@@ -325,12 +325,11 @@ def _play(
     draw: Callable[..., FloatArray],
     queue: bool,
     seed: IntArray,
-    sent: list[tuple[int, IntArray, IntArray]] | None = None,
+    dispatches: list[tuple[int, IntArray, IntArray]] | None = None,
 ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
     """Send one stream of calls, cut into segments, to each of K deployments, with the order of preference of each.
 
-    If a list ``sent`` is given, (segment, atoms, units) of consecutive calls are appended; the unit of a lost call is
-    -1.
+    If given, the list ``dispatches`` gets (segment, atoms, units) of consecutive calls; the unit of a lost call is -1.
 
     Yields
     ------
@@ -353,13 +352,13 @@ def _play(
         chunks = islice(stream, -(-length // CHUNK))
         while some := list(islice(chunks, AT_ONCE)):
             for k, (s, gaps, atoms, factors) in product(range(K), some):
-                units = np.full(0 if sent is None else len(gaps), -1)
+                units = np.full(0 if dispatches is None else len(gaps), -1)
                 unit = orders[k], service_times[k], queue, releases[k], answered[k], busy[k]
                 busy[k] += np.maximum(releases[k], 0)  # the work left from before, and at the end
                 totals[k] += serve(gaps, atoms, factors, *unit, units)
                 busy[k] -= np.maximum(releases[k], 0)
-                if sent is not None:
-                    sent.append((s, atoms, units))
+                if dispatches is not None:
+                    dispatches.append((s, atoms, units))
         yield answered, busy, totals
 
 
@@ -416,7 +415,7 @@ def serve(
 
 
 def _drives(
-    law: ResponseLaw, sent: list[tuple[int, IntArray, IntArray]], seed: IntArray
+    law: ResponseLaw, dispatches: list[tuple[int, IntArray, IntArray]], seed: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Draw the response times of the calls that `_play` recorded, except those of segment 0, the warm-up.
 
@@ -424,7 +423,7 @@ def _drives(
     on the unit.
     """
     rng, parts = streams(seed, 5)[4], []
-    for segment, atoms, units in sent:
+    for segment, atoms, units in dispatches:
         normal, answered = rng.standard_normal((len(units), 2)).T, units >= 0
         if segment:
             atoms, units = atoms[answered], units[answered]

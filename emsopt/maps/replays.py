@@ -134,7 +134,7 @@ def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
     goal = trace["goal"].to_numpy()
     place = np.where(goal < n, which[np.minimum(goal, n - 1)], goal - n + len(stations))
     gone = (sent["until"] > begin) | (done[sent.index].fillna(last) > begin)
-    shown = sent[gone]
+    drives = sent[gone]
     scene = _fixed_scene(city, scale, digits) | {
         "title": f"{city.name}: {len(played.sites)} units, simulated operations",
         "notes": f"{city.notes} A call appears when its unit sets out. What units do after their last recorded drive, "
@@ -147,12 +147,12 @@ def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
         "counted": ["units sent", "Units sent", "Mean drive, min"],
     }
     events = {
-        "at": _tenths(shown["leave"] - begin),
-        "place": (shown["goal"] - n).tolist(),
-        "unit": shown["unit"].tolist(),
-        "go": _tenths(shown["leave"] - begin),
-        "there": _tenths(shown["arrive"] - begin),
-        "free": _tenths(done[shown.index].fillna(last) - begin),
+        "at": _tenths(drives["leave"] - begin),
+        "place": (drives["goal"] - n).tolist(),
+        "unit": drives["unit"].tolist(),
+        "go": _tenths(drives["leave"] - begin),
+        "there": _tenths(drives["arrive"] - begin),
+        "free": _tenths(done[drives.index].fillna(last) - begin),
         "release": [0] * len(played.sites),
         "drives": {
             "unit": trace["unit"].tolist(),

@@ -43,11 +43,11 @@ def in_turn(method: F) -> F:
     """Let one thread at a time use an optimizer."""
 
     @wraps(method)
-    def alone(self: Any, *args: Any, **options: Any) -> Any:
+    def locked(self: Any, *args: Any, **options: Any) -> Any:
         with self._turn.lock:
             return method(self, *args, **options)
 
-    return alone  # type: ignore[return-value]
+    return locked  # type: ignore[return-value]
 
 
 class AskTell(Generic[X]):

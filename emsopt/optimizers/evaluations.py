@@ -181,12 +181,12 @@ def is_own(objective: Any) -> bool:
     return not objective.noisy and not isinstance(getattr(objective, "function", objective), (Objective, Problem))
 
 
-def _on_file(steps: Steps, optimizer: AskTell[Any], asked: Candidate) -> Candidate:
-    """Return the next candidate in the checkpoint, which replaces the one ``asked`` for; warn if the two differ."""
+def _on_file(steps: Steps, optimizer: AskTell[Any], proposed: Candidate) -> Candidate:
+    """Return the next candidate in the checkpoint, which replaces the one ``proposed`` for; warn if the two differ."""
     x = _candidate_on_file(steps.file, steps.number, optimizer)
-    steps.file.compare(steps.number, asked.tolist())
-    if not np.array_equal(x, asked):
-        optimizer.withdraw(asked)
+    steps.file.compare(steps.number, proposed.tolist())
+    if not np.array_equal(x, proposed):
+        optimizer.withdraw(proposed)
     return x
 
 

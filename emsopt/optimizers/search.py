@@ -361,13 +361,13 @@ class _Record:
 
     def row(self, x: Any, outcome: Outcome) -> tuple[Any, ...]:
         """Take the outcome of an evaluation, and return its row of the history, without number and seconds."""
-        value, shown = value_of(outcome), self.space.presented(x)
+        value, point = value_of(outcome), self.space.presented(x)
         if np.isfinite(value):
             self.given.append((x, value))
             self.best = self.better(self.best, value)
         else:
-            self.failed.append(f"{outcome} at {shown}")
-        inputs = shown.values() if self.space.names else (tuple(x.tolist()),)
+            self.failed.append(f"{outcome} at {point}")
+        inputs = point.values() if self.space.names else (tuple(x.tolist()),)
         error = (outcome if np.isnan(value) and outcome != "nan" else "",) if self.catches else ()
         return (*inputs, value, self.best if self.given else np.nan, *error)
 

@@ -60,9 +60,9 @@ def figures(
     from ``evaluations``. With ``baseline``, one of the names, further rows have the gain of each deployment over that
     one. ``sure`` is the title of one more row and its cells by deployment.
     """
-    shown = evaluations.values()
-    rows = {"units": [str(len(e.sites)) for e in shown]}
-    for model, several in (means or {"": shown}).items():
+    values = evaluations.values()
+    rows = {"units": [str(len(e.sites)) for e in values]}
+    for model, several in (means or {"": values}).items():
         rows[f"mean response (min){model}"] = [f"{e.mean_response:.3f}" for e in several]
     measures: dict[str, Callable[[Evaluation], str]] = {
         f"responses of {threshold:g} min or more": lambda e: f"{e.late_fraction(threshold):.2%}",
@@ -76,10 +76,10 @@ def figures(
         points = f"gain over {baseline}, points of {threshold:g} min or more"
         measures[f"gain over {baseline} (min)"] = lambda e: signed(mean - e.mean_response, 3)
         measures[points] = lambda e: signed(100 * (late - e.late_fraction(threshold)), 2)
-    rows |= {title: [measure(e) for e in shown] for title, measure in measures.items()}
+    rows |= {title: [measure(e) for e in values] for title, measure in measures.items()}
     if sure is not None:
         rows[sure[0]] = [sure[1].get(name, "–") for name in evaluations]
-    first = next(iter(shown))
+    first = next(iter(values))
     rest = "are lost" if first.capacity == "loss" else "wait"
     caption += f" Figures: {MODELS[first.evaluator]}; calls that find no unit free {rest}."
     return table(caption, evaluations, rows.items())
@@ -107,11 +107,11 @@ def districts(city: City, evaluations: Mapping[str, Evaluation], baseline: str, 
     shown = [baseline, *others]
     changes = np.array([evaluations[name].atom_response - base for name in others]).reshape(len(others), len(base))
     order = np.argsort(-changes.max(axis=0, initial=-np.inf), kind="stable")[:most]
-    said = []
+    notes = []
     for name, change in zip(others, changes, strict=True):
         worse, better = change > 0.01, change < -0.01
         share = [f"{which.sum()} ({city.demand_shares[which].sum():.0%} of the calls)" for which in (better, worse)]
-        said.append(f"{name}: faster than {baseline} in {share[0]}, slower in {share[1]} of {len(base)} districts.")
+        notes.append(f"{name}: faster than {baseline} in {share[0]}, slower in {share[1]} of {len(base)} districts.")
     rows = []
     for j in order.tolist():
         texts = [f"{city.arrival_rates[j]:.3f}", f"{base[j]:.2f}"]
@@ -121,7 +121,7 @@ def districts(city: City, evaluations: Mapping[str, Evaluation], baseline: str, 
     more = f" The {most} with the largest losses of {len(base)} are listed." if len(base) > most else ""
     heads = headings({name: evaluations[name] for name in shown})
     caption = f"Mean response by district (min), and the difference to {baseline}.{more}"
-    return lines(*said) + table(caption, ["calls per hour", *heads], rows)
+    return lines(*notes) + table(caption, ["calls per hour", *heads], rows)
 
 
 def busy(evaluations: dict[str, Evaluation]) -> str:

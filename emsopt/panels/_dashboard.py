@@ -203,13 +203,13 @@ class _Dashboard(Panel):
         self._show(opened)
         self.form.tell(opened)
         city = opened.city
-        said = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(self.uploads)}."
+        summary_line = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(self.uploads)}."
         told = " ".join(map(in_controls, opened.said))
         wrong = [found for found in opened.log.checks if found.level == "wrong"] if opened.log else []
         if wrong:
             found = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in wrong)
-            return f"{said} {told} Something is wrong in the data: {found}. See the tab Data and trust."
-        return Done(f"{said} {told}".strip())
+            return f"{summary_line} {told} Something is wrong in the data: {found}. See the tab Data and trust."
+        return Done(f"{summary_line} {told}".strip())
 
     def _show(self, opened: Opened, path: Path | None = None) -> None:
         """Replace the workbench by a new one for this city, which saving writes to ``path``."""

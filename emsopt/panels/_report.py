@@ -114,13 +114,13 @@ def _better_found(named: dict[str, Evaluation], best: str) -> str:
 def _places(named: dict[str, Evaluation], base: str) -> list[str]:
     """Return in sentences where the proposed units stand, and which stations have fewer and more than before."""
     new = named.get("proposed", named[base])
-    said = [f"{len(new.sites)} units at {len(set(new.site_names))} stations: {counted(new.site_names)}."]
+    sentences = [f"{len(new.sites)} units at {len(set(new.site_names))} stations: {counted(new.site_names)}."]
     if base == "proposed" or "proposed" not in named:
-        return said
+        return sentences
     fewer, more = changed(named[base].site_names, new.site_names)
     if fewer == more:
-        return [*said, f"No unit changes its station: the proposal is {base}."]
-    return [*said, f"Fewer units than {base} at: {fewer}.", f"More units at: {more}."]
+        return [*sentences, f"No unit changes its station: the proposal is {base}."]
+    return [*sentences, f"Fewer units than {base} at: {fewer}.", f"More units at: {more}."]
 
 
 def _model_findings(results: dict[str, Result], *, sure: bool) -> Iterable[str]:

@@ -139,23 +139,23 @@ class Trust:
             raise InputError(NO_LOG)
         return self.bench.opened.log
 
-    def tested(self, model: Model, held: int, today: tuple[int, ...] | None) -> tuple[BackTest | None, str]:
+    def tested(self, model: Model, n_days: int, today: tuple[int, ...] | None) -> tuple[BackTest | None, str]:
         """Return the test of a model, or why there is none, as `steps.back_tested`; the last one is kept."""
-        if self.last_test is None or self.last_test[0] != (held, today):
-            self.last_test = (held, today), steps.back_tested(model, held, today)
+        if self.last_test is None or self.last_test[0] != (n_days, today):
+            self.last_test = (n_days, today), steps.back_tested(model, n_days, today)
         return self.last_test[1]
 
     # -- work -------------------------------------------------------------------------------------------------------
 
     def prepare_test(self) -> Callable[[], str]:
         """Return a function that calibrates with the first days, predicts the last ones, and keeps the comparison."""
-        model, held, today = self.log(), self.bench.at.hold_out, self.bench.today
+        model, n_days, today = self.log(), self.bench.at.hold_out, self.bench.today
 
         def work() -> str:
-            report, why = self.tested(model, held, today)
+            report, why = self.tested(model, n_days, today)
             if report is None:
                 raise InputError(why)
-            title = f"Back-test: the last {held} days predicted from the others ({report.calls:,} calls)"
+            title = f"Back-test: the last {n_days} days predicted from the others ({report.calls:,} calls)"
             self.keep(Result("back_test", title, report.verdict, report.to_frame()))
             self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
             said = report.verdict[0]
@@ -200,7 +200,7 @@ class Trust:
     def prepare_plan(self) -> Callable[[], str]:
         """Return a function that plans the day under the current settings, if the log's test allows it."""
         bench, rates, moves = self.bench, self.bench.opened.by_hour, self.bench.at.moves
-        model, held, today = bench.opened.log, bench.at.hold_out, bench.today
+        model, n_days, today = bench.opened.log, bench.at.hold_out, bench.today
         if rates is None:
             need = "calls by the hour of the day: read a log of calls as your own city"
             need = "the field Hours to be empty" if bench.opened.about.get("hours") else need
@@ -218,22 +218,22 @@ class Trust:
 
         def work() -> str:
             if model is not None:
-                steps.stop_if_not_allowed(self.tested(model, held, today)[0], space.units, today)
+                steps.stop_if_not_allowed(self.tested(model, n_days, today)[0], space.units, today)
             plan = steps.plan_day(city, space, moves, **how)
             unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
             values = [f"{scale * v:.3f}{unit}" for v in (plan.fixed_value, plan.value, plan.free_value)]
             means = f"{values[0]} without moves, {values[1]} with {plan.moves.sum()} moves a day"
-            said = (
+            sentences = (
                 f"{space.units} units, at most {moves} moved between hours: {plan.message}.",
                 f"Mean over all calls: {means}, {values[2]} with unlimited moves.",
                 plan.verdict,
             )
             table = plan.changes().astype(str)
             table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])
-            self.keep(Result("plan", "Plan of the day", said, table if len(table) else None))
+            self.keep(Result("plan", "Plan of the day", sentences, table if len(table) else None))
             if plan.held_out is None:
                 return Done("Planned the day: see the tab Day plan.")
-            return Done(said[2]) if plan.held_out.worth_it else said[2]
+            return Done(sentences[2]) if plan.held_out.worth_it else sentences[2]
 
         return work
 

@@ -141,17 +141,17 @@ class SiteInputs(widgets.GridBox):
             self._quiet = False
         self._changed()
 
-    def press(self, places: Sequence[int], spare: int = 0) -> None:
+    def press(self, places: Sequence[int], left: int = 0) -> None:
         """Add a unit at one of these sites, or take all their units away.
 
-        With checkboxes, a unit is added if a site is free. Where sites hold several units, one is added if ``spare``,
+        With checkboxes, a unit is added if a site is free. Where sites hold several units, one is added if ``left``,
         the number of units not placed yet, is above 0, or if the sites are empty. If no unit would be left, nothing
         changes: there would be no deployment to show.
         """
         chosen = self.chosen
         few = min(places, key=chosen.count)
         several = not isinstance(self.fields[few], widgets.Checkbox)
-        if chosen.count(few) == 0 or (several and spare > 0 and chosen.count(few) < self.fields[few].max):
+        if chosen.count(few) == 0 or (several and left > 0 and chosen.count(few) < self.fields[few].max):
             self.take([*chosen, few])
         elif kept := [site for site in chosen if site not in places]:
             self.take(kept)

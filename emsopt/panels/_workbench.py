@@ -161,13 +161,13 @@ class Workbench(OwnPanel):
         """Apply saved settings, and show the first results."""
         try:
             self._restore(saved)
-            yours, follows = self._sites(saved.get("yours", ())), str(saved.get("follows", ""))
+            sites, follows = self._sites(saved.get("yours", ())), str(saved.get("follows", ""))
         except (TraitError, InputError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"the settings of the project are damaged: {error}") from error
         self.quiet = False
-        if yours or self.today is not None:
+        if sites or self.today is not None:
             self.follows = follows
-            self.sites.take(yours or self.today or ())
+            self.sites.take(sites or self.today or ())
             self.follows = follows
         else:
             self.take(MEDIAN)
@@ -291,14 +291,14 @@ class Workbench(OwnPanel):
     def _best(self) -> tuple[tuple[int, ...] | None, str, str]:
         """Return the sites of the best deployment known, how it was found, and its name; None before a search."""
         settings = self.settings()
-        everything = self.solve(*settings)[1]
+        enumeration = self.solve(*settings)[1]
         if settings in self.found:
             sites, how, proven = self.found[settings]
             return sites, how, BEST[0] if proven else BEST[1]
-        if everything is None:
+        if enumeration is None:
             return None, "not searched yet; press Search thoroughly", BEST[0]
-        how = f"best of all {len(everything.values):,} deployments by the approximate model"
-        return tuple(everything.best_sites.tolist()), how, BEST[0]
+        how = f"best of all {len(enumeration.values):,} deployments by the approximate model"
+        return tuple(enumeration.best_sites.tolist()), how, BEST[0]
 
     def _n_idle(self) -> int:
         """Return the number of units that do not improve the p-median: those beyond one per site."""
@@ -364,25 +364,25 @@ class Workbench(OwnPanel):
 
     def _remark(self, answer: dict[str, Evaluation]) -> str:
         """Return a message if the user's deployment departs from the settings, or results need an explanation."""
-        said: list[str] = []
+        remarks: list[str] = []
         lost = answer.get(MEDIAN, answer["yours"]).loss_probability
         if lost > MUCH_LOST:
             needed = units_needed(self.city.scaled(self.at.load))
-            said.append(f"{self.at.units} units lose {lost:.0%} of the calls; the load needs {needed}.")
+            remarks.append(f"{self.at.units} units lose {lost:.0%} of the calls; the load needs {needed}.")
             if needed > self.controls["units"].max:
-                said.append("For so many, tick Several units at a station.")
+                remarks.append("For so many, tick Several units at a station.")
         base = self.base(answer)
         if base != self.at.baseline and not {base, self.at.baseline} <= set(BEST):
             over = {"yours": "yours", "today": "today's"}.get(base, f"the {base}")
-            said.append(f"There is no {self.at.baseline} yet, so gains are over {over}.")
+            remarks.append(f"There is no {self.at.baseline} yet, so gains are over {over}.")
         names, at, chosen = self.city.site_names, self.at, self.sites.chosen
         if len(chosen) != at.units:
-            said.append(f"You placed {len(chosen)} of {at.units} units.")
+            remarks.append(f"You placed {len(chosen)} of {at.units} units.")
         if missing := [names[site] for site in at.pinned if site not in chosen]:
-            said.append(f"Your deployment has no unit at {', '.join(missing)}, which is to keep one.")
+            remarks.append(f"Your deployment has no unit at {', '.join(missing)}, which is to keep one.")
         if taken := [names[site] for site in at.closed if site in chosen]:
-            said.append(f"Your deployment has a unit at {', '.join(taken)}, which is closed.")
-        return " ".join(filter(None, said))
+            remarks.append(f"Your deployment has a unit at {', '.join(taken)}, which is closed.")
+        return " ".join(filter(None, remarks))
 
     def made_with(self) -> dict[str, Any]:
         """Return all that reproduces the results: the origin of the city, settings, seeds and version."""

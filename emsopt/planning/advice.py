@@ -370,18 +370,18 @@ def _cost(advice: Advice) -> Iterator[str]:
             f"Longer waits: {worse['calls_per_year'].sum():,.0f} calls a year ({worse['share'].sum():.0%}) in "
             f"{len(worse)} zones, by their closest station: {zones}{more}."
         )
-    said = []
+    sentences = []
     limit = advice.model.settings.threshold
-    for what, old, new, form in (
+    for measure, old, new, form in (
         ("the 90th percentile", today.percentile_90, best.percentile_90, "{:.2f} min"),
         (f"responses of {limit:g} min or more", today.late_fraction(limit), best.late_fraction(limit), "{:.1%}"),
         ("the mean response", today.mean_response, best.mean_response, "{:.2f} min"),
         ("the worst zone", *advice.zones[["today", "proposed"]].max(), "{:.2f} min"),
     ):
         if new > (1 + NEGLIGIBLE) * old:
-            said.append(f"{what} from {form.format(old)} to {form.format(new)}")
-    if said and advice.gain is not None and advice.gain.mean > 0:
-        yield f"This is a trade-off. What rises: {'; '.join(said)}."
+            sentences.append(f"{measure} from {form.format(old)} to {form.format(new)}")
+    if sentences and advice.gain is not None and advice.gain.mean > 0:
+        yield f"This is a trade-off. What rises: {'; '.join(sentences)}."
 
 
 def _mistakes(checks: Checks) -> str:

@@ -137,8 +137,8 @@ class Comparison:
         if self.difference.excludes_zero:
             return 0.0
         now, unlimited = self.variances["all"], self.variances["unlimited"]
-        spare = (self.difference.mean / NORMAL) ** 2 - unlimited
-        return float(self.weeks * max((now - unlimited) / spare - 1, 0)) if spare > 0 else np.inf
+        excess = (self.difference.mean / NORMAL) ** 2 - unlimited
+        return float(self.weeks * max((now - unlimited) / excess - 1, 0)) if excess > 0 else np.inf
 
     @property
     def tied(self) -> tuple[str, ...]:
@@ -389,15 +389,15 @@ def _range(gap: Interval, scale: float, unit: str) -> str:
 def _of_difference(answer: Comparison) -> Iterator[str]:
     """Yield sentences on the difference of the last deployment to the first."""
     (first, last), gap = (answer.names[0], answer.names[-1]), answer.difference
-    scale, unit, what = wording(answer.metric)
+    scale, unit, quantity = wording(answer.metric)
     if len(answer.sites[0]) != len(answer.sites[-1]):
         yield f"The fleets differ: {last!r} has {len(answer.sites[-1])} units, {first!r} has {len(answer.sites[0])}."
     if (answer.values[:, 0] == answer.values[:, -1]).all():
         same = ": the deployments are the same" if sorted(answer.sites[0]) == sorted(answer.sites[-1]) else ""
-        yield f"The {what} of {last!r} equals that of {first!r} in every drawn city{same}."
+        yield f"The {quantity} of {last!r} equals that of {first!r} in every drawn city{same}."
         return
     better = _percent(answer.probability_better, len(answer.values))
-    yield f"The {what} of {last!r} is {_change(scale * gap.mean, unit)} than that of {first!r} (90 % interval: " + (
+    yield f"The {quantity} of {last!r} is {_change(scale * gap.mean, unit)} than that of {first!r} (90 % interval: " + (
         f"{_range(gap, scale, unit)}). The probability that {last!r} is better is {better}."
     )
     if gap.excludes_zero:

@@ -197,8 +197,8 @@ def fleet_curve(
     known = None if isinstance(city, City) else uncertain(city, "city", "an emsopt.City or ", **options)
     centre = cast("City", city) if known is None else known.city()
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
-    here = None if start is None else np.sort(check_sites(centre, start, "start"))
-    sizes = _sizes(units, here)
+    current = None if start is None else np.sort(check_sites(centre, start, "start"))
+    sizes = _sizes(units, current)
     evaluator = check_evaluator(evaluator, sizes[-1])
     if evaluator == "simulation":
         raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides small gains.")
@@ -208,12 +208,12 @@ def fleet_curve(
         space = DeploymentSpace(centre, p, colocation=colocation)
         return Objective(centre, space, evaluator, metric)
 
-    if here is None:
+    if current is None:
         best = list(_free(objective, sizes, budget, generator))
     else:
-        most = np.maximum(np.bincount(here, minlength=centre.n_sites), objective(1).space.site_capacities)
+        most = np.maximum(np.bincount(current, minlength=centre.n_sites), objective(1).space.site_capacities)
         most = np.where(colocation is True, sizes[-1], most)
-        best = list(_nested(lambda p: objective(p, True), here, sizes, most))
+        best = list(_nested(lambda p: objective(p, True), current, sizes, most))
     sites = tuple(fleet[0] for fleet in best)
     drawn = None
     if known is not None:

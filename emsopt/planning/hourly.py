@@ -96,23 +96,23 @@ class HeldOutGain:
         if not self.moves.any():
             return "No unit moves all day: there is nothing to gain from moves."
         label, scale = metric_label(self.metric), 1.0
-        unit, what = f"of ({label}) per call", f"of ({label}), summed over the calls,"
+        unit, note = f"of ({label}) per call", f"of ({label}), summed over the calls,"
         if self.metric == "mean_response":
-            unit, what = "min per call", "call-minutes"
+            unit, note = "min per call", "call-minutes"
         elif isinstance(self.metric, tuple):
-            unit, what = "late calls per day", "late calls"
+            unit, note = "late calls per day", "late calls"
             scale = self.calls_per_day  # a share of late calls is hard to imagine
         gain = [scale * value for value in (self.mean, self.low, self.high)]
-        said = (
+        text = (
             f"Over {len(self.gains)} parts of the log, each judged by a plan made from the others, moves gain "
             f"{gain[0]:.3f} {unit} ({self.relative:.1%}; {LEVEL:.0%} interval {gain[1]:.3f} to {gain[2]:.3f})"
         )
         if self.low <= 0:
-            return f"Leave the units where they are. {said}, which cannot be told from no gain."
-        said += f", or {self.per_move:.2g} {what} per move ({self.per_move_low:.2g} to {self.per_move_high:.2g})."
+            return f"Leave the units where they are. {text}, which cannot be told from no gain."
+        text += f", or {self.per_move:.2g} {note} per move ({self.per_move_low:.2g} to {self.per_move_high:.2g})."
         if self.worth_it:
-            return f"The moves are worth making if each costs less than {self.per_move:.2g} {what.rstrip(',')}. {said}"
-        return f"Leave the units where they are. {said} That is below {LEAST_GAIN:.0%}."
+            return f"The moves are worth making if each costs less than {self.per_move:.2g} {note.rstrip(',')}. {text}"
+        return f"Leave the units where they are. {text} That is below {LEAST_GAIN:.0%}."
 
     def __repr__(self) -> str:
         return f"<HeldOutGain: {self.verdict}>"

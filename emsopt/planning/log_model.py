@@ -194,21 +194,21 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
         calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
     log = calls.without_repeats() if s.drop_repeats else calls
-    fit, why = _calibrated(log, stations, s)
-    read.append(why)
+    fit, note = _calibrated(log, stations, s)
+    read.append(note)
     demand = aggregate_calls(log if fit is None else fit.calls, stations, **_counting(s))
     making, assumed = _city_options(demand, fit, s)
     city = _city(demand, fit, making)
     today, who = _today(city, fit, log, s)
     read += [] if fit is None else without_unit(log, fit)
     read += who
-    if today is not None and not s.colocate and (why := _why_shared(today, city.n_sites)):
+    if today is not None and not s.colocate and (note := _why_shared(today, city.n_sites)):
         s = replace(s, colocate=True)
-        assumed.append(f"Several units may share a station: {why}.")
+        assumed.append(f"Several units may share a station: {note}.")
     model = Model(s, log, stations, checks, fit, demand, city, making, today, tuple(read))
-    units, why = model.fleet
+    units, note = model.fleet
     if s.units is None:
-        assumed.append(f"The fleet has {units} units: {why}.")
+        assumed.append(f"The fleet has {units} units: {note}.")
     vars(model)["assumed"] = (*assumed, *_general_assumptions(model))  # a copy would look for the fleet again
     return model
 
@@ -299,18 +299,18 @@ def _today(city: City, fit: Fit | None, calls: CallLog, s: Settings) -> tuple[In
         return today, [f"Today: {len(today)} units at {len(set(today))} stations, as given."]
     if fit is not None and fit.homes_from != "unknown":
         today = fit.deployment
-        said = f"Today: {len(today)} units at {len(set(today))} stations, by the {{}} in the log."
+        text = f"Today: {len(today)} units at {len(set(today))} stations, by the {{}} in the log."
         if "unit" not in fit.calls.details:
-            return today, [said.format("stations")]
-        return today, [said.format("units"), *_units_left_out(fit)]
+            return today, [text.format("stations")]
+        return today, [text.format("units"), *_units_left_out(fit)]
     if "station" in calls.details:
         named = calls.details.dropna(subset=["station"]).filter(["station", "unit"]).drop_duplicates()["station"]
         known = [name for name in named if name in city.site_names]
         if known:
-            said = f"Today: {len(known)} units at {len(set(known))} stations, by the stations in the log."
-            return np.sort(city.sites_named(known)), [said]
-    said = "Today's deployment is not known from the log: give it by `today`, or the station of each unit by `homes`."
-    return None, [said]
+            text = f"Today: {len(known)} units at {len(set(known))} stations, by the stations in the log."
+            return np.sort(city.sites_named(known)), [text]
+    text = "Today's deployment is not known from the log: give it by `today`, or the station of each unit by `homes`."
+    return None, [text]
 
 
 def _why_shared(today: IntArray, n_sites: int) -> str:

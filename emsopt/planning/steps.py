@@ -83,20 +83,20 @@ def back_test_model(model: Model, hold_out: int | None = None, today: Sites | No
 
     ``today`` replaces today's deployment. Raise if times are not calibrated or the log is too short.
     """
-    days, held = held_out(model.log, model.settings.hold_out if hold_out is None else hold_out)
+    days, n_days = held_out(model.log, model.settings.hold_out if hold_out is None else hold_out)
     if model.fit is None:
         raise InputError("there is nothing to test, because the times are not calibrated from the log.")
-    if not held:
+    if not n_days:
         short = f"the log covers {days} days, fewer than {LEAST_DAYS}: `hold_out` tests it all the same"
-        raise InputError(f"{short if days < LEAST_DAYS else 'no days are held out'}.")
-    cut = model.log.times[0].astype("datetime64[D]") + np.timedelta64(days - held, "D")
+        raise InputError(f"{short if days < LEAST_DAYS else 'no days are n_days out'}.")
+    cut = model.log.times[0].astype("datetime64[D]") + np.timedelta64(days - n_days, "D")
     s, today = model.settings, model.today if today is None else today
     try:
         times = {name: model.making[name] for name in ("turnout_times", "service_times") if name in model.making}
         how: dict[str, Any] = {"threshold": s.threshold, "cell_km": s.cell_km, "times": times}
         return calibrate_and_test(model.log, model.stations, cut, s.homes, s.roads, today, **how)[1]
     except InputError as error:
-        said = f"of {days} days, the last {held} cannot be compared with the others, as "
+        said = f"of {days} days, the last {n_days} cannot be compared with the others, as "
         raise InputError(Message(said, *Message.of(error).parts)) from error
 
 
@@ -175,15 +175,15 @@ def refine(model: Model, pair: tuple[Sites, Sites], metric: Metric | None = None
     before = gain(model)[1]
     while True:
         try:
-            finer = model.with_cells(model.demand.cell_km / 2)
+            narrower = model.with_cells(model.demand.cell_km / 2)
         except InputError:  # single callers could be seen
             return model
-        if finer.city.n_atoms > MOST_ATOMS:
+        if narrower.city.n_atoms > MOST_ATOMS:
             return model
-        value, after = gain(finer)
+        value, after = gain(narrower)
         if abs(after - before) <= max(SETTLED[0] * value, SETTLED[1] * abs(after)):
             return model
-        model, before = finer, after
+        model, before = narrower, after
 
 
 def evaluated(model: Model, sites: Sites, largest: int | None = None) -> Evaluation:

@@ -81,14 +81,14 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     city, hours = plan.objectives[0].city, len(plan.labels)
     units = np.array([np.bincount(row, minlength=city.n_sites) for row in plan.sites]).T  # (N, H)
     used = np.flatnonzero(units.any(axis=1))
-    shown, names = units[used], [city.site_names[site] for site in used]
+    rows, names = units[used], [city.site_names[site] for site in used]
     fig, ax = figure((min(4 + 0.32 * hours, 14), 1.8 + 0.36 * len(used)), ax)
     blue = ListedColormap([_colours.CATEGORIES[0]])
-    filled = np.ma.masked_less(shown, 1) > 0
+    filled = np.ma.masked_less(rows, 1) > 0
     ax.pcolormesh(filled, cmap=blue, vmin=0, vmax=1, edgecolors="white", linewidth=1.5)
     arrivals = {(change["to"], change["hour"]) for change in plan.changes().to_dict("records")}
-    for row, hour in np.argwhere(shown > 0):
-        count = str(shown[row, hour]) if shown[row, hour] > 1 else ""
+    for row, hour in np.argwhere(rows > 0):
+        count = str(rows[row, hour]) if rows[row, hour] > 1 else ""
         mark = "●" if (names[row], plan.labels[hour]) in arrivals else ""
         ax.text(hour + 0.5, row + 0.5, count + mark, color="white", ha="center", va="center", fontsize=11)
     bare(ax)
@@ -172,7 +172,7 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     every = max(1, len(shares) // 10)
     axes[0].set_xticks(at[::every], shares.index[::every])
     axes[0].set(xlabel="Response (min)", ylabel="Share of calls")
-    for axis, table, what in ((axes[1], report.by_hour, "hour of the day"), (axes[2], report.by_zone, "zone")):
+    for axis, table, group in ((axes[1], report.by_hour, "hour of the day"), (axes[2], report.by_zone, "zone")):
         at = np.arange(len(table))[::-1]
         outside = (table["recorded"] < table["low"]) | (table["recorded"] > table["high"])
         _intervals(axis, at, table, upright=False)
@@ -182,7 +182,7 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
             )
         axis.set_yticks(at, table.index)
         axis.tick_params(axis="y", labelsize=8)
-        axis.set(xlabel=f"Mean response (min) by {what}")
+        axis.set(xlabel=f"Mean response (min) by {group}")
     axes[0].legend()
     return fig, axes
 

@@ -129,9 +129,9 @@ def _read(file: Path | Upload) -> pd.DataFrame:
     return read_csv(file)
 
 
-def _names(table: Table, options: tuple[str, ...], what: str) -> list[str]:
+def _names(table: Table, options: tuple[str, ...], noun: str) -> list[str]:
     """Return the cells of the first column in ``options`` as text; whole numbers have no decimals."""
-    return [cell.removesuffix(".0") for cell in texts(table.frame[table.needed(options, what)])]
+    return [cell.removesuffix(".0") for cell in texts(table.frame[table.needed(options, noun)])]
 
 
 def _points(nodes: Table) -> tuple[FloatArray, bool]:

@@ -72,17 +72,17 @@ def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0
     problem = problem.solved()
     best = int(np.argmax(problem.set_values))
     optimum = problem.expected(best, problem.set_points[best], NODES)
-    expected, played = np.empty(len(history)), history["set"].to_numpy()
-    for i in np.unique(played).tolist():
-        expected[played == i] = problem.expected(i, np.array(history["x"][played == i].tolist()), NODES)
+    expected, sets = np.empty(len(history)), history["set"].to_numpy()
+    for i in np.unique(sets).tolist():
+        expected[sets == i] = problem.expected(i, np.array(history["x"][sets == i].tolist()), NODES)
     lost = (1 - alpha) * (optimum - problem.worst) - (expected - problem.worst)
-    above = problem.costs[played] - problem.costs[problem.target(alpha)]
+    above = problem.costs[sets] - problem.costs[problem.target(alpha)]
     return history.assign(
         expected=expected,
         quality_regret=np.cumsum(lost),
         cost_regret=np.cumsum(np.maximum(above, 0)),
         simple_regret=optimum - np.maximum.accumulate(expected),
-        weighted_regret=np.cumsum(problem.costs[played] * (optimum - expected)),
+        weighted_regret=np.cumsum(problem.costs[sets] * (optimum - expected)),
     )
 
 

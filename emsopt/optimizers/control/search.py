@@ -172,13 +172,13 @@ def _on_file(
     steps: Steps, row: dict[str, Any], problem: ControlProblem, i: int, x: FloatArray
 ) -> tuple[int, FloatArray, Play]:
     """Return the set, values and outcome of the next play on file, which replace the proposed set i and values x."""
-    asked = int(i), x.tolist()
+    proposed = int(i), x.tolist()
     try:
         i, x = problem.checked_query(row["set"], row["x"])
         play = Play(np.reshape(row["point"], problem.dimension), row["value"], row["cost"])
     except ValueError:
         steps.file.refuse(steps.number)
-    steps.file.compare(steps.number, *asked)
+    steps.file.compare(steps.number, *proposed)
     return i, x, play
 
 

@@ -94,15 +94,15 @@ def _descend(objective: Objective, starts: list[IntArray], budget: int | None, s
     space, before = objective.space, objective.evaluations
     limit = np.inf if budget is None else _validate.whole_number(budget, "budget")
     best, best_value, rows = starts[0], np.inf, []
-    seen: set[tuple[int, ...]] = set()
+    visited: set[tuple[int, ...]] = set()
 
     def tell(done: int, best: float) -> None:
         show(done, f"{objective.evaluations - before:,} deployments, best {best:.4g}")
 
     for number, start in enumerate(starts, 1):
         x, value = start, objective(start)
-        while tuple(x) not in seen and objective.evaluations - before < limit:
-            seen.add(tuple(x))
+        while tuple(x) not in visited and objective.evaluations - before < limit:
+            visited.add(tuple(x))
             tell(number - 1, min(value, best_value))  # in each step, as it may take long; the caller may end it here
             neighbours = space.neighbours(x)
             values = objective.values(neighbours) if len(neighbours) else np.array([np.inf])

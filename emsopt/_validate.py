@@ -97,7 +97,7 @@ def degrees(points: FloatArray, name: str) -> FloatArray:
     return points
 
 
-def turned(points: FloatArray, lon: float) -> FloatArray:
+def unwrap(points: FloatArray, lon: float) -> FloatArray:
     """Return points with the longitude that is nearest to ``lon``: across the date line it lies beyond 180 degrees."""
     return points + [360, 0] * np.round((lon - points) / 360)
 
@@ -136,7 +136,7 @@ def names(values: Iterable[object] | None, name: str, length: int, prefix: str) 
         return tuple(f"{prefix} {k + 1}" for k in range(length))
     where = f"`{name}`" if name.isidentifier() else name
     result: dict[str, int] = {}
-    for k, value in enumerate(listed(values, where, length, "names"), 1):
+    for k, value in enumerate(as_tuple(values, where, length, "names"), 1):
         if is_missing(value) or (np.iterable(value) and not isinstance(value, str)):
             raise InputError(f"{where}, entry {k}: a name must be text; got {quote(value)}.")
         text = visible(value, f"{where}, entry {k}")
@@ -147,7 +147,7 @@ def names(values: Iterable[object] | None, name: str, length: int, prefix: str) 
     return tuple(result)
 
 
-def listed(values: Iterable[T], where: str, length: int, kind: str) -> tuple[T, ...]:
+def as_tuple(values: Iterable[T], where: str, length: int, kind: str) -> tuple[T, ...]:
     """Return a sequence as a tuple; raise unless it has the given length. ``kind`` names its entries in messages."""
     entries = () if isinstance(values, (str, dict)) or not np.iterable(values) else tuple(values)
     if len(entries) != length:

@@ -29,7 +29,7 @@ from . import _validate
 from ._running.blas_threads import one_thread
 from ._running.json_lines import json_lines
 from ._running.progress import bar
-from ._running.workers import as_completed, submitted
+from ._running.workers import as_completed, submit
 from ._version import provenance
 from .errors import EmsoptError, InputError
 
@@ -148,7 +148,7 @@ def run(
         show(len(rows))
         with parallel_config(**(settings if left else _SERIAL)):
             items = left.items()
-            found = as_completed(work, items) if executor is None else submitted(executor, work, items)
+            found = as_completed(work, items) if executor is None else submit(executor, work, items)
             with closing(found):  # cancels what is left if an error comes from here, such as of `progress`
                 for key, result, failure in found:
                     if failure is None:

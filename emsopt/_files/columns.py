@@ -73,7 +73,7 @@ class Table(NamedTuple):
         columns = [str(column).strip().lower() for column in frame.columns]
         repeated = _validate.first_repeated(columns)
         if repeated is not None:
-            raise InputError(f"{where} has more than one column {repeated!r}; {_found(frame)}.")
+            raise InputError(f"{where} has more than one column {repeated!r}; {_known_columns(frame)}.")
         if len(frame) == 0:
             raise InputError(f"{where} has no rows; at least one is needed.")
         table = cls(frame.set_axis(columns, axis=1), where)
@@ -95,16 +95,16 @@ class Table(NamedTuple):
         """Return the first option that is a column, or None."""
         return next((option for option in options if option in self.frame.columns), None)
 
-    def needed(self, options: Iterable[str], what: str) -> str:
+    def require(self, options: Iterable[str], what: str) -> str:
         """Return the first option that is a column; if there is none, raise an error that asks for ``what``."""
         key = self.column(options)
         if key is None:
-            raise self.lacks(what)
+            raise self.missing(what)
         return key
 
-    def lacks(self, what: str) -> InputError:
+    def missing(self, what: str) -> InputError:
         """Return an error: the table needs ``what``; its columns are listed."""
-        return InputError(f"{self.where} needs {what}; {_found(self.frame)}.")
+        return InputError(f"{self.where} needs {what}; {_known_columns(self.frame)}.")
 
     def numbers(self, key: str, expected: str, *, blanks: bool = False, **limits: Any) -> FloatArray:
         """Return a column as floats; ``expected`` describes a valid number, other arguments are those of `_numbers`."""
@@ -135,8 +135,8 @@ class Table(NamedTuple):
         Coordinates in a reference system ``crs`` are converted.
         """
         blanks = x is not None
-        x = x or self.needed(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
-        y = y or self.needed(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
+        x = x or self.require(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
+        y = y or self.require(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
         columns = []
         try:
             for key, most, more in ((x, 180, 10), (y, 90, 0)):  # a city at the date line may go on beyond it
@@ -286,7 +286,7 @@ def others(bad: BoolArray) -> str:
     return f" (and {more:,} more like it)" if more else ""
 
 
-def alike(names: Sequence[object], kept: Iterable[object]) -> list[int]:
+def places_of(names: Sequence[object], kept: Iterable[object]) -> list[int]:
     """Return the positions of the names that are in ``kept``, ignoring case and surrounding blanks."""
     wanted = {str(name).strip().lower() for name in kept}
     return [k for k, name in enumerate(names) if str(name).strip().lower() in wanted]
@@ -297,12 +297,12 @@ def label(frame: pd.DataFrame, argument: str) -> str:
     return str(frame.attrs.get(FILE, f"`{argument}`"))
 
 
-def _found(frame: pd.DataFrame) -> str:
+def _known_columns(frame: pd.DataFrame) -> str:
     """Return the text "columns found: ...", with the columns of a table or of the file it was read from."""
-    return str(frame.attrs.get(FOUND) or found(frame.columns))
+    return str(frame.attrs.get(FOUND) or list_columns(frame.columns))
 
 
-def found(columns: Collection[object]) -> str:
+def list_columns(columns: Collection[object]) -> str:
     """Return the text "columns found: ...", with at most `MOST_SAID` names of columns, for messages."""
     more = f" and {len(columns) - MOST_SAID} more" if len(columns) > MOST_SAID else ""
     return "columns found: " + ", ".join(_validate.quote(c, str) for c in islice(columns, MOST_SAID)) + more

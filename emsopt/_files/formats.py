@@ -18,7 +18,7 @@ from .._validate import quote
 from ..errors import InputError
 from . import columns as _columns
 from . import geography
-from .inflate import DAMAGED, Upload, unpacked
+from .inflate import DAMAGED, Upload, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -93,7 +93,7 @@ VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+
 def content_of(file: Path | Upload, most: int, remedy: str, packed: tuple[str, ...] = (".gz",)) -> bytes:
     """Return the bytes of a file, unpacked if it ends in one of ``packed``; raise if they are over ``most``."""
     try:
-        with unpacked(file) if file.name.lower().endswith(packed) else file.open("rb") as stream:
+        with unpack(file) if file.name.lower().endswith(packed) else file.open("rb") as stream:
             content = stream.read(most + 1)
     except DAMAGED as error:
         raise InputError(f"{file.name} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
@@ -163,7 +163,7 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
             raise InputError(f"{name} has more than {MOST_ROWS:,} rows. {SPLIT}")
         rows.append([row[k] for k in places])
     table = DataFrame(rows, columns=[header[k] for k in places], dtype=object)
-    table.attrs |= {_columns.FILE: name, _columns.FOUND: _columns.found(header), _columns.HEADER: first_line}
+    table.attrs |= {_columns.FILE: name, _columns.FOUND: _columns.list_columns(header), _columns.HEADER: first_line}
     return table
 
 
@@ -175,7 +175,7 @@ def _choose_columns(
     if len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
         first[0] = (first[0][0], [""] * len(header))
     kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
-    return _columns.alike(header, kept), _blank_footers(chain(first, records), header)
+    return _columns.places_of(header, kept), _blank_footers(chain(first, records), header)
 
 
 def _check_header(header: list[str], name: str) -> None:
@@ -331,7 +331,7 @@ def read_outlines(
     known = {key.lower(): key for key in common} | {key: key for key in common}
     found = [known[key] for key in keys if key in known]
     if not found:
-        said = f"a property {' or '.join(map(repr, keys))}; {_columns.found(features[0][0])}"
+        said = f"a property {' or '.join(map(repr, keys))}; {_columns.list_columns(features[0][0])}"
         raise InputError(f"{file.name}: every feature needs {said}. Say which one holds the names.")
     key = next((key for key in found if _columns.distinct(properties[key] for properties, _ in features)), found[0])
     given = [_columns.text(properties[key]) for properties, _ in features]

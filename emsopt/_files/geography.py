@@ -25,7 +25,7 @@ MARGIN = 3  # degrees by which places may lie outside the area for which a refer
 
 def reference(crs: object) -> Any:
     """Return a reference system, given by its EPSG number or as text, as a `pyproj.CRS`."""
-    pyproj = needed("pyproj", f"`crs` {_validate.quote(crs)}")
+    pyproj = load_extra("pyproj", f"`crs` {_validate.quote(crs)}")
     try:
         return pyproj.CRS.from_user_input(crs)
     except (pyproj.exceptions.CRSError, TypeError) as error:
@@ -61,7 +61,7 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
     in_metres = not system.is_geographic and system.axis_info[0].unit_conversion_factor < 100
     if in_metres and (np.abs(points[known]) <= (180, 90)).all():
         return points
-    convert = needed("pyproj", name).Transformer.from_crs(system, "EPSG:4326", always_xy=True).transform
+    convert = load_extra("pyproj", name).Transformer.from_crs(system, "EPSG:4326", always_xy=True).transform
     result = points.copy()
     # Lists, as pyproj takes an array of one point for a number, of which older numpy warns.
     result[known] = np.column_stack(convert(*points[known].T.tolist()))
@@ -94,7 +94,7 @@ def positions(nested: object) -> Iterator[list[Any]]:
             yield from positions(part)
 
 
-def needed(package: str, what: str = "this function") -> Any:
+def load_extra(package: str, what: str = "this function") -> Any:
     """Import a package of the extra "maps"; if it is missing, raise an error about ``what``, which needs it."""
     try:
         return import_module(package)
@@ -104,7 +104,7 @@ def needed(package: str, what: str = "this function") -> Any:
 
 def check_shapes(shapes: Iterable[dict[str, Any]], length: int, *, geographic: bool) -> tuple[dict[str, Any], ...]:
     """Check that the outlines of a city's atoms, GeoJSON geometries, are ``length`` valid ones; return a tuple."""
-    listed = _validate.listed(shapes, "`atom_shapes`", length, "GeoJSON geometries")
+    listed = _validate.as_tuple(shapes, "`atom_shapes`", length, "GeoJSON geometries")
     for k, shape in enumerate(listed):
         check_shape(shape, f"`atom_shapes`, number {k}", geographic=geographic)
     return listed

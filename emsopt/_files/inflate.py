@@ -55,7 +55,7 @@ def _member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
 
 
 @contextmanager
-def unpacked(path: Path | Upload) -> Iterator[IO[bytes]]:
+def unpack(path: Path | Upload) -> Iterator[IO[bytes]]:
     """Open a file for reading, decompressing gzip and .zip files; errors of damaged files are those in `DAMAGED`."""
     with path.open("rb") as file:
         start = file.read(len(ZIP_START))

@@ -27,7 +27,7 @@ import pandas as pd
 from .._files import formats as _formats
 from .._files import geography, sheets
 from .._files import inflate as _inflate
-from .._files.columns import CRS, FILE, FOUND, Table, alike, blank, found, label, texts, without_geometry
+from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts, without_geometry
 from .._validate import existing_file, quote
 from ..errors import InputError
 
@@ -260,8 +260,8 @@ def _from_geojson(file: Path | _inflate.Upload, choose: _formats.Choose, crs: ob
     frame = pd.DataFrame(rows, dtype=object)
     names, head = list(frame.columns), frame.head(_formats.SAMPLE)
     chosen = choose(names, {name: head[name].tolist() for name in names})
-    frame = frame.iloc[:, alike(names, [*chosen, "lon", "lat"])]
-    frame.attrs.update({FILE: file.name, FOUND: found(names)})
+    frame = frame.iloc[:, places_of(names, [*chosen, "lon", "lat"])]
+    frame.attrs.update({FILE: file.name, FOUND: list_columns(names)})
     return frame
 
 

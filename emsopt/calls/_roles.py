@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from .._files.columns import DECIMAL, blank, found, texts
+from .._files.columns import DECIMAL, blank, list_columns, texts
 from .._validate import quote
 from ..errors import Argument, InputError, Message
 from . import _time_forms
@@ -240,7 +240,7 @@ class _Search:
             )
         return kind == "clock" and (spans or _time_forms.is_elapsed(self._written(name), self._starts(), typical))
 
-    def tells(self, name: str, role: str) -> bool:
+    def suits(self, name: str, role: str) -> bool:
         """Return whether a column may have a role; a column of statuses is used only if the log has no stamps."""
         if role == "status":
             words = any(map(stamp_of, set(texts(self.cells[name]))))
@@ -321,7 +321,7 @@ class _Search:
         hint = ""
         if "time" in absent and self.first(["demand|calls|count|population"]):
             hint = " Demand by place is not a log: pass it to `City.from_frames` with a column 'arrival_rate'."
-        rest = f"{likely}; {found(names)}.{hint}"
+        rest = f"{likely}; {list_columns(names)}.{hint}"
         raise InputError(Message(f"{where} needs {lacks}. Name each by ", option, rest))
 
     def _suggest(self, absent: Sequence[str]) -> tuple[Argument, str]:
@@ -510,7 +510,7 @@ def _column(name: str, names: Sequence[str], role: str) -> str:
     known = {_plain(name): name for name in names} | {name.strip().lower(): name for name in names}
     column = known.get(name.strip().lower()) or known.get(_plain(name))
     if column is None:
-        raise InputError(f"there is no column {quote(name)} to take for {role}; {found(names)}.")
+        raise InputError(f"there is no column {quote(name)} to take for {role}; {list_columns(names)}.")
     return column
 
 

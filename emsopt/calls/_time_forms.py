@@ -113,7 +113,7 @@ SAMPLE = 50  # cells that decide the form of a column
 def parse(
     written: Sequence[str | None], time_format: str | None, where: str, beside: Iterable[Sequence[str | None]]
 ) -> tuple[Times, FloatArray]:
-    """Return times as written, and their offsets, as `assembled` does."""
+    """Return times as written, and their offsets, as `assemble` does."""
     times, offsets = np.full(len(written), np.datetime64("NaT", "s")), np.full(len(written), np.nan)
     if time_format is not None and time_format not in ORDERS:
         return by_format(written, time_format), offsets
@@ -131,7 +131,7 @@ def parse(
             if not any(matches):
                 continue
             order = _order(matches, time_format, where, columns) if form in (COMPACT, NUMERIC) else PARTS
-            found, east = assembled(matches, form, order)
+            found, east = assemble(matches, form, order)
         times[rest], offsets[rest] = found, east
         rest = [k for k, bad in zip(rest, np.isnat(found).tolist(), strict=True) if bad]
     return times, offsets
@@ -207,7 +207,7 @@ def clocks(written: Sequence[str | None], time_format: str | None = None) -> Flo
         days = [float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written]
         return np.round(86400 * np.array(days)) % 86400
     plain = [text and re.sub(r"^0 days ", "", text) for text in written]
-    times = assembled([text and CLOCK_ONLY.fullmatch(text) for text in plain], CLOCK_ONLY, ())[0]
+    times = assemble([text and CLOCK_ONLY.fullmatch(text) for text in plain], CLOCK_ONLY, ())[0]
     rest = np.flatnonzero([bool(text) for text in plain] & np.isnat(times)).tolist()
     for layout in (time_format, "month first") if rest else ():
         with suppress(InputError):  # raised for dates that may be read in two ways, which have the same clock
@@ -269,7 +269,7 @@ def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float
     return bool(own < (1 + np.mean(others)) / 2 and np.median(lasted[filled]) < SHORTLY[1])
 
 
-def assembled(
+def assemble(
     matches: Sequence[re.Match[str] | str | None], form: re.Pattern[str], date: Sequence[str]
 ) -> tuple[Times, FloatArray]:
     """Return the times of K matches of a form, datetime64[s], and their offsets, minutes to the east of UTC.

@@ -19,7 +19,7 @@ from ._time_forms import (
     CLOCK_ONLY,
     DAY,
     ISO,
-    assembled,
+    assemble,
     clocks,
     elapsed,
     is_elapsed,
@@ -147,7 +147,7 @@ def moment(value: object) -> np.datetime64:
     found: np.datetime64[Any] = np.datetime64("NaT", "s")
     aware = getattr(value, "tzinfo", None) is not None
     if isinstance(value, str):
-        (found,), (offset,) = assembled([ISO.fullmatch(value.strip())], ISO, ("year", "month", "day"))
+        (found,), (offset,) = assemble([ISO.fullmatch(value.strip())], ISO, ("year", "month", "day"))
         aware = not np.isnan(offset)
     elif isinstance(value, (datetime.date, np.datetime64)) and not aware and not pd.isna(value):
         found = np.datetime64(cast("datetime.date", value), "s")

@@ -193,7 +193,7 @@ def _as_names(units: list[str], index: IntArray, names: list[str]) -> dict[str, 
 # -- dispatch ---
 
 
-def sent(log: CallLog) -> BoolArray:
+def has_unit(log: CallLog) -> BoolArray:
     """Return whether a unit was sent to each call, shape (K,): it has a stamp, a unit, or a number of units above 0."""
     details = log.details
     signs = [details[name].notna().to_numpy() for name in (*STAMPS, "unit") if name in details]

@@ -307,7 +307,7 @@ def calibrate(
         remedy = "Name its columns by `columns`, or give a speed by `speed_kmh`."
         raise InputError(f"calibration needs the times of dispatch and of arrival; the log lacks {needed}. {remedy}")
     near = within_reach(log.locations, stations[["lon", "lat"]].to_numpy(float))
-    log = log.where(_units.sent(log) & near)
+    log = log.where(_units.has_unit(log) & near)
     recorded = _read_durations(log)
     if recorded is None:  # departures tell nothing: the law then covers turnout too
         return calibrate(replace(log, details=log.details.drop(columns="en_route")), stations, homes, roads)

@@ -127,7 +127,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     log = read_calls(calls)
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
     if stations is None:
-        middle = np.median(_validate.turned(log.locations, log.locations[0, 0]), axis=0)[None]
+        middle = np.median(_validate.unwrap(log.locations, log.locations[0, 0]), axis=0)[None]
         found = [*_places(log, middle, reach_km, "the middle of the calls.")]
     else:
         table = read_stations(stations)

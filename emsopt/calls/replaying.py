@@ -137,7 +137,7 @@ def replay(
     if fit.service is None:
         raise InputError("a replay needs service times: a log with the role 'cleared' or a column 'service_min'.")
     near = within_reach(log.locations, fit.stations[["lon", "lat"]].to_numpy(float))
-    log, sites = log.where(_units.sent(log) & near), check_deployment(fit, deployment)
+    log, sites = log.where(_units.has_unit(log) & near), check_deployment(fit, deployment)
     rng, draws = _validate.generator(rng), _validate.whole_number(draws, "draws")
     when = _units.dispatch_times(log)
     order = np.argsort(when, kind="stable")

@@ -185,9 +185,9 @@ class City:
                 f"the first of `site_locations` is {km[0, 0]:.0f} km from the first of `atom_locations`. {hint}"
             )
         for places in ("atom_locations", "site_locations"):
-            vars(self)[places] = _frozen(_validate.turned(vars(self)[places], lon))
+            vars(self)[places] = _frozen(_validate.unwrap(vars(self)[places], lon))
         if self.atom_shapes is not None and abs(lon) > 170:
-            vars(self)["atom_shapes"] = tuple(_turned(shape, lon) for shape in self.atom_shapes)
+            vars(self)["atom_shapes"] = tuple(_unwrap_shape(shape, lon) for shape in self.atom_shapes)
         return km
 
     # -- sizes and derived quantities -------------------------------------------------------------------------
@@ -398,11 +398,11 @@ def _variation(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | 
     return float(array.flat[0]) if (array == array.flat[0]).all() else array
 
 
-def _turned(shape: dict[str, Any], lon: float) -> dict[str, Any]:
+def _unwrap_shape(shape: dict[str, Any], lon: float) -> dict[str, Any]:
     """Return a GeoJSON geometry with the longitudes that are nearest to ``lon``."""
     coordinates = json.loads(json.dumps(shape["coordinates"], default=np.ndarray.tolist))
     for place in positions(coordinates):
-        place[:2] = _validate.turned(np.array(place[:2]), lon).tolist()
+        place[:2] = _validate.unwrap(np.array(place[:2]), lon).tolist()
     return {**shape, "coordinates": coordinates}
 
 

@@ -47,7 +47,7 @@ def add_fleet_options(parser: ArgumentParser) -> None:
     add("--out", default="emsopt-results", metavar="FOLDER", help="folder for results (default: %(default)s)")
 
 
-def keep(out: Path, files: Iterable[Path], start: float) -> None:
+def write_results(out: Path, files: Iterable[Path], start: float) -> None:
     """Write files to a folder, remove those of an earlier run, also after an interrupt, and print their names."""
     written: list[Path] = []
     try:
@@ -56,11 +56,11 @@ def keep(out: Path, files: Iterable[Path], start: float) -> None:
         if written:
             for stale in {out / name for name in RESULTS} - set(written):
                 stale.unlink(missing_ok=True)
-            names = wrapped(", ".join(path.name for path in written))
+            names = wrap(", ".join(path.name for path in written))
             print(f"\nAfter {time.perf_counter() - start:.0f} s, written to {out.resolve()}:\n{names}")
 
 
-def wrapped(text: str) -> str:
+def wrap(text: str) -> str:
     """Wrap a sentence to the width of the screen; return a table unchanged."""
     return text if "\n" in text else textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False)
 

@@ -146,10 +146,10 @@ def _run(options: Namespace) -> None:
     calls, stations = _read(options)
     advice = advise(calls, stations, settings, progress=_shared.progress("starts of the search, then cities drawn"))
     out = _shared.results_folder(options.out, inputs)
-    lines = [_shared.wrapped(in_options(line)) for line in advice.sentences]
+    lines = [_shared.wrap(in_options(line)) for line in advice.sentences]
     lines += map(in_options, ("", *advice.details) if options.details else _last_lines(advice))
     print("\n".join(lines), flush=True)
-    _shared.keep(out, _write_results(advice, out, options.moves), start)
+    _shared.write_results(out, _write_results(advice, out, options.moves), start)
 
 
 def _last_lines(advice: Advice) -> list[str]:

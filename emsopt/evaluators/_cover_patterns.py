@@ -46,7 +46,7 @@ def within(times: FloatArray, most: float | FloatArray, columns: IntArray | None
     return sp.vstack(parts, format="csr")
 
 
-def near(sites: FloatArray, atoms: FloatArray, radius: float, geographic: bool) -> Patterns:
+def within_km(sites: FloatArray, atoms: FloatArray, radius: float, geographic: bool) -> Patterns:
     """Return the pairs of points that are closer than a radius in km; geographic ones lie on a sphere."""
     import scipy.sparse as sp
     from scipy.spatial import KDTree
@@ -76,13 +76,13 @@ def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
     return np.unique(which, return_index=True)[1], which
 
 
-def listed(patterns: Patterns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def as_lists(patterns: Patterns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the items of all rows in the form that compiled functions read, always with the same types."""
     rows = patterns.tocsr()
     return rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
 
 
-def reduced(patterns: Patterns) -> tuple[IntArray, IntArray]:
+def reduce(patterns: Patterns) -> tuple[IntArray, IntArray]:
     """Return rows and columns that suffice for a cover: no row is within another, no column holds another.
 
     A row within another reaches no more. A column that holds another one is covered whenever that one is.
@@ -90,16 +90,16 @@ def reduced(patterns: Patterns) -> tuple[IntArray, IntArray]:
     rows, columns = np.arange(patterns.shape[0]), np.arange(patterns.shape[1])
     while True:
         before = patterns.shape
-        keep = ~contained(*listed(patterns.T), *listed(patterns), True)
+        keep = ~within_another(*as_lists(patterns.T), *as_lists(patterns), True)
         columns, patterns = columns[keep], patterns[:, keep]
-        keep = ~contained(*listed(patterns), *listed(patterns.T), False)
+        keep = ~within_another(*as_lists(patterns), *as_lists(patterns.T), False)
         rows, patterns = rows[keep], patterns[keep]
         if patterns.shape == before:
             return rows, columns
 
 
 @njit(cache=True, nogil=True)
-def contained(
+def within_another(
     start: NDArray[np.int32], item: NDArray[np.int32], back: NDArray[np.int32], row: NDArray[np.int32], larger: bool
 ) -> BoolArray:
     """Return which rows lie within another row or, with ``larger``, hold another row; of equal rows the first stays.

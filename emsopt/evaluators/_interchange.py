@@ -80,7 +80,7 @@ def lists_of(costs: Costs, atoms: IntArray, k: int) -> Lists:
 
 
 @njit(cache=True, nogil=True)
-def replaced(near: Lists, atoms: IntArray, more: Lists) -> Lists:
+def replace_lists(near: Lists, atoms: IntArray, more: Lists) -> Lists:
     """Return lists in which those of some atoms are replaced."""
     which = np.full(len(near.start) - 1, -1)
     which[atoms] = np.arange(len(atoms))

@@ -41,7 +41,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
-from ._cover_patterns import NOTICED, SCALE, Patterns, contained, distinct, integer_program, listed
+from ._cover_patterns import NOTICED, SCALE, Patterns, as_lists, distinct, integer_program, within_another
 from ._p_median import LAST_STEP, MEMORY, check_ctrl_c, common_divisor
 
 TOLERANCE = 1e-11  # relative; far above rounding errors
@@ -115,7 +115,7 @@ def _drop_dominated(patterns: Patterns, q: float, floors: IntArray, capacities: 
     open_ = np.flatnonzero(capacities)
     better = open_ if q == 0 else np.flatnonzero(capacities == units)
     rows = patterns[better]
-    dropped = better[contained(*listed(rows), *listed(rows.T), False)]
+    dropped = better[within_another(*as_lists(rows), *as_lists(rows.T), False)]
     kept = np.setdiff1d(open_, dropped[floors[dropped] == 0])
     return kept if capacities[kept].sum() >= units else open_
 
@@ -127,7 +127,7 @@ class _Search:
         self, patterns: Patterns, weights: FloatArray, q: float, limits: Limits, units: int, end: float
     ) -> None:
         self.patterns, self.q, self.units, self.end = patterns, q, units, end
-        self.reach = Reach(*listed(patterns), *listed(patterns.T), weights)
+        self.reach = Reach(*as_lists(patterns), *as_lists(patterns.T), weights)
         self.worth = (1 - q) * np.power(q, np.arange(units + 2))
         self.limits = limits
         self.fixed = limits[0].copy(), limits[1].copy()  # as far as a better deployment is concerned
@@ -153,7 +153,7 @@ class _Search:
         check_ctrl_c()
         return time.monotonic() > self.end
 
-    def keep(self, counts: IntArray) -> None:
+    def update(self, counts: IntArray) -> None:
         """Keep a deployment if it is the best one."""
         value = self.of(counts)
         if value > self.value:
@@ -178,7 +178,7 @@ class _Search:
                 if self.descending:
                     self.descend(steps)
                 if annealing is not None:
-                    self.keep(wait_for(annealing))
+                    self.update(wait_for(annealing))
                     left -= steps
                     if left <= 0:  # the bound may fix more sites now
                         self.walk[2][1:] = AGAIN, 0.0
@@ -204,12 +204,12 @@ class _Search:
         known, start = self.best.copy(), time.monotonic()
         other = pool.submit(self.chain, 0, start)
         if len(self.reach.atom) > SOLVABLE:  # HiGHS would not get far
-            self.keep(self.chain(1, start))
-            self.keep(wait_for(other))
+            self.update(self.chain(1, start))
+            self.update(wait_for(other))
             return self.bound
         solved = self.solve()
         self.over = True
-        self.keep(wait_for(other))
+        self.update(wait_for(other))
         return self.settled(*solved, known)
 
     def chain(self, number: int, start: float) -> IntArray:
@@ -220,7 +220,7 @@ class _Search:
         some = np.argsort(-(self.patterns @ self.walk[0]), kind="stable")[: max(len(self.best) // 3, 10 * self.units)]
         some = np.union1d(some, np.flatnonzero(self.best))
         patterns = self.patterns[some]
-        reach = Reach(*listed(patterns), *listed(patterns.T), self.reach.weight)
+        reach = Reach(*as_lists(patterns), *as_lists(patterns.T), self.reach.weight)
         limits = self.limits[0][some], self.limits[1][some]
         counts, best = self.best[some], self.best.copy()
         while not self.late and not self.over:
@@ -259,10 +259,10 @@ class _Search:
     def settled(self, counts: IntArray | None, bound: float, settled: bool, known: IntArray) -> float:
         """Keep the deployment by HiGHS; return minus infinity if it is proven optimal, else the better bound."""
         if not settled:
-            self.keep(self.best if counts is None else counts)
+            self.update(self.best if counts is None else counts)
             return min(self.bound, max(bound, self.value))
         self.best, self.value = known, self.of(known)
-        self.keep(known if counts is None else counts)
+        self.update(known if counts is None else counts)
         return -np.inf
 
 

@@ -51,7 +51,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .._types import BoolArray, FloatArray, IntArray
-from ._interchange import Costs, Lists, interchange, listing_of, lists_of, replaced, short_lists
+from ._interchange import Costs, Lists, interchange, listing_of, lists_of, replace_lists, short_lists
 
 _Branch: TypeAlias = tuple[float, int, NDArray[np.int8], NDArray[np.float32], FloatArray]
 """A branch of the search: its bound, its serial number, and its arrays `state`, `prices` and `recency`."""
@@ -214,7 +214,7 @@ class _Search:
         for k in np.unique(length):
             some = atoms[length == k]
             more = lists_of(self.costs, some, min(2 * k, self.costs.n_sites))
-            self.full = replaced(self.full, some, more)
+            self.full = replace_lists(self.full, some, more)
         if len(atoms):
             self.listing = listing_of(self.full, self.costs.n_sites)
         return len(atoms) > 0

@@ -42,7 +42,7 @@ from .._types import ArrayLike, FloatArray, IntArray
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
-from ._cover_patterns import SCALE, Patterns, ends, integer_program, near, within
+from ._cover_patterns import SCALE, Patterns, ends, integer_program, within, within_km
 from ._max_cover import greedy, maximise
 from ._p_median import common_divisor, interruptible
 from .metrics import late_probability
@@ -249,7 +249,7 @@ def mclp_of_points(
     for name, points in (("site_locations", sites), ("atom_locations", atoms)):
         if truth:
             _validate.degrees(points, f"`{name}`")
-    reach = near(sites, atoms, radius, truth)
+    reach = within_km(sites, atoms, radius, truth)
     limits = np.zeros(len(sites), np.int64), np.ones(len(sites), np.int64)
     counts, bound = maximise(reach, calls, 0.0, limits, p, end)
     reached_by, total = reach.T @ counts, float(calls.sum())

@@ -26,7 +26,7 @@ from .._types import FloatArray, IntArray
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
-from ._cover_patterns import Patterns, ends, integer_program, reduced, within
+from ._cover_patterns import Patterns, ends, integer_program, reduce, within
 from ._p_median import interruptible
 
 
@@ -159,7 +159,7 @@ def fewest(reach: Patterns, end: float, most: int | None = None) -> tuple[IntArr
     """
     from scipy.optimize import LinearConstraint
 
-    rows, columns = reduced(reach)
+    rows, columns = reduce(reach)
     patterns = reach[rows][:, columns]
     limits = [LinearConstraint(patterns.T.astype(float), lb=1)]
     limits += [] if most is None else [LinearConstraint(np.ones(len(rows)), ub=most)]

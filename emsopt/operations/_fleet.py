@@ -189,7 +189,7 @@ def value_cover(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, val
 
 
 @njit(cache=True, nogil=True, inline="always")
-def covered(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
+def cover_value(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
     """Return the value of the groups that site i covers."""
     total = 0.0
     for r in range(sites[i].near, sites[i].near_end):
@@ -208,7 +208,7 @@ def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, coun
     site = home
     for step in range(-1, len(minutes)):
         i = step if step >= 0 else home
-        gain = covered(i, rules.sites, rules.near, value)
+        gain = cover_value(i, rules.sites, rules.near, value)
         if rules.patience < np.inf:
             gain *= math.exp(-minutes[i] / rules.patience)
         if gain > most * (1 + 1e-12):

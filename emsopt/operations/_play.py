@@ -234,7 +234,7 @@ def play(
                         score += sites[unit.home].turnout
                 score += sites[unit.home].offset
                 if dispatch == 2 and not unit.busy and score < in_time:  # before all that come late
-                    score = _fleet.covered(unit.home, sites, near, value) + 1e-9 * score - IN_TIME
+                    score = _fleet.cover_value(unit.home, sites, near, value) + 1e-9 * score - IN_TIME
                 if score < best:
                     best, u = score, v
             if u < 0:

@@ -12,7 +12,7 @@ import numpy as np
 from .. import plots
 from ..maps import _colours
 from ..maps.deployments import place_name
-from ..planning.advice import counted
+from ..planning.advice import tally
 from ._widgets import bar, lines, picture, table
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def place_counts(city: City, sites: Sites) -> IntArray:
 
 def units_at(city: City, sites: Sites) -> str:
     """Return the places of a deployment as text: "Station 4, 9 x 2"."""
-    return counted(np.array(place_names(city))[np.sort(city.twin_groups[sites])])
+    return tally(np.array(place_names(city))[np.sort(city.twin_groups[sites])])
 
 
 def figures(

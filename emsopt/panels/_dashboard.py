@@ -15,7 +15,7 @@ from .._files.formats import table_text
 from ..errors import EmsoptError, InputError
 from ..maps import deployment_map, live_sheet
 from ..planning import Project, Settings, build
-from ._layout import STYLE, Browser, classed, fold
+from ._layout import STYLE, Browser, add_class, fold
 from ._panel import Panel
 from ._report import report
 from ._uploads import Opened, OwnCity, bare_name, city_from_uploads, in_controls, most_mb, summary
@@ -134,13 +134,13 @@ class _Dashboard(Panel):
             controls[name].layout = {"width": "auto", "min_width": "5em"}
         self.place, at = VBox(), self.controls
         bar = [HTML("<h1>Where should the units wait?</h1>"), *(at[n] for n in ("city", "open", "save", "report"))]
-        bar = classed(HBox([*bar, self.outputs["project"]]), "emsopt-bar")
+        bar = add_class(HBox([*bar, self.outputs["project"]]), "emsopt-bar")
         self.group = fold("City", [at["sites_count"], at["seed"], self.form])
         label = HBox([at["label"], at["add"], at["empty"]], layout={"flex_flow": "row wrap"})
         outputs = self.outputs
         self.sheet = [label, outputs["scenarios"], at["files_made"], outputs["links"]]
         self.browser = Browser(most_mb())
-        self.children = [HTML(STYLE), bar, classed(self.message, "emsopt-said"), self.place, self.browser]
+        self.children = [HTML(STYLE), bar, add_class(self.message, "emsopt-said"), self.place, self.browser]
         self.add_class("emsopt-dashboard")
         self._start(project)
 

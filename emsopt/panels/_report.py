@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .. import plots
 from ..calls._page import document
-from ..planning.advice import changed, counted
+from ..planning.advice import list_changes, tally
 from . import _charts
 from ._widgets import lines, png
 
@@ -49,7 +49,7 @@ def report(bench: Workbench) -> str:
     titles = {"yours": "proposed"}
     named = {titles.get(name, name): answer[name] for name in shown if name in answer}
     base = titles.get(base, base)
-    sure = bench.trust.sure(named, base)
+    sure = bench.trust.interval_row(named, base)
     parts = [
         f"<h1>{escape(city.name)}: where should the units wait?</h1>",
         f"<p>{escape(_verdict(named, base, at.threshold))}{_better_found(named, best_name)}</p>",
@@ -114,10 +114,10 @@ def _better_found(named: dict[str, Evaluation], best: str) -> str:
 def _places(named: dict[str, Evaluation], base: str) -> list[str]:
     """Return in sentences where the proposed units stand, and which stations have fewer and more than before."""
     new = named.get("proposed", named[base])
-    sentences = [f"{len(new.sites)} units at {len(set(new.site_names))} stations: {counted(new.site_names)}."]
+    sentences = [f"{len(new.sites)} units at {len(set(new.site_names))} stations: {tally(new.site_names)}."]
     if base == "proposed" or "proposed" not in named:
         return sentences
-    fewer, more = changed(named[base].site_names, new.site_names)
+    fewer, more = list_changes(named[base].site_names, new.site_names)
     if fewer == more:
         return [*sentences, f"No unit changes its station: the proposal is {base}."]
     return [*sentences, f"Fewer units than {base} at: {fewer}.", f"More units at: {more}."]

@@ -89,7 +89,7 @@ class Trust:
             side.format(part) for part in (found, data) if part
         ) + "</div>"  # fmt: skip
 
-    def keep(self, result: Result) -> None:
+    def store(self, result: Result) -> None:
         """Keep a result in place of an earlier one of its kind."""
         self.results = [each for each in self.results if each.kind != result.kind] + [_with_controls(result)]
         self.show()
@@ -108,8 +108,8 @@ class Trust:
         count = f"{len(minutes):,} calls with dispatch and arrival"
         title = f"Today's {len(today)} units, recorded ({count}) beside modelled"
         exact = float(e.late_fraction(at.threshold))
-        table = advice.cells(steps.beside(model, {"today": e}, at.threshold))
-        self.keep(Result("recorded", title, (in_words(exact, at.threshold, step),), table))
+        table = advice.cells(steps.compare_recorded(model, {"today": e}, at.threshold))
+        self.store(Result("recorded", title, (in_words(exact, at.threshold, step),), table))
 
     def key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
         """Return the key under which a gain is stored: both deployments and the settings that it depends on."""
@@ -117,7 +117,7 @@ class Trust:
         sites = (tuple(sorted(e.site_names)) for e in (base, other))
         return at.load, at.capacity, self.bench.metric, *sites
 
-    def sure(self, answer: Mapping[str, Evaluation], base: str) -> tuple[str, dict[str, str]] | None:
+    def interval_row(self, answer: Mapping[str, Evaluation], base: str) -> tuple[str, dict[str, str]] | None:
         """Return title and cells of the row with the certainty of the gains; None if nothing was compared.
 
         The mean over the drawn cities is added if the gain in the figures lies outside the interval.
@@ -139,10 +139,10 @@ class Trust:
             raise InputError(NO_LOG)
         return self.bench.opened.log
 
-    def tested(self, model: Model, n_days: int, today: tuple[int, ...] | None) -> tuple[BackTest | None, str]:
-        """Return the test of a model, or why there is none, as `steps.back_tested`; the last one is kept."""
+    def test_of(self, model: Model, n_days: int, today: tuple[int, ...] | None) -> tuple[BackTest | None, str]:
+        """Return the test of a model, or why there is none, as `steps.try_back_test`; the last one is kept."""
         if self.last_test is None or self.last_test[0] != (n_days, today):
-            self.last_test = (n_days, today), steps.back_tested(model, n_days, today)
+            self.last_test = (n_days, today), steps.try_back_test(model, n_days, today)
         return self.last_test[1]
 
     # -- work -------------------------------------------------------------------------------------------------------
@@ -152,11 +152,11 @@ class Trust:
         model, n_days, today = self.log(), self.bench.at.hold_out, self.bench.today
 
         def work() -> str:
-            report, why = self.tested(model, n_days, today)
+            report, why = self.test_of(model, n_days, today)
             if report is None:
                 raise InputError(why)
             title = f"Back-test: the last {n_days} days predicted from the others ({report.calls:,} calls)"
-            self.keep(Result("back_test", title, report.verdict, report.to_frame()))
+            self.store(Result("back_test", title, report.verdict, report.to_frame()))
             self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
             said = report.verdict[0]
             return Done(said) if ": usable" in said else said
@@ -190,7 +190,7 @@ class Trust:
                 "Its mean may differ from the gain in the table of figures, as drawn cities have cells as narrow as "
                 "the gain needs, and count where recorded drives were faster or slower than the law of all drives."
             )
-            self.keep(Result("comparison", title, (str(found), note), table))
+            self.store(Result("comparison", title, (str(found), note), table))
             bench.respond()
             said = "the figures have a row with the interval of the gain, the tab Data and trust says more."
             return Done(f"Compared: {said}")
@@ -218,7 +218,7 @@ class Trust:
 
         def work() -> str:
             if model is not None:
-                steps.stop_if_not_allowed(self.tested(model, n_days, today)[0], space.units, today)
+                steps.stop_if_not_allowed(self.test_of(model, n_days, today)[0], space.units, today)
             plan = steps.plan_day(city, space, moves, **how)
             unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
             values = [f"{scale * v:.3f}{unit}" for v in (plan.fixed_value, plan.value, plan.free_value)]
@@ -230,7 +230,7 @@ class Trust:
             )
             table = plan.changes().astype(str)
             table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])
-            self.keep(Result("plan", "Plan of the day", sentences, table if len(table) else None))
+            self.store(Result("plan", "Plan of the day", sentences, table if len(table) else None))
             if plan.held_out is None:
                 return Done("Planned the day: see the tab Day plan.")
             return Done(sentences[2]) if plan.held_out.worth_it else sentences[2]

@@ -18,7 +18,7 @@ from ipywidgets import HTML, Checkbox, FileUpload, Text, VBox
 
 from .. import _validate
 from .._files import formats
-from .._files.atomic import errors_explained
+from .._files.atomic import explain_errors
 from .._files.inflate import Upload
 from ..calls import CallLog, read_calls, read_stations
 from ..calls.log import FILES as ENDINGS
@@ -432,7 +432,7 @@ def _is_matrix(file: Upload) -> bool:
 
 
 def _read_roads(file: Upload) -> RoadNetwork:
-    with errors_explained("the folder for temporary files"), TemporaryDirectory() as scratch:
+    with explain_errors("the folder for temporary files"), TemporaryDirectory() as scratch:
         ending = max((end for end in ROADS if file.name.lower().endswith(end)), key=len)
         path = Path(scratch) / f"roads{ending}"
         path.write_bytes(file.content)

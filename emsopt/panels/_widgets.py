@@ -198,7 +198,7 @@ class Job(widgets.HBox):
         self.start, self.cancel = button(label, tip, prepare, slow=True), button("Cancel", "End the search", self.stop)
         self.bar, self.cancel.disabled = Bar("Working"), True
         self._message, self._stop, self._thread = message, Event(), Thread()
-        self.start.on_click(guarded(message, self._begin))
+        self.start.on_click(guard(message, self._begin))
         self.cancel.on_click(lambda _: self.stop())
         super().__init__([self.start, self.cancel, self.bar], layout={"flex_flow": "row wrap"})
 
@@ -210,7 +210,7 @@ class Job(widgets.HBox):
         self._stop.clear()
         self.start.disabled, self.cancel.disabled = True, False
         # The current context says which notebook cell the widgets belong to, so the thread needs a copy of it.
-        target = guarded(self._message, partial(self._run, work))
+        target = guard(self._message, partial(self._run, work))
         self._thread = Thread(target=copy_context().run, args=(target,), daemon=True)
         self._thread.start()
 
@@ -298,7 +298,7 @@ def complaint(error: Exception, words: Callable[[object], str] = str) -> str:
     )
 
 
-def guarded(
+def guard(
     message: Message, action: Callable[[], object], otherwise: Callable[[], object] = lambda: None
 ) -> Callable[..., None]:
     """Return a widget callback that calls ``action`` and shows its outcome in ``message``.
@@ -315,7 +315,7 @@ def guarded(
             remark = remark if isinstance(remark, str) else str(remark)
         except Exception as error:  # noqa: BLE001 - the panel shows every error
             remark = complaint(error, message.words)
-            guarded(message, otherwise)()
+            guard(message, otherwise)()
         if remark or message.times == before:
             message.say(remark)
 

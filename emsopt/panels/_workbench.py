@@ -22,10 +22,10 @@ from ..planning import units_needed
 from ..planning.steps import held_out, search
 from ..planning.sweeps import scenario
 from . import _charts
-from ._layout import Tabs, classed, fold
+from ._layout import Tabs, add_class, fold
 from ._panel import OwnPanel, city_controls
 from ._trust import Trust
-from ._widgets import Done, Job, button, control, guarded
+from ._widgets import Done, Job, button, control, guard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -94,7 +94,7 @@ class Workbench(OwnPanel):
         for name, label, what in (("pinned", "Keep a unit", "keep a unit"), ("closed", "Close", "have no unit")):
             tip = f"The optimum and the p-median {what} at these; Ctrl+click for several"
             controls[name] = control(SelectMultiple, (), label, tip, options=sites, rows=4)
-        controls["keep"] = button("Yours is today's", "Compare with your deployment from now on", self.keep)
+        controls["keep"] = button("Yours is today's", "Compare with your deployment from now on", self.set_today)
         controls["count"] = control(IntSlider, 5, "Alternatives", "How many of the best to list", (1, 20))
         controls["moves"] = control(IntSlider, 1, "Moves at once", "Units that may move between two hours", (0, 5),
                                     action=self._later)  # fmt: skip
@@ -118,9 +118,9 @@ class Workbench(OwnPanel):
         take = widgets.HBox([at["optimum"], at["p_median"], at["keep"]], layout={"flex_flow": "row wrap"})
         results = [self.outputs["figures"], self.message, take, self.job]
         main = widgets.VBox([
-            classed(widgets.VBox(column), "emsopt-column"),
-            classed(widgets.Box([self.view]), "emsopt-place"),
-            classed(widgets.VBox(results), "emsopt-results"),
+            add_class(widgets.VBox(column), "emsopt-column"),
+            add_class(widgets.Box([self.view]), "emsopt-place"),
+            add_class(widgets.VBox(results), "emsopt-results"),
         ])  # fmt: skip
         sheets = {
             "Districts": [self.outputs["districts"]],
@@ -131,9 +131,9 @@ class Workbench(OwnPanel):
             "Day plan": self.trust.day,
             "Data and trust": self.trust.data,
         }
-        self.tabs = Tabs(sheets, guarded(self.message, self._turn))
+        self.tabs = Tabs(sheets, guard(self.message, self._turn))
         self.refs["tabs"] = self.tabs.buttons
-        self.children = [classed(main, "emsopt-main"), self.tabs]
+        self.children = [add_class(main, "emsopt-main"), self.tabs]
         self.disable(set())
 
     # -- state ------------------------------------------------------------------------------------------------------
@@ -259,7 +259,7 @@ class Workbench(OwnPanel):
         self.follows = ""
         super().moved()
 
-    def keep(self) -> None:
+    def set_today(self) -> None:
         """Store the user's deployment as today's, and compare with it."""
         self.today = self.deployments()["yours"]
         if self.at.baseline == "today":
@@ -324,7 +324,7 @@ class Workbench(OwnPanel):
             caption += "." if MEDIAN in answer else ", so it is left out."
         base = self.base(answer)
         ordered = {name: answer[name] for name in ORDER if name in answer}
-        sure = self.trust.sure(ordered, base)
+        sure = self.trust.interval_row(ordered, base)
         self.answer = answer
         self.trust.record()
         self.show(figures=_charts.figures(caption, ordered, at.threshold, baseline=base, sure=sure))

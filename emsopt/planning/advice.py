@@ -138,10 +138,10 @@ class Advice:
 
     @cached_property
     def recorded(self) -> pd.DataFrame:
-        """Recorded responses beside those modelled, `beside`: one column for today and one for the best deployment."""
+        """Recorded and modelled responses (`steps.compare_recorded`): a column for today, one for the best deployment."""
         shown = {"today": self.today, "proposed" if self.worth_it else "best found": self.best}
         known = {name: e for name, e in shown.items() if e is not None}
-        return steps.beside(self.model, known, self.model.settings.threshold)
+        return steps.compare_recorded(self.model, known, self.model.settings.threshold)
 
     @cached_property
     def zones(self) -> pd.DataFrame:
@@ -276,10 +276,10 @@ def advise(
     model = build(calls, stations, settings)
     steps.stop_if_wrong(model)
     steps.held_out(model.log, model.settings.hold_out)
-    report, untested = steps.back_tested(model)
+    report, untested = steps.try_back_test(model)
     today, units = model.today, model.fleet[0]
     if steps.not_allowed(report, units, today):
-        found = {} if today is None else {"today": steps.evaluated(model, today)}
+        found = {} if today is None else {"today": steps.evaluation_of(model, today)}
         return Advice(model, report, untested, found, "not searched")
     objective = model.objective(units)
     name, sites, how = steps.search(objective, progress=progress)
@@ -288,9 +288,9 @@ def advise(
     if today is not None:
         model = steps.refine(model, (today, sites))
     largest = max(map(len, deployments.values()))
-    found = {name: steps.evaluated(model, each, largest) for name, each in deployments.items()}
+    found = {name: steps.evaluation_of(model, each, largest) for name, each in deployments.items()}
     if units <= model.city.n_sites - len(set(model.settings.closed)):  # else the p-median leaves some arbitrary
-        found["p-median"] = steps.evaluated(model, p_median(model.city, model.space(units)).sites, largest)
+        found["p-median"] = steps.evaluation_of(model, p_median(model.city, model.space(units)).sites, largest)
     advice = Advice(model, report, untested, found, how)
     if model.fit is not None and today is not None and advice.worth_it and sorted(today) != sorted(sites):
         pair = {"today": today, name: sites}
@@ -333,7 +333,7 @@ def _proposal(advice: Advice) -> list[str]:
         return ["No plan is proposed, as the test does not allow to use the model for that.", *advice.missing]
     best, today = advice.best, advice.today
     if today is None:
-        return [f"Proposed for {len(best.sites)} units: {counted(best.site_names)}."]
+        return [f"Proposed for {len(best.sites)} units: {tally(best.site_names)}."]
     if sorted(today.site_names) == sorted(best.site_names):
         return [f"Leave the units where they are: no deployment was found that is better ({advice.how})."]
     gained = _gain_text(advice)
@@ -341,7 +341,7 @@ def _proposal(advice: Advice) -> list[str]:
         assert advice.gain is not None
         why = "not worth a move" if not advice.gain.low <= 0 else "which chance in the log may explain"
         return [f"Leave the units where they are: the best deployment found gains {gained}, {why}."]
-    fewer, more = changed(today.site_names, best.site_names)
+    fewer, more = list_changes(today.site_names, best.site_names)
     same = len(best.sites) == len(today.sites)
     moved = sum((Counter(best.site_names) - Counter(today.site_names)).values())
     head = f"Move {moved} of {len(best.sites)} units" if same else f"{len(best.sites)} units, not {len(today.sites)}"
@@ -406,7 +406,7 @@ def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[
     """Yield the figures of all deployments, and the stations of their units."""
     table = pd.DataFrame({name: e.summary(threshold) for name, e in found.items()})
     yield f"{next(iter(found.values())).evaluator} hypercube:\n{table.round(4).to_string()}"
-    yield from (f"{name}: {counted(e.site_names)}" for name, e in found.items())
+    yield from (f"{name}: {tally(e.site_names)}" for name, e in found.items())
 
 
 def _plan_lines(plan: Plan, today: Evaluation | None) -> Iterator[str]:
@@ -431,7 +431,7 @@ def against(value: float, plan: Plan) -> str:
     return f"{value:.4g} ({value - plan.value:+.2g}{f', {percent:+.1f} %' if percent else ''})"
 
 
-def counted(names: Iterable[str]) -> str:
+def tally(names: Iterable[str]) -> str:
     """Return names with how often they occur: "Station 2 x 2, 3, 9"; a word that all begin with comes once."""
     units = Counter(names)
     words = {name.partition(" ")[0] for name in units}
@@ -440,7 +440,7 @@ def counted(names: Iterable[str]) -> str:
     return common + ", ".join(name if n == 1 else f"{name} x {n}" for name, n in named)
 
 
-def changed(before: Iterable[str], after: Iterable[str]) -> tuple[str, str]:
+def list_changes(before: Iterable[str], after: Iterable[str]) -> tuple[str, str]:
     """Return the stations that lose units and those that get units, with how many."""
     old, new = Counter(before), Counter(after)
-    return counted((old - new).elements()) or "none", counted((new - old).elements()) or "none"
+    return tally((old - new).elements()) or "none", tally((new - old).elements()) or "none"

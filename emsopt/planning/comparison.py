@@ -243,11 +243,11 @@ def compare(
     parts |= {"unlimited": {"more": np.inf}}
     pair = {name: chosen[name] for name in (next(iter(chosen)), list(chosen)[-1])}
     with bar(progress, draws + few * len(parts), "city") as show:
-        values, changes, lost = evaluated(_counted(known.draws(draws, seed), show, 0), chosen, *how)
+        values, changes, lost = evaluate_draws(_counted(known.draws(draws, seed), show, 0), chosen, *how)
         variances = {"all": _variance(values)}
         for k, (part, what) in enumerate(parts.items()):
             cities = _counted(known.draws(few, seed, **what), show, draws + k * few)
-            variances[part] = min(_variance(evaluated(cities, pair, *how)[0]), variances["all"])
+            variances[part] = min(_variance(evaluate_draws(cities, pair, *how)[0]), variances["all"])
     return Comparison(
         names=tuple(chosen),
         sites=tuple(chosen.values()),
@@ -310,7 +310,7 @@ def _counted(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
         show(done)
 
 
-def evaluated(
+def evaluate_draws(
     cities: Iterable[City], deployments: Mapping[str, IntArray], evaluator: str, capacity: str, metric: Metric
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Evaluate all deployments in each city; an unstable queue raises an error that names the city by its number.

@@ -100,7 +100,7 @@ def back_test_model(model: Model, hold_out: int | None = None, today: Sites | No
         raise InputError(Message(said, *Message.of(error).parts)) from error
 
 
-def back_tested(model: Model, hold_out: int | None = None, today: Sites | None = None) -> tuple[BackTest | None, str]:
+def try_back_test(model: Model, hold_out: int | None = None, today: Sites | None = None) -> tuple[BackTest | None, str]:
     """Return the test of `back_test_model`, or None and why it is not possible."""
     try:
         return back_test_model(model, hold_out, today), ""
@@ -122,7 +122,7 @@ def stop_if_not_allowed(report: BackTest | None, units: int, today: Sites | None
         raise InputError(f"the test does not allow to use the model for a plan of the day. {why}")
 
 
-def beside(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
+def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
     """Return recorded responses beside those modelled of some deployments, all by the log's clock.
 
     Rows ``mean_response_min``, ``percentile_90_min`` and ``late_over_8_min`` (named by the threshold); columns
@@ -169,7 +169,7 @@ def refine(model: Model, pair: tuple[Sites, Sites], metric: Metric | None = None
         return model
 
     def gain(of: Model) -> tuple[float, float]:
-        first, second = (evaluated(of, sites, max(map(len, pair))) for sites in pair)
+        first, second = (evaluation_of(of, sites, max(map(len, pair))) for sites in pair)
         return metric_function(of.city, metric)(first), gain_of(of.city, metric, first, second)
 
     before = gain(model)[1]
@@ -186,7 +186,7 @@ def refine(model: Model, pair: tuple[Sites, Sites], metric: Metric | None = None
         model, before = narrower, after
 
 
-def evaluated(model: Model, sites: Sites, largest: int | None = None) -> Evaluation:
+def evaluation_of(model: Model, sites: Sites, largest: int | None = None) -> Evaluation:
     """Evaluate a deployment by the model's evaluator; ``largest`` is the largest fleet to be compared."""
     evaluator = evaluator_of(model, max(largest or 0, len(sites)))
     return evaluate(model.city, sites, evaluator, capacity=model.settings.capacity)

@@ -129,7 +129,7 @@ def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None =
 def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes]]]:
     """Yield the tag and attributes of each complete child of the root, and the attributes of its lanes."""
     depth = 0
-    with inflate.unpacked(path) as file:
+    with inflate.unpack(path) as file:
         for event, element in ElementTree.iterparse(file, ("start", "end")):
             depth += 1 if event == "start" else -1
             if event == "start" and depth == 1:

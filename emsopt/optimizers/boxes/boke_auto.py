@@ -75,7 +75,7 @@ from ...surrogates.gaussian_process import GaussianProcess, condition
 from ..values import clipped, normal_scores, spread, standardized
 from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
 from .base import BoxOptimizer
-from .gp_ucb import NOISE_FREE, NOISY, fitted, with_expected
+from .gp_ucb import NOISE_FREE, NOISY, refit, with_expected
 
 SPREAD = 0.7  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
 NEIGHBOURS = 1.5
@@ -215,7 +215,7 @@ class BOKEAuto(BoxOptimizer):
         if len(self.values) >= before + max(5, before // 10):
             X, y = self.points, standardized(clipped(self.points, self.gains))
             if np.ptp(y) > 0:
-                self._fitted = fitted(X, y, noisy=self.objective.noisy, spread=SPREAD, last=self._fitted)
+                self._fitted = refit(X, y, noisy=self.objective.noisy, spread=SPREAD, last=self._fitted)
                 self._sum = better_sum(X, self.gains, self._fitted)
 
     def _choose(self) -> Iterator[FloatArray]:

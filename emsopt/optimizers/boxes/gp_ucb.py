@@ -95,18 +95,16 @@ class GPUCB(GPUCBFixed):
     _last: GaussianProcess | None = None
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process with the hyperparameters of largest likelihood, as found by `fitted`.
+        """Return the Gaussian process with the hyperparameters of largest likelihood, as found by `refit`.
 
         Its values are standardised gains, as in `GPUCBFixed.process`. Every call fits anew.
         """
         gains = standardized(self.gains)
-        self._last = fitted(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last)
+        self._last = refit(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last)
         return self._last
 
 
-def fitted(
-    X: FloatArray, y: FloatArray, *, noisy: bool, spread: float, last: GaussianProcess | None
-) -> GaussianProcess:
+def refit(X: FloatArray, y: FloatArray, *, noisy: bool, spread: float, last: GaussianProcess | None) -> GaussianProcess:
     """Return the process of largest likelihood, starting from broad lengthscales and from those of the last fit.
 
     X are points on the unit cube, (t, d), y standardised values; the noise is fitted too if ``noisy``. ``spread`` is

@@ -37,7 +37,7 @@ LONG = (  # columns of tables with one row per pair of places: origin, destinati
     ("to_id", "destination_id", "to", "destination", "atom"),
     ("travel_time", "travel_time_p50", "travel_time_min", "minutes", "duration_min"),
 )
-MOST_SAID = 20  # maximum number of columns listed in a message
+MOST_SAID = 20  # columns per message: more would bury the sentence
 FILE = "emsopt_file"  # key of `DataFrame.attrs`: the name of the file that a table was read from
 FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for messages
 HEADER = "emsopt_header"  # key of `DataFrame.attrs`: the line of the file that holds the header

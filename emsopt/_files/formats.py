@@ -81,11 +81,11 @@ def shapes_text(names: Iterable[str], shapes: Iterable[Mapping[str, Any]], note:
 MOST_BYTES = 2**28
 MOST_ROWS = 2_000_000
 MOST_JSON_BYTES = 2**26
-SAMPLE = 200  # rows from which columns are chosen
+SAMPLE = 200  # rows from which columns are chosen: enough to see a form, quick to parse
 SEPARATORS = ",;\t|^"
-MOST_ABOVE = 10  # lines above the header
-NEARLY = 0.75  # of the cells or separators that other lines have
-LONGEST_START = 2**17  # characters from which the separator is found
+MOST_ABOVE = 10  # lines above the header, such as titles: further down, rows are data
+NEARLY = 0.75  # of the cells or separators of other lines: some cells of a header may be blank
+LONGEST_START = 2**17  # characters from which the separator is found, as the first lines suffice
 SPLIT = "Split it, for example by year."
 VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")  # a number or a time
 
@@ -196,7 +196,7 @@ def _blank_footers(records: Iterable[tuple[int, list[str]]], header: list[str]) 
             row = blank
         elif full and len(row) < len(header):
             short, row = short or (number, row), blank
-        elif short is not None:  # the short row was not at the end
+        elif short is not None:  # rows follow, so the short row was no footer but an error, which the caller reports
             number, row = short
         full = full or len(row) == len(header)
         yield number, row

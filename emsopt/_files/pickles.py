@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .._types import PathLike
 from ..errors import InputError
 
-NUMPY = {  # by name, as modules of NumPy have moved
+NUMPY = {  # by name, because NumPy has moved these functions between modules
     "_reconstruct": np.zeros(0).__reduce__()[0],
     "scalar": np.float64(0).__reduce__()[0],
     "ndarray": np.ndarray,

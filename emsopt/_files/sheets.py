@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .formats import Choose
 
-APART = 200  # columns without names between two of one table
+APART = 200  # empty columns within one table; a wider gap separates a stray cell from it
 
 
 def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:

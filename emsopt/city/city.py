@@ -51,8 +51,8 @@ LONGEST_TURNOUT_MIN = 15  # longer turnout times, such as 60 and 90, are taken f
 LEAST_STUDIED, MOST_STUDIED = 1e-9, 1e9
 MOST_VARIATION = 3  # larger coefficients of variation are taken for percent; travel times have about 0.2 to 0.6
 SLOWEST_KMH, FASTEST_KMH = 2, 600  # typical speeds beyond which travel times are not in minutes
-LONGEST_MEDIAN_MIN = 240  # of travel times between places that are not known
-MOST_APART_KM = 1000  # largest distance between the sites and the atoms of a city
+LONGEST_MEDIAN_MIN = 240  # without coordinates, travel times above are taken for seconds
+MOST_APART_KM = 1000  # larger distances come from swapped or wrong coordinates
 MOST_WORK = 500  # largest offered work in erlangs per site; all of New York City needs about 140
 
 

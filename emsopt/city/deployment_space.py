@@ -18,7 +18,7 @@ from .._types import ArrayLike, IntArray, Rng, Sites
 from ..errors import InputError
 from .city import City, check_city
 
-MOST_UNITS = 2_000  # of a fleet: results have a matrix of its units by its units
+MOST_UNITS = 2_000  # per fleet, because results hold a matrix of units by units
 
 
 def check_sites(city: City, sites: Any, name: str = "sites") -> IntArray:
@@ -102,7 +102,7 @@ class DeploymentSpace:
     [[0, 1, 2], [0, 1, 3], [0, 2, 3]]
     """
 
-    names: ClassVar[tuple[str, ...]] = ()  # of inputs, which only boxes have
+    names: ClassVar[tuple[str, ...]] = ()  # only inputs of boxes have names; optimizers ask for them in any space
     city: City
     units: int
     colocation: bool | int = False
@@ -187,7 +187,7 @@ class DeploymentSpace:
     @cached_property
     def count(self) -> int:
         """Number of distinct deployments, which may be too large for `len`."""
-        ways = [1] + [0] * self.units  # number of ways to place k units in the groups seen so far
+        ways = [1] + [0] * self.units  # ways to place k units in the groups so far; listing them would take too long
         for low, high in zip(self.floors, self.capacities, strict=True):
             ways = [sum(ways[k - n] for n in range(low, min(high, k) + 1)) for k in range(self.units + 1)]
         return ways[-1]

@@ -31,8 +31,8 @@ class Steps(NamedTuple):
 
     starts: IntArray  # (K + 1,)
     targets: IntArray
-    moves: IntArray  # units that move to reach each target
-    rounds: int  # number of rounds between two hours
+    moves: IntArray  # units that move to reach each target, for the price
+    rounds: int  # rounds between two hours: one per move if steps are single moves
 
 
 class Walk(NamedTuple):

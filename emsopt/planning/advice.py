@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ..evaluators.evaluation import Evaluation
 
 HOURS_A_YEAR = 8766
-MOST_NAMED = 3  # zones, findings or stations in a line
+MOST_NAMED = 3  # zones, findings or stations per line, so that a line fits the screen
 TITLES = {"mean_response_min": "mean response (min)", "percentile_90_min": "90th percentile (min)"}
 
 
@@ -138,7 +138,7 @@ class Advice:
 
     @cached_property
     def recorded(self) -> pd.DataFrame:
-        """Recorded and modelled responses (`steps.compare_recorded`): a column for today, one for the best deployment."""
+        """Recorded and modelled responses by `compare_recorded`: a column for today and one for the best deployment."""
         shown = {"today": self.today, "proposed" if self.worth_it else "best found": self.best}
         known = {name: e for name, e in shown.items() if e is not None}
         return steps.compare_recorded(self.model, known, self.model.settings.threshold)
@@ -427,7 +427,7 @@ def against(value: float, plan: Plan) -> str:
     """Return a value as text, with its difference from the value of the plan, and in percent if that is visible."""
     if not plan.value:
         return f"{value:.4g}"
-    percent = round(100 * (value / plan.value - 1), 1) + 0.0  # not -0.0
+    percent = round(100 * (value / plan.value - 1), 1) + 0.0  # adding 0.0 turns -0.0 into 0.0
     return f"{value:.4g} ({value - plan.value:+.2g}{f', {percent:+.1f} %' if percent else ''})"
 
 

@@ -45,10 +45,10 @@ LEVEL = 0.9
 TAIL = (1 - LEVEL) / 2
 LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
 NORMAL = 1.6448536269514722  # quantile of the normal distribution at 0.95
-NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are not told
+NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are of no practical interest and not reported
 SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
 LONGEST_WEEKS = 520  # more data than this are not worth waiting for
-FEW_LOST = 0.001  # a smaller share of lost calls is not told
+FEW_LOST = 0.001  # a smaller share of lost calls does not affect a comparison and is not reported
 
 
 class Interval(NamedTuple):
@@ -320,7 +320,7 @@ def evaluate_draws(
     """
     values, changes, lost = [], [], []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AccuracyWarning)  # said once, of the estimated city
+        warnings.simplefilter("ignore", AccuracyWarning)  # warned of once, for the estimated city
         for number, city in enumerate(cities, 1):
             costs = metric_costs(city, metric)
             try:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..calls.drawn_cities import DrawnCities
     from ..evaluators.evaluation import Evaluation
 
-ENUMERATED = 20_000  # deployments of a size, which take seconds
+ENUMERATED = 20_000  # deployments per size, which take seconds; more are searched
 FURTHER = 6  # sizes by default
 LOSS, BUSY = 0.01, 0.3  # largest shares of calls that find all units busy, and of the time that units are busy
 
@@ -233,7 +233,7 @@ def drawn_values(cities: Iterable[City], deployments: Sequence[IntArray], evalua
     """Return the metric of each deployment in each city, shape (draws, K)."""
     rows = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AccuracyWarning)  # said once, of the estimated city
+        warnings.simplefilter("ignore", AccuracyWarning)  # warned of once, for the estimated city
         for city in cities:
             value = metric_function(city, metric)
             rows.append([value(evaluate(city, sites, evaluator)) for sites in deployments])

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Progress, Rng
     from ..city.deployment_space import DeploymentSpace
 
-MOST_STATES = 50_000  # up to this number of deployments, all of them are evaluated
+MOST_STATES = 50_000  # deployments up to which all are evaluated at all hours; for more this takes too long
 MOST_STEPS = 30_000_000
 MOST_CANDIDATES = 4000
 MOST_ROUNDS = 20
-LEVEL = 0.9  # of intervals
-LEAST_GAIN = 0.01  # of the value without moves; a smaller gain is not worth the trouble
+LEVEL = 0.9  # of intervals, as in all of this package
+LEAST_GAIN = 0.01  # of the value without moves: a smaller gain is not worth the effort
 LITTLE = 0.001  # the same, of a gain by the plan's own figures, which promise more than new weeks bring
 
 

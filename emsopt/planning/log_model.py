@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
 HOMES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
 MOST_NAMED = 5
-SEVERAL = 1.2  # units per call, from which on it matters that the model sends one
+SEVERAL = 1.2  # units per call; from here on workloads suffer noticeably from sending only one in the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     """
     s = Settings() if settings is None else settings
     calls, stations = read_calls(calls), read_stations(stations)
-    if s.turnout_times is not None:  # in place of what the file says
+    if s.turnout_times is not None:  # the user's setting overrides the file
         stations = stations.drop(columns="turnout_min", errors="ignore")
     _validate.positive_number(s.threshold, "threshold", "min")
     checks = check_calls(calls, stations, reach_km=s.reach_km)

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 ABOUT, HOURS, FOLDER = "project.json", "by_hour.csv", "city/"
 MEMBERS = (ABOUT, HOURS, *(FOLDER + name for name in tables.FILES))
-MOST_BYTES = 2**26  # unpacked, all files together
-STAMP = (1980, 1, 1, 0, 0, 0)  # of all files in the archive, so that equal projects are equal files
+MOST_BYTES = 2**26  # all files unpacked: a zip bomb must not fill the memory
+STAMP = (1980, 1, 1, 0, 0, 0)  # of all files in the archive, so that equal projects give identical files
 KEYS = {"emsopt_project": int, "version": str, "settings": dict, "about": dict, "scenarios": list, "results": list}
 
 

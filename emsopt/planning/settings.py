@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..evaluators.metrics import Metric
     from ..roads import RoadNetwork
 
-SPEED_KMH, DETOUR, TURNOUT_MIN = 40.0, 1.3, 1.5  # assumed where the log does not tell
+SPEED_KMH, DETOUR, TURNOUT_MIN = 40.0, 1.3, 1.5  # common values for cities, used where the log has no times
 
 
 @dataclass(frozen=True)

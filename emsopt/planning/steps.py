@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from ..evaluators.metrics import Metric
     from ..evaluators.objective import Objective
 
-LEAST_DAYS, HELD_OUT = 9, 1 / 3  # days of a log from which on some are held out unasked, and their share
-DRAWS = 400  # of cities, to say how sure a gain is
+LEAST_DAYS, HELD_OUT = 9, 1 / 3  # a shorter log is needed whole; share of days held out by default
+DRAWS = 400  # cities, drawn for the interval of a gain
 SETTLED = 0.001, 0.1  # a change of the gain by less of today's value, or by less of itself, does not matter
 MOST_ATOMS = 2000
-FEW_PARTS, MANY_UNITS = 3, 20  # if plans are searched: parts of the log to judge on, and units from which not to
+FEW_PARTS, MANY_UNITS = 3, 20  # parts of the log to judge a searched plan on, units from which not to: it takes long
 
 
 def stop_if_wrong(model: Model) -> None:
@@ -88,7 +88,7 @@ def back_test_model(model: Model, hold_out: int | None = None, today: Sites | No
         raise InputError("there is nothing to test, because the times are not calibrated from the log.")
     if not n_days:
         short = f"the log covers {days} days, fewer than {LEAST_DAYS}: `hold_out` tests it all the same"
-        raise InputError(f"{short if days < LEAST_DAYS else 'no days are n_days out'}.")
+        raise InputError(f"{short if days < LEAST_DAYS else 'no days are held out'}.")
     cut = model.log.times[0].astype("datetime64[D]") + np.timedelta64(days - n_days, "D")
     s, today = model.settings, model.today if today is None else today
     try:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..maps._colours import Value
     from ._style import AxesArray, AxLike
 
-WIDEST_LINE = 3.5  # points, for a station that answers all calls of an atom
+WIDEST_LINE = 3.5  # points, for a share of 1: wider lines would hide the shading of atoms
 EXTENDED = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
 
 
@@ -211,7 +211,7 @@ def _frame(ax: Axes, city: City) -> None:
     """Set equal axes around the city and replace the ticks by a scale bar."""
     low, high, aspect = _extent(city)
     bare(ax)
-    km = 111.2 / aspect if city.geographic else 1  # length of one unit of x
+    km = 111.2 / aspect if city.geographic else 1  # per unit of x: the scale bar is in km
     wide = high[0] - low[0]
     wanted = 0.22 * wide * km
     power = 10.0 ** np.floor(np.log10(wanted))

@@ -190,7 +190,7 @@ def trust_region(
     known, last = values or {}, len(counts) - 1
     centre = _validate.whole_number(centre, "centre", 0, last)
     edge = _validate.positive_number(edge, "edge")
-    distances = np.abs(counts[:, None] - counts).sum(axis=2) // 2  # units moved
+    distances = np.abs(counts[:, None] - counts).sum(axis=2) // 2  # units moved: each changes two counts
     places, radii = _rings(distances, centre)
     reach = radii[-1] + 0.45
     fig, ax = figure((1.75 * reach, 1.75 * reach + 0.9), ax)
@@ -233,7 +233,7 @@ def _rings(distances: IntArray, centre: int) -> tuple[FloatArray, FloatArray]:
         left = list(np.flatnonzero(distances[centre] == moved))
         radii.append(max(radii[-1] + 1, 0.8 * len(left) / (2 * np.pi)))
         order = left[:1]
-        while len(order) < len(left):  # next comes the most similar deployment
+        while len(order) < len(left):  # similar deployments become neighbours on the ring, which keeps lines short
             order.append(min(set(left) - set(order), key=lambda k: (distances[k, order[-1]], k)))
         angles = np.pi / 2 - 2 * np.pi * (np.arange(len(order)) + moved % 2 / 2) / max(len(order), 1)
         places[order] = radii[-1] * np.column_stack([np.cos(angles), np.sin(angles)])

@@ -47,7 +47,7 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
     edges = np.arange(25)
     for k, (name, days) in enumerate(PARTS.items()):
         calls, hours = (part[days].sum(axis=0).astype(float) for part in (profile.counts, profile.hours))
-        hours[hours == 0] = np.nan  # not observed
+        hours[hours == 0] = np.nan  # hours not observed have no rate; NaN leaves a gap in the line
         rates, error = calls / hours, 2 * np.sqrt(calls) / hours
         low, high = (np.r_[band, band[-1]] for band in (np.maximum(rates - error, 0), rates + error))
         ax.stairs(rates, edges, baseline=None, linewidth=2.2, label=name, **look(k))
@@ -101,10 +101,10 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     return fig, ax
 
 
-SHOWN = 0.99  # share of the drives within the axes
+SHOWN = 0.99  # share of the drives within the axes; the longest few would compress the others
 STEPS = 40  # classes of distance
 PALE = LinearSegmentedColormap.from_list("pale", _colours.SEQUENTIAL[:5])
-NORMAL_90 = 1.2815515655446004  # normal quantile: one in ten is above
+NORMAL_90 = 1.2815515655446004  # normal quantile of 0.9: the band leaves out one in ten on either side
 
 
 @styled()

@@ -43,7 +43,7 @@ SIZE = 512  # largest number of arms per district
 FEATURES = 256  # largest number R of features
 CANDIDATES = 2048  # arms from which the features' landmarks are chosen
 RESIDUAL = 1e-3  # share of the variance of k_f' that the features may miss at a candidate
-ROWS = 4096  # arms at a time
+ROWS = 4096  # arms at a time, to save memory
 
 
 class DistrictGP(Regression):

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from .._types import FloatArray, Times
 
 RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds
-SAME = 0.98  # share of the times that a resolution must divide
+SAME = 0.98  # share of the times that a resolution must divide, as a few are entered differently
 Z90 = 1.6448536269514722  # normal quantile of a two-sided interval of 90 %
-FEWEST = 10  # durations; fewer give no estimate
+FEWEST = 10  # durations: fewer do not determine a spread
 LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
 SECOND_MIN = 1 / 60 + 1e-9  # a clock of seconds shows a drive to take longer
 
 HALF_ROOT, ROOT_2_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
-MOST_VALUES = 300  # distinct durations whose densities are computed
+MOST_VALUES = 300  # distinct durations whose densities are computed: more are rounded, to save time
 
 LogDensity: TypeAlias = "Callable[[FloatArray], tuple[FloatArray, FloatArray]]"
 """A function from parameters to log densities, shape (K,), and their gradients, shape (K, P)."""

@@ -107,7 +107,7 @@ STATUSES = {  # further words for stamps in a column of statuses
     "cleared": "cl|clr|clrd|c|av|avl|avail|aq|back(?:in)?service|clearscene|availableinservice|(?:back)?inquarters",
 }
 STAMP = {role: rf"{_BEFORE}(?:{words}){_AFTER}" for role, words in STAMPS.items()}
-GUESSES = {  # what a name of a column of times has that is not recognised, such as "Arr" or "T_DISP"
+GUESSES = {  # parts of unusual names such as "Arr" or "T_DISP": too vague to take a column, enough to suggest it
     "dispatched": "di?sp|assi|al[ae]r|mobi|tone|page|sent",
     "en_route": "en?r(?!e)|rout|rte|way|depa|roll",
     "on_scene": "arr|onsc|scn|scene|atten|reach",
@@ -193,8 +193,8 @@ NO_CALL = re.compile(  # what rows are that are no calls, in several languages
     r"übung|simulacro|duplicate|status move|stand ?by|posting|(?:inter.?hosp\w*|inter.?facility|patient|pt|routine|long"
     r" distance|non.?emergency|medical) trans\w*|transfer|krankentransport|traslado|trasferimento)\b"
 )
-MOST_KINDS = 40  # words among the first cells of a column that says what rows are
-ENOUGH = 0.8  # share of the first cells that must have a form
+MOST_KINDS = 40  # words among the first cells of a column of kinds of rows: more are free text
+ENOUGH = 0.8  # share of the first cells that must have a form, as some may be mistakes
 
 
 class _Search:

@@ -58,7 +58,7 @@ CLOCK = (
 )
 TIME = r"(?:(?:[T:]|,?\s+)" + CLOCK + "?" + r"\s*" + OFFSET + ")?"
 WEEKDAY, MONTH = r"(?:[A-Za-zÀ-ÿ]{2,10}\.?,?\s+)?", r"(?P<month>[A-Za-zä]{3,10})\.?"
-# The forms that a column may have. Of forms that fit as many cells, the first is taken.
+# The forms that a column may have, the likeliest first: of forms that fit as many cells, the first is taken.
 COMPACT = re.compile(
     r"(?P<first>[0-3]?\d)(?P<middle>[0-3]\d)(?P<last>(?:19|20)\d\d)(?:(?P<hour>\d\d)(?P<minute>\d\d))?", re.ASCII
 )
@@ -78,7 +78,7 @@ OTHERS = (
 )
 PARTS, CLOCK_PARTS = ("year", "month", "day"), ("hour", "minute", "second")
 FORMS = (COMPACT, ISO, NUMERIC, *(re.compile(form, re.ASCII) for form in OTHERS), NUMBER)
-MIXED = FORMS[1:]  # forms that some cells of a column may have beside the usual one
+MIXED = FORMS[1:]  # spreadsheets leave some cells of a column in another than the usual form
 # Groups of COMPACT and NUMERIC that hold year, month and day.
 ORDERS = {"month first": ("last", "first", "middle"), "day first": ("last", "middle", "first")}
 ORDERS["year first"] = ("first", "middle", "last")  # only two-digit years
@@ -87,7 +87,7 @@ MONTHS = {
     for k, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"])
 }
 MONTHS |= {"mär": 3, "mrz": 3, "mai": 5, "okt": 10, "dez": 12}
-MOST_YEARS = 20  # a part of a date with more distinct values is not a year
+MOST_YEARS = 20  # a log covers few years: a part of a date with more distinct values is not the year
 CLOCK_ONLY = re.compile(CLOCK + "?", re.ASCII)
 FRACTION = re.compile(r"0?\.\d{3,}|0(?:\.0*)?|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)  # of a day
 _PARTS = r"(?:(?P<first>\d+):)?(?P<middle>\d+):(?P<last>\d\d(?:\.\d+)?)"
@@ -104,10 +104,10 @@ EXCEL_FIRST, EXCEL_LAST = 25_570, 73_051  # days from 30 December 1899 to 2 Janu
 NUMERAL = re.compile(r"\d+(?:\.\d*)?|\.\d+|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)
 SECONDS = re.compile(r"\d{1,4}(?:\.\d*)?", re.ASCII)
 LONGEST_BLANK = max(map(len, BLANKS))
-ENOUGH = 0.8  # share of the cells
+ENOUGH = 0.8  # share of the cells: some are blank, misspelt or footers
 MOST_COMPARED = 1000
-SHORTLY = 1800, 4 * 3600  # seconds before a call and after it
-SAMPLE = 50  # cells that decide the form of a column
+SHORTLY = 1800, 4 * 3600  # seconds before a call, as clocks differ, and after it
+SAMPLE = 50  # cells that decide the form of a column: parsing all would be slow
 
 
 def parse(
@@ -117,7 +117,7 @@ def parse(
     times, offsets = np.full(len(written), np.datetime64("NaT", "s")), np.full(len(written), np.nan)
     if time_format is not None and time_format not in ORDERS:
         return by_format(written, time_format), offsets
-    columns = chain([written], beside)  # read only if needed
+    columns = chain([written], beside)  # a generator, as other columns are read only if this one is ambiguous
     usual = _form(list(islice(filter(None, written), SAMPLE)))
     rest = [k for k, text in enumerate(written) if text]
     for form in (usual, *(form for form in MIXED if form is not usual)):

@@ -44,11 +44,11 @@ EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
 FILLERS = (101, 1230, 1231)  # month and day of dates that programs write for an unknown time
 LATE_FILLERS = np.array(["2079-06-06T23:59", "2099-12-31T00:00", "2099-12-31T23:59"], dtype="datetime64[m]")
 TYPICAL_WAIT = 480.0  # seconds from the call until a stamp
-NEAR = np.timedelta64(31, "D")  # of the calls: a stamp on another day than theirs has the day of no call
+NEAR = np.timedelta64(31, "D")  # of the calls: stamps on a day further away are times of day
 FAR = np.timedelta64(180, "D")
-FEW = 10  # calls; in shorter logs the check for remote times is skipped
+FEW = 10  # calls; in shorter logs every call may be far from the others
 MINUTE = np.timedelta64(60, "s")
-COARSE = 0.98  # share of full minutes among stamps to the minute
+COARSE = 0.98  # share of full minutes among stamps to the minute: a few may have been entered with seconds
 ENDS = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ._durations import LogDensity
 
 LONGEST_MIN = 120.0  # recorded drives that are longer are left out as impossible
-FEWEST = 30  # drives
+FEWEST = 30  # drives: fewer do not determine a law
 STRAY_SPREAD = 1.0  # log standard deviation of drives that did not start at home
 SHORTEST_MIN = 0.05  # a law is at least this, where an extrapolation would be negative
 AT_ONCE_MIN = 0.5  # mean minutes of a drive whose departure was recorded on arrival
@@ -47,7 +47,7 @@ FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit
 FOR_HOURS = 3.0  # log likelihood by which factors of the hours must improve the fit
 FOR_CURVE = 2.0  # log likelihood by which the accelerating law must beat the linear one
 LEAST_SHARE = 0.01  # of the mean drive that grows with distance, so that a speed is finite
-PASSES = 3  # of the factors of the hours
+PASSES = 3  # of the factors of the hours, which depend on the law and change it
 
 
 @dataclass(frozen=True, eq=False)

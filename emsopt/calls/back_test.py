@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 THRESHOLDS = (4, 6, 8, 10, 12)  # minutes
 DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000
-FEWEST = 5  # calls of an hour or a zone that is shown
-SAMPLE = 200_000  # draws from the distribution of the hypercube model
+FEWEST = 5  # calls of an hour or a zone that is shown: means of fewer are mostly chance
+SAMPLE = 200_000  # draws from the distribution of the hypercube model, so many that their own error does not matter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,7 +201,7 @@ def back_test(
     """
     fit = _validate.instance(fit, "fit", Fit, "emsopt.calls.Fit")
     log = read_calls(later_calls)
-    stamped_responses(log)  # raises if the log lacks the stamps
+    stamped_responses(log)  # raises at once if the log lacks the stamps, before the replays
     sites = check_deployment(fit, deployment)
     limits = sorted({*THRESHOLDS, _validate.positive_number(threshold, "threshold", "min")})
     if draws is None:

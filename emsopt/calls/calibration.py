@@ -62,7 +62,7 @@ AT_ONCE_MIN, LATE_TURNOUT = 0.99, 3.0  # a shorter drive after so many median tu
 LEAST_OF_FREE_FLOW = 0.3  # of the minutes at free flow; a law that is surely faster is impossible
 MOST_AT_DISPATCH = 0.1  # more departures within a second of dispatch tell nothing
 SECOND = 1 / 60  # min
-ALIKE = 4000  # calls at a time whose distances to all stations are computed
+ALIKE = 4000  # calls at a time whose distances to all stations are computed, to save memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -216,7 +216,7 @@ class Fit:
         if weights.sum() == 0:
             raise InputError("there are no calls in these hours. Choose others.")
         factor = np.average(factors, weights=weights)
-        hourly = np.average((factors / factor - 1) ** 2, weights=weights)  # spread among the hours
+        hourly = np.average((factors / factor - 1) ** 2, weights=weights)  # means differ by hour, too
         notes = ""
         if not {"travel_times", "speed_kmh", "roads"} & options.keys():
             options["travel_times"] = self.answer_law.mean(reach) * factor

@@ -71,14 +71,14 @@ OPTIONS = {name for f in (aggregate_calls, Demand.city, City.from_frames) for na
 OPTIONS -= {"calls", "stations", "self", "demand", "sites", "notes", "options"}
 USUAL_SCALES = 0.07, 0.1, 0.07, 0.3  # of sites, routes, pairs; reach as a share of the extent of the atoms
 PRIOR_SDS = np.array([1.0, 1.0, 1.0, 0.7])  # of the logarithms of the scales
-SCALES = 8  # drawn scales
+SCALES = 8  # drawn scales: each costs a Cholesky factor
 CURVE_STEP = 0.1
-PASSES = 2  # of leaving out wrong drives
+PASSES = 2  # of leaving out wrong drives, as each changes the spread by which others are wrong
 ENOUGH_DRIVES = 30  # beyond the first of a pair, to tell the variation within pairs
 LEAST_CV = 0.05
 LEAST_FACTOR = 0.2  # of a travel time, so that a draw far from the mean stays a time
 FURTHEST = 4.0  # standard deviations of a single drive, beyond which its stamps are taken for wrong
-ENOUGH_PAIRS, MOST_PAIRS = 300, 1000  # pairs from which the scales of effects are estimated, and the effects
+ENOUGH_PAIRS, MOST_PAIRS = 300, 1000  # pairs to estimate scales and effects from, at most: the work is cubic
 
 
 @dataclass(frozen=True, eq=False)

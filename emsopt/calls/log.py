@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 MINUTES = ("turnout_min", "service_min")
 LONGEST_SERVICE_MIN = 24 * 60
-FILES = _points.ENDINGS  # endings of files that can be read
+FILES = _points.ENDINGS  # public, for forms that let users choose files
 MOST_BAD, FEW_BAD = 0.02, 5  # rows that may be left out because of cells that cannot be read: a share, and in any case
 
 

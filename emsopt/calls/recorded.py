@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from .._types import FloatArray
     from .log import CallLog
 
-FINEST = 0.1  # steps (min) below this one do not matter
-NODES = 12  # at which the phase of the clock is averaged
+FINEST = 0.1  # clocks with a finer step (min) count as exact
+NODES = 12  # for the mean over the phase of the clock, which is smooth in it
 
 
 def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:

@@ -31,7 +31,7 @@ Choice: TypeAlias = "str | Mapping[str, object]"
 Compare: TypeAlias = Callable[[Any, Any], bool]
 
 EXAMPLE = "\"Priority == 1 and Type != 'TRANSFER'\" or {'Priority': [1, 2]}"
-LONGEST_CHOICE = 2000  # characters
+LONGEST_CHOICE = 2000  # characters: deep nesting could crash the parser
 WORDS = {"&": " and ", "|": " or ", "~": " not "}
 ALLOWED = (
     *(ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.USub, ast.Compare, ast.Name, ast.Load, ast.Constant, ast.List),
@@ -42,8 +42,8 @@ AMONG: dict[type[ast.cmpop], Compare] = {ast.In: lambda one, some: one in some, 
 HOW: dict[type[ast.cmpop], Compare] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **ORDERS, **AMONG}
 LONGEST, LONGEST_STATUS, SHORTEST = 2 * 3600.0, 12 * 3600.0, 600.0  # seconds between rows, also if names come back
 WIDEST_KM = 0.5
-MOST_INCIDENTS = 3  # of one name; with more, it is not that of an incident
-MOST_UNITS = 10  # rows per incident, on average
+MOST_INCIDENTS = 3  # of one name: with more, it is the name of something else, such as a type of call
+MOST_UNITS = 10  # rows per incident on average: with more, the column names something else
 
 
 class Chooser:

@@ -36,7 +36,7 @@ Candidate: TypeAlias = IntArray | FloatArray
 Item: TypeAlias = tuple[int, Candidate]
 Spread: TypeAlias = Callable[[Callable[[Item], Any], Iterable[Item]], Iterable[Any]]
 
-LONGEST = 500  # characters of an error's message that are stored
+LONGEST = 500  # characters of an error's message that are stored: some messages hold whole arrays
 BATCH = 4
 """Number of candidates asked for at once by default, with any number of workers but one."""
 
@@ -99,7 +99,7 @@ def evaluations(
                     steps.number = number
                     yield x, outcomes[number]
         finally:
-            for x in asked:  # those without an outcome
+            for x in asked:  # left without an outcome: they may be asked for again
                 optimizer.withdraw(x)
         if raised:
             raise raised

@@ -23,7 +23,7 @@ from .snapping import Places
 if TYPE_CHECKING:
     from .line_graph import LineGraph
 
-BLOCK = 50  # searches of a thread at a time
+BLOCK = 50  # searches of a thread at a time, which share the work space
 
 
 class WayFinder:

@@ -54,7 +54,7 @@ __all__ = ["graph_matern", "incidence_laplacian"]
 
 SparseMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 
-SHORTEST_M = 1.0  # shorter edges are treated as 1 m long
+SHORTEST_M = 1.0  # shorter edges count as 1 m: their weights would dominate all others
 COLUMNS = 32  # right-hand sides per solve: few enough for the processor's cache, which halves the time
 HALO = 6  # turns around a district of edges, beyond which the rest of the network hardly matters to it
 ROWS = 256  # rows of a dense kernel computed at a time, to avoid a second matrix of its size

@@ -18,7 +18,7 @@ Slopes: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """A function from points (K, d) to their values (K,) and slopes (K, d)."""
 
 TOLERANCE = 1e-9  # stopping tolerance, relative to the spread of the values at the starting points
-SPREADS = (0.3, 0.1, 0.1, 0.03, 0.03, 0.01, 0.01, 0.003, 0.001)  # of random moves, in widths of the box
+SPREADS = (0.3, 0.1, 0.1, 0.03, 0.03, 0.01, 0.01, 0.003, 0.001)  # of random moves, in widths of the box: less and less
 POOL, STARTS = 100, 10  # number of random points, and number of the best of them used as starting points
 
 

@@ -191,7 +191,7 @@ def control_regrets(table: pd.DataFrame) -> pd.DataFrame:
 
 Gain = Callable[[ArrayLike], FloatArray]
 ROUNDS, CLOSE = 40, 0.01  # largest number of improvements of the shares; excess of the bound that ends them earlier
-GROWTH = 1.25  # between the numbers of plays at which gains are computed
+GROWTH = 1.25  # between the numbers of plays at which gains are computed, as each takes long
 
 
 def gain_bound(covariance: ArrayLike, most: int) -> Gain:

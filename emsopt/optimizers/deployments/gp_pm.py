@@ -75,7 +75,7 @@ ALWAYS_FIT = 100  # up to this number of observations hyperparameters are traine
 MODELLED = 400  # beyond this number of observations the process is fitted to the nearest to the centre
 ROUNDING = 1e-6  # added to the bounds on mean and deviation, in units of the process's amplitude
 REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
-Score = Callable[[IntArray], FloatArray]  # (K, G) -> (K,)
+Score = Callable[[IntArray], FloatArray]  # of deployments as rows of counts, (K, G) -> (K,)
 Bounds = Callable[[IntArray, IntArray, IntArray], FloatArray]  # x (G,), gives (g,), takes (t,) -> (g, t)
 
 SWAPS, BLOCK = 1000, 50  # K, a number that the paper does not give; candidates scored at a time

@@ -39,7 +39,7 @@ from .base import Optimizer
 from .sparbl import SparBL
 from .swaps import random_neighbour
 
-ATTEMPTS = 20  # known children bred in a row before a random deployment is asked for instead
+ATTEMPTS = 20  # known children in a row, after which a random deployment is asked for: the population is exhausted
 
 
 class Genetic(Optimizer):

@@ -17,7 +17,7 @@ from .. import _validate
 from .._types import PathLike
 from ..errors import InputError, WriteError
 
-# Cause and remedy by the number of an OSError.
+# Cause and remedy by the number of an OSError, whose own text names no remedy.
 _WRONG_PATHS = {  # these concern the given path and raise an InputError
     errno.ENOENT: ("a folder of this path does not exist", "Create it"),
     errno.ENOTDIR: ("a file is in the place of a folder", "Rename the file"),

@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from .._types import BoolArray, FloatArray
 
 LONGITUDE, LATITUDE = ("lon", "longitude", "lng", "intptlon", "intptlong"), ("lat", "latitude", "intptlat")
-BLANKS = {  # how programs write a missing value, in lower case
+BLANKS = {  # programs write missing values in many ways; in lower case
     *("", "na", "n/a", "n.a.", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "nat", "nil", "none", "(none)"),
     *("null", "(null)", "<null>", "[null]", "\\n", "-", "--", "---", ".", "?", "-999", "-9999", "-99999"),
     *("unknown", "unk", "missing", "undefined", "blank", "(blank)", "empty", "not known", "not available"),
     *("not applicable", "not recorded", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"),
     *("k.a.", "k. a.", "keine angabe", "unbekannt", "nc", "n.c.", "s/d", "n/d", "n.d.", "onbekend"),
 }
-DECIMAL = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a number with a decimal comma, or with a thousands separator
-LONG = (  # columns of tables with one row per pair of places: origin, destination, minutes
+DECIMAL = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a comma may be decimal or separate thousands
+LONG = (  # routing programs write one row per pair of places: origin, destination, minutes
     ("from_id", "origin_id", "from", "origin", "site"),
     ("to_id", "destination_id", "to", "destination", "atom"),
     ("travel_time", "travel_time_p50", "travel_time_min", "minutes", "duration_min"),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
 
-FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a formula begins, or one that is escaped
+FORMULA = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that reading restores what was written
 
 # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -87,7 +87,7 @@ MOST_ABOVE = 10  # lines above the header, such as titles: further down, rows ar
 NEARLY = 0.75  # of the cells or separators of other lines: some cells of a header may be blank
 LONGEST_START = 2**17  # characters from which the separator is found, as the first lines suffice
 SPLIT = "Split it, for example by year."
-VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")  # a number or a time
+VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")  # no header has numbers or times
 
 
 def content_of(file: Path | Upload, most: int, remedy: str, packed: tuple[str, ...] = (".gz",)) -> bytes:

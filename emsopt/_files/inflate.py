@@ -14,7 +14,7 @@ from typing import IO, cast
 
 from ..errors import InputError
 
-# Errors raised by truncated or unreadable files.
+# Which of these a truncated or unreadable file raises depends on where it is damaged.
 DAMAGED = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 GZIP_START, ZIP_START = b"\x1f\x8b", b"PK\x03\x04"
 

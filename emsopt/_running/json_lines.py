@@ -52,7 +52,7 @@ class JsonLines:
         start = f'{{"{kind}"'.encode()
         with open(self.path, "rb") as file:
             for line in file:
-                # the first line may be incomplete
+                # an interruption may have cut off the first line
                 if end == 0 and not (line.startswith(start) or (start.startswith(line) and line[-1:] != b"\n")):
                     raise InputError(f"{self.path} is not a {self.noun} of emsopt; name another file.")
                 if not line.endswith(b"\n"):

@@ -39,8 +39,8 @@ from ..surrogates.graph_matern import matern
 from .prior import LazyPrior, Prior, jittered_cholesky
 from .regression import Regression, collapsed
 
-SIZE = 512  # largest number of arms per district
-FEATURES = 256  # largest number R of features
+SIZE = 512  # largest number of arms per district, in which the memory is linear
+FEATURES = 256  # largest number R of features, with whose square the time of a round grows
 CANDIDATES = 2048  # arms from which the features' landmarks are chosen
 RESIDUAL = 1e-3  # share of the variance of k_f' that the features may miss at a candidate
 ROWS = 4096  # arms at a time, to save memory

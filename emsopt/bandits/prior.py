@@ -41,7 +41,7 @@ LAZY_ARMS = 10_000  # more arms are not given a dense covariance: its factor tak
 BLOCK = 32  # rows of a lazy covariance computed at a time, to save memory
 WAVES = 128  # random features of the product k_G k_f in a draw, each with a draw of the graph process of its own
 ALONE_WAVES = 1024  # random features of k_f'
-JITTER = 1e-10  # fraction of the mean variance added to the diagonal before a factorisation
+JITTER = 1e-10  # fraction of the mean variance added to the diagonal, as a covariance may be numerically singular
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -32,7 +32,7 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from .._types import FloatArray, Times
 
-RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds
+RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds, to which clocks and forms round
 SAME = 0.98  # share of the times that a resolution must divide, as a few are entered differently
 Z90 = 1.6448536269514722  # normal quantile of a two-sided interval of 90 %
 FEWEST = 10  # durations: fewer do not determine a spread
@@ -148,7 +148,7 @@ def _lognormal(
     n, area = len(minutes), start * end
     total, by_mean, by_spread = np.zeros(n), np.zeros(n), np.zeros(n)
     shifts, signs = np.array([end, 0.0, end - start, -start]), np.array([1.0, -1.0, -1.0, 1.0]) / area
-    if start == end:  # the two in the middle are one
+    if start == end:  # with equal resolutions the two terms in the middle are one
         shifts, signs = np.array([end, 0.0, -start]), np.array([1.0, -2.0, 1.0]) / area
     for i in range(n):
         for k in range(len(shifts)):

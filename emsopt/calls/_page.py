@@ -28,7 +28,7 @@ svg text { font: 12px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; 
 """
 RECORDED, MODELLED, OUTSIDE, BAND = "#0072B2", "#333333", "#D55E00", "#c9c9c9"
 GRID = "#e4e4e4"
-SHARES = ("late_", "utilization")  # beginnings of the names of measures that are shown in percent
+SHARES = ("late_", "utilization")  # shares are shown in percent; beginnings of their names
 WIDTH, ROW, LEFT, RIGHT, TOP = 500, 19, 120, 24, 34
 CITY_MODEL = "City model: the model by which deployments are compared, with the calls of the days before."
 KEY = f"""<p class="note"><svg width="14" height="12"><circle cx="7" cy="6" r="4.5" fill="{RECORDED}"/></svg> recorded
@@ -146,7 +146,7 @@ def _scale(values: FloatArray, zero: bool) -> tuple[Scale, FloatArray]:
     low, high = (0.0 if zero else float(np.nanmin(values))), float(np.nanmax(values))
     step = _step(high - low)
     low, high = np.floor(low / step) * step, np.ceil(high / step) * step
-    high = max(high, low + step)  # equal values
+    high = max(high, low + step)  # equal values would leave no width
     ticks = np.arange(low, high + step / 2, step)
     return (lambda v: LEFT + (WIDTH - LEFT - RIGHT) * (v - low) / (high - low)), ticks
 

@@ -31,7 +31,7 @@ _BEFORE = (
     r"(?:date|time|dt|tm|stamp|and|of|the|to|first|1st|last|initial|primary|unit|pump|crew|vehicle|call|incident|event|"
     r"alarm|cad|psap|911|999|112)*"
 )
-_SAY_NOTHING = re.compile(  # words in names of times, in several languages
+_SAY_NOTHING = re.compile(  # words in names of all kinds of times, which distinguish none, in several languages
     "date|time|dt|tm|dttm|datetime|timestamp|stamp|ts|utc|local|actual|of|the|by|first|prim(?:ary)?|initial|units?|pump|"
     "crew|vehicle|apparatus|resource|cad|ems|psap|911|999|112|du|des?|d|la|les?|l|del|al|el|di|il|der|am|um|y|datum|"
     "uhrzeit|zeit|zeitpunkt|heure|horaire|fecha|hora|data|ora|tijd|tijdstip|fahrzeug|rettungsmittel|engin|vehicule|unidad|"
@@ -99,8 +99,8 @@ ELAPSED = {
 }
 _SPAN = r"(?:time|tm|duration|interval|elapsed|in|min|mins|minutes|sec|secs|seconds|s|qy|hh|mm|ss)*"
 SPAN = {role: rf"{_BEFORE}(?:{words}){_SPAN}" for role, (*_, words) in ELAPSED.items()}
-UNITS = {"sec": 1.0, "min": 60.0, "hour|hrs": 3600.0}  # seconds, by what a name says
-STATUSES = {  # further words for stamps in a column of statuses
+UNITS = {"sec": 1.0, "min": 60.0, "hour|hrs": 3600.0}  # names may tell the unit, here in seconds
+STATUSES = {  # a column of statuses has further words for stamps than names of columns have
     "dispatched": "di?sp(?:atch)?|dp|ds|d|assgn",
     "en_route": "er|enr|enrt|enroutetoscene|rsp|e",
     "on_scene": "os|onscn|ar|arv|arr|arrd|arrivedatscene|arrivedonscene",
@@ -188,7 +188,7 @@ FINE = re.compile(r"[-+]?\d{1,3}[.,]\d{3,}", re.ASCII)
 WIDEST_DEGREES = 3
 LONGEST_NAME = 80
 CHOICE, KIND = "where ", "kind "  # begin the roles of columns by which rows are chosen, or that say what a row is
-NO_CALL = re.compile(  # what rows are that are no calls, in several languages
+NO_CALL = re.compile(  # some logs have rows that are no calls; their words, in several languages
     r"(?i)\b(?:canc\w*|annul\w*|storn\w*|abgebrochen|abandon\w*|test\w*|tra?i?ning|trng|drill|exerci\w*|man(?:œ|oe)uvre|"
     r"übung|simulacro|duplicate|status move|stand ?by|posting|(?:inter.?hosp\w*|inter.?facility|patient|pt|routine|long"
     r" distance|non.?emergency|medical) trans\w*|transfer|krankentransport|traslado|trasferimento)\b"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .._files.columns import Table
     from .._types import BoolArray, FloatArray, IntArray, Times
 
-MIDNIGHT = re.compile(r"[T ]\s*(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*[Aa][Mm])$")  # how programs end dates
+MIDNIGHT = re.compile(r"[T ]\s*(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*[Aa][Mm])$")  # dates often end with midnight
 # Text in the position of an offset, after a time or after a date alone; "PM" is not a zone.
 ZONE = re.compile(
     DAY + r"(?:(?:[Tt]|\s+)\d\d?(?::?\d\d){0,2}(?:[.,]\d+)?\s*(?![AaPp]\.?[Mm]\b)(?P<after_time>[-+\u2212\[(A-Za-z].*)"
@@ -41,9 +41,9 @@ ZONE = re.compile(
     re.ASCII | re.DOTALL,
 )
 EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
-FILLERS = (101, 1230, 1231)  # month and day of dates that programs write for an unknown time
+FILLERS = (101, 1230, 1231)  # programs write the first and last days of a year for unknown times: month and day
 LATE_FILLERS = np.array(["2079-06-06T23:59", "2099-12-31T00:00", "2099-12-31T23:59"], dtype="datetime64[m]")
-TYPICAL_WAIT = 480.0  # seconds from the call until a stamp
+TYPICAL_WAIT = 480.0  # seconds from the call until a stamp, by which elapsed times are told from times of day
 NEAR = np.timedelta64(31, "D")  # of the calls: stamps on a day further away are times of day
 FAR = np.timedelta64(180, "D")
 FEW = 10  # calls; in shorter logs every call may be far from the others

@@ -43,9 +43,9 @@ STRAY_SPREAD = 1.0  # log standard deviation of drives that did not start at hom
 SHORTEST_MIN = 0.05  # a law is at least this, where an extrapolation would be negative
 AT_ONCE_MIN = 0.5  # mean minutes of a drive whose departure was recorded on arrival
 FAR = 10.0  # medians that a wrong record may take at least
-FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit
-FOR_HOURS = 3.0  # log likelihood by which factors of the hours must improve the fit
-FOR_CURVE = 2.0  # log likelihood by which the accelerating law must beat the linear one
+FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit: chance alone seldom does
+FOR_HOURS = 3.0  # the same for the factors of the hours
+FOR_CURVE = 2.0  # the same for the accelerating law instead of the linear one
 LEAST_SHARE = 0.01  # of the mean drive that grows with distance, so that a speed is finite
 PASSES = 3  # of the factors of the hours, which depend on the law and change it
 

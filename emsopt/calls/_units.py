@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
 REPLAYS = 30  # of a log with seconds drawn for its stamps, for shares instead of guesses
 NUMBER = re.compile(r"\D*?0*(\d+)\D{0,2}")
-NAMED = 0.6  # share of calls whose unit must have the number of a station
+NAMED = 0.6  # share of calls whose unit must have the number of a station: else numbers mean something else
 SURE = 0.95
 ELSEWHERE = 0.05
 FEWEST = 5  # drives of a unit whose home is inferred: fewer fit several stations
 PASSES = 4
-LEAST_COVERED = 0.5  # of the calls, by units with given homes
+LEAST_COVERED = 0.5  # of the calls, by units with given homes: else homes and log do not belong together
 SELDOM = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
 
 

@@ -28,7 +28,7 @@ MOST_ATOMS = 5000
 WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
 LEAST_WIDTH_KM = 0.05
 ENOUGH_ATOMS = 200  # maximum number of cells if their width is chosen automatically
-# properties that may hold the names of areas, such as those of the census in the United States
+# usual names of the property that names areas, such as those of the census in the United States
 NAMES = ("atom", "name", "district", "namelsad", "geoid", "geoid20", "geoid10", "zcta5ce20", "zip", "id", "objectid")
 KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NIGHT = (22, 23, 0, 1, 2, 3, 4)  # hours at which the six quietest hours of a day may start
 LONELY_KM = 10
 MOST_ROWS_NAMED = 5
-FEWEST_APART, TIMES_FURTHER = 30, 2  # calls without arrival, and how much further they lie, to be told
+FEWEST_APART, TIMES_FURTHER = 30, 2  # calls without arrival, and how much further they lie: less may be chance
 
 
 @dataclass(frozen=True)

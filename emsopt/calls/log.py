@@ -367,7 +367,7 @@ def _merge(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return dict(ChainMap(*map(dict, reversed(mappings))))
 
 
-# How what several logs say of themselves becomes one.
+# How to join the attributes of several logs.
 MERGED: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("left_out", "others"), _add_counts),
     **dict.fromkeys(("taken", "spare"), _merge),

@@ -411,7 +411,7 @@ def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
     distant = np.zeros_like(minutes, bool) if km is None else (km > 1) & (minutes > 0)
     median, speed = np.median(minutes), 30.0
     if distant.any() and km is not None:
-        speed = 60 * float(np.median(km[distant] / minutes[distant]))  # km/h along straight lines
+        speed = 60 * float(np.median(km[distant] / minutes[distant]))
     elif median > LONGEST_MEDIAN_MIN:
         speed = 0.5
     if not SLOWEST_KMH < speed < FASTEST_KMH:

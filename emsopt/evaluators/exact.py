@@ -45,7 +45,7 @@ from ._exact_in_blocks import TUNE_EVERY, call_rates, fits, level_scale, relax, 
 from .evaluation import Evaluation, is_queue, unstable
 
 MOST_UNITS = 30  # two vectors of 2^30 states take 17.2 GB
-LARGE = 1 << 20  # from as many states on they are swept in blocks, on all cores
+LARGE = 1 << 20  # number of states from which sweeping them in blocks on all cores is faster
 MAX_SWEEPS = 5000
 ONE = np.uint64(1)
 MAX_CALIBRATIONS = 200

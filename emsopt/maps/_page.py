@@ -24,7 +24,7 @@ from ._colours import DIVERGING, LINES
 
 FOLDER = files(__package__)
 KINDS = ("deployments", "roads", "replay")
-PARTS = {"sheet": ("deployments", "hypercube", "sheet")}  # kinds that need more than a script of their own
+PARTS = {"sheet": ("deployments", "hypercube", "sheet")}  # kinds that need more scripts than their own
 PLACE = re.compile(r"%([A-Z_]+)%")
 HEIGHT = 520  # of a map in a notebook, pixels
 ROADS = "#b9bdc1"

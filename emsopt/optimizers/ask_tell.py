@@ -26,7 +26,7 @@ X = TypeVar("X", bound=NDArray[Any])
 """A candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,)."""
 
 F = TypeVar("F", bound=Callable[..., Any])
-DRAWS = 100  # random draws tried before the remaining candidates are listed
+DRAWS = 100  # random draws tried before the remaining candidates are listed, which takes longer
 
 
 class _Turn:

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 NOISE_RATIOS = (0.01, 0.1, 0.3)  # starting values of the noise variance, relative to the variance of the process
 NOISE_BOUNDS = (1e-6, 10.0)
-SPREAD = 0.3  # standard deviation of the logarithms of a kernel's lengthscales around their common mean, as a prior
-MOST = 300  # largest number of observations to which hyperparameters are fitted
+SPREAD = 0.3  # prior standard deviation of the log lengthscales around their common mean, against overfitting
+MOST = 300  # largest number of observations to which hyperparameters are fitted, as a fit takes O(n³)
 CENTRES, BLOCK, JITTER = 500, 2000, 1e-9
-BAD = 0.25  # share of the gains, the worst, that are raised to the best of them
+BAD = 0.25  # share of the gains, the worst, that are raised to the best of them: bad regions need no accurate model
 CLEARLY = 0.8
 
 

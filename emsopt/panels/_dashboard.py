@@ -109,7 +109,7 @@ class _Dashboard(Panel):
         self.project: Project | None = None
         self.rows: list[dict[str, Any]] = []
         self.quiet = False
-        self.uploads: tuple[Any, ...] = ()  # those read last
+        self.uploads: tuple[Any, ...] = ()  # kept to be read again with other options
         self.form = OwnCity(self._read, self._reread)
         named = "What this scenario is called in the table"
         city, sites = ("Which city to look at", (), self._choose), ("Sites of the random city", (4, 30), self._choose)

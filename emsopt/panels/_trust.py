@@ -36,8 +36,8 @@ NO_LOG = (
     "This needs a log of calls: read one as your own files. St. Paul and the random city have none, and it is not kept "
     "in a project."
 )
-ON_DATA = ("checks", "calibration")  # results that say what the city was made from
-FIRST = ("comparison", "back_test", "recorded")  # of the others
+ON_DATA = ("checks", "calibration")  # results about the sources of the city, which have a column of their own
+FIRST = ("comparison", "back_test", "recorded")  # shown before all others
 JOBS = {  # name: (label, tooltip)
     "plan": ("Plan the day", "Find a deployment for each hour, with few moves between hours"),
     "test": ("Back-test", "Calibrate from the first days, and predict the last ones"),

@@ -36,7 +36,7 @@ TEXT = "margin:0.2em 0;line-height:1.4;max-width:56em"
 # Matplotlib's settings are global, and a search in the background may draw at the same time.
 DRAWING = Lock()
 NICENESS = 10  # leaves about eight ninths of a busy processor to threads of normal priority
-UNTOLD = 3.0  # seconds until a progress bar says how long it will be
+UNTOLD = 3.0  # seconds until a progress bar estimates the rest, as earlier estimates are poor
 LARGEST_SEED = 2**53 - 1  # the largest integer that JavaScript stores exactly
 LONGEST_MESSAGE = 1000  # characters; a message about a file may quote one of its lines
 TABLE_STYLE = """<style>

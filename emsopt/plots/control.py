@@ -193,7 +193,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
             panel.set_axis_off()
         elif log:
             panel.set_yscale("log")
-            plain_ticks(panel.yaxis, np.array(panel.get_ylim()))  # of lines and bands
+            plain_ticks(panel.yaxis, np.array(panel.get_ylim()))  # the bands reach further than the lines
         axes[row, 0].set_ylabel(objective)
         axes[0, k].set_title(f"{costs} costs, variance {variance:g}", fontsize=11)
         axes[-1, k].set_xlabel("Cost spent", fontsize=11)

@@ -27,7 +27,7 @@ CAR = "passenger"  # SUMO's name of the vehicle class
 UTM_ZONES = 60
 UTM_MIDDLE_M, UTM_REACH_M = 5e5, 1e6  # easting of a zone's meridian, and the largest distance from it
 UTM_SOUTH_M, UTM_NORTH_M = 1e7, 9.4e6  # northing of the equator in the south, and the largest distance to it
-HIGHEST_M = 1e4  # largest height of a point
+HIGHEST_M = 1e4  # above all mountains: larger heights are mistakes
 
 Attributes: TypeAlias = dict[str, str]
 

@@ -20,7 +20,7 @@ from ..errors import InputError, NoWayError
 if TYPE_CHECKING:
     from scipy import sparse
 
-# Upper bounds on road networks, for the readers and the network itself.
+# Larger values are mistakes in a file: upper bounds for the readers and the network itself.
 MOST_M_S, LONGEST_M = 1e3, 4e7  # for a road: above the speed of sound, and the circumference of the earth
 FARTHEST_M = 1e8  # largest coordinate of a point on a plane
 

@@ -77,7 +77,7 @@ from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
 from .base import BoxOptimizer
 from .gp_ucb import NOISE_FREE, NOISY, refit, with_expected
 
-SPREAD = 0.7  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
+SPREAD = 0.7  # prior standard deviation of the log lengthscales around their common mean, against overfitting
 NEIGHBOURS = 1.5
 RIDGE = 1e-6
 CROWDED = 0.01  # distance on the unit cube below which points crowd a peak

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 NOISY, NOISE_FREE = 1e-2, 1e-6  # fixed noise ratios; fitting starts from the first one
 POOL: dict[str, Any] = {"pool": 400, "spreads": (0.1, 0.01)}  # of `best_of_pool`, larger than the default
-SPREAD = 1.0  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
+SPREAD = 1.0  # prior standard deviation of the log lengthscales around their common mean, against overfitting
 
 
 class GPUCBFixed(BoxOptimizer):

@@ -71,9 +71,9 @@ SPREAD = 0.2
 LISTED = 25_000  # literal: largest number of deployments listed to find a centre; St. Paul's listed sites give 24,310
 # Steps to maximise the likelihood: literal, and ours in the first fit and in later ones.
 PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = 50, 15, 5
-ALWAYS_FIT = 100  # up to this number of observations hyperparameters are trained with each, then less often
-MODELLED = 400  # beyond this number of observations the process is fitted to the nearest to the centre
-ROUNDING = 1e-6  # added to the bounds on mean and deviation, in units of the process's amplitude
+ALWAYS_FIT = 100  # observations up to which hyperparameters are trained after each; later less often, to save time
+MODELLED = 400  # observations to which the process is fitted at most, those nearest to the centre, as a fit takes O(n³)
+ROUNDING = 1e-6  # of bounds on mean and deviation, in units of the amplitude: it must not exclude the best swap
 REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
 Score = Callable[[IntArray], FloatArray]  # of deployments as rows of counts, (K, G) -> (K,)
 Bounds = Callable[[IntArray, IntArray, IntArray], FloatArray]  # x (G,), gives (g,), takes (t,) -> (g, t)

@@ -27,7 +27,7 @@ from ...evaluators.objective import Objective
 from ..run import Run
 from .base import Optimizer
 
-RESTARTS, CLASSICAL = 8, 2  # random starts of a search, and others
+RESTARTS, CLASSICAL = 8, 2  # random starts of a search, and starts by classical models
 TRIED = 100  # swaps tried around a deployment before it counts as a local optimum
 KICKS = 3  # the swaps made at once to leave it are 2 to 1 + KICKS
 ATTEMPTS = 10  # to leave it for a deployment not asked for yet, with one more swap each time
@@ -155,7 +155,7 @@ class LocalSearch(Optimizer):
             known = self.taken[tuple(sites.tolist())]
             if known is not None:
                 self._learn(sites, known)
-        self._value = np.inf  # restart: this was a local optimum
+        self._value = np.inf  # a local optimum: any deployment is better, so that the search goes on from a random one
         return self._starts.pop(0) if self._starts else self.draw()
 
     def _learn(self, sites: IntArray, value: float) -> None:

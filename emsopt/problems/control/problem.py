@@ -48,7 +48,7 @@ from .marginals import Marginal
 KINDS = "TruncatedNormal, Uniform, Empirical (emsopt.problems)"
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22
-CHUNK = 65_536  # points evaluated at a time
+CHUNK = 65_536  # points evaluated at a time, few enough for the processor's cache
 SCRAMBLING = 1
 SCREENED, SCREEN_NODES = 4096, 128  # number of screened points, and nodes for each
 CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # number of local searches, their nodes, and step of differences

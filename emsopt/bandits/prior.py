@@ -278,7 +278,7 @@ def navigation_prior(
     shape = (None,) if np.ndim(ratios) == 1 else (None, net.n_edges)
     ratios = _validate.real_array(ratios, "congestion", shape, low=0.0, strictly=True, high=1.0)
     hours = len(ratios)
-    size = 8e-9 * (hours * net.n_edges) ** 2
+    size = 8e-9 * (hours * net.n_edges) ** 2  # GB, found before anything is allocated
     lazy = hours * net.n_edges > LAZY_ARMS if lazy is None else _validate.truth(lazy, "lazy")
     if size > LARGEST_GB and not lazy:
         raise InputError(
@@ -290,7 +290,7 @@ def navigation_prior(
     lengths, inclines = np.tile(net.lengths, hours), np.tile(net.inclines, hours)
     mean = edge_energy(lengths, speeds, inclines)
     scale = mean.var()
-    if not scale > 1e-12 * np.abs(mean).max() ** 2:
+    if not scale > 1e-12 * np.abs(mean).max() ** 2:  # equal energies differ by rounding errors
         raise InputError(
             "edges must differ in energy, because the prior is scaled by the variance of their energies; got equal "
             "ones. Use a network whose edges differ in length, speed or incline."

@@ -275,7 +275,7 @@ def counted_calls(
     else:
         atoms = _areas.within(log.locations[near], _areas.read_areas(areas, key=area_name, crs=crs))
     inside = atoms.index >= 0
-    counted = log.where(near).where(inside)
+    counted = log.where(near).where(inside)  # `inside` refers to the calls within reach only
     counts = counts_by_hour(counted, atoms.index[inside], len(atoms.names))
     minutes = counted.service_min
     left_out = {f"without {what}": n for what, n in log.left_out.items()}
@@ -290,7 +290,7 @@ def counted_calls(
         locations=atoms.locations,
         shapes=atoms.shapes,
         counts=counts,
-        hours=hours_watched(log.times, empty_days),
+        hours=hours_watched(log.times, empty_days),  # of the whole log: hours without counted calls were watched too
         stations=stations,
         service_min=None if minutes is None or np.isnan(minutes).all() else float(np.nanmean(minutes)),
         left_out=left_out,

@@ -140,7 +140,7 @@ def replay(
     log, sites = log.where(_units.has_unit(log) & near), check_deployment(fit, deployment)
     rng, draws = _validate.generator(rng), _validate.whole_number(draws, "draws")
     when = _units.dispatch_times(log)
-    order = np.argsort(when, kind="stable")
+    order = np.argsort(when, kind="stable")  # units are sent in the order of dispatches, not of calls
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float)[order] / 60
     hour = hour_of_week(when[order]) % 24
     reach = distances(fit.stations, log.locations[order], fit.roads)
@@ -151,7 +151,7 @@ def replay(
         drawn = fit.draw(child)
         service = _random(drawn.service, child, len(log))
         turnout = drawn.turnout_minutes(hour) * _random(drawn.turnout, child, len(log), mean=1.0)
-        noise = child.standard_normal(len(log))
+        noise = child.standard_normal(len(log))  # one per call, drawn before it is known who answers
         sent_to = _units.send(minutes, preferred, service)
         answered = sent_to >= 0
         law = drawn.answer_law

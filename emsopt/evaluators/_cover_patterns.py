@@ -114,7 +114,7 @@ def within_another(
             continue
         if dropped[i]:
             continue
-        rarest = item[start[i]]
+        rarest = item[start[i]]  # a row that holds row i holds all its items, also that of the fewest rows
         for r in range(start[i], start[i + 1]):
             last[item[r]] = i
             if back[item[r] + 1] - back[item[r]] < back[rarest + 1] - back[rarest]:

@@ -327,10 +327,10 @@ def mean_costs(
                 busy *= rho[i]
                 if q < least:
                     break
-            value += rates[j] * cost / share
+            value += rates[j] * cost / share  # shares do not add to one exactly, so they are normalised
         value /= rates.sum()
         if queue:
-            late = 0.0
+            late = 0.0  # mean cost of a call that waited: any unit may be free next
             weight = 0.0
             for site in sites:
                 weight += site_rates[0, site]

@@ -155,7 +155,7 @@ def interchange(
     n_sites, n_atoms = len(forced), len(near.start) - 1
     enterable = allowed.copy()
     enterable[members] = False
-    least_gain = 1e-12 * near.cost[near.start[1:] - 1].sum()
+    least_gain = 1e-12 * near.cost[near.start[1:] - 1].sum()  # rounding errors must not count as gains for ever
     change, leave, enter = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
     values, places = (change, leave, enter), _places(members, n_sites)
     place, _ = places
@@ -178,7 +178,7 @@ def interchange(
                 j = listing.atom[q]
                 if near.cost[listing.entry[q]] <= second[j] and not waits[j]:
                     waits[j] = True
-                    _count(near, j, places, values, -1)
+                    _count(near, j, places, values, -1)  # before the members change, as it counts by them
         enterable[left], enterable[enters] = allowed[left], False
         place[left], place[enters], members[leaves] = -1, leaves, enters
         change[leaves], leave[leaves] = 0.0, 0.0

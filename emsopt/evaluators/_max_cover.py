@@ -314,10 +314,10 @@ def _descend(
                     in_reach[reach.atom[r]] += low[i]
         free = np.flatnonzero(high > low)
         if len(free) > left + 1:
-            free = free[np.argpartition(-profits[free], left)[: left + 1]]
+            free = free[np.argpartition(-profits[free], left)[: left + 1]]  # one more, for the best site left out
         free = free[np.argsort(-profits[free])]
         taken = np.zeros(n, np.int64)
-        worst_in, best_out = np.inf, -np.inf
+        worst_in, best_out = np.inf, -np.inf  # profits that change places if a site is decided otherwise
         for s in free:
             k = min(left, int(high[s] - low[s]))
             if k:
@@ -328,14 +328,14 @@ def _descend(
                     in_reach[reach.atom[r]] += k
             if k < high[s] - low[s]:
                 best_out = max(best_out, profits[s])
-        kept[2] = 0.0 if value < kept[0] - 1e-6 * abs(value) else kept[2] + 1.0
+        kept[2] = 0.0 if value < kept[0] - 1e-6 * abs(value) else kept[2] + 1.0  # tiny progress is none
         kept[0] = min(kept[0], value)
         if kept[0] < known[1]:
             break
         for i in range(n):
             if high[i] > low[i]:
                 if taken[i] == 0:
-                    if value + profits[i] - worst_in < known[1]:
+                    if value + profits[i] - worst_in < known[1]:  # no better deployment has a unit here
                         high[i] = low[i]
                 elif high[i] - low[i] == 1 and value - profits[i] + best_out < known[1]:
                     low[i] = high[i]
@@ -351,7 +351,7 @@ def _descend(
             break
         for j in range(m):
             price = prices[j] - kept[1] * (value - known[0]) / length * direction[j]
-            prices[j] = min(max(price, 0.0), reach.weight[j] * worth[0])
+            prices[j] = min(max(price, 0.0), reach.weight[j] * worth[0])  # other prices only raise U
     return kept[0]
 
 
@@ -452,7 +452,7 @@ def _anneal(
             counts[chosen] += 1
             added[k] = chosen
             change += _move(reach, worth, chosen, 1, in_reach, gain)
-        if change >= 0.0 or change > temperature * np.log(_random(state) + 1e-300):
+        if change >= 0.0 or change > temperature * np.log(_random(state) + 1e-300):  # as a logarithm of 0 fails
             value += change
             if value > most:
                 most = value
@@ -460,7 +460,7 @@ def _anneal(
         else:
             for k in range(number):
                 counts[added[k]] -= 1
-                _move(reach, worth, added[k], -1, in_reach, gain)
+                _move(reach, worth, added[k], -1, in_reach, gain)  # undoing is cheaper than a copy before each step
                 counts[removed[k]] += 1
             for k in range(number):
                 _move(reach, worth, removed[k], 1, in_reach, gain)

@@ -354,7 +354,7 @@ class _Search:
             if cost < cheapest:
                 cheapest, choice = cost, found
             if cost < self.best or ended == DECIDED:
-                cost = self.cost(found)
+                cost = self.cost(found)  # the cost by lists is too low if they are too short
                 if cost < self.best:
                     self.best, self.chosen = cost, found
         return ended > 0, choice, np.inf if ended in (PROVEN, DECIDED) else float(walk[2][0])

@@ -427,12 +427,12 @@ def _program(
         rows += [LinearConstraint(SCALE * shares @ one, lb=SCALE * (share - ROUNDING))]
     low, high = np.r_[space.floors, np.zeros(2 * m)], np.r_[space.capacities, needed <= space.units, np.ones(m)]
     costs = -SCALE * np.r_[np.zeros(n), shares, np.zeros(m)]
-    least = 0.999 * common_divisor(shares)
+    least = 0.999 * common_divisor(shares)  # two values differ by at least the divisor: a smaller gap is none
     x, bound, settled = integer_program(costs, rows, np.r_[np.ones(n + m), np.zeros(m)], low, high, end, least)
     counts = None if x is None else np.rint(x[:n]).astype(int)
     if settled:
         return counts, np.inf if counts is None else -np.inf
-    return counts, min(-bound / SCALE, shares[needed <= space.units].sum())
+    return counts, min(-bound / SCALE, shares[needed <= space.units].sum())  # HiGHS may have found no bound at all
 
 
 def _counted(

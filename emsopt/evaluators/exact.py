@@ -159,7 +159,7 @@ def _solve(
     dispatch = _dispatch_rates(order, rates, n_stations)
     mu = np.empty(n_stations)
     for g in range(n_stations):
-        mu[g] = total / (service[g] * rates).sum()
+        mu[g] = total / (service[g] * rates).sum()  # first guess: the mean over all calls, not over those it answers
     P, leave, level = np.ones(strides[-1]), np.empty(strides[-1]), np.empty(strides[-1], np.int8)
     shares, busy, queued = np.empty((n_stations, n_atoms)), np.empty(n_stations), np.empty(n_stations)
     blocked, wait, sweeps, residual = 0.0, 0.0, 0, 0.0

@@ -202,7 +202,7 @@ def fleet_curve(
     evaluator = check_evaluator(evaluator, sizes[-1])
     if evaluator == "simulation":
         raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides small gains.")
-    generator = _validate.generator(0 if rng is None else rng)
+    generator = _validate.generator(0 if rng is None else rng)  # the same call gives the same curve
 
     def objective(p: int, colocation: bool | int = colocation) -> Objective:
         space = DeploymentSpace(centre, p, colocation=colocation)
@@ -212,7 +212,7 @@ def fleet_curve(
         best = list(_free(objective, sizes, budget, generator))
     else:
         most = np.maximum(np.bincount(current, minlength=centre.n_sites), objective(1).space.site_capacities)
-        most = np.where(colocation is True, sizes[-1], most)
+        most = np.where(colocation is True, sizes[-1], most)  # any number of units per site
         best = list(_nested(lambda p: objective(p, True), current, sizes, most))
     sites = tuple(fleet[0] for fleet in best)
     drawn = None

@@ -296,7 +296,7 @@ def hourly_plan(
     if evaluator == "simulation":
         options["rng"] = rng
     objectives = [Objective(city, units, evaluator, **options) for city in by_hour.values()]
-    if evaluator is None and not _affordable(objectives):
+    if evaluator is None and not _affordable(objectives):  # the approximate model may be fast enough
         objectives = [Objective(city, units, "approximate", **options) for city in by_hour.values()]
     if objectives[0].noisy:
         raise InputError(
@@ -316,7 +316,7 @@ def hourly_plan(
             message = f"best of {len(rows):,} of {objectives[0].space.count:,} deployments; not proven"
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))
-    counts = objectives[0].space.group_counts(sites)
+    counts = objectives[0].space.group_counts(sites)  # exchanging interchangeable sites is no move
     moved = np.maximum(counts - np.roll(counts, 1, axis=0), 0).sum(axis=1)
     return Plan(
         labels=tuple(by_hour),

@@ -109,7 +109,7 @@ def _rotation(
     flow = sqrt(pressure / (resistance + WATER / (8 * area**2)))
     jet = relative = flow / (2 * area)
     torque = WATER * flow * radius * jet * c
-    if torque <= dry:
+    if torque <= dry:  # the head does not start to turn
         return 0.0, jet, relative
     for _ in range(MOST_STEPS):
         if abs(imbalance) <= 0.005 * abs(torque):
@@ -118,7 +118,7 @@ def _rotation(
         friction = dry + turns * viscous
         rim = omega * radius
         effective = pressure - lost_turning - lost_in_hose
-        if effective < 0.01 * pressure:
+        if effective < 0.01 * pressure:  # no pressure is left for the jet
             jet = 0.0
             break
         jet = sqrt(2 * effective / WATER)

@@ -150,7 +150,7 @@ def bocvs(
                 play = problem.play(i, x, rng=stream(seed, number))
             else:
                 i, x, play = _on_file(steps, filed, problem, i, x)
-            if learner.spent + play.cost > budget:
+            if learner.spent + play.cost > budget:  # a cost is known only once the play is made
                 break
             steps.write(set=int(i), x=x.tolist(), point=play.point.tolist(), value=play.value, cost=play.cost)
             learner.tell(i, x, play)

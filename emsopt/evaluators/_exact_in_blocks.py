@@ -92,7 +92,7 @@ def relax(
 
     blocks = P.reshape(-1, SIZE)
     with ThreadPoolExecutor(cores()) as pool:
-        _, scale = sweep(np.ones(top + 1), 0.0)
+        _, scale = sweep(np.ones(top + 1), 0.0)  # changes nothing, but finds the first scale
         omega, before = OMEGA, 1.0
         for n in range(1, most + 1):
             wrong, scale = sweep(scale, omega)
@@ -127,7 +127,7 @@ def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
     for k in range(1, len(mass)):
         target[k] = target[k - 1] * total * mass[k] / flow[k]
         if target[k] > 1e100:
-            target[: k + 1] *= 1e-100
+            target[: k + 1] *= 1e-100  # products over many levels would overflow
     return np.maximum(target / target.sum(), 1e-290) / mass  # a level scaled to zero would stay at zero
 
 
@@ -217,7 +217,7 @@ def _sweep_part(
             x[b] = here[b] * own[b]
             rate[b] = total + served + leave[b]
         if h == len(P) - 1:
-            rate[-1] -= total
+            rate[-1] -= total  # in the last state all units are busy, and a call changes nothing
         for b in range(SIZE):
             step[b] = omega / rate[b]
         for g in range(n_high):  # entered when a call came to g

@@ -174,7 +174,7 @@ def _solve(
         sweeps += taken
         residual = _sweep(P, chain, 0.0)
         blocked, wait, change = _outcome(P, counts, mu, order, rates, service, queue, shares, busy, queued)
-        if change < max(tol, 1e-10):
+        if change < max(tol, 1e-10):  # rounding keeps the change from falling further
             return shares, busy, queued, blocked, wait, sweeps, residual
     return shares, busy, queued, blocked, wait, -2, residual
 

@@ -180,7 +180,7 @@ def best_table(
                 if old in entry:
                     entry[entry.index(old)] = new
             found = value(tried)
-            if found <= least:
+            if found <= least:  # equal values too, to cross plateaus
                 best, least = tried, found
             show(step + 1)
     return ruled(best)

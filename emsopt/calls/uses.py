@@ -168,9 +168,9 @@ def _of_group(frame: pd.DataFrame, noun: str) -> Judged:
 
 
 def _fitted_days(fit: Fit, later: CallLog) -> str:
-    """Return in a sentence how many days of the calls to be predicted mix with fitted ones; empty if none does.
+    """Return a sentence on the number of predicted days that the fit has used in part; empty if there are none.
 
-    A day of which the fit used another part, such as the morning, does not count.
+    Days of which the fit used other hours, such as the morning, do not count.
     """
     used, mine = (
         pd.Series(log.times).groupby(log.times.astype("datetime64[D]")).agg(["min", "max", "size"])

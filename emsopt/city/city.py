@@ -185,7 +185,7 @@ class City:
                 f"the first of `site_locations` is {km[0, 0]:.0f} km from the first of `atom_locations`. {hint}"
             )
         for places in ("atom_locations", "site_locations"):
-            vars(self)[places] = _frozen(_validate.unwrap(vars(self)[places], lon))
+            vars(self)[places] = _freeze(_validate.unwrap(vars(self)[places], lon))
         if self.atom_shapes is not None and abs(lon) > 170:
             vars(self)["atom_shapes"] = tuple(_unwrap_shape(shape, lon) for shape in self.atom_shapes)
         return km
@@ -210,12 +210,12 @@ class City:
     @cached_property
     def demand_shares(self) -> FloatArray:
         """Share of calls from each atom, shape (M,), summing to one."""
-        return _frozen(self.arrival_rates / self.arrival_rates.sum())
+        return _freeze(self.arrival_rates / self.arrival_rates.sum())
 
     @cached_property
     def response_times(self) -> FloatArray:
         """Mean turnout plus travel, τ_i + t_ij, shape (N, M), min."""
-        return _frozen(self.turnout_times[:, None] + self.travel_times)
+        return _freeze(self.turnout_times[:, None] + self.travel_times)
 
     @cached_property
     def response_law(self) -> ResponseLaw | None:
@@ -244,14 +244,14 @@ class City:
         """
         key = self.response_times if self.preference is None else self.preference
         groups = np.broadcast_to(self.twin_groups[:, None], key.shape)  # in a tie, twins come together
-        return _frozen(np.ascontiguousarray(np.lexsort((groups, key), axis=0).T))
+        return _freeze(np.ascontiguousarray(np.lexsort((groups, key), axis=0).T))
 
     @cached_property
     def preference_ranks(self) -> NDArray[np.unsignedinteger]:
         """Rank of each site for each atom, 0 for the most preferred, shape (N, M): the inverse of `preferred_order`."""
         ranks = np.empty((self.n_sites, self.n_atoms), np.uint16 if self.n_sites <= 1 << 16 else np.uint32)
         np.put_along_axis(ranks, self.preferred_order.T, np.arange(self.n_sites, dtype=ranks.dtype)[:, None], axis=0)
-        return cast("NDArray[np.unsignedinteger]", _frozen(ranks))
+        return cast("NDArray[np.unsignedinteger]", _freeze(ranks))
 
     @cached_property
     def twin_groups(self) -> IntArray:
@@ -266,7 +266,7 @@ class City:
         parts += [] if self.preference is None else [self.preference]
         rows: dict[bytes, int] = {}
         keys = (blake2b(b"".join(part[i].tobytes() for part in parts)).digest() for i in range(self.n_sites))
-        return _frozen(np.array([rows.setdefault(key, len(rows)) for key in keys]))
+        return _freeze(np.array([rows.setdefault(key, len(rows)) for key in keys]))
 
     def offered_load(self, units: int) -> float:
         """Return the offered load per unit, ρ = λ / (p μ), for a fleet of p = ``units``.
@@ -296,7 +296,7 @@ class City:
         for name in set(vars(city)) - set(known):  # cached values, which depend on the arrays
             del vars(city)[name]
         for name, array in arrays.items():
-            vars(city)[name] = _frozen(array) if isinstance(array, np.ndarray) else array
+            vars(city)[name] = _freeze(array) if isinstance(array, np.ndarray) else array
         return city
 
     def scaled(self, theta: float) -> City:
@@ -314,7 +314,7 @@ class City:
         if not LEAST_STUDIED <= work <= MOST_STUDIED:
             allowed = f"{LEAST_STUDIED:g} to {MOST_STUDIED:g} erlangs"
             raise InputError(f"`theta` must scale the offered work to {allowed}; got {theta:g}, which gives {work:g}.")
-        object.__setattr__(city, "arrival_rates", _frozen(rates))
+        object.__setattr__(city, "arrival_rates", _freeze(rates))
         return city
 
     def with_offered_load(self, rho: float, units: int) -> City:
@@ -344,7 +344,7 @@ class City:
         return f"<City {self.name!r}: {size}, {self.mean_service_time:.3g} min per call{varies}>"
 
 
-def _frozen(array: Any) -> Any:
+def _freeze(array: Any) -> Any:
     """Make an array read-only and return it, because all users share the cached array."""
     array.flags.writeable = False
     return array

@@ -24,7 +24,7 @@ HIGHEST_LOAD, NEGLIGIBLE = 0.95, 1e-3  # bounds on ρ, and on the probability ρ
 
 
 class Preferred(NamedTuple):
-    """Input of the estimate.
+    """Input of the estimate of the expected cost.
 
     ``groups``, shape (M, G), lists the twin groups by the preference of each atom, and ``costs`` their costs, times the
     atom's share of the demand; ``shares``, shape (R,), are the probabilities (1 - ρ) ρ^k.

@@ -230,7 +230,7 @@ class _Search:
             self.exchanged += value + swaps * swap
             unlisted = not ended or self.extend(short_lists(self.full, members, n_sites))
         chosen = np.isin(np.arange(n_sites), members)
-        cost = self.cost(chosen) if unlisted else _paid(self.full, chosen)
+        cost = self.cost(chosen) if unlisted else _cost_by_lists(self.full, chosen)
         if cost < self.best:
             self.best, self.chosen, self.found = cost, chosen, self.exchanged
 
@@ -350,7 +350,7 @@ class _Search:
             self.steps += some
             self.read += some * len(near.site)
             steps -= some
-            cost = _paid(self.full, found)
+            cost = _cost_by_lists(self.full, found)
             if cost < cheapest:
                 cheapest, choice = cost, found
             if cost < self.best or ended == DECIDED:
@@ -474,7 +474,7 @@ def _ascend(
         value += total
 
         if value > kept[0] or least == np.inf:
-            paid = _paid(near, trial)
+            paid = _cost_by_lists(near, trial)
             if paid < least:
                 least = paid
                 cheapest[:] = trial
@@ -537,7 +537,7 @@ def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArr
 
 
 @njit(cache=True, nogil=True)
-def _paid(near: Lists, trial: BoolArray) -> float:
+def _cost_by_lists(near: Lists, trial: BoolArray) -> float:
     """Return the cost of a choice; too low if it serves some atom from beyond its list."""
     start, site, cost = near
     total = 0.0

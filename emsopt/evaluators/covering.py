@@ -328,7 +328,7 @@ def malp(
         counts = greedy(
             reach, city.demand_shares, 0.5 if np.isnan(q) else q, space.floors, space.capacities, space.units
         )
-    return _counted(space, counts, bound, needed, threshold, q)
+    return _coverage(space, counts, bound, needed, threshold, q)
 
 
 @interruptible()
@@ -390,7 +390,7 @@ def double_standard(
             f"no deployment of {space.units} units {why} that reaches all calls in less than `outer` = {outer:g} min "
             f"and {share:.2%} of them in less than `threshold` = {threshold:g} min. Use more units or weaker standards."
         )
-    return _counted(space, counts, bound, needed, threshold, 0.0)
+    return _coverage(space, counts, bound, needed, threshold, 0.0)
 
 
 def _program(
@@ -435,7 +435,7 @@ def _program(
     return counts, min(-bound / SCALE, shares[needed <= space.units].sum())  # HiGHS may have found no bound at all
 
 
-def _counted(
+def _coverage(
     space: DeploymentSpace, counts: IntArray, bound: float, needed: IntArray, threshold: float, q: float
 ) -> Coverage:
     """Return the coverage of a deployment, given by its units in each twin group, with an upper bound."""

@@ -98,7 +98,7 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     0.2
     """
     sites, tol, queue = check_sites(city, sites), _validate.positive_number(tol, "tol"), is_queue(capacity)
-    (shares, busy, _, blocked, *rest), station, _ = _solved(city, sites, queue, tol)
+    (shares, busy, _, blocked, *rest), station, _ = _solve_city(city, sites, queue, tol)
     size = np.bincount(station)[station]
     return Evaluation.of(city, sites, "exact", capacity, blocked, busy[station], shares[station] / size[:, None], *rest)
 
@@ -108,13 +108,13 @@ def prepare(city: City, _units: int, costs: FloatArray, queue: bool, *, tol: flo
     tol = _validate.positive_number(tol, "tol")
 
     def one(sites: IntArray) -> float:
-        (shares, *_), _, stations = _solved(city, sites, queue, tol)
+        (shares, *_), _, stations = _solve_city(city, sites, queue, tol)
         return city.demand_shares @ (shares * costs[stations]).sum(axis=0)
 
     return partial(map_rows, lambda rows: [one(sites) for sites in rows])
 
 
-def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solution, IntArray, IntArray]:
+def _solve_city(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solution, IntArray, IntArray]:
     """Return the solution of `_solve`, the station of each unit, shape (p,), and a site of each station, shape (G,).
 
     A station is a set of units at the same site or at interchangeable sites.

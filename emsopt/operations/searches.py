@@ -160,15 +160,15 @@ def best_table(
     first = check_sites(system.city, sites)
     seed, p = int(rng.integers(2**62)), len(first)
 
-    def ruled(table: list[list[int]]) -> Policy:
+    def with_table(table: list[list[int]]) -> Policy:
         return replace(policy, table=tuple(tuple(entry) for entry in table))
 
     def value(table: list[list[int]]) -> float:
-        return simulate(system, first, policy=ruled(table), calls=calls, rng=seed, **options).late_share
+        return simulate(system, first, policy=with_table(table), calls=calls, rng=seed, **options).late_share
 
     best = [
         list(entry)
-        for entry in policy.table or _nested(late_from_home(system), system.city.demand_shares, first, policy.busy)
+        for entry in policy.table or _nest(late_from_home(system), system.city.demand_shares, first, policy.busy)
     ]
     least = value(best)
     with bar(progress, steps, "step") as show:
@@ -183,10 +183,10 @@ def best_table(
             if found <= least:  # equal values too, to cross plateaus
                 best, least = tried, found
             show(step + 1)
-    return ruled(best)
+    return with_table(best)
 
 
-def _nested(costs: FloatArray, shares: FloatArray, sites: Sites, busy: float) -> list[list[int]]:
+def _nest(costs: FloatArray, shares: FloatArray, sites: Sites, busy: float) -> list[list[int]]:
     """Return the table whose entry k - 1 is entry k less the site whose loss costs least; the last one is ``sites``."""
 
     def expected(chosen: list[int]) -> float:
@@ -283,11 +283,11 @@ def best_offsets(
     rng, steps = _validate.generator(rng), _validate.whole_number(steps, "steps")
     moves = _validate.finite_number(moves, "moves", 0, 1)
 
-    def shifted(offsets: FloatArray) -> City:
+    def with_offsets(offsets: FloatArray) -> City:
         return city._with_arrays(preference=city.response_times + offsets[:, None])
 
     def value(sites: IntArray, offsets: FloatArray) -> float:
-        city = shifted(offsets)
+        city = with_offsets(offsets)
         space = DeploymentSpace(city, len(sites), colocation=True)
         return Objective(city, space, metric=metric, **options)(sites)  # type: ignore[arg-type]
 
@@ -310,4 +310,4 @@ def best_offsets(
             show(step + 1)
     used = np.unique(sites)
     best[used] -= best[used].mean()
-    return Offsets(sites, best, least, first, shifted(best))
+    return Offsets(sites, best, least, first, with_offsets(best))

@@ -102,7 +102,7 @@ class AskTell(Generic[X]):
         if not self.values:
             return None, np.inf if self.better is min else -np.inf
         k = self.values.index(self.better(self.values))
-        return self._presented(self.told[k]), self.values[k]
+        return self._present(self.told[k]), self.values[k]
 
     def recommend(self, among: Collection[tuple[float, ...]] | None = None) -> tuple[Any, float]:
         """Return the observed candidate that is probably best, as `ask` returns it, and its estimated value.
@@ -118,7 +118,7 @@ class AskTell(Generic[X]):
         estimates = self._estimates() if self.objective.noisy else np.array(self.values)
         rows = [k for k, x in enumerate(self.told) if among is None or tuple(x.tolist()) in among]
         k = self.better(rows, key=lambda k: estimates[k])
-        return self._presented(self.told[k]), float(estimates[k])
+        return self._present(self.told[k]), float(estimates[k])
 
     @property
     def exhausted(self) -> bool:
@@ -141,14 +141,14 @@ class AskTell(Generic[X]):
             return rows if isinstance(rows[0], dict) else np.array(rows)
         if self.exhausted:
             raise NoneLeftError(f"all {self.space.count} allowed {self.noun}s have been asked for; none is left.")
-        x = self._queued()
+        x = self._next_in_queue()
         if x is None:
             with one_thread:
                 x = self.space.canonical(self._propose())
             if not (self.objective.noisy or self.repeats) and self.is_taken(x):
                 x = self.draw()
         self.taken.setdefault(tuple(x.tolist()), None)
-        return self._presented(x)
+        return self._present(x)
 
     @in_turn
     def enqueue(self, given: Any) -> None:
@@ -158,7 +158,7 @@ class AskTell(Generic[X]):
         """
         self._queue += candidates(given, self.space, "candidates")
 
-    def _queued(self) -> X | None:
+    def _next_in_queue(self) -> X | None:
         """Return the next candidate of the queue that may be asked for, or None."""
         while self._queue:
             x = self._queue.pop(0)
@@ -220,7 +220,7 @@ class AskTell(Generic[X]):
         x: X = self.space.sample(rng=self.rng)
         return x
 
-    def _presented(self, x: X) -> Any:
+    def _present(self, x: X) -> Any:
         """Return a candidate as the user writes it."""
         return x
 

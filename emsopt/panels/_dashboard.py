@@ -125,7 +125,7 @@ class _Dashboard(Panel):
             **self.form.controls,
             "label": control(Text, "", "Name it", named, placeholder="as it is", action=lambda: None),
             "add": button("Add to the table", "Add the deployments as they are now", self._add),
-            "empty": button("Empty the table", "Remove all rows", self._empty),
+            "empty": button("Empty the table", "Remove all rows", self._clear_table),
             "files_made": button("Make files", "Make links to save a table, a map, a picture and a sheet", self._link),
         }
         super().__init__(controls, ("scenarios", "links", "project"))
@@ -305,7 +305,7 @@ class _Dashboard(Panel):
             raise InputError(f"the scenarios of the project are damaged: {error}.") from error
         self.show(scenarios=table("Scenarios", SHOWN, cells) if cells else "")
 
-    def _empty(self) -> None:
+    def _clear_table(self) -> None:
         """Empty the table."""
         self.rows.clear()
         self.show(scenarios="")

@@ -271,12 +271,12 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
     recognised by their content. Files that macOS adds (``._calls.csv``) are ignored. Options are those in `READING`,
     and fields of `emsopt.planning.Settings`. Errors name file and row.
     """
-    files = _named(uploads)
+    files = _by_name(uploads)
     if {tables.CITY, tables.ATOMS, tables.SITES} & {file.name.lower() for file in files}:
         city = _from_folder({file.name: file.content for file in files})
         return Opened(city, min(units_needed(city), city.n_sites), about={"files": _names(files)})
     reading = {name: options.pop(name, start) for name, start in READING.items()}
-    return _from_calls(_sorted(files, reading | {"crs": options.get("crs")}), options)
+    return _from_calls(_sort(files, reading | {"crs": options.get("crs")}), options)
 
 
 def most_mb() -> float:
@@ -297,7 +297,7 @@ def bare_name(upload: Mapping[str, Any]) -> str:
     return Path(str(upload["name"]).replace("\\", "/")).name[:100]
 
 
-def _named(uploads: Uploads) -> list[Upload]:
+def _by_name(uploads: Uploads) -> list[Upload]:
     """Return the files under their bare names."""
     size = sum(len(upload["content"]) for upload in uploads) / 2**20
     if size > most_mb():
@@ -335,7 +335,7 @@ def _check_rows(rows: int, file: str, most: int | None) -> None:
 # -- which file is which ------------------------------------------------------------------------------------------
 
 
-def _sorted(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
+def _sort(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
     """Sort files by their content into logs, the table of stations, and others."""
     if len(files) < 2:
         raise InputError(
@@ -373,8 +373,8 @@ def _logs_and_stations(
 
     If logs or stations are missing, raise the error of the file that is likeliest to be it.
     """
-    logs, no_logs = _readable(files, partial(read_calls, **reading))
-    stations, no_stations = _readable(files, partial(read_stations, columns=columns, crs=reading["crs"]))
+    logs, no_logs = _read_all(files, partial(read_calls, **reading))
+    stations, no_stations = _read_all(files, partial(read_stations, columns=columns, crs=reading["crs"]))
     place = _the_stations(logs, stations)
     logs.pop(place, None)
     others = {file: no_logs[file] for file in files if file not in (*logs, place)}
@@ -384,7 +384,7 @@ def _logs_and_stations(
     return logs, place, stations.get(place), others
 
 
-def _readable(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], dict[Any, EmsoptError]]:
+def _read_all(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], dict[Any, EmsoptError]]:
     """Return the result of each file that can be read, and the errors of the others."""
     found: dict[Any, Any] = {}
     errors: dict[Any, EmsoptError] = {}

@@ -243,10 +243,10 @@ def compare(
     parts |= {"unlimited": {"more": np.inf}}
     pair = {name: chosen[name] for name in (next(iter(chosen)), list(chosen)[-1])}
     with bar(progress, draws + few * len(parts), "city") as show:
-        values, changes, lost = evaluate_draws(_counted(known.draws(draws, seed), show, 0), chosen, *how)
+        values, changes, lost = evaluate_draws(_count_cities(known.draws(draws, seed), show, 0), chosen, *how)
         variances = {"all": _variance(values)}
         for k, (part, what) in enumerate(parts.items()):
-            cities = _counted(known.draws(few, seed, **what), show, draws + k * few)
+            cities = _count_cities(known.draws(few, seed, **what), show, draws + k * few)
             variances[part] = min(_variance(evaluate_draws(cities, pair, *how)[0]), variances["all"])
     return Comparison(
         names=tuple(chosen),
@@ -303,7 +303,7 @@ def options_of(
     return evaluator, capacity, metric
 
 
-def _counted(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
+def _count_cities(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
     """Yield cities and report how many have been yielded, after those ``before``."""
     for done, city in enumerate(cities, before + 1):
         yield city
@@ -378,7 +378,7 @@ def _percent(probability: float, draws: int) -> str:
     return f"{100 * probability:.3g} %"
 
 
-def _range(gap: Interval, scale: float, unit: str) -> str:
+def _interval_text(gap: Interval, scale: float, unit: str) -> str:
     """Return the interval of a difference in words: "0.05 to 0.19 min lower", "0.02 lower to 0.1 min higher"."""
     low, high = sorted((scale * gap.low, scale * gap.high), key=abs)
     if gap.excludes_zero:
@@ -398,7 +398,7 @@ def _of_difference(answer: Comparison) -> Iterator[str]:
         return
     better = _percent(answer.probability_better, len(answer.values))
     yield f"The {quantity} of {last!r} is {_change(scale * gap.mean, unit)} than that of {first!r} (90 % interval: " + (
-        f"{_range(gap, scale, unit)}). The probability that {last!r} is better is {better}."
+        f"{_interval_text(gap, scale, unit)}). The probability that {last!r} is better is {better}."
     )
     if gap.excludes_zero:
         yield "The interval excludes zero."

@@ -209,11 +209,11 @@ def fleet_curve(
         return Objective(centre, space, evaluator, metric)
 
     if current is None:
-        best = list(_free(objective, sizes, budget, generator))
+        best = list(_search_sizes(objective, sizes, budget, generator))
     else:
         most = np.maximum(np.bincount(current, minlength=centre.n_sites), objective(1).space.site_capacities)
         most = np.where(colocation is True, sizes[-1], most)  # any number of units per site
-        best = list(_nested(lambda p: objective(p, True), current, sizes, most))
+        best = list(_grow(lambda p: objective(p, True), current, sizes, most))
     sites = tuple(fleet[0] for fleet in best)
     drawn = None
     if known is not None:
@@ -265,7 +265,7 @@ def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
     return sizes
 
 
-def _free(
+def _search_sizes(
     objective: Any, sizes: list[int], budget: int, rng: np.random.Generator
 ) -> Iterator[tuple[IntArray, float, str]]:
     """Yield the best deployment of each size, its value, and how it was found."""
@@ -284,7 +284,7 @@ def _free(
         yield before
 
 
-def _nested(objective: Any, start: IntArray, sizes: list[int], most: IntArray) -> Iterator[tuple[IntArray, float, str]]:
+def _grow(objective: Any, start: IntArray, sizes: list[int], most: IntArray) -> Iterator[tuple[IntArray, float, str]]:
     """Yield the deployment of each size that grows from ``start`` by the best unit at a time."""
     sites, value, found = start, objective(len(start))(start), "start"
     for p in range(len(start), sizes[-1] + 1):

@@ -87,7 +87,7 @@ class Model:
     @property
     def counting(self) -> dict[str, Any]:
         """Options of `aggregate_calls` with which the calls were counted."""
-        return _counting(self.settings) | {"cell_km": self.demand.cell_km}
+        return _count_options(self.settings) | {"cell_km": self.demand.cell_km}
 
     @cached_property
     def recorded(self) -> CallLog | None:
@@ -194,9 +194,9 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
         calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
     log = calls.without_repeats() if s.drop_repeats else calls
-    fit, note = _calibrated(log, stations, s)
+    fit, note = _calibrate(log, stations, s)
     read.append(note)
-    demand = aggregate_calls(log if fit is None else fit.calls, stations, **_counting(s))
+    demand = aggregate_calls(log if fit is None else fit.calls, stations, **_count_options(s))
     making, assumed = _city_options(demand, fit, s)
     city = _city(demand, fit, making)
     today, who = _today(city, fit, log, s)
@@ -213,7 +213,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     return model
 
 
-def _counting(s: Settings) -> dict[str, Any]:
+def _count_options(s: Settings) -> dict[str, Any]:
     """Return the options of `aggregate_calls`."""
     names = ("cell_km", "areas", "area_name", "crs", "reach_km", "empty_days")
     return {name: getattr(s, name) for name in names}
@@ -236,7 +236,7 @@ def _unused_columns(calls: CallLog) -> list[str]:
     return [Message(said, Argument("columns", guessed), ".")]
 
 
-def _calibrated(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fit | None, str]:
+def _calibrate(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fit | None, str]:
     """Calibrate the times from the log; return the fit, or None, and a sentence on the origin of the times."""
     given = [name for name in ("speed_kmh", "travel_times") if getattr(s, name) is not None]
     if given:

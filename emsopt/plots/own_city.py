@@ -188,7 +188,7 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
 
 
 def _intervals(ax: Axes, at: Any, table: Any, *, upright: bool) -> None:
-    """Draw modelled values with their intervals, upright or across."""
+    """Draw modelled values with their intervals, vertical or horizontal."""
     lines, ticks = (ax.vlines, "_") if upright else (ax.hlines, "|")
     lines(at, table["low"], table["high"], color="#b5b5b5", linewidth=5, zorder=1.5)
     points = (at, table["modelled"]) if upright else (table["modelled"], at)

@@ -300,7 +300,7 @@ class Box:
     def canonical(self, x: ArrayLike | Mapping[str, Any]) -> FloatArray:
         """Return a point as an array of numbers, shape (d,); its whole numbers may differ by rounding errors."""
         if self.names and isinstance(x, Mapping):
-            x = self._indexed(x)
+            x = self._by_index(x)
         given = _validate.real_array(x, "x", (self.dimension,))  # type: ignore[arg-type]
         point = self.inside(given, inputs=self.names)
         fractions = self._whole & (np.abs(given - point) > WHOLE)
@@ -312,7 +312,7 @@ class Box:
             raise InputError(f"`x` must satisfy the `constraints`; they return False at {self.shown(point)}.")
         return point
 
-    def _indexed(self, x: Mapping[str, Any]) -> list[Any]:
+    def _by_index(self, x: Mapping[str, Any]) -> list[Any]:
         """Return the values of a point given by name in the order of the inputs, choices as their indices."""
         if set(x) != set(self.names):
             raise InputError(f"`x` must have the inputs {', '.join(self.names)}; got {', '.join(map(str, x))}.")
@@ -345,7 +345,7 @@ class Box:
         if x is None:
             raise InputError(
                 f"no feasible point was found: `constraints` returned False at all of {TRIES:,} random points of the "
-                f"box, such as {self.shown(self._placed(rng.random(self.dimension)))}. Check the constraints, narrow "
+                f"box, such as {self.shown(self._scale(rng.random(self.dimension)))}. Check the constraints, narrow "
                 "the bounds, or pass a feasible point as `x0` (with ask and tell, by `enqueue`)."
             )
         return x
@@ -353,7 +353,7 @@ class Box:
     def tried(self, rng: np.random.Generator) -> FloatArray | None:
         """Draw a point as `sample` does, or return None if the constraints allow none of ``TRIES`` points."""
         for _ in range(TRIES):
-            x = self._placed(rng.random(self.dimension))
+            x = self._scale(rng.random(self.dimension))
             if self.allows(x):
                 return x
         return None
@@ -375,7 +375,7 @@ class Box:
             while high - low > SAME:
                 at = rng.uniform(low, high)
                 moved = np.clip(share + at * direction, 0, 1)
-                if self.allows(there := self._placed(moved)):
+                if self.allows(there := self._scale(moved)):
                     x, share = there, moved
                     break
                 low, high = (at, high) if at < 0 else (low, at)
@@ -391,7 +391,7 @@ class Box:
         that they allow, from ``draw`` or else `sample`.
         """
         cells = np.column_stack([rng.permutation(n) for _ in range(self.dimension)])
-        points = self._placed((cells + rng.random((n, self.dimension))) / n)
+        points = self._scale((cells + rng.random((n, self.dimension))) / n)
         if self.constraints is None:
             return points
         draw = draw or partial(self.sample, rng=rng)
@@ -416,21 +416,21 @@ class Box:
         """Decode points of the unit cube, shape (..., coordinates), to the nearest points of the box, (..., d)."""
         unit = np.asarray(unit, dtype=float)
         if set(self.sizes) == {1}:
-            return self._placed(unit)
+            return self._scale(unit)
         parts = np.split(unit, np.cumsum(self.sizes)[:-1], axis=-1)
         share = np.full((*unit.shape[:-1], self.dimension), 0.5)  # of fixed inputs, which have no coordinate
         for k, (part, n) in enumerate(zip(parts, self.sizes, strict=True)):
             if n:
                 share[..., k] = part[..., 0] if n == 1 else (part.argmax(-1) + 0.5) / n
-        return self._placed(share)
+        return self._scale(share)
 
     def _share(self, x: FloatArray) -> FloatArray:
-        """Return where points, shape (..., d), lie in the ranges of the inputs, in [0, 1]; see `_placed`."""
+        """Return where points, shape (..., d), lie in the ranges of the inputs, in [0, 1]; see `_scale`."""
         x = x.copy()
         x[..., self._log] = np.log(x[..., self._log])
         return (x - self._low) / np.where(self._width > 0, self._width, 1.0)
 
-    def _placed(self, share: FloatArray) -> FloatArray:
+    def _scale(self, share: FloatArray) -> FloatArray:
         """Return the points, shape (..., d), at given shares of the ranges of the inputs, in [0, 1]."""
         x = self._low + share * self._width
         x[..., self._log] = np.exp(x[..., self._log])

@@ -163,7 +163,7 @@ def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, li
         )
     reader = _Reader(keys)
     try:
-        deleted = _deleted(path) if path.name.endswith(".osm") else set()
+        deleted = _find_deleted(path) if path.name.endswith(".osm") else set()
         for element in FileProcessor(str(path)).with_locations():
             if deleted and (type(element).__name__.lower(), element.id) in deleted:
                 continue
@@ -211,7 +211,7 @@ class _Reader:
         self.places.update((n.ref, self.new[n.ref]) for n in way.nodes if n.ref in self.new)
 
 
-def _deleted(path: Path) -> set[tuple[str, int]]:
+def _find_deleted(path: Path) -> set[tuple[str, int]]:
     """Return kind and id of each element that an editor has marked as deleted, which osmium ignores."""
     if not path.stat().st_size:
         return set()

@@ -60,9 +60,9 @@ def on_box(
 ) -> BoxObjective:
     """Convert a function on a box to an objective.
 
-    ``f`` is a Problem, a BoxObjective, which is returned unchanged, or a function; it is left out if its values come
-    from elsewhere. Its attributes of the same names are the defaults of ``bounds`` and ``sense``, which `Box` and
-    `BoxOptimizer` describe; ``noisy`` is True by default if its ``noise_sd`` is above 0.
+    ``f`` is a Problem, a function, or a BoxObjective, which is returned unchanged; None if values are computed
+    elsewhere. ``bounds`` and ``sense``, which `Box` and `BoxOptimizer` describe, default to the attributes of ``f``
+    with these names; ``noisy`` defaults to whether its ``noise_sd`` is above 0.
     """
     given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
     if not given:
@@ -191,7 +191,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         apart = np.abs(self._on_cube(list(self.taken)) - self.space.to_unit(x))
         return self.objective.noisy or not (apart <= SAME).all(axis=1).any()
 
-    def _presented(self, x: FloatArray) -> Any:
+    def _present(self, x: FloatArray) -> Any:
         return self.space.presented(x)
 
     def _sample(self) -> FloatArray:
@@ -233,7 +233,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         x = highest(function, self.space.coordinates, self.rng, near=self._leaders(), **options)
         return x if self.space.simple and not len(self.failed) else self._climb_admitted(function, x)
 
-    def _ranked(self, function: Slopes, **options: Any) -> Iterator[FloatArray]:
+    def _rank(self, function: Slopes, **options: Any) -> Iterator[FloatArray]:
         """Yield where a function is largest among allowed points, then the pool of `best_of_pool`, best first."""
         x, *pool = best_of_pool(function, self.space.coordinates, self.rng, near=self._leaders(), **options)
         yield x if self.space.simple else self._climb_admitted(function, x)

@@ -81,7 +81,7 @@ class GPUCBFixed(BoxOptimizer):
 
     def _choose(self) -> Iterator[FloatArray]:
         bound = partial(upper_bound, with_expected(self.process(), self.pending), self.confidence)
-        yield from self._ranked(bound, **POOL)
+        yield from self._rank(bound, **POOL)
 
 
 class GPUCB(GPUCBFixed):
@@ -170,7 +170,7 @@ class GPEI(BoxOptimizer):
         process = self.process()
         goal = process.predict(process.X)[0].max() if self.objective.noisy else standardized(self.gains).max()
         improvement = partial(log_improvement, with_expected(process, self.pending), float(goal))
-        yield from self._ranked(improvement, **POOL)
+        yield from self._rank(improvement, **POOL)
 
 
 def log_improvement(process: GaussianProcess, goal: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:

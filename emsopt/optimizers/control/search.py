@@ -183,7 +183,7 @@ def _on_file(
 
 
 def _check_options(method: str, options: dict[str, Any]) -> None:
-    """Raise an error for options that the method does not take, before there is a file."""
+    """Raise an error for options that the method does not take, before a checkpoint is created."""
     parameters = [p for kind in LEARNERS[method].__mro__[:-1] for p in signature(kind).parameters.values()]
     known = {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY} - {"rng", "budget", "alpha"}
     for name in options.keys() - known:

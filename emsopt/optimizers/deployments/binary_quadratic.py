@@ -134,7 +134,7 @@ def _annealing(
     return min(found, key=lambda x: value(A, b, x)), -np.inf
 
 
-def _relaxed(
+def _relax(
     A: FloatArray,
     b: FloatArray,
     units: int,
@@ -265,7 +265,7 @@ def _repair(A: FloatArray, b: FloatArray, x: IntArray, p: int) -> IntArray:
 _METHODS: dict[str, Callable[..., tuple[IntArray, float]]] = {
     "swap": _swap,
     "annealing": _annealing,
-    "relaxation": _relaxed,
+    "relaxation": _relax,
 }
 
 

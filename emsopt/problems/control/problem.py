@@ -189,13 +189,13 @@ class ControlProblem:
         controlled = list(self.control_sets[i])
         common = self.nodes(nodes if len(controlled) < self.dimension else 1)
 
-        def averaged(chunk: FloatArray) -> FloatArray:
+        def mean_over_nodes(chunk: FloatArray) -> FloatArray:
             points = np.repeat(common[None], len(chunk), axis=0)
             points[:, :, controlled] = chunk[:, None]
             each = np.asarray(self.objective.exact(points.reshape(-1, self.dimension)))
             return each.reshape(len(chunk), len(common)).mean(axis=1)
 
-        values = in_chunks(averaged, np.atleast_2d(given), max(1, CHUNK // len(common)))
+        values = in_chunks(mean_over_nodes, np.atleast_2d(given), max(1, CHUNK // len(common)))
         return values if given.ndim == 2 else values[0]
 
     def play(self, i: int, x: ArrayLike, *, rng: Rng = None) -> "Play":

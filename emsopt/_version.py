@@ -22,7 +22,7 @@ def provenance() -> str:
 
 def _commit(git: "Path") -> str:
     """Return the checked-out commit, read from ``.git``."""
-    if git.is_file():  # a worktree
+    if git.is_file():  # in a worktree, a file that names the folder
         git = git.parent / git.read_text().removeprefix("gitdir:").strip()
     head = (git / "HEAD").read_text().strip()
     if not head.startswith("ref: "):

@@ -42,7 +42,7 @@ Case: TypeAlias = dict[str, Any]
 Row: TypeAlias = dict[str, Any]
 
 _KIND, _FORMAT = "emsopt study", 1
-_SERIAL = {"backend": "sequential"}  # settings of joblib
+_SERIAL = {"backend": "sequential"}  # settings of joblib that start no workers
 _PROCESSES = {"backend": "loky", "inner_max_num_threads": 1}
 
 ROUNDING = 2e-8  # rounding error of values in stored studies

@@ -53,7 +53,7 @@ class Steps:
         self.number, self.seconds, self.rows = 0, 0.0, list[tuple[Any, ...]]()
         self._most, self._show, self._callback, self._time_limit = most, show, callback, time_limit
         self._start, self.ended, self.interrupted = time.perf_counter(), False, False
-        self._new = dict[int, float]()  # seconds of results that are stored already, by step
+        self._new = dict[int, float]()  # results of a batch are stored before their turn: their seconds, by step
 
     def __iter__(self) -> Iterator[int]:
         while not self.ended and self.number != self._most:

@@ -77,7 +77,7 @@ class ExactGP(Regression):
         self._counts, self._sums = np.zeros((2, prior.n_arms))  # number and sum of each arm's values in the window
         self._rows: FloatArray = np.empty((0, prior.n_arms))  # C_0[V]
         self._solution: tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None = None
-        self._bank = np.empty((prior.n_arms, 0))  # joint samples, one per column, used up to `_next`
+        self._bank = np.empty((prior.n_arms, 0))  # joint samples, one per column; each is used once, up to `_next`
         self._next, self._is_prior = 0, True
 
     def covariance(self, arms: Sequence[int] | IntArray) -> FloatArray:

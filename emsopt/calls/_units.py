@@ -71,7 +71,7 @@ def home_of_calls(
     else:
         drives, source = named & ~np.isnan(travelled), "log"
         index = by_log(code[drives], reach[drives], travelled[drives]) if drives.any() else np.empty(0, int)
-        index = np.r_[index, np.full(len(units) - len(index), -1)]  # units without drives
+        index = np.r_[index, np.full(len(units) - len(index), -1)]  # units without drives, which come last
     if (index < 0).all():
         return None, {}, "unknown"
     return np.where(named, index[code], -1), _as_names(units, index, names), source

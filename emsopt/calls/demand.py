@@ -106,7 +106,7 @@ class Demand:
         there are no calls on these weekdays, or the log does not cover every hour of the day.
         """
         days = slots(None, weekdays).any(axis=1)
-        counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)  # (M, 24), (24,)
+        counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)
         if (watched == 0).any():
             hour, some = int(watched.argmin()), weekdays is not None
             raise InputError(

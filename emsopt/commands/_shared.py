@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 RESULTS = ("deployments.html", "deployments.png", "by_load.csv", "by_service_rate.csv", "checks.csv", "profile.csv",
            "report.html", "back_test.html", "recorded.csv", "calibration.csv", "deployments.csv", "scenarios.csv",
            "gains_by_atom.csv", "worse.csv", "plan.csv", "plan_moves.csv", "sheet.html")  # fmt: skip
-EVERY_S = 15.0  # seconds between lines of progress
+EVERY_S = 15.0  # seconds between lines of progress, which stay on the screen
 
 
 def add_fleet_options(parser: ArgumentParser) -> None:

@@ -196,7 +196,7 @@ def grid_city(
 CALLS_PER_DAY, UNITS = 280, 16
 DELAY_MIN, SCENE_MIN, HANDOVER_MIN, TRANSPORTED = 50 / 60, 12.0, 12.0, 0.8
 STATIONS_OF_UNITS = (1, 2, 3, 3, 4, 4, 6, 7, 7, 9, 9, 10, 11, 11, 12, 14)  # by a local search of JEMSS, from 1
-UNIT_MIN = 0.02  # stored times are multiples
+UNIT_MIN = 0.02  # stored times are whole multiples
 REGULAR = 1.42314  # ratio of driving times without and with lights and sirens
 
 

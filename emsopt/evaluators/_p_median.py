@@ -75,9 +75,9 @@ POLISHED = 200  # steps of the root after which its current choice is improved b
 SHAKEN = 12  # largest number of sites exchanged at random before an interchange
 DRAWN = 0.02  # added to how recent choices weigh a site in random exchanges, so that each may be drawn
 SEARCHING = 1.0, 0.1  # list entries that random exchanges may read per entry read in the ascent: root, branches
-SPARE = 8  # entries of a list beyond twice those that its atom pays
+SPARE = 8  # entries of a list beyond twice those that its atom pays, so that its price may rise
 LISTED = 8  # length of the first lists, in units of N / p
-SMALL = 1_000_000  # entries of a matrix that is listed whole
+SMALL = 1_000_000  # entries of a matrix that is listed whole, as this is quick
 PIECE = 20_000_000  # list entries read between two looks at the clock: about 0.1 s
 QUEUE_BYTES = 400e6  # when the queue exceeds this, new branches are searched depth first, which needs little memory
 
@@ -185,9 +185,9 @@ class _Search:
         self.listing = listing_of(self.full, n)
         self.steps, self.shaken = 0, 1
         self.read, self.exchanged = 0, 0  # list entries read in ascents and in interchanges, about
-        self.found = 0  # value of `exchanged` when the best choice was found
+        self.found = 0  # value of `exchanged` then: the search goes on as long again
         self.gained, self.tried = np.zeros((2, n)), np.zeros((2, n))  # sum and number of gains, by choice and site
-        self.local = True  # whether no branch was found to be wide
+        self.local = True  # until a branch is wide: then trials cost too much
         self.improve(self.chosen)
 
     @property

@@ -464,7 +464,7 @@ def _parts(city: City, threshold: float) -> tuple[Patterns, FloatArray]:
     """
     if city.response_law is None:
         return within(city.response_times, threshold), city.arrival_rates
-    late = late_probability(city, threshold)  # (N, M)
+    late = late_probability(city, threshold)
     levels = np.sort(late, axis=0)
     parts = (np.vstack([levels[1:], np.ones(city.n_atoms)]) - levels) * city.arrival_rates
     rank, atom = np.nonzero(parts > TINY * city.total_rate)

@@ -146,7 +146,7 @@ def simulate(
     law, dispatches = city.response_law, list[tuple[int, IntArray, IntArray]]()
     order, p = preferred_units(city, sites), len(sites)
     played = _play(city, sites[None], [order], lengths, draw, queue, seed, None if law is None else dispatches)
-    next(played)  # the warm-up
+    next(played)  # the warm-up does not count
     pairs, sums = list[tuple[IntArray, ...]](), list[tuple[FloatArray, ...]]()
     for b, (counts, *measured) in enumerate(played):
         pair = np.flatnonzero(counts != 0)  # of atom and unit: few, even in a large city
@@ -480,5 +480,5 @@ def service_law(
     squared = positive_number(1.0 if cv is None else cv, "cv") ** 2
     if service == "gamma":
         return lambda rng, n: rng.standard_gamma(1 / squared, n) * squared, squared
-    variance = np.log1p(squared)  # variance of the logarithm
+    variance = np.log1p(squared)
     return lambda rng, n: np.exp(np.sqrt(variance) * rng.standard_normal(n) - variance / 2), squared

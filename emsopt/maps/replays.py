@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from .._types import ArrayLike, IntArray
     from ..city import City
 
-TENTHS = 10  # times on the page are whole tenths of a minute
-CELL_KM = 1.0  # calls of a log lie at the centres of cells of this width
+TENTHS = 10  # times on the page are whole tenths of a minute, to keep it small
+CELL_KM = 1.0  # calls of a log are moved to the centres of such cells, to hide addresses
 
 
 def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float = 24.0) -> Page:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..city import City
     from ..evaluators.metrics import Metric
 
-STEPS_MIN = (0.3, 1.0, 3.0)  # standard deviations of the changes that are tried
+STEPS_MIN = (0.3, 1.0, 3.0)  # standard deviations of changes, small to large, to cross plateaus
 
 
 class OperationsObjective(Objective):

@@ -493,7 +493,7 @@ class Ends:
         """Return the reason to end when every allowed candidate was asked for: whether the optimum is known."""
         taken, noun = self.optimizer.taken.values(), self.optimizer.noun
         unknown = sum(value is None or not np.isfinite(value) for value in taken)
-        if not unknown and self.better([self.best, *self.optimizer.values]) == self.best:  # values may be from before
+        if not unknown and self.better([self.best, *self.optimizer.values]) == self.best:  # some are from before
             return f"every allowed {noun} evaluated, so this is the optimum"
         return f"every allowed {noun} asked for" + (f"; {unknown} without a value" if unknown else "")
 

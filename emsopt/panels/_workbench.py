@@ -39,7 +39,7 @@ PATIENCE = 2.0  # time limit of the p-median in seconds; if it is reached, the i
 MUCH_LOST = 0.05  # share of calls lost from which a message says that the fleet is too small
 SEED = 1  # of simulations: the same calls for all, so that differences are precise
 SIMULATED = {"calls": _charts.CALLS, "rng": SEED}
-ROOM = 20  # most units at one station, if there may be several
+ROOM = 20  # most units at one station, if there may be several, for the number fields
 CAPACITIES = (("calls are lost", "loss"), ("calls wait", "queue"))
 SAVED = ("load", "units", "colocation", "capacity", "objective", "threshold", "evaluator", "baseline", "count", "moves")
 BEST, MEDIAN = ("optimum", "best found"), "p-median"
@@ -171,7 +171,7 @@ class Workbench(OwnPanel):
             self.follows = follows
         else:
             self.take(MEDIAN)
-        self.view.layout.height = "100%"  # of its place in the grid
+        self.view.layout.height = "100%"  # the grid decides how high the map is
 
     def _restore(self, saved: Mapping[str, Any]) -> None:
         """Restore a state that `state` returned."""

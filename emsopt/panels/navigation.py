@@ -80,7 +80,7 @@ class _NavigationPanel(Panel):
     def __init__(self, net: RoadNetwork, route: tuple[int, int], horizon: int, rng: Rng) -> None:
         self.net, self.route, self.bar = net, route, Bar("Driving")
         self.settings: tuple[Any, ...] = ()
-        self.runs: dict[str, bandits.NavigationRun] = {}  # all under the current settings by title, the latest last
+        self.runs: dict[str, bandits.NavigationRun] = {}  # by title, under the current settings
         self.prior = lru_cache(maxsize=2)(partial(bandits.navigation_prior, net))  # each prior of Monaco takes 150 MB
         agents = [(title, name) for name, title in AGENTS.items()]
         about = "Its model of the edges, and its rule to choose a path"

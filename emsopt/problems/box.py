@@ -126,7 +126,7 @@ def read_bounds(bounds: Bounds) -> tuple[tuple[str, ...], Any, list[Input | None
 
     There are no names unless ``bounds`` is a dict, and no inputs if it is an array or scipy's Bounds.
     """
-    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds
+    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds, without importing scipy
         low, high = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
         if len(low) == 1:
             pair = f"{low[0]:g}, {high[0]:g}"

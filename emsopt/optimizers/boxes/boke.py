@@ -74,7 +74,7 @@ RULES = {"scott": scott, "silverman": silverman}
 EXPLORING = 0.6
 CORNERED = 6  # number of inputs with which the search also starts from corners, see above
 EMPTIEST = -1000.0  # lower bound of log W; points with smaller W count as equally unexplored
-POINTS = 501  # of `profile`
+POINTS = 501  # of `profile`, for a smooth line
 PROBES = 10_000  # random points of the cube in `fill_distance`
 LOWEST = -300.0  # lower bound of the maximised logarithm; without exploration it would be -inf at the worst point
 

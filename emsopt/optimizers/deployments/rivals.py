@@ -59,7 +59,7 @@ class Genetic(Optimizer):
     """
 
     population = 20  # deployments that may become parents, and random ones at the start
-    mutation = 0.5  # mean number of units of a child that are relocated at random
+    mutation = 0.5  # mean number of units of a child relocated at random, to keep deployments diverse
 
     def _propose(self) -> IntArray:
         if len(self.values) < self.population:

@@ -34,7 +34,7 @@ from ...surrogates.horseshoe import Horseshoe, sample, standardize
 from .base import Optimizer
 from .binary_quadratic import minimize_quadratic
 
-REDRAWS = 10  # posterior draws before the neighbours of the last minimiser are tried
+REDRAWS = 10  # posterior draws, as many may have known minimisers; then neighbours of the last are tried
 
 
 class SparBL(Optimizer):

@@ -20,14 +20,14 @@ from numba import njit
 from .._running.workers import cores
 from .._types import FloatArray, IntArray
 
-LOW = 10  # stations within a block
+LOW = 10  # stations within a block, whose states take 8 kB of the fastest cache
 SIZE = 1 << LOW
 LANES = 8  # states of a row
 FEW = 5  # first stations of a block: the sets of these are listed for each entry of calls, not summed over
 PART = 1 << FEW
 PARTS = 64  # parts that are swept in parallel, at most
 OMEGA = 1.4  # first relaxation factor; that of 20 units is 1.55
-TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence
+TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence, which settles only slowly
 LEAST = 0.1  # a probability is reduced to this part of it, at most, in one sweep: those of a level must not vanish
 
 _IS_BUSY = np.arange(SIZE)[:, None] >> np.arange(LOW) & 1

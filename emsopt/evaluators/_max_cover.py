@@ -45,10 +45,10 @@ from ._cover_patterns import NOTICED, SCALE, Patterns, as_lists, distinct, integ
 from ._p_median import LAST_STEP, MEMORY, check_ctrl_c, common_divisor
 
 TOLERANCE = 1e-11  # relative; far above rounding errors
-HOT, COLD = 0.1, 0.005  # first and last temperature, in units of the value per unit of the fleet
+HOT, COLD = 0.1, 0.005  # first and last temperature, relative to the value per unit of the fleet, to fit any city
 WARM = 0.3  # share of the cooling that short runs leave out
-RUINED, SKIPPED = 3, 0.2  # most units removed at once, and how often a site is passed over
-EFFORT = 20  # steps of annealing per site before HiGHS
+RUINED, SKIPPED = 3, 0.2  # most units removed at once, and how often a site is passed over for variety
+EFFORT = 20  # steps of annealing per site before HiGHS, as good deployments fix sites
 FIRST_STEPS = 250  # of the first round; each further one has twice as many
 FIRST_STEP, AGAIN, PATIENCE = 1.5, 0.3, 60  # length of a step of the descent, at first and when the best deployment is
 # known, and steps without progress that halve it

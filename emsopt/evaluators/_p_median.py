@@ -62,10 +62,10 @@ _held: list[int] = []
 FREE, OPEN, CLOSED = 0, 1, 2
 
 TOLERANCE = 1e-10  # relative to the cost of the first deployment tried; far above rounding errors
-FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step, in units of (best - L) / |direction|²
+FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step in Polyak's unit (best - L) / |direction|², which fits any costs
 MEMORY = 0.4  # share of the previous direction in the next one; damps zigzagging
 RECENT = 0.1  # weight of the newest step in `recency`, the recent frequency with which a site was chosen
-ROOT_STEPS, ROOT_PATIENCE = 6000, 50  # maximum number of steps, and steps without progress that halve the step length
+ROOT_STEPS, ROOT_PATIENCE = 6000, 50  # most steps, and steps without progress that halve the step, as it is too long
 WIDE_STEP, WIDE_STEPS, LOCAL_STEP, LOCAL_STEPS = 2.0, 40, 1.5, 50  # first length and number of steps of a branch
 BRANCH_PATIENCE, TRIAL_STEPS = 8, 25
 WIDE = 0.5  # share of the atoms around a site from which a branch is wide, and trials cost too much

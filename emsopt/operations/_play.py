@@ -130,7 +130,7 @@ def play(
     batches, histogram, by_atom, moved, trace = tally
     p, K, N, home_mode = len(fleet), len(classes), len(sites), len(to_place) - 1
 
-    unused, top = np.arange(len(calls)), len(calls)  # stack of slots
+    unused, top = np.arange(len(calls)), len(calls)  # a stack, which gives and takes a slot at once
     waiting, head, length = np.zeros((K, QUEUE), np.int64), np.zeros(K, np.int64), np.zeros(K, np.int64)
     need, count, value = np.zeros(N, np.int64), np.zeros(len(rules.weight), np.int64), np.zeros(len(rules.weight))
     jobs = np.empty(2 * MOST_UNITS, np.int64)  # to be given a unit now; the last one first

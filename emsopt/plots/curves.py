@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .._types import FloatArray
     from ..evaluators import Evaluation
 
-BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes
+BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes; the narrowest with few enough bins is taken
 LOADS = {
     "offered_load": "Offered load per unit, ρ = λ / (p μ)",
     "service_rate_per_day": "Service rate of a unit, μ (calls per day)",

@@ -80,7 +80,7 @@ from .gp_ucb import NOISE_FREE, NOISY, refit, with_expected
 SPREAD = 0.7  # prior standard deviation of the log lengthscales around their common mean, against overfitting
 NEIGHBOURS = 1.5
 RIDGE = 1e-6
-CROWDED = 0.01  # distance on the unit cube below which points crowd a peak
+CROWDED = 0.01  # distance on the unit cube below which points crowd a peak, so that more would tell little
 PROMISING = 0.01  # smallest predicted gain worth a step, in standard deviations of the observed values
 RETURNING = 0.5  # share of the steps that climb the best peak although it is known
 COORDINATEWISE = 0.5  # share of the steps by the sum, if it is used

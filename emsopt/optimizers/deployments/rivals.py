@@ -92,7 +92,7 @@ def cross(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.ra
     return space.canonical(np.r_[shared, taken].astype(np.int64))
 
 
-STEPS_ON_KNOWN_GROUND = 100  # moves tried among deployments already observed before a restart
+STEPS_ON_KNOWN_GROUND = 100  # moves to observed deployments, which cost nothing, before a restart
 
 
 class SimulatedAnnealing(Optimizer):
@@ -142,7 +142,7 @@ class SimulatedAnnealing(Optimizer):
             self.position, self.height = sites, value
 
 
-SWEEPS = 20  # Gibbs sweeps between two draws within a proposal; before its first draw, ten times as many
+SWEEPS = 20  # Gibbs sweeps between two draws of a proposal; ten times as many before the first, to forget the start
 
 
 class BOCS(SparBL):

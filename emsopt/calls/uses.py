@@ -242,9 +242,9 @@ def _displacement(minutes: FloatArray, offsets: FloatArray, station: IntArray) -
 
 
 def _shift(units: pd.Series[Any], places: FloatArray, points: FloatArray) -> tuple[float | None, str]:
-    """Return how far the middles of the calls of units are from the closest station, in units of their spread.
+    """Return the mean distance from the centre of a unit's calls to the closest station, relative to their spread.
 
-    The second part names in a sentence at most three units that are furthest; it is empty if none is beyond `ASIDE`.
+    Also return a sentence that names the up to three units furthest away; empty if none is beyond `ASIDE`.
     """
     far, calls = dict[str, float](), []
     for unit, rows in units.groupby(units).indices.items():

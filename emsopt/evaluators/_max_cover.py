@@ -110,7 +110,7 @@ def greedy(
 def _drop_dominated(patterns: Patterns, q: float, floors: IntArray, capacities: IntArray, units: int) -> IntArray:
     """Return the sites that may get units: those whose atoms are all in reach of another site are left out.
 
-    The other one must have room: for one unit if further units are worth nothing, and else for the whole fleet.
+    The other site must be able to take the units: one if further units add nothing, otherwise the whole fleet.
     """
     open_ = np.flatnonzero(capacities)
     better = open_ if q == 0 else np.flatnonzero(capacities == units)

@@ -336,7 +336,7 @@ class Box:
             name, at = inputs[k] if inputs else f"input {k}", f" in row {row[0]}" if row else ""
             found = f"{name} is {points[outside][0]:g}{at}, but must be between {low[k]:g} and {high[k]:g}"
             raise InputError(f"`x` must lie in {box}; {found}.")
-        return self._rounded(np.clip(points, low, high))
+        return self._round(np.clip(points, low, high))
 
     def sample(self, *, rng: Rng = None) -> FloatArray:
         """Draw a point, shape (d,), uniformly from the allowed points of the box (log-uniformly for such inputs)."""
@@ -434,7 +434,7 @@ class Box:
         """Return the points, shape (..., d), at given shares of the ranges of the inputs, in [0, 1]."""
         x = self._low + share * self._width
         x[..., self._log] = np.exp(x[..., self._log])
-        return np.clip(self._rounded(x), *self.bounds.T)
+        return np.clip(self._round(x), *self.bounds.T)
 
-    def _rounded(self, x: FloatArray) -> FloatArray:
+    def _round(self, x: FloatArray) -> FloatArray:
         return np.where(self._whole, np.rint(x), x)

@@ -80,8 +80,8 @@ def evaluations(
     file = steps.file
     if file.rows:
         _same_function(steps, optimizer, task)
-    while not steps.ended and (asked := _next_batch(steps, optimizer, batch, budget, reason)):
-        numbered = dict(enumerate(asked, steps.number + 1))
+    while not steps.ended and (proposed := _next_batch(steps, optimizer, batch, budget, reason)):
+        numbered = dict(enumerate(proposed, steps.number + 1))
         left = [(number, x) for number, x in numbered.items() if number not in file.rows]
         arriving, outcomes = _arriving(steps, optimizer, task, spread, left), dict[int, Outcome]()
         raised: BaseException | None = None
@@ -99,7 +99,7 @@ def evaluations(
                     steps.number = number
                     yield x, outcomes[number]
         finally:
-            for x in asked:  # left without an outcome: they may be asked for again
+            for x in proposed:  # left without an outcome: they may be asked for again
                 optimizer.withdraw(x)
         if raised:
             raise raised

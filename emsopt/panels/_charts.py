@@ -51,14 +51,14 @@ def figures(
     threshold: float,
     means: Mapping[str, Iterable[Evaluation]] | None = None,
     baseline: str | None = None,
-    sure: tuple[str, Mapping[str, str]] | None = None,
+    interval: tuple[str, Mapping[str, str]] | None = None,
 ) -> str:
     """Return a table that compares deployments, one column each.
 
     ``threshold`` is the response time (min) from which a call is late. There is one row of mean responses for each key
     of ``means``, which holds the evaluations of the same deployments by several models; by default there is one row,
     from ``evaluations``. With ``baseline``, one of the names, further rows have the gain of each deployment over that
-    one. ``sure`` is the title of one more row and its cells by deployment.
+    one. ``interval`` is the title of one more row and its cells by deployment.
     """
     values = evaluations.values()
     rows = {"units": [str(len(e.sites)) for e in values]}
@@ -77,8 +77,8 @@ def figures(
         measures[f"gain over {baseline} (min)"] = lambda e: signed(mean - e.mean_response, 3)
         measures[points] = lambda e: signed(100 * (late - e.late_fraction(threshold)), 2)
     rows |= {title: [measure(e) for e in values] for title, measure in measures.items()}
-    if sure is not None:
-        rows[sure[0]] = [sure[1].get(name, "–") for name in evaluations]
+    if interval is not None:
+        rows[interval[0]] = [interval[1].get(name, "–") for name in evaluations]
     first = next(iter(values))
     rest = "are lost" if first.capacity == "loss" else "wait"
     caption += f" Figures: {MODELS[first.evaluator]}; calls that find no unit free {rest}."
@@ -166,31 +166,31 @@ def responses(evaluations: dict[str, Evaluation], threshold: float) -> str:
 
 
 def alternatives(
-    everything: Enumeration | None,
+    enumeration: Enumeration | None,
     k: int,
     threshold: float,
     baseline: tuple[str, Evaluation] | None = None,
-    said: str = "",
+    intro: str = "",
 ) -> str:
-    """Return a table of the ``k`` best deployments in an enumeration, or a sentence if ``everything`` is None.
+    """Return a table of the ``k`` best deployments in an enumeration, or a sentence if ``enumeration`` is None.
 
     ``threshold`` is the response time (min) from which a call is late. ``baseline`` is the name of a deployment and its
-    evaluation by the approximate model; a column has the gain over it. ``said`` is the first sentence of the caption.
+    evaluation by the approximate model; a column has the gain over it. ``intro`` is the first sentence of the caption.
     """
-    if everything is None:
+    if enumeration is None:
         return lines(
             "There are too many deployments to evaluate all at every change. Press Search thoroughly: then those "
             "within one move of the best are listed here."
         )
     rows = {}
-    for row in everything.alternatives(k, threshold=threshold).to_dict("records"):
+    for row in enumeration.alternatives(k, threshold=threshold).to_dict("records"):
         move = f"{row['moved_from']} → {row['moved_to']}" if row["moved_from"] else "the best"
         mean, late = f"{row['mean_response_min']:.3f}", f"{row[f'late_over_{threshold:g}_min']:.2%}"
         slowest, busiest = f"{row['percentile_90_min']:.2f}", f"{row['max_utilization']:.1%}"
         gain = [] if baseline is None else [signed(baseline[1].mean_response - row["mean_response_min"], 3)]
         rows[f"{row['rank']}. {move}"] = [mean, *gain, late, slowest, busiest]
     columns = ["mean response (min)", f"{threshold:g} min or more", "90th percentile (min)", "busiest unit"]
-    units, caption = everything.sites.shape[1], f"{said}The {len(rows)} best deployments by the approximate model"
+    units, caption = enumeration.sites.shape[1], f"{intro}The {len(rows)} best deployments by the approximate model"
     if baseline is not None:
         other = len(baseline[1].sites)
         columns.insert(1, f"gain over {baseline[0]}{'' if other == units else f', which has {other} units,'} (min)")

@@ -49,7 +49,7 @@ def report(bench: Workbench) -> str:
     titles = {"yours": "proposed"}
     named = {titles.get(name, name): answer[name] for name in shown if name in answer}
     base = titles.get(base, base)
-    sure = bench.trust.interval_row(named, base)
+    interval = bench.trust.interval_row(named, base)
     parts = [
         f"<h1>{escape(city.name)}: where should the units wait?</h1>",
         f"<p>{escape(_verdict(named, base, at.threshold))}{_better_found(named, best_name)}</p>",
@@ -60,15 +60,15 @@ def report(bench: Workbench) -> str:
         source = b64encode(made).decode()
         parts.append(f"<img src='data:image/png;base64,{source}' alt='Map of {escape(' and '.join(pair))}'>")
     caption = f"{city.total_rate:.3g} calls per hour."
-    figures = "<h2>Figures</h2>" + _charts.figures(caption, named, at.threshold, baseline=base, sure=sure)
-    if sure is None:
+    figures = "<h2>Figures</h2>" + _charts.figures(caption, named, at.threshold, baseline=base, interval=interval)
+    if interval is None:
         figures += lines("How sure these gains are was not examined.")
     if best is not None:
         figures += lines(f"{'The proposal' if taken else best_name.capitalize()}: {how}.")
     places = "<h2>Where the units stand</h2>" + lines(*_places(named, base))
     parts.append(f"<div class='pair'><div>{figures}</div><div>{places}</div></div>")
     results = {result.kind: result for result in bench.trust.results}
-    parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, sure=sure is not None)]
+    parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, interval=interval is not None)]
     made_with = "; ".join(
         f"{name.replace('_', ' ')} {WORDS.get(value, value) if isinstance(value, bool) else value}"
         for name, value in bench.made_with().items()
@@ -123,7 +123,7 @@ def _places(named: dict[str, Evaluation], base: str) -> list[str]:
     return [*sentences, f"Fewer units than {base} at: {fewer}.", f"More units at: {more}."]
 
 
-def _model_findings(results: dict[str, Result], *, sure: bool) -> Iterable[str]:
+def _model_findings(results: dict[str, Result], *, interval: bool) -> Iterable[str]:
     """Yield the findings on the model: the comparison with the log, and the interval of the gain."""
     if "back_test" in results:
         # Which hours, zones and stations are outside is of no use on paper.
@@ -134,7 +134,7 @@ def _model_findings(results: dict[str, Result], *, sure: bool) -> Iterable[str]:
     if "recorded" in results and (cells := results["recorded"].table) is not None:
         said = "; ".join(f"{name} {' and '.join(map(str, row))}" for name, *row in cells.itertuples())
         yield lines(f"{results['recorded'].title}: {said}. {' '.join(results['recorded'].said)}")
-    if "comparison" in results and sure:
+    if "comparison" in results and interval:
         # The table of figures has the interval, and the gain to which it belongs.
         said = re.sub(r"The [^.]* is [\d.]+ [^()]*\(90 % interval: [^)]*\)\. ", "", results["comparison"].said[0])
         yield lines(f"How sure the gain is ('yours' is the proposal): {said}")

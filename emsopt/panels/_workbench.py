@@ -224,8 +224,8 @@ class Workbench(OwnPanel):
         if settings not in self.medians:
             self.medians[settings] = tuple(p_median(city, space, time_limit=PATIENCE).sites.tolist())
         quick = space.count * city.n_atoms * space.units <= QUICK
-        everything = evaluate_all(city, space, "approximate", metric=metric, capacity=capacity) if quick else None
-        return self.medians[settings], everything
+        enumeration = evaluate_all(city, space, "approximate", metric=metric, capacity=capacity) if quick else None
+        return self.medians[settings], enumeration
 
     def _near(self, settings: tuple[Any, ...], sites: tuple[int, ...]) -> Enumeration:
         """Evaluate the deployments within one move of one."""
@@ -324,10 +324,10 @@ class Workbench(OwnPanel):
             caption += "." if MEDIAN in answer else ", so it is left out."
         base = self.base(answer)
         ordered = {name: answer[name] for name in ORDER if name in answer}
-        sure = self.trust.interval_row(ordered, base)
+        interval = self.trust.interval_row(ordered, base)
         self.answer = answer
         self.trust.record()
-        self.show(figures=_charts.figures(caption, ordered, at.threshold, baseline=base, sure=sure))
+        self.show(figures=_charts.figures(caption, ordered, at.threshold, baseline=base, interval=interval))
         self.view.show(city, answer)
         self._draw_tab()
         return self._remark(answer)
@@ -355,12 +355,12 @@ class Workbench(OwnPanel):
             self.show(responses=_charts.responses(answer, at.threshold))
         elif tab == "Alternatives":
             settings = self.settings()
-            everything, said = self.solve(*settings)[1], ""
+            enumeration, said = self.solve(*settings)[1], ""
             best, _, name = self._best()
-            if everything is None and best is not None and len(best) ** 2 * self.city.n_sites * city.n_atoms <= NEAR:
-                everything, said = self.near(settings, best), f"Within one move of the {name}: "
+            if enumeration is None and best is not None and len(best) ** 2 * self.city.n_sites * city.n_atoms <= NEAR:
+                enumeration, said = self.near(settings, best), f"Within one move of the {name}: "
             alike = self.evaluate(at.load, tuple(answer[base].sites.tolist()), "approximate", at.capacity)
-            self.show(alternatives=_charts.alternatives(everything, at.count, at.threshold, (base, alike), said))
+            self.show(alternatives=_charts.alternatives(enumeration, at.count, at.threshold, (base, alike), said))
 
     def _remark(self, answer: dict[str, Evaluation]) -> str:
         """Return a message if the user's deployment departs from the settings, or results need an explanation."""

@@ -211,8 +211,8 @@ class GPpM(Optimizer):
         if self.centre is None or told <= MODELLED or "weights" not in self._repairs:
             return range(told)
         latest_first = np.arange(told)[::-1]
-        apart = np.abs(np.array(self._told)[latest_first] - self.centre).sum(axis=1)
-        return np.sort(latest_first[np.argsort(apart, kind="stable")[:MODELLED]]).tolist()
+        distance = np.abs(np.array(self._told)[latest_first] - self.centre).sum(axis=1)
+        return np.sort(latest_first[np.argsort(distance, kind="stable")[:MODELLED]]).tolist()
 
     def _resize(self, value: float, centre: IntArray) -> None:
         """Update the trust region, centred at ``centre`` so far, after a new value (Algorithm 4, lines 13 to 20).
@@ -435,13 +435,13 @@ def climb(
         upper = bounds(x, gives, takes)
         upper[gives[:, None] == takes] = -np.inf
         if region is not None:
-            apart, edge = x - region[0], region[1]
-            leaving, entering = np.sign(apart[gives] - 0.5), np.sign(apart[takes] + 0.5)
-            upper[np.abs(apart).sum() - leaving[:, None] + entering > edge] = -np.inf
+            shift, edge = x - region[0], region[1]
+            leaving, entering = np.sign(shift[gives] - 0.5), np.sign(shift[takes] + 0.5)
+            upper[np.abs(shift).sum() - leaving[:, None] + entering > edge] = -np.inf
         if taken is not None:
-            apart = taken - x
-            apart = apart[np.abs(apart).sum(axis=1) == 2]
-            upper[np.searchsorted(gives, apart.argmin(axis=1)), np.searchsorted(takes, apart.argmax(axis=1))] = -np.inf
+            shift = taken - x
+            shift = shift[np.abs(shift).sum(axis=1) == 2]
+            upper[np.searchsorted(gives, shift.argmin(axis=1)), np.searchsorted(takes, shift.argmax(axis=1))] = -np.inf
         swap, value = _best_swap(score, upper, x, gives, takes, value)
         if swap is None:
             return x, value

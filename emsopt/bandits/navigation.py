@@ -336,7 +336,7 @@ def run(
             model.rng = agent_rng
         agent = Agent(model, rule, sense="min", rectify=True, shift=environment.shift, rng=agent_rng)
         total = excess_so_far = 0.0
-        for t in steps:  # as in `play`
+        for t in steps:  # not by `play`, as a checkpoint may replace choices
             arms, is_open = environment.available(t)
             try:
                 path = environment.oracle(agent.indices(t, arms), is_open)

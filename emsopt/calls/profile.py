@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .._types import BoolArray, FloatArray, IntArray, Times
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-MOST_SHRINKAGE = 1e7  # calls; at this concentration every hour has the overall pattern
+MOST_SHRINKAGE = 1e7  # calls: above, every hour has the overall pattern anyway
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LATE_MIN = 8.0  # a response of this many minutes or more is late, where nobody says otherwise
-NEGLIGIBLE = 1e-10  # share of calls of a pair of unit and atom
+NEGLIGIBLE = 1e-10  # share of calls below which a pair of unit and atom is left out, to save time
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -79,7 +79,7 @@ def live_sheet(
     if not named:
         raise InputError("`deployments` must hold at least one deployment, such as today's; got an empty mapping.")
     checked = {str(name): check_sites(city, sites) for name, sites in named.items()}
-    near = np.sort(city.response_times[next(iter(checked.values()))], axis=0)[:2]  # of most answers
+    near = np.sort(city.response_times[next(iter(checked.values()))], axis=0)[:2]  # these units answer most calls
     scene = {
         "title": city.name,
         "notes": city.notes,

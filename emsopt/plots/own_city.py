@@ -109,7 +109,7 @@ NORMAL_90 = 1.2815515655446004  # normal quantile of 0.9: the band leaves out on
 
 @styled()
 def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw a two-dimensional histogram of recorded drives by distance and time, with the law of a drive.
+    """Draw a two-dimensional histogram of recorded drives by distance and time, with the fitted law.
 
     The line is the mean of the law, and four in five drives that start at home lie within the band.
 

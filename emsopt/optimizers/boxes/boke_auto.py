@@ -87,7 +87,7 @@ COORDINATEWISE = 0.5  # share of the steps by the sum, if it is used
 CONFIDENCES = (0.0, 1.0, 2.0)
 CLEARLY = 0.7
 MANY = 500  # coefficients of the quadratic from which on they are found through the points, cheaper and equal
-LENGTHSCALES = (0.05, 0.1, 0.2, 0.4, 0.8)  # in widths of the box
+LENGTHSCALES = (0.05, 0.1, 0.2, 0.4, 0.8)  # in widths of the box, few, as each takes an eigendecomposition
 NOISE_RATIOS = (1e-5, 1e-3, 1e-2, 1e-1)
 GRID = 101  # points per input at which the acquisition is evaluated: a grid finds the highest of many peaks
 

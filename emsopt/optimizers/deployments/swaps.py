@@ -271,7 +271,7 @@ class LocalSearchPlus(Optimizer):
         super().__init__(objective, **options)
         self._preferred = preferred(objective)
         self._starts = [self.space.canonical(self._descend_estimate(p_median(self.space.city, self.space).sites))]
-        self._value, self._kicks = np.inf, 1  # value of the deployment around which is searched
+        self._value, self._kicks = np.inf, 1  # of the deployment around which the search goes on
         self._centre: IntArray | None = None
         self._around: list[IntArray] = []
 

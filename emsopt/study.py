@@ -45,7 +45,7 @@ _KIND, _FORMAT = "emsopt study", 1
 _SERIAL = {"backend": "sequential"}  # settings of joblib that start no workers
 _PROCESSES = {"backend": "loky", "inner_max_num_threads": 1}
 
-ROUNDING = 2e-8  # rounding error of values in stored studies
+ROUNDING = 2e-8  # rounding error of values in stored studies: smaller differences are none
 _NOT_KEYS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds"}
 
 

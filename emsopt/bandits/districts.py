@@ -41,7 +41,7 @@ from .regression import Regression, collapsed
 
 SIZE = 512  # largest number of arms per district, in which the memory is linear
 FEATURES = 256  # largest number R of features, with whose square the time of a round grows
-CANDIDATES = 2048  # arms from which landmarks are chosen: all would take too long
+CANDIDATES = 2048  # arms from which the features' landmarks are chosen, as choosing among all takes too long
 RESIDUAL = 1e-3  # share of the variance of k_f' that the features may miss at a candidate
 ROWS = 4096  # arms at a time, to save memory
 

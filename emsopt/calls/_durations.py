@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds, to which clocks and forms round
 SAME = 0.98  # share of the times that a resolution must divide, as a few are entered differently
-Z90 = 1.6448536269514722  # normal quantile of a two-sided interval of 90 %
+Z90 = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
 FEWEST = 10  # durations: fewer do not determine a spread
 LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
 SECOND_MIN = 1 / 60 + 1e-9  # a clock of seconds shows a drive to take longer

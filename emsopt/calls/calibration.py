@@ -210,7 +210,7 @@ class Fit:
         demand = self.demand(cell_km=cell_km, areas=areas) if demand is None else demand
         reach = self.distances(demand.locations)
         chosen = slots(hours, weekdays)
-        weights = demand.counts.sum(axis=0)[chosen]  # calls in each chosen hour of the week
+        weights = demand.counts.sum(axis=0)[chosen]
         hour = np.broadcast_to(np.arange(24), (7, 24))[chosen]
         factors = self.answer_law.hour_factors[hour]
         if weights.sum() == 0:

@@ -27,7 +27,7 @@ TINY = 1e-9  # of a sphere's radius: pairs so near the limit are measured again
 SCALE = 1e4  # of shares in an objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
 BLOCK = 4_000_000  # entries of a matrix of times that are compared at once, to save memory
 SLICE = 20.0  # seconds of the first run of HiGHS; as it starts anew, each later run gets more
-NOTICED = 0.05  # seconds between two looks at the clock while HiGHS runs
+NOTICED = 0.05  # seconds between two looks at the clock and for Ctrl-C, as HiGHS notices neither in time
 
 
 def ends(time_limit: float | None) -> float:

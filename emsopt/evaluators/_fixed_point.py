@@ -151,7 +151,7 @@ def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step:
     for i in range(p):
         path[i], bend[i] = rho[i] - paths[-1, i], change[i] - bends[-1, i]
         paths[-1, i], bends[-1, i] = rho[i], change[i]
-    if step == 1 or grown:  # start anew
+    if step == 1 or grown:  # earlier steps no longer say anything about this one
         paths[:-1], bends[:-1] = 0.0, 0.0
     original = (bend * bend).sum()
     for k in range(MEMORY):

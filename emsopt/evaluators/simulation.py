@@ -44,8 +44,8 @@ from .evaluation import Evaluation, is_queue, twin_average, unstable
 
 CHUNK = 16_384  # calls drawn at a time, few enough to stay in the processor's cache
 AT_ONCE = 4  # chunks sent to one deployment before the next, whose tables then displace those of this one in the cache
-LONGEST_WARMUP = 1_000_000  # limit in calls on a warm-up chosen for the memory of the system
-COUNTER_BYTES = 64 * 2**20  # limit on the counters of deployments that are simulated together
+LONGEST_WARMUP = 1_000_000  # limit in calls on a warm-up, which near saturation would grow without bound
+COUNTER_BYTES = 64 * 2**20  # limit on the counters of deployments that are simulated together, to save memory
 
 
 def simulate(

@@ -190,7 +190,7 @@ def _nest(costs: FloatArray, shares: FloatArray, sites: Sites, busy: float) -> l
     """Return the table whose entry k - 1 is entry k less the site whose loss costs least; the last one is ``sites``."""
 
     def expected(chosen: list[int]) -> float:
-        chance = (1 - busy) * busy ** np.arange(len(chosen))  # that r units are busy and the next is not
+        chance = (1 - busy) * busy ** np.arange(len(chosen))  # probability that r units are busy and the next is free
         ordered = np.sort(costs[chosen], axis=0)
         return float(chance @ ordered @ shares + (1 - chance.sum()) * costs.max())
 

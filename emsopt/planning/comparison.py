@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 LEVEL = 0.9
 TAIL = (1 - LEVEL) / 2
 LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
-NORMAL = 1.6448536269514722  # quantile of the normal distribution at 0.95
+NORMAL = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
 NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are of no practical interest and not reported
 SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
 LONGEST_WEEKS = 520  # more data than this are not worth waiting for

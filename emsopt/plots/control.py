@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FLOOR = 1e-4  # simple regrets of zero are drawn here, as a logarithmic axis has no zero
 COLUMNS = ("simple_regret", "quality_regret", "cost_regret", "weighted_regret", "plays", "on_target")
 DRAWN = 128  # number of plays drawn for each set
-ALPHA = 0.1  # tolerance of `control_sets`
+ALPHA = 0.1
 
 
 @styled()

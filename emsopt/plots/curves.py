@@ -175,7 +175,7 @@ def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
         steps = frame[columns[0]] if columns else range(1, len(frame) + 1)
         by_step = pd.Series(np.asarray(frame["best"], dtype=float), np.asarray(steps, dtype=float))
         best.append(by_step.groupby(level=0).last())
-    return pd.concat(best, axis=1).sort_index().ffill().dropna()  # the rows in which every run has a value
+    return pd.concat(best, axis=1).sort_index().ffill().dropna()  # else means would jump where a run ends
 
 
 @styled()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Larger values are mistakes in a file: upper bounds for the readers and the network itself.
 MOST_M_S, LONGEST_M = 1e3, 4e7  # for a road: above the speed of sound, and the circumference of the earth
-FARTHEST_M = 1e8  # largest coordinate of a point on a plane
+FARTHEST_M = 1e8  # largest coordinate of a point on a plane; larger ones are mistakes
 
 
 class LineGraph:

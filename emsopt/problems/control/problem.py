@@ -50,7 +50,7 @@ NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22
 CHUNK = 65_536  # points evaluated at a time, few enough for the processor's cache
 SCRAMBLING = 1
-SCREENED, SCREEN_NODES = 4096, 128  # number of screened points, and nodes for each
+SCREENED, SCREEN_NODES = 4096, 128  # screened points, and nodes for each: a few suffice to rank points
 CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # number of local searches, their nodes, and step of differences
 NOISY_FROM = 0.1  # mean costs below this have no noise
 

@@ -353,7 +353,7 @@ def call_columns(
         search.take_numbers("service_min", "units_sent")
         _take_stamps(search)
         for role, names_of in LABELS.items():
-            search.take(role, search.first(names_of, partial(search.tells, role=role)))
+            search.take(role, search.first(names_of, partial(search.suits, role=role)))
         if "status" in search.taken:
             search.take("status_time", search.first([".*(?:status|event|action|activity|stamp).*"], search.moment))
         for name in chosen_by:

@@ -81,7 +81,7 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
         array = np.array([np.nan if v is None else as_float(v) for v in array.flat]).reshape(array.shape)
     if array.dtype.kind not in "iuf":
         strange = next((v for v in array.ravel().tolist() if not is_real(v)), values)  # as Python's own types
-        raise InputError(f"`{name}` must be real numbers{_in(unit)}; got {shown(strange)}.")
+        raise InputError(f"`{name}` must be real numbers{_in(unit)}; got {quote(strange)}.")
     return np.array(array, dtype=float)
 
 
@@ -97,13 +97,13 @@ def degrees(points: FloatArray, name: str) -> FloatArray:
     return points
 
 
-def turned(points: FloatArray, lon: float) -> FloatArray:
+def unwrap(points: FloatArray, lon: float) -> FloatArray:
     """Return points with the longitude that is nearest to ``lon``: across the date line it lies beyond 180 degrees."""
     return points + [360, 0] * np.round((lon - points) / 360)
 
 
 def degrees_hint(points: FloatArray, *, plane: bool = True, names: tuple[str, str] | None = None) -> str:
-    """Return a space and a sentence that guesses why coordinates are not degrees; an empty string if unknown.
+    """Return a sentence, after a space, with the likely reason why coordinates are not degrees; empty if unknown.
 
     ``plane`` is whether coordinates in km may be given instead, ``names`` are the columns taken for longitude and
     latitude.
@@ -136,9 +136,9 @@ def names(values: Iterable[object] | None, name: str, length: int, prefix: str) 
         return tuple(f"{prefix} {k + 1}" for k in range(length))
     where = f"`{name}`" if name.isidentifier() else name
     result: dict[str, int] = {}
-    for k, value in enumerate(listed(values, where, length, "names"), 1):
+    for k, value in enumerate(as_tuple(values, where, length, "names"), 1):
         if is_missing(value) or (np.iterable(value) and not isinstance(value, str)):
-            raise InputError(f"{where}, entry {k}: a name must be text; got {shown(value)}.")
+            raise InputError(f"{where}, entry {k}: a name must be text; got {quote(value)}.")
         text = visible(value, f"{where}, entry {k}")
         if not text.strip():
             raise InputError(f"{where}, entry {k}: the name is blank.")
@@ -147,11 +147,11 @@ def names(values: Iterable[object] | None, name: str, length: int, prefix: str) 
     return tuple(result)
 
 
-def listed(values: Iterable[T], where: str, length: int, kind: str) -> tuple[T, ...]:
+def as_tuple(values: Iterable[T], where: str, length: int, kind: str) -> tuple[T, ...]:
     """Return a sequence as a tuple; raise unless it has the given length. ``kind`` names its entries in messages."""
     entries = () if isinstance(values, (str, dict)) or not np.iterable(values) else tuple(values)
     if len(entries) != length:
-        raise InputError(f"{where} must be a sequence of {length} {kind}; got {len(entries)}: {shown(values)}.")
+        raise InputError(f"{where} must be a sequence of {length} {kind}; got {len(entries)}: {quote(values)}.")
     return entries
 
 
@@ -177,14 +177,14 @@ def visible(value: object, where: str, allowed: str = "") -> str:
     Refused are line ends and other control characters, lone surrogates, which no file can hold, and characters that
     change the direction of writing, which can make two names look alike.
     """
-    text = str(value) if isinstance(value, str) else shown(value, str)
+    text = str(value) if isinstance(value, str) else quote(value, str)
     for character in "" if text.isprintable() else text:
         if unicodedata.category(character) in UNSEEN and character not in JOINERS + allowed:
-            raise InputError(f"{where}: {shown(text)} contains the invisible character {character!a}. Remove it.")
+            raise InputError(f"{where}: {quote(text)} contains the invisible character {character!a}. Remove it.")
     return text
 
 
-def shown(value: object, write: Callable[[Any], str] = repr, most: int = 100) -> str:
+def quote(value: object, write: Callable[[Any], str] = repr, most: int = 100) -> str:
     """Return a value as text for a message, cut after ``most`` characters.
 
     ``write`` converts the value to text; if that fails, the text names the value's type.
@@ -211,7 +211,7 @@ def as_float(value: Any) -> float:
 
 
 def single_number(value: object) -> float | None:
-    """Return a real number, truth value or array with one of these as a float, finite or not; None for all else."""
+    """Convert a number, truth value or array with one entry to a float, finite or not; return None for other values."""
     if is_real(value) or value is np.ma.masked:
         return as_float(value)
     if np.ma.isMaskedArray(value):
@@ -226,7 +226,7 @@ def single_number(value: object) -> float | None:
 def truth(value: object, name: str) -> bool:
     """Return ``value`` as a bool; raise unless it is True or False. Text such as "no" is refused."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"`{name}` must be True or False; got {shown(value)}.")
+        raise InputError(f"`{name}` must be True or False; got {quote(value)}.")
     return bool(value)
 
 
@@ -245,7 +245,7 @@ def whole_number(value: object, name: str, low: int = 1, high: int | None = None
         if value >= low and (high is None or value <= high):
             return value
     limit = f"of at least {low}" if high is None else f"from {low} to {high}"
-    raise InputError(f"`{name}` must be a whole number {limit}; got {shown(value)}.")
+    raise InputError(f"`{name}` must be a whole number {limit}; got {quote(value)}.")
 
 
 def generator(rng: Rng) -> np.random.Generator:
@@ -254,7 +254,7 @@ def generator(rng: Rng) -> np.random.Generator:
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
         wanted = "a whole number of at least 0, a Generator or None"
-        raise InputError(f"`rng` must be {wanted}; got {shown(rng)}.") from None
+        raise InputError(f"`rng` must be {wanted}; got {quote(rng)}.") from None
 
 
 def finite_number(value: object, name: str, low: float = -np.inf, high: float = np.inf) -> float:
@@ -263,7 +263,7 @@ def finite_number(value: object, name: str, low: float = -np.inf, high: float = 
     if np.isfinite(number) and low <= number <= high:
         return number
     bounds = "" if low == -np.inf else f" of at least {low:g}" if high == np.inf else f" from {low:g} to {high:g}"
-    raise InputError(f"`{name}` must be a finite number{bounds}; got {shown(value)}.")
+    raise InputError(f"`{name}` must be a finite number{bounds}; got {quote(value)}.")
 
 
 def positive_number(value: object, name: str, unit: str = "", *, zero: bool = False) -> float:
@@ -272,13 +272,13 @@ def positive_number(value: object, name: str, unit: str = "", *, zero: bool = Fa
     if np.isfinite(number) and (number > 0 or (zero and number == 0)):
         return number
     kind, sign = "finite number" if np.isinf(number) else "number", "of at least 0" if zero else "above 0"
-    raise InputError(f"`{name}` must be a {kind} {sign}{_in(unit)}; got {shown(value)}.")
+    raise InputError(f"`{name}` must be a {kind} {sign}{_in(unit)}; got {quote(value)}.")
 
 
 def probability(value: object, name: str) -> float:
     """Return ``value`` as a float; raise unless it is above 0 and at most 1."""
     if not is_real(value) or not 0 < value <= 1:
-        raise InputError(f"`{name}` must be a probability in (0, 1]; got {shown(value)}.")
+        raise InputError(f"`{name}` must be a probability in (0, 1]; got {quote(value)}.")
     return float(value)
 
 
@@ -288,7 +288,7 @@ def probability(value: object, name: str) -> float:
 def choice(value: object, name: str, options: Iterable[str]) -> str:
     """Return ``value``; raise unless it is one of ``options``."""
     if not isinstance(value, str) or value not in options:
-        raise InputError(f"`{name}` must be one of {', '.join(map(repr, options))}; got {shown(value)}.")
+        raise InputError(f"`{name}` must be one of {', '.join(map(repr, options))}; got {quote(value)}.")
     return value
 
 
@@ -299,14 +299,14 @@ def path(value: PathLike, name: str) -> Path:
         if os.fspath(value) and b"\0" not in os.fsencode(result):
             return result
     unknown = "; no such home folder is known" if str(value).startswith("~") else ""
-    raise InputError(f"`{name}` must be the path of a file or folder, as text or a Path; got {shown(value)}{unknown}.")
+    raise InputError(f"`{name}` must be the path of a file or folder, as text or a Path; got {quote(value)}{unknown}.")
 
 
 def existing_file(value: PathLike, name: str, wanted: str) -> Path:
     """Return the path of a file; raise unless it exists. ``wanted`` describes the file in the message."""
     result = path(value, name)
     if not os.path.isfile(result):  # `Path.is_file` raises if the name is too long
-        raise InputError(f"`{name}`: there is no file {shown(str(result))}; give the path of {wanted}.")
+        raise InputError(f"`{name}`: there is no file {quote(str(result))}; give the path of {wanted}.")
     return result
 
 

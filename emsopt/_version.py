@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 @cache
 def provenance() -> str:
-    """Return the version to record in result files; in a git checkout it has the commit, as in "0.1.0+g1a2b3c4"."""
+    """Return the version to record in result files, in a git checkout with the commit, as in "0.1.0+g1a2b3c4"."""
     from pathlib import Path
 
     try:
@@ -22,7 +22,7 @@ def provenance() -> str:
 
 def _commit(git: "Path") -> str:
     """Return the checked-out commit, read from ``.git``."""
-    if git.is_file():  # a worktree
+    if git.is_file():  # in a worktree, a file that names the folder
         git = git.parent / git.read_text().removeprefix("gitdir:").strip()
     head = (git / "HEAD").read_text().strip()
     if not head.startswith("ref: "):

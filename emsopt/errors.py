@@ -1,6 +1,6 @@
 """Errors and warnings by kind. Messages say what was expected, what came and what to do.
 
-A message may hold the arguments that it names as data, so that the command and the dashboard say them in their words.
+A message may hold the arguments that it names as data, so that the command and dashboard can name their own inputs.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class WriteError(EmsoptError, OSError):
 
 
 class AccuracyWarning(UserWarning):
-    """A result was computed outside the range in which its accuracy was measured. The message says by how much.
+    """A result was computed outside the range in which its accuracy was measured. The message gives the extent.
 
     ``warnings.simplefilter("ignore", emsopt.errors.AccuracyWarning)`` silences it.
     """

@@ -29,7 +29,7 @@ from . import _validate
 from ._running.blas_threads import one_thread
 from ._running.json_lines import json_lines
 from ._running.progress import bar
-from ._running.workers import as_completed, submitted
+from ._running.workers import as_completed, submit
 from ._version import provenance
 from .errors import EmsoptError, InputError
 
@@ -42,10 +42,10 @@ Case: TypeAlias = dict[str, Any]
 Row: TypeAlias = dict[str, Any]
 
 _KIND, _FORMAT = "emsopt study", 1
-_SERIAL = {"backend": "sequential"}  # settings of joblib
+_SERIAL = {"backend": "sequential"}  # settings of joblib that start no workers
 _PROCESSES = {"backend": "loky", "inner_max_num_threads": 1}
 
-ROUNDING = 2e-8  # rounding error of values in stored studies
+ROUNDING = 2e-8  # rounding error of values in stored studies: smaller differences are none
 _NOT_KEYS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds"}
 
 
@@ -138,21 +138,21 @@ def run(
     name = getattr(task, "__qualname__", None)
     if not callable(task) or name is None:
         raise InputError(f"`task` must be a function defined at the top level of a module; got {task!r}.")
-    by_key = _checked(cases)
+    by_key = _check_cases(cases)
     columns = list(next(iter(by_key.values())))
     (settings, executor), work = _settings(backend, workers), partial(_work, task)
-    with _on_file(file, name, columns) as (done, keep), bar(progress, len(by_key), "case") as show:
+    with _on_file(file, name, columns) as (done, append), bar(progress, len(by_key), "case") as show:
         rows = {key: done[key] for key in by_key if key in done}
         left = {key: case for key, case in by_key.items() if key not in rows}
         failed: dict[str, tuple[str, str]] = {}
         show(len(rows))
         with parallel_config(**(settings if left else _SERIAL)):
             items = left.items()
-            found = as_completed(work, items) if executor is None else submitted(executor, work, items)
+            found = as_completed(work, items) if executor is None else submit(executor, work, items)
             with closing(found):  # cancels what is left if an error comes from here, such as of `progress`
                 for key, result, failure in found:
                     if failure is None:
-                        keep(by_key[key], result)
+                        append(by_key[key], result)
                         rows[key] = result
                     else:
                         failed[key] = failure
@@ -201,7 +201,7 @@ def seed_of(case: Mapping[str, Any]) -> int:
     return int.from_bytes(hashlib.sha256(_key(case).encode()).digest()[:8], "big") >> 1
 
 
-def _checked(cases: Any) -> dict[str, Case]:
+def _check_cases(cases: Any) -> dict[str, Case]:
     """Return cases with plain values, by the keys that `_key` gives them, in the given order."""
     by_key: dict[str, Case] = {}
     names: list[str] = []

@@ -17,7 +17,7 @@ from .. import _validate
 from .._types import PathLike
 from ..errors import InputError, WriteError
 
-# Cause and remedy by the number of an OSError.
+# Cause and remedy by the number of an OSError, whose own text names no remedy.
 _WRONG_PATHS = {  # these concern the given path and raise an InputError
     errno.ENOENT: ("a folder of this path does not exist", "Create it"),
     errno.ENOTDIR: ("a file is in the place of a folder", "Rename the file"),
@@ -38,7 +38,7 @@ _CAUSES = _WRONG_PATHS | {  # the others concern the machine
 
 
 @contextmanager
-def errors_explained(path: PathLike) -> Iterator[None]:
+def explain_errors(path: PathLike) -> Iterator[None]:
     """Convert an OSError during writing to an error that names the path, the cause and a remedy.
 
     The error is an InputError if the path is the cause, otherwise a WriteError.
@@ -69,7 +69,7 @@ def write_file(path: PathLike, content: str | bytes) -> Path:
         If the file cannot be written, for example because the disk is full.
     """
     path = _validate.path(path, "path")
-    with errors_explained(path):
+    with explain_errors(path):
         target = Path(os.path.realpath(path))  # replace the target of a link, not the link
         mode = _mode_to_keep(target, stat.S_IFREG)
         draft = _neighbour(target)
@@ -99,7 +99,7 @@ def write_folder(
         If the folder cannot be written, for example because the disk is full.
     """
     folder = Path(os.path.realpath(_validate.path(folder, "folder")))
-    with errors_explained(folder):
+    with explain_errors(folder):
         mode = _mode_to_keep(folder, stat.S_IFDIR)
         check_replaceable(folder, marker, replaceable)
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -126,7 +126,7 @@ def write_folder(
 def make_folder(folder: PathLike, name: str = "folder") -> Path:
     """Create a folder if necessary and return its path; raise unless it is writable. Call this before long work."""
     folder = _validate.path(folder, name)
-    with errors_explained(folder):
+    with explain_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         trial = _neighbour(folder / "trial")
         trial.touch()
@@ -134,7 +134,7 @@ def make_folder(folder: PathLike, name: str = "folder") -> Path:
     return folder
 
 
-def encoded(text: str) -> bytes:
+def encode(text: str) -> bytes:
     """Return text as UTF-8."""
     try:
         return text.encode()
@@ -158,7 +158,7 @@ def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -
 
 def _write(path: Path, content: str | bytes) -> None:
     """Write a new file; it is on disk when this returns."""
-    content = encoded(content) if isinstance(content, str) else content
+    content = encode(content) if isinstance(content, str) else content
     with open(path, "xb") as file:
         file.write(content)
         file.flush()
@@ -168,7 +168,7 @@ def _write(path: Path, content: str | bytes) -> None:
 def _mode_to_keep(target: Path, kind: int) -> int | None:
     """Return the permissions of a file or folder, or None if it does not exist; raise if it must not be replaced.
 
-    ``kind`` is what it must be, `stat.S_IFREG` or `stat.S_IFDIR`. Write-protected files and folders are not replaced.
+    ``kind`` is the required type, `stat.S_IFREG` or `stat.S_IFDIR`. Write-protected files and folders are not replaced.
     """
     try:
         mode = os.stat(target).st_mode

@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from .._types import BoolArray, FloatArray
 
 LONGITUDE, LATITUDE = ("lon", "longitude", "lng", "intptlon", "intptlong"), ("lat", "latitude", "intptlat")
-BLANKS = {  # how programs write a missing value, in lower case
+BLANKS = {  # programs write missing values in many ways; in lower case
     *("", "na", "n/a", "n.a.", "#n/a", "#n/a n/a", "#na", "<na>", "nan", "-nan", "nat", "nil", "none", "(none)"),
     *("null", "(null)", "<null>", "[null]", "\\n", "-", "--", "---", ".", "?", "-999", "-9999", "-99999"),
     *("unknown", "unk", "missing", "undefined", "blank", "(blank)", "empty", "not known", "not available"),
     *("not applicable", "not recorded", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#null!"),
     *("k.a.", "k. a.", "keine angabe", "unbekannt", "nc", "n.c.", "s/d", "n/d", "n.d.", "onbekend"),
 }
-DECIMAL = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a number with a decimal comma, or with a thousands separator
-LONG = (  # columns of tables with one row per pair of places: origin, destination, minutes
+DECIMAL = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a comma may be decimal or separate thousands
+LONG = (  # routing programs write one row per pair of places: origin, destination, minutes
     ("from_id", "origin_id", "from", "origin", "site"),
     ("to_id", "destination_id", "to", "destination", "atom"),
     ("travel_time", "travel_time_p50", "travel_time_min", "minutes", "duration_min"),
 )
-MOST_SAID = 20  # maximum number of columns listed in a message
+MOST_SAID = 20  # columns per message: more would bury the sentence
 FILE = "emsopt_file"  # key of `DataFrame.attrs`: the name of the file that a table was read from
 FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for messages
 HEADER = "emsopt_header"  # key of `DataFrame.attrs`: the line of the file that holds the header
@@ -59,9 +59,9 @@ class Table(NamedTuple):
     def of(cls, frame: pd.DataFrame, argument: str, name_columns: Sequence[str] = ()) -> Table:
         """Make a table from a DataFrame; names of rows in the index become a column.
 
-        ``argument`` is its name in messages if it was not read from a file. Of ``name_columns``, the first that the
-        table has holds the names of the rows, or the first of these whose cells are distinct. If the table has none of
-        them, the names are the last of these words with a number from 1. Without ``name_columns`` rows have no names.
+        ``argument`` is its name in messages if it was not read from a file. The rows are named by the first column of
+        ``name_columns`` with distinct cells, else by the first of them in the table. Without such a column, the names
+        are the last word of ``name_columns`` and a number from 1; without ``name_columns``, rows have no names.
         """
         import pandas as pd
 
@@ -73,7 +73,7 @@ class Table(NamedTuple):
         columns = [str(column).strip().lower() for column in frame.columns]
         repeated = _validate.first_repeated(columns)
         if repeated is not None:
-            raise InputError(f"{where} has more than one column {repeated!r}; {_found(frame)}.")
+            raise InputError(f"{where} has more than one column {repeated!r}; {_known_columns(frame)}.")
         if len(frame) == 0:
             raise InputError(f"{where} has no rows; at least one is needed.")
         table = cls(frame.set_axis(columns, axis=1), where)
@@ -85,7 +85,7 @@ class Table(NamedTuple):
         return table._replace(names=table._names(name_columns)) if name_columns else table
 
     def _names(self, options: Sequence[str]) -> tuple[str, ...]:
-        """Return the distinct names of the rows, from the first option that is a column; else numbered names."""
+        """Return row names from one of the columns ``options``, else numbered names; raise unless they are distinct."""
         keys = [key for key in options if key in self.frame.columns]
         key = next((key for key in keys if distinct(self.frame[key])), keys[0] if keys else None)
         cells = None if key is None else [text(cell) for cell in self.frame[key]]
@@ -95,19 +95,19 @@ class Table(NamedTuple):
         """Return the first option that is a column, or None."""
         return next((option for option in options if option in self.frame.columns), None)
 
-    def needed(self, options: Iterable[str], what: str) -> str:
+    def require(self, options: Iterable[str], what: str) -> str:
         """Return the first option that is a column; if there is none, raise an error that asks for ``what``."""
         key = self.column(options)
         if key is None:
-            raise self.lacks(what)
+            raise self.missing(what)
         return key
 
-    def lacks(self, what: str) -> InputError:
-        """Return the error that says that the table needs ``what``, and which columns it has."""
-        return InputError(f"{self.where} needs {what}; {_found(self.frame)}.")
+    def missing(self, what: str) -> InputError:
+        """Return an error: the table needs ``what``; its columns are listed."""
+        return InputError(f"{self.where} needs {what}; {_known_columns(self.frame)}.")
 
     def numbers(self, key: str, expected: str, *, blanks: bool = False, **limits: Any) -> FloatArray:
-        """Return a column as floats; ``expected`` describes a valid number, and the rest is as for `_numbers`."""
+        """Return a column as floats; ``expected`` describes a valid number, other arguments are those of `_numbers`."""
 
         def place(index: tuple[int, ...]) -> str:
             name = f" ({self.names[index[0]]!r})" if self.names else ""
@@ -118,8 +118,8 @@ class Table(NamedTuple):
     def with_points(self, key: str, *, always: bool = False) -> Table:
         """Return the table with decimal commas of a column replaced by points.
 
-        A comma before three digits may separate thousands. Unless ``always``, cells are changed only if some cell has
-        another number of digits after its comma.
+        A comma before three digits may separate thousands. Unless ``always``, the commas are therefore taken for
+        decimal commas only if in some cell the number of digits after the comma is not three.
         """
         cells = self.frame[key].tolist()
         commas = [DECIMAL.fullmatch(cell.strip()) if isinstance(cell, str) and "," in cell else None for cell in cells]
@@ -135,8 +135,8 @@ class Table(NamedTuple):
         Coordinates in a reference system ``crs`` are converted.
         """
         blanks = x is not None
-        x = x or self.needed(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
-        y = y or self.needed(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
+        x = x or self.require(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
+        y = y or self.require(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
         columns = []
         try:
             for key, most, more in ((x, 180, 10), (y, 90, 0)):  # a city at the date line may go on beyond it
@@ -174,7 +174,7 @@ def matrix(
 
 
 def _wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Return a table of one row per pair of places, as r5py and r5r write it, as one of a column per destination."""
+    """Convert a table of one row per pair of places, as r5py and r5r write it, to one row per origin."""
     keys = [next((key for key in frame.columns if str(key).lower() in options), None) for options in LONG]
     if any(key is None for key in keys):
         return frame
@@ -223,7 +223,7 @@ def _numbers(
         bad[bad] = ~blank(cells[bad])
     if bad.any():
         index = tuple(np.argwhere(bad)[0].tolist())
-        cell = _validate.shown(text(cells[index]), str, 80)
+        cell = _validate.quote(text(cells[index]), str, 80)
         got = f"got {cell!r}" if cell.strip() else "the cell is blank"
         hint = " Use a decimal point, not a comma, and no thousands separator." if "," in cell else ""
         rows = bad if bad.ndim == 1 else None
@@ -255,12 +255,12 @@ def text(cell: object) -> str:
     if _validate.is_missing(cell):
         return ""
     whole = isinstance(cell, (float, np.floating)) and float(cell).is_integer()
-    return _validate.shown(int(cell) if whole else cell, str)  # type: ignore[call-overload]
+    return _validate.quote(int(cell) if whole else cell, str)  # type: ignore[call-overload]
 
 
 def texts(cells: Iterable[object]) -> list[str]:
     """Return a column as a list of stripped strings; a missing cell becomes "nan", "None" or the like."""
-    return [(cell if isinstance(cell, str) else _validate.shown(cell, str)).strip() for cell in cells]
+    return [(cell if isinstance(cell, str) else _validate.quote(cell, str)).strip() for cell in cells]
 
 
 def blank(cells: Iterable[object]) -> BoolArray:
@@ -286,8 +286,8 @@ def others(bad: BoolArray) -> str:
     return f" (and {more:,} more like it)" if more else ""
 
 
-def alike(names: Sequence[object], kept: Iterable[object]) -> list[int]:
-    """Return the positions of the names that are among ``kept``, in any case and with any blanks around them."""
+def places_of(names: Sequence[object], kept: Iterable[object]) -> list[int]:
+    """Return the positions of the names that are in ``kept``, ignoring case and surrounding blanks."""
     wanted = {str(name).strip().lower() for name in kept}
     return [k for k, name in enumerate(names) if str(name).strip().lower() in wanted]
 
@@ -297,15 +297,15 @@ def label(frame: pd.DataFrame, argument: str) -> str:
     return str(frame.attrs.get(FILE, f"`{argument}`"))
 
 
-def _found(frame: pd.DataFrame) -> str:
+def _known_columns(frame: pd.DataFrame) -> str:
     """Return the text "columns found: ...", with the columns of a table or of the file it was read from."""
-    return str(frame.attrs.get(FOUND) or found(frame.columns))
+    return str(frame.attrs.get(FOUND) or list_columns(frame.columns))
 
 
-def found(columns: Collection[object]) -> str:
+def list_columns(columns: Collection[object]) -> str:
     """Return the text "columns found: ...", with at most `MOST_SAID` names of columns, for messages."""
     more = f" and {len(columns) - MOST_SAID} more" if len(columns) > MOST_SAID else ""
-    return "columns found: " + ", ".join(_validate.shown(c, str) for c in islice(columns, MOST_SAID)) + more
+    return "columns found: " + ", ".join(_validate.quote(c, str) for c in islice(columns, MOST_SAID)) + more
 
 
 def without_geometry(
@@ -315,8 +315,8 @@ def without_geometry(
 
     A DataFrame is returned unchanged. Outlines are None for a DataFrame, and if ``kinds``, the types of geometry
     allowed, are ("Point",); if any row is a Point, all must be. The location of an area is a point inside it. Geometry
-    with a CRS is converted to degrees; ``crs`` is its reference system if it does not say. With ``blanks``, rows may
-    lack geometry; their location is NaN.
+    with a CRS is converted to degrees; ``crs`` is used if the geometry names no reference system. With ``blanks``, rows
+    may lack geometry; their location is NaN.
     """
     from pandas import DataFrame
 

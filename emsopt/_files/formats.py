@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import _validate
-from .._validate import shown
+from .._validate import quote
 from ..errors import InputError
 from . import columns as _columns
 from . import geography
-from .inflate import DAMAGED, Upload, unpacked
+from .inflate import DAMAGED, Upload, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
     Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
 
-FORMULA = re.compile(r"'*[=+\-@\t\r]")  # how a formula begins, or one that is escaped
+FORMULA = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that reading restores what was written
 
 # -- writing ------------------------------------------------------------------------------------------------------
 
 
 def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
-    """Return columns as comma-separated text, with all digits of numbers; `read_csv` gives texts back as they were."""
+    """Return columns as comma-separated text, numbers with all digits; `read_csv` restores text unchanged."""
     text = io.StringIO(newline="")
-    rows = ([_no_formula(cell) for cell in row] for row in zip(*columns, strict=True))
-    csv.writer(text, lineterminator="\n").writerows([map(_no_formula, header), *rows])
+    rows = ([_escape_formula(cell) for cell in row] for row in zip(*columns, strict=True))
+    csv.writer(text, lineterminator="\n").writerows([map(_escape_formula, header), *rows])
     return text.getvalue()
 
 
@@ -46,16 +46,16 @@ def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
 
     Labels of the index, which are written if ``index`` is true, are not escaped.
     """
-    return table.map(_no_formula).rename(columns=_no_formula).to_csv(index=index, lineterminator="\n")
+    return table.map(_escape_formula).rename(columns=_escape_formula).to_csv(index=index, lineterminator="\n")
 
 
-def _no_formula(cell: object) -> object:
-    """Return a cell, with an apostrophe before it if it is text that a spreadsheet would take for a formula."""
+def _escape_formula(cell: object) -> object:
+    """Return a cell, preceded by an apostrophe if a spreadsheet would take it for a formula."""
     return "'" + cell if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
-def _as_it_was(cell: str) -> str:
-    """Return a cell without the apostrophe that `_no_formula` put before it."""
+def _unescape(cell: str) -> str:
+    """Return a cell without the apostrophe that `_escape_formula` put before it."""
     return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
@@ -81,19 +81,19 @@ def shapes_text(names: Iterable[str], shapes: Iterable[Mapping[str, Any]], note:
 MOST_BYTES = 2**28
 MOST_ROWS = 2_000_000
 MOST_JSON_BYTES = 2**26
-SAMPLE = 200  # rows from which columns are chosen
+SAMPLE = 200  # rows from which columns are chosen: enough to see a form, quick to parse
 SEPARATORS = ",;\t|^"
-MOST_ABOVE = 10  # lines above the header
-NEARLY = 0.75  # of the cells or separators that other lines have
-LONGEST_START = 2**17  # characters from which the separator is found
+MOST_ABOVE = 10  # lines above the header, such as titles: further down, rows are data
+NEARLY = 0.75  # of the cells or separators of other lines: some cells of a header may be blank
+LONGEST_START = 2**17  # characters from which the separator is found, as the first lines suffice
 SPLIT = "Split it, for example by year."
-VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")  # a number or a time
+VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")  # no header has numbers or times
 
 
 def content_of(file: Path | Upload, most: int, remedy: str, packed: tuple[str, ...] = (".gz",)) -> bytes:
     """Return the bytes of a file, unpacked if it ends in one of ``packed``; raise if they are over ``most``."""
     try:
-        with unpacked(file) if file.name.lower().endswith(packed) else file.open("rb") as stream:
+        with unpack(file) if file.name.lower().endswith(packed) else file.open("rb") as stream:
             content = stream.read(most + 1)
     except DAMAGED as error:
         raise InputError(f"{file.name} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
@@ -129,8 +129,8 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | No
     """
     text = _text(path, MOST_BYTES, SPLIT, forgiving=choose is not None)
     if choose is None:
-        table = table_of(_records(path.name, text, ","), path.name).rename(columns=_as_it_was)
-        table.isetitem(0, table.iloc[:, 0].map(_as_it_was).to_numpy())  # names stand here and in the header
+        table = table_of(_records(path.name, text, ","), path.name).rename(columns=_unescape)
+        table.isetitem(0, table.iloc[:, 0].map(_unescape).to_numpy())  # names stand here and in the header
     else:
         table = table_of(from_header(_records(path.name, text, _separator(text))), path.name, choose)
     return table.set_axis(table.iloc[:, 0].to_numpy(), axis=0).iloc[:, 1:] if labelled else table
@@ -139,9 +139,9 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | No
 def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None) -> pd.DataFrame:
     """Return rows of text, by line number and the header first, as a table.
 
-    ``choose`` chooses the columns to keep, to save memory: from the names of all columns, and the first `SAMPLE` cells
-    of each by name, to names. It is given for tables of other programs: there a first row that has no digit, above one
-    that has, holds units of measurement; its cells become blank, as do those that `_tidied` finds.
+    ``choose`` takes the names of all columns and the first `SAMPLE` cells of each by name, and returns the names of the
+    columns to keep, which saves memory. It is passed for tables written by other programs. In these, a first row
+    without a digit above a row with digits holds units of measurement, and is blanked, as are footers.
     """
     from pandas import DataFrame
 
@@ -151,10 +151,10 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
     if choose is None:
         places = list(range(len(header)))
         if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-            raise InputError(f"{name} must be separated by commas; its first line is {shown(header[0])}.")
+            raise InputError(f"{name} must be separated by commas; its first line is {quote(header[0])}.")
     else:
         _check_header(header, name)
-        places, records = _chosen(header, records, choose)
+        places, records = _choose_columns(header, records, choose)
     rows: list[list[str]] = []
     for number, row in records:
         if len(row) != len(header):
@@ -163,19 +163,19 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
             raise InputError(f"{name} has more than {MOST_ROWS:,} rows. {SPLIT}")
         rows.append([row[k] for k in places])
     table = DataFrame(rows, columns=[header[k] for k in places], dtype=object)
-    table.attrs |= {_columns.FILE: name, _columns.FOUND: _columns.found(header), _columns.HEADER: first_line}
+    table.attrs |= {_columns.FILE: name, _columns.FOUND: _columns.list_columns(header), _columns.HEADER: first_line}
     return table
 
 
-def _chosen(
+def _choose_columns(
     header: list[str], records: Iterator[tuple[int, list[str]]], choose: Choose
 ) -> tuple[list[int], Iterator[tuple[int, list[str]]]]:
-    """Return the positions of the columns that a function chooses, and the rows without units and what is no row."""
+    """Return the positions of the columns to keep, and the rows; those without data, such as footers, are blank."""
     first = list(islice(records, SAMPLE))
     if len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
         first[0] = (first[0][0], [""] * len(header))
     kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
-    return _columns.alike(header, kept), _tidied(chain(first, records), header)
+    return _columns.places_of(header, kept), _blank_footers(chain(first, records), header)
 
 
 def _check_header(header: list[str], name: str) -> None:
@@ -183,27 +183,27 @@ def _check_header(header: list[str], name: str) -> None:
     values = [cell for cell in header if VALUE.fullmatch(cell.strip())]
     if len(values) > 1:
         raise InputError(
-            f"{name} has no header: its first line holds values, such as {shown(values[0])} and {shown(values[1])}. "
+            f"{name} has no header: its first line holds values, such as {quote(values[0])} and {quote(values[1])}. "
             "Put a line above it that names the columns, such as time,lon,lat."
         )
 
 
-def _tidied(records: Iterable[tuple[int, list[str]]], header: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows, blank where they repeat the header or are footers: with at most one cell, or short and at the end."""
+def _blank_footers(records: Iterable[tuple[int, list[str]]], header: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows, with repeated headers and footers blanked. Footers have at most one cell, or are short and last."""
     blank, full, short = [""] * len(header), False, None
     for number, row in records:
         if full and (row == header or sum(map(bool, map(str.strip, row))) <= 1 < len(header)):
             row = blank
         elif full and len(row) < len(header):
             short, row = short or (number, row), blank
-        elif short is not None:  # the short row was not at the end
+        elif short is not None:  # rows follow, so the short row was no footer but an error, which the caller reports
             number, row = short
         full = full or len(row) == len(header)
         yield number, row
 
 
 def from_header(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Return rows without those above the header: the first with nearly as many filled cells as rows below it have."""
+    """Drop the rows above the header, the first row with nearly as many filled cells as the rows below it."""
     above = list(islice(records, 2 * MOST_ABOVE))
     filled = np.array([sum(bool(cell.strip()) for cell in row) for _, row in above])
     usual = [max(2.0, NEARLY * np.median(filled[k + 1 :])) if k + 1 < len(above) else 2.0 for k in range(len(above))]
@@ -217,9 +217,9 @@ def _digits(row: Iterable[str]) -> bool:
 
 
 def _separator(text: str) -> str:
-    """Return the most frequent separator of the header, or the one that a line for Excel names.
+    """Return the separator named in a line such as ``sep=;``, written for Excel, else the most frequent of the header.
 
-    The header is the first line with a separator that the next line has as often, or more, and most lines nearly so.
+    The header is the first line whose separator occurs at least as often in the next line and nearly as often in most.
     """
     start = [line for line in text[:LONGEST_START].split("\n") if line.strip()][: 2 * MOST_ABOVE]
     said = re.fullmatch(r"sep=(.)\s*", start[0]) if start else None
@@ -236,7 +236,7 @@ def _separator(text: str) -> str:
 def _records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (line number, cells) for each row of separated values that is not blank.
 
-    The number is that of the row's last line, if line ends in quotation marks spread it over several.
+    A row with line ends in quotation marks has the number of its last line.
     """
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     try:
@@ -252,7 +252,7 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
     """Read a JSON file that contains one object, as a dict; raise if it is anything else, or too large."""
     text = _text(path, MOST_JSON_BYTES, "Split it, or save a table of points as CSV.")
     try:
-        content = json.loads(text, object_pairs_hook=_distinct, parse_int=_whole)
+        content = json.loads(text, object_pairs_hook=_unique_keys, parse_int=_parse_integer)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path.name} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):
@@ -260,16 +260,16 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
     return content
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the entries of an object of JSON; raise if one is there twice."""
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the entries of a JSON object as a dict; raise if a key occurs twice."""
     result = dict(pairs)
     if len(result) < len(pairs):
-        raise ValueError(f"the entry {shown(_validate.first_repeated(key for key, _ in pairs))} is there twice")
+        raise ValueError(f"the entry {quote(_validate.first_repeated(key for key, _ in pairs))} is there twice")
     return result
 
 
-def _whole(digits: str) -> float:
-    """Return a whole number of JSON, infinite if no float is as large."""
+def _parse_integer(digits: str) -> float:
+    """Convert an integer in JSON; return infinity if it exceeds the range of floats."""
     return int(digits) if len(digits) < 300 else float(digits)
 
 
@@ -292,28 +292,28 @@ def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[st
 
 
 def _features(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the features of a FeatureCollection; raise if it is something else, or one is no feature."""
+    """Return the features of a FeatureCollection; raise if the object or one of its features has another type."""
     kind, features = content.get("type"), content.get("features")
     if kind != "FeatureCollection" or not isinstance(features, list):
-        got = shown(kind) if kind != "FeatureCollection" else "one without `features`"
+        got = quote(kind) if kind != "FeatureCollection" else "one without `features`"
         raise InputError(f"{name} must be a GeoJSON FeatureCollection; got {got}.")
     if not 0 < len(features) <= MOST_ROWS:
         raise InputError(f"{name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}.")
     for k, feature in enumerate(features, 1):
         if not isinstance(feature, dict) or not isinstance(feature.get("properties") or {}, dict):
-            raise InputError(f"{name}, feature {k} must be an object with properties; got {shown(feature)}.")
+            raise InputError(f"{name}, feature {k} must be an object with properties; got {quote(feature)}.")
     return features
 
 
 def _named_system(content: Mapping[str, Any], name: str) -> str | int | None:
-    """Return the reference system that GeoJSON, as older programs write it, names itself; None if it does not."""
+    """Return the reference system named by GeoJSON in the form of older programs, or None."""
     own = content.get("crs")
     if own is None:
         return None
     said = own.get("properties") if isinstance(own, dict) else None
     crs = said.get("name", said.get("code")) if isinstance(said, dict) else None
     if not isinstance(crs, (str, int)):
-        raise InputError(f"{name} has an entry 'crs' that cannot be read: {shown(own)}. Remove it, and give `crs`.")
+        raise InputError(f"{name} has an entry 'crs' that cannot be read: {quote(own)}. Remove it, and give `crs`.")
     return crs
 
 
@@ -322,16 +322,16 @@ def read_outlines(
 ) -> dict[str, dict[str, Any]]:
     """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons.
 
-    ``keys`` are properties that may hold the names, in upper or lower case. The first that all features have is used,
-    or the first of these whose values are distinct. If ``geographic``, coordinates are longitude and latitude. Raise if
-    the file is damaged, an outline is invalid, or names are missing, blank or repeated.
+    ``keys`` are properties that may hold the names, in upper or lower case. The first property with distinct values is
+    used, else the first that all features have. If ``geographic``, coordinates are longitude and latitude. Raise if the
+    file is damaged, an outline is invalid, or names are missing, blank or repeated.
     """
     features = read_features(file, crs)
     common = [key for key in features[0][0] if all(key in properties for properties, _ in features)]
     known = {key.lower(): key for key in common} | {key: key for key in common}
     found = [known[key] for key in keys if key in known]
     if not found:
-        said = f"a property {' or '.join(map(repr, keys))}; {_columns.found(features[0][0])}"
+        said = f"a property {' or '.join(map(repr, keys))}; {_columns.list_columns(features[0][0])}"
         raise InputError(f"{file.name}: every feature needs {said}. Say which one holds the names.")
     key = next((key for key in found if _columns.distinct(properties[key] for properties, _ in features)), found[0])
     given = [_columns.text(properties[key]) for properties, _ in features]

@@ -25,12 +25,12 @@ MARGIN = 3  # degrees by which places may lie outside the area for which a refer
 
 def reference(crs: object) -> Any:
     """Return a reference system, given by its EPSG number or as text, as a `pyproj.CRS`."""
-    pyproj = needed("pyproj", f"`crs` {_validate.shown(crs)}")
+    pyproj = load_extra("pyproj", f"`crs` {_validate.quote(crs)}")
     try:
         return pyproj.CRS.from_user_input(crs)
     except (pyproj.exceptions.CRSError, TypeError) as error:
         expected = "a reference system such as 'EPSG:3857' or 3857, or its definition by PROJ or WKT"
-        raise InputError(f"`crs` must be {expected}; got {_validate.shown(crs)}.") from error
+        raise InputError(f"`crs` must be {expected}; got {_validate.quote(crs)}.") from error
 
 
 def projected(crs: object) -> bool:
@@ -46,9 +46,10 @@ def _is_plain(crs: object) -> bool:
 def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
     """Return longitude and latitude of points in a reference system, shape (n, 2).
 
-    Points may be NaN. Those at 0, 0 stay there, as they stand for unknown places. So do all if they are degrees already
-    though the system is in metres or feet, as when calls are projected and stations are not. Raise, with a message that
-    begins with ``where``, if the system is unknown, or a point cannot be in it or is far from the area it is made for.
+    Points may be NaN. Points at 0, 0 are not converted, because programs write them for unknown places. No point is
+    converted if the system is in metres or feet but all points could be degrees: ``crs`` may have been named for
+    another table, as when calls are projected and stations are not. Raise, with a message that begins with ``where``,
+    if the system is unknown, or a point cannot be in it or is far from the area it is made for.
     """
     if _is_plain(crs):
         return points
@@ -56,11 +57,11 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
     known = ~np.isnan(points).any(axis=1) & points.any(axis=1)
     if not known.any():
         return points
-    name = f"{where}, in {_validate.shown(crs)} (`crs`)"
+    name = f"{where}, in {_validate.quote(crs)} (`crs`)"
     in_metres = not system.is_geographic and system.axis_info[0].unit_conversion_factor < 100
     if in_metres and (np.abs(points[known]) <= (180, 90)).all():
         return points
-    convert = needed("pyproj", name).Transformer.from_crs(system, "EPSG:4326", always_xy=True).transform
+    convert = load_extra("pyproj", name).Transformer.from_crs(system, "EPSG:4326", always_xy=True).transform
     result = points.copy()
     # Lists, as pyproj takes an array of one point for a number, of which older numpy warns.
     result[known] = np.column_stack(convert(*points[known].T.tolist()))
@@ -78,7 +79,7 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
 
 
 def in_degrees(layer: Any, crs: object) -> Any:
-    """Return a GeoDataFrame or GeoSeries in degrees; ``crs`` is its reference system if it does not say and is not."""
+    """Convert a GeoDataFrame or GeoSeries to degrees; ``crs`` is the system of values above 180 if it names none."""
     if layer.crs is None and crs is not None and (np.abs(layer.total_bounds) > 180).any():
         layer = layer.set_crs(reference(crs))
     return layer if layer.crs is None else layer.to_crs(4326)
@@ -93,8 +94,8 @@ def positions(nested: object) -> Iterator[list[Any]]:
             yield from positions(part)
 
 
-def needed(package: str, what: str = "this function") -> Any:
-    """Import a package of the extra "maps"; if it is not installed, raise an error that begins with what needs it."""
+def load_extra(package: str, what: str = "this function") -> Any:
+    """Import a package of the extra "maps"; if it is missing, raise an error about ``what``, which needs it."""
     try:
         return import_module(package)
     except ImportError as error:
@@ -103,7 +104,7 @@ def needed(package: str, what: str = "this function") -> Any:
 
 def check_shapes(shapes: Iterable[dict[str, Any]], length: int, *, geographic: bool) -> tuple[dict[str, Any], ...]:
     """Check that the outlines of a city's atoms, GeoJSON geometries, are ``length`` valid ones; return a tuple."""
-    listed = _validate.listed(shapes, "`atom_shapes`", length, "GeoJSON geometries")
+    listed = _validate.as_tuple(shapes, "`atom_shapes`", length, "GeoJSON geometries")
     for k, shape in enumerate(listed):
         check_shape(shape, f"`atom_shapes`, number {k}", geographic=geographic)
     return listed

@@ -14,7 +14,7 @@ from typing import IO, cast
 
 from ..errors import InputError
 
-# Errors raised by truncated or unreadable files.
+# Which of these a truncated or unreadable file raises depends on where it is damaged.
 DAMAGED = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 GZIP_START, ZIP_START = b"\x1f\x8b", b"PK\x03\x04"
 
@@ -27,7 +27,7 @@ class Upload:
     content: bytes
 
     def open(self, _mode: str) -> io.BytesIO:
-        """Return the content as an open file in binary mode, whatever the mode asked for."""
+        """Return the content as an open file in binary mode; ``mode`` is ignored."""
         return io.BytesIO(self.content)
 
     def read(self, _most: int = -1) -> bytes:
@@ -55,8 +55,8 @@ def _member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
 
 
 @contextmanager
-def unpacked(path: Path | Upload) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressed if it begins as compressed ones do; `DAMAGED` may be raised."""
+def unpack(path: Path | Upload) -> Iterator[IO[bytes]]:
+    """Open a file for reading, decompressing gzip and .zip files; errors of damaged files are those in `DAMAGED`."""
     with path.open("rb") as file:
         start = file.read(len(ZIP_START))
         file.seek(0)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from .._types import PathLike
 from ..errors import InputError
 
-NUMPY = {  # by name, as modules of NumPy have moved
+NUMPY = {  # by name, because NumPy has moved these functions between modules
     "_reconstruct": np.zeros(0).__reduce__()[0],
     "scalar": np.float64(0).__reduce__()[0],
     "ndarray": np.ndarray,
@@ -26,7 +26,7 @@ NUMPY = {  # by name, as modules of NumPy have moved
 
 
 class _Record:
-    """What a pickle names: the arguments and the state that it passes, in the list ``parts``."""
+    """Stand-in for an object of a pickle; ``parts`` lists the arguments and state that the pickle passes to it."""
 
     parts: list[Any]
 
@@ -67,13 +67,13 @@ def read_arrays(path: PathLike, sha256: str) -> dict[str, NDArray[Any]]:
 def _arrays_in(value: Any) -> dict[int, NDArray[Any]]:
     """Return all arrays contained in a value at any depth, by their ``id``, so that each occurs once."""
     arrays: dict[int, NDArray[Any]] = {}
-    seen: set[int] = set()
+    visited: set[int] = set()
     left = [value]  # a loop instead of recursion, because models nest deeply
     while left:
         value = left.pop()
-        if id(value) in seen:
+        if id(value) in visited:
             continue
-        seen.add(id(value))
+        visited.add(id(value))
         if isinstance(value, (np.ndarray, np.generic)):
             arrays[id(value)] = array = np.atleast_1d(value)
             array.flags.writeable = False

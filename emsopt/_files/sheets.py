@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .formats import Choose
 
-APART = 200  # columns without names between two of one table
+APART = 200  # empty columns within one table; a wider gap separates a stray cell from it
 
 
 def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
@@ -91,7 +91,7 @@ def _package(module: str, file: Path | Upload, kind: str, extra: str = "tables")
 
 
 def _even(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows with as many cells as the first has without blank ones at its end, or more if they are not blank."""
+    """Yield rows of the length of the first without trailing blanks; rows with values further right stay longer."""
     width = None
     for number, row in records:
         while row and not row[-1] and (width is None or len(row) > width):

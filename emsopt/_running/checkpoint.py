@@ -21,7 +21,7 @@ import numpy as np
 
 from .. import _validate
 from .._types import ArrayLike, Rng
-from .._validate import shown
+from .._validate import quote
 from .._version import provenance
 from ..errors import InputError, ResumeWarning
 from . import warn
@@ -60,7 +60,7 @@ class RunFile:
 
     def __init__(self, log: JsonLines | None, form: Form, about: dict[str, Any]) -> None:
         self.path, self.form, self.rows = log and log.path, form, dict[int, dict[str, Any]]()
-        self._log, self._parted, self.differing = log, False, dict[str, tuple[Any, Any]]()
+        self._log, self._has_differed, self.differing = log, False, dict[str, tuple[Any, Any]]()
         if log is not None and log.lines:
             self.header = log.lines[0]
             self._check({"seed": self.header.get("seed")} | about, log.lines[1:])
@@ -79,17 +79,17 @@ class RunFile:
         found = header[self.form.kind]
         if found != _FORMAT:
             raise InputError(
-                f"the checkpoint {self.path} has format {shown(found)}, but this emsopt reads format {_FORMAT}. "
-                f"Resume with emsopt {shown(header.get('version'), str)}, which wrote it, or name another file."
+                f"the checkpoint {self.path} has format {quote(found)}, but this emsopt reads format {_FORMAT}. "
+                f"Resume with emsopt {quote(header.get('version'), str)}, which wrote it, or name another file."
             )
         for key, value in json.loads(json.dumps(about)).items():
-            if _alike(header.get(key), value):
+            if _equal_values(header.get(key), value):
                 continue
             self.differing[key] = (header.get(key), value)
             if key not in self.form.loose:
                 raise InputError(
-                    f"the checkpoint {self.path} belongs to another run: its {key} is {shown(header.get(key))}, but "
-                    f"that of this run is {shown(value)}. Resume with the same problem, method, options and rng, "
+                    f"the checkpoint {self.path} belongs to another run: its {key} is {quote(header.get(key))}, but "
+                    f"that of this run is {quote(value)}. Resume with the same problem, method, options and rng, "
                     "or name another file."
                 )
         checks = {step: is_index, **self.form.asked, **self.form.told, "seconds": is_number}
@@ -102,18 +102,18 @@ class RunFile:
             self.rows[number] = row
 
     def refuse(self, number: int) -> NoReturn:
-        """Raise the error for a damaged line, counted from 0: the first one, and in order those of the steps."""
+        """Raise the error for a damaged line; line 0 is the description of the run, and the steps follow in order."""
         assert self._log is not None
         self._log.refuse(number + 1)
 
     def compare(self, number: int, *asked: object) -> None:
         """Warn, once per run, if stored step ``number`` differs from ``asked``, which the run proposes now."""
         before = [self.rows[number][name] for name in self.form.asked]
-        if not self._parted and not _alike(before, list(asked)):
-            self._parted = True
+        if not self._has_differed and not _equal_values(before, list(asked)):
+            self._has_differed = True
             warn.warn(
-                f"{self.form.step} {number} in the checkpoint {self.path} holds {shown(before)}, but the run would now "
-                f"ask for {shown(list(asked))}: the file was written on another processor, with other versions of the "
+                f"{self.form.step} {number} in the checkpoint {self.path} holds {quote(before)}, but the run would now "
+                f"ask for {quote(list(asked))}: the file was written on another processor, with other versions of the "
                 "libraries, or with other options. The run continues with the stored steps.",
                 ResumeWarning,
             )
@@ -179,15 +179,15 @@ def summary(*arrays: ArrayLike) -> dict[str, Any]:
     }
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _equal_values(one: Any, other: Any) -> bool:
     """Return whether two values from JSON are equal.
 
     If ``one`` is a float, a relative difference of `SAME` or an absolute one of 1e-12 is allowed.
     """
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(_equal_values(one[key], other[key]) for key in one)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_alike, one, other))
+        return len(one) == len(other) and all(map(_equal_values, one, other))
     if isinstance(one, float) and _validate.is_real(other) and abs(other) < 1e300:
         return math.isclose(one, other, rel_tol=SAME, abs_tol=1e-12)
     return type(one) is type(other) and one == other

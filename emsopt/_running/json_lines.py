@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from .. import _validate
-from .._files.atomic import errors_explained
+from .._files.atomic import explain_errors
 from .._types import PathLike
 from ..errors import InputError
 
@@ -31,8 +31,8 @@ def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["Jso
     path = _validate.path(path, name)
     if os.path.lexists(path) and not os.path.isfile(path):  # `is_file` may raise
         raise InputError(f"`{name}` must be a file; {path} is a folder, a device or a broken link.")
-    with errors_explained(path):
-        file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed below, outside `errors_explained`
+    with explain_errors(path):
+        file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed below, outside `explain_errors`
     with file:
         if not _claim(file):
             raise InputError(f"another run is writing to the {noun} {path}. Wait for it, or name another file.")
@@ -52,7 +52,7 @@ class JsonLines:
         start = f'{{"{kind}"'.encode()
         with open(self.path, "rb") as file:
             for line in file:
-                # the first line may be incomplete
+                # an interruption may have cut off the first line
                 if end == 0 and not (line.startswith(start) or (start.startswith(line) and line[-1:] != b"\n")):
                     raise InputError(f"{self.path} is not a {self.noun} of emsopt; name another file.")
                 if not line.endswith(b"\n"):
@@ -66,12 +66,12 @@ class JsonLines:
                 lines.append(content)
                 end += len(line)
         if end < size:
-            with errors_explained(self.path):
+            with explain_errors(self.path):
                 self._file.truncate(end)
         return lines
 
     def refuse(self, number: int) -> NoReturn:
-        """Raise the error that says that line ``number``, counted from 1, is damaged."""
+        """Raise the error for a damaged line, whose ``number`` counts from 1."""
         raise InputError(
             f"line {number} of the {self.noun} {self.path} is damaged. Delete it and all lines after it to resume "
             "from there, or name another file."
@@ -81,7 +81,7 @@ class JsonLines:
         """Append a line; it is on disk when this returns."""
         before = os.fstat(self._file.fileno()).st_size
         rest = memoryview(json.dumps(line).encode() + b"\n")
-        with errors_explained(self.path):
+        with explain_errors(self.path):
             try:
                 while rest:
                     rest = rest[self._file.write(rest) :]

@@ -53,7 +53,7 @@ class Steps:
         self.number, self.seconds, self.rows = 0, 0.0, list[tuple[Any, ...]]()
         self._most, self._show, self._callback, self._time_limit = most, show, callback, time_limit
         self._start, self.ended, self.interrupted = time.perf_counter(), False, False
-        self._new = dict[int, float]()  # seconds of results that are stored already, by step
+        self._new = dict[int, float]()  # results of a batch are stored before their turn: their seconds, by step
 
     def __iter__(self) -> Iterator[int]:
         while not self.ended and self.number != self._most:
@@ -76,7 +76,7 @@ class Steps:
         self.seconds = max(self.seconds, self._new.pop(self.number))
 
     def store(self, number: int, **values: object) -> None:
-        """Store ``values`` of a step, which may come before those of earlier steps; `write` them in its turn, too."""
+        """Store ``values`` of a step, perhaps before those of earlier steps; call `write` for it in order, too."""
         self._new[number] = seconds = round(time.perf_counter() - self._start, 6)
         self.file.add(number, **values, seconds=seconds)
 
@@ -91,17 +91,17 @@ class Steps:
         if not self.ended:
             self.message, self.ended = message, True
 
-    def finish(self, row: tuple[Any, ...], seen: object, note: str, *, done: int | None = None) -> None:
+    def finish(self, row: tuple[Any, ...], argument: object, note: str, *, done: int | None = None) -> None:
         """Add a row to the history, show progress, and end the run if there is a reason to stop.
 
-        ``row`` has the entries of ``rows`` between the number of the step and the seconds, ``seen`` is the argument of
+        ``row`` has the entries of ``rows`` between the number of the step and the seconds, ``argument`` is passed to
         the user's callback, and ``note`` and ``done`` (default: the number of the step) are for the progress bar. The
         run ends if the callback returns a true value or raises StopIteration.
         """
         self.rows.append((self.number, *row, self.seconds))
         self._show(self.number if done is None else done, note)
         try:
-            stopped = self._callback is not None and self._callback(seen)
+            stopped = self._callback is not None and self._callback(argument)
         except StopIteration:  # scipy's way to stop
             stopped = True
         if self.seconds >= self._time_limit:

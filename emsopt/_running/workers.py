@@ -37,7 +37,7 @@ def as_completed(function: Callable[[Any], Any], items: Iterable[Any], **options
             results.close()
 
 
-def submitted(
+def submit(
     executor: concurrent.futures.Executor, function: Callable[[Any], Any], items: Iterable[Any]
 ) -> Generator[Any, None, None]:
     """Yield ``function(item)`` of each item, in order of completion; closing the iterator cancels calls not begun."""

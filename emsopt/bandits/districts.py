@@ -39,11 +39,11 @@ from ..surrogates.graph_matern import matern
 from .prior import LazyPrior, Prior, jittered_cholesky
 from .regression import Regression, collapsed
 
-SIZE = 512  # largest number of arms per district
-FEATURES = 256  # largest number R of features
-CANDIDATES = 2048  # arms from which the features' landmarks are chosen
+SIZE = 512  # largest number of arms per district, in which the memory is linear
+FEATURES = 256  # largest number R of features, with whose square the time of a round grows
+CANDIDATES = 2048  # arms from which the features' landmarks are chosen, as choosing among all takes too long
 RESIDUAL = 1e-3  # share of the variance of k_f' that the features may miss at a candidate
-ROWS = 4096  # arms at a time
+ROWS = 4096  # arms at a time, to save memory
 
 
 class DistrictGP(Regression):
@@ -86,7 +86,7 @@ class DistrictGP(Regression):
         self._offset = np.zeros(self.n_arms)
         self._alone = np.maximum(prior.variance - np.einsum("ij,ij->i", self._features, self._features), 0.0)  # diag C
         self._precision, self._shift = np.eye(self._features.shape[1]), np.zeros(self._features.shape[1])
-        self._blocks: dict[int, FloatArray] = {}  # of the districts needed so far
+        self._blocks: dict[int, FloatArray] = {}  # only of districts needed so far, to save memory
         self._factors: dict[int, FloatArray] = {}  # their Cholesky factors, for joint samples
         self._solution: tuple[FloatArray, FloatArray] | None = None
 
@@ -181,6 +181,6 @@ def districts(adjacency: "sparse.csr_array[np.float64, tuple[int, int]]", size: 
         inner = sparse.csr_array(adjacency[part][:, part])
         rim = breadth_first_order(inner, 0, return_predecessors=False)[-1]
         order = breadth_first_order(inner, rim, return_predecessors=False)
-        order = np.concatenate([order, np.setdiff1d(np.arange(len(part)), order)])  # those that cannot be reached
+        order = np.concatenate([order, np.setdiff1d(np.arange(len(part)), order)])  # a part may not be connected
         parts += [np.sort(half) for half in np.array_split(part[order], 2)]
     return labels

@@ -41,7 +41,7 @@ from .prior import LARGEST_GB, LazyPrior, Prior, jittered_cholesky
 from .regression import Regression
 
 WINDOW = 256  # arms: large enough for fast matrix products, small enough for cheap rounds
-DRAWS = 512  # joint samples drawn at a time
+DRAWS = 512  # joint samples drawn at a time: a matrix product is faster than as many products with vectors
 
 
 class ExactGP(Regression):
@@ -77,7 +77,7 @@ class ExactGP(Regression):
         self._counts, self._sums = np.zeros((2, prior.n_arms))  # number and sum of each arm's values in the window
         self._rows: FloatArray = np.empty((0, prior.n_arms))  # C_0[V]
         self._solution: tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None = None
-        self._bank = np.empty((prior.n_arms, 0))  # joint samples, one per column, used up to `_next`
+        self._bank = np.empty((prior.n_arms, 0))  # joint samples, one per column; each is used once, up to `_next`
         self._next, self._is_prior = 0, True
 
     def covariance(self, arms: Sequence[int] | IntArray) -> FloatArray:
@@ -116,7 +116,7 @@ class ExactGP(Regression):
                 self._bank = self._base_mean[:, None] + factor @ noise
             self._next = 0
         self._next += 1
-        return self._conditioned(self._bank[:, self._next - 1 : self._next], rng)[arms, 0]
+        return self._condition(self._bank[:, self._next - 1 : self._next], rng)[arms, 0]
 
     def _solved(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return L, L⁻¹ C_{V·}, and the posterior mean and variance of every arm; L is the lower Cholesky factor of S.
@@ -135,7 +135,7 @@ class ExactGP(Regression):
             self._solution = factor, explained, mean, np.maximum(variance, 0.0)
         return self._solution
 
-    def _conditioned(self, samples: FloatArray, rng: np.random.Generator) -> FloatArray:
+    def _condition(self, samples: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Condition samples of the window's prior, shape (E, n), on the window's observations."""
         factor, explained, _, _ = self._solved()
         counts, sums = self._counts[self._arms, None], self._sums[self._arms, None]
@@ -149,7 +149,7 @@ class ExactGP(Regression):
         """Start a new window: the posterior over all arms replaces, in place, the prior that the window began with."""
         _, explained, mean, variance = self._solved()
         if self._next < self._bank.shape[1]:
-            self._bank, self._next = self._conditioned(self._bank[:, self._next :], self._rng), 0
+            self._bank, self._next = self._condition(self._bank[:, self._next :], self._rng), 0
         # the matrix is in Fortran order, so dsyrk overwrites it without a copy
         covariance = self._base_covariance
         self._base_covariance = dsyrk(-1.0, explained.T, beta=1.0, c=covariance, overwrite_c=1, lower=1)

@@ -336,7 +336,7 @@ def run(
             model.rng = agent_rng
         agent = Agent(model, rule, sense="min", rectify=True, shift=environment.shift, rng=agent_rng)
         total = excess_so_far = 0.0
-        for t in steps:  # as in `play`
+        for t in steps:  # not by `play`, as a checkpoint may replace choices
             arms, is_open = environment.available(t)
             try:
                 path = environment.oracle(agent.indices(t, arms), is_open)
@@ -368,11 +368,11 @@ def run(
 
 
 def _on_file(
-    steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, asked: IntArray, is_open: BoolArray
+    steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, picks: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the chosen arms and their values that are stored for this round, to be used instead of ``asked``.
+    """Return the chosen arms and their values that are stored for this round, to be used instead of ``picks``.
 
-    ``asked`` are the arms that the agent chooses now; warn if they differ. ``arms`` are all arms of the round, one per
+    ``picks`` are the arms that the agent chooses now; warn if they differ. ``arms`` are all arms of the round, one per
     edge, and ``is_open`` marks the open ones. Raise unless the stored arms are a legal path of open ones.
     """
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
@@ -386,7 +386,7 @@ def _on_file(
             f"The path of round {steps.number} in the checkpoint {steps.file.path} is closed now or not a valid path. "
             "Resume with the same `closed`, or use another checkpoint file."
         )
-    steps.file.compare(steps.number, asked.tolist())
+    steps.file.compare(steps.number, picks.tolist())
     return chosen, values
 
 
@@ -422,10 +422,10 @@ def _description(
     shift: ArrayLike | None,
     regression: Regression | None,
 ) -> dict[str, Any]:
-    """Return what identifies a run, which a checkpoint must match.
+    """Return a dict that identifies a run, which a checkpoint must match.
 
-    This is the policy, network, route, prior, expected energies if given, and closures. A function ``closed`` is stored
-    only as the fact that there is one.
+    This is the policy, network, route, prior, expected energies if given, and closures. Of a function ``closed``, only
+    its existence is stored.
     """
     oracle, shut = ShortestPath(net, start, end), () if closed is None else closed
     own = {} if shift is None else {"shift": summary(_validate.one_each(shift, "shift", net.n_edges))}

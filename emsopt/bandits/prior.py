@@ -38,10 +38,10 @@ from ..surrogates.graph_matern import ContextKernel, GraphMatern, graph_matern, 
 
 LARGEST_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
 LAZY_ARMS = 10_000  # more arms are not given a dense covariance: its factor takes minutes, a round seconds
-BLOCK = 32  # rows of a lazy covariance computed at a time
+BLOCK = 32  # rows of a lazy covariance computed at a time, to save memory
 WAVES = 128  # random features of the product k_G k_f in a draw, each with a draw of the graph process of its own
 ALONE_WAVES = 1024  # random features of k_f'
-JITTER = 1e-10  # fraction of the mean variance added to the diagonal before a factorisation
+JITTER = 1e-10  # fraction of the mean variance added to the diagonal, as a covariance may be numerically singular
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,7 +185,7 @@ class LazyPrior(Prior):
         kernel. The waves of the product k_G k_f are multiplied by independent draws of the graph process.
         """
         rng, kernel = _validate.generator(rng), self.kernel
-        on_graph, alone = kernel.outputscale * kernel.share, kernel.outputscale * (1 - kernel.share)
+        on_graph, additive = kernel.outputscale * kernel.share, kernel.outputscale * (1 - kernel.share)
         hours, draws = self.n_arms // self.graph.n_edges, np.tile(self.mean[:, None], n)
         for column in draws.T:
             for start in range(0, WAVES, BLOCK):
@@ -194,7 +194,7 @@ class LazyPrior(Prior):
                 column += np.sqrt(on_graph / WAVES) * np.einsum("ij,ij->i", waves, heights)
             for _ in range(0, ALONE_WAVES, BLOCK):
                 waves = _waves(kernel.contexts / kernel.lengthscales[1], BLOCK, rng)
-                column += np.sqrt(alone / ALONE_WAVES) * (waves @ rng.standard_normal(BLOCK))
+                column += np.sqrt(additive / ALONE_WAVES) * (waves @ rng.standard_normal(BLOCK))
         return draws
 
 
@@ -278,7 +278,7 @@ def navigation_prior(
     shape = (None,) if np.ndim(ratios) == 1 else (None, net.n_edges)
     ratios = _validate.real_array(ratios, "congestion", shape, low=0.0, strictly=True, high=1.0)
     hours = len(ratios)
-    size = 8e-9 * (hours * net.n_edges) ** 2
+    size = 8e-9 * (hours * net.n_edges) ** 2  # GB, found before anything is allocated
     lazy = hours * net.n_edges > LAZY_ARMS if lazy is None else _validate.truth(lazy, "lazy")
     if size > LARGEST_GB and not lazy:
         raise InputError(
@@ -290,7 +290,7 @@ def navigation_prior(
     lengths, inclines = np.tile(net.lengths, hours), np.tile(net.inclines, hours)
     mean = edge_energy(lengths, speeds, inclines)
     scale = mean.var()
-    if not scale > 1e-12 * np.abs(mean).max() ** 2:
+    if not scale > 1e-12 * np.abs(mean).max() ** 2:  # equal energies differ by rounding errors
         raise InputError(
             "edges must differ in energy, because the prior is scaled by the variance of their energies; got equal "
             "ones. Use a network whose edges differ in length, speed or incline."

@@ -208,12 +208,12 @@ class SparseGP(Regression):
             self._integrate_out(stays)
         self._append(candidates[~np.isin(candidates, self._points)])
 
-    def _integrate_out(self, stays: BoolArray) -> None:
-        """Remove inducing points by integrating them out of q(u); ``stays`` marks those to keep."""
-        rows = self._factor[stays]
+    def _integrate_out(self, kept: BoolArray) -> None:
+        """Remove inducing points by integrating them out of q(u); ``kept`` marks those to keep."""
+        rows = self._factor[kept]
         precision = cho_factor(np.eye(len(self._points)) + self._precision, lower=True)
         mean, covariance = rows @ cho_solve(precision, self._shift), rows @ cho_solve(precision, rows.T)
-        self._points = self._points[stays]
+        self._points = self._points[kept]
         self._place()
         half = solve_triangular(self._factor, cholesky(covariance, lower=True), lower=True)
         inverse = solve_triangular(half, np.eye(len(half)), lower=True)

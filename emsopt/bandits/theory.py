@@ -277,7 +277,7 @@ def grid_points(
     step = _validate.positive_number(lipschitz, "lipschitz") * d
     c2, c3 = (_validate.positive_number(value, "slopes") for value in slopes)
     slope = math.sqrt(max(math.log(c2 * d), 0.0)) + math.sqrt(math.pi) / 2
-    least = max(2 * t**2 * size * step * (1 + t * size / noise), t**2 * size * d * c3 * slope)  # (6a), (6d)
+    least = max(2 * t**2 * size * step * (1 + t * size / noise), t**2 * size * d * c3 * slope)  # (6a), (6d): no β_t
     points, before = math.ceil(least), 0
     while points > before:  # β_t grows with the grid, but more slowly
         before = points

@@ -7,7 +7,7 @@
 ``city_from_calls``  all steps at once
 ``held_out_weeks``   rates of each week, and of all others, to judge decisions
 ``calibrate``        turnout, travel and service times from the stamps of a log, as a `Fit`
-``back_test``        what a `Fit` says beside what a later log recorded
+``back_test``        the values of a `Fit` beside those of a later log
 ``recorded_and_modelled``  the responses of a log beside those of an evaluation, by the same clock
 ``replay``           what would have happened to the calls of a log with another deployment
 

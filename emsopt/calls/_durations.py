@@ -32,15 +32,15 @@ from ..errors import InputError
 if TYPE_CHECKING:
     from .._types import FloatArray, Times
 
-RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds
-SAME = 0.98  # share of the times that a resolution must divide
-Z90 = 1.6448536269514722  # normal quantile of a two-sided interval of 90 %
-FEWEST = 10  # durations; fewer give no estimate
+RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds, to which clocks and forms round
+SAME = 0.98  # share of the times that a resolution must divide, as a few are entered differently
+Z90 = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
+FEWEST = 10  # durations: fewer do not determine a spread
 LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
 SECOND_MIN = 1 / 60 + 1e-9  # a clock of seconds shows a drive to take longer
 
 HALF_ROOT, ROOT_2_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
-MOST_VALUES = 300  # distinct durations whose densities are computed
+MOST_VALUES = 300  # distinct durations whose densities are computed: more are rounded, to save time
 
 LogDensity: TypeAlias = "Callable[[FloatArray], tuple[FloatArray, FloatArray]]"
 """A function from parameters to log densities, shape (K,), and their gradients, shape (K, P)."""
@@ -61,7 +61,7 @@ class Estimate:
         return self.value / reach, self.value * reach
 
     def draw(self, rng: np.random.Generator) -> Estimate:
-        """Draw a value from what the calls leave open."""
+        """Draw a value from the distribution of the estimation error."""
         return replace(self, value=float(self.value * np.exp(self.log_error * rng.standard_normal())))
 
 
@@ -85,7 +85,7 @@ class Duration:
     groups: tuple[Estimate, ...] = ()
 
     def draw(self, rng: np.random.Generator) -> Duration:
-        """Draw mean and coefficient of variation from what the calls leave open."""
+        """Draw mean and coefficient of variation from the distribution of the estimation error."""
         groups = tuple(estimate.draw(rng) for estimate in self.groups)
         return replace(self, mean=self.mean.draw(rng), cv=self.cv.draw(rng), groups=groups)
 
@@ -104,9 +104,9 @@ def minutes_between(start: Times, end: Times) -> FloatArray:
 
 
 def responses(dispatched: Times, arrived: Times) -> tuple[FloatArray, dict[str, int]]:
-    """Return the minutes from dispatch to arrival, NaN where no drive can have taken them, and how many are, by reason.
+    """Return the minutes from dispatch to arrival, NaN if impossible, and the number of impossible ones by reason.
 
-    Those of at most a second, by clocks of seconds, are of units that were there.
+    On clocks that show seconds, responses of at most a second are left out: the unit was already on scene.
     """
     minutes = minutes_between(dispatched, arrived)
     unknown = np.isnan(minutes)
@@ -130,8 +130,9 @@ def lognormal_density(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the density of recorded durations, and its derivatives by the mean and the spread.
 
-    ``minutes`` are recorded and ``mean`` those of the true ones, broadcast against each other; ``spread`` is the
-    standard deviation of the logarithm of the latter. ``start`` and ``end`` are the resolutions (min) of the stamps.
+    ``minutes`` are recorded durations and ``mean`` the means of the true ones, broadcast against each other; ``spread``
+    is the standard deviation of the logarithm of a true duration. ``start`` and ``end`` are the resolutions (min) of
+    the stamps.
     """
     shape = np.broadcast_shapes(minutes.shape, mean.shape)
     minutes, mean = (np.ascontiguousarray(np.broadcast_to(v, shape), float).ravel() for v in (minutes, mean))
@@ -147,7 +148,7 @@ def _lognormal(
     n, area = len(minutes), start * end
     total, by_mean, by_spread = np.zeros(n), np.zeros(n), np.zeros(n)
     shifts, signs = np.array([end, 0.0, end - start, -start]), np.array([1.0, -1.0, -1.0, 1.0]) / area
-    if start == end:  # the two in the middle are one
+    if start == end:  # with equal resolutions the two terms in the middle are one
         shifts, signs = np.array([end, 0.0, -start]), np.array([1.0, -2.0, 1.0]) / area
     for i in range(n):
         for k in range(len(shifts)):

@@ -28,7 +28,7 @@ svg text { font: 12px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; 
 """
 RECORDED, MODELLED, OUTSIDE, BAND = "#0072B2", "#333333", "#D55E00", "#c9c9c9"
 GRID = "#e4e4e4"
-SHARES = ("late_", "utilization")  # beginnings of the names of measures that are shown in percent
+SHARES = ("late_", "utilization")  # shares are shown in percent; beginnings of their names
 WIDTH, ROW, LEFT, RIGHT, TOP = 500, 19, 120, 24, 34
 CITY_MODEL = "City model: the model by which deployments are compared, with the calls of the days before."
 KEY = f"""<p class="note"><svg width="14" height="12"><circle cx="7" cy="6" r="4.5" fill="{RECORDED}"/></svg> recorded
@@ -50,8 +50,8 @@ def document(title: str, style: str, body: str) -> str:
 def body(
     title: str, sentences: Iterable[str], table: pd.DataFrame, figures: Iterable[str], notes: Iterable[str]
 ) -> str:
-    """Return what the page shows; ``figures`` are SVG, everything else is text."""
-    said = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    """Return the body of the page as HTML; ``figures`` are SVG, all other arguments text."""
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
     head = "".join(f"<th>{escape(str(name).replace('_', ' '))}</th>" for name in ("", *table.columns))
     rows = ""
     for name, row in zip(map(str, table.index), table.to_numpy(float), strict=True):
@@ -63,7 +63,7 @@ def body(
     below = "".join(f"<p class='note'>{escape(note)}</p>" for note in notes)
     drawn = "".join(f"<figure>{figure}</figure>" for figure in figures)
     return (
-        f"<h1>{escape(title)}</h1><ul>{said}</ul><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        f"<h1>{escape(title)}</h1><ul>{items}</ul><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         f'{below}{KEY}<div class="figures">{drawn}</div>'
     )
 
@@ -96,7 +96,7 @@ def dots(frame: pd.DataFrame, title: str, unit: str) -> str:
     return _figure(title, TOP + ROW * len(frame) + 24, marks)
 
 
-def bars(frame: pd.DataFrame, title: str, unit: str, what: str) -> str:
+def bars(frame: pd.DataFrame, title: str, unit: str, noun: str) -> str:
     """Return a figure with one column per row of ``frame``: recorded as bars, modelled with its interval above them."""
     values = frame[["recorded", "modelled", "low", "high"]].to_numpy(float)
     height, wide = 260, (WIDTH - LEFT - RIGHT) / len(frame)
@@ -106,7 +106,7 @@ def bars(frame: pd.DataFrame, title: str, unit: str, what: str) -> str:
     def down(value: float) -> float:
         return TOP + height * (1 - value / top)
 
-    marks = [f'<text x="{LEFT}" y="{TOP - 14}">{escape(what)}</text>']
+    marks = [f'<text x="{LEFT}" y="{TOP - 14}">{escape(noun)}</text>']
     for tick in np.arange(0, top + step / 2, step):
         marks.append(
             f'<path d="M{LEFT} {down(tick):.1f}H{WIDTH - RIGHT}" stroke="{GRID}"/>'
@@ -136,17 +136,17 @@ def _figure(title: str, height: float, marks: Iterable[str]) -> str:
 
 
 def _step(span: float) -> float:
-    """Return the distance of round ticks, at most seven over a span."""
+    """Return a round distance between ticks, at most seven of which lie in a span."""
     step = 10 ** np.floor(np.log10(max(span, 1e-9) / 3))
     return float(step * next(m for m in (1, 2, 5, 10) if max(span, 1e-9) / (step * m) <= 7))
 
 
 def _scale(values: FloatArray, zero: bool) -> tuple[Scale, FloatArray]:
-    """Return the function from values to pixels across, and the ticks."""
+    """Return the function from values to horizontal positions (pixels), and the ticks."""
     low, high = (0.0 if zero else float(np.nanmin(values))), float(np.nanmax(values))
     step = _step(high - low)
     low, high = np.floor(low / step) * step, np.ceil(high / step) * step
-    high = max(high, low + step)  # equal values
+    high = max(high, low + step)  # equal values would leave no width
     ticks = np.arange(low, high + step / 2, step)
     return (lambda v: LEFT + (WIDTH - LEFT - RIGHT) * (v - low) / (high - low)), ticks
 

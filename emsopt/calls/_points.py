@@ -27,8 +27,8 @@ import pandas as pd
 from .._files import formats as _formats
 from .._files import geography, sheets
 from .._files import inflate as _inflate
-from .._files.columns import CRS, FILE, FOUND, Table, alike, blank, found, label, texts, without_geometry
-from .._validate import existing_file, shown
+from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts, without_geometry
+from .._validate import existing_file, quote
 from ..errors import InputError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def read_table(
     ``source`` is a file with one of `ENDINGS`, an object with ``name`` and ``read``, or a table; ``argument`` is its
     name in messages. Of a file, only the chosen columns are kept, to save memory. Columns get lower-case names.
     Coordinates of a geometry are converted to degrees; other columns are in the reference system that
-    ``frame.attrs[CRS]`` names: ``crs`` if the source does not say. Raise if the file does not exist, or is of another
+    ``frame.attrs[CRS]`` names: ``crs`` if the source names none. Raise if the file does not exist, or is of another
     type, too large, damaged or empty.
     """
     taken: dict[str, str] = {}
@@ -100,7 +100,7 @@ def read_table(
         where = label(source, argument)
         frame, crs = _from_frame(source, argument, choosing, crs)
     else:
-        file = _unzipped(open_file(source, argument))
+        file = _unzip(open_file(source, argument))
         where = file.name
         frame, crs = _from_file(file, argument, choosing, crs)
     if len(frame) > _formats.MOST_ROWS:
@@ -128,7 +128,7 @@ def _from_file(
     raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.{hint}")
 
 
-def _unzipped(file: Path | _inflate.Upload) -> Path | _inflate.Upload:
+def _unzip(file: Path | _inflate.Upload) -> Path | _inflate.Upload:
     """Return a file, or the one in a .zip."""
     if not file.name.lower().endswith(".zip"):
         return file
@@ -155,11 +155,11 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
     """Return longitude and latitude in degrees from two columns, or from one that holds both, shape (rows, 2).
 
     Places of rows with a blank cell are NaN. ``key`` has the columns by role: "lon" and "lat", or "place". In pairs the
-    latitude comes first, unless the column's name, its values or a projected reference system say otherwise.
+    latitude comes first, unless the column's name, its values or a projected reference system imply the other order.
     """
     crs, scale = table.frame.attrs.get(CRS), 1.0
     if "place" in key:
-        table, crs = _parted(table, key["place"], crs)
+        table, crs = _split_pairs(table, key["place"], crs)
         names = list(map(str, table.frame))
     else:
         names = [key["lon"], key["lat"]]
@@ -181,7 +181,7 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
     return degrees
 
 
-def _parted(table: Table, name: str, crs: object) -> tuple[Table, object]:
+def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     """Return a column of places as a table of two columns, x and y, and its reference system."""
     cells = table.frame[name].tolist()
     found = [place(text) or NOWHERE for text in texts(cells)]
@@ -191,7 +191,7 @@ def _parted(table: Table, name: str, crs: object) -> tuple[Table, object]:
         k = int(bad.argmax())
         expected = "a place such as POINT (-93.1 44.9) or (44.9, -93.1), all in one reference system"
         raise InputError(
-            f"{table.where}, column {name!r}, row {k + 1}: expected {expected}, but got {shown(cells[k])}.",
+            f"{table.where}, column {name!r}, row {k + 1}: expected {expected}, but got {quote(cells[k])}.",
             bad if len(systems) < 2 else None,
         )
     crs = next(iter(systems), None) if crs is None else crs
@@ -206,15 +206,15 @@ def _parted(table: Table, name: str, crs: object) -> tuple[Table, object]:
 
 
 def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return cells as texts, and as numbers, NaN where they are none."""
+    """Return cells as text and as numbers; other text is NaN."""
     written = pd.DataFrame({name: texts(cells[name].tolist()) for name in cells}, cells.index, dtype=object)
     return written, pd.DataFrame({name: [*map(decimal, written[name])] for name in cells}, cells.index, dtype=float)
 
 
 def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
-    """Return by how much integers such as millionths of degrees exceed degrees; 1 if they are degrees or lengths.
+    """Return the units per degree of integer coordinates, such as 1e6 for millionths; 1 for degrees and lengths.
 
-    The names say so, or no length on earth is so great: `LONGEST_M` is above what projected coordinates reach.
+    The unit follows from the names of the columns, or from whole numbers above every projected coordinate, `LONGEST_M`.
     """
     said = [re.search(r"e_?([567])$|(micro)", name) for name in names]
     most = points.abs().max().to_numpy()
@@ -229,7 +229,7 @@ def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
 
 @contextmanager
 def rows_explained() -> Iterator[None]:
-    """Say in errors that name a row of a file how rows are counted."""
+    """Add to an error that names a row of a file how rows are counted."""
     try:
         yield
     except InputError as error:
@@ -260,8 +260,8 @@ def _from_geojson(file: Path | _inflate.Upload, choose: _formats.Choose, crs: ob
     frame = pd.DataFrame(rows, dtype=object)
     names, head = list(frame.columns), frame.head(_formats.SAMPLE)
     chosen = choose(names, {name: head[name].tolist() for name in names})
-    frame = frame.iloc[:, alike(names, [*chosen, "lon", "lat"])]
-    frame.attrs.update({FILE: file.name, FOUND: found(names)})
+    frame = frame.iloc[:, places_of(names, [*chosen, "lon", "lat"])]
+    frame.attrs.update({FILE: file.name, FOUND: list_columns(names)})
     return frame
 
 
@@ -269,7 +269,7 @@ def _point(geometry: Any, where: str) -> list[Any]:
     """Return the first two coordinates of a Point."""
     at = geometry.get("coordinates") if isinstance(geometry, dict) and geometry.get("type") == "Point" else None
     if not isinstance(at, list) or len(at) < 2:
-        raise InputError(f"{where}: expected a Point, but got {shown(geometry, most=80)}.")
+        raise InputError(f"{where}: expected a Point, but got {quote(geometry, most=80)}.")
     return at[:2]
 
 
@@ -279,7 +279,7 @@ def _point(geometry: Any, where: str) -> list[Any]:
 class Place(NamedTuple):
     """Coordinates x and y as text; whether they are a pair, x being latitude; a reference system, or None.
 
-    A pair has no order of its own: which number comes first is the column's custom.
+    The order of the numbers in a pair is decided for the whole column.
     """
 
     x: str

@@ -1,7 +1,7 @@
-"""Find which column of a table holds what, by its name and its first values.
+"""Find the column of a table for each role (time, place, unit, ...), by its name and its first values.
 
 Names are compared in lower case, without accents, signs and what stands in brackets: ``Date_Time_Of_Event`` as
-"datetimeofevent". Names of times are also compared without the words that tell nothing, in any order:
+"datetimeofevent". Names of times are also compared without words that do not distinguish them:
 ``arrival_time_primary_unit`` as "arrival". A fitting name is not enough: the cells of a column of times must be times,
 and those of a column of numbers numbers.
 """
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from .._files.columns import DECIMAL, blank, found, texts
-from .._validate import shown
+from .._files.columns import DECIMAL, blank, list_columns, texts
+from .._validate import quote
 from ..errors import Argument, InputError, Message
 from . import _time_forms
 from ._points import Cells, Choose, place
@@ -31,7 +31,7 @@ _BEFORE = (
     r"(?:date|time|dt|tm|stamp|and|of|the|to|first|1st|last|initial|primary|unit|pump|crew|vehicle|call|incident|event|"
     r"alarm|cad|psap|911|999|112)*"
 )
-_SAY_NOTHING = re.compile(  # words in names of times, in several languages
+_SAY_NOTHING = re.compile(  # words in names of all kinds of times, which distinguish none, in several languages
     "date|time|dt|tm|dttm|datetime|timestamp|stamp|ts|utc|local|actual|of|the|by|first|prim(?:ary)?|initial|units?|pump|"
     "crew|vehicle|apparatus|resource|cad|ems|psap|911|999|112|du|des?|d|la|les?|l|del|al|el|di|il|der|am|um|y|datum|"
     "uhrzeit|zeit|zeitpunkt|heure|horaire|fecha|hora|data|ora|tijd|tijdstip|fahrzeug|rettungsmittel|engin|vehicule|unidad|"
@@ -99,15 +99,15 @@ ELAPSED = {
 }
 _SPAN = r"(?:time|tm|duration|interval|elapsed|in|min|mins|minutes|sec|secs|seconds|s|qy|hh|mm|ss)*"
 SPAN = {role: rf"{_BEFORE}(?:{words}){_SPAN}" for role, (*_, words) in ELAPSED.items()}
-UNITS = {"sec": 1.0, "min": 60.0, "hour|hrs": 3600.0}  # seconds, by what a name says
-STATUSES = {  # further words for stamps in a column of statuses
+UNITS = {"sec": 1.0, "min": 60.0, "hour|hrs": 3600.0}  # names may tell the unit, here in seconds
+STATUSES = {  # a column of statuses has further words for stamps than names of columns have
     "dispatched": "di?sp(?:atch)?|dp|ds|d|assgn",
     "en_route": "er|enr|enrt|enroutetoscene|rsp|e",
     "on_scene": "os|onscn|ar|arv|arr|arrd|arrivedatscene|arrivedonscene",
     "cleared": "cl|clr|clrd|c|av|avl|avail|aq|back(?:in)?service|clearscene|availableinservice|(?:back)?inquarters",
 }
 STAMP = {role: rf"{_BEFORE}(?:{words}){_AFTER}" for role, words in STAMPS.items()}
-GUESSES = {  # what a name of a column of times has that is not recognised, such as "Arr" or "T_DISP"
+GUESSES = {  # parts of unusual names such as "Arr" or "T_DISP": too vague to take a column, enough to suggest it
     "dispatched": "di?sp|assi|al[ae]r|mobi|tone|page|sent",
     "en_route": "en?r(?!e)|rout|rte|way|depa|roll",
     "on_scene": "arr|onsc|scn|scene|atten|reach",
@@ -188,13 +188,13 @@ FINE = re.compile(r"[-+]?\d{1,3}[.,]\d{3,}", re.ASCII)
 WIDEST_DEGREES = 3
 LONGEST_NAME = 80
 CHOICE, KIND = "where ", "kind "  # begin the roles of columns by which rows are chosen, or that say what a row is
-NO_CALL = re.compile(  # what rows are that are no calls, in several languages
+NO_CALL = re.compile(  # some logs have rows that are no calls; their words, in several languages
     r"(?i)\b(?:canc\w*|annul\w*|storn\w*|abgebrochen|abandon\w*|test\w*|tra?i?ning|trng|drill|exerci\w*|man(?:œ|oe)uvre|"
     r"übung|simulacro|duplicate|status move|stand ?by|posting|(?:inter.?hosp\w*|inter.?facility|patient|pt|routine|long"
     r" distance|non.?emergency|medical) trans\w*|transfer|krankentransport|traslado|trasferimento)\b"
 )
-MOST_KINDS = 40  # words among the first cells of a column that says what rows are
-ENOUGH = 0.8  # share of the first cells that must have a form
+MOST_KINDS = 40  # words among the first cells of a column of kinds of rows: more are free text
+ENOUGH = 0.8  # share of the first cells that must have a form, as some may be mistakes
 
 
 class _Search:
@@ -204,13 +204,13 @@ class _Search:
         self, given: Mapping[str, str | None], names: Sequence[str], cells: Cells, time_format: str | None = None
     ) -> None:
         self.given, self.cells, self.time_format = given, cells, time_format
-        self.taken = _named(given, names)
+        self.taken = _match_columns(given, names)
         self.free = [name for name in names if name not in self.taken.values()]
         self.kinds: dict[str, str] = {}
         self.forms = {name: _forms(name) for name in names}
 
     def kind(self, name: str) -> str:
-        """Return what a column holds, as `_time_forms.kind`; numbers are times only if the name says so."""
+        """Return the kind of a column's cells, see `_time_forms.kind`; numbers are times only under a name of times."""
         if name not in self.kinds:
             kind = _time_forms.kind(self.cells[name], self.time_format)
             timed = re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _plain(name)) or (
@@ -232,7 +232,7 @@ class _Search:
     def lasts(self, name: str, role: str) -> bool:
         """Return whether a column holds elapsed times, such as those of a role of `ELAPSED`."""
         kind, typical = self.kind(name), ELAPSED[role][2]
-        spans = _spanned(name) == ELAPSED[role][:2]
+        spans = _span(name) == ELAPSED[role][:2]
         numbers = kind == "seconds" or (not kind and self._is(NUMERIC.fullmatch, name))
         if numbers or kind == "spelt":
             return (
@@ -240,8 +240,8 @@ class _Search:
             )
         return kind == "clock" and (spans or _time_forms.is_elapsed(self._written(name), self._starts(), typical))
 
-    def tells(self, name: str, role: str) -> bool:
-        """Return whether the cells of a column suit a role: statuses are words for stamps in a log without stamps."""
+    def suits(self, name: str, role: str) -> bool:
+        """Return whether a column may have a role; a column of statuses is used only if the log has no stamps."""
         if role == "status":
             words = any(map(stamp_of, set(texts(self.cells[name]))))
             return words and "incident" in self.taken and not STAMPS.keys() & self.taken.keys()
@@ -258,9 +258,9 @@ class _Search:
     def first(
         self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True, forms_of: int = 2
     ) -> str | None:
-        """Return the first free column whose name has the first possible pattern and that fits; None without one.
+        """Return a free column that ``fits`` and matches a pattern, preferring earlier patterns; None if there is none.
 
-        Of the forms of names (`_forms`), the first ``forms_of`` count: all for columns of times.
+        The first ``forms_of`` of the forms of a name (see `_forms`) are matched; all three for columns of times.
         """
         named = ((p, name) for p in patterns for name in self.free)
         return next(
@@ -280,10 +280,10 @@ class _Search:
             self.take("lat", self.first(LAT, self._coordinate))
         if not {"lon", "lat"} <= self.taken.keys() and "place" not in self.given:
             both = self.first(PLACE, lambda name: self._is(place, name))
-            self.take("place", both or next((name for name in self.free if self._is(_ordered, name)), None))
+            self.take("place", both or next((name for name in self.free if self._is(_has_order, name)), None))
 
     def take_numbers(self, *roles: str) -> None:
-        """Take columns of numbers; the usual name is enough, so that cells that are no numbers are found."""
+        """Take columns of numbers; cells under the usual name are not checked yet, so that errors can name bad ones."""
         for role in roles:
             usual, *further = NUMBERS[role]
             self.take(role, self.first([usual]) or self.first(further, lambda name: self._is(NUMERIC.fullmatch, name)))
@@ -300,7 +300,7 @@ class _Search:
         filled = [text for text, empty in zip(texts(cells), blank(cells), strict=True) if not empty]
         return bool(filled) and sum(form(text) is not None for text in filled) >= ENOUGH * len(filled)
 
-    def spare(self) -> dict[str, str]:
+    def unused(self) -> dict[str, str]:
         """Return the columns of times that were not taken, each with the missing stamp that it may be, or ""."""
         missing, found = [role for role in STAMPS if role not in self.taken], {}
         for name in self.free:
@@ -316,35 +316,35 @@ class _Search:
         absent = [role for role in needed if role not in (*self.taken, *placed)]
         if not absent:
             return self.taken
-        option, likely = self._likely(absent)
+        option, likely = self._suggest(absent)
         lacks = " and ".join(f"a column {role!r} ({EXPLAINED[role]})" for role in absent)
         hint = ""
         if "time" in absent and self.first(["demand|calls|count|population"]):
             hint = " Demand by place is not a log: pass it to `City.from_frames` with a column 'arrival_rate'."
-        rest = f"{likely}; {found(names)}.{hint}"
+        rest = f"{likely}; {list_columns(names)}.{hint}"
         raise InputError(Message(f"{where} needs {lacks}. Name each by ", option, rest))
 
-    def _likely(self, absent: Sequence[str]) -> tuple[Argument, str]:
+    def _suggest(self, absent: Sequence[str]) -> tuple[Argument, str]:
         """Return the option that names the absent columns, and in words which columns they may be."""
         times = [name for name in self.free if "time" in absent and self.kind(name) in ("moment", "date")]
         fine = [name for name in self.free if {"lon", "lat"} & set(absent) and self._is(FINE.fullmatch, name)]
         option = Argument("columns", {role: times[0] if role == "time" and times else ... for role in absent})
-        return option, f" (perhaps {', '.join(map(shown, [*times[1:], *fine][:5]))})" if times[1:] or fine else ""
+        return option, f" (perhaps {', '.join(map(quote, [*times[1:], *fine][:5]))})" if times[1:] or fine else ""
 
 
 def call_columns(
     columns: Mapping[str, str | None] | None,
     time_format: str | None,
-    spare: dict[str, str] | None = None,
+    unused: dict[str, str] | None = None,
     chosen_by: Sequence[str] = (),
 ) -> Choose:
     """Return the function that chooses the columns of a log of calls.
 
-    ``columns`` are those that the user named, by role, and None for a role that is to be left out. ``spare`` is filled
+    ``columns`` are those that the user named, by role, and None for a role that is to be left out. ``unused`` is filled
     with the columns of times that were not taken, each with the stamp that it may be, or "". Rows are chosen by the
     columns ``chosen_by``, whose roles are `CHOICE` and their names.
     """
-    given = _checked(columns, CALL_ROLES)
+    given = _check_columns(columns, CALL_ROLES)
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
         search = _Search(given, names, cells, time_format)
@@ -353,7 +353,7 @@ def call_columns(
         search.take_numbers("service_min", "units_sent")
         _take_stamps(search)
         for role, names_of in LABELS.items():
-            search.take(role, search.first(names_of, partial(search.tells, role=role)))
+            search.take(role, search.first(names_of, partial(search.suits, role=role)))
         if "status" in search.taken:
             search.take("status_time", search.first([".*(?:status|event|action|activity|stamp).*"], search.moment))
         for name in chosen_by:
@@ -362,8 +362,8 @@ def call_columns(
             words = {text for text in map(str, cells[name]) if len(text) <= LONGEST_NAME}
             if len(words) <= MOST_KINDS and any(map(NO_CALL.search, words)):
                 search.taken[KIND + name] = name
-        if spare is not None:
-            spare.update(search.spare())
+        if unused is not None:
+            unused.update(search.unused())
         return search.check(where, names, ("time", "lon", "lat"))
 
     return choose
@@ -379,7 +379,7 @@ def _take_time(search: _Search) -> None:
         return
     moment = search.first(TIME[:1], lambda name: kind(name) in ("moment", "date"))
     moment = moment or search.first(TIME, lambda name: kind(name) == "moment" and search.stamps(name), 3)
-    clock = search.first(TIME, lambda name: kind(name) in ("clock", "seconds") and _spanned(name) is None, 3)
+    clock = search.first(TIME, lambda name: kind(name) in ("clock", "seconds") and _span(name) is None, 3)
     if moment is None and clock is not None and (day is not None or "date" in search.taken):
         search.take("date", day)
         moment = clock
@@ -396,7 +396,7 @@ def _take_stamps(search: _Search) -> None:
         if clock is not None and kind(taken["time"]) == "date":
             taken["date"], taken["time"] = taken["time"], clock
     for role, pattern in SPAN.items():
-        named = next((n for n in search.free if _spanned(n) == ELAPSED[role][:2] and search.lasts(n, role)), None)
+        named = next((n for n in search.free if _span(n) == ELAPSED[role][:2] and search.lasts(n, role)), None)
         search.take(role, named or search.first([pattern], partial(search.lasts, role=role)))
     for role in STAMPS:
         search.take(role, search.first([STAMP[role]], search.stamps, 3))
@@ -411,7 +411,7 @@ def _take_stamps(search: _Search) -> None:
 
 def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
     """Return the function that chooses the columns of a table of stations, as `call_columns` does."""
-    given = _checked(columns, SITE_ROLES)
+    given = _check_columns(columns, SITE_ROLES)
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
         search = _Search(given, names, cells)
@@ -423,43 +423,43 @@ def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
     return choose
 
 
-def _ordered(text: str) -> bool | None:
-    """Return True for a place whose form says which number is which; None for all else."""
+def _has_order(text: str) -> bool | None:
+    """Return True for a place whose form fixes the order of its numbers; None for other cells."""
     found = place(text)
     return True if found and not found.pair else None
 
 
 def _plain(name: str) -> str:
-    """Return a name in lower case, with plain letters and digits only, and not longer than one of a column may be."""
-    return re.sub(r"[\W_]+", "", _folded(name).lower())[:LONGEST_NAME]
+    """Return a name in lower case, with plain letters and digits only, cut at `LONGEST_NAME` characters."""
+    return re.sub(r"[\W_]+", "", _unaccent(name).lower())[:LONGEST_NAME]
 
 
-def _folded(name: str) -> str:
+def _unaccent(name: str) -> str:
     """Return a name without accents."""
     return "".join(c for c in unicodedata.normalize("NFKD", name.replace("ß", "ss")) if not unicodedata.combining(c))
 
 
-def _unbracketed(name: str) -> str:
-    """Return a name without what stands in brackets, if that leaves any."""
+def _unbracket(name: str) -> str:
+    """Return a name without parts in brackets, unless nothing else is left."""
     return next((short for short in [re.sub(r"\([^()]*\)|\[[^\[\]]*\]", " ", name)] if _plain(short)), name)
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name, parted by signs or capitals, which are all short of `LONGEST_NAME` characters."""
-    found = re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", _folded(_unbracketed(name))[:LONGEST_NAME])
+    """Return the words of a name, separated by signs or capitals; only `LONGEST_NAME` characters are read."""
+    found = re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", _unaccent(_unbracket(name))[:LONGEST_NAME])
     return [word.lower() for word in found]
 
 
 def _forms(name: str) -> tuple[str, ...]:
-    """Return a name whole, without what stands in brackets, and its telling words alone; patterns may fit each."""
+    """Return the forms of a name that patterns may match: whole, without brackets, and only its distinctive words."""
     words = [word for word in _words(name) if not _SAY_NOTHING.fullmatch(word)]
     telling = [word for word in words if not _SAY_LITTLE.fullmatch(word)] or words
-    return _plain(name), _plain(_unbracketed(name)), "".join(telling)
+    return _plain(name), _plain(_unbracket(name)), "".join(telling)
 
 
 @lru_cache(maxsize=10_000)
-def _spanned(name: str) -> tuple[str, str] | None:
-    """Return the stamps from which and to which an elapsed time counts, if a name such as "Call to Clear" says both."""
+def _span(name: str) -> tuple[str, str] | None:
+    """Return the first and last stamp of an elapsed time with a name such as "Call to Clear"; None for other names."""
     words = _words(name)
     for k in (k for k, word in enumerate(words) if word in ("to", "until", "bis")):
         before, after = [words[j:k] for j in range(k)], [words[k + 1 : j] for j in range(len(words), k + 1, -1)]
@@ -470,7 +470,7 @@ def _spanned(name: str) -> tuple[str, str] | None:
 
 
 def _moment_of(words: Sequence[str]) -> str | None:
-    """Return the stamp, or "time", that some words name; None for "time" alone and such."""
+    """Return the stamp, or "time", that words name; None if they name none, or are as general as "time"."""
     form = _forms(" ".join(words))[-1]
     if _ELSEWHERE.search(form) or all(map(_SAY_NOTHING.fullmatch, words)):
         return None
@@ -478,7 +478,7 @@ def _moment_of(words: Sequence[str]) -> str | None:
     return next((role for role, pattern in patterns.items() if re.fullmatch(pattern, form)), None)
 
 
-def _checked(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:
+def _check_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:
     """Return the columns that the user named; raise if they are not a mapping from roles to names."""
     given = {} if columns is None else columns
     if not isinstance(given, Mapping) or not all(name is None or isinstance(name, str) for name in given.values()):
@@ -487,10 +487,10 @@ def _checked(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> 
         wrong = next((role for role in given if role not in roles), None)
         if wrong is None:
             return dict(given)
-    raise InputError(f"`columns` must map words of {', '.join(roles)} to names of columns or None; got {shown(wrong)}.")
+    raise InputError(f"`columns` must map words of {', '.join(roles)} to names of columns or None; got {quote(wrong)}.")
 
 
-def _named(given: Mapping[str, str | None], names: Sequence[str]) -> dict[str, str]:
+def _match_columns(given: Mapping[str, str | None], names: Sequence[str]) -> dict[str, str]:
     """Return the columns that the user named as they stand in the table; raise if the table lacks one.
 
     "none" and an empty name mean None, unless a column has this name.
@@ -510,7 +510,7 @@ def _column(name: str, names: Sequence[str], role: str) -> str:
     known = {_plain(name): name for name in names} | {name.strip().lower(): name for name in names}
     column = known.get(name.strip().lower()) or known.get(_plain(name))
     if column is None:
-        raise InputError(f"there is no column {shown(name)} to take for {role}; {found(names)}.")
+        raise InputError(f"there is no column {quote(name)} to take for {role}; {list_columns(names)}.")
     return column
 
 

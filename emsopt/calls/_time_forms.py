@@ -22,7 +22,7 @@ elapsed        ``5:15`` (minutes or hours first, whichever is likelier), ``0:05:
 24:00 is midnight at the end of a day.
 
 Two-digit years are 1969 to 2068. Whether the day or the month comes first is decided by all cells of all columns of
-times: one number above 12 tells.
+times: one number above 12 decides.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from .._files.columns import BLANKS, texts
 from .._types import BoolArray, FloatArray, IntArray, Times
-from .._validate import shown
+from .._validate import quote
 from ..errors import Argument, InputError, Message
 
 HOURS = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "CET": 1, "CEST": 2}
@@ -58,7 +58,7 @@ CLOCK = (
 )
 TIME = r"(?:(?:[T:]|,?\s+)" + CLOCK + "?" + r"\s*" + OFFSET + ")?"
 WEEKDAY, MONTH = r"(?:[A-Za-zÀ-ÿ]{2,10}\.?,?\s+)?", r"(?P<month>[A-Za-zä]{3,10})\.?"
-# The forms that a column may have. Of forms that fit as many cells, the first is taken.
+# The forms that a column may have, the likeliest first: of forms that fit as many cells, the first is taken.
 COMPACT = re.compile(
     r"(?P<first>[0-3]?\d)(?P<middle>[0-3]\d)(?P<last>(?:19|20)\d\d)(?:(?P<hour>\d\d)(?P<minute>\d\d))?", re.ASCII
 )
@@ -78,7 +78,7 @@ OTHERS = (
 )
 PARTS, CLOCK_PARTS = ("year", "month", "day"), ("hour", "minute", "second")
 FORMS = (COMPACT, ISO, NUMERIC, *(re.compile(form, re.ASCII) for form in OTHERS), NUMBER)
-MIXED = FORMS[1:]  # forms that some cells of a column may have beside the usual one
+MIXED = FORMS[1:]  # spreadsheets leave some cells of a column in another than the usual form
 # Groups of COMPACT and NUMERIC that hold year, month and day.
 ORDERS = {"month first": ("last", "first", "middle"), "day first": ("last", "middle", "first")}
 ORDERS["year first"] = ("first", "middle", "last")  # only two-digit years
@@ -87,7 +87,7 @@ MONTHS = {
     for k, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"])
 }
 MONTHS |= {"mär": 3, "mrz": 3, "mai": 5, "okt": 10, "dez": 12}
-MOST_YEARS = 20  # a part of a date with more distinct values is not a year
+MOST_YEARS = 20  # a log covers few years: a part of a date with more distinct values is not the year
 CLOCK_ONLY = re.compile(CLOCK + "?", re.ASCII)
 FRACTION = re.compile(r"0?\.\d{3,}|0(?:\.0*)?|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)  # of a day
 _PARTS = r"(?:(?P<first>\d+):)?(?P<middle>\d+):(?P<last>\d\d(?:\.\d+)?)"
@@ -96,7 +96,7 @@ SPELT = re.compile(
     r"(?:P?T?)(?:(?P<first>\d+)\s*h[a-z]*\s*)?(?:(?P<middle>\d+)\s*m[a-z]*\s*)?(?:(?P<last>\d+(?:\.\d+)?)\s*s[a-z]*)?",
     re.ASCII | re.IGNORECASE,
 )
-DAY_ZERO = re.compile(r"(?:0?1/0?0|0?0/0?1)/1900|1900-0[01]-00|0000-00-00")  # days that do not exist
+DAY_ZERO = re.compile(r"(?:0?1/0?0|0?0/0?1)/1900|1900-0[01]-00|0000-00-00")  # a day zero, before a time of day
 FIRST_YEAR, DAYS_ZERO = 1970, (["1", "1", "1970"], ["1", "1", "2000"])  # a time of an earlier year is a time of day
 EPOCHS = (1.0, 1e-3, 1e-6, 1e-9)  # seconds per unit; times from 1980 to 2099 in these units do not overlap
 EPOCH_FIRST, EPOCH_LAST = 315_532_800, 4_102_444_800
@@ -104,20 +104,20 @@ EXCEL_FIRST, EXCEL_LAST = 25_570, 73_051  # days from 30 December 1899 to 2 Janu
 NUMERAL = re.compile(r"\d+(?:\.\d*)?|\.\d+|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)
 SECONDS = re.compile(r"\d{1,4}(?:\.\d*)?", re.ASCII)
 LONGEST_BLANK = max(map(len, BLANKS))
-ENOUGH = 0.8  # share of the cells
+ENOUGH = 0.8  # share of the cells: some are blank, misspelt or footers
 MOST_COMPARED = 1000
-SHORTLY = 1800, 4 * 3600  # seconds before a call and after it
-SAMPLE = 50  # cells that decide the form of a column
+SHORTLY = 1800, 4 * 3600  # seconds before a call, as clocks differ, and after it
+SAMPLE = 50  # cells that decide the form of a column: parsing all would be slow
 
 
 def parse(
     written: Sequence[str | None], time_format: str | None, where: str, beside: Iterable[Sequence[str | None]]
 ) -> tuple[Times, FloatArray]:
-    """Return times as written, and their offsets, as `assembled` does."""
+    """Return times as written, and their offsets, as `assemble` does."""
     times, offsets = np.full(len(written), np.datetime64("NaT", "s")), np.full(len(written), np.nan)
     if time_format is not None and time_format not in ORDERS:
         return by_format(written, time_format), offsets
-    columns = chain([written], beside)  # read only if needed
+    columns = chain([written], beside)  # a generator, as other columns are read only if this one is ambiguous
     usual = _form(list(islice(filter(None, written), SAMPLE)))
     rest = [k for k, text in enumerate(written) if text]
     for form in (usual, *(form for form in MIXED if form is not usual)):
@@ -131,7 +131,7 @@ def parse(
             if not any(matches):
                 continue
             order = _order(matches, time_format, where, columns) if form in (COMPACT, NUMERIC) else PARTS
-            found, east = assembled(matches, form, order)
+            found, east = assemble(matches, form, order)
         times[rest], offsets[rest] = found, east
         rest = [k for k, bad in zip(rest, np.isnat(found).tolist(), strict=True) if bad]
     return times, offsets
@@ -143,14 +143,14 @@ def _order(
     where: str,
     columns: Iterator[Sequence[str | None]],
 ) -> Sequence[str]:
-    """Return the groups of year, month and day; raise if neither these cells nor other columns of times tell."""
+    """Return the groups of year, month and day; raise if neither these cells nor other columns of times decide it."""
     orders = {time_format} if time_format else _orders(matches)
     while len(orders) > 1 and (column := next(columns, None)) is not None:
         orders = (orders & _orders([text and _dates(text) for text in column])) or orders
     if len(orders) > 1 and not all(_day_zero(match) for match in matches if isinstance(match, re.Match)):
         parts = " or ".join(order.split()[0] for order in sorted(orders))
         options = [part for order in sorted(orders) for part in (Argument("time_format", order), " or ")]
-        example = shown(next(match.string for match in matches if isinstance(match, re.Match)))
+        example = quote(next(match.string for match in matches if isinstance(match, re.Match)))
         said = f"{where}: no value tells whether {parts} comes first in times such as {example}. Pass "
         raise InputError(Message(said, *options[:-1], "."))
     return ORDERS[min(orders)]
@@ -164,7 +164,7 @@ def _day_zero(match: re.Match[str]) -> bool:
 
 
 def kind(cells: Iterable[object], time_format: str | None = None) -> str:
-    """Return what most of the first cells are.
+    """Return the kind of most of the first cells.
 
     "moment", "date", "clock" (time of day or elapsed time), "fraction" (of a day), "spelt" (elapsed time in words),
     "seconds", "number", or "".
@@ -188,7 +188,7 @@ def kind(cells: Iterable[object], time_format: str | None = None) -> str:
 
 
 def _kind_of_dates(sample: Sequence[str]) -> str:
-    """Return whether cells are moments, dates, times of day on a day before 1970, or numbers; "" if most are none."""
+    """Return the kind of cells: moments, dates, times of day on a day before 1970, or numbers; "" for others."""
     form = _form(sample)
     forms = dict.fromkeys((form, *MIXED))
     matches = [match for text in sample if (match := next(filter(None, (f.fullmatch(text) for f in forms)), None))]
@@ -207,7 +207,7 @@ def clocks(written: Sequence[str | None], time_format: str | None = None) -> Flo
         days = [float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written]
         return np.round(86400 * np.array(days)) % 86400
     plain = [text and re.sub(r"^0 days ", "", text) for text in written]
-    times = assembled([text and CLOCK_ONLY.fullmatch(text) for text in plain], CLOCK_ONLY, ())[0]
+    times = assemble([text and CLOCK_ONLY.fullmatch(text) for text in plain], CLOCK_ONLY, ())[0]
     rest = np.flatnonzero([bool(text) for text in plain] & np.isnat(times)).tolist()
     for layout in (time_format, "month first") if rest else ():
         with suppress(InputError):  # raised for dates that may be read in two ways, which have the same clock
@@ -220,7 +220,7 @@ def elapsed(written: Sequence[str | None], typical: float, unit: float | None = 
     """Return elapsed times in seconds, shape (K,); NaN for other cells.
 
     The unit of numbers, and of the first number of 5:15 or 5:15:00, is that with which the median comes closest to a
-    ``typical`` time (seconds), unless ``unit`` says how many seconds numbers count.
+    ``typical`` time (seconds), unless ``unit`` gives it in seconds.
     """
     scaled = np.array([float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written])
     colon, parts = _parts(written, ELAPSED, ("days", "first", "middle", "last"))
@@ -269,7 +269,7 @@ def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float
     return bool(own < (1 + np.mean(others)) / 2 and np.median(lasted[filled]) < SHORTLY[1])
 
 
-def assembled(
+def assemble(
     matches: Sequence[re.Match[str] | str | None], form: re.Pattern[str], date: Sequence[str]
 ) -> tuple[Times, FloatArray]:
     """Return the times of K matches of a form, datetime64[s], and their offsets, minutes to the east of UTC.
@@ -329,13 +329,13 @@ def by_format(written: Sequence[str | None], time_format: str) -> Times:
     example = "`time_format` must be a form such as '%d.%m.%Y %H:%M', with a year and without a time zone"
     parts = re.findall("%.", time_format) if isinstance(time_format, str) else []
     if not {"%Y", "%y", "%G", "%c", "%x"}.intersection(parts) or {"%Z", "%z"}.intersection(parts):
-        raise InputError(f"{example}; got {shown(time_format)}.")
+        raise InputError(f"{example}; got {quote(time_format)}.")
     # pandas reads "now" and "today" as the current time, whatever the format
     numbered = [text if text and re.search(r"\d", text) else None for text in written]
     try:
         moments = pd.to_datetime(pd.Series(numbered, dtype=object), format=time_format, errors="coerce")
     except (ValueError, TypeError, LookupError, OverflowError, re.error) as error:
-        raise InputError(f"{example}; {shown(time_format)} cannot be used: {error}.") from error
+        raise InputError(f"{example}; {quote(time_format)} cannot be used: {error}.") from error
     return moments.to_numpy().astype("datetime64[s]")
 
 
@@ -389,7 +389,7 @@ def _orders(matches: Iterable[re.Match[str] | str | None]) -> set[str]:
 def _from_numbers(written: Sequence[str | None], usual: bool) -> tuple[Times, FloatArray]:
     """Convert numbers to times, as days since 30 December 1899 or in the unit since 1970 in which most are in range.
 
-    Only days are read if numbers are not the ``usual`` form of the column.
+    If numbers are not the ``usual`` form of the column, they can only be days.
     """
     values = np.array([float(text) if text and NUMBER.fullmatch(text) else np.nan for text in written])
     scaled = [np.where((values >= EXCEL_FIRST) & (values < EXCEL_LAST), 86400 * (values - 25_569), np.nan)]

@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 
 from .._files.columns import others
-from .._validate import shown
+from .._validate import quote
 from ..errors import InputError
 from ._roles import ELAPSED, UNITS
 from ._time_forms import (
     CLOCK_ONLY,
     DAY,
     ISO,
-    assembled,
+    assemble,
     clocks,
     elapsed,
     is_elapsed,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .._files.columns import Table
     from .._types import BoolArray, FloatArray, IntArray, Times
 
-MIDNIGHT = re.compile(r"[T ]\s*(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*[Aa][Mm])$")  # how programs end dates
+MIDNIGHT = re.compile(r"[T ]\s*(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*[Aa][Mm])$")  # dates often end with midnight
 # Text in the position of an offset, after a time or after a date alone; "PM" is not a zone.
 ZONE = re.compile(
     DAY + r"(?:(?:[Tt]|\s+)\d\d?(?::?\d\d){0,2}(?:[.,]\d+)?\s*(?![AaPp]\.?[Mm]\b)(?P<after_time>[-+\u2212\[(A-Za-z].*)"
@@ -41,14 +41,14 @@ ZONE = re.compile(
     re.ASCII | re.DOTALL,
 )
 EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
-FILLERS = (101, 1230, 1231)  # month and day of dates that programs write for an unknown time
+FILLERS = (101, 1230, 1231)  # programs write the first and last days of a year for unknown times: month and day
 LATE_FILLERS = np.array(["2079-06-06T23:59", "2099-12-31T00:00", "2099-12-31T23:59"], dtype="datetime64[m]")
-TYPICAL_WAIT = 480.0  # seconds from the call until a stamp
-NEAR = np.timedelta64(31, "D")  # of the calls: a stamp on another day than theirs has the day of no call
+TYPICAL_WAIT = 480.0  # seconds from the call until a stamp, by which elapsed times are told from times of day
+NEAR = np.timedelta64(31, "D")  # of the calls: stamps on a day further away are times of day
 FAR = np.timedelta64(180, "D")
-FEW = 10  # calls; in shorter logs the check for remote times is skipped
+FEW = 10  # calls; in shorter logs every call may be far from the others
 MINUTE = np.timedelta64(60, "s")
-COARSE = 0.98  # share of full minutes among stamps to the minute
+COARSE = 0.98  # share of full minutes among stamps to the minute: a few may have been entered with seconds
 ENDS = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
 
 
@@ -62,36 +62,36 @@ def read_times(
 ) -> tuple[Times, Times | None, str]:
     """Read a column of times: in the time of a zone, in UTC (None if they have no offset), and their `CallLog.clock`.
 
-    ``date`` is a column of dates, if the times do not include them, and ``beside`` are other columns of times, which
-    may tell whether the day or the month comes first. Times, datetime64[s], are in ``time_zone`` if it is given;
-    otherwise as written, each in its own offset if it has one. They are NaT for blank cells, and for dates such as
-    1900-01-01 and 9999-12-31 that fill empty cells.
+    ``date`` is a column of dates, if the times do not include them, and ``beside`` are other columns of times, from
+    which the order of day and month may be known. Times, datetime64[s], are in ``time_zone`` if it is given; otherwise
+    as written, each in its own offset if it has one. They are NaT for blank cells, and for dates such as 1900-01-01 and
+    9999-12-31 that fill empty cells.
     """
     cells = table.frame[key]
     where, written = f"{table.where}, column {key!r}", list[str | None]()
     if date is None and pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        times, utc, clock = _typed(cells)
+        times, utc, clock = _from_datetimes(cells)
         written = list(map(str, cells))
     else:
-        written = _dated(table, key, date)
+        written = _with_dates(table, key, date)
         times, offsets = parse(written, time_format, where, (written_cells(table.frame[other]) for other in beside))
-        there = np.array([text not in (None, "0", "0.0") for text in written])
-        if (np.isnat(times) & there).any():
-            _refuse(where, written, np.isnat(times) & there, time_format)
-        there &= ~_fillers(times)
-        local = there & np.isnan(offsets)
-        if local.any() and not local[there].all():
+        filled = np.array([text not in (None, "0", "0.0") for text in written])
+        if (np.isnat(times) & filled).any():
+            _refuse(where, written, np.isnat(times) & filled, time_format)
+        filled &= ~_is_placeholder(times)
+        local = filled & np.isnan(offsets)
+        if local.any() and not local[filled].all():
             k = int(np.argmax(local))
             raise InputError(
-                f"{table.where}, row {k + 1}: {shown(written[k])} has no offset, but others do. "
+                f"{table.where}, row {k + 1}: {quote(written[k])} has no offset, but others do. "
                 "Write all times with an offset or all without.",
                 local,
             )
         utc, clock = None, "local"
-        if not local[there].all():
+        if not local[filled].all():
             utc = times - np.nan_to_num(offsets).astype("timedelta64[m]")
             clock = "as written" if np.nan_to_num(offsets).any() else "UTC"
-    fillers = _fillers(times)
+    fillers = _is_placeholder(times)
     if not fillers[~np.isnat(times)].all():
         times = np.where(fillers, np.datetime64("NaT"), times)
     _check_years(times, table.where, written)
@@ -101,7 +101,7 @@ def read_times(
 def read_stamps(
     table: Table, key: str, time_format: str | None, beside: Iterable[str], calls: Times, utc: Times | None
 ) -> Times:
-    """Read a column of times that a log may have beside the time of the call; what cannot be read becomes NaT.
+    """Read a column of times that a log may have beside the time of the call; unreadable cells become NaT.
 
     ``calls`` and ``utc`` are the times of the calls, as `read_times` returns them. Stamps may also be times of day,
     elapsed times or seconds since the call; a format that fits no cell is ignored. They are on the clock that held when
@@ -109,7 +109,7 @@ def read_stamps(
     """
     cells = table.frame[key]
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
-        times, moments, _ = _typed(cells)
+        times, moments, _ = _from_datetimes(cells)
     else:
         written = written_cells(cells)
         if (stamps := _since(written, calls)) is not None:
@@ -128,7 +128,7 @@ def read_stamps(
         return _next_clock(_of_day(times), calls)
     if utc is not None and moments is not None:
         times = calls + (moments - utc)
-    times[(times < EARLIEST) | (times >= LATEST) | _fillers(times)] = np.datetime64("NaT")
+    times[(times < EARLIEST) | (times >= LATEST) | _is_placeholder(times)] = np.datetime64("NaT")
     return times
 
 
@@ -147,13 +147,13 @@ def moment(value: object) -> np.datetime64:
     found: np.datetime64[Any] = np.datetime64("NaT", "s")
     aware = getattr(value, "tzinfo", None) is not None
     if isinstance(value, str):
-        (found,), (offset,) = assembled([ISO.fullmatch(value.strip())], ISO, ("year", "month", "day"))
+        (found,), (offset,) = assemble([ISO.fullmatch(value.strip())], ISO, ("year", "month", "day"))
         aware = not np.isnan(offset)
     elif isinstance(value, (datetime.date, np.datetime64)) and not aware and not pd.isna(value):
         found = np.datetime64(cast("datetime.date", value), "s")
     if np.isnat(found) or aware:
         expected = "dates such as '2025-01-01' or times such as '2025-01-01 16:05', without an offset"
-        raise InputError(f"`start` and `end` must be {expected}; got {shown(value)}.")
+        raise InputError(f"`start` and `end` must be {expected}; got {quote(value)}.")
     return found
 
 
@@ -184,17 +184,17 @@ def check_far(times: Times, rows: IntArray, where: str) -> None:
         )
 
 
-def _dated(table: Table, key: str, date: str | None) -> list[str | None]:
+def _with_dates(table: Table, key: str, date: str | None) -> list[str | None]:
     """Return a column of times as texts, each after the text of its date if there is a column of dates."""
     written = written_cells(table.frame[key])
     if date is None:
         return written
     days = [day and MIDNIGHT.sub("", day) for day in written_cells(table.frame[date])]
-    return [f"{day} {time}" if day and time else None for day, time in zip(days, _of_clocks(written), strict=True)]
+    return [f"{day} {time}" if day and time else None for day, time in zip(days, _pad_clocks(written), strict=True)]
 
 
-def _of_clocks(written: list[str | None]) -> list[str | None]:
-    """Return times of day in forms that may stand behind a date."""
+def _pad_clocks(written: list[str | None]) -> list[str | None]:
+    """Return times of day in a form that can follow a date."""
     if all(text is None or (text.isdigit() and len(text) <= 4) for text in written):
         # 5 stands for 0:05, 1605 for 16:05
         return [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]
@@ -205,7 +205,7 @@ def _of_clocks(written: list[str | None]) -> list[str | None]:
     return [text if c == "NaT" else c[11:] for text, c in zip(written, clock, strict=True)]
 
 
-def _typed(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
+def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
     """Return the times of a column of datetimes as written, in UTC if they have a time zone, and their clock."""
     zone = getattr(cells.dtype, "tz", None)
     times = cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
@@ -221,7 +221,7 @@ def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.S
     dispatch count from the call. Two stamps of full minutes become the moments in the middle of those that lie in these
     minutes and differ by the elapsed time, if there are any.
     """
-    nothing = np.full(len(times), np.datetime64("NaT", "s"))
+    missing = np.full(len(times), np.datetime64("NaT", "s"))
     stamps = {"time": times} | {
         role: details[role].to_numpy().astype("datetime64[s]") for role in details if role in ENDS
     }
@@ -233,7 +233,7 @@ def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.S
         lasted = whole_seconds(elapsed(written_cells(columns[role]), typical, unit))
         if start == "dispatched" and start not in stamps and end not in stamps:
             start = "time"
-        a, b = stamps.get(start, nothing), stamps.get(end, nothing)
+        a, b = stamps.get(start, missing), stamps.get(end, missing)
         width_a, width_b = step.get(start, 0 * MINUTE), step.get(end, 0 * MINUTE)
         first, last = np.maximum(a, b - lasted), np.minimum(a + width_a, b + width_b - lasted)
         exact = (first <= last) & (start != "time") & (width_a + width_b > 0 * MINUTE)
@@ -256,12 +256,12 @@ def _of_day(times: Times) -> FloatArray:
 
 
 def _next_clock(seconds: FloatArray, calls: Times) -> Times:
-    """Return times of day as the first such times after calls; up to 12 hours before a call count as wrong stamps."""
+    """Date times of day within 12 hours of the calls; a time of day before the call is then an impossible stamp."""
     return calls + whole_seconds((seconds - _of_day(calls) + 43200) % 86400 - 43200)
 
 
-def _fillers(times: Times) -> BoolArray:
-    """Return which times have dates that programs write for unknown times, shape (K,)."""
+def _is_placeholder(times: Times) -> BoolArray:
+    """Return a mask of placeholders: times whose dates programs write where a time is unknown, shape (K,)."""
     days, months = times.astype("datetime64[D]"), times.astype("datetime64[M]")
     of_year = 100 * (months.astype(np.int64) % 12 + 1) + (days - months).astype(np.int64) + 1
     odd = (times < EARLIEST) | (times >= LATEST)
@@ -274,7 +274,7 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, time_form
     text = written[k] or ""
     zone = ZONE.fullmatch(text)
     if time_format is not None:
-        wanted, advice = f"a time in the form of `time_format` {shown(time_format)}", "Correct the cell or the format."
+        wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
     elif zone is None:
         wanted = "a time such as 2025-03-14 16:05"
         advice = "Write times in this form, or describe theirs by `time_format`, such as '%d.%m.%Y %H:%M'."
@@ -282,10 +282,10 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, time_form
         wanted = "a time such as 2025-03-14 16:05-05:00"
         what = "an offset or a time zone" if zone["after_time"] else "an offset, which needs a time before it"
         advice = (
-            f"{shown(zone['after_time'] or zone['after_date'], most=40)} looks like {what}. Write offsets from UTC as "
+            f"{quote(zone['after_time'] or zone['after_date'], most=40)} looks like {what}. Write offsets from UTC as "
             "Z, -05, -0500 or -05:00, up to 14 hours; or leave them out if times are local."
         )
-    got = f"{shown(text, most=80)}{others(bad)}"
+    got = f"{quote(text, most=80)}{others(bad)}"
     raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}", bad)
 
 
@@ -295,12 +295,12 @@ def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None)
         return times, utc, clock
     if utc is None:
         remedy = "Leave it out if they are local, or end them with a Z if they are in UTC."
-        raise InputError(f"`time_zone` is {shown(time_zone)}, but the times have no offset. {remedy}")
+        raise InputError(f"`time_zone` is {quote(time_zone)}, but the times have no offset. {remedy}")
     with suppress(KeyError, ValueError, OSError, IndexError):  # raised for unknown zones
         if isinstance(time_zone, str):
             local = pd.Series(utc).dt.tz_localize("UTC").dt.tz_convert(time_zone).dt.tz_localize(None)
             return local.to_numpy().astype("datetime64[s]"), utc, time_zone
-    raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {shown(time_zone)}.")
+    raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {quote(time_zone)}.")
 
 
 def _check_years(times: Times, where: str, cells: Iterable[object]) -> None:
@@ -308,5 +308,5 @@ def _check_years(times: Times, where: str, cells: Iterable[object]) -> None:
     bad = (times < EARLIEST) | (times >= LATEST)
     if bad.any():
         k = int(np.argmax(bad))
-        got = f"{shown(list(cells)[k], str, 80)!r}{others(bad)}"
+        got = f"{quote(list(cells)[k], str, 80)!r}{others(bad)}"
         raise InputError(f"{where}, row {k + 1}: expected a time from 2 January 1970 to 2099, but got {got}.", bad)

@@ -38,21 +38,21 @@ if TYPE_CHECKING:
     from ._durations import LogDensity
 
 LONGEST_MIN = 120.0  # recorded drives that are longer are left out as impossible
-FEWEST = 30  # drives
+FEWEST = 30  # drives: fewer do not determine a law
 STRAY_SPREAD = 1.0  # log standard deviation of drives that did not start at home
 SHORTEST_MIN = 0.05  # a law is at least this, where an extrapolation would be negative
 AT_ONCE_MIN = 0.5  # mean minutes of a drive whose departure was recorded on arrival
 FAR = 10.0  # medians that a wrong record may take at least
-FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit
-FOR_HOURS = 3.0  # log likelihood by which factors of the hours must improve the fit
-FOR_CURVE = 2.0  # log likelihood by which the accelerating law must beat the linear one
+FOR_STRAYS = 4.0  # log likelihood by which strays must improve the fit: chance alone seldom does
+FOR_HOURS = 3.0  # the same for the factors of the hours
+FOR_CURVE = 2.0  # the same for the accelerating law instead of the linear one
 LEAST_SHARE = 0.01  # of the mean drive that grows with distance, so that a speed is finite
-PASSES = 3  # of the factors of the hours
+PASSES = 3  # of the factors of the hours, which depend on the law and change it
 
 
 @dataclass(frozen=True, eq=False)
 class TravelLaw:
-    """A law of travel times, "linear" or "accelerating", with what the drives leave open.
+    """A law of travel times, "linear" or "accelerating", with the errors of its parameters.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class TravelLaw:
 
     @property
     def steepest(self) -> float:
-        """Upper end of the interval of minutes per unit of distance, also where drives get shorter with distance."""
+        """Upper end of the interval of minutes per unit of distance, also if the estimate is negative."""
         if self.kind != "linear":
             return self.per_distance.interval[1]
         share = self.parameters[1] + Z90 * np.sqrt(self.covariance[1, 1])
@@ -137,7 +137,7 @@ class TravelLaw:
         return Estimate(float(value), float(slope * np.sqrt(self.covariance[2, 2])), self.drives)
 
     def draw(self, rng: np.random.Generator) -> TravelLaw:
-        """Draw a law from what the drives leave open."""
+        """Draw a law from the distribution of the estimation error."""
         # a Cholesky factor is unique, whereas signs of eigenvectors, and with them draws, depend on the processor
         tiny = 1e-12 * self.covariance.diagonal().max() * np.eye(len(self.parameters))
         parameters = rng.multivariate_normal(self.parameters, self.covariance + tiny, method="cholesky")
@@ -263,26 +263,26 @@ def fit_law(
 
 
 def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple[FloatArray, FloatArray, float]:
-    """Return logarithms of the factors of the hours and their standard errors, both (24,), and how many are free.
+    """Return the log factors of the hours and their standard errors, both (24,), and their degrees of freedom.
 
     Each factor is estimated by one Newton step and shrunk towards one: factors are normal around one with a variance
     estimated from all hours (empirical Bayes). All are one if that variance does not improve the fit by `FOR_HOURS`.
     """
     information = np.bincount(hour, level**2, 24)
-    seen = information > 0
-    error2 = np.where(seen, 1 / np.where(seen, information, 1), np.inf)
-    raw = np.where(seen, hours + np.bincount(hour, level, 24) * np.where(seen, error2, 0), 0.0)
-    raw = np.where(seen, raw - np.average(raw, weights=information), 0.0)
+    observed = information > 0
+    error2 = np.where(observed, 1 / np.where(observed, information, 1), np.inf)
+    raw = np.where(observed, hours + np.bincount(hour, level, 24) * np.where(observed, error2, 0), 0.0)
+    raw = np.where(observed, raw - np.average(raw, weights=information), 0.0)
 
     def misfit(variance: float) -> float:
-        total = variance + error2[seen]
-        return float((np.log(total) + raw[seen] ** 2 / total).sum() / 2)
+        total = variance + error2[observed]
+        return float((np.log(total) + raw[observed] ** 2 / total).sum() / 2)
 
     best = minimize_scalar(lambda t: misfit(np.exp(2 * t)), bounds=(-7, 0), method="bounded")
     variance = float(np.exp(2 * best.x))
     if misfit(0.0) - best.fun < FOR_HOURS:
         return np.zeros(24), np.zeros(24), 0.0
-    shrink = np.where(seen, variance / (variance + np.where(seen, error2, 1)), 0.0)
+    shrink = np.where(observed, variance / (variance + np.where(observed, error2, 1)), 0.0)
     effects = raw * shrink
     effects -= np.log(np.exp(effects[hour]).mean())
     return effects, np.sqrt(variance * (1 - shrink)), float(shrink.sum() - 1)

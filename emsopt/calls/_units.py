@@ -1,13 +1,13 @@
-r"""Units of a log: their home stations, the calls that they got, and whom the rule of the closest free one would send.
+r"""Units of a log: their home stations, their calls, and the units that closest-free dispatch would send.
 
 Homes are known by given names, by numbers in names, or by the calls that the units answered.
 
 **By the log.** A unit at station s answers calls of which s is the r-th closest station with a frequency that falls as
 :math:`\rho^r`, and its drive takes a lognormal time around a line in distance. The calls of a unit are then drawn from
-all calls with probabilities :math:`\rho^r / \sum \rho^r`. The sum over all calls matters: it is large for stations
-amid many calls, which would otherwise attract their neighbours' units. 5 % of calls are answered from elsewhere.
-With these probabilities every station has a likelihood for every unit; the line and ρ are estimated from the most
-likely stations in turn. A unit has a known home if that station has a probability above 95 %.
+all calls with probabilities :math:`\rho^r / \sum \rho^r`. The sum over all calls matters: it is large for stations amid
+many calls, which would otherwise attract their neighbours' units. A fixed 5 % of the calls are assumed to be answered
+from elsewhere. With these probabilities every station has a likelihood for every unit; the line and ρ are estimated
+from the most likely stations in turn. A unit has a known home if that station has a probability above 95 %.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from .log import CallLog
 
 STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
-REPLAYS = 30  # of a log with seconds drawn for its stamps
+REPLAYS = 30  # of a log with seconds drawn for its stamps, for shares instead of guesses
 NUMBER = re.compile(r"\D*?0*(\d+)\D{0,2}")
-NAMED = 0.6  # share of calls whose unit must have the number of a station
+NAMED = 0.6  # share of calls whose unit must have the number of a station: else numbers mean something else
 SURE = 0.95
 ELSEWHERE = 0.05
-FEWEST = 5  # drives of a unit whose home is inferred
+FEWEST = 5  # drives of a unit whose home is inferred: fewer fit several stations
 PASSES = 4
-LEAST_COVERED = 0.5  # of the calls, by units with given homes
+LEAST_COVERED = 0.5  # of the calls, by units with given homes: else homes and log do not belong together
 SELDOM = 0.05  # of the median number of calls of a unit; units with fewer are not part of the deployment
 
 
@@ -49,7 +49,7 @@ def home_of_calls(
     reach: FloatArray,
     travelled: FloatArray,
 ) -> tuple[IntArray | None, dict[str, str], str]:
-    """Return the station of the unit that answered each call (-1 unknown), those of all units, and how they are known.
+    """Return the station of the unit that answered each call (-1 unknown), those of all units, and their source.
 
     The first is None if no home is known.
     """
@@ -63,18 +63,18 @@ def home_of_calls(
         home = np.array([place.get(str(word).strip().casefold(), -1) for word in details["station"]])
         if (home >= 0).mean() > 0.5:
             return home, _as_names(units, _usual(code, home, (len(units), len(names))), names), "station column"
-    has = code >= 0
+    named = code >= 0
     if homes is not None:
-        index, source = by_mapping(homes, units, names, code[has]), "given"
-    elif (numbered := by_number(units, np.bincount(code[has], minlength=len(units)), names)) is not None:
+        index, source = by_mapping(homes, units, names, code[named]), "given"
+    elif (numbered := by_number(units, np.bincount(code[named], minlength=len(units)), names)) is not None:
         index, source = numbered, "numbers"
     else:
-        drives, source = has & ~np.isnan(travelled), "log"
+        drives, source = named & ~np.isnan(travelled), "log"
         index = by_log(code[drives], reach[drives], travelled[drives]) if drives.any() else np.empty(0, int)
-        index = np.r_[index, np.full(len(units) - len(index), -1)]  # units without drives
+        index = np.r_[index, np.full(len(units) - len(index), -1)]  # units without drives, which come last
     if (index < 0).all():
         return None, {}, "unknown"
-    return np.where(has, index[code], -1), _as_names(units, index, names), source
+    return np.where(named, index[code], -1), _as_names(units, index, names), source
 
 
 def _usual(code: IntArray, home: IntArray, shape: tuple[int, int]) -> IntArray:
@@ -130,7 +130,7 @@ def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequenc
     if (covered := float((index[code] >= 0).mean())) < LEAST_COVERED:
         raise InputError(
             f"`homes` must name the stations of the units that answer most calls; it covers {covered:.0%} of them. "
-            f"Add others, such as {_validate.shown([u for u, k in zip(units, index, strict=True) if k < 0][:5])}."
+            f"Add others, such as {_validate.quote([u for u, k in zip(units, index, strict=True) if k < 0][:5])}."
         )
     return index
 
@@ -138,7 +138,7 @@ def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequenc
 def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) -> IntArray | None:
     """Return the index of the station whose number each unit has, as E14 has that of Station 14, shape (U,).
 
-    None if the names do not tell: numbers of stations are not distinct, or fewer than 60 % of the calls have a unit
+    None if the names do not match: numbers of stations are not distinct, or fewer than 60 % of the calls have a unit
     with the number of a station. ``calls`` are the calls of each unit.
     """
     found = [NUMBER.fullmatch(name.strip()) for name in stations]
@@ -154,14 +154,14 @@ def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) ->
 def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArray:
     """Return the index of the most likely station of each unit, -1 where no station is likely enough, shape (U,).
 
-    ``unit`` is the unit of each drive, ``distance`` that from each station, shape (K, N), and ``minutes`` what was
-    recorded.
+    ``unit`` is the unit of each drive, ``distance`` the distances from all stations, shape (K, N), ``minutes`` its
+    recorded time.
     """
     n_units, n = unit.max() + 1, distance.shape[1]
     rank = np.argsort(np.argsort(distance, axis=1), axis=1)
     logs = np.log(np.maximum(minutes, 0.5))[:, None]
     rows, rho, by_time = np.arange(len(unit)), 0.5, np.ones_like(distance)
-    enough = np.bincount(unit, minlength=n_units) >= FEWEST
+    frequent = np.bincount(unit, minlength=n_units) >= FEWEST
     for _ in range(PASSES):
         drawn = rho**rank
         chance = drawn / drawn.mean(axis=0) * by_time
@@ -169,8 +169,8 @@ def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArra
         np.add.at(score, unit, np.log((1 - ELSEWHERE) * chance + ELSEWHERE))
         best = score.argmax(axis=1)
         top = np.exp(score - score.max(axis=1, keepdims=True))
-        sure = enough & (top.max(axis=1) / top.sum(axis=1) > SURE)
-        of_sure = sure[unit]
+        certain = frequent & (top.max(axis=1) / top.sum(axis=1) > SURE)
+        of_sure = certain[unit]
         if not of_sure.any():
             break
         home, its_rank = best[unit], rank[rows, best[unit]]
@@ -182,7 +182,7 @@ def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArra
         misfit, anywhere = ((logs - expected) / spread) ** 2, (logs - np.median(logs)) ** 2
         # relative to drives from elsewhere, which take any time around the median
         by_time = np.exp((anywhere - misfit) / 2) / spread
-    return np.where(sure, best, -1)
+    return np.where(certain, best, -1)
 
 
 def _as_names(units: list[str], index: IntArray, names: list[str]) -> dict[str, str]:
@@ -193,7 +193,7 @@ def _as_names(units: list[str], index: IntArray, names: list[str]) -> dict[str, 
 # -- dispatch ---
 
 
-def sent(log: CallLog) -> BoolArray:
+def has_unit(log: CallLog) -> BoolArray:
     """Return whether a unit was sent to each call, shape (K,): it has a stamp, a unit, or a number of units above 0."""
     details = log.details
     signs = [details[name].notna().to_numpy() for name in (*STAMPS, "unit") if name in details]
@@ -225,9 +225,9 @@ def answering_stations(
 ) -> FloatArray:
     """Return the probability that each station has the closest free unit of a deployment, by call, shape (K, N).
 
-    Rounded stamps leave open which unit was free, and one unit that is taken for another affects later calls too.
-    Therefore the log is replayed `REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the
-    replays with a free unit. They are 0 where all units are always busy.
+    With rounded stamps it is uncertain which unit was free, and one wrong unit affects later calls too. Therefore the
+    log is replayed `REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the replays with a
+    free unit. They are 0 where all units are always busy.
 
     ``when`` are the times of dispatch. Units are busy for the recorded time of the calls to which this rule sends them.
     ``rounding`` are the resolutions (min) of the stamps at the start and at the end of that time.

@@ -28,7 +28,7 @@ MOST_ATOMS = 5000
 WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
 LEAST_WIDTH_KM = 0.05
 ENOUGH_ATOMS = 200  # maximum number of cells if their width is chosen automatically
-# properties that may hold the names of areas, such as those of the census in the United States
+# usual names of the property that names areas, such as those of the census in the United States
 NAMES = ("atom", "name", "district", "namelsad", "geoid", "geoid20", "geoid10", "zcta5ce20", "zip", "id", "objectid")
 KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 
@@ -36,7 +36,7 @@ KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
 class Atoms(NamedTuple):
     """Atoms, and the index of the atom of each point (place of a call), -1 for points outside all atoms.
 
-    ``note`` is a sentence that says what the atoms are, and ``width_km`` the width of cells, None for areas.
+    ``note`` is a sentence about the kind of atoms, and ``width_km`` the width of cells, None for areas.
     """
 
     names: list[str]
@@ -80,11 +80,11 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
 
 def _offsets(points: FloatArray, stations: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return points in km from the middle of the stations, the middle (degrees), and km per degree, shape (2,)."""
-    middle = np.round(np.median(_validate.turned(stations, stations[0, 0]), axis=0), 2)
+    middle = np.round(np.median(_validate.unwrap(stations, stations[0, 0]), axis=0), 2)
     stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE
     if not stretch[0] > 1:
         raise InputError(f"cells cannot be formed near the poles; stations are at latitude {middle[1]:g}.")
-    return (_validate.turned(points, middle[0]) - middle) * stretch, middle, stretch
+    return (_validate.unwrap(points, middle[0]) - middle) * stretch, middle, stretch
 
 
 def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
@@ -143,7 +143,7 @@ def within(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
     All areas become atoms, also without a point; the location of each is a point inside it. Raise if a polygon crosses
     itself, no point lies in any area, or shapely is not installed.
     """
-    shapely = geography.needed("shapely", "a division into areas")
+    shapely = geography.load_extra("shapely", "a division into areas")
     shapes = shapely.from_geojson([json.dumps(shape) for shape in areas.values()], on_invalid="ignore")
     names = list(areas)
     bad = np.flatnonzero(~shapely.is_valid(shapes) | shapely.is_empty(shapes))

@@ -1,4 +1,4 @@
-"""Compare what a calibrated model says with what a later log recorded.
+"""Compare the responses by a calibrated model with those of a later log.
 
 The later calls are replayed (`emsopt.calls.replaying`) many times, each time with times drawn from what the fit leaves
 open. The model's response times are rounded as the log's stamps are, so that like is compared with like. The mean over
@@ -33,7 +33,7 @@ from .calibration import Fit, calibrate, distances
 from .log import CallLog, Source, read_calls
 from .recorded import measures, stamped_responses
 from .replaying import check_deployment, replay
-from .uses import TITLES, judge, told_apart
+from .uses import TITLES, judge, separates_places
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 THRESHOLDS = (4, 6, 8, 10, 12)  # minutes
 DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000
-FEWEST = 5  # calls of an hour or a zone that is shown
-SAMPLE = 200_000  # draws from the distribution of the hypercube model
+FEWEST = 5  # calls of an hour or a zone that is shown: means of fewer are mostly chance
+SAMPLE = 200_000  # draws from the distribution of the hypercube model, so many that their own error does not matter
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,8 +98,8 @@ class BackTest:
     def to_frame(self) -> pd.DataFrame:
         """Return one row per measure, indexed by name: ``recorded``, ``modelled``, ``low``, ``high`` and two more.
 
-        ``city_model`` is what the hypercube model says of `Fit.city`, with the log's demand instead of the later calls.
-        ``as_before`` is what the calls of the fit recorded: the forecast that nothing changes.
+        ``city_model`` is the value of the hypercube model of `Fit.city`, with the log's demand instead of the later
+        calls. ``as_before`` is what the calls of the fit recorded: the forecast that nothing changes.
         """
         return self.overall.copy()
 
@@ -120,7 +120,7 @@ class BackTest:
 
     @property
     def body(self) -> str:
-        """What the page shows, as HTML."""
+        """The body of the page, as HTML."""
         figures = (
             _page.bars(self.distribution, "Response times", "min", "share of calls"),
             _page.dots(self.by_hour, "Mean response by hour of the day", "min"),
@@ -164,7 +164,7 @@ def back_test(
     times: Mapping[str, Any] | None = None,
     rng: Rng = 0,
 ) -> BackTest:
-    """Compare what a calibrated model says with what a later log recorded.
+    """Compare the responses by a calibrated model with those of a later log.
 
     Raise if the later log lacks the stamps or has no usable response.
 
@@ -201,17 +201,17 @@ def back_test(
     """
     fit = _validate.instance(fit, "fit", Fit, "emsopt.calls.Fit")
     log = read_calls(later_calls)
-    stamped_responses(log)  # raises if the log lacks the stamps
+    stamped_responses(log)  # raises at once if the log lacks the stamps, before the replays
     sites = check_deployment(fit, deployment)
     limits = sorted({*THRESHOLDS, _validate.positive_number(threshold, "threshold", "min")})
     if draws is None:
         draws = int(np.clip(MOST_VALUES // max(len(log), 1), LEAST_DRAWS, DRAWS))
     draws, rng = _validate.whole_number(draws, "draws", LEAST_DRAWS), _validate.generator(rng)
-    played = replay(fit, log, sites, draws=draws, rng=rng)
-    log = played.calls
+    replays = replay(fit, log, sites, draws=draws, rng=rng)
+    log = replays.calls
     recorded, exact, left_out = stamped_responses(log)
     known = ~np.isnan(recorded)
-    rounded = _as_stamped(played.response, exact, rng)
+    rounded = _as_stamped(replays.response, exact, rng)
     rounded[:, ~known] = np.nan
     lattice = exact[0] if exact[0] == exact[1] else 0.0
 
@@ -221,7 +221,7 @@ def back_test(
     used = np.unique(sites)
     units = np.bincount(sites, minlength=len(names))[used]
     minutes_each = units * _minutes(log)
-    modelled_busy = np.array([np.bincount(sites, row, len(names))[used] for row in played.busy]) / minutes_each
+    modelled_busy = np.array([np.bincount(sites, row, len(names))[used] for row in replays.busy]) / minutes_each
     recorded_busy, answered = _workload(fit, log, len(names))
     before_busy, _ = _workload(fit, fit.calls, len(names))
 
@@ -230,7 +230,7 @@ def back_test(
 
     overall = _rows(measured(recorded), [measured(row) for row in rounded])
     if answered is not None:
-        by_draw = (played.busy.sum(axis=1) / minutes_each.sum()).tolist()
+        by_draw = (replays.busy.sum(axis=1) / minutes_each.sum()).tolist()
         share = recorded_busy.sum() / len(sites)
         overall.loc["utilization"] = (share, np.mean(by_draw), *np.quantile(by_draw, (0.05, 0.95)))
     atoms, evaluation, total = _city_model(fit, sites, cell_km, times or {}, rng)
@@ -261,7 +261,7 @@ def back_test(
         deployment=sites,
         calls=int(known.sum()),
         left_out=left_out,
-        uses=judge(fit, played, threshold, told_apart(at[known], recorded[known]), overall, by_zone, by_station),
+        uses=judge(fit, replays, threshold, separates_places(at[known], recorded[known]), overall, by_zone, by_station),
         period=period,
     )
 
@@ -339,7 +339,7 @@ def _shares(recorded: FloatArray, drawn: FloatArray) -> pd.DataFrame:
 
 
 def _workload(fit: Fit, log: CallLog, n: int) -> tuple[FloatArray, IntArray | None]:
-    """Return the mean number of busy units and the calls by station of the unit that answered, both shape (N,).
+    """Return the mean number of busy units and the number of answered calls by station of the unit, both shape (N,).
 
     The second is None if homes of units are not known. Calls without a service time count with the mean.
     """

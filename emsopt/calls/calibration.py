@@ -62,12 +62,12 @@ AT_ONCE_MIN, LATE_TURNOUT = 0.99, 3.0  # a shorter drive after so many median tu
 LEAST_OF_FREE_FLOW = 0.3  # of the minutes at free flow; a law that is surely faster is impossible
 MOST_AT_DISPATCH = 0.1  # more departures within a second of dispatch tell nothing
 SECOND = 1 / 60  # min
-ALIKE = 4000  # calls at a time whose distances to all stations are computed
+ALIKE = 4000  # calls at a time whose distances to all stations are computed, to save memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit:
-    """What the stamps of a log say about call handling, turnout, travel and service.
+    """Times of call handling, turnout, travel and service, calibrated from the stamps of a log.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class Fit:
         return minutes if minutes.ndim else float(minutes)
 
     def distances(self, places: FloatArray) -> FloatArray:
-        """Return what the laws take from each station to each place: km or minutes at free flow, shape (N, M).
+        """Return distances from stations to places in the unit of the laws, km or minutes at free flow, shape (N, M).
 
         ``places`` are longitudes and latitudes, shape (M, 2).
         """
@@ -210,13 +210,13 @@ class Fit:
         demand = self.demand(cell_km=cell_km, areas=areas) if demand is None else demand
         reach = self.distances(demand.locations)
         chosen = slots(hours, weekdays)
-        weights = demand.counts.sum(axis=0)[chosen]  # calls in each chosen hour of the week
+        weights = demand.counts.sum(axis=0)[chosen]
         hour = np.broadcast_to(np.arange(24), (7, 24))[chosen]
         factors = self.answer_law.hour_factors[hour]
         if weights.sum() == 0:
             raise InputError("there are no calls in these hours. Choose others.")
         factor = np.average(factors, weights=weights)
-        among = np.average((factors / factor - 1) ** 2, weights=weights)  # spread among the hours
+        hourly = np.average((factors / factor - 1) ** 2, weights=weights)  # means differ by hour, too
         notes = ""
         if not {"travel_times", "speed_kmh", "roads"} & options.keys():
             options["travel_times"] = self.answer_law.mean(reach) * factor
@@ -230,7 +230,7 @@ class Fit:
             if name not in options and duration is not None:
                 options[name] = duration
                 stations = stations.drop(columns=column, errors="ignore")
-        spread = float(np.sqrt((1 + self.answer_law.cv.value**2) * (1 + among) - 1))
+        spread = float(np.sqrt((1 + self.answer_law.cv.value**2) * (1 + hourly) - 1))
         variation = 0.0 if self.turnout is None else self.turnout.cv.value
         options = {"travel_cv": spread, "turnout_cv": variation} | options
         city = replace(demand, stations=stations).city(hours=hours, weekdays=weekdays, **options)
@@ -244,7 +244,7 @@ class Fit:
         return np.where(NIGHT[hour], night.value, day.value)
 
     def draw(self, rng: np.random.Generator) -> Fit:
-        """Return a fit drawn from what the calls leave open: means, laws and spreads, but not the demand."""
+        """Draw a fit from the distribution of the estimation errors of means, laws and spreads; demand stays."""
         durations = ("call_handling", "turnout", "service")
         drawn = {name: d.draw(rng) for name in durations if (d := getattr(self, name)) is not None}
         return replace(self, **drawn, law=self.law.draw(rng), answer_law=self.answer_law.draw(rng))
@@ -301,14 +301,14 @@ def calibrate(
     >>> fit.travel_minutes(3.0) < fit.travel_minutes(6.0)
     True
     """
-    log, stations = read_calls(calls), _named(read_stations(stations))
+    log, stations = read_calls(calls), _with_names(read_stations(stations))
     if missing := [role for role in ("dispatched", "on_scene") if role not in log.details]:
         needed = " and ".join(f"'{role}'" for role in missing)
         remedy = "Name its columns by `columns`, or give a speed by `speed_kmh`."
         raise InputError(f"calibration needs the times of dispatch and of arrival; the log lacks {needed}. {remedy}")
     near = within_reach(log.locations, stations[["lon", "lat"]].to_numpy(float))
-    log = log.where(_units.sent(log) & near)
-    recorded = _recorded(log)
+    log = log.where(_units.has_unit(log) & near)
+    recorded = _read_durations(log)
     if recorded is None:  # departures tell nothing: the law then covers turnout too
         return calibrate(replace(log, details=log.details.drop(columns="en_route")), stations, homes, roads)
     minutes, exact = recorded.minutes, recorded.exact
@@ -357,10 +357,11 @@ def calibrate(
 
 
 class _Recorded(NamedTuple):
-    """What a log records: ``minutes`` by the names of `DURATIONS`, shape (K,), NaN where unknown or impossible.
+    """Durations recorded in a log: ``minutes`` by the names of `DURATIONS`, shape (K,), NaN if unknown or impossible.
 
-    ``exact`` are resolutions (min) of the stamps, ``departed`` the turnout (min) before ``at_once`` is left out: calls
-    whose departure was recorded on arrival. ``left_out`` counts records by the reason why they are.
+    ``exact`` are resolutions (min) of the stamps. ``at_once`` marks calls whose departure was recorded on arrival;
+    ``departed`` is the turnout (min) with these, ``minutes["turnout"]`` without. ``left_out`` counts omitted records by
+    reason.
     """
 
     minutes: dict[str, FloatArray]
@@ -379,8 +380,8 @@ class _Recorded(NamedTuple):
         return fit_duration(values[known], start, end, LONGEST[name], None if group is None else group[known])
 
 
-def _recorded(log: CallLog) -> _Recorded | None:
-    """Return what a log records; None if its departures are those of the dispatch."""
+def _read_durations(log: CallLog) -> _Recorded | None:
+    """Return the durations recorded in a log; None if its departures are copies of its dispatches."""
     details, left_out = log.details, dict[str, int]()
     stamps = {name: details[name].to_numpy("datetime64[s]") for name in _units.STAMPS if name in details}
     stamps["time"] = log.times
@@ -417,7 +418,7 @@ def _recorded(log: CallLog) -> _Recorded | None:
 def _law_of(
     recorded: _Recorded, reach: FloatArray, hour: IntArray, chances: FloatArray, in_sum: FloatArray | None = None
 ) -> tuple[TravelLaw, BoolArray, IntArray]:
-    """Return the law of the recorded drives, which calls have one, and the most probable station of each of these.
+    """Return the law of the recorded drives, a mask of the calls that have one, and the most probable station of each.
 
     ``chances`` are the probabilities that a drive began at each station, shape (K, N) as ``reach``.
     """
@@ -432,7 +433,7 @@ def _law_of(
 
 
 def _check_speeds(laws: Iterable[TravelLaw], of_roads: bool) -> None:
-    """Raise if drives hardly grow with distance."""
+    """Raise if driving times hardly grow with distance."""
     least, unit = (LEAST_OF_FREE_FLOW, "minute at free flow") if of_roads else (60 / PLAUSIBLE_KMH[1], "km")
     for law in laws:
         if law.steepest < least:
@@ -453,20 +454,20 @@ def distances(stations: pd.DataFrame, places: FloatArray, roads: RoadNetwork | N
     return np.concatenate(parts)
 
 
-def _named(stations: pd.DataFrame) -> pd.DataFrame:
+def _with_names(stations: pd.DataFrame) -> pd.DataFrame:
     """Return the stations with distinct names as text."""
     names = _validate.names(stations.get("name"), "names of stations", len(stations), "site")
     return stations.assign(name=list(names))
 
 
 def without_unit(calls: CallLog, fit: Fit) -> list[str]:
-    """Return in sentences how many calls of a log have no unit, or no known one, and what a fit does with them."""
+    """Return sentences on the number of calls without a unit, or a known one, and their treatment in a fit."""
     far = sum(n for reason, n in fit.left_out.items() if "every station" in reason)
-    unsent, said = len(calls) - len(fit.calls) - far, []
+    unsent, lines = len(calls) - len(fit.calls) - far, []
     if unsent:
-        said.append(
+        lines.append(
             f"{unsent:,} of {len(calls):,} calls got no unit: they are left out, as they are no work for the fleet."
         )
     if "unit" in fit.calls.details and (unnamed := int(fit.calls.details["unit"].isna().sum())):
-        said.append(f"{unnamed:,} calls got a unit that the log does not name: they count as calls like all others.")
-    return said
+        lines.append(f"{unnamed:,} calls got a unit that the log does not name: they count as calls like all others.")
+    return lines

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NIGHT = (22, 23, 0, 1, 2, 3, 4)  # hours at which the six quietest hours of a day may start
 LONELY_KM = 10
 MOST_ROWS_NAMED = 5
-FEWEST_APART, TIMES_FURTHER = 30, 2  # calls without arrival, and how much further they lie, to be told
+FEWEST_APART, TIMES_FURTHER = 30, 2  # calls without arrival, and how much further they lie: less may be chance
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     log = read_calls(calls)
     reach_km = _validate.positive_number(reach_km, "reach_km", "km")
     if stations is None:
-        middle = np.median(_validate.turned(log.locations, log.locations[0, 0]), axis=0)[None]
+        middle = np.median(_validate.unwrap(log.locations, log.locations[0, 0]), axis=0)[None]
         found = [*_places(log, middle, reach_km, "the middle of the calls.")]
     else:
         table = read_stations(stations)
@@ -143,7 +143,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
 # -- the checks ---------------------------------------------------------------------------------------------------
 
 
-def _some(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text: str) -> Iterator[Finding]:
+def _flag(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text: str) -> Iterator[Finding]:
     """Yield a finding if the mask or indices ``which`` select any calls; its text is "N call(s) (X%)" and ``text``."""
     rows = sorted(log.rows[which].tolist())
     if rows:
@@ -173,7 +173,7 @@ def _rows(log: CallLog) -> Iterator[Finding]:
     )
     incident = Argument("columns", {"incident": ...})
     text = Message(f"{text}column of incidents by ", incident, ", so that the rows of an incident are joined.")
-    yield from _some("look", "repeated calls", log, log.repeated, text)
+    yield from _flag("look", "repeated calls", log, log.repeated, text)
 
 
 def _near(points: FloatArray, places: FloatArray, reach_km: float) -> BoolArray:
@@ -185,31 +185,31 @@ def _places(log: CallLog, places: FloatArray, reach_km: float, outside: str) -> 
     far = np.flatnonzero(nearest_km(log.locations, places) > reach_km)
     unknown = (np.abs(log.locations[far]) < 0.01).all(axis=1)
     text = "are at 0, 0, which programs write for unknown places."
-    yield from _some("wrong", "no place", log, far[unknown], text)
+    yield from _flag("wrong", "no place", log, far[unknown], text)
     far = far[~unknown]
-    for what, columns, signs, how in (
+    for table, columns, signs, how in (
         ("swapped coordinates", [1, 0], (1, 1), "with longitude and latitude swapped"),
         ("sign of the longitude", [0, 1], (-1, 1), "with the other sign of the longitude (west is negative)"),
         ("sign of the latitude", [0, 1], (1, -1), "with the other sign of the latitude (south is negative)"),
     ):
         near = _near(log.locations[far][:, columns] * signs, places, reach_km)
         text = f"are far outside, but would lie within {reach_km:g} km {how}. Correct them."
-        yield from _some("wrong", what, log, far[near], text)
+        yield from _flag("wrong", table, log, far[near], text)
         far = far[~near]
     text = f"are over {reach_km:g} km from {outside}"
-    yield from _some("look", "far outside", log, far, text)
+    yield from _flag("look", "far outside", log, far, text)
 
 
 def _stations(log: CallLog, places: FloatArray, names: pd.Series[str] | None, reach_km: float) -> Iterator[Finding]:
-    apart = nearest_km(places, log.locations)
-    for k in np.flatnonzero(apart > LONELY_KM).tolist():
+    distance = nearest_km(places, log.locations)
+    for k in np.flatnonzero(distance > LONELY_KM).tolist():
         who = f"station {k + 1 if names is None else repr(str(names.iloc[k]))}"
-        if apart[k] > reach_km and _near(places[[k], ::-1], log.locations, reach_km)[0]:
+        if distance[k] > reach_km and _near(places[[k], ::-1], log.locations, reach_km)[0]:
             text = f"{who} is far from all calls, but close to them with longitude and latitude swapped."
             yield Finding("wrong", "station swapped", text, 1, (k + 1,))
         else:
-            text = f"{who} is {apart[k]:.0f} km from the closest call. Check its coordinates."
-            yield Finding("wrong" if apart[k] > reach_km else "look", "station outside", text, 1, (k + 1,))
+            text = f"{who} is {distance[k]:.0f} km from the closest call. Check its coordinates."
+            yield Finding("wrong" if distance[k] > reach_km else "look", "station outside", text, 1, (k + 1,))
 
 
 def _never_arrived(log: CallLog, places: FloatArray) -> Iterator[Finding]:
@@ -221,7 +221,7 @@ def _never_arrived(log: CallLog, places: FloatArray) -> Iterator[Finding]:
         return
     text = f"never had an arrival and lie {km[never].mean():.1f} km from the closest station on average, others "
     text += f"{km[~never].mean():.1f} km. They count as demand. Leave them out if other services answered them."
-    yield from _some("look", "never arrived, far away", log, never, text)
+    yield from _flag("look", "never arrived, far away", log, never, text)
 
 
 def _one_place(log: CallLog) -> Iterator[Finding]:
@@ -234,7 +234,7 @@ def _one_place(log: CallLog) -> Iterator[Finding]:
     if counts.max() >= max(10, 0.03 * len(log)):
         there = (log.locations == places[counts.argmax()]).all(axis=1)
         text = "are at exactly the same place. Is it a hospital, a home, or a default for unknown addresses?"
-        yield from _some("look", "one place", log, there, text)
+        yield from _flag("look", "one place", log, there, text)
 
 
 def _gaps(log: CallLog) -> Iterator[Finding]:
@@ -273,10 +273,10 @@ def _clock(log: CallLog) -> Iterator[Finding]:
     midnight, on_the_hour = seconds == 0, seconds % 3600 == 0
     if midnight.sum() > max(10, 0.02 * len(log), on_the_hour.sum() / 8):
         level = "wrong" if midnight.mean() > 0.5 else "look"
-        yield from _some(level, "midnight", log, midnight, "are at midnight. Are they dates without times?")
+        yield from _flag(level, "midnight", log, midnight, "are at midnight. Are they dates without times?")
         return
     if on_the_hour.mean() > 0.2 and len(log) >= 50:
-        yield from _some("look", "rounded times", log, on_the_hour, "are exactly on the hour, as if rounded.")
+        yield from _flag("look", "rounded times", log, on_the_hour, "are exactly on the hour, as if rounded.")
     counts = np.bincount(log.hours, minlength=24)
     in_six = np.convolve(np.r_[counts, counts[:5]], np.ones(6), mode="valid")
     quiet = int(in_six.argmin())
@@ -316,19 +316,19 @@ def _steadiness(log: CallLog) -> Iterator[Finding]:
 def _service_times(log: CallLog) -> Iterator[Finding]:
     level = "wrong" if log.no_service.mean() > 0.2 else "look"
     text = "have a service time of 0 or less, which is treated as unknown. Remove calls to which no unit was sent."
-    yield from _some(level, "no service time", log, log.no_service, text)
+    yield from _flag(level, "no service time", log, log.no_service, text)
     if log.service_min is None or np.isnan(log.service_min).all():
         return
     blank = np.isnan(log.service_min) & ~log.no_service
     if blank.mean() > 0.2:
-        yield from _some("look", "service time", log, blank, "have no service time.")
+        yield from _flag("look", "service time", log, blank, "have no service time.")
     typical = np.nanmedian(log.service_min)
     if not 5 <= typical <= 240:
         unit = "hours, or only the time on scene" if typical < 5 else "seconds"
         yield Finding("wrong", "service time", f"Median: {typical:.3g} min. Are times in {unit}?", len(log))
     longest = max(8 * 60, 10 * typical)
     text = f"kept a unit busy for over {longest / 60:.0f} h. Was the end recorded late?"
-    yield from _some("look", "long service", log, log.service_min > longest, text)
+    yield from _flag("look", "long service", log, log.service_min > longest, text)
 
 
 def _stamps(log: CallLog) -> Iterator[Finding]:
@@ -339,7 +339,7 @@ def _stamps(log: CallLog) -> Iterator[Finding]:
         latest = np.fmax(latest, times)
     level = "wrong" if backward.mean() > 0.2 else "look"
     text = "have stamps out of order, such as on scene before dispatched."
-    yield from _some(level, "stamps out of order", log, backward, text)
+    yield from _flag(level, "stamps out of order", log, backward, text)
     stamps = np.concatenate([np.empty(0, "datetime64[s]"), *known])
     seconds = stamps[~np.isnat(stamps)].astype(np.int64) % 60
     if len(seconds) >= 50 and (seconds == 0).mean() > 0.9:

@@ -1,8 +1,8 @@
 """Estimate demand from a log of calls: atoms, their rates through the week, and the resulting `City`.
 
-A log records where calls came from, when, and how long they took. The user adds where units may wait, how
-fast they drive and how long turnout takes. Rates are averages over the period of the log, without any
-projection. `held_out_weeks` splits a log into weeks, to judge on each what was decided from the others.
+A log records where calls came from, when, and how long they took. The user adds where units may wait, how fast they
+drive and how long turnout takes. Rates are averages over the period of the log, without any projection.
+`held_out_weeks` splits a log into weeks, to test on each week decisions made from the others.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Demand:
         there are no calls on these weekdays, or the log does not cover every hour of the day.
         """
         days = slots(None, weekdays).any(axis=1)
-        counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)  # (M, 24), (24,)
+        counts, watched = self.counts[:, days].sum(axis=1), self.hours[days].sum(axis=0)
         if (watched == 0).any():
             hour, some = int(watched.argmin()), weekdays is not None
             raise InputError(
@@ -275,7 +275,7 @@ def counted_calls(
     else:
         atoms = _areas.within(log.locations[near], _areas.read_areas(areas, key=area_name, crs=crs))
     inside = atoms.index >= 0
-    counted = log.where(near).where(inside)
+    counted = log.where(near).where(inside)  # `inside` refers to the calls within reach only
     counts = counts_by_hour(counted, atoms.index[inside], len(atoms.names))
     minutes = counted.service_min
     left_out = {f"without {what}": n for what, n in log.left_out.items()}
@@ -290,7 +290,7 @@ def counted_calls(
         locations=atoms.locations,
         shapes=atoms.shapes,
         counts=counts,
-        hours=hours_watched(log.times, empty_days),
+        hours=hours_watched(log.times, empty_days),  # of the whole log: hours without counted calls were watched too
         stations=stations,
         service_min=None if minutes is None or np.isnan(minutes).all() else float(np.nanmean(minutes)),
         left_out=left_out,
@@ -334,14 +334,14 @@ def within_reach(points: FloatArray, places: FloatArray, reach_km: float = REACH
     near = nearest_km(points, places) <= reach_km
     if near.any():
         return near
-    said = (
+    message = (
         f"no call is within {reach_km:g} km of a station: the first call is at longitude {points[0, 0]:.2f} and "
         f"latitude {points[0, 1]:.2f}, the first station at {places[0, 0]:.2f} and {places[0, 1]:.2f}. "
     )
     if not (nearest_km(points[:, ::-1], places) <= reach_km).any():
-        raise InputError(said + "Check that calls and stations are of the same city.")
-    said += "Longitude and latitude are swapped in one of them: say which column is which by "
-    raise InputError(Message(said, Argument("columns", {"lon": ..., "lat": ...}), " of calls or stations."))
+        raise InputError(message + "Check that calls and stations are of the same city.")
+    message += "Longitude and latitude are swapped in one of them: say which column is which by "
+    raise InputError(Message(message, Argument("columns", {"lon": ..., "lat": ...}), " of calls or stations."))
 
 
 def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:

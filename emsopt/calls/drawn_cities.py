@@ -1,4 +1,4 @@
-r"""Draw cities from what a log leaves open, for decisions that should not depend on chance.
+r"""Draw cities that agree with a log within its errors, for decisions that should not depend on chance.
 
 ======== ======================================================================================
 source   what is drawn
@@ -19,19 +19,19 @@ in more than a fifth of the draws, by less than 0.0001 min.
 as at a river with few bridges, intervals are too narrow: those of 90 % held in 70 % of simulated cities of that kind,
 and in 83 % on the roads of Auckland between its harbours (`benchmarks/RESULTS.md`). Give `calibrate` the roads there.
 
-**Rates.** Atom j had :math:`n_j` of N calls in D days. The shares of the atoms are Dirichlet with parameters
-:math:`n_j / \varphi`, and the calls per day of the whole city are gamma with mean N / D and shape :math:`N / \phi`. The
-dispersions :math:`\varphi, \phi \ge 1` say by what factor counts vary more from day to day than Poisson counts:
+**Rates.** Atom j had :math:`n_j` of N calls in D days. The shares of the atoms are Dirichlet with parameters :math:`n_j
+/ \varphi`, and the calls per day of the whole city are gamma with mean N / D and shape :math:`N / \phi`. The
+dispersions :math:`\varphi, \phi \ge 1` are the factors by which counts vary more from day to day than Poisson counts:
 :math:`\varphi` is Pearson's statistic of the table of atoms and days per degree of freedom, :math:`\phi` that of the
 totals of the days, within weekdays from two weeks on. Shares are not drawn towards each other: neighbouring atoms are
 alike, so that a prior of equal shares would shift all deployments of one part of a city the same way.
 
 **Roads.** The mean travel time from site i to atom j is a law of distance times :math:`1 + a_i + b_{ij} + c_{ij}`,
 because roads are not straight. The effects of a site a and of a pair c are independent; b is alike for neighbouring
-sites and neighbouring atoms, as a river or a motorway concerns them all: its covariance is
-:math:`\exp(-(d_{ii'} + d_{jj'}) / r)`. All are normal with mean 0; their standard deviations and the reach r are
-estimated from the recorded drives, and drawn too, because few sites tell little about them. Pairs that were often
-driven are known well, sites that never had a unit are not.
+sites and neighbouring atoms, as a river or a motorway concerns them all: its covariance is :math:`\exp(-(d_{ii'} +
+d_{jj'}) / r)`. All are normal with mean 0; their standard deviations and the reach r are estimated from the recorded
+drives, and drawn too, because few sites determine them poorly. Pairs that were often driven are known well, sites that
+never had a unit are not.
 
 References
 ----------
@@ -71,22 +71,22 @@ OPTIONS = {name for f in (aggregate_calls, Demand.city, City.from_frames) for na
 OPTIONS -= {"calls", "stations", "self", "demand", "sites", "notes", "options"}
 USUAL_SCALES = 0.07, 0.1, 0.07, 0.3  # of sites, routes, pairs; reach as a share of the extent of the atoms
 PRIOR_SDS = np.array([1.0, 1.0, 1.0, 0.7])  # of the logarithms of the scales
-SCALES = 8  # drawn scales
+SCALES = 8  # drawn scales: each costs a Cholesky factor
 CURVE_STEP = 0.1
-PASSES = 2  # of leaving out wrong drives
+PASSES = 2  # of leaving out wrong drives, as each changes the spread by which others are wrong
 ENOUGH_DRIVES = 30  # beyond the first of a pair, to tell the variation within pairs
 LEAST_CV = 0.05
 LEAST_FACTOR = 0.2  # of a travel time, so that a draw far from the mean stays a time
 FURTHEST = 4.0  # standard deviations of a single drive, beyond which its stamps are taken for wrong
-ENOUGH_PAIRS, MOST_PAIRS = 300, 1000  # pairs from which the scales of effects are estimated, and the effects
+ENOUGH_PAIRS, MOST_PAIRS = 300, 1000  # pairs to estimate scales and effects from, at most: the work is cubic
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnCities:
-    """A city as a log of some ``weeks`` leaves it open.
+    """Distribution of the cities that agree with a log of some ``weeks``.
 
-    ``estimate`` is the city of the fit with the mean deviations of the roads, and ``distances``, shape (N, M), are what
-    the law of travel times takes from each site to each atom.
+    ``estimate`` is the city of the fit with the mean deviations of the roads, and ``distances``, shape (N, M), are
+    those from each site to each atom, in the unit of the law of travel times.
     """
 
     fit: Fit
@@ -104,8 +104,7 @@ class DrawnCities:
         """Yield ``n`` drawn cities, with the atoms and sites of the estimate.
 
         Only the sources in ``vary`` are drawn; all else stays at the estimate. The same seed ``rng`` gives each source
-        the same draws, whatever else varies. With ``more``, which may be infinite, the log counts as so many times as
-        long.
+        the same draws, whatever else varies. ``more``, which may be infinite, multiplies the length of the log.
         """
         chosen = [_validate.choice(source, "vary", SOURCES) for source in vary]
         seed = int(_validate.generator(rng).integers(2**62))
@@ -121,19 +120,19 @@ class DrawnCities:
                 drawn["arrival_rates"] = self.rates.draw(demand, more) * per_hour
             if "travel" in chosen:
                 law = fit.answer_law.draw(roads)
-                factor = _longer(law.mean(self.distances) / usual, more)
+                factor = _shrink(law.mean(self.distances) / usual, more)
                 drawn["travel_times"] = estimate.travel_times * factor * self.effects.draw(roads, more) / mean
-                drawn["travel_cv"] = estimate.travel_cv * _longer(law.cv.value / fit.answer_law.cv.value, more)
+                drawn["travel_cv"] = estimate.travel_cv * _shrink(law.cv.value / fit.answer_law.cv.value, more)
                 if fit.turnout is not None:
                     turnout = fit.turnout
-                    factor = _longer(turnout.mean.draw(roads).value / turnout.mean.value, more)
+                    factor = _shrink(turnout.mean.draw(roads).value / turnout.mean.value, more)
                     drawn["turnout_times"] = estimate.turnout_times * factor
-                    factor = _longer(turnout.cv.draw(spread).value / turnout.cv.value, more)
+                    factor = _shrink(turnout.cv.draw(spread).value / turnout.cv.value, more)
                     drawn["turnout_cv"] = estimate.turnout_cv * factor
             if "service" in chosen and fit.service is not None:
-                factor = _longer(fit.service.mean.draw(service).value / fit.service.mean.value, more)
+                factor = _shrink(fit.service.mean.draw(service).value / fit.service.mean.value, more)
                 drawn["service_times"] = estimate.service_times * factor
-            yield base._varied(**drawn)
+            yield base._with_arrays(**drawn)
 
     def __repr__(self) -> str:
         return f"<DrawnCities around {self.estimate!r}, from {self.weeks:.3g} weeks>"
@@ -142,7 +141,7 @@ class DrawnCities:
 def drawn_cities(
     fit: Fit, *, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None, **options: Any
 ) -> DrawnCities:
-    """Find what a log leaves open about its city; ``options`` are those of `aggregate_calls` and `Fit.city`.
+    """Return the distribution of the cities of a log; ``options`` are those of `aggregate_calls` and `Fit.city`.
 
     The time of a draw grows with the square of the number of atoms; 200 take milliseconds. Raise if an option is
     unknown or invalid, or there are no calls in these hours.
@@ -183,8 +182,8 @@ def _drives(fit: Fit, rows: IntArray, atom: IntArray) -> tuple[IntArray, IntArra
     return tuple(values[where >= 0] for values in (station, where, minutes, expected))
 
 
-def _longer(factor: Any, more: float) -> Any:
-    """Return a factor drawn around 1 as a log that is ``more`` times as long would give it."""
+def _shrink(factor: Any, more: float) -> Any:
+    """Shrink a factor drawn around 1 to the standard error of a log that is ``more`` times as long."""
     return factor ** (1 / np.sqrt(more))
 
 
@@ -261,9 +260,9 @@ class PairEffects:
     ) -> PairEffects:
         """Estimate the effects from K recorded drives.
 
-        ``site`` and ``atom`` say from where to where each drive went, ``minutes`` what was recorded and ``expected``
-        what the law expects. Distances between sites and between atoms have shapes (N, N) and (M, M). Stamps are in
-        units of ``rounding`` minutes: a difference of two has the additional variance rounding² / 6.
+        ``site`` and ``atom`` are the origin and destination of each drive, ``minutes`` are the recorded and
+        ``expected`` the times by the law. Distances between sites and between atoms have shapes (N, N) and (M, M).
+        Stamps are in units of ``rounding`` minutes: a difference of two has the additional variance rounding² / 6.
         """
         drives = _validate.real_array(minutes, "minutes", (None,), low=0)
         mean = _validate.real_array(expected, "expected", (len(drives),), low=0, strictly=True)
@@ -291,11 +290,11 @@ class PairEffects:
         """Draw the factor of each pair, shape (N, M); with ``rng=None`` return the mean.
 
         With ``more``, which may be infinite, every pair was driven ``more`` times as often with the same mean. A draw
-        of the effects before any drive was recorded is corrected by what the drives say (Matheron's rule).
+        of the effects before any drive was recorded is corrected by the drives (Matheron's rule).
         """
         k = 0 if rng is None else int(rng.integers(1, len(self.scales)))
         site, route, pair, reach = self.scales[k]
-        s, j = self._driven
+        s, j = self._driven_pairs
         root = self._root_of_drives(k, more)
         prior, chance = np.zeros(self.weight.shape), np.zeros(len(s))
         if rng is not None:
@@ -305,29 +304,29 @@ class PairEffects:
             chance = rng.standard_normal(len(s)) / np.sqrt(self.weight[s, j] * more)
         known = np.zeros(prior.shape)
         known[s, j] = cho_solve((root, True), self.deviation[s, j] - prior[s, j] - chance)
-        near = route**2 * _alike(self.sites_km, reach) @ known @ _alike(self.atoms_km, reach)
+        near = route**2 * _correlation(self.sites_km, reach) @ known @ _correlation(self.atoms_km, reach)
         return np.maximum(1 + prior + near + site**2 * known.sum(axis=1, keepdims=True) + pair**2 * known, LEAST_FACTOR)
 
     @cached_property
-    def _driven(self) -> tuple[IntArray, IntArray]:
+    def _driven_pairs(self) -> tuple[IntArray, IntArray]:
         """Site and atom of the pairs with drives."""
-        return _most_driven(self.weight, MOST_PAIRS)
+        return _most_frequent_pairs(self.weight, MOST_PAIRS)
 
     @cached_property
     def _roots(self) -> list[tuple[FloatArray, FloatArray]]:
         """Cholesky factors of the similarities of sites and of atoms, for each row of ``scales``."""
         reaches = self.scales[:, 3]
-        return [(_root(_alike(self.sites_km, r)), _root(_alike(self.atoms_km, r))) for r in reaches]
+        return [(_root(_correlation(self.sites_km, r)), _root(_correlation(self.atoms_km, r))) for r in reaches]
 
     @cached_property
     def _known(self) -> dict[tuple[int, float], FloatArray]:
-        """What `_root_of_drives` has returned."""
+        """Cached results of `_root_of_drives`."""
         return {}
 
     def _root_of_drives(self, k: int, more: float) -> FloatArray:
         """Return the Cholesky factor of the covariance matrix of the mean deviations, with row ``k`` of ``scales``."""
         if (k, more) not in self._known:
-            s, j = self._driven
+            s, j = self._driven_pairs
             variance = _variance(self.sites_km, self.atoms_km, s, j, self.scales[k], self.weight[s, j] * more)
             self._known[k, more] = _root(variance)
         return self._known[k, more]
@@ -360,8 +359,8 @@ def _variation_within(relative: FloatArray, pair: IntArray, rounded: FloatArray)
     return max(float(variance - rounded.mean()), LEAST_CV**2)
 
 
-def _alike(km: FloatArray, reach_km: float) -> FloatArray:
-    """Return how alike places are, by their distances: exp(-d / reach)."""
+def _correlation(km: FloatArray, reach_km: float) -> FloatArray:
+    """Return the correlation of the effects of places at some distances d, exp(-d / reach)."""
     return np.exp(-km / reach_km)
 
 
@@ -370,7 +369,7 @@ def _root(matrix: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.cholesky(matrix + 1e-9 * np.eye(len(matrix))))
 
 
-def _most_driven(weight: FloatArray, most: int) -> tuple[IntArray, IntArray]:
+def _most_frequent_pairs(weight: FloatArray, most: int) -> tuple[IntArray, IntArray]:
     """Return site and atom of at most ``most`` pairs with drives, those with the most."""
     pairs = np.flatnonzero(weight)
     kept = np.sort(pairs[np.argsort(-weight.flat[pairs], kind="stable")[:most]])
@@ -382,19 +381,19 @@ def _variance(
     sites_km: FloatArray, atoms_km: FloatArray, site: IntArray, atom: IntArray, scales: FloatArray, weight: FloatArray
 ) -> FloatArray:
     """Return the covariance matrix of the mean deviations of pairs with drives."""
-    both = _alike(sites_km[site][:, site] + atoms_km[atom][:, atom], scales[3])
+    both = _correlation(sites_km[site][:, site] + atoms_km[atom][:, atom], scales[3])
     return scales[0] ** 2 * (site[:, None] == site) + scales[1] ** 2 * both + np.diag(scales[2] ** 2 + 1 / weight)
 
 
 def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArray, atoms_km: FloatArray) -> FloatArray:
     """Return the most probable scales of the effects, and draws around them by Laplace's approximation, (H, 4).
 
-    The prior of their logarithms is normal, which keeps standard deviations from being 0 where few sites cannot tell
-    (Chung et al. 2013).
+    The prior of their logarithms is normal, which keeps standard deviations from being 0 where there are too few sites
+    to estimate them (Chung et al. 2013).
     """
     from scipy.optimize import minimize
 
-    s, j = _most_driven(weight, ENOUGH_PAIRS)
+    s, j = _most_frequent_pairs(weight, ENOUGH_PAIRS)
     seen, known = deviation[s, j], weight[s, j]
     middle = np.log([*USUAL_SCALES[:3], USUAL_SCALES[3] * (float(np.quantile(atoms_km, 0.9)) or 1.0)])
 

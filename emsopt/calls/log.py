@@ -59,7 +59,7 @@ import pandas as pd
 from .. import _validate
 from .._files.columns import HEADER, blank, text
 from .._types import PathLike
-from .._validate import shown
+from .._validate import quote
 from ..errors import InputError
 from . import _points, _roles, _times
 from .rows import Choice, Chooser, join_rows, stamps_of_statuses
@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 MINUTES = ("turnout_min", "service_min")
 LONGEST_SERVICE_MIN = 24 * 60
-FILES = _points.ENDINGS  # endings of files that can be read
+FILES = _points.ENDINGS  # public, for forms that let users choose files
 MOST_BAD, FEW_BAD = 0.02, 5  # rows that may be left out because of cells that cannot be read: a share, and in any case
 
 
@@ -216,14 +216,14 @@ class CallLog:
 
     def __repr__(self) -> str:
         first, last = (str(t)[:10] for t in self.times[[0, -1]])
-        said = ", ".join(f"{role} from {name!r}" for role, name in self.taken.items() if role != name.strip().lower())
-        said = f"; {said}" if said else ""
+        text = ", ".join(f"{role} from {name!r}" for role, name in self.taken.items() if role != name.strip().lower())
+        text = f"; {text}" if text else ""
         minutes, km = self.apart
         joined = f"; {self.joined:,} rows joined with others of their incident" if self.joined else ""
         joined += f", at most {minutes:.0f} min and {km:.2f} km away" if self.joined else ""
         chosen = f"; {self.not_chosen:,} rows not chosen" if self.not_chosen else ""
         header = f"; header in line {self.header}" if self.header > 1 else ""
-        return f"<CallLog: {len(self):,} calls from {first} to {last}, {self.clock} time{chosen}{joined}{header}{said}>"
+        return f"<CallLog: {len(self):,} calls from {first} to {last}, {self.clock} time{chosen}{joined}{header}{text}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{role}</td><td>{escape(name)}</td></tr>" for role, name in self.taken.items())
@@ -296,9 +296,9 @@ def read_calls(
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
         options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where}
-        return _together([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _of_macos(one)])
+        return _join_logs([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _of_macos(one)])
     if _of_macos(source):
-        raise InputError(f"{shown(source)} is a file of macOS that describes another one. Give the one without '._'.")
+        raise InputError(f"{quote(source)} is a file of macOS that describes another one. Give the one without '._'.")
     spare: dict[str, str] = {}
     chooser = None if where is None else Chooser(where)
     names = [] if chooser is None else chooser.names
@@ -308,7 +308,7 @@ def read_calls(
         by = [table.frame[taken.pop(_roles.CHOICE + name).strip().lower()].tolist() for name in names]
         unwanted = np.zeros(len(table.frame), bool) if chooser is None else ~chooser.mask(by)
         if unwanted.all():
-            raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {shown(where)}.")
+            raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {quote(where)}.")
         others = _no_calls(table, taken, unwanted)
         log, bad = _readable(table, taken, time_zone, time_format, unwanted, on_bad)
     return replace(
@@ -322,7 +322,7 @@ def read_calls(
 
 
 def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> dict[tuple[str, str], int]:
-    """Return `CallLog.others`; the columns that say what rows are do not stay among those taken."""
+    """Return `CallLog.others`, and remove the columns that tell calls from other rows from ``taken``."""
     kinds = {taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)}
     counts = {name: Counter(_words(table, name.strip().lower())[~unwanted]) for name in sorted(kinds)}
     return {
@@ -357,28 +357,28 @@ def _of_macos(source: object) -> bool:
     return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
 
 
-def _added(counts: Sequence[Mapping[Any, int]]) -> dict[Any, int]:
-    """Return the sums of counts by what they count."""
+def _add_counts(counts: Sequence[Mapping[Any, int]]) -> dict[Any, int]:
+    """Add up several dicts of counts, key by key."""
     return dict(sum(map(Counter, counts), Counter()))
 
 
-def _latest(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return all entries of some mappings, of those with the same key the last."""
+def _merge(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Merge mappings; of entries with the same key, the last one counts."""
     return dict(ChainMap(*map(dict, reversed(mappings))))
 
 
-# How what several logs say of themselves becomes one.
+# How to join the attributes of several logs.
 MERGED: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("left_out", "others"), _added),
-    **dict.fromkeys(("taken", "spare"), _latest),
+    **dict.fromkeys(("left_out", "others"), _add_counts),
+    **dict.fromkeys(("taken", "spare"), _merge),
     **dict.fromkeys(("joined", "n_rows"), sum),
     "apart": lambda pairs: tuple(np.max(pairs, axis=0).tolist()),
     "header": max,
 }
 
 
-def _together(logs: Sequence[CallLog]) -> CallLog:
-    """Return several logs of a service as one."""
+def _join_logs(logs: Sequence[CallLog]) -> CallLog:
+    """Join several logs of a service into one."""
     if not logs or len({log.clock for log in logs}) > 1:
         got = ", ".join(log.clock for log in logs) or "no log"
         raise InputError(f"logs must be one or more with times of the same clock; got {got}.")
@@ -410,10 +410,10 @@ def _log(
 ) -> CallLog:
     """Return the log in a table, with the names of its columns by role, without the ``unwanted`` rows."""
     key = {role: name.strip().lower() for role, name in taken.items()}
-    no_time, no_place = (_lacking(table, key, roles) for roles in (("time", "date"), ("lon", "lat", "place")))
+    no_time, no_place = (_blank_in(table, key, roles) for roles in (("time", "date"), ("lon", "lat", "place")))
     empty = no_time | no_place | unwanted  # nothing else in these rows matters, such as the words of a footer
     if empty.any():
-        table = table._replace(frame=table.frame.apply(_blanked, empty=empty))
+        table = table._replace(frame=table.frame.apply(_blank_rows, empty=empty))
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_points(key[role])
     places = _points.places(table, key)
@@ -455,7 +455,7 @@ def _log(
     )
 
 
-def _lacking(table: Table, key: Mapping[str, str], roles: Sequence[str]) -> BoolArray:
+def _blank_in(table: Table, key: Mapping[str, str], roles: Sequence[str]) -> BoolArray:
     """Return which rows have a blank cell in one of the columns of some roles."""
     return np.logical_or.reduce([blank(table.frame[key[role]].tolist()) for role in roles if role in key])
 
@@ -497,7 +497,7 @@ def _service_times(table: Table, key: Mapping[str, str], details: pd.DataFrame) 
     return minutes, no_service
 
 
-def _blanked(cells: pd.Series[Any], empty: BoolArray) -> pd.Series[Any]:
+def _blank_rows(cells: pd.Series[Any], empty: BoolArray) -> pd.Series[Any]:
     """Return a column with blank cells in some rows."""
     return (cells.astype(object) if cells.dtype.kind in "biuf" else cells).mask(empty)
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .._types import BoolArray, FloatArray, IntArray, Times
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-MOST_SHRINKAGE = 1e7  # calls; at this concentration every hour has the overall pattern
+MOST_SHRINKAGE = 1e7  # calls: above, every hour has the overall pattern anyway
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,7 +131,7 @@ def slots(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | No
 
 
 def described(hours: Iterable[int] | None, weekdays: Iterable[int | str] | None) -> str:
-    """Return a sentence that says which hours of the week count, with a space before it; empty if all do."""
+    """Return a sentence on the hours of the week that count, after a space; empty if all do."""
     chosen, parts = slots(hours, weekdays), []
     if weekdays is not None:
         days = np.flatnonzero(chosen.any(axis=1))

@@ -1,4 +1,4 @@
-"""Set the response times that a log records beside those of an evaluation, like compared with like.
+"""Compare the response times recorded in a log with those of an evaluation, by the same clock.
 
 A clock of whole minutes records a true time T as R = ⌊U + T⌋ with U uniform on [0, 1): the means agree, but R exceeds 8
 only from 9 on. So R <= k has the probability that T < k + 1 - U, which is averaged over U. With another step the same
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from .._types import FloatArray
     from .log import CallLog
 
-FINEST = 0.1  # steps (min) below this one do not matter
-NODES = 12  # at which the phase of the clock is averaged
+FINEST = 0.1  # clocks with a finer step (min) count as exact
+NODES = 12  # for the mean over the phase of the clock, which is smooth in it
 
 
 def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
@@ -41,7 +41,7 @@ def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
 
 
 def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str, int]]:
-    """Return responses (min), shape (K,), NaN if impossible, the steps of both stamps, and what is left out."""
+    """Return responses (min), shape (K,), NaN if impossible, the steps of both stamps, and the numbers left out."""
     if not {"dispatched", "on_scene"} <= set(calls.details):
         raise InputError(
             "recorded responses need a log with the roles 'dispatched' and 'on_scene'. Name their columns by `columns`."
@@ -52,7 +52,7 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
 
 
 def recorded_and_modelled(calls: CallLog, evaluation: Evaluation, threshold: float = LATE_MIN) -> pd.DataFrame:
-    """Set the responses that a log records beside those of an evaluation, recorded by the same clock.
+    """Compare the responses recorded in a log with those of an evaluation, as the same clock would record them.
 
     Raise if the log lacks the stamps or the threshold is not positive.
 

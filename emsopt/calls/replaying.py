@@ -1,8 +1,8 @@
 """Replay the calls of a log with a deployment: what would have happened with units there.
 
 Each call, in order, gets the closest free unit of the deployment, which takes turnout, travel and service times drawn
-from a `Fit`. A call that finds all units busy is lost to others. Units do not start from where they were last, and one
-unit goes to each call.
+from a `Fit`. A call that finds all units busy is answered by others. Units do not start from where they were last, and
+one unit goes to each call.
 """
 
 from __future__ import annotations
@@ -137,10 +137,10 @@ def replay(
     if fit.service is None:
         raise InputError("a replay needs service times: a log with the role 'cleared' or a column 'service_min'.")
     near = within_reach(log.locations, fit.stations[["lon", "lat"]].to_numpy(float))
-    log, sites = log.where(_units.sent(log) & near), check_deployment(fit, deployment)
+    log, sites = log.where(_units.has_unit(log) & near), check_deployment(fit, deployment)
     rng, draws = _validate.generator(rng), _validate.whole_number(draws, "draws")
     when = _units.dispatch_times(log)
-    order = np.argsort(when, kind="stable")
+    order = np.argsort(when, kind="stable")  # units are sent in the order of dispatches, not of calls
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float)[order] / 60
     hour = hour_of_week(when[order]) % 24
     reach = distances(fit.stations, log.locations[order], fit.roads)
@@ -151,7 +151,7 @@ def replay(
         drawn = fit.draw(child)
         service = _random(drawn.service, child, len(log))
         turnout = drawn.turnout_minutes(hour) * _random(drawn.turnout, child, len(log), mean=1.0)
-        noise = child.standard_normal(len(log))
+        noise = child.standard_normal(len(log))  # one per call, drawn before it is known who answers
         sent_to = _units.send(minutes, preferred, service)
         answered = sent_to >= 0
         law = drawn.answer_law
@@ -171,7 +171,7 @@ def check_deployment(fit: Fit, deployment: Sequence[int | str] | IntArray | None
     if sites.ndim == 1 and sites.dtype.kind == "U":
         sites = np.array([names.index(_validate.choice(name, "deployment", names)) for name in sites.tolist()])
     if sites.ndim != 1 or len(sites) == 0 or sites.dtype.kind not in "iu":
-        got = _validate.shown(deployment)
+        got = _validate.quote(deployment)
         raise InputError(f"`deployment` must be a list of names or indices of stations; got {got}.")
     if sites.min() < 0 or sites.max() >= len(names):
         raise InputError(f"`deployment` must have indices from 0 to {len(names) - 1}; got {sites.tolist()}.")

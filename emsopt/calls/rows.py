@@ -20,7 +20,7 @@ import pandas as pd
 from numba import njit
 
 from .._files.columns import BLANKS, text
-from .._validate import as_float, shown
+from .._validate import as_float, quote
 from ..errors import InputError
 from . import _roles, _times
 
@@ -31,7 +31,7 @@ Choice: TypeAlias = "str | Mapping[str, object]"
 Compare: TypeAlias = Callable[[Any, Any], bool]
 
 EXAMPLE = "\"Priority == 1 and Type != 'TRANSFER'\" or {'Priority': [1, 2]}"
-LONGEST_CHOICE = 2000  # characters
+LONGEST_CHOICE = 2000  # characters: deep nesting could crash the parser
 WORDS = {"&": " and ", "|": " or ", "~": " not "}
 ALLOWED = (
     *(ast.BoolOp, ast.boolop, ast.UnaryOp, ast.Not, ast.USub, ast.Compare, ast.Name, ast.Load, ast.Constant, ast.List),
@@ -42,12 +42,12 @@ AMONG: dict[type[ast.cmpop], Compare] = {ast.In: lambda one, some: one in some, 
 HOW: dict[type[ast.cmpop], Compare] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **ORDERS, **AMONG}
 LONGEST, LONGEST_STATUS, SHORTEST = 2 * 3600.0, 12 * 3600.0, 600.0  # seconds between rows, also if names come back
 WIDEST_KM = 0.5
-MOST_INCIDENTS = 3  # of one name; with more, it is not that of an incident
-MOST_UNITS = 10  # rows per incident, on average
+MOST_INCIDENTS = 3  # of one name: with more, it is the name of something else, such as a type of call
+MOST_UNITS = 10  # rows per incident on average: with more, the column names something else
 
 
 class Chooser:
-    """A choice that has been checked: ``names`` of its columns, and what it says of the cells of a row."""
+    """A validated condition on rows; ``names`` are the columns that it reads."""
 
     def __init__(self, where: Choice) -> None:
         self.names, self._chosen = _by_values(where) if isinstance(where, Mapping) else _by_expression(where)
@@ -59,42 +59,42 @@ class Chooser:
 
 
 def _by_values(where: Mapping[str, object]) -> tuple[list[str], Callable[..., bool]]:
-    """Return the columns of a mapping to allowed values, and whether their cells, in a row, are among these."""
+    """Return the columns of a mapping to allowed values, and a function that tests the cells of a row."""
     if not where or not all(isinstance(name, str) for name in where):
-        raise _refused(where)
+        raise _choice_error(where)
     several = (list, tuple, set, frozenset, np.ndarray)
     values = [{_value(v) for v in (each if isinstance(each, several) else [each])} for each in where.values()]
     return list(where), lambda *row: all(v in kept for v, kept in zip(row, values, strict=True))
 
 
 def _by_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
-    """Return the columns of an expression, and what it says of their cells in a row."""
-    body = _parsed(where)
+    """Return the columns of an expression, and a function that evaluates it for the cells of a row."""
+    body = _parse(where)
     nodes = list(ast.walk(body))
     names = list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
     negates = isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.Not)
     decides = negates or isinstance(body, (ast.BoolOp, ast.Compare))
-    if not decides or not names or any(name.startswith("__") for name in names) or not all(map(_allowed, nodes)):
-        raise _refused(where)
+    if not decides or not names or any(name.startswith("__") for name in names) or not all(map(_is_allowed, nodes)):
+        raise _choice_error(where)
     for node in nodes:
         if isinstance(node, ast.Constant):
             node.value = _value(node.value)  # type: ignore[assignment]
-    return names, lambda *row: _holds(body, dict(zip(names, row, strict=True)))
+    return names, lambda *row: _evaluate(body, dict(zip(names, row, strict=True)))
 
 
-def _parsed(where: object) -> ast.expr:
-    """Return the tree of an expression, in which ``&``, ``|`` and ``~`` stand for words."""
+def _parse(where: object) -> ast.expr:
+    """Return the syntax tree of an expression, with ``&``, ``|`` and ``~`` replaced by words."""
     if not isinstance(where, str) or len(where) > LONGEST_CHOICE:
-        raise _refused(where)
+        raise _choice_error(where)
     quoted_or_sign = r"('[^']*'|\"[^\"]*\")|[&|~]"
     try:
         return ast.parse(re.sub(quoted_or_sign, lambda m: m[1] or WORDS[m[0]], where).strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:
-        raise _refused(where) from error
+        raise _choice_error(where) from error
 
 
-def _allowed(node: ast.AST) -> bool:
-    """Return whether an expression may have a node; texts have no order, and no text is searched for a part."""
+def _is_allowed(node: ast.AST) -> bool:
+    """Return whether a node is allowed in an expression; neither order nor substrings of text may be tested."""
     if not isinstance(node, ast.Compare):
         return isinstance(node, ALLOWED)
     sides: list[ast.expr] = []
@@ -105,28 +105,26 @@ def _allowed(node: ast.AST) -> bool:
     return not any(isinstance(side, ast.Constant) and isinstance(side.value, str) for side in sides)
 
 
-def _holds(node: ast.expr, row: Mapping[str, object]) -> Any:
-    """Return the value of a node of `ALLOWED` for a row, whose cells are given by column."""
+def _evaluate(node: ast.expr, row: Mapping[str, object]) -> Any:
+    """Evaluate a node of an allowed expression for a row, a mapping from columns to cells."""
     match node:
         case ast.BoolOp(op=op, values=parts):
-            return (all if isinstance(op, ast.And) else any)(_holds(part, row) for part in parts)
+            return (all if isinstance(op, ast.And) else any)(_evaluate(part, row) for part in parts)
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return not _holds(operand, row)
+            return not _evaluate(operand, row)
         case ast.UnaryOp(operand=operand):
-            return -_holds(operand, row)
+            return -_evaluate(operand, row)
         case ast.Compare(left=left, ops=ops, comparators=others):
-            values = [_holds(side, row) for side in (left, *others)]
-            return all(
-                _compared(HOW[type(op)], *pair) for op, pair in zip(ops, itertools.pairwise(values), strict=True)
-            )
+            values = [_evaluate(side, row) for side in (left, *others)]
+            return all(_compare(HOW[type(op)], *pair) for op, pair in zip(ops, itertools.pairwise(values), strict=True))
         case ast.Name(id=name):
             return row[name]
         case ast.Constant(value=value):
             return value
-    return [_holds(part, row) for part in node.elts]  # type: ignore[attr-defined]
+    return [_evaluate(part, row) for part in node.elts]  # type: ignore[attr-defined]
 
 
-def _compared(how: Callable[[Any, Any], bool], one: object, other: object) -> bool:
+def _compare(how: Callable[[Any, Any], bool], one: object, other: object) -> bool:
     try:
         return how(one, other)
     except TypeError:  # text or a blank cell is neither above nor below a number
@@ -144,10 +142,10 @@ def _value(cell: object) -> object:
         return word
 
 
-def _refused(where: object) -> InputError:
+def _choice_error(where: object) -> InputError:
     return InputError(
         "`where` must compare columns with numbers or texts by ==, !=, <, <=, >, >=, in, and, or, not, such as "
-        f"{EXAMPLE}; got {shown(where)}. Give a mapping if the name of a column has other characters than letters, "
+        f"{EXAMPLE}; got {quote(where)}. Give a mapping if the name of a column has other characters than letters, "
         "digits and _, and use `CallLog.between` for times."
     )
 
@@ -156,11 +154,10 @@ def _refused(where: object) -> InputError:
 
 
 class Joined(NamedTuple):
-    """Positions of the rows ``kept``, in order of time, shape (K,), and what they take from the others.
+    """Positions of the rows ``kept``, in order of time, shape (K,), and the values that they take from the others.
 
     ``times`` are the first of their incidents, ``stamps`` their columns of stamps, ``units`` their numbers of units,
-    NaN if rows do not tell, and ``apart`` the longest time (min) and distance (km) from the first row of an incident to
-    another.
+    NaN if unknown, and ``apart`` the longest time (min) and distance (km) from the first row of an incident to another.
     """
 
     kept: IntArray

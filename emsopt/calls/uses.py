@@ -1,4 +1,4 @@
-"""Say for which decisions a calibrated model may be used: the table of uses of a back-test.
+"""Judge for which decisions a calibrated model may be used: the table of uses of a back-test.
 
 =============  =====================================================================================================
 use            usable if
@@ -20,9 +20,9 @@ alone could make a difference as large as the limit, the answer is "cannot tell"
 
 - Times hardly grow with distance: the fitted speed in units of `SPEED`.
 - Drives fit better if units start elsewhere. A drive to a place at distance d and in direction e from its station takes
-  a + b d minutes; if it starts at a point that lies δ from the station, about b e · δ less. A regression with a term
-  e · δ for every station says how far the stations seem displaced; neighbours of missing ones seem so too. The sign is
-  the displacement, corrected for chance, as a share of the median distance of the drives.
+  a + b d minutes; if it starts at a point that lies δ from the station, about b e · δ less. A regression with a term e
+  · δ for every station estimates how far the stations seem displaced; neighbours of missing ones seem so too. This sign
+  is the displacement, corrected for chance, as a share of the median distance of the drives.
 - Where the log names units, the middle of the calls of a unit lies far from every station, in units of their spread,
   corrected for chance. `ASIDE` is usual, as units stand in for busy neighbours.
 
@@ -48,13 +48,13 @@ Judged: TypeAlias = tuple[bool, str]  # whether a use is allowed, and why
 MEAN, HIGH = 0.05, 0.10  # relative differences allowed of the mean and of the 90th percentile
 MOVES = 0.2  # the same of the mean, if only deployments are compared
 POINTS, OF_SHARE = 0.04, 0.25  # differences allowed of shares of calls and of time: in all, and of the recorded one
-LEAST_SLOPE = 0.5  # minutes recorded for a minute more of the model, by place
+LEAST_SLOPE = 0.5  # minutes recorded per minute more of the model: a model below does not tell places apart
 MOST_UNITS, MOST_LOST = 1.2, 0.01  # units per call, and share of calls that find all units busy
 KM_PER_DEGREE = 111.19
 MOST, SPEED, ASIDE, WEIGHT = 1.0, 90.0, 0.4, 1.5  # SPEED in km/h; WEIGHT of the sign of units
-LEAST_DRIVES, FEWEST = 600, 12  # drives in all, and drives of a station or calls of a unit that counts
-CAP = 0.975  # quantile of the minutes above which drives count as no longer
-FEWEST_PLACES = 5  # that can show a step
+LEAST_DRIVES, FEWEST = 600, 12  # drives in all; drives of a station or calls of a unit: fewer are mostly chance
+CAP = 0.975  # quantile at which minutes are cut, as a few long drives would decide the regression
+FEWEST_PLACES = 5  # fewer distinct values show a step by chance
 NEAR_KM = 0.3  # shorter distances have no clear direction
 COARSE, COARSEST_KM = (0.1, 0.05, 0.02), 1.5  # steps (degrees) of rounded places that are looked for
 TITLES = {
@@ -68,16 +68,16 @@ TITLES = {
 }
 
 
-def judge(fit: Fit, played: Replay, threshold: float, apart: Judged, *frames: pd.DataFrame) -> pd.DataFrame:
+def judge(fit: Fit, replay: Replay, threshold: float, apart: Judged, *frames: pd.DataFrame) -> pd.DataFrame:
     """Return the table of uses, indexed by use: ``usable`` and ``why``, a sentence.
 
-    ``apart`` is what `told_apart` returns. ``frames`` are those of the back-test, in all, by zone and by station; their
-    column ``city_model`` is what the model that plans use says.
+    ``apart`` is what `separates_places` returns. ``frames`` are those of the back-test, in all, by zone and by station;
+    their column ``city_model`` has the values of the model that plans use.
     """
     row = dict(frames[0].iterrows())
     mean = row["mean_response_min"]
     of_mean = _of_measure(mean, MEAN, "{:.2f} min")
-    late, why = _of_share(row[f"late_over_{threshold:g}_min"])
+    late, reason = _of_share(row[f"late_over_{threshold:g}_min"])
     moves = starts(fit)
     if moves[0]:
         moves = apart[0], f"{moves[1]} {apart[1]}"
@@ -86,19 +86,19 @@ def judge(fit: Fit, played: Replay, threshold: float, apart: Judged, *frames: pd
     rows = {
         "mean": of_mean,
         "percentile_90": _of_measure(row["percentile_90_min"], HIGH, "{:.2f} min"),
-        "threshold": (late, f"Late is over {threshold:g} min. {why}"),
-        "fleet": _of_fleet(fit, played, row.get("utilization"), moves),
+        "threshold": (late, f"Late is over {threshold:g} min. {reason}"),
+        "fleet": _of_fleet(fit, replay, row.get("utilization"), moves),
         "moves": moves,
         "zones": _of_group(frames[1], "zones"),
         "workload": _of_group(frames[2], "stations"),
     }
-    if seen := _fitted_days(fit, played.calls):
+    if seen := _fitted_days(fit, replay.calls):
         rows = dict.fromkeys(rows, (False, seen))
     return pd.DataFrame.from_dict(rows, orient="index", columns=["usable", "why"]).rename_axis("use")
 
 
-def told_apart(modelled: FloatArray, recorded: FloatArray) -> Judged:
-    """Return whether calls were answered later where the model says so, and a sentence, from the minutes of calls.
+def separates_places(modelled: FloatArray, recorded: FloatArray) -> Judged:
+    """Return whether recorded responses are longer at places where modelled ones are, and why: a sentence.
 
     ``modelled`` are the means of the atoms of the calls, shape (K,) as ``recorded``.
     """
@@ -114,14 +114,14 @@ def told_apart(modelled: FloatArray, recorded: FloatArray) -> Judged:
     ), f"{'The' if slope > reach else 'Cannot tell whether the'} model tells places apart: {text}."
 
 
-def _of_fleet(fit: Fit, played: Replay, row: pd.Series[float] | None, moves: Judged) -> Judged:
+def _of_fleet(fit: Fit, replay: Replay, row: pd.Series[float] | None, moves: Judged) -> Judged:
     """Return whether the model may be used to choose the number of units, and why."""
     if row is None:
         return False, "Cannot tell: the log lacks units with known homes, so it is not known how busy they are."
     if (each := fit.units_per_call) > MOST_UNITS:
         return False, f"{each:.1f} units go to a call, but the model sends one: true workloads are higher."
-    if played.loss_fraction > MOST_LOST:
-        return False, f"In {played.loss_fraction:.1%} of the replayed calls all units were busy."
+    if replay.loss_fraction > MOST_LOST:
+        return False, f"In {replay.loss_fraction:.1%} of the replayed calls all units were busy."
     usable, why = _of_share(row)
     return (usable, why) if moves[0] or not usable else moves
 
@@ -148,7 +148,7 @@ def _of_measure(row: pd.Series[float], limit: float, form: str) -> Judged:
     return True, values.capitalize()
 
 
-def _of_group(frame: pd.DataFrame, what: str) -> Judged:
+def _of_group(frame: pd.DataFrame, noun: str) -> Judged:
     """Return whether no more zones or stations differ from the model than chance explains, and why.
 
     Intervals are of 90 %, around the city's model; chance explains as many outside as happen with probability 1 %.
@@ -157,20 +157,20 @@ def _of_group(frame: pd.DataFrame, what: str) -> Judged:
 
     frame = frame.dropna()
     if frame.empty:
-        return False, f"Cannot tell: the {what} could not be compared, as the log lacks units with known homes."
+        return False, f"Cannot tell: the {noun} could not be compared, as the log lacks units with known homes."
     off = frame["recorded"] - frame["city_model"]
     outside = (off < frame["low"] - frame["modelled"]) | (off > frame["high"] - frame["modelled"])
     named = off[outside].sort_values(key=abs, ascending=False)
-    text = f"{len(named)} of {len(frame)} {what} are outside their intervals (chance: about {len(frame) / 10:.0f})"
+    text = f"{len(named)} of {len(frame)} {noun} are outside their intervals (chance: about {len(frame) / 10:.0f})"
     for side, names in (("above", named.index[named > 0]), ("below", named.index[named < 0])):
         text += f"; recorded {side} modelled: {', '.join(names)}" if len(names) else ""
     return bool(len(named) <= binom.ppf(0.99, len(frame), 0.1)), f"{text}."
 
 
 def _fitted_days(fit: Fit, later: CallLog) -> str:
-    """Return in a sentence how many days of the calls to be predicted mix with fitted ones; empty if none does.
+    """Return a sentence on the number of predicted days that the fit has used in part; empty if there are none.
 
-    A day of which the fit used another part, such as the morning, does not count.
+    Days of which the fit used other hours, such as the morning, do not count.
     """
     used, mine = (
         pd.Series(log.times).groupby(log.times.astype("datetime64[D]")).agg(["min", "max", "size"])
@@ -189,18 +189,18 @@ def starts(fit: Fit) -> tuple[bool, str]:
     """
     scale = KM_PER_DEGREE * np.array([np.cos(np.radians(fit.stations["lat"].mean())), 1])
     points, places = fit.stations[["lon", "lat"]].to_numpy(float) * scale, fit.calls.locations * scale
-    drives, cannot = fit.drives, "Cannot tell where units start:"
+    drives, unknown = fit.drives, "Cannot tell where units start:"
     if len(drives) < LEAST_DRIVES:
-        return False, f"{cannot} that needs {LEAST_DRIVES} drives, and there are {len(drives)}."
+        return False, f"{unknown} that needs {LEAST_DRIVES} drives, and there are {len(drives)}."
     for what, where in (("calls", places), ("stations", points)):
         if (km := KM_PER_DEGREE * _step(where / scale)) > COARSEST_KM:
-            return False, f"{cannot} places of {what} are rounded to {km:.1f} km."
+            return False, f"{unknown} places of {what} are rounded to {km:.1f} km."
     station = drives["station"].to_numpy()
-    apart = places[drives["call"]] - points[station]
+    offsets = places[drives["call"]] - points[station]
     if np.bincount(station).max() < FEWEST:
-        return False, f"{cannot} that needs {FEWEST} drives of a station."
-    displaced, typical = _displacement(drives["minutes"].to_numpy(float), apart, station)
-    per_km = drives["distance"].sum() / np.hypot(*apart.T).sum()  # minutes at free flow, if there are roads
+        return False, f"{unknown} that needs {FEWEST} drives of a station."
+    displaced, typical = _displacement(drives["minutes"].to_numpy(float), offsets, station)
+    per_km = drives["distance"].sum() / np.hypot(*offsets.T).sum()  # minutes at free flow, if there are roads
     slope = min(law.per_distance.value for law in (fit.law, fit.answer_law))
     speed = 60 / max(slope * per_km, 1e-3)
     signs = {
@@ -208,7 +208,7 @@ def starts(fit: Fit) -> tuple[bool, str]:
         f"they fit best with starts that are displaced by {displaced:.1f} km, where half of the drives are under "
         f"{typical:.1f} km": displaced / typical,
     }
-    far, named = _aside(fit.calls.details["unit"], places, points) if "unit" in fit.calls.details else (None, "")
+    far, named = _shift(fit.calls.details["unit"], places, points) if "unit" in fit.calls.details else (None, "")
     if far is not None:
         text = f"the middle of a unit's calls is {far:.2f} of their spread away from the closest station"
         signs[text] = WEIGHT * max(far - ASIDE, 0)
@@ -218,20 +218,20 @@ def starts(fit: Fit) -> tuple[bool, str]:
     return False, f"Most probably stations are missing from the table, or units do not start from them: {found}.{named}"
 
 
-def _displacement(minutes: FloatArray, apart: FloatArray, station: IntArray) -> tuple[float, float]:
+def _displacement(minutes: FloatArray, offsets: FloatArray, station: IntArray) -> tuple[float, float]:
     """Return how far stations seem displaced, and the median distance of the drives, both km.
 
-    ``apart`` are the km east and north from the station to the call of each drive, shape (K, 2).
+    ``offsets`` are the km east and north from the station to the call of each drive, shape (K, 2).
     """
     enough = np.bincount(station) >= FEWEST
     minutes, kept = np.minimum(minutes, np.quantile(minutes, CAP)), enough[station]
-    minutes, apart, station = minutes[kept], apart[kept], (np.cumsum(enough) - 1)[station[kept]]
-    km, drive = np.hypot(*apart.T), np.arange(len(minutes))
+    minutes, offsets, station = minutes[kept], offsets[kept], (np.cumsum(enough) - 1)[station[kept]]
+    km, drive = np.hypot(*offsets.T), np.arange(len(minutes))
     weight = 1 / np.maximum(np.polyval(np.polyfit(km, minutes, 1), km), 1)
     terms = np.zeros((len(km), 2 + 2 * enough.sum()))
     terms[:, 0], terms[:, 1] = 1, km
     for side in (0, 1):
-        terms[drive, 2 + 2 * station + side] = apart[:, side] / np.maximum(km, NEAR_KM)
+        terms[drive, 2 + 2 * station + side] = offsets[:, side] / np.maximum(km, NEAR_KM)
     terms *= weight[:, None]
     inverse = np.linalg.pinv(terms.T @ terms)
     found = inverse @ terms.T @ (weight * minutes)
@@ -241,10 +241,10 @@ def _displacement(minutes: FloatArray, apart: FloatArray, station: IntArray) -> 
     return float(np.sqrt(max(mean, 0)) / max(found[1], 1e-3)), max(float(np.median(km)), 1e-3)
 
 
-def _aside(units: pd.Series[Any], places: FloatArray, points: FloatArray) -> tuple[float | None, str]:
-    """Return how far the middles of the calls of units are from the closest station, in units of their spread.
+def _shift(units: pd.Series[Any], places: FloatArray, points: FloatArray) -> tuple[float | None, str]:
+    """Return the mean distance from the centre of a unit's calls to the closest station, relative to their spread.
 
-    The second part names in a sentence at most three units that are furthest; it is empty if none is beyond `ASIDE`.
+    Also return a sentence that names the up to three units furthest away; empty if none is beyond `ASIDE`.
     """
     far, calls = dict[str, float](), []
     for unit, rows in units.groupby(units).indices.items():

@@ -51,8 +51,8 @@ LONGEST_TURNOUT_MIN = 15  # longer turnout times, such as 60 and 90, are taken f
 LEAST_STUDIED, MOST_STUDIED = 1e-9, 1e9
 MOST_VARIATION = 3  # larger coefficients of variation are taken for percent; travel times have about 0.2 to 0.6
 SLOWEST_KMH, FASTEST_KMH = 2, 600  # typical speeds beyond which travel times are not in minutes
-LONGEST_MEDIAN_MIN = 240  # of travel times between places that are not known
-MOST_APART_KM = 1000  # largest distance between the sites and the atoms of a city
+LONGEST_MEDIAN_MIN = 240  # without coordinates, travel times above are taken for seconds
+MOST_APART_KM = 1000  # larger distances come from swapped or wrong coordinates
 MOST_WORK = 500  # largest offered work in erlangs per site; all of New York City needs about 140
 
 
@@ -185,9 +185,9 @@ class City:
                 f"the first of `site_locations` is {km[0, 0]:.0f} km from the first of `atom_locations`. {hint}"
             )
         for places in ("atom_locations", "site_locations"):
-            vars(self)[places] = _frozen(_validate.turned(vars(self)[places], lon))
+            vars(self)[places] = _freeze(_validate.unwrap(vars(self)[places], lon))
         if self.atom_shapes is not None and abs(lon) > 170:
-            vars(self)["atom_shapes"] = tuple(_turned(shape, lon) for shape in self.atom_shapes)
+            vars(self)["atom_shapes"] = tuple(_unwrap_shape(shape, lon) for shape in self.atom_shapes)
         return km
 
     # -- sizes and derived quantities -------------------------------------------------------------------------
@@ -210,12 +210,12 @@ class City:
     @cached_property
     def demand_shares(self) -> FloatArray:
         """Share of calls from each atom, shape (M,), summing to one."""
-        return _frozen(self.arrival_rates / self.arrival_rates.sum())
+        return _freeze(self.arrival_rates / self.arrival_rates.sum())
 
     @cached_property
     def response_times(self) -> FloatArray:
         """Mean turnout plus travel, τ_i + t_ij, shape (N, M), min."""
-        return _frozen(self.turnout_times[:, None] + self.travel_times)
+        return _freeze(self.turnout_times[:, None] + self.travel_times)
 
     @cached_property
     def response_law(self) -> ResponseLaw | None:
@@ -244,14 +244,14 @@ class City:
         """
         key = self.response_times if self.preference is None else self.preference
         groups = np.broadcast_to(self.twin_groups[:, None], key.shape)  # in a tie, twins come together
-        return _frozen(np.ascontiguousarray(np.lexsort((groups, key), axis=0).T))
+        return _freeze(np.ascontiguousarray(np.lexsort((groups, key), axis=0).T))
 
     @cached_property
     def preference_ranks(self) -> NDArray[np.unsignedinteger]:
         """Rank of each site for each atom, 0 for the most preferred, shape (N, M): the inverse of `preferred_order`."""
         ranks = np.empty((self.n_sites, self.n_atoms), np.uint16 if self.n_sites <= 1 << 16 else np.uint32)
         np.put_along_axis(ranks, self.preferred_order.T, np.arange(self.n_sites, dtype=ranks.dtype)[:, None], axis=0)
-        return cast("NDArray[np.unsignedinteger]", _frozen(ranks))
+        return cast("NDArray[np.unsignedinteger]", _freeze(ranks))
 
     @cached_property
     def twin_groups(self) -> IntArray:
@@ -266,7 +266,7 @@ class City:
         parts += [] if self.preference is None else [self.preference]
         rows: dict[bytes, int] = {}
         keys = (blake2b(b"".join(part[i].tobytes() for part in parts)).digest() for i in range(self.n_sites))
-        return _frozen(np.array([rows.setdefault(key, len(rows)) for key in keys]))
+        return _freeze(np.array([rows.setdefault(key, len(rows)) for key in keys]))
 
     def offered_load(self, units: int) -> float:
         """Return the offered load per unit, ρ = λ / (p μ), for a fleet of p = ``units``.
@@ -289,14 +289,14 @@ class City:
             raise InputError(f"a city has no field {unknown[0]!r}; its fields are {', '.join(known)}.")
         return dataclasses.replace(self, **changes)
 
-    def _varied(self, **arrays: float | FloatArray) -> City:
+    def _with_arrays(self, **arrays: float | FloatArray) -> City:
         """Return a copy with other arrays of the same shapes, without validation, for drawing many cities."""
         city = copy(self)
         known = [field.name for field in dataclasses.fields(self)]
         for name in set(vars(city)) - set(known):  # cached values, which depend on the arrays
             del vars(city)[name]
         for name, array in arrays.items():
-            vars(city)[name] = _frozen(array) if isinstance(array, np.ndarray) else array
+            vars(city)[name] = _freeze(array) if isinstance(array, np.ndarray) else array
         return city
 
     def scaled(self, theta: float) -> City:
@@ -314,7 +314,7 @@ class City:
         if not LEAST_STUDIED <= work <= MOST_STUDIED:
             allowed = f"{LEAST_STUDIED:g} to {MOST_STUDIED:g} erlangs"
             raise InputError(f"`theta` must scale the offered work to {allowed}; got {theta:g}, which gives {work:g}.")
-        object.__setattr__(city, "arrival_rates", _frozen(rates))
+        object.__setattr__(city, "arrival_rates", _freeze(rates))
         return city
 
     def with_offered_load(self, rho: float, units: int) -> City:
@@ -344,7 +344,7 @@ class City:
         return f"<City {self.name!r}: {size}, {self.mean_service_time:.3g} min per call{varies}>"
 
 
-def _frozen(array: Any) -> Any:
+def _freeze(array: Any) -> Any:
     """Make an array read-only and return it, because all users share the cached array."""
     array.flags.writeable = False
     return array
@@ -398,27 +398,27 @@ def _variation(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | 
     return float(array.flat[0]) if (array == array.flat[0]).all() else array
 
 
-def _turned(shape: dict[str, Any], lon: float) -> dict[str, Any]:
+def _unwrap_shape(shape: dict[str, Any], lon: float) -> dict[str, Any]:
     """Return a GeoJSON geometry with the longitudes that are nearest to ``lon``."""
     coordinates = json.loads(json.dumps(shape["coordinates"], default=np.ndarray.tolist))
     for place in positions(coordinates):
-        place[:2] = _validate.turned(np.array(place[:2]), lon).tolist()
+        place[:2] = _validate.unwrap(np.array(place[:2]), lon).tolist()
     return {**shape, "coordinates": coordinates}
 
 
 def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
     """Raise if travel times cannot be minutes, by the speeds between places or else by their median."""
-    apart = np.zeros_like(minutes, bool) if km is None else (km > 1) & (minutes > 0)
+    distant = np.zeros_like(minutes, bool) if km is None else (km > 1) & (minutes > 0)
     median, speed = np.median(minutes), 30.0
-    if apart.any() and km is not None:
-        speed = 60 * float(np.median(km[apart] / minutes[apart]))  # km/h along straight lines
+    if distant.any() and km is not None:
+        speed = 60 * float(np.median(km[distant] / minutes[distant]))
     elif median > LONGEST_MEDIAN_MIN:
         speed = 0.5
     if not SLOWEST_KMH < speed < FASTEST_KMH:
         unit, remedy = ("hours", "Multiply them by 60.") if speed > FASTEST_KMH else ("seconds", "Divide them by 60.")
         if speed < SLOWEST_KMH / 30:
             unit, remedy = "metres", "Divide them by the metres driven in a minute, or give `speed_kmh` instead."
-        said = f"between places over 1 km apart they mean {speed:.2g} km/h" if apart.any() else "no city is so wide"
+        said = f"between places over 1 km apart they mean {speed:.2g} km/h" if distant.any() else "no city is so wide"
         raise InputError(
             f"`travel_times` must be minutes; their median is {median:.3g}, and {said}. Are they {unit}? {remedy}"
         )

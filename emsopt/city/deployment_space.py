@@ -18,7 +18,7 @@ from .._types import ArrayLike, IntArray, Rng, Sites
 from ..errors import InputError
 from .city import City, check_city
 
-MOST_UNITS = 2_000  # of a fleet: results have a matrix of its units by its units
+MOST_UNITS = 2_000  # per fleet, because results hold a matrix of units by units
 
 
 def check_sites(city: City, sites: Any, name: str = "sites") -> IntArray:
@@ -102,7 +102,7 @@ class DeploymentSpace:
     [[0, 1, 2], [0, 1, 3], [0, 2, 3]]
     """
 
-    names: ClassVar[tuple[str, ...]] = ()  # of inputs, which only boxes have
+    names: ClassVar[tuple[str, ...]] = ()  # only inputs of boxes have names; optimizers ask for them in any space
     city: City
     units: int
     colocation: bool | int = False
@@ -118,7 +118,7 @@ class DeploymentSpace:
             each = units if self.colocation else 1
         else:
             each = _validate.whole_number(self.colocation, "colocation", high=MOST_UNITS)
-        pinned, closed = self._listed(self.pinned, "pinned"), self._listed(self.closed, "closed")
+        pinned, closed = self._sites_in(self.pinned, "pinned"), self._sites_in(self.closed, "closed")
         names = self.city.site_names
         if both := set(pinned.tolist()) & set(closed.tolist()):
             raise InputError(f"site {names[min(both)]!r} is both pinned and closed.")
@@ -136,7 +136,7 @@ class DeploymentSpace:
         vars(self).update(pinned=tuple(pinned.tolist()), closed=tuple(closed.tolist()))
 
     def _remedy(self, units: int, closed: IntArray) -> str:
-        """Return what to do if the fleet does not fit: the least `colocation` that holds it."""
+        """Return the advice for a fleet that does not fit: the least `colocation` that holds it."""
         sites = self.city.n_sites - len(np.unique(closed))
         if not sites:
             return "Close fewer sites."
@@ -144,7 +144,7 @@ class DeploymentSpace:
         fewer = "Use fewer units, close fewer sites," if len(closed) else "Use fewer units"
         return f"{fewer} or let a site hold {least} units by `DeploymentSpace(city, {units}, colocation={least})`."
 
-    def _listed(self, sites: Any, name: str) -> IntArray:
+    def _sites_in(self, sites: Any, name: str) -> IntArray:
         """Return the indices of the sites in the argument ``name``, which may be empty, shape (k,)."""
         if isinstance(sites, str) or not np.iterable(sites):
             raise InputError(f"`{name}` must be a sequence of sites, which may be empty; got {sites!r}.")
@@ -187,7 +187,7 @@ class DeploymentSpace:
     @cached_property
     def count(self) -> int:
         """Number of distinct deployments, which may be too large for `len`."""
-        ways = [1] + [0] * self.units  # number of ways to place k units in the groups seen so far
+        ways = [1] + [0] * self.units  # ways to place k units in the groups so far; listing them would take too long
         for low, high in zip(self.floors, self.capacities, strict=True):
             ways = [sum(ways[k - n] for n in range(low, min(high, k) + 1)) for k in range(self.units + 1)]
         return ways[-1]
@@ -229,7 +229,7 @@ class DeploymentSpace:
         return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._groups, counts, strict=True)]))
 
     def filled(self, sites: IntArray) -> IntArray:
-        """Return an allowed deployment that has units at ``sites``, and the others where there is room first."""
+        """Return an allowed deployment with units at ``sites`` and all other units at the first sites with room."""
         room = self.site_capacities - np.bincount(sites, minlength=self.city.n_sites)
         places = np.repeat(np.arange(self.city.n_sites), room)
         return self.canonical(np.r_[sites, places[: self.units - len(sites)]])
@@ -240,7 +240,7 @@ class DeploymentSpace:
 
     def shown(self, sites: IntArray) -> str:
         """Return a deployment as text for a message."""
-        return _validate.shown(sites.tolist(), most=200)
+        return _validate.quote(sites.tolist(), most=200)
 
     def canonical(self, sites: ArrayLike) -> IntArray:
         """Return a deployment with the lowest indices of its twin groups, sorted; raise unless it is allowed."""

@@ -33,7 +33,7 @@ from .. import _validate
 from .._files import atomic, formats
 from .._files.columns import LATITUDE, LONGITUDE, Table, matrix, without_geometry
 from .._files.inflate import Upload
-from .._validate import shown
+from .._validate import quote
 from ..errors import InputError
 from . import travel
 
@@ -165,18 +165,18 @@ def from_frames(
         given = values is not None
         if given == (column in stations.table.frame):
             got = "both" if given else "neither"
-            raise stations.table.lacks(f"a column {column!r} (minutes) or else `{argument}`; got {got}")
+            raise stations.table.missing(f"a column {column!r} (minutes) or else `{argument}`; got {got}")
         return values if given else stations.table.numbers(column, expected, **limits)
 
     def variation(values: Any, column: str) -> Any:
         if column in stations.table.frame:
             if values is not None:
-                raise stations.table.lacks(f"either a column {column!r} or `{column}`; got both")
+                raise stations.table.missing(f"either a column {column!r} or `{column}`; got both")
             return stations.table.numbers(column, "a coefficient of variation", low=0)
         return 0.0 if values is None else by_site_and_atom(values, column, "a coefficient of variation", low=0)
 
     above_0: dict[str, Any] = {"expected": "minutes above 0", "low": 0, "strictly": True}
-    rate = atoms.table.needed(("arrival_rate",), "a column 'arrival_rate' (calls per hour)")
+    rate = atoms.table.require(("arrival_rate",), "a column 'arrival_rate' (calls per hour)")
     service_times = by_site(service_times, "service_times", "service_min", **above_0)
     return cls(
         arrival_rates=atoms.table.numbers(rate, "calls per hour of at least 0", low=0),
@@ -208,7 +208,7 @@ class _Places(NamedTuple):
     def located(self) -> FloatArray:
         """Return the locations of the rows, from which travel times are computed; raise if the table has none."""
         if self.points is None:
-            raise self.table.lacks("locations, as columns 'lon' and 'lat' or 'x' and 'y'")
+            raise self.table.missing("locations, as columns 'lon' and 'lat' or 'x' and 'y'")
         return self.points
 
 
@@ -220,7 +220,7 @@ def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -
         return _Places(table, table.degrees(), True, shapes)
     if not table.column("xy"):
         return _Places(table, None, False, shapes)
-    x, y = table.needed("x", "a column 'x' beside 'y'"), table.needed("y", "a column 'y' beside 'x'")
+    x, y = table.require("x", "a column 'x' beside 'y'"), table.require("y", "a column 'y' beside 'x'")
     points = np.column_stack([table.numbers(key, "kilometres") for key in (x, y)])
     span = np.ptp(points, axis=0).max()
     if span > WIDEST_PLANE_KM:
@@ -324,7 +324,7 @@ def load(cls: Callable[..., C], folder: PathLike) -> C:
             raise InputError("There is no such folder.")
         return _load(cls, {file.name: file for file in path.iterdir()}, path.resolve().name)
     except InputError as error:
-        raise InputError(f"the city in {shown(str(path), str, 300)} cannot be read. {error}") from error
+        raise InputError(f"the city in {quote(str(path), str, 300)} cannot be read. {error}") from error
 
 
 def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "city") -> C:
@@ -368,5 +368,5 @@ def _read_about(path: Path | Upload) -> dict[str, Any]:
         if not isinstance(value, kind) or (key == "version" and value != FORMAT_VERSION):
             said: dict[object, str] = {str: "text", bool: "true or false", int: f"{FORMAT_VERSION} (or update emsopt)"}
             wanted = said.get(kind, "a number")
-            raise InputError(f"{path.name}, entry {key!r}: expected {wanted}, but got {shown(value, json.dumps)}.")
+            raise InputError(f"{path.name}, entry {key!r}: expected {wanted}, but got {quote(value, json.dumps)}.")
     return about

@@ -15,7 +15,7 @@ from .._types import ArrayLike, FloatArray
 from .._validate import real_array
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius (IUGG)
-PLAUSIBLE_KMH = (5, 150)  # average speeds of ambulances and fire engines
+PLAUSIBLE_KMH = (5, 150)  # of ambulances and fire engines; other averages suggest another unit
 Law: TypeAlias = Callable[[ArrayLike], FloatArray]
 """A travel-time law: from road distance (km) to time (min)."""
 

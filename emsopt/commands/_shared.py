@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 RESULTS = ("deployments.html", "deployments.png", "by_load.csv", "by_service_rate.csv", "checks.csv", "profile.csv",
            "report.html", "back_test.html", "recorded.csv", "calibration.csv", "deployments.csv", "scenarios.csv",
            "gains_by_atom.csv", "worse.csv", "plan.csv", "plan_moves.csv", "sheet.html")  # fmt: skip
-EVERY_S = 15.0  # seconds between lines of progress
+EVERY_S = 15.0  # seconds between lines of progress, which stay on the screen
 
 
 def add_fleet_options(parser: ArgumentParser) -> None:
@@ -47,8 +47,8 @@ def add_fleet_options(parser: ArgumentParser) -> None:
     add("--out", default="emsopt-results", metavar="FOLDER", help="folder for results (default: %(default)s)")
 
 
-def keep(out: Path, files: Iterable[Path], start: float) -> None:
-    """Write files to a folder, remove those of an earlier run, also after an interrupt, and print what was written."""
+def write_results(out: Path, files: Iterable[Path], start: float) -> None:
+    """Write files to a folder, remove those of an earlier run, also after an interrupt, and print their names."""
     written: list[Path] = []
     try:
         written.extend(files)
@@ -56,17 +56,17 @@ def keep(out: Path, files: Iterable[Path], start: float) -> None:
         if written:
             for stale in {out / name for name in RESULTS} - set(written):
                 stale.unlink(missing_ok=True)
-            names = wrapped(", ".join(path.name for path in written))
+            names = wrap(", ".join(path.name for path in written))
             print(f"\nAfter {time.perf_counter() - start:.0f} s, written to {out.resolve()}:\n{names}")
 
 
-def wrapped(text: str) -> str:
-    """Return a sentence in lines that a screen holds, and a table as it is."""
+def wrap(text: str) -> str:
+    """Wrap a sentence to the width of the screen; return a table unchanged."""
     return text if "\n" in text else textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False)
 
 
-def progress(what: str) -> Progress:
-    """Return how a long computation shows its progress on stderr: a bar in a terminal, else a line now and then."""
+def progress(task: str) -> Progress:
+    """Return the way to show progress on stderr: a bar in a terminal, else a line every `EVERY_S` seconds."""
     if sys.stderr.isatty():
         return True
     start = last = time.monotonic()
@@ -76,7 +76,7 @@ def progress(what: str) -> Progress:
         if (now := time.monotonic()) - last >= EVERY_S:
             last = now
             of = "" if total is None else f" of {total:,}"
-            print(f"emsopt: {what}: {done:,}{of} after {now - start:.0f} s", file=sys.stderr, flush=True)
+            print(f"emsopt: {task}: {done:,}{of} after {now - start:.0f} s", file=sys.stderr, flush=True)
 
     return show
 

@@ -1,4 +1,4 @@
-"""How many pages the dashboard's server keeps: each has a process of its own, of some 340 MB."""
+"""Limit the pages that the dashboard's server keeps: each has a process of its own, of some 340 MB."""
 
 # mypy: disable-error-code="no-untyped-call"
 import asyncio
@@ -19,7 +19,7 @@ class Visitors(AsyncMappingKernelManager):
         self._one_at_a_time, self._left = asyncio.Lock(), set[str]()
 
     async def start_kernel(self, **options: Any) -> Any:  # type: ignore[override]
-        """Start a process, or refuse."""
+        """Start a process, or refuse it with status 503."""
         async with self._one_at_a_time:  # twenty pages asked for at once are counted, too
             if len(self) >= self.most:
                 for name in self._left & set(self.list_kernel_ids()):
@@ -30,12 +30,12 @@ class Visitors(AsyncMappingKernelManager):
             return await super().start_kernel(**options)
 
     def notify_connect(self, kernel_id: str) -> None:
-        """Note that a page shows what the process computes."""
+        """Record that a page is connected to the process."""
         super().notify_connect(kernel_id)
         self._left.discard(kernel_id)
 
     def notify_disconnect(self, kernel_id: str) -> None:
-        """Note that the page was closed, or is being loaded anew."""
+        """Record that the page was closed or is being reloaded."""
         super().notify_disconnect(kernel_id)
         if not self._kernel_connections.get(kernel_id):
             self._left.add(kernel_id)

@@ -21,9 +21,9 @@ DESCRIPTION = (
     "changed: Save downloads a new file. The files chosen on the page may have 200 MB together (EMSOPT_UPLOAD_MB)."
 )
 PROJECT = "EMSOPT_PROJECT"  # environment variable that names the project to open
-UPLOAD_MB = "EMSOPT_UPLOAD_MB"  # one that says how large the files chosen on the page may be, together
-MOST_MB = 200  # without it
-SPARE = 2**20  # bytes of a message besides the files
+UPLOAD_MB = "EMSOPT_UPLOAD_MB"  # environment variable with the limit on the size of all files chosen on the page
+MOST_MB = 200  # the limit by default
+SPARE = 2**20  # bytes of a message besides the files: the server limits the whole message
 # End the process of a page that was closed without saying so.
 CULLING = ("--MappingKernelManager.cull_idle_timeout=60", "--MappingKernelManager.cull_interval=15")
 

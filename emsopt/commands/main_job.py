@@ -54,7 +54,7 @@ def run(options: Namespace) -> None:
     objective = Objective(city, space, options.evaluator, metric, capacity=options.capacity)
     out = _shared.results_folder(options.out, [options.city])
     found = find_deployments(objective, options.threshold)
-    _shared.keep(out, _write_tables(options, objective, found, out), start)
+    _shared.write_results(out, _write_tables(options, objective, found, out), start)
 
 
 def describe(city: City, units: int) -> None:
@@ -83,7 +83,7 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
     """
     from ..evaluators import p_median
     from ..evaluators.by_name import evaluate
-    from ..planning.advice import counted
+    from ..planning.advice import tally
     from ..planning.steps import search
     from ..planning.sweeps import evaluate_table
 
@@ -97,7 +97,7 @@ def find_deployments(objective: Objective, threshold: float) -> dict[str, Evalua
     if idle > 0:
         print(f"The p-median is left out: {idle} of the units do not improve it, so their sites would be arbitrary.")
     for name, sites in deployments.items():
-        print(f"  {name:10}", counted(city.site_names[k] for k in sites))
+        print(f"  {name:10}", tally(city.site_names[k] for k in sites))
     for evaluator in dict.fromkeys([objective.evaluator, "approximate"]):
         table = evaluate_table(city, deployments, threshold=threshold, evaluator=evaluator, capacity=capacity)
         print(f"\n{evaluator} hypercube:\n{table.T.round(4).to_string()}")

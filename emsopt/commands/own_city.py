@@ -146,18 +146,18 @@ def _run(options: Namespace) -> None:
     calls, stations = _read(options)
     advice = advise(calls, stations, settings, progress=_shared.progress("starts of the search, then cities drawn"))
     out = _shared.results_folder(options.out, inputs)
-    lines = [_shared.wrapped(in_options(line)) for line in advice.sentences]
-    lines += map(in_options, ("", *advice.details) if options.details else _rest(advice))
+    lines = [_shared.wrap(in_options(line)) for line in advice.sentences]
+    lines += map(in_options, ("", *advice.details) if options.details else _last_lines(advice))
     print("\n".join(lines), flush=True)
-    _shared.keep(out, _written(advice, out, options.moves), start)
+    _shared.write_results(out, _write_results(advice, out, options.moves), start)
 
 
-def _rest(advice: Advice) -> list[str]:
-    """Return what else the screen shows without ``--details``."""
+def _last_lines(advice: Advice) -> list[str]:
+    """Return the last lines on the screen without ``--details``: the assumptions, and where the rest is."""
     return ["", "Assumed:", *(f"  {said}" for said in advice.model.assumed), "All else: --details, and report.html."]
 
 
-def _written(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
+def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
     """Write the results; yield each file once it is written. The plan of the day, which takes longest, comes last."""
     from ..maps import live_sheet
 
@@ -310,7 +310,7 @@ def _today(names: list[str] | None) -> list[str] | None:
     return [str(station) for station, count in zip(table[column], counts, strict=True) for _ in range(count)]
 
 
-def _table(name: str, option: str, what: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+def _table(name: str, option: str, noun: str) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Return a file as a table, and its columns by their names in lower case."""
-    table = read_csv(existing_file(name, option, what))
+    table = read_csv(existing_file(name, option, noun))
     return table, {str(column).strip().lower(): column for column in table.columns}

@@ -11,7 +11,7 @@
 `practice_calls`            a log of calls and the stations of a fictitious town, with some errors to find
 `san_jose_calls`            two weeks of calls and the stations of a real city, with all recorded times
 `write_templates`           template files for your own calls and stations
-`check_answer`              whether an answer to an exercise of the notebooks is right, or a hint
+`check_answer`              check an answer to an exercise of the notebooks
 ==========================  ==================================================================================
 
 They are in the files `cities`, `claims`, `logs` and `exercises`. The embedded St. Paul is built by

@@ -76,11 +76,11 @@ def load_st_paul(version: str = "embedded") -> City:
     (17, 71, 84.68)
     """
     choice(version, "version", ("embedded", "published"))
-    city = _packaged("st_paul")
+    city = _read_packaged("st_paul")
     return _with_published_demand(city) if version == "published" else city
 
 
-def _packaged(folder: str) -> City:
+def _read_packaged(folder: str) -> City:
     """Return what `City.load` reads from a folder of the package, without pandas, which takes longer than the rest."""
     from .._files.formats import read_shapes
 
@@ -196,7 +196,7 @@ def grid_city(
 CALLS_PER_DAY, UNITS = 280, 16
 DELAY_MIN, SCENE_MIN, HANDOVER_MIN, TRANSPORTED = 50 / 60, 12.0, 12.0, 0.8
 STATIONS_OF_UNITS = (1, 2, 3, 3, 4, 4, 6, 7, 7, 9, 9, 10, 11, 11, 12, 14)  # by a local search of JEMSS, from 1
-UNIT_MIN = 0.02  # stored times are multiples
+UNIT_MIN = 0.02  # stored times are whole multiples
 REGULAR = 1.42314  # ratio of driving times without and with lights and sirens
 
 

@@ -65,7 +65,7 @@ def paper_table(number: int) -> "pd.DataFrame":
 
 
 def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataFrame":
-    """Return the register of claims: what the five papers say, what we found, and where that is shown.
+    """Return the register of claims: those of the five papers, our results, and the evidence.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Whether an answer to an exercise of the notebooks is right, without a word of what the answer is."""
+"""Check answers to the exercises of the notebooks, without revealing the right ones."""
 
 import csv
 from hashlib import sha256
@@ -40,5 +40,5 @@ def check_answer(exercise: str, answer: float | None) -> str:
 
 
 def digest(exercise: str, rounded: int) -> str:
-    """Return what stands for an answer that was divided by the exercise's width and rounded down."""
+    """Return the hash of an answer that was divided by the exercise's width and rounded down."""
     return sha256(f"{exercise} {rounded}".encode()).hexdigest()[:16]

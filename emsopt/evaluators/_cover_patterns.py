@@ -1,4 +1,4 @@
-"""Which sites reach which atoms, as sparse patterns; what may be left out of them; and HiGHS with a clock.
+"""Sparse patterns of the pairs of site and atom within reach, their reduction, and HiGHS with a time limit.
 
 A pattern matrix has a row per site and a column per atom, and holds the pairs in reach. Compiled functions read rows
 as (start, item): the items of row i are ``item[start[i]:start[i + 1]]``.
@@ -25,13 +25,13 @@ Patterns: TypeAlias = Any
 
 TINY = 1e-9  # of a sphere's radius: pairs so near the limit are measured again
 SCALE = 1e4  # of shares in an objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
-BLOCK = 4_000_000  # entries of a matrix of times that are compared at once
-SLICE = 20.0  # seconds of the first run of HiGHS
-NOTICED = 0.05  # seconds between two looks at the clock while HiGHS runs
+BLOCK = 4_000_000  # entries of a matrix of times that are compared at once, to save memory
+SLICE = 20.0  # seconds of the first run of HiGHS; as it starts anew, each later run gets more
+NOTICED = 0.05  # seconds between two looks at the clock and for Ctrl-C, as HiGHS notices neither in time
 
 
 def ends(time_limit: float | None) -> float:
-    """Return when a time limit that begins now is over, on the clock `time.monotonic`; raise unless it is valid."""
+    """Return the end of a time limit that begins now, by the clock `time.monotonic`; raise if the limit is invalid."""
     return np.inf if time_limit is None else time.monotonic() + _validate.positive_number(time_limit, "time_limit", "s")
 
 
@@ -46,7 +46,7 @@ def within(times: FloatArray, most: float | FloatArray, columns: IntArray | None
     return sp.vstack(parts, format="csr")
 
 
-def near(sites: FloatArray, atoms: FloatArray, radius: float, geographic: bool) -> Patterns:
+def within_km(sites: FloatArray, atoms: FloatArray, radius: float, geographic: bool) -> Patterns:
     """Return the pairs of points that are closer than a radius in km; geographic ones lie on a sphere."""
     import scipy.sparse as sp
     from scipy.spatial import KDTree
@@ -76,13 +76,13 @@ def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
     return np.unique(which, return_index=True)[1], which
 
 
-def listed(patterns: Patterns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the items of all rows as compiled functions read them, in types that are always the same."""
+def as_lists(patterns: Patterns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the items of all rows in the form that compiled functions read, always with the same types."""
     rows = patterns.tocsr()
     return rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
 
 
-def reduced(patterns: Patterns) -> tuple[IntArray, IntArray]:
+def reduce(patterns: Patterns) -> tuple[IntArray, IntArray]:
     """Return rows and columns that suffice for a cover: no row is within another, no column holds another.
 
     A row within another reaches no more. A column that holds another one is covered whenever that one is.
@@ -90,16 +90,16 @@ def reduced(patterns: Patterns) -> tuple[IntArray, IntArray]:
     rows, columns = np.arange(patterns.shape[0]), np.arange(patterns.shape[1])
     while True:
         before = patterns.shape
-        keep = ~contained(*listed(patterns.T), *listed(patterns), True)
+        keep = ~within_another(*as_lists(patterns.T), *as_lists(patterns), True)
         columns, patterns = columns[keep], patterns[:, keep]
-        keep = ~contained(*listed(patterns), *listed(patterns.T), False)
+        keep = ~within_another(*as_lists(patterns), *as_lists(patterns.T), False)
         rows, patterns = rows[keep], patterns[keep]
         if patterns.shape == before:
             return rows, columns
 
 
 @njit(cache=True, nogil=True)
-def contained(
+def within_another(
     start: NDArray[np.int32], item: NDArray[np.int32], back: NDArray[np.int32], row: NDArray[np.int32], larger: bool
 ) -> BoolArray:
     """Return which rows lie within another row or, with ``larger``, hold another row; of equal rows the first stays.
@@ -107,14 +107,14 @@ def contained(
     ``back`` and ``row`` are the transposed patterns: the rows that hold each item. Empty rows lie within any row.
     """
     n = len(start) - 1
-    goes, last = np.zeros(n, np.bool_), np.full(len(back) - 1, -1)
+    dropped, last = np.zeros(n, np.bool_), np.full(len(back) - 1, -1)
     for i in range(n):
         if start[i] == start[i + 1]:
-            goes[i] |= not larger
+            dropped[i] |= not larger
             continue
-        if goes[i]:
+        if dropped[i]:
             continue
-        rarest = item[start[i]]
+        rarest = item[start[i]]  # a row that holds row i holds all its items, also that of the fewest rows
         for r in range(start[i], start[i + 1]):
             last[item[r]] = i
             if back[item[r] + 1] - back[item[r]] < back[rarest + 1] - back[rarest]:
@@ -123,7 +123,7 @@ def contained(
         for q in range(back[rarest], back[rarest + 1]):
             k = row[q]
             more = start[k + 1] - start[k] - length
-            if k == i or goes[k] or more < 0:
+            if k == i or dropped[k] or more < 0:
                 continue
             missing = length
             for r in range(start[k], start[k + 1]):
@@ -133,11 +133,11 @@ def contained(
             if missing:
                 continue
             if larger or (more == 0 and k > i):
-                goes[k] = True
+                dropped[k] = True
             else:
-                goes[i] = True
+                dropped[i] = True
                 break
-    return goes
+    return dropped
 
 
 def integer_program(
@@ -145,10 +145,10 @@ def integer_program(
 ) -> tuple[FloatArray | None, float, bool]:
     """Minimise costs @ x by HiGHS; return x, a lower bound, and whether the program was settled in time.
 
-    ``rows`` are the linear constraints, ``whole`` says which variables are integers, and a relative gap below ``gap``
-    counts as none. If there is no x at all, x is None, the bound infinite, and the program settled. HiGHS runs in a
-    thread of its own, as it looks at its clock too seldom, and Ctrl-C does not stop it. Python waits for it when it
-    exits, so that HiGHS starts anew with more time if there is no limit.
+    ``rows`` are the linear constraints, ``whole`` marks the integer variables, and a relative gap below ``gap`` counts
+    as none. If no x is feasible, x is None, the bound infinite, and the program settled. HiGHS runs in a thread of its
+    own, as it looks at its clock too seldom, and Ctrl-C does not stop it. Python waits for it when it exits, so that
+    HiGHS starts anew with more time if there is no limit.
     """
     from scipy.optimize import Bounds, milp
 

@@ -5,10 +5,10 @@ states are entered by a call are computed when the block is visited: they are su
 them would take p / 2 numbers per state, and reading them as long as computing them. Only the probabilities are kept.
 
 A row holds the states of a block that differ only in the first three stations. Rows with an even number of busy units
-at the others are relaxed first, and in each row the states with an even number of busy units among the three: what is
-relaxed together are no neighbours. Blocks are visited in an order in which one comes before those with more busy units
-at the remaining stations. Parts of the hypercube with equally many busy units at the last few stations are not
-neighbours either, and are swept in parallel; the result does not depend on the number of threads.
+at the others are relaxed first, and in each row the states with an even number of busy units among the three: states
+that are relaxed together are not neighbours. Blocks are visited in an order in which one comes before those with more
+busy units at the remaining stations. Parts of the hypercube with equally many busy units at the last few stations are
+not neighbours either, and are swept in parallel; the result does not depend on the number of threads.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -20,14 +20,14 @@ from numba import njit
 from .._running.workers import cores
 from .._types import FloatArray, IntArray
 
-LOW = 10  # stations within a block
+LOW = 10  # stations within a block, whose states take 8 kB of the fastest cache
 SIZE = 1 << LOW
 LANES = 8  # states of a row
 FEW = 5  # first stations of a block: the sets of these are listed for each entry of calls, not summed over
 PART = 1 << FEW
 PARTS = 64  # parts that are swept in parallel, at most
 OMEGA = 1.4  # first relaxation factor; that of 20 units is 1.55
-TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence
+TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence, which settles only slowly
 LEAST = 0.1  # a probability is reduced to this part of it, at most, in one sweep: those of a level must not vanish
 
 _IS_BUSY = np.arange(SIZE)[:, None] >> np.arange(LOW) & 1
@@ -44,7 +44,7 @@ full, those after the first ten and those among them as bits, and the rate of ca
 
 
 def fits(counts: IntArray) -> bool:
-    """Return whether the first ten stations have one unit each, and there are enough others to be worth it."""
+    """Return whether the first ten stations have one unit each, and there are enough others for blocks to pay off."""
     return len(counts) > LOW + 4 and counts[LOW - 1] == 1
 
 
@@ -69,7 +69,8 @@ def relax(
     """Iterate on P in place until the balance equations hold to ``tol``; return the sweeps taken and the residual.
 
     ``counts`` are the units at each station, ``mu`` the service rate of a unit there, ``calls`` what `call_rates`
-    returns, and ``total`` the rate of all calls. The number is -1 if the equations do not hold after ``most`` sweeps.
+    returns, and ``total`` the rate of all calls. The number of sweeps is -1 if the equations do not hold after ``most``
+    of them.
     """
     high = counts[LOW:]
     strides = np.cumprod(np.r_[1, high + 1])
@@ -91,7 +92,7 @@ def relax(
 
     blocks = P.reshape(-1, SIZE)
     with ThreadPoolExecutor(cores()) as pool:
-        _, scale = sweep(np.ones(top + 1), 0.0)
+        _, scale = sweep(np.ones(top + 1), 0.0)  # changes nothing, but finds the first scale
         omega, before = OMEGA, 1.0
         for n in range(1, most + 1):
             wrong, scale = sweep(scale, omega)
@@ -106,7 +107,7 @@ def relax(
 
 @njit(cache=True, nogil=True)
 def tuned(omega: float, rate: float) -> float:
-    """Return the relaxation factor after one of ``omega`` under which the error shrinks by ``rate`` in a sweep.
+    """Return a better relaxation factor than ``omega``, with which a sweep multiplies the error by ``rate``.
 
     Neighbouring states differ by one busy unit, so the equations are bipartite. Young's theory then gives the factor
     from the rate of convergence of the Gauss-Seidel method.
@@ -126,7 +127,7 @@ def level_scale(mass: FloatArray, flow: FloatArray, total: float) -> FloatArray:
     for k in range(1, len(mass)):
         target[k] = target[k - 1] * total * mass[k] / flow[k]
         if target[k] > 1e100:
-            target[: k + 1] *= 1e-100
+            target[: k + 1] *= 1e-100  # products over many levels would overflow
     return np.maximum(target / target.sum(), 1e-290) / mass  # a level scaled to zero would stay at zero
 
 
@@ -216,7 +217,7 @@ def _sweep_part(
             x[b] = here[b] * own[b]
             rate[b] = total + served + leave[b]
         if h == len(P) - 1:
-            rate[-1] -= total
+            rate[-1] -= total  # in the last state all units are busy, and a call changes nothing
         for b in range(SIZE):
             step[b] = omega / rate[b]
         for g in range(n_high):  # entered when a call came to g

@@ -24,7 +24,7 @@ HIGHEST_LOAD, NEGLIGIBLE = 0.95, 1e-3  # bounds on ρ, and on the probability ρ
 
 
 class Preferred(NamedTuple):
-    """What the estimate depends on.
+    """Input of the estimate of the expected cost.
 
     ``groups``, shape (M, G), lists the twin groups by the preference of each atom, and ``costs`` their costs, times the
     atom's share of the demand; ``shares``, shape (R,), are the probabilities (1 - ρ) ρ^k.
@@ -36,7 +36,7 @@ class Preferred(NamedTuple):
 
 
 def preferred(objective: Objective) -> Preferred:
-    """Return what the estimate of an objective depends on."""
+    """Return the input of the estimate of an objective."""
     city, units = objective.city, objective.units
     first_site = np.unique(city.twin_groups, return_index=True)[1]
     groups = np.ascontiguousarray(np.argsort(city.preference_ranks[first_site], axis=0).T)

@@ -86,10 +86,10 @@ def solve(
     """
     p, total = order.shape[1], rates.sum()
     free_rate = 0.0  # Σ μ_i, each unit's rate averaged over the calls
-    alike, first = True, service[sites[0], 0]
+    equal, first = True, service[sites[0], 0]
     for site in sites:
         free_rate += site_rates[0, site]
-        alike = alike and site_rates[1, site] == first
+        equal = equal and site_rates[1, site] == first
     long = p > SHORT
     load = total * p / free_rate  # offered work in erlangs, refined below unless all service times are equal
     Q, V, work = np.empty(p), np.empty(p), rates * first
@@ -101,7 +101,7 @@ def solve(
     history = np.zeros((2, MEMORY + 1, p if long else 0))
     for step in range(1, MAX_STEPS + 1):
         least = CUT * max(tol, min(moved, 1.0) * EARLY) if long else 0.0
-        if alike:
+        if equal:
             if long:
                 _offer_most(order, work, rho, Q, V, least)
             else:
@@ -137,25 +137,26 @@ def solve(
 
 @njit(cache=True, nogil=True)
 def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step: int) -> None:
-    """Replace the change of the utilisations in this step, in place, by Anderson's from this and earlier steps.
+    """Replace the change of the utilisations in this step, in place, by that of Anderson acceleration.
 
-    He takes the combination of steps whose changes, as if linear, cancel best. ``history`` holds the differences of
-    the utilisations between steps, and those of the changes, shape (2, MEMORY + 1, p); the last of each are the last
-    utilisations and change. Differences of changes are kept orthogonal, so that each has a weight of its own.
+    It takes the combination of this and earlier steps whose changes would cancel best if they were linear. ``history``
+    holds the differences of the utilisations between steps, and those of the changes, shape (2, MEMORY + 1, p); the
+    last of each are the last utilisations and change. Differences of changes are kept orthogonal, so that each has a
+    weight of its own.
     """
     paths, bends = history
-    this, p = step % MEMORY, len(rho)
-    path, bend = paths[this], bends[this]
+    current, p = step % MEMORY, len(rho)
+    path, bend = paths[current], bends[current]
     grown = (change * change).sum() > GROWN * (bends[-1] * bends[-1]).sum()
     for i in range(p):
         path[i], bend[i] = rho[i] - paths[-1, i], change[i] - bends[-1, i]
         paths[-1, i], bends[-1, i] = rho[i], change[i]
-    if step == 1 or grown:  # start anew
+    if step == 1 or grown:  # earlier steps no longer say anything about this one
         paths[:-1], bends[:-1] = 0.0, 0.0
     original = (bend * bend).sum()
     for k in range(MEMORY):
         length = (bends[k] * bends[k]).sum()
-        if k != this and length > 0:
+        if k != current and length > 0:
             weight = (bends[k] * bend).sum() / length
             path -= weight * paths[k]
             bend -= weight * bends[k]
@@ -326,10 +327,10 @@ def mean_costs(
                 busy *= rho[i]
                 if q < least:
                     break
-            value += rates[j] * cost / share
+            value += rates[j] * cost / share  # shares do not add to one exactly, so they are normalised
         value /= rates.sum()
         if queue:
-            late = 0.0
+            late = 0.0  # mean cost of a call that waited: any unit may be free next
             weight = 0.0
             for site in sites:
                 weight += site_rates[0, site]

@@ -29,7 +29,7 @@ class Lists(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The atoms that list each site, entries ``start[i]`` to ``start[i + 1]``, and where they do so in `Lists`."""
+    """The atoms that list site i, entries ``start[i]`` to ``start[i + 1]``, and the site's positions in their lists."""
 
     start: IntArray
     atom: NDArray[np.int32]
@@ -37,7 +37,7 @@ class Listing(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """Costs c_ij of N sites serving M atoms, asked for as needed.
+    """Costs c_ij of N sites serving M atoms, computed on demand.
 
     ``nearest(atoms, k)`` returns the k nearest sites of atoms and their costs in ascending order, shapes (m, k), and
     ``of(sites)`` the costs of few sites for all atoms, shape (s, M).
@@ -80,7 +80,7 @@ def lists_of(costs: Costs, atoms: IntArray, k: int) -> Lists:
 
 
 @njit(cache=True, nogil=True)
-def replaced(near: Lists, atoms: IntArray, more: Lists) -> Lists:
+def replace_lists(near: Lists, atoms: IntArray, more: Lists) -> Lists:
     """Return lists in which those of some atoms are replaced."""
     which = np.full(len(near.start) - 1, -1)
     which[atoms] = np.arange(len(atoms))
@@ -147,15 +147,15 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
 def interchange(
     near: Lists, listing: Listing, members: IntArray, forced: BoolArray, allowed: BoolArray, most: int
 ) -> tuple[int, bool]:
-    """Improve ``members`` in place by at most so many swaps, each the best one; return their number, and if it ended.
+    """Improve ``members`` in place by up to ``most`` best swaps; return their number and whether none is left.
 
-    Forced sites stay, and only allowed sites enter. After a swap only those atoms are counted anew for which the site
-    that left or entered is among the two nearest members.
+    Forced sites stay, and only allowed sites enter. After a swap, only atoms with the site that left or entered among
+    their two nearest members are counted again.
     """
     n_sites, n_atoms = len(forced), len(near.start) - 1
     enterable = allowed.copy()
     enterable[members] = False
-    least_gain = 1e-12 * near.cost[near.start[1:] - 1].sum()
+    least_gain = 1e-12 * near.cost[near.start[1:] - 1].sum()  # rounding errors must not count as gains for ever
     change, leave, enter = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
     values, places = (change, leave, enter), _places(members, n_sites)
     place, _ = places
@@ -178,7 +178,7 @@ def interchange(
                 j = listing.atom[q]
                 if near.cost[listing.entry[q]] <= second[j] and not waits[j]:
                     waits[j] = True
-                    _count(near, j, places, values, -1)
+                    _count(near, j, places, values, -1)  # before the members change, as it counts by them
         enterable[left], enterable[enters] = allowed[left], False
         place[left], place[enters], members[leaves] = -1, leaves, enters
         change[leaves], leave[leaves] = 0.0, 0.0
@@ -209,7 +209,7 @@ def _count(
     values: tuple[FloatArray, FloatArray, FloatArray],
     sign: int,
 ) -> float:
-    """Add what atom j contributes to the values of all swaps, or subtract it; return the cost of its second member."""
+    """Add or subtract the contribution of atom j to the values of all swaps; return the cost of its second member."""
     (place, shared), (change, leave, enter) = places, values
     start, site, cost = near
     nearest, first, second = -1, cost[start[j + 1] - 1], cost[start[j + 1] - 1]
@@ -234,16 +234,16 @@ def _count(
 
 
 @njit(cache=True, nogil=True)
-def alone(near: Lists, members: IntArray, n_sites: int) -> IntArray:
+def short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
     """Return the atoms whose lists hold fewer than two members."""
     chosen = np.zeros(n_sites + 1, np.bool_)
     chosen[members] = True
-    alone = np.zeros(len(near.start) - 1, np.bool_)
-    for j in range(len(alone)):
+    short = np.zeros(len(near.start) - 1, np.bool_)
+    for j in range(len(short)):
         found = 0
         for r in range(near.start[j], near.start[j + 1]):
             found += chosen[near.site[r]]
             if found == 2:
                 break
-        alone[j] = found < 2
-    return np.flatnonzero(alone)
+        short[j] = found < 2
+    return np.flatnonzero(short)

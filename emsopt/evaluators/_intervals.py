@@ -23,7 +23,7 @@ def check_level(level: float) -> float:
 
 
 def relaxation_calls(load: float, squared_variation: float) -> float:
-    """Return the relaxation time of an M/G/c queue, in calls: after about so many calls the queue forgets its state.
+    """Return the relaxation time of an M/G/c queue, the number of calls after which the queue forgets its state.
 
     It is ρ / (1 - √ρ)² · (1 + c²) / 2, with ρ = ``load`` the offered load per unit, below 1, and c² =
     ``squared_variation`` the squared coefficient of variation of the service times. For c² = 1 this is the relaxation

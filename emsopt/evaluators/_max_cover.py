@@ -20,8 +20,8 @@ is at least the optimum. A deflected subgradient descent lowers U almost to the 
 are fixed where the opposite choice would lower U to the best value known. The deployment is improved by simulated
 annealing: some units around a random atom are removed, and added again one by one where they gain most, with sites
 skipped at random. Both run side by side, for a number of steps that does not depend on the clock. If the bound does not
-prove the best deployment, HiGHS solves the problem without the sites that are fixed, and with a time limit annealing
-goes on meanwhile.
+prove the best deployment, HiGHS solves the problem without the sites that are fixed; with a time limit, annealing goes
+on in parallel.
 
 References
 ----------
@@ -41,14 +41,14 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
-from ._cover_patterns import NOTICED, SCALE, Patterns, contained, distinct, integer_program, listed
+from ._cover_patterns import NOTICED, SCALE, Patterns, as_lists, distinct, integer_program, within_another
 from ._p_median import LAST_STEP, MEMORY, check_ctrl_c, common_divisor
 
 TOLERANCE = 1e-11  # relative; far above rounding errors
-HOT, COLD = 0.1, 0.005  # first and last temperature, in units of the value per unit of the fleet
+HOT, COLD = 0.1, 0.005  # first and last temperature, relative to the value per unit of the fleet, to fit any city
 WARM = 0.3  # share of the cooling that short runs leave out
-RUINED, SKIPPED = 3, 0.2  # most units removed at once, and how often a site is passed over
-EFFORT = 20  # steps of annealing per site before HiGHS
+RUINED, SKIPPED = 3, 0.2  # most units removed at once, and how often a site is passed over for variety
+EFFORT = 20  # steps of annealing per site before HiGHS, as good deployments fix sites
 FIRST_STEPS = 250  # of the first round; each further one has twice as many
 FIRST_STEP, AGAIN, PATIENCE = 1.5, 0.3, 60  # length of a step of the descent, at first and when the best deployment is
 # known, and steps without progress that halve it
@@ -87,7 +87,7 @@ def maximise(
     floors, capacities = limits[0], np.minimum(limits[1], units)
     if not len(some) or floors.sum() == units:
         return greedy(patterns, weights, q, floors, capacities, units), -np.inf
-    useful = _undominated(patterns, q, floors, capacities, units)
+    useful = _drop_dominated(patterns, q, floors, capacities, units)
     lower, upper = floors[useful], capacities[useful]
     search = _Search(patterns[useful], weights, q, (lower, upper), units, end)
     bound = search.run()
@@ -107,27 +107,27 @@ def greedy(
     return counts
 
 
-def _undominated(patterns: Patterns, q: float, floors: IntArray, capacities: IntArray, units: int) -> IntArray:
-    """Return the sites that may get units: those within reach of no more than another one are left out.
+def _drop_dominated(patterns: Patterns, q: float, floors: IntArray, capacities: IntArray, units: int) -> IntArray:
+    """Return the sites that may get units: those whose atoms are all in reach of another site are left out.
 
-    The other one must have room: for one unit if further units are worth nothing, and else for the whole fleet.
+    The other site must be able to take the units: one if further units add nothing, otherwise the whole fleet.
     """
     open_ = np.flatnonzero(capacities)
     better = open_ if q == 0 else np.flatnonzero(capacities == units)
     rows = patterns[better]
-    goes = better[contained(*listed(rows), *listed(rows.T), False)]
-    kept = np.setdiff1d(open_, goes[floors[goes] == 0])
+    dropped = better[within_another(*as_lists(rows), *as_lists(rows.T), False)]
+    kept = np.setdiff1d(open_, dropped[floors[dropped] == 0])
     return kept if capacities[kept].sum() >= units else open_
 
 
 class _Search:
-    """The best deployment and the best bound so far, and what finds better ones."""
+    """State of the search, the best deployment and the best bound so far, and methods that improve it."""
 
     def __init__(
         self, patterns: Patterns, weights: FloatArray, q: float, limits: Limits, units: int, end: float
     ) -> None:
         self.patterns, self.q, self.units, self.end = patterns, q, units, end
-        self.reach = Reach(*listed(patterns), *listed(patterns.T), weights)
+        self.reach = Reach(*as_lists(patterns), *as_lists(patterns.T), weights)
         self.worth = (1 - q) * np.power(q, np.arange(units + 2))
         self.limits = limits
         self.fixed = limits[0].copy(), limits[1].copy()  # as far as a better deployment is concerned
@@ -153,7 +153,7 @@ class _Search:
         check_ctrl_c()
         return time.monotonic() > self.end
 
-    def keep(self, counts: IntArray) -> None:
+    def update(self, counts: IntArray) -> None:
         """Keep a deployment if it is the best one."""
         value = self.of(counts)
         if value > self.value:
@@ -164,7 +164,7 @@ class _Search:
         return self.value / self.units * HOT ** (1 - done) * COLD**done
 
     def anneal(self, steps: int) -> IntArray:
-        """Anneal the best deployment for some steps; return the best one met."""
+        """Anneal the best deployment for some steps; return the best one found."""
         heat = self.heat(WARM), self.heat(1.0)
         return _anneal(self.reach, self.worth, self.best.copy(), self.limits, heat, steps, self.states[0])
 
@@ -178,7 +178,7 @@ class _Search:
                 if self.descending:
                     self.descend(steps)
                 if annealing is not None:
-                    self.keep(waited(annealing))
+                    self.update(wait_for(annealing))
                     left -= steps
                     if left <= 0:  # the bound may fix more sites now
                         self.walk[2][1:] = AGAIN, 0.0
@@ -198,29 +198,29 @@ class _Search:
         self.bound = min(self.bound, _descend(self.reach, self.worth, self.fixed, self.units, self.walk, known, steps))
 
     def finish(self, pool: ThreadPoolExecutor) -> float:
-        """Solve what is left by HiGHS and, with a time limit, anneal meanwhile; return a bound like that of `run`."""
+        """Solve the rest of the problem by HiGHS, with a time limit beside annealing; return a bound as `run` does."""
         if self.end == np.inf:
             return self.settled(*self.solve(), self.best)
         known, start = self.best.copy(), time.monotonic()
         other = pool.submit(self.chain, 0, start)
         if len(self.reach.atom) > SOLVABLE:  # HiGHS would not get far
-            self.keep(self.chain(1, start))
-            self.keep(waited(other))
+            self.update(self.chain(1, start))
+            self.update(wait_for(other))
             return self.bound
         solved = self.solve()
         self.over = True
-        self.keep(waited(other))
+        self.update(wait_for(other))
         return self.settled(*solved, known)
 
     def chain(self, number: int, start: float) -> IntArray:
-        """Anneal until the time is over, or what goes on meanwhile; return the best deployment met.
+        """Anneal until the time limit or the end of HiGHS; return the best deployment found.
 
         Only the sites that earn most are tried: steps are faster then, and few good deployments need others.
         """
         some = np.argsort(-(self.patterns @ self.walk[0]), kind="stable")[: max(len(self.best) // 3, 10 * self.units)]
         some = np.union1d(some, np.flatnonzero(self.best))
         patterns = self.patterns[some]
-        reach = Reach(*listed(patterns), *listed(patterns.T), self.reach.weight)
+        reach = Reach(*as_lists(patterns), *as_lists(patterns.T), self.reach.weight)
         limits = self.limits[0][some], self.limits[1][some]
         counts, best = self.best[some], self.best.copy()
         while not self.late and not self.over:
@@ -231,7 +231,7 @@ class _Search:
         return best
 
     def solve(self) -> tuple[IntArray | None, float, bool]:
-        """Solve the problem without what is fixed by HiGHS; return units, an upper bound and whether it is settled."""
+        """Solve the problem with the fixed sites by HiGHS; return units, an upper bound and whether it is settled."""
         import scipy.sparse as sp
         from scipy.optimize import LinearConstraint
 
@@ -257,17 +257,17 @@ class _Search:
         return (None if x is None else counts), self.of(low) - bound * total / SCALE, settled
 
     def settled(self, counts: IntArray | None, bound: float, settled: bool, known: IntArray) -> float:
-        """Keep what HiGHS found; return minus infinity if it settled the problem, else the better bound."""
+        """Keep the deployment by HiGHS; return minus infinity if it is proven optimal, else the better bound."""
         if not settled:
-            self.keep(self.best if counts is None else counts)
+            self.update(self.best if counts is None else counts)
             return min(self.bound, max(bound, self.value))
         self.best, self.value = known, self.of(known)
-        self.keep(known if counts is None else counts)
+        self.update(known if counts is None else counts)
         return -np.inf
 
 
-def waited(future: Future[T]) -> T:
-    """Return what a thread returns; notice Ctrl-C meanwhile."""
+def wait_for(future: Future[T]) -> T:
+    """Wait for a thread and return its result; Ctrl-C ends the wait."""
     while not future.done():
         check_ctrl_c()
         wait([future], NOTICED)
@@ -314,10 +314,10 @@ def _descend(
                     in_reach[reach.atom[r]] += low[i]
         free = np.flatnonzero(high > low)
         if len(free) > left + 1:
-            free = free[np.argpartition(-profits[free], left)[: left + 1]]
+            free = free[np.argpartition(-profits[free], left)[: left + 1]]  # one more, for the best site left out
         free = free[np.argsort(-profits[free])]
         taken = np.zeros(n, np.int64)
-        worst_in, best_out = np.inf, -np.inf
+        worst_in, best_out = np.inf, -np.inf  # profits that change places if a site is decided otherwise
         for s in free:
             k = min(left, int(high[s] - low[s]))
             if k:
@@ -328,14 +328,14 @@ def _descend(
                     in_reach[reach.atom[r]] += k
             if k < high[s] - low[s]:
                 best_out = max(best_out, profits[s])
-        kept[2] = 0.0 if value < kept[0] - 1e-6 * abs(value) else kept[2] + 1.0
+        kept[2] = 0.0 if value < kept[0] - 1e-6 * abs(value) else kept[2] + 1.0  # tiny progress is none
         kept[0] = min(kept[0], value)
         if kept[0] < known[1]:
             break
         for i in range(n):
             if high[i] > low[i]:
                 if taken[i] == 0:
-                    if value + profits[i] - worst_in < known[1]:
+                    if value + profits[i] - worst_in < known[1]:  # no better deployment has a unit here
                         high[i] = low[i]
                 elif high[i] - low[i] == 1 and value - profits[i] + best_out < known[1]:
                     low[i] = high[i]
@@ -351,7 +351,7 @@ def _descend(
             break
         for j in range(m):
             price = prices[j] - kept[1] * (value - known[0]) / length * direction[j]
-            prices[j] = min(max(price, 0.0), reach.weight[j] * worth[0])
+            prices[j] = min(max(price, 0.0), reach.weight[j] * worth[0])  # other prices only raise U
     return kept[0]
 
 
@@ -373,7 +373,7 @@ def _move(reach: Reach, worth: FloatArray, i: int, sign: int, in_reach: IntArray
 
 @njit(cache=True, nogil=True)
 def _random(state: NDArray[np.uint64]) -> float:
-    """Return a random number from 0 to 1: xorshift64*, whose state a thread keeps to itself."""
+    """Return a random number from 0 to 1 by xorshift64*, from a state that only one thread uses."""
     x = state[0]
     x ^= x >> np.uint64(12)
     x ^= x << np.uint64(25)
@@ -383,7 +383,7 @@ def _random(state: NDArray[np.uint64]) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _around(
+def _nearby_sites(
     reach: Reach, first: int, removable: IntArray, found: IntArray, seen: tuple[IntArray, IntArray], stamp: int
 ) -> int:
     """Fill ``found`` with sites around an atom that can lose a unit, the nearest first; return their number."""
@@ -422,7 +422,7 @@ def _anneal(
     steps: int,
     state: NDArray[np.uint64],
 ) -> IntArray:
-    """Anneal ``counts`` in place by ruin and recreate, between two temperatures; return the best deployment met."""
+    """Anneal ``counts`` in place by ruin and recreate, between two temperatures; return the best deployment found."""
     floors, capacities = limits
     n, m = len(counts), len(reach.weight)
     in_reach, gain = np.zeros(m, np.int64), np.zeros(n)
@@ -438,7 +438,7 @@ def _anneal(
     temperature, cooling = heat[0], (heat[1] / heat[0]) ** (1.0 / steps)
     for step in range(steps):
         wanted = removed[: 1 + int(_random(state) * RUINED)]
-        number = _around(reach, int(_random(state) * m), counts - floors, wanted, seen, step)
+        number = _nearby_sites(reach, int(_random(state) * m), counts - floors, wanted, seen, step)
         change = 0.0
         for k in range(number):
             counts[removed[k]] -= 1
@@ -452,7 +452,7 @@ def _anneal(
             counts[chosen] += 1
             added[k] = chosen
             change += _move(reach, worth, chosen, 1, in_reach, gain)
-        if change >= 0.0 or change > temperature * np.log(_random(state) + 1e-300):
+        if change >= 0.0 or change > temperature * np.log(_random(state) + 1e-300):  # as a logarithm of 0 fails
             value += change
             if value > most:
                 most = value
@@ -460,7 +460,7 @@ def _anneal(
         else:
             for k in range(number):
                 counts[added[k]] -= 1
-                _move(reach, worth, added[k], -1, in_reach, gain)
+                _move(reach, worth, added[k], -1, in_reach, gain)  # undoing is cheaper than a copy before each step
                 counts[removed[k]] += 1
             for k in range(number):
                 _move(reach, worth, removed[k], 1, in_reach, gain)

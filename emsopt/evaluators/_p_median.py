@@ -51,10 +51,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .._types import BoolArray, FloatArray, IntArray
-from ._interchange import Costs, Lists, alone, interchange, listing_of, lists_of, replaced
+from ._interchange import Costs, Lists, interchange, listing_of, lists_of, replace_lists, short_lists
 
 _Branch: TypeAlias = tuple[float, int, NDArray[np.int8], NDArray[np.float32], FloatArray]
-"""A branch of the search: its bound, its serial number, and its arrays `state`, `prices` and `lately`."""
+"""A branch of the search: its bound, its serial number, and its arrays `state`, `prices` and `recency`."""
 
 _held: list[int] = []
 """Ctrl-C that came in the main thread during a search."""
@@ -62,22 +62,22 @@ _held: list[int] = []
 FREE, OPEN, CLOSED = 0, 1, 2
 
 TOLERANCE = 1e-10  # relative to the cost of the first deployment tried; far above rounding errors
-FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step, in units of (best - L) / |direction|²
+FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step in Polyak's unit (best - L) / |direction|², which fits any costs
 MEMORY = 0.4  # share of the previous direction in the next one; damps zigzagging
-RECENT = 0.1  # weight of the newest step in `lately`, the recent frequency with which a site was chosen
-ROOT_STEPS, ROOT_PATIENCE = 6000, 50  # maximum number of steps, and steps without progress that halve the step length
+RECENT = 0.1  # weight of the newest step in `recency`, so that earlier choices fade
+ROOT_STEPS, ROOT_PATIENCE = 6000, 50  # most steps, and steps without progress that halve the step, as it is too long
 WIDE_STEP, WIDE_STEPS, LOCAL_STEP, LOCAL_STEPS = 2.0, 40, 1.5, 50  # first length and number of steps of a branch
 BRANCH_PATIENCE, TRIAL_STEPS = 8, 25
 WIDE = 0.5  # share of the atoms around a site from which a branch is wide, and trials cost too much
 CANDIDATES, DIVIDED = 8, 0.4  # sites compared before branching: those chosen in about this share of recent steps
 LEAST_GAIN = 1e-3  # of a branch, as share of the gap, so that the other branch counts too
-POLISHED = 200  # steps of the root after which its current choice is improved by interchange
+POLISHED = 200  # steps of the root after which interchange improves its choice, for a good cost early
 SHAKEN = 12  # largest number of sites exchanged at random before an interchange
 DRAWN = 0.02  # added to how recent choices weigh a site in random exchanges, so that each may be drawn
 SEARCHING = 1.0, 0.1  # list entries that random exchanges may read per entry read in the ascent: root, branches
-SPARE = 8  # entries of a list beyond twice those that its atom pays
+SPARE = 8  # entries of a list beyond twice those that its atom pays, so that its price may rise
 LISTED = 8  # length of the first lists, in units of N / p
-SMALL = 1_000_000  # entries of a matrix that is listed whole
+SMALL = 1_000_000  # entries of a matrix that is listed whole, as this is quick
 PIECE = 20_000_000  # list entries read between two looks at the clock: about 0.1 s
 QUEUE_BYTES = 400e6  # when the queue exceeds this, new branches are searched depth first, which needs little memory
 
@@ -106,7 +106,7 @@ def common_divisor(values: FloatArray) -> float:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Hold Ctrl-C back until a search asks whether it is late: raised inside a compiled call, it can crash Python."""
+    """Delay Ctrl-C until a search checks the clock: raised inside a compiled call, it can crash Python."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or handler is not signal.default_int_handler:
         yield
@@ -123,7 +123,7 @@ def interruptible() -> Iterator[None]:
 
 
 def check_ctrl_c() -> None:
-    """Raise KeyboardInterrupt if Ctrl-C came and was held back."""
+    """Raise KeyboardInterrupt if a Ctrl-C was delayed."""
     if _held and threading.current_thread() is threading.main_thread():
         raise KeyboardInterrupt
 
@@ -133,28 +133,28 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, time_limit: 
     """Find the p sites with the smallest total cost; return whether each is chosen, and a lower bound.
 
     The bound is infinite if the search was completed within ``time_limit`` seconds: then the choice is optimal to
-    within `TOLERANCE`. ``forced``, shape (N,), tells which sites must be chosen, at most p. Two choices of different
+    within `TOLERANCE`. ``forced``, shape (N,), marks the sites that must be chosen, at most p. Two choices of different
     cost differ by at least ``grain``; 0 if not known. Costs are at least 0.
     """
     search = _Search(costs, p, forced, grain, time.monotonic() + time_limit)
     state = np.where(forced, OPEN, FREE).astype(np.int8)
-    bound, state, prices, lately = search.root(state)
+    bound, state, prices, recency = search.root(state)
     queue: list[_Branch] = []
     dive: list[_Branch] = []  # branches searched depth first: see QUEUE_BYTES
-    room = QUEUE_BYTES / (4 * len(prices) + lately.nbytes + state.nbytes)
+    room = QUEUE_BYTES / (4 * len(prices) + recency.nbytes + state.nbytes)
     known = 1
     if bound < search.target:
-        queue.append((bound, known, state, prices.astype(np.float32), lately))
+        queue.append((bound, known, state, prices.astype(np.float32), recency))
     while queue or dive:
         if search.late:
             bounds = [branch[0] for branch in queue + dive if branch[0] < search.target]
             return search.chosen, search.rounded(min(bounds, default=np.inf))
-        bound, _, state, prices32, lately = dive.pop() if dive else heappop(queue)
+        bound, _, state, prices32, recency = dive.pop() if dive else heappop(queue)
         if bound >= search.target:
             continue
-        site, around = search.division(bound, state, prices32, lately)
+        site, around = search.division(bound, state, prices32, recency)
         for choice in (CLOSED, OPEN):
-            branch = state.copy(), prices32.astype(float), lately.copy()
+            branch = state.copy(), prices32.astype(float), recency.copy()
             branch_bound = search.ascend(bound, *branch, site, choice, around)
             if branch_bound < search.target:
                 known += 1
@@ -163,12 +163,12 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, time_limit: 
                     heappush(queue, entry)
                 else:
                     dive.append(entry)
-        search.shake(SEARCHING[1], lately)
+        search.shake(SEARCHING[1], recency)
     return search.chosen, np.inf
 
 
 class _Search:
-    """What all branches share: the lists, the best choice known, the clock and the work done so far."""
+    """State shared by all branches: the lists, the best choice known, the clock and the work done so far."""
 
     def __init__(self, costs: Costs, p: int, forced: BoolArray, grain: float, end: float) -> None:
         self.costs, self.p, self.forced, self.grain, self.end = costs, p, forced, grain, end
@@ -185,9 +185,9 @@ class _Search:
         self.listing = listing_of(self.full, n)
         self.steps, self.shaken = 0, 1
         self.read, self.exchanged = 0, 0  # list entries read in ascents and in interchanges, about
-        self.found = 0  # value of `exchanged` when the best choice was found
+        self.found = 0  # value of `exchanged` then: the search goes on as long again
         self.gained, self.tried = np.zeros((2, n)), np.zeros((2, n))  # sum and number of gains, by choice and site
-        self.local = True  # whether no branch was found to be wide
+        self.local = True  # until a branch is wide: then trials cost too much
         self.improve(self.chosen)
 
     @property
@@ -214,7 +214,7 @@ class _Search:
         for k in np.unique(length):
             some = atoms[length == k]
             more = lists_of(self.costs, some, min(2 * k, self.costs.n_sites))
-            self.full = replaced(self.full, some, more)
+            self.full = replace_lists(self.full, some, more)
         if len(atoms):
             self.listing = listing_of(self.full, self.costs.n_sites)
         return len(atoms) > 0
@@ -228,9 +228,9 @@ class _Search:
             most = 1 + PIECE // swap
             swaps, ended = interchange(self.full, self.listing, members, self.forced, self.allowed, most)
             self.exchanged += value + swaps * swap
-            unlisted = not ended or self.extend(alone(self.full, members, n_sites))
+            unlisted = not ended or self.extend(short_lists(self.full, members, n_sites))
         chosen = np.isin(np.arange(n_sites), members)
-        cost = self.cost(chosen) if unlisted else _paid(self.full, chosen)
+        cost = self.cost(chosen) if unlisted else _cost_by_lists(self.full, chosen)
         if cost < self.best:
             self.best, self.chosen, self.found = cost, chosen, self.exchanged
 
@@ -238,14 +238,14 @@ class _Search:
         """Return the cost of a choice."""
         return float(self.costs.of(np.flatnonzero(chosen)).min(axis=0).sum())
 
-    def shake(self, effort: float, lately: FloatArray) -> None:
+    def shake(self, effort: float, recency: FloatArray) -> None:
         """Exchange ever more sites of the best choice around a random atom, and improve it by interchange.
 
         Sites seldom chosen in the ascent are the likeliest to leave, and those often chosen to enter. The search ends
-        when it took its share of work, and as long again as it took to find the best choice.
+        after its share of the work, or after twice the work that led to the best choice, if that is more.
         """
         start, site, _ = self.full
-        n_sites, around = len(lately), LISTED * len(lately) // self.p
+        n_sites, around = len(recency), LISTED * len(recency) // self.p
         leaving, entering = ~self.forced, self.allowed
         while self.exchanged < max(effort * self.read, 2 * self.found) and not self.late:
             chosen, before = self.chosen.copy(), self.best
@@ -259,7 +259,7 @@ class _Search:
             self.exchanged += self.costs.n_atoms
             if k == 0:
                 continue
-            for group, weights in zip(groups, (1 - lately[groups[0]], lately[groups[1]]), strict=True):
+            for group, weights in zip(groups, (1 - recency[groups[0]], recency[groups[1]]), strict=True):
                 weights = np.maximum(weights, 0) + DRAWN
                 chosen[self.rng.choice(group, k, replace=False, p=weights / weights.sum())] ^= True
             self.improve(chosen)
@@ -270,46 +270,46 @@ class _Search:
         start, _, cost = self.full
         k = max(2, len(state) // self.p)
         prices = cost[np.minimum(start[:-1] + k, start[1:]) - 1]
-        lately = np.zeros(len(state))
+        recency = np.zeros(len(state))
         walk, rest = _walk(prices, FIRST_STEP), (0.0, np.zeros(len(state)))
         every, bound = np.arange(len(prices)), -np.inf
         while self.steps < ROOT_STEPS:
-            near = _reduced(self.full, state, walk[0], every)
-            ended, trial, bound = self.piece(near, state, prices, lately, walk, rest, POLISHED, ROOT_PATIENCE)
+            near = _shorten_lists(self.full, state, walk[0], every)
+            ended, trial, bound = self.piece(near, state, prices, recency, walk, rest, POLISHED, ROOT_PATIENCE)
             if bound >= self.target or ended or self.late:
                 break
             self.improve(trial)
             self.extend(np.flatnonzero(prices >= self.full.cost[self.full.start[1:] - 1]))
         self.allowed = state != CLOSED
         if bound < self.target:
-            self.shake(SEARCHING[0], lately)
-        self.near = _reduced(self.full, state, np.full(len(prices), np.inf), every)
-        return bound, state, prices, lately
+            self.shake(SEARCHING[0], recency)
+        self.near = _shorten_lists(self.full, state, np.full(len(prices), np.inf), every)
+        return bound, state, prices, recency
 
     def division(
-        self, bound: float, state: NDArray[np.int8], prices: NDArray[np.float32], lately: FloatArray
+        self, bound: float, state: NDArray[np.int8], prices: NDArray[np.float32], recency: FloatArray
     ) -> tuple[int, IntArray]:
         """Return the site to branch on, whose two branches gain most, and the atoms around it."""
         free, gap = np.flatnonzero(state == FREE), self.best - bound
         scores = dict[int, float]()
-        for site in free[np.argsort(np.abs(lately[free] - DIVIDED), kind="stable")[:CANDIDATES]]:
+        for site in free[np.argsort(np.abs(recency[free] - DIVIDED), kind="stable")[:CANDIDATES]]:
             if self.local and not self.tried[:, site].all() and not self.late:
-                around = _around(self.near, state, prices, site)
+                around = _nearby_atoms(self.near, state, prices, site)
                 self.local = len(around) < WIDE * len(prices)
                 for choice in (OPEN, CLOSED) if self.local else ():
-                    branch = state.copy(), prices.astype(float), lately.copy()
+                    branch = state.copy(), prices.astype(float), recency.copy()
                     self.ascend(bound, *branch, site, choice, around, trial=True)
             gains = self.gained[:, site] / np.maximum(self.tried[:, site], 1) / gap
             scores[site] = np.clip(gains, LEAST_GAIN, 1).prod()
         best = max(scores, key=scores.__getitem__)
-        return best, _around(self.near, state, prices, best)
+        return best, _nearby_atoms(self.near, state, prices, best)
 
     def ascend(
         self,
         bound: float,
         state: NDArray[np.int8],
         prices: FloatArray,
-        lately: FloatArray,
+        recency: FloatArray,
         site: int,
         choice: int,
         around: IntArray,
@@ -317,12 +317,12 @@ class _Search:
     ) -> float:
         """Decide a site, raise the bound by the prices around it, change the arrays in place, and return the bound."""
         state[site] = choice
-        near = _reduced(self.near, state, prices, around)
+        near = _shorten_lists(self.near, state, prices, around)
         moved = np.minimum(prices[around], near.cost[near.start[1:] - 1])
         wide = len(around) >= WIDE * len(prices)
         first, steps = (WIDE_STEP, WIDE_STEPS) if wide else (LOCAL_STEP, TRIAL_STEPS if trial else LOCAL_STEPS)
-        walk, rest = _walk(moved, first), _rest(self.near, prices, around, len(state))
-        _, _, raised = self.piece(near, state, moved, lately, walk, rest, steps, BRANCH_PATIENCE)
+        walk, rest = _walk(moved, first), _fixed_part(self.near, prices, around, len(state))
+        _, _, raised = self.piece(near, state, moved, recency, walk, rest, steps, BRANCH_PATIENCE)
         prices[around] = moved
         raised = max(bound, raised)
         self.gained[choice - OPEN, site] += min(raised, self.best) - bound
@@ -334,27 +334,27 @@ class _Search:
         near: Lists,
         state: NDArray[np.int8],
         prices: FloatArray,
-        lately: FloatArray,
+        recency: FloatArray,
         walk: tuple[FloatArray, FloatArray, FloatArray],
         rest: tuple[float, FloatArray],
         steps: int,
         patience: int,
     ) -> tuple[bool, BoolArray, float]:
-        """Ascend by a number of steps, with looks at the clock; return whether it ended, a choice, and the bound."""
+        """Ascend by a number of steps, checking the clock; return whether it ended, a choice, and the bound."""
         trial = np.zeros(len(state), dtype=np.bool_)
         cheapest, choice, ended = np.inf, trial, 0
         while steps > 0 and not ended and not (self.late and np.isfinite(walk[2][0])):
             some = min(steps, max(1, PIECE // max(1, len(near.site))))
             target = self.best, self.target
-            ended, found = _ascend(near, self.p, state, prices, lately, trial, walk, rest, target, some, patience)
+            ended, found = _ascend(near, self.p, state, prices, recency, trial, walk, rest, target, some, patience)
             self.steps += some
             self.read += some * len(near.site)
             steps -= some
-            cost = _paid(self.full, found)
+            cost = _cost_by_lists(self.full, found)
             if cost < cheapest:
                 cheapest, choice = cost, found
             if cost < self.best or ended == DECIDED:
-                cost = self.cost(found)
+                cost = self.cost(found)  # the cost by lists is too low if they are too short
                 if cost < self.best:
                     self.best, self.chosen = cost, found
         return ended > 0, choice, np.inf if ended in (PROVEN, DECIDED) else float(walk[2][0])
@@ -364,12 +364,12 @@ PROVEN, DECIDED, CONVERGED = 1, 2, 3  # why an ascent ended
 
 
 def _walk(prices: FloatArray, first: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what an ascent keeps: current prices, direction, and (bound, step length, steps without progress)."""
+    """Return the state of an ascent: current prices, direction, and (bound, step length, steps without progress)."""
     return prices.copy(), np.zeros(len(prices)), np.array([-np.inf, first, 0.0])
 
 
 @njit(cache=True, nogil=True)
-def _around(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], site: int) -> IntArray:
+def _nearby_atoms(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], site: int) -> IntArray:
     """Return the atoms that pay a site, and those that pay a site that these pay."""
     close = np.arange(len(state) + 1) == site
     for _ in range(2):
@@ -387,7 +387,7 @@ def _around(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], s
 
 
 @njit(cache=True, nogil=True)
-def _rest(near: Lists, prices: FloatArray, moving: IntArray, n_sites: int) -> tuple[float, FloatArray]:
+def _fixed_part(near: Lists, prices: FloatArray, moving: IntArray, n_sites: int) -> tuple[float, FloatArray]:
     """Return the sum of the prices of the atoms that do not move, and the profits of the sites from them."""
     stays, value, profits = np.ones(len(prices), np.bool_), 0.0, np.zeros(n_sites + 1)
     stays[moving] = False
@@ -401,7 +401,7 @@ def _rest(near: Lists, prices: FloatArray, moving: IntArray, n_sites: int) -> tu
 
 
 @njit(cache=True, nogil=True)
-def _reduced(near: Lists, state: NDArray[np.int8], prices: FloatArray, atoms: IntArray) -> Lists:
+def _shorten_lists(near: Lists, state: NDArray[np.int8], prices: FloatArray, atoms: IntArray) -> Lists:
     """Return lists of some atoms without CLOSED sites, each ended by its first OPEN site: beyond it none is served.
 
     They are also ended where they hold twice the sites that an atom pays, and a few: shorter lists are read faster.
@@ -432,7 +432,7 @@ def _ascend(
     p: int,
     state: NDArray[np.int8],
     prices: FloatArray,
-    lately: FloatArray,
+    recency: FloatArray,
     trial: BoolArray,
     walk: tuple[FloatArray, FloatArray, FloatArray],
     rest: tuple[float, FloatArray],
@@ -442,7 +442,7 @@ def _ascend(
 ) -> tuple[int, BoolArray]:
     """Raise the bound of a branch by subgradient steps, and fix sites where the bound allows it.
 
-    The arrays are changed in place: ``state``, ``prices`` (the best found), ``lately`` (how often each site was chosen
+    The arrays are changed in place: ``state``, ``prices`` (the best found), ``recency`` (how often each site was chosen
     in the last steps), ``trial`` (the current choice) and ``walk``. ``rest`` holds the sum of the prices of atoms
     not in the lists, which stay, and the profits of the sites from them. ``known`` holds the best cost known and the
     bound from which a branch is of no use. The step length is halved after ``patience`` steps without progress.
@@ -474,7 +474,7 @@ def _ascend(
         value += total
 
         if value > kept[0] or least == np.inf:
-            paid = _paid(near, trial)
+            paid = _cost_by_lists(near, trial)
             if paid < least:
                 least = paid
                 cheapest[:] = trial
@@ -493,7 +493,7 @@ def _ascend(
                 elif value + profits[i] - worst_in >= target:
                     state[i] = CLOSED
                 undecided |= state[i] == FREE
-            lately[i] += RECENT * (trial[i] - lately[i])
+            recency[i] += RECENT * (trial[i] - recency[i])
         if not undecided:  # the one choice left is `trial`
             return DECIDED, trial.copy()
 
@@ -537,7 +537,7 @@ def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArr
 
 
 @njit(cache=True, nogil=True)
-def _paid(near: Lists, trial: BoolArray) -> float:
+def _cost_by_lists(near: Lists, trial: BoolArray) -> float:
     """Return the cost of a choice; too low if it serves some atom from beyond its list."""
     start, site, cost = near
     total = 0.0

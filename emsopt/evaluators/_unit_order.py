@@ -40,8 +40,8 @@ def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
                 rows[i, : len(part)] = ranks[sites[i], start : start + ATOMS]
             _compare(rows, part)
         return order
-    alone = len(np.unique(sites)) == p
-    units = np.arange(p) if alone else np.argsort(sites, kind="mergesort")  # by station, and by index within each
+    single = len(np.unique(sites)) == p
+    units = np.arange(p) if single else np.argsort(sites, kind="mergesort")  # by station, and by index within each
     first = np.flatnonzero(np.append(-1, sites[units[:-1]]) != sites[units])  # of each station
     columns = np.empty((ATOMS, len(first)), ranks.dtype)
     for start in range(0, n_atoms, ATOMS):

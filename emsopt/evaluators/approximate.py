@@ -176,8 +176,8 @@ def correction_factors(units: int, offered_load: float, *, capacity: str = "loss
 def _warn_of_unequal_units(city: City, sites: IntArray, trusted: int, capacity: str | None = None) -> None:
     """Warn if the mean service times of the units, over calls, differ by more than a factor ``trusted``.
 
-    With ``capacity`` the warning says how inaccurate the probability that all units are busy is; without it, only that
-    mean costs are inaccurate.
+    With ``capacity`` the warning gives the error of the probability that all units are busy; without it, it is about
+    mean costs.
     """
     minutes = (city.service_times @ city.demand_shares)[np.unique(sites)]
     ratio = minutes.max() / minutes.min()

@@ -47,7 +47,7 @@ _EVALUATORS = {
 
 @cache
 def _options_of(evaluator: str) -> list[list[str]]:
-    """Return the names of options for one deployment, for many, and for how many are evaluated."""
+    """Return the names of options for one deployment, for many, and for the parallel evaluation of many."""
     one, _, defaults = _EVALUATORS[evaluator]
     keywords = [name for name, p in signature(one).parameters.items() if p.kind is p.KEYWORD_ONLY]
     return [keywords, ["capacity", *defaults], ["workers", "progress"]]

@@ -42,7 +42,7 @@ from .._types import ArrayLike, FloatArray, IntArray
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
-from ._cover_patterns import SCALE, Patterns, ends, integer_program, near, within
+from ._cover_patterns import SCALE, Patterns, ends, integer_program, within, within_km
 from ._max_cover import greedy, maximise
 from ._p_median import common_divisor, interruptible
 from .metrics import late_probability
@@ -249,7 +249,7 @@ def mclp_of_points(
     for name, points in (("site_locations", sites), ("atom_locations", atoms)):
         if truth:
             _validate.degrees(points, f"`{name}`")
-    reach = near(sites, atoms, radius, truth)
+    reach = within_km(sites, atoms, radius, truth)
     limits = np.zeros(len(sites), np.int64), np.ones(len(sites), np.int64)
     counts, bound = maximise(reach, calls, 0.0, limits, p, end)
     reached_by, total = reach.T @ counts, float(calls.sum())
@@ -328,7 +328,7 @@ def malp(
         counts = greedy(
             reach, city.demand_shares, 0.5 if np.isnan(q) else q, space.floors, space.capacities, space.units
         )
-    return _counted(space, counts, bound, needed, threshold, q)
+    return _coverage(space, counts, bound, needed, threshold, q)
 
 
 @interruptible()
@@ -390,7 +390,7 @@ def double_standard(
             f"no deployment of {space.units} units {why} that reaches all calls in less than `outer` = {outer:g} min "
             f"and {share:.2%} of them in less than `threshold` = {threshold:g} min. Use more units or weaker standards."
         )
-    return _counted(space, counts, bound, needed, threshold, 0.0)
+    return _coverage(space, counts, bound, needed, threshold, 0.0)
 
 
 def _program(
@@ -427,18 +427,18 @@ def _program(
         rows += [LinearConstraint(SCALE * shares @ one, lb=SCALE * (share - ROUNDING))]
     low, high = np.r_[space.floors, np.zeros(2 * m)], np.r_[space.capacities, needed <= space.units, np.ones(m)]
     costs = -SCALE * np.r_[np.zeros(n), shares, np.zeros(m)]
-    least = 0.999 * common_divisor(shares)
+    least = 0.999 * common_divisor(shares)  # two values differ by at least the divisor: a smaller gap is none
     x, bound, settled = integer_program(costs, rows, np.r_[np.ones(n + m), np.zeros(m)], low, high, end, least)
     counts = None if x is None else np.rint(x[:n]).astype(int)
     if settled:
         return counts, np.inf if counts is None else -np.inf
-    return counts, min(-bound / SCALE, shares[needed <= space.units].sum())
+    return counts, min(-bound / SCALE, shares[needed <= space.units].sum())  # HiGHS may have found no bound at all
 
 
-def _counted(
+def _coverage(
     space: DeploymentSpace, counts: IntArray, bound: float, needed: IntArray, threshold: float, q: float
 ) -> Coverage:
-    """Return the coverage of the units in each twin group; the bound is at most that if they are optimal."""
+    """Return the coverage of a deployment, given by its units in each twin group, with an upper bound."""
     city, sites = space.city, space.deployment(counts)
     reached_by = (city.response_times[sites] < threshold).sum(axis=0)
     coverage = float(city.demand_shares @ (reached_by >= needed))
@@ -464,7 +464,7 @@ def _parts(city: City, threshold: float) -> tuple[Patterns, FloatArray]:
     """
     if city.response_law is None:
         return within(city.response_times, threshold), city.arrival_rates
-    late = late_probability(city, threshold)  # (N, M)
+    late = late_probability(city, threshold)
     levels = np.sort(late, axis=0)
     parts = (np.vstack([levels[1:], np.ones(city.n_atoms)]) - levels) * city.arrival_rates
     rank, atom = np.nonzero(parts > TINY * city.total_rate)

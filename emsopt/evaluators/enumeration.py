@@ -85,7 +85,7 @@ class Enumeration:
         return self.objective.evaluation(sites)
 
     def alternatives(self, k: int = 10, *, threshold: float = LATE_MIN, apart: int = 1) -> pd.DataFrame:
-        """Return the ``k`` deployments with the smallest values, and what distinguishes them.
+        """Return the ``k`` deployments with the smallest values, and the differences between them.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ def enumerate_objective(objective: Objective, progress: Progress = False) -> Enu
             f"{total:,} deployments are too many to enumerate (at most {MOST_DEPLOYMENTS:,}). Pin or close sites, or "
             "search with emsopt.minimize."
         )
-    return _evaluated(objective, objective.space.listing(), progress)
+    return _evaluate(objective, objective.space.listing(), progress)
 
 
 def evaluate_near(objective: Objective, sites: Sites, moves: int = 2) -> Enumeration:
@@ -228,10 +228,10 @@ def evaluate_near(objective: Objective, sites: Sites, moves: int = 2) -> Enumera
         near = near | fringe
         if len(near) > MOST_DEPLOYMENTS:
             raise InputError(f"over {MOST_DEPLOYMENTS:,} deployments are too many to evaluate. Lower `moves`.")
-    return _evaluated(objective, np.array(list(near)))
+    return _evaluate(objective, np.array(list(near)))
 
 
-def _evaluated(objective: Objective, sites: IntArray, progress: Progress = False) -> Enumeration:
+def _evaluate(objective: Objective, sites: IntArray, progress: Progress = False) -> Enumeration:
     """Return the values of deployments, shape (K, p); a noisy objective gets the same simulated calls for all."""
     if objective.noisy:
         rng = _validate.generator(objective.options.get("rng"))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LATE_MIN = 8.0  # a response of this many minutes or more is late, where nobody says otherwise
-NEGLIGIBLE = 1e-10  # share of calls of a pair of unit and atom
+NEGLIGIBLE = 1e-10  # share of calls below which a pair of unit and atom is left out, to save time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -225,7 +225,7 @@ class Evaluation:
         Raise unless the evaluator is the simulation; its ``level`` is the confidence level.
         """
         estimate = self.late_fraction(positive_number(threshold, "threshold", "min", zero=True))
-        return self._simulated.late_interval(estimate, threshold, self.demand_shares)
+        return self._simulated_answers.late_interval(estimate, threshold, self.demand_shares)
 
     def percentile_interval(self, q: float) -> tuple[float, float]:
         """Return the confidence interval of `percentile` (min) from a simulation.
@@ -235,11 +235,11 @@ class Evaluation:
         635-646). Raise unless the evaluator is the simulation.
         """
         t = self.percentile(q)
-        low, high = self._simulated.late_interval(1 - q / 100, t, self.demand_shares)
+        low, high = self._simulated_answers.late_interval(1 - q / 100, t, self.demand_shares)
         return self.percentile(max(100 * (1 - high), 1e-9)), self.percentile(100 * (1 - low))
 
     @property
-    def _simulated(self) -> Answers:
+    def _simulated_answers(self) -> Answers:
         """The answered calls of a simulation; raise if there are none."""
         if self.answers is None:
             raise InputError(
@@ -367,7 +367,7 @@ def is_queue(capacity: str) -> bool:
 
 
 def unstable(city: City, sites: IntArray) -> UnstableQueueError:
-    """Return the error that says that the queue at these sites grows without bound."""
+    """Return the error for a queue that grows without bound, with units at these sites."""
     return UnstableQueueError(
         f"calls arrive at {city.total_rate:g} per hour, at least as fast as {len(sites)} "
         f"{'unit' if len(sites) == 1 else 'units'} at these sites can serve them, so the queue grows without bound. "

@@ -45,7 +45,7 @@ from ._exact_in_blocks import TUNE_EVERY, call_rates, fits, level_scale, relax, 
 from .evaluation import Evaluation, is_queue, unstable
 
 MOST_UNITS = 30  # two vectors of 2^30 states take 17.2 GB
-LARGE = 1 << 20  # from as many states on they are swept in blocks, on all cores
+LARGE = 1 << 20  # number of states from which sweeping them in blocks on all cores is faster
 MAX_SWEEPS = 5000
 ONE = np.uint64(1)
 MAX_CALIBRATIONS = 200
@@ -98,7 +98,7 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     0.2
     """
     sites, tol, queue = check_sites(city, sites), _validate.positive_number(tol, "tol"), is_queue(capacity)
-    (shares, busy, _, blocked, *rest), station, _ = _solved(city, sites, queue, tol)
+    (shares, busy, _, blocked, *rest), station, _ = _solve_city(city, sites, queue, tol)
     size = np.bincount(station)[station]
     return Evaluation.of(city, sites, "exact", capacity, blocked, busy[station], shares[station] / size[:, None], *rest)
 
@@ -108,13 +108,13 @@ def prepare(city: City, _units: int, costs: FloatArray, queue: bool, *, tol: flo
     tol = _validate.positive_number(tol, "tol")
 
     def one(sites: IntArray) -> float:
-        (shares, *_), _, stations = _solved(city, sites, queue, tol)
+        (shares, *_), _, stations = _solve_city(city, sites, queue, tol)
         return city.demand_shares @ (shares * costs[stations]).sum(axis=0)
 
     return partial(map_rows, lambda rows: [one(sites) for sites in rows])
 
 
-def _solved(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solution, IntArray, IntArray]:
+def _solve_city(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_Solution, IntArray, IntArray]:
     """Return the solution of `_solve`, the station of each unit, shape (p,), and a site of each station, shape (G,).
 
     A station is a set of units at the same site or at interchangeable sites.
@@ -159,7 +159,7 @@ def _solve(
     dispatch = _dispatch_rates(order, rates, n_stations)
     mu = np.empty(n_stations)
     for g in range(n_stations):
-        mu[g] = total / (service[g] * rates).sum()
+        mu[g] = total / (service[g] * rates).sum()  # first guess: the mean over all calls, not over those it answers
     P, leave, level = np.ones(strides[-1]), np.empty(strides[-1]), np.empty(strides[-1], np.int8)
     shares, busy, queued = np.empty((n_stations, n_atoms)), np.empty(n_stations), np.empty(n_stations)
     blocked, wait, sweeps, residual = 0.0, 0.0, 0, 0.0
@@ -174,7 +174,7 @@ def _solve(
         sweeps += taken
         residual = _sweep(P, chain, 0.0)
         blocked, wait, change = _outcome(P, counts, mu, order, rates, service, queue, shares, busy, queued)
-        if change < max(tol, 1e-10):
+        if change < max(tol, 1e-10):  # rounding keeps the change from falling further
             return shares, busy, queued, blocked, wait, sweeps, residual
     return shares, busy, queued, blocked, wait, -2, residual
 

@@ -123,7 +123,7 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     seconds = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
     listed, counts = np.flatnonzero(space.site_capacities), np.flatnonzero(city.demand_shares)
     times = city.response_times[np.ix_(listed, counts)]
-    numbers = dict[bytes, int]()  # of stations; sites with equal rows are one
+    numbers = dict[bytes, int]()  # of stations: sites with equal rows are one, which the search need not tell apart
     station = np.array([numbers.setdefault(blake2b(row).digest(), len(numbers)) for row in times])
     first = np.unique(station, return_index=True)[1]
     times = times[first] if len(first) < len(times) else times

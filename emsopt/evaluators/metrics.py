@@ -1,4 +1,4 @@
-"""Metrics, which say what is minimised.
+"""Metrics of deployments, the quantities that are minimised.
 
 The metrics of the first table are mean costs over answered calls, given by a matrix c_ij: the cost of site i answering
 atom j. The value for a deployment is Σ_j w_j Σ_i q_ij c_ij, with the share w_j of calls that come from atom j and the
@@ -55,7 +55,7 @@ def metric_costs(city: City, metric: Metric) -> FloatArray:
         metric_function(city, metric)  # raises if the metric is unknown
         raise InputError(
             "`metric` must be a mean over calls here: 'mean_response', ('late', minutes) or a mix of these; got "
-            f"{_validate.shown(metric)}."
+            f"{_validate.quote(metric)}."
         )
     if isinstance(metric, Mapping):
         costs = np.zeros_like(city.response_times)
@@ -105,8 +105,8 @@ def metric_function(city: City, metric: Metric) -> Callable[[Evaluation], float]
 
 
 def _unknown(metric: object) -> InputError:
-    """Return the error that says which metrics there are."""
-    return InputError(f"`metric` must be {KNOWN}; got {_validate.shown(metric)}.")
+    """Return the error for an unknown metric, which lists the known ones."""
+    return InputError(f"`metric` must be {KNOWN}; got {_validate.quote(metric)}.")
 
 
 def _weights(mix: Mapping[Single, float]) -> dict[Single, float]:

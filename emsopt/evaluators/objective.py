@@ -86,16 +86,16 @@ class Objective:
 
     def __call__(self, sites: Sites) -> float:
         """Return the value of one deployment, given as site indices or names, shape (p,)."""
-        return float(self._counted(check_sites(self.city, sites)[None])[0])
+        return float(self._count_values(check_sites(self.city, sites)[None])[0])
 
     def values(self, deployments: ArrayLike) -> FloatArray:
         """Evaluate many deployments, shape (K, p), in parallel; return their values, shape (K,).
 
         Each of them is counted in ``evaluations``.
         """
-        return self._counted(check_deployments(self.city, deployments))
+        return self._count_values(check_deployments(self.city, deployments))
 
-    def _counted(self, deployments: IntArray) -> FloatArray:
+    def _count_values(self, deployments: IntArray) -> FloatArray:
         """Return the values of checked deployments and count their evaluations; raise if their size is not p."""
         if deployments.shape[1] != self.units:
             raise InputError(f"a deployment must hold {self.units} site indices; got {deployments.shape[1]}.")

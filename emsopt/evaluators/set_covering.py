@@ -26,7 +26,7 @@ from .._types import FloatArray, IntArray
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
-from ._cover_patterns import Patterns, ends, integer_program, reduced, within
+from ._cover_patterns import Patterns, ends, integer_program, reduce, within
 from ._p_median import interruptible
 
 
@@ -155,11 +155,11 @@ def set_cover(city: City, threshold: float = 8.0, backup: bool = False, *, time_
 def fewest(reach: Patterns, end: float, most: int | None = None) -> tuple[IntArray | None, int]:
     """Return the fewest rows that cover all columns, None if not settled in time, and a lower bound on their number.
 
-    With ``most``, any cover of at most so many rows will do; if more are needed, the bound is ``most`` + 1.
+    With ``most``, any cover of at most ``most`` rows is returned; if more are needed, the bound is ``most`` + 1.
     """
     from scipy.optimize import LinearConstraint
 
-    rows, columns = reduced(reach)
+    rows, columns = reduce(reach)
     patterns = reach[rows][:, columns]
     limits = [LinearConstraint(patterns.T.astype(float), lb=1)]
     limits += [] if most is None else [LinearConstraint(np.ones(len(rows)), ub=most)]
@@ -180,7 +180,7 @@ def some_cover(reach: Patterns) -> IntArray:
 
 
 def _most_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray, int]:
-    """Return the cover of so many sites that reaches most columns twice, and an upper bound on their number.
+    """Return the cover of ``len(sites)`` rows that reaches most columns twice, and an upper bound on their number.
 
     u_j, whether column j is reached twice, need not be declared an integer, as Σ_i a_ij x_i - 1 is one.
     """
@@ -236,41 +236,41 @@ def p_center(city: City, units: int | DeploymentSpace, *, time_limit: float | No
 
 
 def _center(times: FloatArray, served: FloatArray, most: int, end: float) -> tuple[IntArray, float]:
-    """Return at most so many rows whose times to the remotest column are shortest, and a lower bound on that time.
+    """Return up to ``most`` rows with the shortest time to the remotest column, and a lower bound on that time.
 
     ``served``, shape (M,), are the times from rows that are chosen anyway. The bound is infinite if the rows are
-    optimal. A bisection over the times that occur asks which of them can be held.
+    optimal. The time is found by bisection over the times in the table.
     """
     chosen = np.empty(0, np.int64)
     for _ in range(most):  # first guess: the closest row to the column that is remotest so far
-        chosen = np.union1d(chosen, times[:, _now(times, served, chosen).argmax()].argmin())
+        chosen = np.union1d(chosen, times[:, _closest_times(times, served, chosen).argmax()].argmin())
     least = np.minimum(times.min(axis=0, initial=np.inf), served).max()
     values = np.unique(np.r_[times[times >= least], served[served >= least]])
     some = set[int]()
-    low, high = 0, int(np.searchsorted(values, _now(times, served, chosen).max()))
+    low, high = 0, int(np.searchsorted(values, _closest_times(times, served, chosen).max()))
     while low < high:  # values from `high` on can be held, those below `low` cannot
         middle = (low + high) // 2
-        rows, settled = _held(times, served, most, values[middle], some, end)
+        rows, settled = _cover_within(times, served, most, values[middle], some, end)
         if not settled:
             return chosen, float(values[low])
         if rows is None:
             low = middle + 1
         else:
-            chosen, high = rows, int(np.searchsorted(values, _now(times, served, rows).max()))
+            chosen, high = rows, int(np.searchsorted(values, _closest_times(times, served, rows).max()))
     return chosen, np.inf
 
 
-def _held(
+def _cover_within(
     times: FloatArray, served: FloatArray, most: int, longest: float, some: set[int], end: float
 ) -> tuple[IntArray | None, bool]:
-    """Return at most so many rows that reach all columns within a time, None if there are none, and if that is settled.
+    """Return up to ``most`` rows that reach all columns in time, or None, and whether the answer is proven.
 
-    A few columns tell, ``some``: if they cannot be covered, all cannot. If they can, those that the cover misses are
-    added (Chen and Chen 2009).
+    Only the columns ``some`` are covered at first; if the cover misses others, a few of these are added (Chen and Chen
+    2009).
     """
     reach, rows = within(times, np.nextafter(longest, np.inf)), np.empty(0, np.int64)
     while True:
-        now = _now(times, served, rows)
+        now = _closest_times(times, served, rows)
         while now.max() > longest:  # the remotest of the columns missed, and further ones that share no row with it
             column = int(now.argmax())
             some.add(column)
@@ -282,10 +282,10 @@ def _held(
         if found is None:
             return None, least > most
         rows = found
-        if _now(times, served, rows).max() <= longest:
+        if _closest_times(times, served, rows).max() <= longest:
             return rows, True
 
 
-def _now(times: FloatArray, served: FloatArray, rows: IntArray) -> FloatArray:
-    """Return the time to each column from the closest of some rows and of those chosen anyway."""
+def _closest_times(times: FloatArray, served: FloatArray, rows: IntArray) -> FloatArray:
+    """Return the shortest time to each column from ``rows`` and from the rows that are chosen anyway, ``served``."""
     return np.minimum(times[rows].min(axis=0, initial=np.inf), served)

@@ -44,8 +44,8 @@ from .evaluation import Evaluation, is_queue, twin_average, unstable
 
 CHUNK = 16_384  # calls drawn at a time, few enough to stay in the processor's cache
 AT_ONCE = 4  # chunks sent to one deployment before the next, whose tables then displace those of this one in the cache
-LONGEST_WARMUP = 1_000_000  # limit in calls on a warm-up chosen for the memory of the system
-COUNTER_BYTES = 64 * 2**20  # limit on the counters of deployments that are simulated together
+LONGEST_WARMUP = 1_000_000  # limit in calls on a warm-up, which near saturation would grow without bound
+COUNTER_BYTES = 64 * 2**20  # limit on the counters of deployments that are simulated together, to save memory
 
 
 def simulate(
@@ -143,10 +143,10 @@ def simulate(
     ends = np.linspace(0, calls, batches + 1).astype(np.int64)
     batch_calls: IntArray = ends[1:] - ends[:-1]
     lengths, seed = [warmup, *batch_calls], stream_seed(rng)
-    law, sent = city.response_law, list[tuple[int, IntArray, IntArray]]()
+    law, dispatches = city.response_law, list[tuple[int, IntArray, IntArray]]()
     order, p = preferred_units(city, sites), len(sites)
-    played = _play(city, sites[None], [order], lengths, draw, queue, seed, None if law is None else sent)
-    next(played)  # the warm-up
+    played = _play(city, sites[None], [order], lengths, draw, queue, seed, None if law is None else dispatches)
+    next(played)  # the warm-up does not count
     pairs, sums = list[tuple[IntArray, ...]](), list[tuple[FloatArray, ...]]()
     for b, (counts, *measured) in enumerate(played):
         pair = np.flatnonzero(counts != 0)  # of atom and unit: few, even in a large city
@@ -178,7 +178,7 @@ def simulate(
     if queue:
         intervals["mean_wait"] = wait_interval
     if law is not None:
-        batch, atom, drawn = _drives(law.at(sites), sent, seed)
+        batch, atom, drawn = _drives(law.at(sites), dispatches, seed)
         answers = _intervals.Answers(drawn, np.ones(len(atom), np.int64), batch, atom, *in_batches)
     return replace(result, intervals=MappingProxyType(intervals), answers=answers)
 
@@ -201,7 +201,7 @@ def prepare(
     lengths = [_checked_warmup(warmup, city, units, queue, calls, squared_variation), calls]
     at_once = max(1, COUNTER_BYTES // (8 * units * city.n_atoms))
 
-    def some(rows: IntArray, seed: IntArray) -> list[float]:
+    def part_values(rows: IntArray, seed: IntArray) -> list[float]:
         result = []
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
@@ -216,7 +216,7 @@ def prepare(
         if queue:
             for sites in deployments:
                 _stable_load(city, sites)
-        return map_rows(partial(some, seed=stream_seed(rng)), deployments, workers, progress)
+        return map_rows(partial(part_values, seed=stream_seed(rng)), deployments, workers, progress)
 
     return values
 
@@ -325,12 +325,11 @@ def _play(
     draw: Callable[..., FloatArray],
     queue: bool,
     seed: IntArray,
-    sent: list[tuple[int, IntArray, IntArray]] | None = None,
+    dispatches: list[tuple[int, IntArray, IntArray]] | None = None,
 ) -> Iterator[tuple[IntArray, FloatArray, FloatArray]]:
     """Send one stream of calls, cut into segments, to each of K deployments, with the order of preference of each.
 
-    If a list ``sent`` is given, (segment, atoms, units) of consecutive calls are appended; the unit of a lost call is
-    -1.
+    If given, the list ``dispatches`` gets (segment, atoms, units) of consecutive calls; the unit of a lost call is -1.
 
     Yields
     ------
@@ -353,13 +352,13 @@ def _play(
         chunks = islice(stream, -(-length // CHUNK))
         while some := list(islice(chunks, AT_ONCE)):
             for k, (s, gaps, atoms, factors) in product(range(K), some):
-                units = np.full(0 if sent is None else len(gaps), -1)
+                units = np.full(0 if dispatches is None else len(gaps), -1)
                 unit = orders[k], service_times[k], queue, releases[k], answered[k], busy[k]
                 busy[k] += np.maximum(releases[k], 0)  # the work left from before, and at the end
                 totals[k] += serve(gaps, atoms, factors, *unit, units)
                 busy[k] -= np.maximum(releases[k], 0)
-                if sent is not None:
-                    sent.append((s, atoms, units))
+                if dispatches is not None:
+                    dispatches.append((s, atoms, units))
         yield answered, busy, totals
 
 
@@ -416,7 +415,7 @@ def serve(
 
 
 def _drives(
-    law: ResponseLaw, sent: list[tuple[int, IntArray, IntArray]], seed: IntArray
+    law: ResponseLaw, dispatches: list[tuple[int, IntArray, IntArray]], seed: IntArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Draw the response times of the calls that `_play` recorded, except those of segment 0, the warm-up.
 
@@ -424,7 +423,7 @@ def _drives(
     on the unit.
     """
     rng, parts = streams(seed, 5)[4], []
-    for segment, atoms, units in sent:
+    for segment, atoms, units in dispatches:
         normal, answered = rng.standard_normal((len(units), 2)).T, units >= 0
         if segment:
             atoms, units = atoms[answered], units[answered]
@@ -481,5 +480,5 @@ def service_law(
     squared = positive_number(1.0 if cv is None else cv, "cv") ** 2
     if service == "gamma":
         return lambda rng, n: rng.standard_gamma(1 / squared, n) * squared, squared
-    variance = np.log1p(squared)  # variance of the logarithm
+    variance = np.log1p(squared)
     return lambda rng, n: np.exp(np.sqrt(variance) * rng.standard_normal(n) - variance / 2), squared

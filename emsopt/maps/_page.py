@@ -1,4 +1,4 @@
-"""Self-contained pages and, for live maps, one script: what the maps of cities, roads and days have in common.
+"""Self-contained pages and, for live maps, one script: the common part of the maps of cities, roads and days.
 
 A map is drawn by a function of its ``kind`` in ``pages/KIND.js``. `Page` puts the function, the data, and Leaflet
 (`vendor`) into ``pages/page.html``; `widget_script` puts all functions into the script of `emsopt.maps.LiveMap`. A page
@@ -24,7 +24,7 @@ from ._colours import DIVERGING, LINES
 
 FOLDER = files(__package__)
 KINDS = ("deployments", "roads", "replay")
-PARTS = {"sheet": ("deployments", "hypercube", "sheet")}  # kinds that need more than a script of their own
+PARTS = {"sheet": ("deployments", "hypercube", "sheet")}  # kinds that need more scripts than their own
 PLACE = re.compile(r"%([A-Z_]+)%")
 HEIGHT = 520  # of a map in a notebook, pixels
 ROADS = "#b9bdc1"
@@ -100,7 +100,7 @@ def steps(line: ArrayLike, scale: int) -> list[int]:
 @cache
 def widget_script() -> str:
     """Return the JavaScript module of the widget, which draws every kind of map."""
-    return _filled(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"))
+    return _fill_in(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"))
 
 
 @cache
@@ -115,7 +115,7 @@ def style() -> str:
         return f"url(data:image/png;base64,{b64encode(image.read_bytes()).decode()})"
 
     leaflet = re.sub(r"url\((images/[^)]+)\)", picture, (folder / "leaflet.css").read_text("utf-8"))
-    return _filled(f"{leaflet}\n{_text('maps.css')}")
+    return _fill_in(f"{leaflet}\n{_text('maps.css')}")
 
 
 @cache
@@ -123,18 +123,18 @@ def _frame(kind: str) -> str:
     """Return a page in which only title and data are still placeholders."""
     texts = {"CSS": style(), "JS": f'"use strict";\n{_script(*PARTS.get(kind, (kind,)))}', "KIND": kind}
     page = PLACE.sub(lambda place: texts.get(place[1], place[0]), _text("page.html"))
-    return _filled(page)
+    return _fill_in(page)
 
 
 def _script(*kinds: str) -> str:
-    """Return Leaflet as the constant L, whatever loader the page has, and the functions that draw these kinds."""
+    """Return Leaflet as the constant L, for any module loader, and the functions that draw these kinds."""
     leaflet = (FOLDER / "vendor" / "leaflet" / "leaflet.js").read_text("utf-8")
     leaflet = re.sub(r"\n//# sourceMappingURL.*", "", leaflet)
     own = "".join(_text(f"{name}.js") for name in ("common", *kinds))
     return f"const L = (exports => {{ const module = {{}};\n{leaflet}\nreturn exports; }})({{}});\n{own}"
 
 
-def _filled(text: str) -> str:
+def _fill_in(text: str) -> str:
     """Replace the placeholders of constants."""
     return PLACE.sub(lambda place: CONSTANTS.get(place[1], place[0]), text)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.geography import needed
+from .._files.geography import load_extra
 from ..errors import InputError
 from ._colours import colours, require_locations
 
@@ -49,7 +49,7 @@ def atoms_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
     (71, True)
     """
     require_locations(city)
-    shapes = city.atom_shapes and [needed("shapely.geometry").shape(atom) for atom in city.atom_shapes]
+    shapes = city.atom_shapes and [load_extra("shapely.geometry").shape(atom) for atom in city.atom_shapes]
     columns: dict[Any, Any] = {"name": city.atom_names, "calls_per_hour": city.arrival_rates}
     if evaluation is not None:
         columns |= evaluation.atoms_frame().drop(columns=["atom", "share_of_calls"]).to_dict("list")
@@ -114,7 +114,7 @@ def folium_map(city: City, evaluation: Evaluation) -> folium.Map:
     >>> type(eo.maps.folium_map(city, result)).__name__
     'Map'
     """
-    folium = needed("folium")
+    folium = load_extra("folium")
     if not city.geographic:
         raise InputError(
             f"folium needs longitude and latitude, but {city.name!r} has plane coordinates. Use deployment_map."
@@ -152,6 +152,6 @@ def folium_map(city: City, evaluation: Evaluation) -> folium.Map:
 
 def _frame(city: City, columns: dict[str, Any], points: Any, shapes: Any = None) -> GeoDataFrame:
     """Return a GeoDataFrame of ``columns`` with ``shapes`` as geometry, or ``points`` if there are no shapes."""
-    geopandas = needed("geopandas")
+    geopandas = load_extra("geopandas")
     geometry = geopandas.points_from_xy(*points.T) if shapes is None else shapes
     return geopandas.GeoDataFrame(columns, geometry=geometry, crs="EPSG:4326" if city.geographic else None)

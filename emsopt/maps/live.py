@@ -85,7 +85,7 @@ class LiveMap(AnyWidget):
             self.draw(page)
 
     def draw(self, page: Page) -> None:
-        """Show another map; only what differs from the present one is sent to the browser."""
+        """Show another map; only differences from the present one are sent to the browser."""
         with self.hold_sync():
             if self.layout.height is None:
                 self.layout.height = f"{page.height}px"
@@ -110,7 +110,7 @@ class LiveMap(AnyWidget):
         self.draw(self._deployments().updated(evaluation))
 
     def press(self, place: int) -> None:
-        """Do what a click on the station at a place does; places are numbered as in ``scene["city"]["places"]``."""
+        """Simulate a click on the station of a place; places are numbered as in ``scene["city"]["places"]``."""
         which, _ = _colours.stations(self._deployments().city)
         if self.clicked is not None:
             self.clicked(np.flatnonzero(which == place).tolist())

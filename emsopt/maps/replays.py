@@ -1,9 +1,9 @@
 """Animated maps of a day: units drive to the calls of a log or of simulated operations, in one HTML file.
 
 The page holds one row per call or drive and moves the units between them, so it needs no kernel and stays small. Drives
-are straight lines, whatever the roads. In a day of a log, a unit is back at its station as soon as it is free, as in
-the models. There, service times do not depend on drives, so that this may be before it arrives. Simulated operations
-have drives to hospitals and back to a station too, and units that turn around.
+are straight lines, not roads. In a day of a log, a unit is back at its station as soon as it is free, as in the models.
+There, service times do not depend on drives, so that this may be before it arrives. Simulated operations have drives to
+hospitals and back to a station too, and units that turn around.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from .._types import ArrayLike, IntArray
     from ..city import City
 
-TENTHS = 10  # times on the page are whole tenths of a minute
-CELL_KM = 1.0  # calls of a log lie at the centres of cells of this width
+TENTHS = 10  # times on the page are whole tenths of a minute, to keep it small
+CELL_KM = 1.0  # calls of a log are moved to the centres of such cells, to hide addresses
 
 
 def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float = 24.0) -> Page:
@@ -67,9 +67,9 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
     start = _validate.positive_number(start, "start", "h", zero=True)
     hours = _validate.positive_number(hours, "hours", "h")
     if isinstance(played, Operations):
-        return _of_operations(played, 60 * start, 60 * (start + hours))
+        return _page_of_operations(played, 60 * start, 60 * (start + hours))
     _validate.instance(played, "played", Replay, "emsopt.calls.Replay or emsopt.operations.Operations")
-    scene, places, sites, columns = _of_log(played)
+    scene, places, sites, columns = _scene_of_log(played)
     minute, place, unit, *after = columns
     begin, end = 60 * start, 60 * (start + hours)
     last = np.fmax(minute, minute + after[-1])  # a lost call has no later times
@@ -100,8 +100,8 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
     return Page("replay", scene, [{"name": "replay", **events}], HEIGHT)
 
 
-def _scene_of_city(city: City, scale: int, digits: int) -> dict[str, Any]:
-    """Return what the map of a city shows whatever happens there."""
+def _fixed_scene(city: City, scale: int, digits: int) -> dict[str, Any]:
+    """Return the fixed part of the scene: extent, outlines and stations."""
     return {
         "plane": not city.geographic,
         "bounds": lat_lon(scale * np.array(_colours.extent(city)), digits),
@@ -114,7 +114,7 @@ def _scene_of_city(city: City, scale: int, digits: int) -> dict[str, Any]:
     }
 
 
-def _of_operations(played: Operations, begin: float, end: float) -> Page:
+def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
     """Return the page of the drives that a simulation recorded."""
     city, trace, locations = played.system.city, played.trace, played.system.hospital_locations
     if trace is None or not ((trace["leave"] < end) & (trace["until"] > begin)).any():
@@ -134,8 +134,8 @@ def _of_operations(played: Operations, begin: float, end: float) -> Page:
     goal = trace["goal"].to_numpy()
     place = np.where(goal < n, which[np.minimum(goal, n - 1)], goal - n + len(stations))
     gone = (sent["until"] > begin) | (done[sent.index].fillna(last) > begin)
-    shown = sent[gone]
-    scene = _scene_of_city(city, scale, digits) | {
+    drives = sent[gone]
+    scene = _fixed_scene(city, scale, digits) | {
         "title": f"{city.name}: {len(played.sites)} units, simulated operations",
         "notes": f"{city.notes} A call appears when its unit sets out. What units do after their last recorded drive, "
         "and where they are when they go on duty, is not drawn.".strip(),
@@ -147,12 +147,12 @@ def _of_operations(played: Operations, begin: float, end: float) -> Page:
         "counted": ["units sent", "Units sent", "Mean drive, min"],
     }
     events = {
-        "at": _tenths(shown["leave"] - begin),
-        "place": (shown["goal"] - n).tolist(),
-        "unit": shown["unit"].tolist(),
-        "go": _tenths(shown["leave"] - begin),
-        "there": _tenths(shown["arrive"] - begin),
-        "free": _tenths(done[shown.index].fillna(last) - begin),
+        "at": _tenths(drives["leave"] - begin),
+        "place": (drives["goal"] - n).tolist(),
+        "unit": drives["unit"].tolist(),
+        "go": _tenths(drives["leave"] - begin),
+        "there": _tenths(drives["arrive"] - begin),
+        "free": _tenths(done[drives.index].fillna(last) - begin),
         "release": [0] * len(played.sites),
         "drives": {
             "unit": trace["unit"].tolist(),
@@ -164,7 +164,7 @@ def _of_operations(played: Operations, begin: float, end: float) -> Page:
     return Page("replay", scene, [{"name": "replay", **events}], HEIGHT)
 
 
-def _of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], IntArray, tuple[Any, ...]]:
+def _scene_of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], IntArray, tuple[Any, ...]]:
     """Return the scene, the places of the calls, the station of each unit, and a column per property of the calls."""
     stations = played.stations[["lon", "lat"]].to_numpy(float)
     when = played.dispatched

@@ -1,4 +1,4 @@
-"""Live sheets: one HTML file in which a reader moves units and sees at once what the approximate model expects.
+"""Live sheets: one HTML file in which a reader moves units and sees the results of the approximate model at once.
 
 The page computes everything itself (``pages/hypercube.js`` is a port of `emsopt.evaluators.approximate_hypercube`), so
 it needs neither Python nor a server nor the internet. It draws with the code of `emsopt.maps.deployment_map`.
@@ -41,7 +41,7 @@ def live_sheet(
 
     The page is one file that works offline, on phones too. It shows the changed deployment beside the first one, finds
     the best relocation of one unit, and keeps its state in its address. Its results are those of
-    `emsopt.evaluators.approximate_hypercube`, and it says what they leave out.
+    `emsopt.evaluators.approximate_hypercube`, with a note on what they neglect.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def live_sheet(
     if not named:
         raise InputError("`deployments` must hold at least one deployment, such as today's; got an empty mapping.")
     checked = {str(name): check_sites(city, sites) for name, sites in named.items()}
-    near = np.sort(city.response_times[next(iter(checked.values()))], axis=0)[:2]  # of most answers
+    near = np.sort(city.response_times[next(iter(checked.values()))], axis=0)[:2]  # these units answer most calls
     scene = {
         "title": city.name,
         "notes": city.notes,
@@ -101,7 +101,7 @@ def live_sheet(
 
 
 def packed(city: City) -> dict[str, Any]:
-    """Return all that the approximate model needs of a city, to the last digit; `unpack` of the page reads it."""
+    """Return the inputs of the approximate model for a city, unrounded; `unpack` of the page reads them."""
     law = city.response_law
     if law is None:
         law = ResponseLaw.of(city.turnout_times, city.travel_times, 0.0, 0.0)
@@ -115,12 +115,12 @@ def packed(city: City) -> dict[str, Any]:
         "nodes": NODES,
         "weights": WEIGHTS,
     }
-    texts = {name: _packed(array, "<f8") for name, array in arrays.items()}
-    texts["ranks"] = _packed(city.preference_ranks, "<u2")
+    texts = {name: _encode_array(array, "<f8") for name, array in arrays.items()}
+    texts["ranks"] = _encode_array(city.preference_ranks, "<u2")
     return {"sites": city.n_sites, "atoms": city.n_atoms, "twins": city.twin_groups.tolist(), "arrays": texts}
 
 
-def _packed(array: ArrayLike, kind: str) -> dict[str, str]:
+def _encode_array(array: ArrayLike, kind: str) -> dict[str, str]:
     """Return an array in base64; of a matrix with equal columns only one column, or only one number."""
     array = np.asarray(array)
     if array.ndim == 2 and (array == array[:, :1]).all():

@@ -1,9 +1,9 @@
-"""Operations: what the hypercube model leaves out, and rules of dispatch and relocation.
+"""Operations beyond the hypercube model: priorities, transport, shifts, and rules of dispatch and relocation.
 
-`simulate` plays priorities, transport, trips home, shifts, redispatch and relocation, for a `System` (what happens) and
-a `Policy` (who is sent, and where free units wait). `OperationsObjective` hands it to every optimizer of deployments.
-`compare` says how much two of them differ on the same calls, and `best_table` searches a compliance table.
-`best_offsets` searches dispatch that is not closest, and `optimal_dispatch` is its yardstick for small fleets.
+`simulate` plays priorities, transport, trips home, shifts, redispatch and relocation, for a `System` (calls and units)
+and a `Policy` (dispatch and relocation). `OperationsObjective` hands it to every optimizer of deployments. `compare`
+measures how much two of them differ on the same calls, and `best_table` searches a compliance table. `best_offsets`
+searches dispatch that is not closest, and `optimal_dispatch` is its yardstick for small fleets.
 """
 
 from .comparison import compare

@@ -1,4 +1,4 @@
-"""Units of an operations simulation: where they are, which is sent, what a call takes, and where free ones wait.
+"""Units of an operations simulation: their positions, dispatch, the durations of a call, and relocation.
 
 A unit's present or last drive is from place ``origin`` to ``goal``, between ``leave`` and ``arrive``. On the way, its
 driving time to a place is interpolated between those from both ends; a new drive from there starts, for the next such
@@ -8,7 +8,7 @@ open call occupies a slot.
 Compiled functions take arrays of records (`UNIT`, `CALL`, `CLASS`, `SITE`) rather than tuples of arrays, whose parts
 would be counted as references each time they are read: that took two thirds of the time.
 
-**Random numbers by counter.** The n-th call draws the same numbers whatever is deployed. SplitMix64 (Steele, Lea and
+**Random numbers by counter.** The n-th call draws the same numbers under every deployment. SplitMix64 (Steele, Lea and
 Flood 2014) is a bijection of a counter; number k of call n is that of the counter ``n * PER_CALL + k``. Nothing has to
 be stored, and no number depends on which units answered before.
 
@@ -23,7 +23,7 @@ from numba import njit, uint64
 
 from .._types import FloatArray, IntArray
 
-PER_CALL, PER_JOB = 64, 8  # numbers of a call; of each unit that it needs
+PER_CALL, PER_JOB = 64, 8  # numbers reserved per call, and per unit that it needs, so that none depends on others
 GAP, ATOM, PRIORITY, UNITS, TRANSPORT, JOBS = 0, 1, 2, 3, 4, 8  # which number is for what; JOBS is where jobs begin
 TURNOUT, DRIVE, SCENE, HANDOVER = 0, 2, 4, 5  # of a job: two numbers each for turnout and drive
 MOST_UNITS = (PER_CALL - JOBS) // PER_JOB
@@ -161,7 +161,7 @@ def site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArray, now
 
 @njit(cache=True, nogil=True)
 def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
-    """Set ``need`` to the units wanted at each site less those that are there or coming; unit u is not counted."""
+    """Set ``need`` to the units wanted at each site less those there or on the way, without counting unit u."""
     free = 0
     need[:] = 0
     for v in range(len(fleet)):
@@ -177,7 +177,7 @@ def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
 def value_cover(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, value: FloatArray) -> None:
     """Set ``value`` to d_j q^n, shape (G,), with n the free units that cover group j, less ``own``; u is not counted.
 
-    Times 1 - q, it is what one more unit adds there (own = 0), or what a unit that covers it adds now (own = 1).
+    Times 1 - q, this is the gain of one more unit there (own = 0), or of a unit that covers it now (own = 1).
     """
     count[:] = -own
     for v in range(len(fleet)):
@@ -189,7 +189,7 @@ def value_cover(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, val
 
 
 @njit(cache=True, nogil=True, inline="always")
-def covered(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
+def cover_value(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
     """Return the value of the groups that site i covers."""
     total = 0.0
     for r in range(sites[i].near, sites[i].near_end):
@@ -208,7 +208,7 @@ def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, coun
     site = home
     for step in range(-1, len(minutes)):
         i = step if step >= 0 else home
-        gain = covered(i, rules.sites, rules.near, value)
+        gain = cover_value(i, rules.sites, rules.near, value)
         if rules.patience < np.inf:
             gain *= math.exp(-minutes[i] / rules.patience)
         if gain > most * (1 + 1e-12):

@@ -34,7 +34,7 @@ BINS, PER_MINUTE = 2400, 10  # of the histogram of response times: up to four ho
 
 
 class World(NamedTuple):
-    """What happens whatever the policy; K priorities."""
+    """The system as compiled code reads it: everything that does not depend on the policy, for K priorities."""
 
     rate: float  # calls a minute
     trips: bool  # whether units drive to hospitals and home; else the hypercube's service times count
@@ -54,7 +54,7 @@ class World(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What is counted."""
+    """Counters of a simulation."""
 
     batches: FloatArray  # (B, K, 5) calls, lost, response, late, waited
     histogram: IntArray  # (K, BINS)
@@ -97,7 +97,7 @@ def _most_urgent(fleet: Any, length: IntArray) -> int:
 
 @njit(cache=True, nogil=True, inline="always")
 def _count(call: Any, batch: int, target: float, batches: FloatArray, histogram: IntArray, by_atom: FloatArray) -> None:
-    """Count a call that is over."""
+    """Count a finished call."""
     counts = batches[batch, call.priority]
     counts[0] += 1
     if call.first == np.inf:
@@ -121,7 +121,7 @@ def play(
     """Simulate until all counted calls are done; return when the first one came and when the last ended, min.
 
     An end of -1 means that a queue grew beyond `QUEUE` jobs. ``fleet`` are p records of UNIT, ``calls`` unused ones of
-    CALL, ``duty`` says who works in which hour of the week, shape (p, 168).
+    CALL, ``duty`` marks the hours of the week in which each unit works, shape (p, 168).
     """
     rate, trips, turnout_spread, drive_spread, handover, handover_spread = world[:6]
     by_hour, atoms, guide, classes, units, takes, to_place, service, hospital_of = world[6:]
@@ -130,7 +130,7 @@ def play(
     batches, histogram, by_atom, moved, trace = tally
     p, K, N, home_mode = len(fleet), len(classes), len(sites), len(to_place) - 1
 
-    unused, top = np.arange(len(calls)), len(calls)  # stack of slots
+    unused, top = np.arange(len(calls)), len(calls)  # a stack, which gives and takes a slot at once
     waiting, head, length = np.zeros((K, QUEUE), np.int64), np.zeros(K, np.int64), np.zeros(K, np.int64)
     need, count, value = np.zeros(N, np.int64), np.zeros(len(rules.weight), np.int64), np.zeros(len(rules.weight))
     jobs = np.empty(2 * MOST_UNITS, np.int64)  # to be given a unit now; the last one first
@@ -234,7 +234,7 @@ def play(
                         score += sites[unit.home].turnout
                 score += sites[unit.home].offset
                 if dispatch == 2 and not unit.busy and score < in_time:  # before all that come late
-                    score = _fleet.covered(unit.home, sites, near, value) + 1e-9 * score - IN_TIME
+                    score = _fleet.cover_value(unit.home, sites, near, value) + 1e-9 * score - IN_TIME
                 if score < best:
                     best, u = score, v
             if u < 0:

@@ -6,7 +6,7 @@ symbol      meaning
 s           state: the set of busy units, a bit a unit
 π(s, j)     free unit that is sent to a call of atom j
 c           cost of a call: the metric's cost of the unit's site and atom
-g           mean cost a minute under π
+g           mean cost per minute under π
 h(s)        relative cost of state s
 ==========  =============================================================================
 
@@ -41,7 +41,7 @@ MOST_UNITS = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OptimalDispatch:
-    """The optimal policy of dispatch, beside the closest free unit.
+    """The optimal dispatch policy, compared with sending the closest free unit.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class OptimalDispatch:
 
     @property
     def gap(self) -> float:
-        """By which fraction of the optimal cost the preferred unit costs more."""
+        """Excess cost of sending the preferred unit, as a fraction of the optimal cost."""
         return self.preferred_cost / self.cost - 1 if self.cost else 0.0
 
     def __repr__(self) -> str:
@@ -72,7 +72,7 @@ class OptimalDispatch:
 
 
 def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response") -> OptimalDispatch:
-    """Return the policy of dispatch with the least mean cost a call, for at most ten units.
+    """Return the dispatch policy with the lowest mean cost per call, for at most ten units.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..city import City
     from ..evaluators.metrics import Metric
 
-STEPS_MIN = (0.3, 1.0, 3.0)  # standard deviations of the changes that are tried
+STEPS_MIN = (0.3, 1.0, 3.0)  # standard deviations of changes, small to large, to cross plateaus
 
 
 class OperationsObjective(Objective):
@@ -119,7 +119,7 @@ def best_table(
     """Search a compliance table by local search over its entries, on the same calls for all tables.
 
     The start is nested: from the deployment, the site that adds least to the expected late share of units at home, each
-    of them busy with probability ``policy.busy``, is left out again and again. A step replaces a site by another in one
+    of them busy with probability ``policy.busy``, is removed repeatedly. A step replaces a site by another in one
     entry, or in this entry and all larger ones, and is kept if the simulated late share does not rise. The search is
     this project's own.
 
@@ -160,15 +160,15 @@ def best_table(
     first = check_sites(system.city, sites)
     seed, p = int(rng.integers(2**62)), len(first)
 
-    def ruled(table: list[list[int]]) -> Policy:
+    def with_table(table: list[list[int]]) -> Policy:
         return replace(policy, table=tuple(tuple(entry) for entry in table))
 
     def value(table: list[list[int]]) -> float:
-        return simulate(system, first, policy=ruled(table), calls=calls, rng=seed, **options).late_share
+        return simulate(system, first, policy=with_table(table), calls=calls, rng=seed, **options).late_share
 
     best = [
         list(entry)
-        for entry in policy.table or _nested(late_from_home(system), system.city.demand_shares, first, policy.busy)
+        for entry in policy.table or _nest(late_from_home(system), system.city.demand_shares, first, policy.busy)
     ]
     least = value(best)
     with bar(progress, steps, "step") as show:
@@ -180,17 +180,17 @@ def best_table(
                 if old in entry:
                     entry[entry.index(old)] = new
             found = value(tried)
-            if found <= least:
+            if found <= least:  # equal values too, to cross plateaus
                 best, least = tried, found
             show(step + 1)
-    return ruled(best)
+    return with_table(best)
 
 
-def _nested(costs: FloatArray, shares: FloatArray, sites: Sites, busy: float) -> list[list[int]]:
+def _nest(costs: FloatArray, shares: FloatArray, sites: Sites, busy: float) -> list[list[int]]:
     """Return the table whose entry k - 1 is entry k less the site whose loss costs least; the last one is ``sites``."""
 
     def expected(chosen: list[int]) -> float:
-        chance = (1 - busy) * busy ** np.arange(len(chosen))  # that the r nearest units are busy and the next is not
+        chance = (1 - busy) * busy ** np.arange(len(chosen))  # probability that r units are busy and the next is free
         ordered = np.sort(costs[chosen], axis=0)
         return float(chance @ ordered @ shares + (1 - chance.sum()) * costs.max())
 
@@ -225,7 +225,7 @@ class Offsets:
 
     @property
     def gain(self) -> float:
-        """By which fraction of the metric without offsets they lower it."""
+        """Reduction of the metric by the offsets, as a fraction of the metric without them."""
         return 1 - self.value / self.value_without if self.value_without else 0.0
 
     def __repr__(self) -> str:
@@ -283,11 +283,11 @@ def best_offsets(
     rng, steps = _validate.generator(rng), _validate.whole_number(steps, "steps")
     moves = _validate.finite_number(moves, "moves", 0, 1)
 
-    def shifted(offsets: FloatArray) -> City:
-        return city._varied(preference=city.response_times + offsets[:, None])
+    def with_offsets(offsets: FloatArray) -> City:
+        return city._with_arrays(preference=city.response_times + offsets[:, None])
 
     def value(sites: IntArray, offsets: FloatArray) -> float:
-        city = shifted(offsets)
+        city = with_offsets(offsets)
         space = DeploymentSpace(city, len(sites), colocation=True)
         return Objective(city, space, metric=metric, **options)(sites)  # type: ignore[arg-type]
 
@@ -310,4 +310,4 @@ def best_offsets(
             show(step + 1)
     used = np.unique(sites)
     best[used] -= best[used].mean()
-    return Offsets(sites, best, least, first, shifted(best))
+    return Offsets(sites, best, least, first, with_offsets(best))

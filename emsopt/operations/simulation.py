@@ -1,8 +1,8 @@
 """Simulation of operations: priorities, transport, returns, shifts, and the rules of a policy.
 
-What the hypercube model leaves out happens here: a unit drives to the scene, perhaps to a hospital, and home, may be
-sent again on its way, or be taken over by a more urgent call; calls wait by priority; their rate follows the hours of
-the week. `System` says what happens, `Policy` who is sent and where free units wait.
+Unlike in the hypercube model, a unit drives to the scene, perhaps to a hospital, and home, may be sent again on its
+way, or be taken over by a more urgent call; calls wait by priority; their rate follows the hours of the week. `System`
+describes the calls and units, `Policy` which unit is sent and where free units wait.
 
 Limits: on the way, driving times are interpolated between the two ends of the drive; the unit sent first transports the
 patient.
@@ -143,7 +143,7 @@ class Operations:
         return slice(k, k + 1)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row a priority and one for all: calls, mean response, 90th percentile, late, waited, lost."""
+        """Return one row per priority and one for all: calls, mean response, 90th percentile, late, waited, lost."""
         import pandas as pd
 
         rows = {}
@@ -285,7 +285,7 @@ def simulate(
 
 
 def _share(part: float, whole: float) -> float:
-    """Return part / whole; NaN of nothing."""
+    """Return part / whole; NaN if ``whole`` is 0."""
     return float(part / whole) if whole else np.nan
 
 
@@ -359,7 +359,7 @@ def _duty(shifts: ArrayLike | None, units: int) -> np.ndarray[tuple[int, int], n
         return np.ones((units, HOURS), bool)
     hours = _validate.real_array(shifts, "shifts", (units, 2), low=0)
     if hours.max() > 24 or np.any(hours % 1):
-        raise InputError(f"`shifts` must hold whole hours from 0 to 24; got {_validate.shown(hours.tolist())}.")
+        raise InputError(f"`shifts` must hold whole hours from 0 to 24; got {_validate.quote(hours.tolist())}.")
     begin, end = hours.T[:, :, None]
     hour = np.arange(HOURS) % 24
     return np.where(begin < end, (begin <= hour) & (hour < end), (begin <= hour) | (hour < end))

@@ -1,4 +1,4 @@
-"""What an operations simulation is about: places and times, priorities of calls, units, and the rules of dispatch.
+"""The system that is simulated: places and times, priorities of calls, units, and the rules of dispatch.
 
 Places are numbered: the N sites of the city first, then its M atoms, then H hospitals. Mean driving times between all
 of them make a matrix of shape (P, P), P = N + M + H, once for each of R *modes* of driving, such as lights and sirens,
@@ -205,7 +205,7 @@ class System:
             numbers = _validate.real_array(self.hospital_of, "hospital_of", (self.city.n_atoms,))
             if not hospitals or numbers.min() < 0 or numbers.max() >= hospitals or np.any(numbers % 1):
                 raise InputError(
-                    f"`hospital_of` must hold whole numbers from 0 to {hospitals - 1}; got {_validate.shown(numbers)}."
+                    f"`hospital_of` must hold whole numbers from 0 to {hospitals - 1}; got {_validate.quote(numbers)}."
                 )
             checked["hospital_of"] = numbers.astype(int)
         elif hospitals and self.minutes is not None:
@@ -236,7 +236,7 @@ class System:
         return priorities
 
     def _check(self, priority: Priority, urgent: list[str], names: list[str], hospitals: int) -> None:
-        """Raise unless a priority fits to the system; ``urgent`` are it and those as urgent or more."""
+        """Raise unless a priority fits to the system; ``urgent`` holds it and all priorities at least as urgent."""
         for name in priority.takes_from:
             if _validate.choice(name, "takes_from", names) in urgent:
                 # else two calls could take a unit from one another without end
@@ -258,7 +258,7 @@ class System:
     def to_place(self) -> FloatArray:
         """Driving times by destination, shape (R, P, P): ``to_place[r, b, a]`` is from a to b in mode r.
 
-        In this order a dispatch reads one short row.
+        In this order of the axes a dispatch reads one short row.
         """
         n, m = self.city.travel_times.shape
         if self.minutes is None:

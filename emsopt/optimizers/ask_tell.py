@@ -26,11 +26,11 @@ X = TypeVar("X", bound=NDArray[Any])
 """A candidate: the sites of a deployment, shape (p,), or a point of a box, shape (d,)."""
 
 F = TypeVar("F", bound=Callable[..., Any])
-DRAWS = 100  # random draws tried before the remaining candidates are listed
+DRAWS = 100  # random draws tried before the remaining candidates are listed, which takes longer
 
 
 class _Turn:
-    """A lock that a copy or a pickle has anew."""
+    """A lock; copies and unpickled objects get a new one."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -43,11 +43,11 @@ def in_turn(method: F) -> F:
     """Let one thread at a time use an optimizer."""
 
     @wraps(method)
-    def alone(self: Any, *args: Any, **options: Any) -> Any:
+    def locked(self: Any, *args: Any, **options: Any) -> Any:
         with self._turn.lock:
             return method(self, *args, **options)
 
-    return alone  # type: ignore[return-value]
+    return locked  # type: ignore[return-value]
 
 
 class AskTell(Generic[X]):
@@ -102,7 +102,7 @@ class AskTell(Generic[X]):
         if not self.values:
             return None, np.inf if self.better is min else -np.inf
         k = self.values.index(self.better(self.values))
-        return self._presented(self.told[k]), self.values[k]
+        return self._present(self.told[k]), self.values[k]
 
     def recommend(self, among: Collection[tuple[float, ...]] | None = None) -> tuple[Any, float]:
         """Return the observed candidate that is probably best, as `ask` returns it, and its estimated value.
@@ -111,14 +111,14 @@ class AskTell(Generic[X]):
         good: the candidate is then the one with the best estimate by a Gaussian process with fitted noise, see
         `posterior_means` for deployments and `estimated_gains` for points of a box.
 
-        With ``among``, a collection of tuples, it is one of these.
+        With ``among``, a collection of tuples, only these are candidates.
         """
         if not self.values:
             raise InputError("nothing is known to recommend yet: `tell` at least one finite value first.")
         estimates = self._estimates() if self.objective.noisy else np.array(self.values)
         rows = [k for k, x in enumerate(self.told) if among is None or tuple(x.tolist()) in among]
         k = self.better(rows, key=lambda k: estimates[k])
-        return self._presented(self.told[k]), float(estimates[k])
+        return self._present(self.told[k]), float(estimates[k])
 
     @property
     def exhausted(self) -> bool:
@@ -141,14 +141,14 @@ class AskTell(Generic[X]):
             return rows if isinstance(rows[0], dict) else np.array(rows)
         if self.exhausted:
             raise NoneLeftError(f"all {self.space.count} allowed {self.noun}s have been asked for; none is left.")
-        x = self._queued()
+        x = self._next_in_queue()
         if x is None:
             with one_thread:
                 x = self.space.canonical(self._propose())
             if not (self.objective.noisy or self.repeats) and self.is_taken(x):
                 x = self.draw()
         self.taken.setdefault(tuple(x.tolist()), None)
-        return self._presented(x)
+        return self._present(x)
 
     @in_turn
     def enqueue(self, given: Any) -> None:
@@ -158,7 +158,7 @@ class AskTell(Generic[X]):
         """
         self._queue += candidates(given, self.space, "candidates")
 
-    def _queued(self) -> X | None:
+    def _next_in_queue(self) -> X | None:
         """Return the next candidate of the queue that may be asked for, or None."""
         while self._queue:
             x = self._queue.pop(0)
@@ -178,7 +178,7 @@ class AskTell(Generic[X]):
         told: X = self.space.canonical(x)
         number, key = _validate.single_number(value), tuple(told.tolist())
         if number is None:
-            raise InputError(f"`value` must be a number or an array of one number; got {_validate.shown(value)}.")
+            raise InputError(f"`value` must be a number or an array of one number; got {_validate.quote(value)}.")
         if not np.isfinite(number):
             if self.taken.get(key) is None:
                 self.taken[key] = np.nan
@@ -220,7 +220,7 @@ class AskTell(Generic[X]):
         x: X = self.space.sample(rng=self.rng)
         return x
 
-    def _presented(self, x: X) -> Any:
+    def _present(self, x: X) -> Any:
         """Return a candidate as the user writes it."""
         return x
 
@@ -257,15 +257,15 @@ def candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
 def pairs(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
     """Return the candidates of ``initial``, in canonical form, with their values; NaN and infinity are kept."""
     found = []
-    for k, (x, given) in enumerate(_listed(initial, space, column)):
+    for k, (x, given) in enumerate(_as_pairs(initial, space, column)):
         value = np.nan if given is None else _validate.single_number(given)
         if value is None:
-            raise InputError(f"`initial[{k}]`: the value must be a number; got {_validate.shown(given)}.")
+            raise InputError(f"`initial[{k}]`: the value must be a number; got {_validate.quote(given)}.")
         found.append((_canonical(x, space, f"initial[{k}]"), value))
     return found
 
 
-def _listed(initial: Any, space: Any, column: str) -> list[Any]:
+def _as_pairs(initial: Any, space: Any, column: str) -> list[Any]:
     """Return ``initial`` as a list of pairs, in whichever of its forms it is given; raise if it has none of them."""
     if isinstance(initial, Run):
         initial = initial.history
@@ -283,20 +283,20 @@ def _listed(initial: Any, space: Any, column: str) -> list[Any]:
     if not all(np.iterable(row) and not isinstance(row, (str, Mapping)) and len(list(row)) == 2 for row in rows):
         raise InputError(
             "`initial` must be pairs (candidate, value), a tuple of candidates and values, or a Run or its "
-            f"history; got {_validate.shown(initial)}."
+            f"history; got {_validate.quote(initial)}."
         )
     return rows
 
 
 def _rows(x: Any, space: Any) -> Any:
-    """Return a table as a list of candidates, by name if the inputs have names; all else is returned as it is."""
+    """Convert a table to a list of candidates, by name if the inputs have names; return other types unchanged."""
     if isinstance(x, pd.DataFrame):
         return x.to_dict("records") if space.names else x.to_numpy().tolist()
     return x
 
 
 def _canonical(x: Any, space: Any, name: str) -> Any:
-    """Return a candidate in canonical form; ``name`` is what the caller calls it, for messages."""
+    """Return a candidate in canonical form; ``name`` is its name in messages."""
     if isinstance(x, pd.Series) and space.names:
         x = x.to_dict()
     try:

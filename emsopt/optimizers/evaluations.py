@@ -36,18 +36,18 @@ Candidate: TypeAlias = IntArray | FloatArray
 Item: TypeAlias = tuple[int, Candidate]
 Spread: TypeAlias = Callable[[Callable[[Item], Any], Iterable[Item]], Iterable[Any]]
 
-LONGEST = 500  # characters of an error's message that are stored
+LONGEST = 500  # characters of an error's message that are stored: some messages hold whole arrays
 BATCH = 4
 """Number of candidates asked for at once by default, with any number of workers but one."""
 
 
 def default_batch(workers: Workers) -> int:
-    """Return how many candidates a new run asks for at once if the user does not say."""
+    """Return the default batch size of a new run."""
     return 1 if workers == 1 else BATCH
 
 
 def batch_on_file(file: RunFile, workers: Workers, batch: int) -> int:
-    """Return how many candidates a run asks for at once: ``batch`` if the run is new. Warn if workers stay idle."""
+    """Return the batch size of a run: that on file, or ``batch`` if the run is new. Warn if workers stay idle."""
     size: int = file.header.get("batch", batch)
     if size == 1 != workers and file.rows:
         warn(
@@ -80,8 +80,8 @@ def evaluations(
     file = steps.file
     if file.rows:
         _same_function(steps, optimizer, task)
-    while not steps.ended and (asked := _asked(steps, optimizer, batch, budget, reason)):
-        numbered = dict(enumerate(asked, steps.number + 1))
+    while not steps.ended and (proposed := _next_batch(steps, optimizer, batch, budget, reason)):
+        numbered = dict(enumerate(proposed, steps.number + 1))
         left = [(number, x) for number, x in numbered.items() if number not in file.rows]
         arriving, outcomes = _arriving(steps, optimizer, task, spread, left), dict[int, Outcome]()
         raised: BaseException | None = None
@@ -99,7 +99,7 @@ def evaluations(
                     steps.number = number
                     yield x, outcomes[number]
         finally:
-            for x in asked:  # those without an outcome
+            for x in proposed:  # left without an outcome: they may be asked for again
                 optimizer.withdraw(x)
         if raised:
             raise raised
@@ -109,7 +109,7 @@ def evaluations(
             )
 
 
-def _asked(
+def _next_batch(
     steps: Steps, optimizer: AskTell[Any], batch: int, budget: int, reason: Callable[[bool], str]
 ) -> list[Candidate]:
     """Return the candidates of the next batch, or none if there is a reason to end, which is set in ``steps``."""
@@ -181,16 +181,16 @@ def is_own(objective: Any) -> bool:
     return not objective.noisy and not isinstance(getattr(objective, "function", objective), (Objective, Problem))
 
 
-def _on_file(steps: Steps, optimizer: AskTell[Any], asked: Candidate) -> Candidate:
-    """Return the next candidate in the checkpoint, which replaces the one ``asked`` for; warn if the two differ."""
-    x = _stored(steps.file, steps.number, optimizer)
-    steps.file.compare(steps.number, asked.tolist())
-    if not np.array_equal(x, asked):
-        optimizer.withdraw(asked)
+def _on_file(steps: Steps, optimizer: AskTell[Any], proposed: Candidate) -> Candidate:
+    """Return the next candidate in the checkpoint, which replaces the one ``proposed`` for; warn if the two differ."""
+    x = _candidate_on_file(steps.file, steps.number, optimizer)
+    steps.file.compare(steps.number, proposed.tolist())
+    if not np.array_equal(x, proposed):
+        optimizer.withdraw(proposed)
     return x
 
 
-def _stored(file: RunFile, number: int, optimizer: AskTell[Any]) -> Candidate:
+def _candidate_on_file(file: RunFile, number: int, optimizer: AskTell[Any]) -> Candidate:
     """Return the candidate of an evaluation in the checkpoint; raise if it is not allowed."""
     try:
         x: Candidate = optimizer.space.canonical(file.rows[number][optimizer.column])
@@ -205,7 +205,7 @@ def _stored(file: RunFile, number: int, optimizer: AskTell[Any]) -> Candidate:
 def _same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome]) -> None:
     """Raise if a user's own function without noise has another value at the first point on file than the stored one."""
     file, number = steps.file, min(steps.file.rows)
-    x = _stored(file, number, optimizer)
+    x = _candidate_on_file(file, number, optimizer)
     if not is_own(optimizer.objective):
         return
     value, again = value_of(file.rows[number]["value"]), value_of(task((number, x)))
@@ -244,7 +244,7 @@ def outcome_of(objective: Objective | BoxObjective, seed: int, catch: Catch, ite
     if value is None:
         raise InputError(
             f"the objective must return a number, or an array of one number; at {at} it returned "
-            f"{_validate.shown(result)} ({type(result).__name__})."
+            f"{_validate.quote(result)} ({type(result).__name__})."
         )
     return value if is_number(value) else str(value)
 
@@ -267,7 +267,7 @@ def check_catch(catch: Any) -> Catch:
     errors = catch if isinstance(catch, tuple) else (catch,)
     if not all(isinstance(error, type) and issubclass(error, Exception) for error in errors):
         raise InputError(
-            f"`catch` must be exceptions to catch, such as (ValueError,); got {_validate.shown(catch)}. "
+            f"`catch` must be exceptions to catch, such as (ValueError,); got {_validate.quote(catch)}. "
             "To catch all but Ctrl-C, pass Exception."
         )
     return errors

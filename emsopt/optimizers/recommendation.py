@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 NOISE_RATIOS = (0.01, 0.1, 0.3)  # starting values of the noise variance, relative to the variance of the process
 NOISE_BOUNDS = (1e-6, 10.0)
-SPREAD = 0.3  # standard deviation of the logarithms of a kernel's lengthscales around their common mean, as a prior
-MOST = 300  # largest number of observations to which hyperparameters are fitted
+SPREAD = 0.3  # prior standard deviation of the log lengthscales around their common mean, against overfitting
+MOST = 300  # largest number of observations to which hyperparameters are fitted, as a fit takes O(n³)
 CENTRES, BLOCK, JITTER = 500, 2000, 1e-9
-BAD = 0.25  # share of the gains, the worst, that are raised to the best of them
+BAD = 0.25  # share of the gains, the worst, that are raised to the best of them: bad regions need no accurate model
 CLEARLY = 0.8
 
 
@@ -42,7 +42,7 @@ def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: Fl
     """
     if np.ptp(y) == 0:
         return y.copy()
-    return _smoothed(_likeliest(kernels, X, y), X, y)
+    return _smooth(_likeliest(kernels, X, y), X, y)
 
 
 def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArray) -> FloatArray:
@@ -72,9 +72,9 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
     logarithms = -np.log(scale + top - cut)
     plain, warped = (_likeliest(kernels, X, y) for y in (cut, logarithms))
     if error(warped) < CLEARLY * error(plain):
-        estimates: FloatArray = scale + top - np.exp(-_smoothed(warped, X, logarithms))
+        estimates: FloatArray = scale + top - np.exp(-_smooth(warped, X, logarithms))
         return estimates
-    return _smoothed(plain, X, cut)
+    return _smooth(plain, X, cut)
 
 
 def _part(y: FloatArray) -> IntArray:
@@ -92,7 +92,7 @@ def _likeliest(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatAr
     return max(fits, key=lambda process: process.log_likelihood)
 
 
-def _smoothed(best: GaussianProcess, X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
+def _smooth(best: GaussianProcess, X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
     """Return the posterior means of `posterior_means` with the hyperparameters of a process."""
     middle, scale = y.mean(), spread(y)
     y = (y - middle) / scale

@@ -72,7 +72,7 @@ class Run:
         return bool(np.isfinite(self.fun))
 
     def __repr__(self) -> str:
-        found = f"{self.fun:.6g} at {_validate.shown(_short(self.x), most=200)}" if self.success else "no finite value"
+        found = f"{self.fun:.6g} at {_validate.quote(_short(self.x), most=200)}" if self.success else "no finite value"
         return f"<Run: {found} after {self.nfev} evaluations, noisy={self.noisy}; {self.message}>"
 
 

@@ -255,7 +255,7 @@ maximize.__signature__ = signature(minimize)  # type: ignore[attr-defined]  # fo
 
 
 class _Plan(NamedTuple):
-    """Arguments of `minimize` on what is evaluated and how."""
+    """Arguments of `minimize` on the evaluations."""
 
     budget: int
     x0: Any
@@ -288,7 +288,7 @@ def _search(
     """Ask for candidates, evaluate them and tell their values until the run ends."""
     method, name, kind = chosen(sense, objective, method)
     goal = goal_of(sense, objective, method, box)
-    plan, spread, column = _checked(plan), mapper(plan.workers), kind.column
+    plan, spread, column = _check_plan(plan), mapper(plan.workers), kind.column
     first, known = candidates(plan.x0, goal.space), pairs(plan.initial, goal.space, column)
     _warn_of_starts(sense, plan, len(first))
     record = _Record(goal, sense, column, bool(plan.catch), known)
@@ -316,7 +316,7 @@ def _search(
     return record.result(steps, optimizer)
 
 
-def _checked(plan: _Plan) -> _Plan:
+def _check_plan(plan: _Plan) -> _Plan:
     """Return the plan with its numbers and errors to catch checked."""
     return plan._replace(
         budget=_validate.whole_number(plan.budget, "budget"),
@@ -361,13 +361,13 @@ class _Record:
 
     def row(self, x: Any, outcome: Outcome) -> tuple[Any, ...]:
         """Take the outcome of an evaluation, and return its row of the history, without number and seconds."""
-        value, shown = value_of(outcome), self.space.presented(x)
+        value, point = value_of(outcome), self.space.presented(x)
         if np.isfinite(value):
             self.given.append((x, value))
             self.best = self.better(self.best, value)
         else:
-            self.failed.append(f"{outcome} at {shown}")
-        inputs = shown.values() if self.space.names else (tuple(x.tolist()),)
+            self.failed.append(f"{outcome} at {point}")
+        inputs = point.values() if self.space.names else (tuple(x.tolist()),)
         error = (outcome if np.isnan(value) and outcome != "nan" else "",) if self.catches else ()
         return (*inputs, value, self.best if self.given else np.nan, *error)
 
@@ -390,7 +390,7 @@ class _Record:
 
 
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
-    """Return what identifies a run: a dict of plain values, which must equal the one stored in a checkpoint.
+    """Return a dict of plain values that identifies a run, which must equal the one stored in a checkpoint.
 
     It holds the method's ``name``, the settings and generator of ``method`` if this is an optimizer, and the numbers of
     the objective and its search space: see `_settings`, `_deployments` and `_box`.
@@ -468,14 +468,14 @@ class Ends:
         """Return why to end, or ""; ``last`` says whether the budget is used."""
         values = [value for _, value in self.given[self.read :]]
         self.best, self.read = self.better([self.best, *values]), len(self.given)
-        if self._reaches(self.best) and (last or self.read >= self.due) and self._confirmed(last):
+        if self._reaches(self.best) and (last or self.read >= self.due) and self._reaches_target(last):
             return f"target of {self.target:g} reached"
         return self._used_up() if self.optimizer.exhausted else ""
 
     def _reaches(self, value: float) -> bool:
         return self.target is not None and self.better(value, self.target) == value
 
-    def _confirmed(self, last: bool) -> bool:
+    def _reaches_target(self, last: bool) -> bool:
         """Return whether the target counts as reached; with noise, ask for the values that are missing."""
         if not self.optimizer.objective.noisy:
             return True
@@ -490,10 +490,10 @@ class Ends:
         return False
 
     def _used_up(self) -> str:
-        """Return what is known now that every allowed candidate was asked for."""
+        """Return the reason to end when every allowed candidate was asked for: whether the optimum is known."""
         taken, noun = self.optimizer.taken.values(), self.optimizer.noun
         unknown = sum(value is None or not np.isfinite(value) for value in taken)
-        if not unknown and self.better([self.best, *self.optimizer.values]) == self.best:  # values may be from before
+        if not unknown and self.better([self.best, *self.optimizer.values]) == self.best:  # some are from before
             return f"every allowed {noun} evaluated, so this is the optimum"
         return f"every allowed {noun} asked for" + (f"; {unknown} without a value" if unknown else "")
 

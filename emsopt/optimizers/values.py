@@ -1,4 +1,4 @@
-"""Observed values made ready for a model: standardised, and bad ones clipped; and the improvement expected on them.
+"""Prepare observed values for a model: standardise them and clip bad ones; expected improvement on them.
 
 The improvement is that of a normal value below a goal, equation (18) of "Optimizing Server Locations in Spatial
 Queues". Far from the goal it underflows, and its slopes with it; its logarithm does not (Ament et al. 2023).

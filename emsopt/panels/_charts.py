@@ -12,7 +12,7 @@ import numpy as np
 from .. import plots
 from ..maps import _colours
 from ..maps.deployments import place_name
-from ..planning.advice import counted
+from ..planning.advice import tally
 from ._widgets import bar, lines, picture, table
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def place_counts(city: City, sites: Sites) -> IntArray:
 
 def units_at(city: City, sites: Sites) -> str:
     """Return the places of a deployment as text: "Station 4, 9 x 2"."""
-    return counted(np.array(place_names(city))[np.sort(city.twin_groups[sites])])
+    return tally(np.array(place_names(city))[np.sort(city.twin_groups[sites])])
 
 
 def figures(
@@ -51,18 +51,18 @@ def figures(
     threshold: float,
     means: Mapping[str, Iterable[Evaluation]] | None = None,
     baseline: str | None = None,
-    sure: tuple[str, Mapping[str, str]] | None = None,
+    interval: tuple[str, Mapping[str, str]] | None = None,
 ) -> str:
     """Return a table that compares deployments, one column each.
 
     ``threshold`` is the response time (min) from which a call is late. There is one row of mean responses for each key
     of ``means``, which holds the evaluations of the same deployments by several models; by default there is one row,
-    from ``evaluations``. With ``baseline``, one of the names, rows say what each deployment gains over that one.
-    ``sure`` is the title of one more row and its cells by deployment.
+    from ``evaluations``. With ``baseline``, one of the names, further rows have the gain of each deployment over that
+    one. ``interval`` is the title of one more row and its cells by deployment.
     """
-    shown = evaluations.values()
-    rows = {"units": [str(len(e.sites)) for e in shown]}
-    for model, several in (means or {"": shown}).items():
+    values = evaluations.values()
+    rows = {"units": [str(len(e.sites)) for e in values]}
+    for model, several in (means or {"": values}).items():
         rows[f"mean response (min){model}"] = [f"{e.mean_response:.3f}" for e in several]
     measures: dict[str, Callable[[Evaluation], str]] = {
         f"responses of {threshold:g} min or more": lambda e: f"{e.late_fraction(threshold):.2%}",
@@ -76,17 +76,17 @@ def figures(
         points = f"gain over {baseline}, points of {threshold:g} min or more"
         measures[f"gain over {baseline} (min)"] = lambda e: signed(mean - e.mean_response, 3)
         measures[points] = lambda e: signed(100 * (late - e.late_fraction(threshold)), 2)
-    rows |= {title: [measure(e) for e in shown] for title, measure in measures.items()}
-    if sure is not None:
-        rows[sure[0]] = [sure[1].get(name, "–") for name in evaluations]
-    first = next(iter(shown))
+    rows |= {title: [measure(e) for e in values] for title, measure in measures.items()}
+    if interval is not None:
+        rows[interval[0]] = [interval[1].get(name, "–") for name in evaluations]
+    first = next(iter(values))
     rest = "are lost" if first.capacity == "loss" else "wait"
     caption += f" Figures: {MODELS[first.evaluator]}; calls that find no unit free {rest}."
     return table(caption, evaluations, rows.items())
 
 
 def signed(value: float, digits: int) -> str:
-    """Return a number with its sign; what rounds to 0 is +0."""
+    """Return a number with its sign, +0 if it rounds to 0."""
     return f"{round(value, digits) + 0.0:+.{digits}f}"
 
 
@@ -107,11 +107,11 @@ def districts(city: City, evaluations: Mapping[str, Evaluation], baseline: str, 
     shown = [baseline, *others]
     changes = np.array([evaluations[name].atom_response - base for name in others]).reshape(len(others), len(base))
     order = np.argsort(-changes.max(axis=0, initial=-np.inf), kind="stable")[:most]
-    said = []
+    notes = []
     for name, change in zip(others, changes, strict=True):
         worse, better = change > 0.01, change < -0.01
         share = [f"{which.sum()} ({city.demand_shares[which].sum():.0%} of the calls)" for which in (better, worse)]
-        said.append(f"{name}: faster than {baseline} in {share[0]}, slower in {share[1]} of {len(base)} districts.")
+        notes.append(f"{name}: faster than {baseline} in {share[0]}, slower in {share[1]} of {len(base)} districts.")
     rows = []
     for j in order.tolist():
         texts = [f"{city.arrival_rates[j]:.3f}", f"{base[j]:.2f}"]
@@ -121,7 +121,7 @@ def districts(city: City, evaluations: Mapping[str, Evaluation], baseline: str, 
     more = f" The {most} with the largest losses of {len(base)} are listed." if len(base) > most else ""
     heads = headings({name: evaluations[name] for name in shown})
     caption = f"Mean response by district (min), and the difference to {baseline}.{more}"
-    return lines(*said) + table(caption, ["calls per hour", *heads], rows)
+    return lines(*notes) + table(caption, ["calls per hour", *heads], rows)
 
 
 def busy(evaluations: dict[str, Evaluation]) -> str:
@@ -166,31 +166,31 @@ def responses(evaluations: dict[str, Evaluation], threshold: float) -> str:
 
 
 def alternatives(
-    everything: Enumeration | None,
+    enumeration: Enumeration | None,
     k: int,
     threshold: float,
     baseline: tuple[str, Evaluation] | None = None,
-    said: str = "",
+    intro: str = "",
 ) -> str:
-    """Return a table of the ``k`` best deployments in an enumeration, or a sentence if ``everything`` is None.
+    """Return a table of the ``k`` best deployments in an enumeration, or a sentence if ``enumeration`` is None.
 
     ``threshold`` is the response time (min) from which a call is late. ``baseline`` is the name of a deployment and its
-    evaluation by the approximate model; a column says what is gained over it. ``said`` begins the caption.
+    evaluation by the approximate model; a column has the gain over it. ``intro`` is the first sentence of the caption.
     """
-    if everything is None:
+    if enumeration is None:
         return lines(
             "There are too many deployments to evaluate all at every change. Press Search thoroughly: then those "
             "within one move of the best are listed here."
         )
     rows = {}
-    for row in everything.alternatives(k, threshold=threshold).to_dict("records"):
+    for row in enumeration.alternatives(k, threshold=threshold).to_dict("records"):
         move = f"{row['moved_from']} → {row['moved_to']}" if row["moved_from"] else "the best"
         mean, late = f"{row['mean_response_min']:.3f}", f"{row[f'late_over_{threshold:g}_min']:.2%}"
         slowest, busiest = f"{row['percentile_90_min']:.2f}", f"{row['max_utilization']:.1%}"
         gain = [] if baseline is None else [signed(baseline[1].mean_response - row["mean_response_min"], 3)]
         rows[f"{row['rank']}. {move}"] = [mean, *gain, late, slowest, busiest]
     columns = ["mean response (min)", f"{threshold:g} min or more", "90th percentile (min)", "busiest unit"]
-    units, caption = everything.sites.shape[1], f"{said}The {len(rows)} best deployments by the approximate model"
+    units, caption = enumeration.sites.shape[1], f"{intro}The {len(rows)} best deployments by the approximate model"
     if baseline is not None:
         other = len(baseline[1].sites)
         columns.insert(1, f"gain over {baseline[0]}{'' if other == units else f', which has {other} units,'} (min)")

@@ -15,7 +15,7 @@ from .._files.formats import table_text
 from ..errors import EmsoptError, InputError
 from ..maps import deployment_map, live_sheet
 from ..planning import Project, Settings, build
-from ._layout import STYLE, Browser, classed, fold
+from ._layout import STYLE, Browser, add_class, fold
 from ._panel import Panel
 from ._report import report
 from ._uploads import Opened, OwnCity, bare_name, city_from_uploads, in_controls, most_mb, summary
@@ -109,8 +109,8 @@ class _Dashboard(Panel):
         self.project: Project | None = None
         self.rows: list[dict[str, Any]] = []
         self.quiet = False
-        self.uploads: tuple[Any, ...] = ()  # those read last
-        self.form = OwnCity(self._read, self._again)
+        self.uploads: tuple[Any, ...] = ()  # kept to be read again with other options
+        self.form = OwnCity(self._read, self._reread)
         named = "What this scenario is called in the table"
         city, sites = ("Which city to look at", (), self._choose), ("Sites of the random city", (4, 30), self._choose)
         opening = FileUpload(description="Open", tooltip="Open a project that was saved", accept=".zip", multiple=False)
@@ -125,7 +125,7 @@ class _Dashboard(Panel):
             **self.form.controls,
             "label": control(Text, "", "Name it", named, placeholder="as it is", action=lambda: None),
             "add": button("Add to the table", "Add the deployments as they are now", self._add),
-            "empty": button("Empty the table", "Remove all rows", self._empty),
+            "empty": button("Empty the table", "Remove all rows", self._clear_table),
             "files_made": button("Make files", "Make links to save a table, a map, a picture and a sheet", self._link),
         }
         super().__init__(controls, ("scenarios", "links", "project"))
@@ -134,13 +134,13 @@ class _Dashboard(Panel):
             controls[name].layout = {"width": "auto", "min_width": "5em"}
         self.place, at = VBox(), self.controls
         bar = [HTML("<h1>Where should the units wait?</h1>"), *(at[n] for n in ("city", "open", "save", "report"))]
-        bar = classed(HBox([*bar, self.outputs["project"]]), "emsopt-bar")
+        bar = add_class(HBox([*bar, self.outputs["project"]]), "emsopt-bar")
         self.group = fold("City", [at["sites_count"], at["seed"], self.form])
         label = HBox([at["label"], at["add"], at["empty"]], layout={"flex_flow": "row wrap"})
         outputs = self.outputs
         self.sheet = [label, outputs["scenarios"], at["files_made"], outputs["links"]]
         self.browser = Browser(most_mb())
-        self.children = [HTML(STYLE), bar, classed(self.message, "emsopt-said"), self.place, self.browser]
+        self.children = [HTML(STYLE), bar, add_class(self.message, "emsopt-said"), self.place, self.browser]
         self.add_class("emsopt-dashboard")
         self._start(project)
 
@@ -195,21 +195,21 @@ class _Dashboard(Panel):
         # Files that never arrive must not be taken for those chosen before.
         uploads, self.controls["files"].value = self.at.files, ()
         self.uploads = uploads
-        return self._again()
+        return self._reread()
 
-    def _again(self) -> str:
-        """Show the city of the files that were uploaded last, with the options as they are now."""
+    def _reread(self) -> str:
+        """Show the city of the last uploaded files under the current options."""
         opened = city_from_uploads(self.uploads, **self.form.options())
         self._show(opened)
         self.form.tell(opened)
         city = opened.city
-        said = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(self.uploads)}."
+        summary_line = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(self.uploads)}."
         told = " ".join(map(in_controls, opened.said))
         wrong = [found for found in opened.log.checks if found.level == "wrong"] if opened.log else []
         if wrong:
             found = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in wrong)
-            return f"{said} {told} Something is wrong in the data: {found}. See the tab Data and trust."
-        return Done(f"{said} {told}".strip())
+            return f"{summary_line} {told} Something is wrong in the data: {found}. See the tab Data and trust."
+        return Done(f"{summary_line} {told}".strip())
 
     def _show(self, opened: Opened, path: Path | None = None) -> None:
         """Replace the workbench by a new one for this city, which saving writes to ``path``."""
@@ -305,7 +305,7 @@ class _Dashboard(Panel):
             raise InputError(f"the scenarios of the project are damaged: {error}.") from error
         self.show(scenarios=table("Scenarios", SHOWN, cells) if cells else "")
 
-    def _empty(self) -> None:
+    def _clear_table(self) -> None:
         """Empty the table."""
         self.rows.clear()
         self.show(scenarios="")

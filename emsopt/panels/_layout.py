@@ -1,4 +1,4 @@
-"""How the dashboard is laid out: its style, groups of controls that fold, and tabs; and what only the browser can do.
+"""Layout of the dashboard: its style, groups of controls that fold, and tabs; and tasks left to the browser.
 
 The groups and tabs are made of buttons, so that they work by keyboard. The style asks for the width of the dashboard
 itself, not of the window: it also fits into the cell of a notebook.
@@ -115,9 +115,9 @@ export default {
 def fold(title: str, children: Sequence[Any], *, opened: bool = True) -> Any:
     """Return a group of widgets below a button that shows and hides them, without asking the kernel."""
     head = widgets.ToggleButton(opened, description=title, tooltip=f"Show or hide: {title}")
-    body = classed(widgets.VBox(children), "emsopt-body")
+    body = add_class(widgets.VBox(children), "emsopt-body")
     head.add_class("emsopt-head")
-    return classed(widgets.VBox([head, body]), "emsopt-fold")
+    return add_class(widgets.VBox([head, body]), "emsopt-fold")
 
 
 class Tabs(widgets.VBox):
@@ -128,7 +128,7 @@ class Tabs(widgets.VBox):
 
     def __init__(self, sheets: Mapping[str, Sequence[Any]], chosen: Callable[[], object]) -> None:
         self.buttons = widgets.ToggleButtons(options=list(sheets), tooltips=list(sheets))
-        self.sheets = [classed(widgets.VBox(content), "emsopt-sheet") for content in sheets.values()]
+        self.sheets = [add_class(widgets.VBox(content), "emsopt-sheet") for content in sheets.values()]
         super().__init__([self.buttons, *self.sheets])
         self.add_class("emsopt-tabs")
         self._turn()
@@ -149,7 +149,7 @@ class Tabs(widgets.VBox):
             sheet.layout.display = "" if k == self.buttons.index else "none"
 
 
-def classed(widget: Any, *names: str) -> Any:
+def add_class(widget: Any, *names: str) -> Any:
     """Return a widget after giving it CSS classes."""
     for name in names:
         widget.add_class(name)

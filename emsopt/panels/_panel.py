@@ -22,7 +22,7 @@ from ..evaluators import EXACT_UP_TO, Evaluation, one_median
 from ..evaluators.evaluation import LATE_MIN
 from ..maps import DeploymentMap, LiveMap, deployment_map
 from ._charts import MODELS
-from ._widgets import Message, SiteInputs, button, control, guarded, lines, seed_input
+from ._widgets import Message, SiteInputs, button, control, guard, lines, seed_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -100,7 +100,7 @@ class Panel(widgets.VBox):
 
     def respond(self) -> None:
         """Compute and draw the result. On an error, clear the outputs and show the error as the message."""
-        guarded(self.message, self.refresh, self.clear)()
+        guard(self.message, self.refresh, self.clear)()
 
     def show(self, **answers: str) -> None:
         """Show HTML in the outputs of these names."""
@@ -112,7 +112,7 @@ class Panel(widgets.VBox):
 
         Slow buttons are disabled until the action returns. A text that it returns is shown as the message.
         """
-        respond = guarded(self.message, getattr(widget, "action", None) or self.respond)
+        respond = guard(self.message, getattr(widget, "action", None) or self.respond)
 
         def callback(_: object) -> None:
             self.disable({name for name, each in self.controls.items() if getattr(each, "slow", False)})
@@ -276,7 +276,7 @@ class CityPanel(Panel):
 
     @property
     def place(self) -> City:
-        """The city, with the demand that is chosen."""
+        """The city with the chosen demand."""
         return with_demand(self.city, getattr(self.at, "demand", ""))
 
     @property

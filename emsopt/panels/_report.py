@@ -1,4 +1,4 @@
-"""A page to print, for those who decide: a picture, today's figures beside the proposal, what was assumed."""
+"""A page to print, for decision makers: a picture, today's figures beside the proposal, assumptions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .. import plots
 from ..calls._page import document
-from ..planning.advice import changed, counted
+from ..planning.advice import list_changes, tally
 from . import _charts
 from ._widgets import lines, png
 
@@ -49,10 +49,10 @@ def report(bench: Workbench) -> str:
     titles = {"yours": "proposed"}
     named = {titles.get(name, name): answer[name] for name in shown if name in answer}
     base = titles.get(base, base)
-    sure = bench.trust.sure(named, base)
+    interval = bench.trust.interval_row(named, base)
     parts = [
         f"<h1>{escape(city.name)}: where should the units wait?</h1>",
-        f"<p>{escape(_verdict(named, base, at.threshold))}{_not_taken(named, best_name)}</p>",
+        f"<p>{escape(_verdict(named, base, at.threshold))}{_better_found(named, best_name)}</p>",
     ]
     if city.atom_locations is not None and city.site_locations is not None:
         pair, plain = dict(list(named.items())[:2]), city.replace(notes="")  # the notes stand below
@@ -60,15 +60,15 @@ def report(bench: Workbench) -> str:
         source = b64encode(made).decode()
         parts.append(f"<img src='data:image/png;base64,{source}' alt='Map of {escape(' and '.join(pair))}'>")
     caption = f"{city.total_rate:.3g} calls per hour."
-    figures = "<h2>Figures</h2>" + _charts.figures(caption, named, at.threshold, baseline=base, sure=sure)
-    if sure is None:
+    figures = "<h2>Figures</h2>" + _charts.figures(caption, named, at.threshold, baseline=base, interval=interval)
+    if interval is None:
         figures += lines("How sure these gains are was not examined.")
     if best is not None:
         figures += lines(f"{'The proposal' if taken else best_name.capitalize()}: {how}.")
     places = "<h2>Where the units stand</h2>" + lines(*_places(named, base))
     parts.append(f"<div class='pair'><div>{figures}</div><div>{places}</div></div>")
     results = {result.kind: result for result in bench.trust.results}
-    parts += ["<h2>Can the model be trusted?</h2>", *_trusted(results, sure=sure is not None)]
+    parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, interval=interval is not None)]
     made_with = "; ".join(
         f"{name.replace('_', ' ')} {WORDS.get(value, value) if isinstance(value, bool) else value}"
         for name, value in bench.made_with().items()
@@ -103,8 +103,8 @@ def _verdict(named: dict[str, Evaluation], base: str, threshold: float) -> str:
     )
 
 
-def _not_taken(named: dict[str, Evaluation], best: str) -> str:
-    """Return in a sentence that the search found something better than what is proposed; empty if it did not."""
+def _better_found(named: dict[str, Evaluation], best: str) -> str:
+    """Return a sentence if the search found a better deployment than the proposed one, else an empty text."""
     gain = named["proposed"].mean_response - named[best].mean_response if {"proposed", best} <= set(named) else 0.0
     if gain < 0.005:
         return ""
@@ -114,17 +114,17 @@ def _not_taken(named: dict[str, Evaluation], best: str) -> str:
 def _places(named: dict[str, Evaluation], base: str) -> list[str]:
     """Return in sentences where the proposed units stand, and which stations have fewer and more than before."""
     new = named.get("proposed", named[base])
-    said = [f"{len(new.sites)} units at {len(set(new.site_names))} stations: {counted(new.site_names)}."]
+    sentences = [f"{len(new.sites)} units at {len(set(new.site_names))} stations: {tally(new.site_names)}."]
     if base == "proposed" or "proposed" not in named:
-        return said
-    fewer, more = changed(named[base].site_names, new.site_names)
+        return sentences
+    fewer, more = list_changes(named[base].site_names, new.site_names)
     if fewer == more:
-        return [*said, f"No unit changes its station: the proposal is {base}."]
-    return [*said, f"Fewer units than {base} at: {fewer}.", f"More units at: {more}."]
+        return [*sentences, f"No unit changes its station: the proposal is {base}."]
+    return [*sentences, f"Fewer units than {base} at: {fewer}.", f"More units at: {more}."]
 
 
-def _trusted(results: dict[str, Result], *, sure: bool) -> Iterable[str]:
-    """Yield what was found about the model: a comparison with the log, and how sure the gain is."""
+def _model_findings(results: dict[str, Result], *, interval: bool) -> Iterable[str]:
+    """Yield the findings on the model: the comparison with the log, and the interval of the gain."""
     if "back_test" in results:
         # Which hours, zones and stations are outside is of no use on paper.
         told = (re.sub(r"; recorded (above|below) modelled: .*?(?=\. )", "", s) for s in results["back_test"].said)
@@ -134,7 +134,7 @@ def _trusted(results: dict[str, Result], *, sure: bool) -> Iterable[str]:
     if "recorded" in results and (cells := results["recorded"].table) is not None:
         said = "; ".join(f"{name} {' and '.join(map(str, row))}" for name, *row in cells.itertuples())
         yield lines(f"{results['recorded'].title}: {said}. {' '.join(results['recorded'].said)}")
-    if "comparison" in results and sure:
+    if "comparison" in results and interval:
         # The table of figures has the interval, and the gain to which it belongs.
         said = re.sub(r"The [^.]* is [\d.]+ [^()]*\(90 % interval: [^)]*\)\. ", "", results["comparison"].said[0])
         yield lines(f"How sure the gain is ('yours' is the proposal): {said}")

@@ -1,7 +1,7 @@
-"""The tabs "day plan" and "data and trust": plan the hours of the day, test the model, say how sure a gain is.
+"""The tabs "day plan" and "data and trust": plan the hours of the day, test the model, assess gains.
 
-What is found here is kept as results of the project: sentences and tables, without single calls. Tests and comparisons
-need the log, which a project does not hold; their results stay when the project is opened again. The steps are those of
+Findings are kept as results of the project: sentences and tables, without single calls. Tests and comparisons need the
+log, which a project does not hold; their results stay when the project is opened again. The steps are those of
 `emsopt.planning.advise`.
 """
 
@@ -36,8 +36,8 @@ NO_LOG = (
     "This needs a log of calls: read one as your own files. St. Paul and the random city have none, and it is not kept "
     "in a project."
 )
-ON_DATA = ("checks", "calibration")  # results that say what the city was made from
-FIRST = ("comparison", "back_test", "recorded")  # of the others
+ON_DATA = ("checks", "calibration")  # results about the sources of the city, which have a column of their own
+FIRST = ("comparison", "back_test", "recorded")  # shown before all others
 JOBS = {  # name: (label, tooltip)
     "plan": ("Plan the day", "Find a deployment for each hour, with few moves between hours"),
     "test": ("Back-test", "Calibrate from the first days, and predict the last ones"),
@@ -48,12 +48,12 @@ JOBS = {  # name: (label, tooltip)
 class Trust:
     """Work on the log of a city, and its results.
 
-    ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by what it depends on; ``day``
-    and ``data`` are the content of the two tabs, and ``link`` leads to the page of the back-test.
+    ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by `key`; ``day`` and ``data``
+    are the content of the two tabs, and ``link`` leads to the page of the back-test.
     """
 
     def __init__(self, bench: Workbench) -> None:
-        self.bench, self.results = bench, [_spelled(result) for result in bench.opened.results]
+        self.bench, self.results = bench, [_with_controls(result) for result in bench.opened.results]
         self.gains: dict[tuple[Any, ...], tuple[float, float, float]] = {}
         self.recorded_for: tuple[Any, ...] = ()
         self.last_test: tuple[Any, tuple[BackTest | None, str]] | None = None
@@ -77,7 +77,7 @@ class Trust:
             job.stop()
 
     def show(self) -> None:
-        """Show all results: what was found on the left, what the city was made from on the right."""
+        """Show all results: findings on the left, the sources of the city on the right."""
         about = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.bench.opened.about.items())
         made = lines(self.bench.city.notes or "No notes on the data.", *([f"Made with: {about}."] if about else []))
         self.plan.value = _charts.results(result for result in self.results if result.kind == "plan")
@@ -89,13 +89,13 @@ class Trust:
             side.format(part) for part in (found, data) if part
         ) + "</div>"  # fmt: skip
 
-    def keep(self, result: Result) -> None:
+    def store(self, result: Result) -> None:
         """Keep a result in place of an earlier one of its kind."""
-        self.results = [each for each in self.results if each.kind != result.kind] + [_spelled(result)]
+        self.results = [each for each in self.results if each.kind != result.kind] + [_with_controls(result)]
         self.show()
 
     def record(self) -> None:
-        """Set what the log records beside what the model says of today's units, if there is a log and this is new."""
+        """Compare today's recorded and modelled responses, if there is a log and this was not done before."""
         bench, at = self.bench, self.bench.at
         model, today, settings = bench.opened.log, bench.opened.today, (at.threshold, at.evaluator, at.capacity)
         if settings == self.recorded_for or model is None or today is None or model.recorded is None:
@@ -108,19 +108,19 @@ class Trust:
         count = f"{len(minutes):,} calls with dispatch and arrival"
         title = f"Today's {len(today)} units, recorded ({count}) beside modelled"
         exact = float(e.late_fraction(at.threshold))
-        table = advice.cells(steps.beside(model, {"today": e}, at.threshold))
-        self.keep(Result("recorded", title, (in_words(exact, at.threshold, step),), table))
+        table = advice.cells(steps.compare_recorded(model, {"today": e}, at.threshold))
+        self.store(Result("recorded", title, (in_words(exact, at.threshold, step),), table))
 
     def key(self, base: Evaluation, other: Evaluation) -> tuple[Any, ...]:
-        """Return what the gain of one deployment over another depends on."""
+        """Return the key under which a gain is stored: both deployments and the settings that it depends on."""
         at = self.bench.at
         sites = (tuple(sorted(e.site_names)) for e in (base, other))
         return at.load, at.capacity, self.bench.metric, *sites
 
-    def sure(self, answer: Mapping[str, Evaluation], base: str) -> tuple[str, dict[str, str]] | None:
-        """Return the title and the cells of the row that says how sure gains are; None if nothing was compared.
+    def interval_row(self, answer: Mapping[str, Evaluation], base: str) -> tuple[str, dict[str, str]] | None:
+        """Return title and cells of the row with the certainty of the gains; None if nothing was compared.
 
-        The mean over the drawn cities stands there only if it is not the gain that the figures show.
+        The mean over the drawn cities is added if the gain in the figures lies outside the interval.
         """
         late = self.bench.metric != "mean_response"
         scale, cells = 100 if late else 1, {}
@@ -139,24 +139,24 @@ class Trust:
             raise InputError(NO_LOG)
         return self.bench.opened.log
 
-    def tested(self, model: Model, held: int, today: tuple[int, ...] | None) -> tuple[BackTest | None, str]:
-        """Return the test of a model, or why there is none, as `steps.back_tested`; the last one is kept."""
-        if self.last_test is None or self.last_test[0] != (held, today):
-            self.last_test = (held, today), steps.back_tested(model, held, today)
+    def test_of(self, model: Model, n_days: int, today: tuple[int, ...] | None) -> tuple[BackTest | None, str]:
+        """Return the test of a model, or why there is none, as `steps.try_back_test`; the last one is kept."""
+        if self.last_test is None or self.last_test[0] != (n_days, today):
+            self.last_test = (n_days, today), steps.try_back_test(model, n_days, today)
         return self.last_test[1]
 
     # -- work -------------------------------------------------------------------------------------------------------
 
     def prepare_test(self) -> Callable[[], str]:
         """Return a function that calibrates with the first days, predicts the last ones, and keeps the comparison."""
-        model, held, today = self.log(), self.bench.at.hold_out, self.bench.today
+        model, n_days, today = self.log(), self.bench.at.hold_out, self.bench.today
 
         def work() -> str:
-            report, why = self.tested(model, held, today)
+            report, why = self.test_of(model, n_days, today)
             if report is None:
                 raise InputError(why)
-            title = f"Back-test: the last {held} days predicted from the others ({report.calls:,} calls)"
-            self.keep(Result("back_test", title, report.verdict, report.to_frame()))
+            title = f"Back-test: the last {n_days} days predicted from the others ({report.calls:,} calls)"
+            self.store(Result("back_test", title, report.verdict, report.to_frame()))
             self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
             said = report.verdict[0]
             return Done(said) if ": usable" in said else said
@@ -164,7 +164,7 @@ class Trust:
         return work
 
     def prepare_comparison(self) -> Callable[[], str]:
-        """Return a function that compares the deployments shown, and keeps their gains and what they are told by."""
+        """Return a function that compares the deployments shown, and keeps the gains and the result in words."""
         bench, model = self.bench, self.log()
         answer, metric, at = bench.compute(), bench.metric, bench.at
         base = bench.base(answer)
@@ -190,7 +190,7 @@ class Trust:
                 "Its mean may differ from the gain in the table of figures, as drawn cities have cells as narrow as "
                 "the gain needs, and count where recorded drives were faster or slower than the law of all drives."
             )
-            self.keep(Result("comparison", title, (str(found), note), table))
+            self.store(Result("comparison", title, (str(found), note), table))
             bench.respond()
             said = "the figures have a row with the interval of the gain, the tab Data and trust says more."
             return Done(f"Compared: {said}")
@@ -200,7 +200,7 @@ class Trust:
     def prepare_plan(self) -> Callable[[], str]:
         """Return a function that plans the day under the current settings, if the log's test allows it."""
         bench, rates, moves = self.bench, self.bench.opened.by_hour, self.bench.at.moves
-        model, held, today = bench.opened.log, bench.at.hold_out, bench.today
+        model, n_days, today = bench.opened.log, bench.at.hold_out, bench.today
         if rates is None:
             need = "calls by the hour of the day: read a log of calls as your own city"
             need = "the field Hours to be empty" if bench.opened.about.get("hours") else need
@@ -218,26 +218,26 @@ class Trust:
 
         def work() -> str:
             if model is not None:
-                steps.stop_if_not_allowed(self.tested(model, held, today)[0], space.units, today)
+                steps.stop_if_not_allowed(self.test_of(model, n_days, today)[0], space.units, today)
             plan = steps.plan_day(city, space, moves, **how)
             unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
             values = [f"{scale * v:.3f}{unit}" for v in (plan.fixed_value, plan.value, plan.free_value)]
             means = f"{values[0]} without moves, {values[1]} with {plan.moves.sum()} moves a day"
-            said = (
+            sentences = (
                 f"{space.units} units, at most {moves} moved between hours: {plan.message}.",
                 f"Mean over all calls: {means}, {values[2]} with unlimited moves.",
                 plan.verdict,
             )
             table = plan.changes().astype(str)
             table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])
-            self.keep(Result("plan", "Plan of the day", said, table if len(table) else None))
+            self.store(Result("plan", "Plan of the day", sentences, table if len(table) else None))
             if plan.held_out is None:
                 return Done("Planned the day: see the tab Day plan.")
-            return Done(said[2]) if plan.held_out.worth_it else said[2]
+            return Done(sentences[2]) if plan.held_out.worth_it else sentences[2]
 
         return work
 
 
-def _spelled(result: Result) -> Result:
+def _with_controls(result: Result) -> Result:
     """Return a result whose sentences name the page's controls."""
     return replace(result, said=tuple(map(in_controls, result.said)))

@@ -1,4 +1,4 @@
-"""A city of one's own in the dashboard: the form, whose options are those of ``emsopt city``, and what files describe.
+"""The user's own city in the dashboard: the form, with the options of ``emsopt city``, and the uploaded files.
 
 Uploaded files are checked first, and their names are never used as paths.
 """
@@ -18,7 +18,7 @@ from ipywidgets import HTML, Checkbox, FileUpload, Text, VBox
 
 from .. import _validate
 from .._files import formats
-from .._files.atomic import errors_explained
+from .._files.atomic import explain_errors
 from .._files.inflate import Upload
 from ..calls import CallLog, read_calls, read_stations
 from ..calls.log import FILES as ENDINGS
@@ -161,7 +161,7 @@ class OwnCity(VBox):
         }  # fmt: skip
 
     def tell(self, opened: Opened) -> None:
-        """Show in the fields that are empty what was found in the files."""
+        """Show in empty fields the values found in the files."""
         city, about, log = opened.city, opened.about, opened.log
         found = {"turnout": f"{city.turnout_times.mean():.2f}", "service": f"{city.mean_service_time:.1f}"}
         if log is not None:
@@ -184,7 +184,7 @@ def in_controls(text: object) -> str:
 
 
 def _control(argument: Argument) -> str:
-    """Return the control that sets an argument as it stands in a sentence, and what to write there."""
+    """Return the name of the control that sets an argument, for a sentence, and the value to write there."""
     name, value = argument
     word = WORDS.get(name)
     if word is None:
@@ -253,7 +253,7 @@ class Opened:
 
 
 class Sorted(NamedTuple):
-    """Files by what they hold."""
+    """Uploaded files by their content."""
 
     calls: CallLog
     stations: pd.DataFrame
@@ -264,23 +264,23 @@ class Sorted(NamedTuple):
 
 
 def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
-    """Return the city that uploaded files describe, and what is known of it.
+    """Return the city that uploaded files describe, with today's units, notes and settings.
 
     Each upload has ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them. They are the files of a city;
-    or logs of the calls of a service and a table of stations and, optionally, areas, roads and travel times. Their
-    content tells which is which. Files that macOS puts beside others (``._calls.csv``) are ignored. Options are those
-    in `READING`, and fields of `emsopt.planning.Settings`. Errors name file and row.
+    or logs of the calls of a service and a table of stations and, optionally, areas, roads and travel times. They are
+    recognised by their content. Files that macOS adds (``._calls.csv``) are ignored. Options are those in `READING`,
+    and fields of `emsopt.planning.Settings`. Errors name file and row.
     """
-    files = _named(uploads)
+    files = _by_name(uploads)
     if {tables.CITY, tables.ATOMS, tables.SITES} & {file.name.lower() for file in files}:
         city = _from_folder({file.name: file.content for file in files})
         return Opened(city, min(units_needed(city), city.n_sites), about={"files": _names(files)})
     reading = {name: options.pop(name, start) for name, start in READING.items()}
-    return _from_calls(_sorted(files, reading | {"crs": options.get("crs")}), options)
+    return _from_calls(_sort(files, reading | {"crs": options.get("crs")}), options)
 
 
 def most_mb() -> float:
-    """Return how many MB all files together may have."""
+    """Return the limit on the size of all files together, MB."""
     try:
         return max(float(os.environ.get(LIMIT, MOST_MB)), 0.0)
     except ValueError:
@@ -297,7 +297,7 @@ def bare_name(upload: Mapping[str, Any]) -> str:
     return Path(str(upload["name"]).replace("\\", "/")).name[:100]
 
 
-def _named(uploads: Uploads) -> list[Upload]:
+def _by_name(uploads: Uploads) -> list[Upload]:
     """Return the files under their bare names."""
     size = sum(len(upload["content"]) for upload in uploads) / 2**20
     if size > most_mb():
@@ -335,8 +335,8 @@ def _check_rows(rows: int, file: str, most: int | None) -> None:
 # -- which file is which ------------------------------------------------------------------------------------------
 
 
-def _sorted(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
-    """Find out by their content which files are logs, which has the stations, and what the others are."""
+def _sort(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
+    """Sort files by their content into logs, the table of stations, and others."""
     if len(files) < 2:
         raise InputError(
             f"one file of calls and one of stations ({', '.join(ENDINGS)}) are needed; got {_names(files)[:200]}. "
@@ -373,8 +373,8 @@ def _logs_and_stations(
 
     If logs or stations are missing, raise the error of the file that is likeliest to be it.
     """
-    logs, no_logs = _readable(files, partial(read_calls, **reading))
-    stations, no_stations = _readable(files, partial(read_stations, columns=columns, crs=reading["crs"]))
+    logs, no_logs = _read_all(files, partial(read_calls, **reading))
+    stations, no_stations = _read_all(files, partial(read_stations, columns=columns, crs=reading["crs"]))
     place = _the_stations(logs, stations)
     logs.pop(place, None)
     others = {file: no_logs[file] for file in files if file not in (*logs, place)}
@@ -384,8 +384,8 @@ def _logs_and_stations(
     return logs, place, stations.get(place), others
 
 
-def _readable(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], dict[Any, EmsoptError]]:
-    """Return what is read from each file that can be read, and the errors of the others."""
+def _read_all(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[Any, Any], dict[Any, EmsoptError]]:
+    """Return the result of each file that can be read, and the errors of the others."""
     found: dict[Any, Any] = {}
     errors: dict[Any, EmsoptError] = {}
     for file in files:
@@ -432,7 +432,7 @@ def _is_matrix(file: Upload) -> bool:
 
 
 def _read_roads(file: Upload) -> RoadNetwork:
-    with errors_explained("the folder for temporary files"), TemporaryDirectory() as scratch:
+    with explain_errors("the folder for temporary files"), TemporaryDirectory() as scratch:
         ending = max((end for end in ROADS if file.name.lower().endswith(end)), key=len)
         path = Path(scratch) / f"roads{ending}"
         path.write_bytes(file.content)
@@ -474,7 +474,7 @@ def _text(value: Any) -> Any:
 
 
 def _results(model: Model) -> list[Result]:
-    """Return what was checked, taken for which role, and calibrated."""
+    """Return results on the data: the checks, the roles of the columns, and the calibration."""
     taken = "; ".join(f"{role} from {name!r}" for role, name in model.calls.taken.items())
     # Rows of the file are single calls, and this is saved in projects.
     said = [model.read[0], f"Columns: {taken}."]

@@ -36,7 +36,7 @@ TEXT = "margin:0.2em 0;line-height:1.4;max-width:56em"
 # Matplotlib's settings are global, and a search in the background may draw at the same time.
 DRAWING = Lock()
 NICENESS = 10  # leaves about eight ninths of a busy processor to threads of normal priority
-UNTOLD = 3.0  # seconds until a progress bar says how long it will be
+UNTOLD = 3.0  # seconds until a progress bar estimates the rest, as earlier estimates are poor
 LARGEST_SEED = 2**53 - 1  # the largest integer that JavaScript stores exactly
 LONGEST_MESSAGE = 1000  # characters; a message about a file may quote one of its lines
 TABLE_STYLE = """<style>
@@ -115,13 +115,13 @@ class SiteInputs(widgets.GridBox):
                 field = widgets.BoundedIntText(low, min=low, max=high, disabled=low == high, **shared)
             else:
                 field = widgets.Checkbox(bool(low), indent=False, disabled=low == high, **shared)
-            field.observe(self._tell, "value")
+            field.observe(self._notify, "value")
             self.fields.append(field)
         columns = "repeat(auto-fill, minmax(13em, 1fr))"
         layout = {"grid_template_columns": columns, "max_height": "14em", "overflow": "auto"}
         super().__init__(self.fields, layout=layout)
 
-    def _tell(self, _: object = None) -> None:
+    def _notify(self, _: object = None) -> None:
         if not self._quiet:
             self._changed()
 
@@ -141,24 +141,24 @@ class SiteInputs(widgets.GridBox):
             self._quiet = False
         self._changed()
 
-    def press(self, places: Sequence[int], spare: int = 0) -> None:
+    def press(self, places: Sequence[int], left: int = 0) -> None:
         """Add a unit at one of these sites, or take all their units away.
 
-        With checkboxes, a unit is added if a site is free. Where sites hold several units, one is added if ``spare``,
+        With checkboxes, a unit is added if a site is free. Where sites hold several units, one is added if ``left``,
         the number of units not placed yet, is above 0, or if the sites are empty. If no unit would be left, nothing
         changes: there would be no deployment to show.
         """
         chosen = self.chosen
         few = min(places, key=chosen.count)
         several = not isinstance(self.fields[few], widgets.Checkbox)
-        if chosen.count(few) == 0 or (several and spare > 0 and chosen.count(few) < self.fields[few].max):
+        if chosen.count(few) == 0 or (several and left > 0 and chosen.count(few) < self.fields[few].max):
             self.take([*chosen, few])
         elif kept := [site for site in chosen if site not in places]:
             self.take(kept)
 
 
 class Bar(widgets.FloatProgress):
-    """A progress bar that is visible inside a ``with`` statement only, and says how long it will be."""
+    """A progress bar that is visible inside a ``with`` statement only, with an estimate of the remaining time."""
 
     def __init__(self, label: str) -> None:
         self.label, self.since, self.share = label, monotonic(), 0.0
@@ -166,7 +166,7 @@ class Bar(widgets.FloatProgress):
         super().__init__(value=0.0, min=0.0, max=1.0, description=label, style=style, layout={"visibility": "hidden"})
 
     def tell(self, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` steps are done, and after a while how long the others will take."""
+        """Show that ``done`` of ``total`` steps are done, and after a while the remaining time."""
         share, passed = done / max(total, 1), monotonic() - self.since
         if share < self.share:  # another part of the work has begun
             self.since, passed = monotonic(), 0.0
@@ -198,7 +198,7 @@ class Job(widgets.HBox):
         self.start, self.cancel = button(label, tip, prepare, slow=True), button("Cancel", "End the search", self.stop)
         self.bar, self.cancel.disabled = Bar("Working"), True
         self._message, self._stop, self._thread = message, Event(), Thread()
-        self.start.on_click(guarded(message, self._begin))
+        self.start.on_click(guard(message, self._begin))
         self.cancel.on_click(lambda _: self.stop())
         super().__init__([self.start, self.cancel, self.bar], layout={"flex_flow": "row wrap"})
 
@@ -210,7 +210,7 @@ class Job(widgets.HBox):
         self._stop.clear()
         self.start.disabled, self.cancel.disabled = True, False
         # The current context says which notebook cell the widgets belong to, so the thread needs a copy of it.
-        target = guarded(self._message, partial(self._run, work))
+        target = guard(self._message, partial(self._run, work))
         self._thread = Thread(target=copy_context().run, args=(target,), daemon=True)
         self._thread.start()
 
@@ -269,7 +269,7 @@ LOOKS = {
 class Message(widgets.HTML):
     """A line for errors, remarks and, in another colour, success (`Done`); screen readers announce it.
 
-    ``times`` is how often `say` was called; ``words`` may replace names in errors that the page does not have.
+    ``times`` counts the calls of `say`; ``words`` may replace names of arguments in errors by those of the page.
     """
 
     def __init__(self, words: Callable[[object], str] = str) -> None:
@@ -298,7 +298,7 @@ def complaint(error: Exception, words: Callable[[object], str] = str) -> str:
     )
 
 
-def guarded(
+def guard(
     message: Message, action: Callable[[], object], otherwise: Callable[[], object] = lambda: None
 ) -> Callable[..., None]:
     """Return a widget callback that calls ``action`` and shows its outcome in ``message``.
@@ -315,7 +315,7 @@ def guarded(
             remark = remark if isinstance(remark, str) else str(remark)
         except Exception as error:  # noqa: BLE001 - the panel shows every error
             remark = complaint(error, message.words)
-            guarded(message, otherwise)()
+            guard(message, otherwise)()
         if remark or message.times == before:
             message.say(remark)
 

@@ -22,10 +22,10 @@ from ..planning import units_needed
 from ..planning.steps import held_out, search
 from ..planning.sweeps import scenario
 from . import _charts
-from ._layout import Tabs, classed, fold
+from ._layout import Tabs, add_class, fold
 from ._panel import OwnPanel, city_controls
 from ._trust import Trust
-from ._widgets import Done, Job, button, control, guarded
+from ._widgets import Done, Job, button, control, guard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ PATIENCE = 2.0  # time limit of the p-median in seconds; if it is reached, the i
 MUCH_LOST = 0.05  # share of calls lost from which a message says that the fleet is too small
 SEED = 1  # of simulations: the same calls for all, so that differences are precise
 SIMULATED = {"calls": _charts.CALLS, "rng": SEED}
-ROOM = 20  # most units at one station, if there may be several
+ROOM = 20  # most units at one station, if there may be several, for the number fields
 CAPACITIES = (("calls are lost", "loss"), ("calls wait", "queue"))
 SAVED = ("load", "units", "colocation", "capacity", "objective", "threshold", "evaluator", "baseline", "count", "moves")
 BEST, MEDIAN = ("optimum", "best found"), "p-median"
@@ -94,7 +94,7 @@ class Workbench(OwnPanel):
         for name, label, what in (("pinned", "Keep a unit", "keep a unit"), ("closed", "Close", "have no unit")):
             tip = f"The optimum and the p-median {what} at these; Ctrl+click for several"
             controls[name] = control(SelectMultiple, (), label, tip, options=sites, rows=4)
-        controls["keep"] = button("Yours is today's", "Compare with your deployment from now on", self.keep)
+        controls["keep"] = button("Yours is today's", "Compare with your deployment from now on", self.set_today)
         controls["count"] = control(IntSlider, 5, "Alternatives", "How many of the best to list", (1, 20))
         controls["moves"] = control(IntSlider, 1, "Moves at once", "Units that may move between two hours", (0, 5),
                                     action=self._later)  # fmt: skip
@@ -118,9 +118,9 @@ class Workbench(OwnPanel):
         take = widgets.HBox([at["optimum"], at["p_median"], at["keep"]], layout={"flex_flow": "row wrap"})
         results = [self.outputs["figures"], self.message, take, self.job]
         main = widgets.VBox([
-            classed(widgets.VBox(column), "emsopt-column"),
-            classed(widgets.Box([self.view]), "emsopt-place"),
-            classed(widgets.VBox(results), "emsopt-results"),
+            add_class(widgets.VBox(column), "emsopt-column"),
+            add_class(widgets.Box([self.view]), "emsopt-place"),
+            add_class(widgets.VBox(results), "emsopt-results"),
         ])  # fmt: skip
         sheets = {
             "Districts": [self.outputs["districts"]],
@@ -131,15 +131,15 @@ class Workbench(OwnPanel):
             "Day plan": self.trust.day,
             "Data and trust": self.trust.data,
         }
-        self.tabs = Tabs(sheets, guarded(self.message, self._turn))
+        self.tabs = Tabs(sheets, guard(self.message, self._turn))
         self.refs["tabs"] = self.tabs.buttons
-        self.children = [classed(main, "emsopt-main"), self.tabs]
+        self.children = [add_class(main, "emsopt-main"), self.tabs]
         self.disable(set())
 
     # -- state ------------------------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Return all settings, deployments and what was found, as a project can hold them."""
+        """Return all settings, deployments and findings, as a project stores them."""
         names, at = self.city.site_names, self.at
 
         def named(sites: Sequence[int]) -> list[str]:
@@ -150,31 +150,31 @@ class Workbench(OwnPanel):
         state |= {"yours": named(self.sites.chosen), "follows": self.follows, "tab": self.tabs.shown}
         state["today"] = None if self.today is None else named(self.today)
         state["found"] = [
-            {"settings": _listed(key), "sites": named(sites), "how": how, "proven": proven}
+            {"settings": _as_lists(key), "sites": named(sites), "how": how, "proven": proven}
             for key, (sites, how, proven) in self.found.items()
         ]
         medians = self.medians if (now := self.settings()) not in self.medians else {now: self.medians[now]}
-        state["medians"] = [{"settings": _listed(key), "sites": named(sites)} for key, sites in medians.items()]
-        return state | {"gains": [[_listed(key), *values] for key, values in self.trust.gains.items()]}
+        state["medians"] = [{"settings": _as_lists(key), "sites": named(sites)} for key, sites in medians.items()]
+        return state | {"gains": [[_as_lists(key), *values] for key, values in self.trust.gains.items()]}
 
     def _begin(self, saved: Mapping[str, Any]) -> None:
-        """Take over saved settings, and show the first results."""
+        """Apply saved settings, and show the first results."""
         try:
             self._restore(saved)
-            yours, follows = self._sites(saved.get("yours", ())), str(saved.get("follows", ""))
+            sites, follows = self._sites(saved.get("yours", ())), str(saved.get("follows", ""))
         except (TraitError, InputError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"the settings of the project are damaged: {error}") from error
         self.quiet = False
-        if yours or self.today is not None:
+        if sites or self.today is not None:
             self.follows = follows
-            self.sites.take(yours or self.today or ())
+            self.sites.take(sites or self.today or ())
             self.follows = follows
         else:
             self.take(MEDIAN)
-        self.view.layout.height = "100%"  # of its place in the grid
+        self.view.layout.height = "100%"  # the grid decides how high the map is
 
     def _restore(self, saved: Mapping[str, Any]) -> None:
-        """Take over what `state` returned."""
+        """Restore a state that `state` returned."""
         at = self.controls
         for name in (name for name in SAVED if name in saved and name != "colocation"):
             at[name].value = saved[name]
@@ -184,10 +184,10 @@ class Workbench(OwnPanel):
             self.today = self._sites(saved["today"])
         for entry in saved.get("found", ()):
             found = self._sites(entry["sites"]), str(entry["how"]), bool(entry["proven"])
-            self.found[_tupled(entry["settings"])] = found
-        self.medians |= {_tupled(e["settings"]): self._sites(e["sites"]) for e in saved.get("medians", ())}
+            self.found[_as_tuples(entry["settings"])] = found
+        self.medians |= {_as_tuples(e["settings"]): self._sites(e["sites"]) for e in saved.get("medians", ())}
         for key, mean, low, high in saved.get("gains", ()):
-            self.trust.gains[_tupled(key)] = float(mean), float(low), float(high)
+            self.trust.gains[_as_tuples(key)] = float(mean), float(low), float(high)
         if "tab" in saved:
             self.tabs.buttons.value = saved["tab"]
 
@@ -224,8 +224,8 @@ class Workbench(OwnPanel):
         if settings not in self.medians:
             self.medians[settings] = tuple(p_median(city, space, time_limit=PATIENCE).sites.tolist())
         quick = space.count * city.n_atoms * space.units <= QUICK
-        everything = evaluate_all(city, space, "approximate", metric=metric, capacity=capacity) if quick else None
-        return self.medians[settings], everything
+        enumeration = evaluate_all(city, space, "approximate", metric=metric, capacity=capacity) if quick else None
+        return self.medians[settings], enumeration
 
     def _near(self, settings: tuple[Any, ...], sites: tuple[int, ...]) -> Enumeration:
         """Evaluate the deployments within one move of one."""
@@ -244,7 +244,7 @@ class Workbench(OwnPanel):
         return found if self.today is None else found | {"today": self.today}
 
     def take(self, name: str) -> None:
-        """Make a known deployment the user's, which then follows the fleet size."""
+        """Replace the user's deployment by a known one, which then follows the fleet size."""
         known = self.known()
         found = next((each for each in (BEST if name in BEST else (name,)) if each in known), None)
         if found is None:
@@ -259,8 +259,8 @@ class Workbench(OwnPanel):
         self.follows = ""
         super().moved()
 
-    def keep(self) -> None:
-        """Make the user's deployment today's, and compare with it."""
+    def set_today(self) -> None:
+        """Store the user's deployment as today's, and compare with it."""
         self.today = self.deployments()["yours"]
         if self.at.baseline == "today":
             self.respond()
@@ -268,7 +268,7 @@ class Workbench(OwnPanel):
             self.controls["baseline"].value = "today"
 
     def resize(self) -> None:
-        """Give the user's deployment as many units as the fleet has, at sites of the best one where it may choose."""
+        """Adapt the user's deployment to the fleet size, preferring sites of the best deployment."""
         if self.quiet:
             return
         try:
@@ -291,22 +291,22 @@ class Workbench(OwnPanel):
     def _best(self) -> tuple[tuple[int, ...] | None, str, str]:
         """Return the sites of the best deployment known, how it was found, and its name; None before a search."""
         settings = self.settings()
-        everything = self.solve(*settings)[1]
+        enumeration = self.solve(*settings)[1]
         if settings in self.found:
             sites, how, proven = self.found[settings]
             return sites, how, BEST[0] if proven else BEST[1]
-        if everything is None:
+        if enumeration is None:
             return None, "not searched yet; press Search thoroughly", BEST[0]
-        how = f"best of all {len(everything.values):,} deployments by the approximate model"
-        return tuple(everything.best_sites.tolist()), how, BEST[0]
+        how = f"best of all {len(enumeration.values):,} deployments by the approximate model"
+        return tuple(enumeration.best_sites.tolist()), how, BEST[0]
 
-    def _idle(self) -> int:
-        """Return how many units do not improve the p-median, which are all beyond one per site."""
+    def _n_idle(self) -> int:
+        """Return the number of units that do not improve the p-median: those beyond one per site."""
         return self.at.units - (self.city.n_sites - len(self.at.closed))
 
     def deployments(self) -> dict[str, tuple[int, ...]]:
         found = super().deployments()
-        if self._idle() > 0 and self.today is not None and self.at.baseline != MEDIAN:
+        if self._n_idle() > 0 and self.today is not None and self.at.baseline != MEDIAN:
             del found[MEDIAN]
         return found
 
@@ -319,26 +319,26 @@ class Workbench(OwnPanel):
         city, at = self.city.scaled(self.at.load), self.at
         _, how, name = self._best()
         caption = f"{city.name}: {city.total_rate:.3g} calls per hour. {name.capitalize()}: {how}."
-        if (idle := self._idle()) > 0:
+        if (idle := self._n_idle()) > 0:
             caption += f" {idle} of the units do not improve the p-median: their stations are arbitrary"
             caption += "." if MEDIAN in answer else ", so it is left out."
         base = self.base(answer)
         ordered = {name: answer[name] for name in ORDER if name in answer}
-        sure = self.trust.sure(ordered, base)
+        interval = self.trust.interval_row(ordered, base)
         self.answer = answer
         self.trust.record()
-        self.show(figures=_charts.figures(caption, ordered, at.threshold, baseline=base, sure=sure))
+        self.show(figures=_charts.figures(caption, ordered, at.threshold, baseline=base, interval=interval))
         self.view.show(city, answer)
         self._draw_tab()
         return self._remark(answer)
 
     def _turn(self) -> None:
-        """Respond to the choice of a tab; what was said before stays."""
+        """Respond to the choice of a tab; the message stays."""
         self._draw_tab()
         self._later()
 
     def _later(self) -> None:
-        """Leave the message as it is: what was changed is read when a button is pressed."""
+        """Leave the message as it is: the field is read when a button is pressed."""
         self.message.times += 1
 
     def _draw_tab(self) -> None:
@@ -355,37 +355,37 @@ class Workbench(OwnPanel):
             self.show(responses=_charts.responses(answer, at.threshold))
         elif tab == "Alternatives":
             settings = self.settings()
-            everything, said = self.solve(*settings)[1], ""
+            enumeration, said = self.solve(*settings)[1], ""
             best, _, name = self._best()
-            if everything is None and best is not None and len(best) ** 2 * self.city.n_sites * city.n_atoms <= NEAR:
-                everything, said = self.near(settings, best), f"Within one move of the {name}: "
+            if enumeration is None and best is not None and len(best) ** 2 * self.city.n_sites * city.n_atoms <= NEAR:
+                enumeration, said = self.near(settings, best), f"Within one move of the {name}: "
             alike = self.evaluate(at.load, tuple(answer[base].sites.tolist()), "approximate", at.capacity)
-            self.show(alternatives=_charts.alternatives(everything, at.count, at.threshold, (base, alike), said))
+            self.show(alternatives=_charts.alternatives(enumeration, at.count, at.threshold, (base, alike), said))
 
     def _remark(self, answer: dict[str, Evaluation]) -> str:
         """Return a message if the user's deployment departs from the settings, or results need an explanation."""
-        said: list[str] = []
+        remarks: list[str] = []
         lost = answer.get(MEDIAN, answer["yours"]).loss_probability
         if lost > MUCH_LOST:
             needed = units_needed(self.city.scaled(self.at.load))
-            said.append(f"{self.at.units} units lose {lost:.0%} of the calls; the load needs {needed}.")
+            remarks.append(f"{self.at.units} units lose {lost:.0%} of the calls; the load needs {needed}.")
             if needed > self.controls["units"].max:
-                said.append("For so many, tick Several units at a station.")
+                remarks.append("For so many, tick Several units at a station.")
         base = self.base(answer)
         if base != self.at.baseline and not {base, self.at.baseline} <= set(BEST):
             over = {"yours": "yours", "today": "today's"}.get(base, f"the {base}")
-            said.append(f"There is no {self.at.baseline} yet, so gains are over {over}.")
+            remarks.append(f"There is no {self.at.baseline} yet, so gains are over {over}.")
         names, at, chosen = self.city.site_names, self.at, self.sites.chosen
         if len(chosen) != at.units:
-            said.append(f"You placed {len(chosen)} of {at.units} units.")
+            remarks.append(f"You placed {len(chosen)} of {at.units} units.")
         if missing := [names[site] for site in at.pinned if site not in chosen]:
-            said.append(f"Your deployment has no unit at {', '.join(missing)}, which is to keep one.")
+            remarks.append(f"Your deployment has no unit at {', '.join(missing)}, which is to keep one.")
         if taken := [names[site] for site in at.closed if site in chosen]:
-            said.append(f"Your deployment has a unit at {', '.join(taken)}, which is closed.")
-        return " ".join(filter(None, said))
+            remarks.append(f"Your deployment has a unit at {', '.join(taken)}, which is closed.")
+        return " ".join(filter(None, remarks))
 
     def made_with(self) -> dict[str, Any]:
-        """Return what is needed to make the results again: how the city was made, settings, seeds and version."""
+        """Return all that reproduces the results: the origin of the city, settings, seeds and version."""
         at, names = self.at, self.city.site_names
         sites = {name: "; ".join(names[site] for site in getattr(at, name)) for name in ("pinned", "closed")}
         seeds = {"search_seed": 0, "simulation_seed": SEED, "simulation_calls": _charts.CALLS}
@@ -417,19 +417,19 @@ class Workbench(OwnPanel):
             self.respond()
             mine, value = self.sites.chosen, objective(best)
             gain = objective(mine) - value if len(mine) == space.units else np.nan
-            return Done(f"Searched by the {how}. {_found(value, gain, settings[2])}")
+            return Done(f"Searched by the {how}. {_describe_result(value, gain, settings[2])}")
 
         return work
 
     def end(self) -> None:
-        """End what runs and close all widgets, which would otherwise stay in the kernel's memory."""
+        """Cancel running work and close all widgets, which would otherwise stay in the kernel's memory."""
         self.job.stop()
         self.trust.stop()
         _close(self, self.shared)
 
 
-def _found(value: float, gain: float, metric: Any) -> str:
-    """Return what a search found beside the user's deployment, over which it gains ``gain`` (NaN: of another size)."""
+def _describe_result(value: float, gain: float, metric: Any) -> str:
+    """Describe the result of a search, with its ``gain`` over the user's deployment (NaN if of another size)."""
     unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
     text = f"The best has {scale * value:.2f}{unit}"
     if abs(gain) < 1e-9:
@@ -450,15 +450,15 @@ def _close(widget: Any, spared: Sequence[Any]) -> None:
     widget.close()
 
 
-def _listed(key: object) -> Any:
+def _as_lists(key: object) -> Any:
     """Return nested tuples as lists, as JSON holds them."""
-    return [_listed(part) for part in key] if isinstance(key, (tuple, list)) else key
+    return [_as_lists(part) for part in key] if isinstance(key, (tuple, list)) else key
 
 
-def _tupled(key: object) -> Any:
+def _as_tuples(key: object) -> Any:
     """Return nested lists as tuples."""
     if isinstance(key, list):
-        return tuple(_tupled(part) for part in key)
+        return tuple(_as_tuples(part) for part in key)
     if key is None or isinstance(key, (str, bool)) or _validate.is_real(key):
         return key
-    raise InputError(f"settings must be texts, numbers and lists; got {_validate.shown(key)}.")
+    raise InputError(f"settings must be texts, numbers and lists; got {_validate.quote(key)}.")

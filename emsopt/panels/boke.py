@@ -148,9 +148,9 @@ class _BokePanel(SteppedPanel):
 
 def _picture(method: BOKEPlus, f: Problem, known: FloatArray, proposal: FloatArray) -> str:
     """Return a picture of the model and the next point as HTML; ``known`` has points and values, shape (t, d + 1)."""
-    shown, count, inputs = ", ".join(f"{x:.2f}" for x in proposal), len(known), len(proposal)
+    label, count, inputs = ", ".join(f"{x:.2f}" for x in proposal), len(known), len(proposal)
     if inputs == 2:
-        alt = f"{count} points; maps of regression and acquisition function; the next point is x = ({shown})."
+        alt = f"{count} points; maps of regression and acquisition function; the next point is x = ({label})."
         return image(lambda figure: _maps(method, known, proposal, figure), alt, dpi=72)
     frame = profile(method)
     truth = np.asarray(f.exact(frame.index.to_numpy()[:, None]))
@@ -162,7 +162,7 @@ def _picture(method: BOKEPlus, f: Problem, known: FloatArray, proposal: FloatArr
 
     alt = (
         f"{count} points; the regression is highest, {frame['mean'].max():.2f}, at x = {frame['mean'].idxmax():.2f}; "
-        f"the next point is x = {shown}."
+        f"the next point is x = {label}."
     )
     return image(draw, alt, dpi=72)
 

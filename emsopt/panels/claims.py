@@ -93,13 +93,13 @@ class _ClaimsPanel(Panel):
             here = claim["ours"] + (f" (error: {claim['error']})" if claim["error"] else "")
             verdict = f"<b>{claim['verdict']}</b>. {escape(claim['why'])} {_link(claim['evidence'])}"
             texts = (escape(claim["claim"]), escape(claim["theirs"]), escape(here), verdict)
-            cells = [_wrapped(text, em) for text, em in zip(texts, WIDTHS.values(), strict=True)]
-            rows.append((_wrapped(escape(title), 9), cells))
+            cells = [_wrap(text, em) for text, em in zip(texts, WIDTHS.values(), strict=True)]
+            rows.append((_wrap(escape(title), 9), cells))
         self.show(figures=table(caption, WIDTHS, rows))
         return "" if len(answer) else "No claim matches: use fewer words, or choose all papers and verdicts."
 
 
-def _wrapped(html: str, em: int) -> Markup:
+def _wrap(html: str, em: int) -> Markup:
     """Return a table cell that breaks its lines."""
     return Markup(f"<div style='white-space:normal;text-align:left;width:{em}em'>{html}</div>")
 

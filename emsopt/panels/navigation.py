@@ -80,7 +80,7 @@ class _NavigationPanel(Panel):
     def __init__(self, net: RoadNetwork, route: tuple[int, int], horizon: int, rng: Rng) -> None:
         self.net, self.route, self.bar = net, route, Bar("Driving")
         self.settings: tuple[Any, ...] = ()
-        self.runs: dict[str, bandits.NavigationRun] = {}  # all under the current settings by title, the latest last
+        self.runs: dict[str, bandits.NavigationRun] = {}  # by title, under the current settings
         self.prior = lru_cache(maxsize=2)(partial(bandits.navigation_prior, net))  # each prior of Monaco takes 150 MB
         agents = [(title, name) for name, title in AGENTS.items()]
         about = "Its model of the edges, and its rule to choose a path"
@@ -112,7 +112,7 @@ class _NavigationPanel(Panel):
         used = {"bucb": {"omega", "xi"}, "ucb": {"factor"}}
         return {"omega", "xi", "factor"} - used.get(self.at.agent.split("-", 1)[1], set())
 
-    def _chosen(self) -> tuple[str, str | tuple[str, Any]]:
+    def _chosen_agent(self) -> tuple[str, str | tuple[str, Any]]:
         """Return the title and the policy of the chosen agent."""
         at, title = self.at, AGENTS[self.at.agent]
         kind, rule = bandits.POLICIES[at.agent]
@@ -124,7 +124,7 @@ class _NavigationPanel(Panel):
 
     def compute(self) -> dict[str, bandits.NavigationRun]:
         """Return all runs under the current settings; first let the chosen agent drive, unless its run is known."""
-        at, (title, policy) = self.at, self._chosen()
+        at, (title, policy) = self.at, self._chosen_agent()
         closed = tuple(sorted(set(self.net.edges(_names(at.closed), "closed").tolist())))
         settings = (at.lengthscale, at.noise, at.horizon, at.seed, closed)
         runs = dict(self.runs) if settings == self.settings else {}
@@ -143,7 +143,7 @@ class _NavigationPanel(Panel):
         self.show(figures=figures, regret=_regret(answer))
         if self.net.polylines is not None:
             self.view.draw(_map(self.net, answer, self.route))
-        latest = answer[self._chosen()[0]]
+        latest = answer[self._chosen_agent()[0]]
         done = len(latest.history)
         return "" if done == self.at.horizon else f"Stopped after {done} rounds: {latest.message}."
 

@@ -123,7 +123,7 @@ class _OptimizerPanel(SteppedPanel):
 
     def step(self) -> None:
         self.trace.step()
-        self._say()
+        self._show_message()
 
     def finished(self) -> bool:
         return self.trace.optimizer.exhausted
@@ -143,7 +143,7 @@ class _OptimizerPanel(SteppedPanel):
         """Show how many units the user has placed."""
         self.show(placed=f"{len(self.sites.chosen)} of {self.objective.space.units} units placed")
 
-    def _say(self) -> None:
+    def _show_message(self) -> None:
         """Show a sentence on the result of the last evaluation."""
         style = "margin:0.4em 0;line-height:1.4;font-size:110%;font-weight:600;max-width:56em"
         text = escape(sentence(self.trace.facts, self.objective.metric))
@@ -158,12 +158,12 @@ class _OptimizerPanel(SteppedPanel):
             self.clear()
         else:
             if hasattr(optimizer, "acquisition") or isinstance(optimizer, SparBL):
-                self.show(predictions=_predictions(answer, metric), thoughts=_thoughts(optimizer, metric))
+                self.show(predictions=_predictions(answer, metric), thoughts=_model_table(optimizer, metric))
             self.show(convergence=_convergence(answer, metric), edges=_edges(answer), where=_where(self.trace, city))
             shown = {"evaluated last": self.trace.asked, "best so far": optimizer.best[0]}
             self.view.show(city, {name: self.evaluation(tuple(sites)) for name, sites in shown.items()})
         self._count()
-        self._say()
+        self._show_message()
 
 
 def _where(trace: Trace, city: City) -> str:
@@ -256,8 +256,8 @@ def _edges(facts: pd.DataFrame) -> str:
     return picture(draw, "Edge of the trust region (two for each unit that may move)", alt)
 
 
-def _thoughts(optimizer: Any, metric: Metric) -> str:
-    """Return a table of bars: the logarithm of expected improvement of the swaps with the most, or model coefficients.
+def _model_table(optimizer: Any, metric: Metric) -> str:
+    """Return a table with bars: the swaps with the largest log expected improvement, or model coefficients.
 
     Swaps move one unit of the best deployment so far and are shown for methods with a Gaussian process. The other
     methods show the coefficients with the largest absolute values in the model sampled last.
@@ -313,7 +313,7 @@ class Trace:
         ``evaluation`` counts from 1, ``value`` is the objective of the deployment evaluated, and ``best`` the smallest
         value so far. ``expected`` and ``deviation`` are the mean and standard deviation of this value that the method
         predicted before the evaluation (NaN without a model; a sampled model has no deviation). ``edge`` is that of the
-        trust region after the evaluation (NaN without one). ``restart`` says whether the region was given up after this
+        trust region after the evaluation (NaN without one). ``restart`` is whether the region was given up after this
         evaluation, ``initial`` whether the deployment belongs to the random initial design, ``own`` whether the user
         chose it.
         """
@@ -430,7 +430,7 @@ def sentence(facts: pd.DataFrame, metric: Metric = "mean_response") -> str:
     who = ", your own" if row.own else ", of the random initial design" if row.initial else ""
     parts = [f"Evaluation {row.evaluation}{who}: {factor * row.value:.{digits}f}{unit}"]
     if last is not None:
-        parts[0] += f", {_beside(row.value, last.best)}"
+        parts[0] += f", {_compare_values(row.value, last.best)}"
     if isfinite(row.deviation):
         band = f"{factor * row.expected:.{digits}f} ± {2 * factor * row.deviation:.{digits}f}{unit}"
         surprise = abs(row.value - row.expected) > 2 * row.deviation
@@ -441,7 +441,7 @@ def sentence(facts: pd.DataFrame, metric: Metric = "mean_response") -> str:
     return "; ".join(part for part in parts if part) + "."
 
 
-def _beside(value: float, best: float) -> str:
+def _compare_values(value: float, best: float) -> str:
     """Compare a value with the previous best in words; the difference is in per cent unless the previous best is 0."""
     off = abs(value - best)
     if off <= 1e-9 * max(1, abs(best)):

@@ -3,9 +3,9 @@
 `advice` is the one workflow from a log of calls and a table of stations to advice, `settings` has its options, `steps`
 are its steps, and `log_model` is the first of them; `sweeps` finds the best deployment at each load or service rate and
 makes tables; `hourly` plans a deployment for each hour of a day with few moves of units (`_walks` finds the cheapest
-sequence); `held_out` says what a move gains, and so may cost, on weeks that a plan was not made from; `comparison` says
-how sure it is that one deployment is better than another; `fleet` says how many units the load needs, and what each
-further unit buys; `project` saves and opens what was set and found.
+sequence); `held_out` estimates the gain of a plan in weeks that it was not made from; `comparison` gives the
+probability that one deployment is better than another; `fleet` finds the number of units that the load needs, and the
+gain of each further unit; `project` saves and opens settings and results.
 """
 
 from .advice import Advice as Advice

@@ -31,8 +31,8 @@ class Steps(NamedTuple):
 
     starts: IntArray  # (K + 1,)
     targets: IntArray
-    moves: IntArray  # units that move to reach each target
-    rounds: int  # number of rounds between two hours
+    moves: IntArray  # units that move to reach each target, for the price
+    rounds: int  # rounds between two hours: one per move if steps are single moves
 
 
 class Walk(NamedTuple):
@@ -152,7 +152,7 @@ def _single_moves(
 ) -> IntArray:
     """Return the states that each state reaches by one move, as `Steps.targets` lists them.
 
-    A move from group i to k adds weights[k] - weights[i] to the key of a state. ``gives`` and ``takes`` say whether a
+    A move from group i to k adds weights[k] - weights[i] to the key of a state. ``gives`` and ``takes`` are whether a
     group can lose or gain a unit in each state, shape (K, G); ``order`` sorts ``keys``.
     """
     targets = np.empty(starts[-1], dtype=np.int32)

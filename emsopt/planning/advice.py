@@ -1,6 +1,6 @@
 """Where the units of a city should wait, by its log of calls: the answer of the command, dashboard and notebooks.
 
-`advise` takes the steps of `emsopt.planning.steps`, and `Advice` says what was found: in at most twelve lines, in
+`advise` takes the steps of `emsopt.planning.steps`, and `Advice` presents the findings: in at most twelve lines, in
 details, and as one page. A gain below 1 % of today's value is not worth a move, and is not examined further.
 """
 
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from ..evaluators.evaluation import Evaluation
 
 HOURS_A_YEAR = 8766
-MOST_NAMED = 3  # zones, findings or stations in a line
+MOST_NAMED = 3  # zones, findings or stations per line, so that a line fits the screen
 TITLES = {"mean_response_min": "mean response (min)", "percentile_90_min": "90th percentile (min)"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Advice:
-    """What a log and its stations say about where units should wait.
+    """Advice on where units should wait, from a log of calls and a table of stations.
 
     Attributes
     ----------
@@ -103,12 +103,12 @@ class Advice:
 
     @cached_property
     def missing(self) -> tuple[str, ...]:
-        """Why the test does not allow the advice, a sentence per use of the model; empty if it does."""
+        """Why the test of the model does not allow advice, one sentence per use; empty if it does."""
         return steps.not_allowed(self.report, self.model.fleet[0], self.model.today)
 
     @cached_property
     def gain(self) -> Interval | None:
-        """What the best deployment gains over today's in the metric (min or a share): mean, and low and high (90 %).
+        """Gain of the best deployment over today's in the metric (min or a share): mean, and low and high (90 %).
 
         Low and high are NaN without a comparison. The mean is the difference between the two evaluations if it lies in
         the interval, else that of the drawn cities, which count where recorded drives were faster or slower.
@@ -138,10 +138,10 @@ class Advice:
 
     @cached_property
     def recorded(self) -> pd.DataFrame:
-        """Recorded responses beside those modelled, `beside`: one column for today and one for the best deployment."""
+        """Recorded and modelled responses by `compare_recorded`: a column for today and one for the best deployment."""
         shown = {"today": self.today, "proposed" if self.worth_it else "best found": self.best}
         known = {name: e for name, e in shown.items() if e is not None}
-        return steps.beside(self.model, known, self.model.settings.threshold)
+        return steps.compare_recorded(self.model, known, self.model.settings.threshold)
 
     @cached_property
     def zones(self) -> pd.DataFrame:
@@ -170,17 +170,17 @@ class Advice:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The answer in at most twelve lines: what was read, the model's uses, today, the proposal, what is wrong."""
+        """The answer in at most twelve lines: the data, the model's uses, today, the proposal, likely mistakes."""
         told, given = (*self.model.read, *self.model.assumed), "Travel times are given."
         how = next((said for said in told if said.startswith(("Times are", "Units are"))), given)
         lines = [f"{self.model.read[0]} {how}", *(said for said in self.model.read if said.startswith("Today"))]
         lines += [_uses(self.report, self.untested), str(cells(self.recorded).to_string()), *_proposal(self)]
-        return (*lines, _wrong(self.model.checks))
+        return (*lines, _mistakes(self.model.checks))
 
     @property
     def plan_lines(self) -> tuple[str, ...]:
-        """What the plan of the day changes, and whether it is worth it; empty without a plan."""
-        return () if self.plan is None else tuple(_planned(self.plan, self.today))
+        """The changes by the plan of the day, and whether they are worth it; empty without a plan."""
+        return () if self.plan is None else tuple(_plan_lines(self.plan, self.today))
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -192,7 +192,7 @@ class Advice:
         if model.fit is not None:
             lines += ["", f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"]
             lines += [model.fit.to_frame().round(3).to_string()]
-        lines += ["", "Test on days held out", *_tested(self.report, self.untested)]
+        lines += ["", "Test on days held out", *_test_lines(self.report, self.untested)]
         if model.recorded is not None:
             step, e = recorded_responses(model.recorded)[1], self.today or self.best
             late = None if e is None else float(e.late_fraction(model.settings.threshold))
@@ -242,7 +242,7 @@ class Advice:
 def advise(
     calls: CallLog | Source, stations: Source, settings: Settings | None = None, *, progress: Progress = False
 ) -> Advice:
-    """Say where the units of a city should wait, by its log of calls, and how far that can be trusted.
+    """Advise where the units of a city should wait, by its log of calls, and how far the advice can be trusted.
 
     Parameters
     ----------
@@ -276,10 +276,10 @@ def advise(
     model = build(calls, stations, settings)
     steps.stop_if_wrong(model)
     steps.held_out(model.log, model.settings.hold_out)
-    report, untested = steps.back_tested(model)
+    report, untested = steps.try_back_test(model)
     today, units = model.today, model.fleet[0]
     if steps.not_allowed(report, units, today):
-        found = {} if today is None else {"today": steps.evaluated(model, today)}
+        found = {} if today is None else {"today": steps.evaluation_of(model, today)}
         return Advice(model, report, untested, found, "not searched")
     objective = model.objective(units)
     name, sites, how = steps.search(objective, progress=progress)
@@ -288,9 +288,9 @@ def advise(
     if today is not None:
         model = steps.refine(model, (today, sites))
     largest = max(map(len, deployments.values()))
-    found = {name: steps.evaluated(model, each, largest) for name, each in deployments.items()}
+    found = {name: steps.evaluation_of(model, each, largest) for name, each in deployments.items()}
     if units <= model.city.n_sites - len(set(model.settings.closed)):  # else the p-median leaves some arbitrary
-        found["p-median"] = steps.evaluated(model, p_median(model.city, model.space(units)).sites, largest)
+        found["p-median"] = steps.evaluation_of(model, p_median(model.city, model.space(units)).sites, largest)
     advice = Advice(model, report, untested, found, how)
     if model.fit is not None and today is not None and advice.worth_it and sorted(today) != sorted(sites):
         pair = {"today": today, name: sites}
@@ -303,7 +303,7 @@ def advise(
 
 
 def _uses(report: BackTest | None, untested: str) -> str:
-    """Return what the model may be used for, and for what not and why."""
+    """Return the uses that the test allows, and those that it does not, with reasons."""
     if report is None:
         said = "The model was not tested, so nothing says how far it can be trusted: "
         return Message(said, *Message.of(untested).parts)
@@ -328,20 +328,20 @@ def cells(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _proposal(advice: Advice) -> list[str]:
-    """Return what is proposed, what it gains, and who waits longer; or that nothing is worth moving, or why not."""
+    """Return sentences on the proposal, its gain and who waits longer, or on why there is none."""
     if advice.best is None:
         return ["No plan is proposed, as the test does not allow to use the model for that.", *advice.missing]
     best, today = advice.best, advice.today
     if today is None:
-        return [f"Proposed for {len(best.sites)} units: {counted(best.site_names)}."]
+        return [f"Proposed for {len(best.sites)} units: {tally(best.site_names)}."]
     if sorted(today.site_names) == sorted(best.site_names):
         return [f"Leave the units where they are: no deployment was found that is better ({advice.how})."]
-    gained = _gained(advice)
+    gained = _gain_text(advice)
     if not advice.worth_it:
         assert advice.gain is not None
         why = "not worth a move" if not advice.gain.low <= 0 else "which chance in the log may explain"
         return [f"Leave the units where they are: the best deployment found gains {gained}, {why}."]
-    fewer, more = changed(today.site_names, best.site_names)
+    fewer, more = list_changes(today.site_names, best.site_names)
     same = len(best.sites) == len(today.sites)
     moved = sum((Counter(best.site_names) - Counter(today.site_names)).values())
     head = f"Move {moved} of {len(best.sites)} units" if same else f"{len(best.sites)} units, not {len(today.sites)}"
@@ -349,7 +349,7 @@ def _proposal(advice: Advice) -> list[str]:
     return [f"{head}: from {fewer} to {more}. This {verb} {gained}.", *_cost(advice)]
 
 
-def _gained(advice: Advice) -> str:
+def _gain_text(advice: Advice) -> str:
     """Return the gain, with its interval if that was examined."""
     assert advice.gain is not None
     scale, unit, what = wording(advice.model.settings.metric)
@@ -370,30 +370,30 @@ def _cost(advice: Advice) -> Iterator[str]:
             f"Longer waits: {worse['calls_per_year'].sum():,.0f} calls a year ({worse['share'].sum():.0%}) in "
             f"{len(worse)} zones, by their closest station: {zones}{more}."
         )
-    said = []
+    sentences = []
     limit = advice.model.settings.threshold
-    for what, old, new, form in (
+    for measure, old, new, form in (
         ("the 90th percentile", today.percentile_90, best.percentile_90, "{:.2f} min"),
         (f"responses of {limit:g} min or more", today.late_fraction(limit), best.late_fraction(limit), "{:.1%}"),
         ("the mean response", today.mean_response, best.mean_response, "{:.2f} min"),
         ("the worst zone", *advice.zones[["today", "proposed"]].max(), "{:.2f} min"),
     ):
         if new > (1 + NEGLIGIBLE) * old:
-            said.append(f"{what} from {form.format(old)} to {form.format(new)}")
-    if said and advice.gain is not None and advice.gain.mean > 0:
-        yield f"This is a trade-off. What rises: {'; '.join(said)}."
+            sentences.append(f"{measure} from {form.format(old)} to {form.format(new)}")
+    if sentences and advice.gain is not None and advice.gain.mean > 0:
+        yield f"This is a trade-off. What rises: {'; '.join(sentences)}."
 
 
-def _wrong(checks: Checks) -> str:
-    """Return what is wrong in the data."""
+def _mistakes(checks: Checks) -> str:
+    """Return the likely mistakes in the data."""
     wrong = [found.what for found in checks if found.level == "wrong"]
     look = [found.what for found in checks if found.level != "wrong"]
     said = f"Wrong in the data: {', '.join(wrong)}." if wrong else "Nothing is certainly wrong in the data."
     return said + (f" Worth a look: {', '.join(look)}." if look else "")
 
 
-def _tested(report: BackTest | None, untested: str) -> Iterator[str]:
-    """Yield what the test on days held out found, or why there was none."""
+def _test_lines(report: BackTest | None, untested: str) -> Iterator[str]:
+    """Yield the results of the test on days held out, or why there was none."""
     if report is None:
         yield Message.of(untested)
         return
@@ -403,14 +403,14 @@ def _tested(report: BackTest | None, untested: str) -> Iterator[str]:
 
 
 def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[str]:
-    """Yield the figures of all deployments, and where their units stand."""
+    """Yield the figures of all deployments, and the stations of their units."""
     table = pd.DataFrame({name: e.summary(threshold) for name, e in found.items()})
     yield f"{next(iter(found.values())).evaluator} hypercube:\n{table.round(4).to_string()}"
-    yield from (f"{name}: {counted(e.site_names)}" for name, e in found.items())
+    yield from (f"{name}: {tally(e.site_names)}" for name, e in found.items())
 
 
-def _planned(plan: Plan, today: Evaluation | None) -> Iterator[str]:
-    """Yield what a plan of the day changes, and whether it is worth it."""
+def _plan_lines(plan: Plan, today: Evaluation | None) -> Iterator[str]:
+    """Yield the changes by a plan of the day, and whether they are worth it."""
     o = plan.objectives[0]
     yield f"Plan of the day, at most {plan.most_moves} unit(s) moved between hours ({o.evaluator}): {plan.message}."
     values = f"{against(plan.fixed_value, plan)} without moves, {against(plan.free_value, plan)} with unlimited moves"
@@ -427,11 +427,11 @@ def against(value: float, plan: Plan) -> str:
     """Return a value as text, with its difference from the value of the plan, and in percent if that is visible."""
     if not plan.value:
         return f"{value:.4g}"
-    percent = round(100 * (value / plan.value - 1), 1) + 0.0  # not -0.0
+    percent = round(100 * (value / plan.value - 1), 1) + 0.0  # adding 0.0 turns -0.0 into 0.0
     return f"{value:.4g} ({value - plan.value:+.2g}{f', {percent:+.1f} %' if percent else ''})"
 
 
-def counted(names: Iterable[str]) -> str:
+def tally(names: Iterable[str]) -> str:
     """Return names with how often they occur: "Station 2 x 2, 3, 9"; a word that all begin with comes once."""
     units = Counter(names)
     words = {name.partition(" ")[0] for name in units}
@@ -440,7 +440,7 @@ def counted(names: Iterable[str]) -> str:
     return common + ", ".join(name if n == 1 else f"{name} x {n}" for name, n in named)
 
 
-def changed(before: Iterable[str], after: Iterable[str]) -> tuple[str, str]:
+def list_changes(before: Iterable[str], after: Iterable[str]) -> tuple[str, str]:
     """Return the stations that lose units and those that get units, with how many."""
     old, new = Counter(before), Counter(after)
-    return counted((old - new).elements()) or "none", counted((new - old).elements()) or "none"
+    return tally((old - new).elements()) or "none", tally((new - old).elements()) or "none"

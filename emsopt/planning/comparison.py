@@ -1,8 +1,9 @@
 r"""Compare deployments while rates, travel times and service times are uncertain.
 
-A log of a few weeks leaves open how many calls each atom has, how fast units drive and how long calls take. `compare`
-draws many cities from what the log leaves open and evaluates every deployment in each of them. All deployments meet the
-same cities (common random numbers), so that only what concerns their difference makes it uncertain.
+From a log of a few weeks the calls of each atom, the speed of units and the time per call are uncertain. `compare`
+draws many cities that agree with the log within its errors, and evaluates every deployment in each of them. All
+deployments meet the same cities (common random numbers), so that variation common to all does not widen the interval of
+a difference.
 
 **More data.** Let V be the variance of the difference over the draws, and F the part of it that stays however long the
 log becomes, such as the travel times from sites that never had a unit. After k times as many weeks the variance is
@@ -43,11 +44,11 @@ if TYPE_CHECKING:
 LEVEL = 0.9
 TAIL = (1 - LEVEL) / 2
 LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
-NORMAL = 1.6448536269514722  # quantile of the normal distribution at 0.95
-NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are not told
+NORMAL = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
+NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are of no practical interest and not reported
 SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
 LONGEST_WEEKS = 520  # more data than this are not worth waiting for
-FEW_LOST = 0.001  # a smaller share of lost calls is not told
+FEW_LOST = 0.001  # a smaller share of lost calls does not affect a comparison and is not reported
 
 
 class Interval(NamedTuple):
@@ -70,7 +71,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
-    """How deployments differ, and how sure that is. Differences are to the first deployment; negative is better.
+    """Differences of deployments and their probabilities. Differences are to the first one; negative is better.
 
     Attributes
     ----------
@@ -136,12 +137,12 @@ class Comparison:
         if self.difference.excludes_zero:
             return 0.0
         now, unlimited = self.variances["all"], self.variances["unlimited"]
-        spare = (self.difference.mean / NORMAL) ** 2 - unlimited
-        return float(self.weeks * max((now - unlimited) / spare - 1, 0)) if spare > 0 else np.inf
+        excess = (self.difference.mean / NORMAL) ** 2 - unlimited
+        return float(self.weeks * max((now - unlimited) / excess - 1, 0)) if excess > 0 else np.inf
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """The deployment with the lowest mean, and those that the log cannot tell from it, the lowest mean first."""
+        """The deployment with the lowest mean, and those that the log cannot distinguish from it, by mean."""
         order = np.argsort(self.values.mean(axis=0), kind="stable")
         gaps = (self.values[:, k] - self.values[:, order[0]] for k in order)
         return tuple(self.names[k] for k, gap in zip(order, gaps, strict=True) if not Interval.of(gap).excludes_zero)
@@ -190,7 +191,7 @@ def compare(
     progress: Progress = False,
     **options: Any,
 ) -> Comparison:
-    """Compare deployments in cities drawn from what a log leaves open.
+    """Compare deployments in cities drawn from the uncertainty of a log.
 
     Parameters
     ----------
@@ -242,11 +243,11 @@ def compare(
     parts |= {"unlimited": {"more": np.inf}}
     pair = {name: chosen[name] for name in (next(iter(chosen)), list(chosen)[-1])}
     with bar(progress, draws + few * len(parts), "city") as show:
-        values, changes, lost = evaluated(_counted(known.draws(draws, seed), show, 0), chosen, *how)
+        values, changes, lost = evaluate_draws(_count_cities(known.draws(draws, seed), show, 0), chosen, *how)
         variances = {"all": _variance(values)}
         for k, (part, what) in enumerate(parts.items()):
-            cities = _counted(known.draws(few, seed, **what), show, draws + k * few)
-            variances[part] = min(_variance(evaluated(cities, pair, *how)[0]), variances["all"])
+            cities = _count_cities(known.draws(few, seed, **what), show, draws + k * few)
+            variances[part] = min(_variance(evaluate_draws(cities, pair, *how)[0]), variances["all"])
     return Comparison(
         names=tuple(chosen),
         sites=tuple(chosen.values()),
@@ -262,19 +263,19 @@ def compare(
 
 
 def uncertain(fit: Any, name: str = "fit", other: str = "", /, **options: Any) -> DrawnCities:
-    """Return what a fit leaves open about its city; ``options`` are as for `Fit.city`.
+    """Return the distribution of the cities of a fit; ``options`` are as for `Fit.city`.
 
-    Anything with the methods ``city`` and ``draws`` and with ``weeks`` is returned as it is. Errors call it ``name``,
-    which may be ``other`` things too.
+    Anything with the methods ``city`` and ``draws`` and with ``weeks`` is returned as it is. Errors call the argument
+    ``name``; ``other`` are words for its further types.
     """
     if isinstance(fit, Fit):
         return drawn_cities(fit, **options)
     if not hasattr(fit, "draws"):
-        raise InputError(f"`{name}` must be {other}what emsopt.calls.calibrate returns; got {_validate.shown(fit)}.")
+        raise InputError(f"`{name}` must be {other}what emsopt.calls.calibrate returns; got {_validate.quote(fit)}.")
     if options:
         raise InputError(
             f"there is no option {min(options)!r}; those of `Fit.city` need a fit by emsopt.calls.calibrate; got "
-            f"{_validate.shown(fit)}."
+            f"{_validate.quote(fit)}."
         )
     return fit
 
@@ -283,16 +284,16 @@ def checked(city: City, deployments: object) -> dict[str, IntArray]:
     """Return the deployments by name; raise unless there are two or more and all sites are known."""
     if not isinstance(deployments, Mapping) or len(deployments) < 2:
         wanted = 'two or more named deployments, such as {"today": sites, "proposed": sites}'
-        raise InputError(f"`deployments` must map names to sites, {wanted}; got {_validate.shown(deployments)}.")
+        raise InputError(f"`deployments` must map names to sites, {wanted}; got {_validate.quote(deployments)}.")
     if strange := [name for name in deployments if not isinstance(name, str) or not name.strip()]:
-        raise InputError(f"names in `deployments` must be text; got {_validate.shown(strange[0])}.")
+        raise InputError(f"names in `deployments` must be text; got {_validate.quote(strange[0])}.")
     return {name: check_sites(city, sites, f"deployments[{name!r}]") for name, sites in deployments.items()}
 
 
 def options_of(
     city: City, deployments: Mapping[str, IntArray], evaluator: str | None, capacity: str, metric: Metric
 ) -> tuple[str, str, Metric]:
-    """Return evaluator, capacity and metric; evaluate each deployment once, which warns of what is inaccurate."""
+    """Return evaluator, capacity and metric; evaluate each deployment once, to warn of inaccurate results."""
     evaluator = check_evaluator(evaluator, max(map(len, deployments.values())))
     if evaluator == "simulation":
         raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides differences.")
@@ -302,14 +303,14 @@ def options_of(
     return evaluator, capacity, metric
 
 
-def _counted(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
+def _count_cities(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
     """Yield cities and report how many have been yielded, after those ``before``."""
     for done, city in enumerate(cities, before + 1):
         yield city
         show(done)
 
 
-def evaluated(
+def evaluate_draws(
     cities: Iterable[City], deployments: Mapping[str, IntArray], evaluator: str, capacity: str, metric: Metric
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Evaluate all deployments in each city; an unstable queue raises an error that names the city by its number.
@@ -319,7 +320,7 @@ def evaluated(
     """
     values, changes, lost = [], [], []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AccuracyWarning)  # said once, of the estimated city
+        warnings.simplefilter("ignore", AccuracyWarning)  # warned of once, for the estimated city
         for number, city in enumerate(cities, 1):
             costs = metric_costs(city, metric)
             try:
@@ -357,7 +358,7 @@ def _by_atom(city: City, changes: FloatArray, size: float) -> pd.DataFrame:
 
 
 def wording(metric: Metric) -> tuple[float, str, str]:
-    """Return the factor and unit in which differences of a metric are told, and the metric in words."""
+    """Return the factor and unit in which differences of a metric are reported, and the metric in words."""
     if metric == "mean_response":
         return 1, " min", "mean response"
     if isinstance(metric, tuple) and metric[0] == "late":
@@ -371,13 +372,13 @@ def _change(value: float, unit: str = "") -> str:
 
 
 def _percent(probability: float, draws: int) -> str:
-    """Return a probability in words, of which ``draws`` draws tell no more than 1 / draws."""
+    """Return a probability in words; ``draws`` draws resolve differences of 1 / draws only."""
     if probability in (0, 1):
         return f"{'more than ' if probability else 'less than '}{100 * abs(probability - 1 / draws):.3g} %"
     return f"{100 * probability:.3g} %"
 
 
-def _range(gap: Interval, scale: float, unit: str) -> str:
+def _interval_text(gap: Interval, scale: float, unit: str) -> str:
     """Return the interval of a difference in words: "0.05 to 0.19 min lower", "0.02 lower to 0.1 min higher"."""
     low, high = sorted((scale * gap.low, scale * gap.high), key=abs)
     if gap.excludes_zero:
@@ -388,21 +389,21 @@ def _range(gap: Interval, scale: float, unit: str) -> str:
 def _of_difference(answer: Comparison) -> Iterator[str]:
     """Yield sentences on the difference of the last deployment to the first."""
     (first, last), gap = (answer.names[0], answer.names[-1]), answer.difference
-    scale, unit, what = wording(answer.metric)
+    scale, unit, quantity = wording(answer.metric)
     if len(answer.sites[0]) != len(answer.sites[-1]):
         yield f"The fleets differ: {last!r} has {len(answer.sites[-1])} units, {first!r} has {len(answer.sites[0])}."
     if (answer.values[:, 0] == answer.values[:, -1]).all():
         same = ": the deployments are the same" if sorted(answer.sites[0]) == sorted(answer.sites[-1]) else ""
-        yield f"The {what} of {last!r} equals that of {first!r} in every drawn city{same}."
+        yield f"The {quantity} of {last!r} equals that of {first!r} in every drawn city{same}."
         return
     better = _percent(answer.probability_better, len(answer.values))
-    yield f"The {what} of {last!r} is {_change(scale * gap.mean, unit)} than that of {first!r} (90 % interval: " + (
-        f"{_range(gap, scale, unit)}). The probability that {last!r} is better is {better}."
+    yield f"The {quantity} of {last!r} is {_change(scale * gap.mean, unit)} than that of {first!r} (90 % interval: " + (
+        f"{_interval_text(gap, scale, unit)}). The probability that {last!r} is better is {better}."
     )
     if gap.excludes_zero:
         yield "The interval excludes zero."
         return
-    if _contained(answer) is not None:
+    if _subset_pair(answer) is not None:
         return
     yield "The log cannot tell which of the two is better."
     more, largest = answer.more_weeks, scale * max(-gap.low, gap.high)
@@ -419,8 +420,8 @@ def _of_difference(answer: Comparison) -> Iterator[str]:
         )
 
 
-def _contained(answer: Comparison) -> tuple[int, int] | None:
-    """Return positions of first and last deployment, first the one that is the other with fewer units; or None."""
+def _subset_pair(answer: Comparison) -> tuple[int, int] | None:
+    """Return positions of the first and last deployment, the one that is a part of the other first; else None."""
     size = 1 + max(int(sites.max()) for sites in answer.sites)
     counts = [np.bincount(sites, minlength=size) for sites in answer.sites]
     pairs = ((0, -1), (-1, 0))
@@ -429,7 +430,7 @@ def _contained(answer: Comparison) -> tuple[int, int] | None:
 
 def _of_fewer_units(answer: Comparison) -> Iterator[str]:
     """Yield a sentence on why a deployment may look better than itself with more units."""
-    pair = _contained(answer)
+    pair = _subset_pair(answer)
     if pair is None:
         return
     gaps = answer.values[:, pair[0]] - answer.values[:, pair[1]]
@@ -486,7 +487,7 @@ def _of_sources(variances: pd.Series[float]) -> Iterator[str]:
 
 
 def _of_all(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on which deployments of several can be told apart."""
+    """Yield a sentence on which of several deployments can be distinguished."""
     if len(answer.names) > 2:
         best, *others = map(repr, answer.tied)
         yield f"The best on average is {best}" + (

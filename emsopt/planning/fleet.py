@@ -1,4 +1,4 @@
-"""How many units the load needs, and what each further unit buys.
+"""The number of units that the load needs, and the gain of each further unit.
 
 A `FleetCurve` has the best deployment of each fleet size, and the smallest fleet that meets a standard. The sizes are
 judged by one evaluator and, for a calibrated fit, in the same drawn cities, so that they can be compared.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..calls.drawn_cities import DrawnCities
     from ..evaluators.evaluation import Evaluation
 
-ENUMERATED = 20_000  # deployments of a size, which take seconds
+ENUMERATED = 20_000  # deployments per size, which take seconds; more are searched
 FURTHER = 6  # sizes by default
 LOSS, BUSY = 0.01, 0.3  # largest shares of calls that find all units busy, and of the time that units are busy
 
@@ -90,7 +90,7 @@ class FleetCurve:
         return np.r_[np.nan, -np.diff(self.values) / np.diff(self.units)]
 
     def probabilities(self, standard: float) -> FloatArray:
-        """Return the probability that each fleet meets a standard: that its metric is at most so large, shape (K,).
+        """Return the probability that each fleet meets a standard, an upper limit on its metric, shape (K,).
 
         Without draws it is 0 or 1. For ("late", 8.0), that 90 % of calls are answered within 8 minutes is the standard
         0.1.
@@ -105,7 +105,7 @@ class FleetCurve:
         return int(self.units[enough.argmax()]) if enough.any() else None
 
     def to_frame(self, standard: float | None = None) -> pd.DataFrame:
-        """Return one row per fleet size: its metric, what the last unit gained, other measures, its sites.
+        """Return one row per fleet size: its metric, the gain of the last unit, other measures, its sites.
 
         ``gain`` is per further unit. With draws, ``low`` and ``high`` are the 90 % interval of ``value``, and
         ``gain_low`` and ``gain_high`` that of ``gain``; with a ``standard``, ``meets`` is the probability of meeting
@@ -197,23 +197,23 @@ def fleet_curve(
     known = None if isinstance(city, City) else uncertain(city, "city", "an emsopt.City or ", **options)
     centre = cast("City", city) if known is None else known.city()
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
-    here = None if start is None else np.sort(check_sites(centre, start, "start"))
-    sizes = _sizes(units, here)
+    current = None if start is None else np.sort(check_sites(centre, start, "start"))
+    sizes = _sizes(units, current)
     evaluator = check_evaluator(evaluator, sizes[-1])
     if evaluator == "simulation":
         raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides small gains.")
-    generator = _validate.generator(0 if rng is None else rng)
+    generator = _validate.generator(0 if rng is None else rng)  # the same call gives the same curve
 
     def objective(p: int, colocation: bool | int = colocation) -> Objective:
         space = DeploymentSpace(centre, p, colocation=colocation)
         return Objective(centre, space, evaluator, metric)
 
-    if here is None:
-        best = list(_free(objective, sizes, budget, generator))
+    if current is None:
+        best = list(_search_sizes(objective, sizes, budget, generator))
     else:
-        most = np.maximum(np.bincount(here, minlength=centre.n_sites), objective(1).space.site_capacities)
-        most = np.where(colocation is True, sizes[-1], most)
-        best = list(_nested(lambda p: objective(p, True), here, sizes, most))
+        most = np.maximum(np.bincount(current, minlength=centre.n_sites), objective(1).space.site_capacities)
+        most = np.where(colocation is True, sizes[-1], most)  # any number of units per site
+        best = list(_grow(lambda p: objective(p, True), current, sizes, most))
     sites = tuple(fleet[0] for fleet in best)
     drawn = None
     if known is not None:
@@ -233,7 +233,7 @@ def drawn_values(cities: Iterable[City], deployments: Sequence[IntArray], evalua
     """Return the metric of each deployment in each city, shape (draws, K)."""
     rows = []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AccuracyWarning)  # said once, of the estimated city
+        warnings.simplefilter("ignore", AccuracyWarning)  # warned of once, for the estimated city
         for city in cities:
             value = metric_function(city, metric)
             rows.append([value(evaluate(city, sites, evaluator)) for sites in deployments])
@@ -257,7 +257,7 @@ def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
     if units is None and start is not None:
         return [len(start) + more for more in range(FURTHER)]
     if units is None or not np.iterable(units):
-        raise InputError(f"`units` must be fleet sizes, such as range(7, 13); got {_validate.shown(units)}.")
+        raise InputError(f"`units` must be fleet sizes, such as range(7, 13); got {_validate.quote(units)}.")
     least = 1 if start is None else len(start)
     sizes = sorted({_validate.whole_number(p, "units", least) for p in units})
     if not sizes:
@@ -265,7 +265,7 @@ def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
     return sizes
 
 
-def _free(
+def _search_sizes(
     objective: Any, sizes: list[int], budget: int, rng: np.random.Generator
 ) -> Iterator[tuple[IntArray, float, str]]:
     """Yield the best deployment of each size, its value, and how it was found."""
@@ -284,7 +284,7 @@ def _free(
         yield before
 
 
-def _nested(objective: Any, start: IntArray, sizes: list[int], most: IntArray) -> Iterator[tuple[IntArray, float, str]]:
+def _grow(objective: Any, start: IntArray, sizes: list[int], most: IntArray) -> Iterator[tuple[IntArray, float, str]]:
     """Yield the deployment of each size that grows from ``start`` by the best unit at a time."""
     sites, value, found = start, objective(len(start))(start), "start"
     for p in range(len(start), sizes[-1] + 1):

@@ -1,12 +1,12 @@
-"""Judge an hourly plan on weeks that it was not made from, and say whether its moves are worth making.
+"""Judge by weeks that an hourly plan was not made from whether its moves are worth making.
 
 A plan follows the log that it is made from, chance included, so its own value promises more than a new week brings.
 With W weeks, a plan is made from all weeks but one, and so is the best deployment without moves. Both then answer the
 calls of the week left out: the model gives the mean response of each atom at each hour of the day, at the rates of the
-whole log, and the calls of the week say how often each counts. The gain g_w is the value without moves minus the value
-of the plan. The mean of the g_w estimates what the plan gains. Its standard error is s sqrt(1/W + 1/(W - 1)), with the
-standard deviation s of the g_w: the second term is there because any two plans share most of their weeks (Nadeau and
-Bengio, "Inference for the Generalization Error", Machine Learning 52, 2003).
+whole log, weighted by the calls of the week. The gain g_w is the value without moves minus the value of the plan. The
+mean of the g_w estimates the gain of the plan. Its standard error is s sqrt(1/W + 1/(W - 1)), with the standard
+deviation s of the g_w: the second term is there because any two plans share most of their weeks (Nadeau and Bengio,
+"Inference for the Generalization Error", Machine Learning 52, 2003).
 
 The gain may exceed what the plan itself promises: rates by hour are shrunk towards those of the whole day, by one
 amount for all atoms (`emsopt.calls.profile.shrinkage`), and the one deployment without moves is chosen by the log as
@@ -77,7 +77,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     rng = _validate.generator(rng)
     with bar(progress, len(weeks), "week") as show:
         for done, week in enumerate(weeks, 1):
-            other = _replanned(plan, week, rng)
+            other = _replan(plan, week, rng)
             saved = [
                 counts @ (values(h, other.fixed_sites) - values(h, other.sites[h]))
                 for h, counts in enumerate(week.counts)
@@ -106,7 +106,7 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     return replace(plan, held_out=found)
 
 
-def _replanned(plan: Plan, week: HeldOut, rng: np.random.Generator) -> Plan:
+def _replan(plan: Plan, week: HeldOut, rng: np.random.Generator) -> Plan:
     """Return the plan that the other weeks give."""
     first = plan.objectives[0]
     cities = {

@@ -5,8 +5,8 @@ over all calls, Σ_h λ_h f_h(x_h) / Σ_h λ_h, where f_h is the objective in ho
 units may move from one hour to the next, and from the last to the first, as the day repeats.
 
 Each hour is evaluated in steady state. The model ignores calls carried over from one hour to the next, and the time
-that relocated units spend on the road. A plan also follows chance in its log: `judge_plan` says what its moves
-gain in weeks that it was not made from.
+that relocated units spend on the road. A plan also follows chance in its log: `judge_plan` estimates the gain of its
+moves in weeks that it was not made from.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Progress, Rng
     from ..city.deployment_space import DeploymentSpace
 
-MOST_STATES = 50_000  # up to this number of deployments, all of them are evaluated
+MOST_STATES = 50_000  # deployments up to which all are evaluated at all hours; for more this takes too long
 MOST_STEPS = 30_000_000
 MOST_CANDIDATES = 4000
 MOST_ROUNDS = 20
-LEVEL = 0.9  # of intervals
-LEAST_GAIN = 0.01  # of the value without moves; a smaller gain is not worth the trouble
+LEVEL = 0.9  # of intervals, as in all of this package
+LEAST_GAIN = 0.01  # of the value without moves: a smaller gain is not worth the effort
 LITTLE = 0.001  # the same, of a gain by the plan's own figures, which promise more than new weeks bring
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HeldOutGain:
-    """What a plan gains over the best deployment without moves, in weeks that it was not made from.
+    """Gain of a plan over the best deployment without moves, in weeks that it was not made from.
 
     Attributes
     ----------
@@ -92,27 +92,27 @@ class HeldOutGain:
 
     @property
     def verdict(self) -> str:
-        """What to do, in a few sentences."""
+        """Advice on the moves, in a few sentences."""
         if not self.moves.any():
             return "No unit moves all day: there is nothing to gain from moves."
         label, scale = metric_label(self.metric), 1.0
-        unit, what = f"of ({label}) per call", f"of ({label}), summed over the calls,"
+        unit, note = f"of ({label}) per call", f"of ({label}), summed over the calls,"
         if self.metric == "mean_response":
-            unit, what = "min per call", "call-minutes"
+            unit, note = "min per call", "call-minutes"
         elif isinstance(self.metric, tuple):
-            unit, what = "late calls per day", "late calls"
+            unit, note = "late calls per day", "late calls"
             scale = self.calls_per_day  # a share of late calls is hard to imagine
         gain = [scale * value for value in (self.mean, self.low, self.high)]
-        said = (
+        text = (
             f"Over {len(self.gains)} parts of the log, each judged by a plan made from the others, moves gain "
             f"{gain[0]:.3f} {unit} ({self.relative:.1%}; {LEVEL:.0%} interval {gain[1]:.3f} to {gain[2]:.3f})"
         )
         if self.low <= 0:
-            return f"Leave the units where they are. {said}, which cannot be told from no gain."
-        said += f", or {self.per_move:.2g} {what} per move ({self.per_move_low:.2g} to {self.per_move_high:.2g})."
+            return f"Leave the units where they are. {text}, which cannot be told from no gain."
+        text += f", or {self.per_move:.2g} {note} per move ({self.per_move_low:.2g} to {self.per_move_high:.2g})."
         if self.worth_it:
-            return f"The moves are worth making if each costs less than {self.per_move:.2g} {what.rstrip(',')}. {said}"
-        return f"Leave the units where they are. {said} That is below {LEAST_GAIN:.0%}."
+            return f"The moves are worth making if each costs less than {self.per_move:.2g} {note.rstrip(',')}. {text}"
+        return f"Leave the units where they are. {text} That is below {LEAST_GAIN:.0%}."
 
     def __repr__(self) -> str:
         return f"<HeldOutGain: {self.verdict}>"
@@ -203,7 +203,7 @@ class Plan:
             (label, city.site_names[a], city.site_names[b])
             for k, label in enumerate(self.labels)
             if self.moves[k]
-            for a, b in _moved(self.sites[k - 1], self.sites[k], city)
+            for a, b in _moves_between(self.sites[k - 1], self.sites[k], city)
         ]
         return pd.DataFrame(rows, columns=["hour", "from", "to"])
 
@@ -296,7 +296,7 @@ def hourly_plan(
     if evaluator == "simulation":
         options["rng"] = rng
     objectives = [Objective(city, units, evaluator, **options) for city in by_hour.values()]
-    if evaluator is None and not _affordable(objectives):
+    if evaluator is None and not _affordable(objectives):  # the approximate model may be fast enough
         objectives = [Objective(city, units, "approximate", **options) for city in by_hour.values()]
     if objectives[0].noisy:
         raise InputError(
@@ -316,7 +316,7 @@ def hourly_plan(
             message = f"best of {len(rows):,} of {objectives[0].space.count:,} deployments; not proven"
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))
-    counts = objectives[0].space.group_counts(sites)
+    counts = objectives[0].space.group_counts(sites)  # exchanging interchangeable sites is no move
     moved = np.maximum(counts - np.roll(counts, 1, axis=0), 0).sum(axis=1)
     return Plan(
         labels=tuple(by_hour),
@@ -345,7 +345,7 @@ def _by_hour(cities: object) -> dict[Any, City]:
     by_hour = dict(cities if isinstance(cities, Mapping) else enumerate(given))
     if not by_hour:
         wanted = "a sequence or mapping of at least one City, in order of hours"
-        raise InputError(f"`cities` must be {wanted}; got {_validate.shown(cities)}.")
+        raise InputError(f"`cities` must be {wanted}; got {_validate.quote(cities)}.")
     first = next(iter(by_hour.values()))
     for label, city in by_hour.items():
         check_city(city, f"cities[{label!r}]")
@@ -397,7 +397,7 @@ def _over_candidates(
         run = search_again(objective, bests[-1] if bests else None, rng=rng, restarts=2)
         bests.append(cast("IntArray", run.x))
         show(done)
-    centres = [*bests, *_between(bests, space)]
+    centres = [*bests, *_paths_between(bests, space)]
     pool: dict[tuple[int, ...], None] = {}
     values, cost = np.empty((len(objectives), 0)), np.inf
     for _ in range(MOST_ROUNDS):
@@ -417,18 +417,18 @@ def _over_candidates(
     return rows, values, walk._replace(bound=np.nan)
 
 
-def _between(bests: list[IntArray], space: DeploymentSpace) -> list[IntArray]:
+def _paths_between(bests: list[IntArray], space: DeploymentSpace) -> list[IntArray]:
     """Return the deployments on paths of single moves between the best deployments of consecutive hours."""
     result = []
     for k in range(len(bests)):
         way = list(bests[k])
-        for left, taken in _moved(bests[k], bests[k - 1], space.city)[:-1]:
+        for left, taken in _moves_between(bests[k], bests[k - 1], space.city)[:-1]:
             way[way.index(left)] = taken
             result.append(space.canonical(way))
     return result
 
 
-def _moved(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:
+def _moves_between(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:
     """Return the old and the new site of each unit that moves, paired so that the distances are short, if known."""
     groups = city.twin_groups
     left, taken = list(before), list(after)

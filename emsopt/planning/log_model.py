@@ -1,4 +1,4 @@
-"""The model of a city that a log of calls and a table of stations give, with what had to be assumed.
+"""The model of a city from a log of calls and a table of stations, with its assumptions.
 
 `build` checks the data, calibrates times from the log's stamps or assumes them, counts the calls in cells, and finds
 today's deployment and the size of the fleet.
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
 HOMES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
 MOST_NAMED = 5
-SEVERAL = 1.2  # units per call, from which on it matters that the model sends one
+SEVERAL = 1.2  # units per call; from here on workloads suffer noticeably from sending only one in the model
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Model:
     @property
     def counting(self) -> dict[str, Any]:
         """Options of `aggregate_calls` with which the calls were counted."""
-        return _counting(self.settings) | {"cell_km": self.demand.cell_km}
+        return _count_options(self.settings) | {"cell_km": self.demand.cell_km}
 
     @cached_property
     def recorded(self) -> CallLog | None:
@@ -121,7 +121,7 @@ class Model:
         return DeploymentSpace(self.city, units, colocation=s.colocate, pinned=list(s.pinned), closed=list(s.closed))
 
     def objective(self, units: int) -> Objective:
-        """Return what is to be small."""
+        """Return the objective of deployments of ``units`` units."""
         s = self.settings
         return Objective(self.city, self.space(units), s.evaluator, s.metric, capacity=s.capacity)
 
@@ -182,7 +182,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     """
     s = Settings() if settings is None else settings
     calls, stations = read_calls(calls), read_stations(stations)
-    if s.turnout_times is not None:  # in place of what the file says
+    if s.turnout_times is not None:  # the user's setting overrides the file
         stations = stations.drop(columns="turnout_min", errors="ignore")
     _validate.positive_number(s.threshold, "threshold", "min")
     checks = check_calls(calls, stations, reach_km=s.reach_km)
@@ -190,30 +190,30 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     rows = f"; `where` leaves out {calls.not_chosen:,} rows" if calls.not_chosen is not None else ""
     rows += f"; {sum(calls.others.values()):,} rows may be no calls" if calls.others else ""
     read = [f"{len(calls):,} calls from {first} to {last} ({calls.clock} time), {len(stations)} stations{rows}."]
-    read += _spare(calls)
+    read += _unused_columns(calls)
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
         calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
     log = calls.without_repeats() if s.drop_repeats else calls
-    fit, why = _calibrated(log, stations, s)
-    read.append(why)
-    demand = aggregate_calls(log if fit is None else fit.calls, stations, **_counting(s))
-    making, assumed = _making(demand, fit, s)
+    fit, note = _calibrate(log, stations, s)
+    read.append(note)
+    demand = aggregate_calls(log if fit is None else fit.calls, stations, **_count_options(s))
+    making, assumed = _city_options(demand, fit, s)
     city = _city(demand, fit, making)
     today, who = _today(city, fit, log, s)
     read += [] if fit is None else without_unit(log, fit)
     read += who
-    if today is not None and not s.colocate and (why := _sharing(today, city.n_sites)):
+    if today is not None and not s.colocate and (note := _why_shared(today, city.n_sites)):
         s = replace(s, colocate=True)
-        assumed.append(f"Several units may share a station: {why}.")
+        assumed.append(f"Several units may share a station: {note}.")
     model = Model(s, log, stations, checks, fit, demand, city, making, today, tuple(read))
-    units, why = model.fleet
+    units, note = model.fleet
     if s.units is None:
-        assumed.append(f"The fleet has {units} units: {why}.")
-    vars(model)["assumed"] = (*assumed, *_of_all_cities(model))  # a copy would look for the fleet again
+        assumed.append(f"The fleet has {units} units: {note}.")
+    vars(model)["assumed"] = (*assumed, *_general_assumptions(model))  # a copy would look for the fleet again
     return model
 
 
-def _counting(s: Settings) -> dict[str, Any]:
+def _count_options(s: Settings) -> dict[str, Any]:
     """Return the options of `aggregate_calls`."""
     names = ("cell_km", "areas", "area_name", "crs", "reach_km", "empty_days")
     return {name: getattr(s, name) for name in names}
@@ -224,8 +224,8 @@ def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any]) -> City:
     return demand.city(**making) if fit is None else fit.city(demand=demand, **making)
 
 
-def _spare(calls: CallLog) -> list[str]:
-    """Return in a sentence which columns of times were not taken, if stamps are missing, and how to take them."""
+def _unused_columns(calls: CallLog) -> list[str]:
+    """Return a sentence on unused columns of times, if stamps are missing, and how to use them; else an empty text."""
     missing = [role for role in STAMPS if role not in calls.details]
     if not calls.spare or not missing:
         return []
@@ -236,8 +236,8 @@ def _spare(calls: CallLog) -> list[str]:
     return [Message(said, Argument("columns", guessed), ".")]
 
 
-def _calibrated(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fit | None, str]:
-    """Calibrate the times from the log, or say why not."""
+def _calibrate(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fit | None, str]:
+    """Calibrate the times from the log; return the fit, or None, and a sentence on the origin of the times."""
     given = [name for name in ("speed_kmh", "travel_times") if getattr(s, name) is not None]
     if given:
         if len(given) == 2 or s.roads is not None:
@@ -254,8 +254,8 @@ def _calibrated(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fi
     return fit, f"Times are calibrated from the log: {fit.answer_law.drives:,} recorded drives."
 
 
-def _making(demand: Demand, fit: Fit | None, s: Settings) -> tuple[dict[str, Any], list[str]]:
-    """Return the options of `Fit.city` or `Demand.city`, and in sentences what of them is assumed."""
+def _city_options(demand: Demand, fit: Fit | None, s: Settings) -> tuple[dict[str, Any], list[str]]:
+    """Return the options of `Fit.city` or `Demand.city`, and sentences on those that are assumed."""
     assumed: list[str] = []
     making: dict[str, Any] = {"name": s.name, "hours": s.hours, "weekdays": s.weekdays} | _service(demand, fit, s)
     turnout = s.turnout_times
@@ -299,28 +299,28 @@ def _today(city: City, fit: Fit | None, calls: CallLog, s: Settings) -> tuple[In
         return today, [f"Today: {len(today)} units at {len(set(today))} stations, as given."]
     if fit is not None and fit.homes_from != "unknown":
         today = fit.deployment
-        said = f"Today: {len(today)} units at {len(set(today))} stations, by the {{}} in the log."
+        text = f"Today: {len(today)} units at {len(set(today))} stations, by the {{}} in the log."
         if "unit" not in fit.calls.details:
-            return today, [said.format("stations")]
-        return today, [said.format("units"), *_not_deployed(fit)]
+            return today, [text.format("stations")]
+        return today, [text.format("units"), *_units_left_out(fit)]
     if "station" in calls.details:
         named = calls.details.dropna(subset=["station"]).filter(["station", "unit"]).drop_duplicates()["station"]
         known = [name for name in named if name in city.site_names]
         if known:
-            said = f"Today: {len(known)} units at {len(set(known))} stations, by the stations in the log."
-            return np.sort(city.sites_named(known)), [said]
-    said = "Today's deployment is not known from the log: give it by `today`, or the station of each unit by `homes`."
-    return None, [said]
+            text = f"Today: {len(known)} units at {len(set(known))} stations, by the stations in the log."
+            return np.sort(city.sites_named(known)), [text]
+    text = "Today's deployment is not known from the log: give it by `today`, or the station of each unit by `homes`."
+    return None, [text]
 
 
-def _sharing(today: IntArray, n_sites: int) -> str:
+def _why_shared(today: IntArray, n_sites: int) -> str:
     """Return why several units may share a station without being asked for; empty if they need not."""
     if len(set(today)) < len(today):
         return "today's do"
     return "each station has a unit today, which leaves no other choice" if len(today) == n_sites else ""
 
 
-def _not_deployed(fit: Fit) -> list[str]:
+def _units_left_out(fit: Fit) -> list[str]:
     """Return how homes are known, and which units of the log are not in today's deployment and why."""
     counts = fit.calls.details["unit"].value_counts()
     homeless = [unit for unit in counts.index if unit not in fit.homes]
@@ -334,8 +334,8 @@ def _not_deployed(fit: Fit) -> list[str]:
     return said
 
 
-def _of_all_cities(model: Model) -> list[str]:
-    """Return what the model says of all cities."""
+def _general_assumptions(model: Model) -> list[str]:
+    """Return the assumptions of the model that hold for every city."""
     details = model.calls.details
     each = details["units_sent"].mean() if "units_sent" in details else 1.0
     one = "One unit goes to each call, the closest that is free"

@@ -1,4 +1,4 @@
-"""Projects: a city with what was set, tried and found, saved as one file that can be opened again.
+"""Projects: a city with settings, deployments and results, saved as one file that can be opened again.
 
 The file is a zip archive of plain files, and nothing in it is ever executed:
 
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 ABOUT, HOURS, FOLDER = "project.json", "by_hour.csv", "city/"
 MEMBERS = (ABOUT, HOURS, *(FOLDER + name for name in tables.FILES))
-MOST_BYTES = 2**26  # unpacked, all files together
-STAMP = (1980, 1, 1, 0, 0, 0)  # of all files in the archive, so that equal projects are equal files
+MOST_BYTES = 2**26  # all files unpacked: a zip bomb must not fill the memory
+STAMP = (1980, 1, 1, 0, 0, 0)  # of all files in the archive, so that equal projects give identical files
 KEYS = {"emsopt_project": int, "version": str, "settings": dict, "about": dict, "scenarios": list, "results": list}
 
 
@@ -66,7 +66,7 @@ class Result:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Project:
-    """A city with what was set, tried and found.
+    """A city with settings, deployments and results.
 
     Attributes
     ----------
@@ -158,8 +158,8 @@ class Project:
 
         Raises what `load` raises.
         """
-        files = _unpacked(content, name)
-        about = _checked(formats.read_json(Upload(ABOUT, files[ABOUT])), name)
+        files = _unpack(content, name)
+        about = _check_entries(formats.read_json(Upload(ABOUT, files[ABOUT])), name)
         parts = {key.removeprefix(FOLDER): text for key, text in files.items() if key.startswith(FOLDER)}
         try:
             city = tables.from_files(City, parts)
@@ -179,14 +179,14 @@ class Project:
         return f"<Project: {self.city!r}, {held}, emsopt {self.version}>"
 
 
-def _unpacked(content: bytes, name: str) -> dict[str, bytes]:
-    """Return the files in an archive by name, after checking what it holds and how large it is."""
+def _unpack(content: bytes, name: str) -> dict[str, bytes]:
+    """Return the files in an archive by name, after checking their names and sizes."""
     foreign = f"{name} is not a project of emsopt"
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             names = archive.namelist()
             if ABOUT not in names or not set(names) <= set(MEMBERS) or len(set(names)) < len(names):
-                held = ", ".join(_validate.shown(each) for each in names[:3]) or "nothing"
+                held = ", ".join(_validate.quote(each) for each in names[:3]) or "nothing"
                 raise InputError(f"{foreign}: the archive holds {held}. Choose a file that the dashboard saved.")
             files, left = {}, MOST_BYTES
             for each in names:
@@ -203,15 +203,15 @@ def _unpacked(content: bytes, name: str) -> dict[str, bytes]:
         ) from error
 
 
-def _checked(about: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the entries of project.json; raise unless they are there and of the right kinds."""
+def _check_entries(about: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return the entries of project.json; raise unless they are complete and of the right types."""
     for key, kind in KEYS.items():
         if not isinstance(about.get(key), kind):
             raise InputError(f"{name} is a project of emsopt, but is damaged: {key!r} is missing or of another kind.")
     if about["emsopt_project"] != FORMAT:
         raise InputError(
             f"{name} has version {about['emsopt_project']} of the format, and this is for {FORMAT}: it was saved by "
-            f"emsopt {_validate.shown(about['version'])}. Use that version, or update emsopt."
+            f"emsopt {_validate.quote(about['version'])}. Use that version, or update emsopt."
         )
     for row in about["scenarios"]:
         if not isinstance(row, dict) or not all(v is None or isinstance(v, (str, int, float)) for v in row.values()):

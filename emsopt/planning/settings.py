@@ -1,4 +1,4 @@
-"""What can be chosen on the way from a log to advice: the options of `emsopt city` and of the dashboard."""
+"""Settings of the way from a log to advice: the options of `emsopt city` and of the dashboard."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ..evaluators.metrics import Metric
     from ..roads import RoadNetwork
 
-SPEED_KMH, DETOUR, TURNOUT_MIN = 40.0, 1.3, 1.5  # assumed where the log does not tell
+SPEED_KMH, DETOUR, TURNOUT_MIN = 40.0, 1.3, 1.5  # common values for cities, used where the log has no times
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What to do with a log; None stands for what the files say or, if they do not, for what is assumed.
+    """Settings of the analysis of a log; None stands for the value in the files or, if they have none, a default.
 
     Attributes
     ----------
@@ -106,22 +106,22 @@ class Settings:
 
 
 def number_in(text: str, label: str) -> float:
-    """Return a number that a user wrote, maybe with a decimal comma; errors call it ``label``."""
+    """Parse a number that a user wrote, maybe with a decimal comma; ``label`` names it in errors."""
     try:
         return _validate.finite_number(float(text.replace(",", ".")), label)
     except ValueError as error:
-        raise InputError(f"`{label}` must be a number; got {_validate.shown(text)}.") from error
+        raise InputError(f"`{label}` must be a number; got {_validate.quote(text)}.") from error
 
 
 def service_in(text: str, label: str) -> float | str:
-    """Return the minutes of service that a user wrote, or their source, "calls" or "stations"."""
+    """Parse the service time that a user wrote: minutes, or their source, "calls" or "stations"."""
     return text.lower() if text.lower() in ("calls", "stations") else number_in(text, label)
 
 
 def columns_in(parts: Sequence[str], label: str) -> dict[str, str | None]:
-    """Return the columns by role that texts of the form ROLE=NAME give; ROLE=none leaves a role out."""
+    """Parse texts of the form ROLE=NAME to columns by role; ROLE=none leaves a role out."""
     pairs = [part.partition("=") for part in parts if part.strip()]
     if not all(role.strip() and sign and name.strip() for role, sign, name in pairs):
-        got = _validate.shown(", ".join(parts))
+        got = _validate.quote(", ".join(parts))
         raise InputError(f"`{label}` must have the form ROLE=NAME, such as time=Alarm, unit=Rig; got {got}.")
     return {role.strip(): None if name.strip() == "none" else name.strip() for role, _, name in pairs}

@@ -4,8 +4,8 @@
 `build`            check the data, calibrate or assume times, count calls, find today's deployment and the fleet
 `back_test_model`  calibrate with the first days of the log and predict the last ones
 `search`           find the best deployment
-`refine`           narrow the cells until what is gained over today no longer depends on them
-`compare_plans`    say how sure the gain is, in cities drawn from what the log leaves open
+`refine`           narrow the cells until the gain over today no longer depends on them
+`compare_plans`    find the interval of the gain, in cities drawn from the uncertainty of the log
 `plan_day`         find a deployment for each hour of the day, and judge it on days held out
 =================  =================================================================================================
 """
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from ..evaluators.metrics import Metric
     from ..evaluators.objective import Objective
 
-LEAST_DAYS, HELD_OUT = 9, 1 / 3  # days of a log from which on some are held out unasked, and their share
-DRAWS = 400  # of cities, to say how sure a gain is
+LEAST_DAYS, HELD_OUT = 9, 1 / 3  # a shorter log is needed whole; share of days held out by default
+DRAWS = 400  # cities, drawn for the interval of a gain
 SETTLED = 0.001, 0.1  # a change of the gain by less of today's value, or by less of itself, does not matter
 MOST_ATOMS = 2000
-FEW_PARTS, MANY_UNITS = 3, 20  # if plans are searched: parts of the log to judge on, and units from which not to
+FEW_PARTS, MANY_UNITS = 3, 20  # parts of the log to judge a searched plan on, units from which not to: it takes long
 
 
 def stop_if_wrong(model: Model) -> None:
@@ -70,7 +70,7 @@ def stop_if_wrong(model: Model) -> None:
 
 
 def held_out(calls: CallLog, hold_out: int | None = None) -> tuple[int, int]:
-    """Return the days of a log, and how many of them, the last ones, are held out to test the model."""
+    """Return the number of days of a log, and of the last days that are held out to test the model."""
     first, last = calls.times[[0, -1]].astype("datetime64[D]").astype(int).tolist()
     days = last - first + 1
     if hold_out is None:
@@ -83,24 +83,24 @@ def back_test_model(model: Model, hold_out: int | None = None, today: Sites | No
 
     ``today`` replaces today's deployment. Raise if times are not calibrated or the log is too short.
     """
-    days, held = held_out(model.log, model.settings.hold_out if hold_out is None else hold_out)
+    days, n_days = held_out(model.log, model.settings.hold_out if hold_out is None else hold_out)
     if model.fit is None:
         raise InputError("there is nothing to test, because the times are not calibrated from the log.")
-    if not held:
+    if not n_days:
         short = f"the log covers {days} days, fewer than {LEAST_DAYS}: `hold_out` tests it all the same"
         raise InputError(f"{short if days < LEAST_DAYS else 'no days are held out'}.")
-    cut = model.log.times[0].astype("datetime64[D]") + np.timedelta64(days - held, "D")
+    cut = model.log.times[0].astype("datetime64[D]") + np.timedelta64(days - n_days, "D")
     s, today = model.settings, model.today if today is None else today
     try:
         times = {name: model.making[name] for name in ("turnout_times", "service_times") if name in model.making}
         how: dict[str, Any] = {"threshold": s.threshold, "cell_km": s.cell_km, "times": times}
         return calibrate_and_test(model.log, model.stations, cut, s.homes, s.roads, today, **how)[1]
     except InputError as error:
-        said = f"of {days} days, the last {held} cannot be compared with the others, as "
+        said = f"of {days} days, the last {n_days} cannot be compared with the others, as "
         raise InputError(Message(said, *Message.of(error).parts)) from error
 
 
-def back_tested(model: Model, hold_out: int | None = None, today: Sites | None = None) -> tuple[BackTest | None, str]:
+def try_back_test(model: Model, hold_out: int | None = None, today: Sites | None = None) -> tuple[BackTest | None, str]:
     """Return the test of `back_test_model`, or None and why it is not possible."""
     try:
         return back_test_model(model, hold_out, today), ""
@@ -109,7 +109,7 @@ def back_tested(model: Model, hold_out: int | None = None, today: Sites | None =
 
 
 def not_allowed(report: BackTest | None, units: int, today: Sites | None) -> tuple[str, ...]:
-    """Return why the test does not allow advice on a fleet of so many units, a sentence per use; empty if it does."""
+    """Return why the test does not allow advice on a fleet of ``units``, a sentence per use; empty if it does."""
     if report is None:
         return ()
     uses = ("moves",) if today is not None and units == len(today) else ("moves", "fleet")
@@ -122,7 +122,7 @@ def stop_if_not_allowed(report: BackTest | None, units: int, today: Sites | None
         raise InputError(f"the test does not allow to use the model for a plan of the day. {why}")
 
 
-def beside(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
+def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
     """Return recorded responses beside those modelled of some deployments, all by the log's clock.
 
     Rows ``mean_response_min``, ``percentile_90_min`` and ``late_over_8_min`` (named by the threshold); columns
@@ -169,31 +169,31 @@ def refine(model: Model, pair: tuple[Sites, Sites], metric: Metric | None = None
         return model
 
     def gain(of: Model) -> tuple[float, float]:
-        first, second = (evaluated(of, sites, max(map(len, pair))) for sites in pair)
+        first, second = (evaluation_of(of, sites, max(map(len, pair))) for sites in pair)
         return metric_function(of.city, metric)(first), gain_of(of.city, metric, first, second)
 
     before = gain(model)[1]
     while True:
         try:
-            finer = model.with_cells(model.demand.cell_km / 2)
+            narrower = model.with_cells(model.demand.cell_km / 2)
         except InputError:  # single callers could be seen
             return model
-        if finer.city.n_atoms > MOST_ATOMS:
+        if narrower.city.n_atoms > MOST_ATOMS:
             return model
-        value, after = gain(finer)
+        value, after = gain(narrower)
         if abs(after - before) <= max(SETTLED[0] * value, SETTLED[1] * abs(after)):
             return model
-        model, before = finer, after
+        model, before = narrower, after
 
 
-def evaluated(model: Model, sites: Sites, largest: int | None = None) -> Evaluation:
+def evaluation_of(model: Model, sites: Sites, largest: int | None = None) -> Evaluation:
     """Evaluate a deployment by the model's evaluator; ``largest`` is the largest fleet to be compared."""
     evaluator = evaluator_of(model, max(largest or 0, len(sites)))
     return evaluate(model.city, sites, evaluator, capacity=model.settings.capacity)
 
 
 def evaluator_of(model: Model, largest: int) -> str:
-    """Return the evaluator of deployments of which the largest has so many units."""
+    """Return the evaluator of deployments of which the largest has ``largest`` units."""
     given = None if largest > max(EXACT_UP_TO, model.fleet[0]) else model.settings.evaluator
     return check_evaluator(given, largest)
 
@@ -210,7 +210,7 @@ def compare_plans(
     load: float = 1.0,
     progress: Progress = False,
 ) -> Comparison:
-    """Compare deployments in 400 cities drawn from what the log leaves open, today's first, with all rates x ``load``.
+    """Compare deployments, today's first, in 400 cities drawn from the uncertainty of the log, all rates x ``load``.
 
     Cells are those of `refine` for the first and the last deployment. Raise if the times are not calibrated.
     """

@@ -1,4 +1,4 @@
-"""Tables: how the optimum changes with load, service rate or fleet size, and deployments beside each other."""
+"""Tables of the optimum by load, service rate or fleet size, and of several deployments."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def sweep(
     import pandas as pd
 
     if not isinstance(cities, Mapping) or not cities:
-        raise InputError(f"`cities` must map labels to at least one City; got {_validate.shown(cities)}.")
+        raise InputError(f"`cities` must map labels to at least one City; got {_validate.quote(cities)}.")
     fleets = units if isinstance(units, Mapping) else dict.fromkeys(cities, units)
     if missing := [label for label in cities if label not in fleets]:
         raise InputError(f"`units` must be one number or have an entry for every label; {missing[0]!r} is missing.")

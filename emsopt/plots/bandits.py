@@ -179,7 +179,7 @@ def exploration(
             panel.add_collection(LineCollection(path, **BEST))
         bounds = [kind["from"] for kind in CLASSES]
         which = np.searchsorted(bounds, frame["visits"], side="right") - 1
-        for k, kind in enumerate(CLASSES):  # the most frequent on top
+        for k, kind in enumerate(CLASSES):  # the most frequent last, so that lines of rare edges do not hide them
             driven = [lines[edge] for edge in frame["edge"].to_numpy()[which == k]]
             panel.add_collection(LineCollection(driven, zorder=3 + k, **_line(kind)))
         for text, edge, at in zip("AB", ends, (0, -1), strict=False):

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from ..problems import ControlProblem
     from ._style import AxesArray
 
-FLOOR = 1e-4  # lower bound for simple regret on a logarithmic axis
+FLOOR = 1e-4  # simple regrets of zero are drawn here, as a logarithmic axis has no zero
 COLUMNS = ("simple_regret", "quality_regret", "cost_regret", "weighted_regret", "plays", "on_target")
 DRAWN = 128  # number of plays drawn for each set
-ALPHA = 0.1  # tolerance of `control_sets`
+ALPHA = 0.1
 
 
 @styled()
@@ -193,7 +193,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike
             panel.set_axis_off()
         elif log:
             panel.set_yscale("log")
-            plain_ticks(panel.yaxis, np.array(panel.get_ylim()))  # of lines and bands
+            plain_ticks(panel.yaxis, np.array(panel.get_ylim()))  # the bands reach further than the lines
         axes[row, 0].set_ylabel(objective)
         axes[0, k].set_title(f"{costs} costs, variance {variance:g}", fontsize=11)
         axes[-1, k].set_xlabel("Cost spent", fontsize=11)
@@ -206,7 +206,7 @@ def control_bounds(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes
     """Draw quality and cost regret per play against the number of plays, with the bounds of Theorems 1 and 3.
 
     Of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". A bound above the grey
-    line, the regret if every play is the worst, says nothing.
+    line, the regret if every play is the worst, is trivial.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .._types import FloatArray
     from ..evaluators import Evaluation
 
-BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes
+BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes; the narrowest with few enough bins is taken
 LOADS = {
     "offered_load": "Offered load per unit, ρ = λ / (p μ)",
     "service_rate_per_day": "Service rate of a unit, μ (calls per day)",
@@ -175,7 +175,7 @@ def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
         steps = frame[columns[0]] if columns else range(1, len(frame) + 1)
         by_step = pd.Series(np.asarray(frame["best"], dtype=float), np.asarray(steps, dtype=float))
         best.append(by_step.groupby(level=0).last())
-    return pd.concat(best, axis=1).sort_index().ffill().dropna()  # the rows in which every run has a value
+    return pd.concat(best, axis=1).sort_index().ffill().dropna()  # else means would jump where a run ends
 
 
 @styled()

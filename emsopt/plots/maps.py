@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..maps._colours import Value
     from ._style import AxesArray, AxLike
 
-WIDEST_LINE = 3.5  # points, for a station that answers all calls of an atom
+WIDEST_LINE = 3.5  # points, for a share of 1: wider lines would hide the shading of atoms
 EXTENDED = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
 
 
@@ -131,7 +131,7 @@ def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, di
     low, high, aspect = _extent(city)
     width = (7.4, 6.2, 4.1)[across - 1]
     left, top, gap, right = 0.15, 0.45, 0.3, 1.15
-    bottom = 0.42 + 0.2 * len(_wrapped(city.notes, across * width))
+    bottom = 0.42 + 0.2 * len(_wrap_notes(city.notes, across * width))
     wide = left + across * width + (across - 1) * gap + right
     most = (0.59 * wide - bottom) / down - top  # a projector shows the figure at once
     height = float(np.clip(width * aspect * (high[1] - low[1]) / (high[0] - low[0]), 2.0, most))
@@ -211,7 +211,7 @@ def _frame(ax: Axes, city: City) -> None:
     """Set equal axes around the city and replace the ticks by a scale bar."""
     low, high, aspect = _extent(city)
     bare(ax)
-    km = 111.2 / aspect if city.geographic else 1  # length of one unit of x
+    km = 111.2 / aspect if city.geographic else 1  # per unit of x: the scale bar is in km
     wide = high[0] - low[0]
     wanted = 0.22 * wide * km
     power = 10.0 ** np.floor(np.log10(wanted))
@@ -226,7 +226,7 @@ def _frame(ax: Axes, city: City) -> None:
     ax.set_ylim(low[1], high[1], auto=True)
 
 
-def _wrapped(notes: str, inches: float) -> list[str]:
+def _wrap_notes(notes: str, inches: float) -> list[str]:
     """Return the wrapped lines of the city's notes at font size 9."""
     return wrap(notes, max(40, int(inches * 14)))
 
@@ -251,5 +251,5 @@ def _map_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
     ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=columns, fontsize=10, **spaces)
     if city.notes:
         style: Style = {"ha": "left", "va": "top", "fontsize": 9, "color": "#444", "annotation_clip": False}
-        text = "\n".join(_wrapped(city.notes, sum(widths)))
+        text = "\n".join(_wrap_notes(city.notes, sum(widths)))
         note(ax, text, (0, 0), (4, -25 if roomy else -58), xycoords="axes fraction", **style)

@@ -190,19 +190,19 @@ def trust_region(
     known, last = values or {}, len(counts) - 1
     centre = _validate.whole_number(centre, "centre", 0, last)
     edge = _validate.positive_number(edge, "edge")
-    apart = np.abs(counts[:, None] - counts).sum(axis=2) // 2  # units moved
-    places, radii = _rings(apart, centre)
+    distances = np.abs(counts[:, None] - counts).sum(axis=2) // 2  # units moved: each changes two counts
+    places, radii = _rings(distances, centre)
     reach = radii[-1] + 0.45
     fig, ax = figure((1.75 * reach, 1.75 * reach + 0.9), ax)
     for radius in radii[1:]:
         ax.add_patch(Circle((0, 0), radius, fill=False, edgecolor="#bbb", linestyle=":", zorder=0))
     inside = radii[min(int(edge // 2), len(radii) - 1)] + 0.42
     ax.add_patch(Circle((0, 0), inside, facecolor=INSIDE, alpha=0.12, edgecolor="none", zorder=0))
-    for i, j in zip(*np.nonzero(apart == 1), strict=True):
-        if apart[centre, j] == apart[centre, i] + 1:
+    for i, j in zip(*np.nonzero(distances == 1), strict=True):
+        if distances[centre, j] == distances[centre, i] + 1:
             ax.plot(*places[[i, j]].T, color="#ccc", linewidth=0.9, zorder=1)
     for k, count in enumerate(counts):
-        colour = CENTRE if k == centre else INSIDE if 2 * apart[centre, k] <= edge else OUTSIDE
+        colour = CENTRE if k == centre else INSIDE if 2 * distances[centre, k] <= edge else OUTSIDE
         rim = {"markeredgecolor": "#222", "markeredgewidth": 2} if k in known else UNKNOWN
         shape = "s" if k == optimum else "o"
         ax.plot(*places[k], shape, markersize=36, markerfacecolor=colour, zorder=3, **rim)
@@ -223,18 +223,18 @@ def trust_region(
     return fig, ax
 
 
-def _rings(apart: IntArray, centre: int) -> tuple[FloatArray, FloatArray]:
+def _rings(distances: IntArray, centre: int) -> tuple[FloatArray, FloatArray]:
     """Return positions of deployments on rings around the centre, shape (K, 2), and the radii of the rings.
 
-    ``apart`` holds the number of units moved between each two deployments, shape (K, K).
+    ``distances`` holds the number of units moved between each two deployments, shape (K, K).
     """
-    places, radii = np.zeros((len(apart), 2)), [0.0]
-    for moved in range(1, apart[centre].max() + 1):
-        left = list(np.flatnonzero(apart[centre] == moved))
+    places, radii = np.zeros((len(distances), 2)), [0.0]
+    for moved in range(1, distances[centre].max() + 1):
+        left = list(np.flatnonzero(distances[centre] == moved))
         radii.append(max(radii[-1] + 1, 0.8 * len(left) / (2 * np.pi)))
         order = left[:1]
-        while len(order) < len(left):  # next comes the most similar deployment
-            order.append(min(set(left) - set(order), key=lambda k: (apart[k, order[-1]], k)))
+        while len(order) < len(left):  # similar deployments become neighbours on the ring, which keeps lines short
+            order.append(min(set(left) - set(order), key=lambda k: (distances[k, order[-1]], k)))
         angles = np.pi / 2 - 2 * np.pi * (np.arange(len(order)) + moved % 2 / 2) / max(len(order), 1)
         places[order] = radii[-1] * np.column_stack([np.cos(angles), np.sin(angles)])
     return places, np.array(radii)
@@ -243,7 +243,7 @@ def _rings(apart: IntArray, centre: int) -> tuple[FloatArray, FloatArray]:
 def _region_legend() -> list[Line2D]:
     """Return the symbols of a trust region for a legend."""
     base = {"marker": "o", "markersize": 11, "markeredgecolor": "#999", "markerfacecolor": "none"}
-    looks: dict[str, Style] = {
+    styles: dict[str, Style] = {
         "centre": {"markerfacecolor": CENTRE},
         "in the region": {"markerfacecolor": INSIDE},
         "outside": {"markerfacecolor": OUTSIDE},
@@ -251,7 +251,7 @@ def _region_legend() -> list[Line2D]:
         "proposed": NEXT | {"markersize": 13},
         "optimum": {"marker": "s"},
     }
-    return [marker(name, linestyle="none", **(base | style)) for name, style in looks.items()]
+    return [marker(name, linestyle="none", **(base | style)) for name, style in styles.items()]
 
 
 def _label(ax: Axes, point: FloatArray, text: str, colour: str = "#222") -> None:

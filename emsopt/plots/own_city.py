@@ -1,4 +1,4 @@
-"""An own city: calls and sites of units by hour, the calibrated model beside the records, and simulated drives."""
+"""Figures of the user's own city: calls and units by hour, the calibrated model and the records, simulated drives."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
     edges = np.arange(25)
     for k, (name, days) in enumerate(PARTS.items()):
         calls, hours = (part[days].sum(axis=0).astype(float) for part in (profile.counts, profile.hours))
-        hours[hours == 0] = np.nan  # not observed
+        hours[hours == 0] = np.nan  # hours not observed have no rate; NaN leaves a gap in the line
         rates, error = calls / hours, 2 * np.sqrt(calls) / hours
         low, high = (np.r_[band, band[-1]] for band in (np.maximum(rates - error, 0), rates + error))
         ax.stairs(rates, edges, baseline=None, linewidth=2.2, label=name, **look(k))
@@ -81,14 +81,14 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     city, hours = plan.objectives[0].city, len(plan.labels)
     units = np.array([np.bincount(row, minlength=city.n_sites) for row in plan.sites]).T  # (N, H)
     used = np.flatnonzero(units.any(axis=1))
-    shown, names = units[used], [city.site_names[site] for site in used]
+    rows, names = units[used], [city.site_names[site] for site in used]
     fig, ax = figure((min(4 + 0.32 * hours, 14), 1.8 + 0.36 * len(used)), ax)
     blue = ListedColormap([_colours.CATEGORIES[0]])
-    filled = np.ma.masked_less(shown, 1) > 0
+    filled = np.ma.masked_less(rows, 1) > 0
     ax.pcolormesh(filled, cmap=blue, vmin=0, vmax=1, edgecolors="white", linewidth=1.5)
     arrivals = {(change["to"], change["hour"]) for change in plan.changes().to_dict("records")}
-    for row, hour in np.argwhere(shown > 0):
-        count = str(shown[row, hour]) if shown[row, hour] > 1 else ""
+    for row, hour in np.argwhere(rows > 0):
+        count = str(rows[row, hour]) if rows[row, hour] > 1 else ""
         mark = "●" if (names[row], plan.labels[hour]) in arrivals else ""
         ax.text(hour + 0.5, row + 0.5, count + mark, color="white", ha="center", va="center", fontsize=11)
     bare(ax)
@@ -101,15 +101,15 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     return fig, ax
 
 
-SHOWN = 0.99  # share of the drives within the axes
+SHOWN = 0.99  # share of the drives within the axes; the longest few would compress the others
 STEPS = 40  # classes of distance
 PALE = LinearSegmentedColormap.from_list("pale", _colours.SEQUENTIAL[:5])
-NORMAL_90 = 1.2815515655446004  # normal quantile: one in ten is above
+NORMAL_90 = 1.2815515655446004  # normal quantile of 0.9: the band leaves out one in ten on either side
 
 
 @styled()
 def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw recorded drives over distance, as numbers of drives per class, with the law of a drive.
+    """Draw a two-dimensional histogram of recorded drives by distance and time, with the fitted law.
 
     The line is the mean of the law, and four in five drives that start at home lie within the band.
 
@@ -172,7 +172,7 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     every = max(1, len(shares) // 10)
     axes[0].set_xticks(at[::every], shares.index[::every])
     axes[0].set(xlabel="Response (min)", ylabel="Share of calls")
-    for axis, table, what in ((axes[1], report.by_hour, "hour of the day"), (axes[2], report.by_zone, "zone")):
+    for axis, table, group in ((axes[1], report.by_hour, "hour of the day"), (axes[2], report.by_zone, "zone")):
         at = np.arange(len(table))[::-1]
         outside = (table["recorded"] < table["low"]) | (table["recorded"] > table["high"])
         _intervals(axis, at, table, upright=False)
@@ -182,13 +182,13 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
             )
         axis.set_yticks(at, table.index)
         axis.tick_params(axis="y", labelsize=8)
-        axis.set(xlabel=f"Mean response (min) by {what}")
+        axis.set(xlabel=f"Mean response (min) by {group}")
     axes[0].legend()
     return fig, axes
 
 
 def _intervals(ax: Axes, at: Any, table: Any, *, upright: bool) -> None:
-    """Draw modelled values with their intervals, upright or across."""
+    """Draw modelled values with their intervals, vertical or horizontal."""
     lines, ticks = (ax.vlines, "_") if upright else (ax.hlines, "|")
     lines(at, table["low"], table["high"], color="#b5b5b5", linewidth=5, zorder=1.5)
     points = (at, table["modelled"]) if upright else (table["modelled"], at)
@@ -200,7 +200,7 @@ DRIVES = ("drives to a call", "on scene, transport, hospital", "drives to a site
 
 @styled()
 def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw what each unit does, from the drives that a simulation recorded.
+    """Draw the activity of each unit over time, from the drives that a simulation recorded.
 
     Where a row is empty, the unit waits at a site or is off duty.
 

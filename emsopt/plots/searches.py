@@ -228,8 +228,8 @@ def boke_step(
     return fig, axes
 
 
-SIZE, WIDE = (4.4, 3.4), (6.2, 3.4)  # of a panel, inches; the wide one in rows of two
-FLOOR = 1e-12  # lower end of a logarithmic axis; regrets of zero are drawn here
+SIZE, WIDE = (4.4, 3.4), (6.2, 3.4)  # inches per panel; wide panels stand in rows of two to stay legible
+FLOOR = 1e-12  # regrets of zero are drawn here, as a logarithmic axis has no zero
 
 
 @styled()

@@ -99,10 +99,10 @@ class Categorical:
             why = " A set has no fixed order: pass a list." if isinstance(given, (set, frozenset)) else ""
             raise InputError(
                 "`choices` must be a list of texts, numbers, truth values or None, such as ['adam', 'sgd']; got "
-                f"{_validate.shown(given)}.{why or ' For other objects, use names and look them up in your function.'}"
+                f"{_validate.quote(given)}.{why or ' For other objects, use names and look them up in your function.'}"
             )
         if any(choices.index(choice) != k or choice != choice for k, choice in enumerate(choices)):  # noqa: PLR0124
-            raise InputError(f"`choices` must be distinct and not NaN; got {_validate.shown(given)}.")
+            raise InputError(f"`choices` must be distinct and not NaN; got {_validate.quote(given)}.")
         object.__setattr__(self, "choices", choices)
 
     @property
@@ -126,7 +126,7 @@ def read_bounds(bounds: Bounds) -> tuple[tuple[str, ...], Any, list[Input | None
 
     There are no names unless ``bounds`` is a dict, and no inputs if it is an array or scipy's Bounds.
     """
-    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds
+    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds, without importing scipy
         low, high = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
         if len(low) == 1:
             pair = f"{low[0]:g}, {high[0]:g}"
@@ -154,7 +154,7 @@ def _pair(one: Any, where: str) -> tuple[float, float]:
     if len(pair) != 2 or not all(map(_validate.is_real, pair)):
         raise InputError(
             f"`bounds`: {where} must be a pair of numbers (low, high), Real(low, high), Integer(low, high) or "
-            f"Categorical(['adam', 'sgd']); got {_validate.shown(one)}."
+            f"Categorical(['adam', 'sgd']); got {_validate.quote(one)}."
         )
     return pair
 
@@ -289,18 +289,18 @@ class Box:
         if not isinstance(allowed, (bool, np.bool_)):
             raise InputError(
                 f"`constraints` must return True (allowed) or False; at {self.shown(x)} it returned "
-                f"{_validate.shown(allowed)}. Return a comparison, such as x[0] + x[1] <= 1."
+                f"{_validate.quote(allowed)}. Return a comparison, such as x[0] + x[1] <= 1."
             )
         return bool(allowed)
 
     def shown(self, x: FloatArray) -> str:
         """Return a point as text for a message."""
-        return _validate.shown(self.named(x) if self.names else np.asarray(x).tolist(), most=200)
+        return _validate.quote(self.named(x) if self.names else np.asarray(x).tolist(), most=200)
 
     def canonical(self, x: ArrayLike | Mapping[str, Any]) -> FloatArray:
         """Return a point as an array of numbers, shape (d,); its whole numbers may differ by rounding errors."""
         if self.names and isinstance(x, Mapping):
-            x = self._indexed(x)
+            x = self._by_index(x)
         given = _validate.real_array(x, "x", (self.dimension,))  # type: ignore[arg-type]
         point = self.inside(given, inputs=self.names)
         fractions = self._whole & (np.abs(given - point) > WHOLE)
@@ -312,14 +312,14 @@ class Box:
             raise InputError(f"`x` must satisfy the `constraints`; they return False at {self.shown(point)}.")
         return point
 
-    def _indexed(self, x: Mapping[str, Any]) -> list[Any]:
+    def _by_index(self, x: Mapping[str, Any]) -> list[Any]:
         """Return the values of a point given by name in the order of the inputs, choices as their indices."""
         if set(x) != set(self.names):
             raise InputError(f"`x` must have the inputs {', '.join(self.names)}; got {', '.join(map(str, x))}.")
         values = []
         for name, one in zip(self.names, self.inputs, strict=True):
             if one.choices and x[name] not in one.choices:
-                raise InputError(f"`x`: {name} must be one of {one.choices}; got {_validate.shown(x[name])}.")
+                raise InputError(f"`x`: {name} must be one of {one.choices}; got {_validate.quote(x[name])}.")
             values.append(one.choices.index(x[name]) if one.choices else x[name])
         return values
 
@@ -336,7 +336,7 @@ class Box:
             name, at = inputs[k] if inputs else f"input {k}", f" in row {row[0]}" if row else ""
             found = f"{name} is {points[outside][0]:g}{at}, but must be between {low[k]:g} and {high[k]:g}"
             raise InputError(f"`x` must lie in {box}; {found}.")
-        return self._rounded(np.clip(points, low, high))
+        return self._round(np.clip(points, low, high))
 
     def sample(self, *, rng: Rng = None) -> FloatArray:
         """Draw a point, shape (d,), uniformly from the allowed points of the box (log-uniformly for such inputs)."""
@@ -345,7 +345,7 @@ class Box:
         if x is None:
             raise InputError(
                 f"no feasible point was found: `constraints` returned False at all of {TRIES:,} random points of the "
-                f"box, such as {self.shown(self._placed(rng.random(self.dimension)))}. Check the constraints, narrow "
+                f"box, such as {self.shown(self._scale(rng.random(self.dimension)))}. Check the constraints, narrow "
                 "the bounds, or pass a feasible point as `x0` (with ask and tell, by `enqueue`)."
             )
         return x
@@ -353,7 +353,7 @@ class Box:
     def tried(self, rng: np.random.Generator) -> FloatArray | None:
         """Draw a point as `sample` does, or return None if the constraints allow none of ``TRIES`` points."""
         for _ in range(TRIES):
-            x = self._placed(rng.random(self.dimension))
+            x = self._scale(rng.random(self.dimension))
             if self.allows(x):
                 return x
         return None
@@ -375,7 +375,7 @@ class Box:
             while high - low > SAME:
                 at = rng.uniform(low, high)
                 moved = np.clip(share + at * direction, 0, 1)
-                if self.allows(there := self._placed(moved)):
+                if self.allows(there := self._scale(moved)):
                     x, share = there, moved
                     break
                 low, high = (at, high) if at < 0 else (low, at)
@@ -391,7 +391,7 @@ class Box:
         that they allow, from ``draw`` or else `sample`.
         """
         cells = np.column_stack([rng.permutation(n) for _ in range(self.dimension)])
-        points = self._placed((cells + rng.random((n, self.dimension))) / n)
+        points = self._scale((cells + rng.random((n, self.dimension))) / n)
         if self.constraints is None:
             return points
         draw = draw or partial(self.sample, rng=rng)
@@ -416,25 +416,25 @@ class Box:
         """Decode points of the unit cube, shape (..., coordinates), to the nearest points of the box, (..., d)."""
         unit = np.asarray(unit, dtype=float)
         if set(self.sizes) == {1}:
-            return self._placed(unit)
+            return self._scale(unit)
         parts = np.split(unit, np.cumsum(self.sizes)[:-1], axis=-1)
         share = np.full((*unit.shape[:-1], self.dimension), 0.5)  # of fixed inputs, which have no coordinate
         for k, (part, n) in enumerate(zip(parts, self.sizes, strict=True)):
             if n:
                 share[..., k] = part[..., 0] if n == 1 else (part.argmax(-1) + 0.5) / n
-        return self._placed(share)
+        return self._scale(share)
 
     def _share(self, x: FloatArray) -> FloatArray:
-        """Return where points, shape (..., d), lie in the ranges of the inputs, in [0, 1]; see `_placed`."""
+        """Return where points, shape (..., d), lie in the ranges of the inputs, in [0, 1]; see `_scale`."""
         x = x.copy()
         x[..., self._log] = np.log(x[..., self._log])
         return (x - self._low) / np.where(self._width > 0, self._width, 1.0)
 
-    def _placed(self, share: FloatArray) -> FloatArray:
+    def _scale(self, share: FloatArray) -> FloatArray:
         """Return the points, shape (..., d), at given shares of the ranges of the inputs, in [0, 1]."""
         x = self._low + share * self._width
         x[..., self._log] = np.exp(x[..., self._log])
-        return np.clip(self._rounded(x), *self.bounds.T)
+        return np.clip(self._round(x), *self.bounds.T)
 
-    def _rounded(self, x: FloatArray) -> FloatArray:
+    def _round(self, x: FloatArray) -> FloatArray:
         return np.where(self._whole, np.rint(x), x)

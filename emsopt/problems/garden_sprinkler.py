@@ -86,13 +86,13 @@ def _output(column: int, points: FloatArray) -> FloatArray:
     for k in range(len(points)):
         alpha, beta, area, diameter, dry, viscous, bar, hose = points[k]
         alpha, beta = alpha * pi / 180, beta * pi / 180
-        turns, jet, relative = _turning(cos(alpha) * cos(beta), area, diameter / 2, dry, viscous, 1e5 * bar, hose)
+        turns, jet, relative = _rotation(cos(alpha) * cos(beta), area, diameter / 2, dry, viscous, 1e5 * bar, hose)
         result[k] = (2 * relative * area * 60_000, _flight(jet, alpha, area), turns)[column]
     return result
 
 
 @njit(cache=True, nogil=True)
-def _turning(
+def _rotation(
     c: float, area: float, radius: float, dry: float, viscous: float, pressure: float, hose: float
 ) -> tuple[float, float, float]:
     """Return turns per second, speed of the jet, and speed of the jet relative to the nozzle (m/s).
@@ -109,7 +109,7 @@ def _turning(
     flow = sqrt(pressure / (resistance + WATER / (8 * area**2)))
     jet = relative = flow / (2 * area)
     torque = WATER * flow * radius * jet * c
-    if torque <= dry:
+    if torque <= dry:  # the head does not start to turn
         return 0.0, jet, relative
     for _ in range(MOST_STEPS):
         if abs(imbalance) <= 0.005 * abs(torque):
@@ -118,7 +118,7 @@ def _turning(
         friction = dry + turns * viscous
         rim = omega * radius
         effective = pressure - lost_turning - lost_in_hose
-        if effective < 0.01 * pressure:
+        if effective < 0.01 * pressure:  # no pressure is left for the jet
             jet = 0.0
             break
         jet = sqrt(2 * effective / WATER)

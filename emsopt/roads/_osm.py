@@ -163,7 +163,7 @@ def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, li
         )
     reader = _Reader(keys)
     try:
-        deleted = _deleted(path) if path.name.endswith(".osm") else set()
+        deleted = _find_deleted(path) if path.name.endswith(".osm") else set()
         for element in FileProcessor(str(path)).with_locations():
             if deleted and (type(element).__name__.lower(), element.id) in deleted:
                 continue
@@ -179,7 +179,7 @@ def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, li
 
 
 class _Reader:
-    """What is kept of the elements of a file, as `_elements` returns it."""
+    """Collects from the elements of a file what `_elements` returns."""
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys
@@ -190,7 +190,7 @@ class _Reader:
         self.shut: set[int] = set()
 
     def node(self, node: Node) -> None:
-        """Keep where a new node is, and whether it stops the vehicle."""
+        """Keep the position of a new node, and whether it stops the vehicle."""
         if node.id < 0 and node.location.valid():
             self.new[node.id] = (node.location.lon, node.location.lat)
         barrier = node.tags.get("barrier")
@@ -211,8 +211,8 @@ class _Reader:
         self.places.update((n.ref, self.new[n.ref]) for n in way.nodes if n.ref in self.new)
 
 
-def _deleted(path: Path) -> set[tuple[str, int]]:
-    """Return kind and id of each element that an editor has marked as deleted, which osmium does not tell."""
+def _find_deleted(path: Path) -> set[tuple[str, int]]:
+    """Return kind and id of each element that an editor has marked as deleted, which osmium ignores."""
     if not path.stat().st_size:
         return set()
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:

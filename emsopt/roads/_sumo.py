@@ -18,7 +18,7 @@ import numpy as np
 
 from .._files import inflate
 from .._types import ArrayLike, FloatArray, PathLike
-from .._validate import existing_file, shown
+from .._validate import existing_file, quote
 from ..errors import InputError
 from ._terrain import STEEPEST, check_heights, terrain_inclines
 from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S
@@ -27,7 +27,7 @@ CAR = "passenger"  # SUMO's name of the vehicle class
 UTM_ZONES = 60
 UTM_MIDDLE_M, UTM_REACH_M = 5e5, 1e6  # easting of a zone's meridian, and the largest distance from it
 UTM_SOUTH_M, UTM_NORTH_M = 1e7, 9.4e6  # northing of the equator in the south, and the largest distance to it
-HIGHEST_M = 1e4  # largest height of a point
+HIGHEST_M = 1e4  # above all mountains: larger heights are mistakes
 
 Attributes: TypeAlias = dict[str, str]
 
@@ -43,7 +43,7 @@ class _Road(NamedTuple):
 
 
 class _Content:
-    """What is kept of a file: roads by id, legal turns between their numbers, and the location."""
+    """Content of a file: roads by id, legal turns between their numbers, and the location."""
 
     def __init__(self) -> None:
         self.roads: dict[str, _Road] = {}
@@ -61,8 +61,8 @@ class _Content:
             return
         name, lane = edge.get("id"), opened[0]
         if name is None or name in self.roads:
-            raise InputError(f"Every <edge> needs a unique id; got {shown(name)}.")
-        where = f"lane {shown(lane.get('id'))}"
+            raise InputError(f"Every <edge> needs a unique id; got {quote(name)}.")
+        where = f"lane {quote(lane.get('id'))}"
         self._open_lanes |= {(name, lane.get("index")): len(self.roads) for lane in opened}
         self.roads[name] = _Road(
             _number(lane, "length", where, "m", LONGEST_M),
@@ -129,7 +129,7 @@ def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None =
 def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes]]]:
     """Yield the tag and attributes of each complete child of the root, and the attributes of its lanes."""
     depth = 0
-    with inflate.unpacked(path) as file:
+    with inflate.unpack(path) as file:
         for event, element in ElementTree.iterparse(file, ("start", "end")):
             depth += 1 if event == "start" else -1
             if event == "start" and depth == 1:
@@ -157,7 +157,7 @@ def _number(element: Attributes, key: str, where: str, unit: str, most: float) -
     except ValueError:
         value = np.nan
     if not 0 < value <= most:
-        got = "it is missing" if text is None else f"got {shown(text)}"
+        got = "it is missing" if text is None else f"got {quote(text)}"
         raise InputError(f"The {key} of {where} must be above 0 and at most {most:g} ({unit}); {got}. Correct it.")
     return value
 

@@ -129,16 +129,16 @@ def _read(file: Path | Upload) -> pd.DataFrame:
     return read_csv(file)
 
 
-def _names(table: Table, options: tuple[str, ...], what: str) -> list[str]:
+def _names(table: Table, options: tuple[str, ...], noun: str) -> list[str]:
     """Return the cells of the first column in ``options`` as text; whole numbers have no decimals."""
-    return [cell.removesuffix(".0") for cell in texts(table.frame[table.needed(options, what)])]
+    return [cell.removesuffix(".0") for cell in texts(table.frame[table.require(options, noun)])]
 
 
 def _points(nodes: Table) -> tuple[FloatArray, bool]:
     """Return the coordinates of the nodes, shape (n, 2), and whether they are degrees."""
     if nodes.column(LONGITUDE + LATITUDE):
         return nodes.degrees(), True
-    x, y = (nodes.needed((key,), "columns 'lon' and 'lat', or 'x' and 'y'") for key in "xy")
+    x, y = (nodes.require((key,), "columns 'lon' and 'lat', or 'x' and 'y'") for key in "xy")
     points = np.column_stack([nodes.numbers(key, "degrees or metres") for key in (x, y)])
     return points, bool((np.abs(points) <= (180, 90)).all())
 
@@ -165,7 +165,7 @@ def _speeds(arcs: Table, lengths: FloatArray) -> FloatArray:
     above_0: dict[str, Any] = {"low": 0.0, "strictly": True}
     if key is None:
         what = f"a column of times ({', '.join(MINUTES)}) or 'speed_kmh'"
-        return arcs.numbers(arcs.needed(SPEEDS, what), "km/h above 0", **above_0) / 3.6
+        return arcs.numbers(arcs.require(SPEEDS, what), "km/h above 0", **above_0) / 3.6
     minutes = arcs.numbers(key, "a time above 0", **above_0) * MINUTES[key]
     kmh = float(np.median(lengths / minutes)) * 0.06
     if not 1 < kmh < 300:

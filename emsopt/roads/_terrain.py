@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .._types import ArrayLike, BoolArray, FloatArray, IntArray
-from .._validate import shown
+from .._validate import quote
 from ..errors import InputError
 
 STEEPEST = 0.35  # rad, 36 %: as steep as the steepest streets in the world
@@ -18,7 +18,7 @@ STEEPEST = 0.35  # rad, 36 %: as steep as the steepest streets in the world
 def check_heights(heights: object) -> None:
     """Raise unless ``heights`` is None or may be a terrain."""
     if heights is not None and not callable(heights):
-        raise InputError(f"`heights` must be a function of longitude and latitude; got {shown(heights)}.")
+        raise InputError(f"`heights` must be a function of longitude and latitude; got {quote(heights)}.")
 
 
 def terrain_inclines(

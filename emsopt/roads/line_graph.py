@@ -20,13 +20,13 @@ from ..errors import InputError, NoWayError
 if TYPE_CHECKING:
     from scipy import sparse
 
-# Upper bounds on road networks, for the readers and the network itself.
+# Larger values are mistakes in a file: upper bounds for the readers and the network itself.
 MOST_M_S, LONGEST_M = 1e3, 4e7  # for a road: above the speed of sound, and the circumference of the earth
-FARTHEST_M = 1e8  # largest coordinate of a point on a plane
+FARTHEST_M = 1e8  # largest coordinate of a point on a plane; larger ones are mistakes
 
 
 class LineGraph:
-    """Base of `RoadNetwork`: what depends only on the ids of edges and on the connections between them."""
+    """Base of `RoadNetwork`: operations on the ids of edges and the connections between them."""
 
     ids: tuple[str, ...]
     connections: IntArray

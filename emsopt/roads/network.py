@@ -110,7 +110,7 @@ class RoadNetwork(LineGraph):
             connections=checked_connections(connections, n),
             inclines=_validate.one_each(inclines, "inclines", n, **INCLINES),
             ids=_validate.names(ids, "ids", n, "edge"),
-            classes=tuple(map(str, _validate.listed(classes, "`classes`", n, "classes of road"))),
+            classes=tuple(map(str, _validate.as_tuple(classes, "`classes`", n, "classes of road"))),
             polylines=None if polylines is None else _checked_polylines(polylines, n, geographic),
             geographic=geographic,
             name=name,
@@ -255,7 +255,7 @@ class RoadNetwork(LineGraph):
         """Read a network written by `save`; raise if the file is damaged."""
         path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
         try:
-            with inflate.unpacked(path) as file:
+            with inflate.unpack(path) as file:
                 content = json.load(file)
             if content.pop(_KIND) != _FORMAT or set(content) != {field.name for field in fields(cls)}:
                 raise ValueError("another format, or an entry is missing or unknown")
@@ -420,7 +420,7 @@ class RoadNetwork(LineGraph):
 
 def _checked_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) -> tuple[FloatArray, ...]:
     """Return n polylines as read-only arrays; raise unless each has at least two points."""
-    given: tuple[Any, ...] = _validate.listed(values, "`polylines`", n, "lines")
+    given: tuple[Any, ...] = _validate.as_tuple(values, "`polylines`", n, "lines")
     if all(type(line) is np.ndarray and line.dtype == float and line.shape[1:] == (2,) for line in given):
         # one check of all points, as checks line by line take seconds in a large city
         points = _validate.real_array(np.concatenate(given), "polylines", (None, 2))

@@ -23,7 +23,7 @@ from .snapping import Places
 if TYPE_CHECKING:
     from .line_graph import LineGraph
 
-BLOCK = 50  # searches of a thread at a time
+BLOCK = 50  # searches of a thread at a time, which share the work space
 
 
 class WayFinder:
@@ -46,7 +46,7 @@ class WayFinder:
         ``minutes``, shape (E,), are those to drive each edge.
         """
         backwards = len(destinations.distances) < len(origins.distances)
-        sources, targets = self._oriented(origins, destinations, backwards)
+        sources, targets = self._orient(origins, destinations, backwards)
         times = np.empty((len(sources.distances), len(targets.distances)))
         minutes = minutes[self._order]
 
@@ -57,7 +57,7 @@ class WayFinder:
             list(pool.map(fill, range(0, len(times), BLOCK)))
         return times.T if backwards else times
 
-    def _oriented(self, origins: Places, destinations: Places, backwards: bool) -> tuple[Places, Places]:
+    def _orient(self, origins: Places, destinations: Places, backwards: bool) -> tuple[Places, Places]:
         """Return where searches start and end, by the new numbers of edges; backwards, edges are driven from 1 to 0."""
         start, end = (p._replace(edges=self._new[p.edges]) for p in (origins, destinations))
         if not backwards:

@@ -57,7 +57,7 @@ class Snapper:
         sizes = np.array([len(line) for line in polylines])
         self._geographic, self._scale = geographic, np.ones(2)
         if geographic:  # metres per degree at the middle latitude
-            points = _validate.turned(points, points[0, 0])
+            points = _validate.unwrap(points, points[0, 0])
             shrinking = np.cos(np.radians((points[:, 1].min() + points[:, 1].max()) / 2))
             self._scale = 1000 * np.radians(EARTH_RADIUS_KM) * np.array([shrinking, 1.0])
         self._junctions = _junctions(connections, points[np.cumsum(sizes) - sizes], points[np.cumsum(sizes) - 1])
@@ -96,7 +96,7 @@ class Snapper:
         limit_m = 1000 * _validate.positive_number(off_road_km, "off_road_km", "km")
         points = _validate.real_array(points, name, (None, 2))
         if self._geographic:
-            points = _validate.turned(_validate.degrees(points, f"`{name}`"), self._start[0, 0] / self._scale[0])
+            points = _validate.unwrap(_validate.degrees(points, f"`{name}`"), self._start[0, 0] / self._scale[0])
         at_least = self._all[0].query(points * self._scale)[0] - PIECE_M / 2
         self._check_near(points, name, at_least, limit_m)
         blocks = range(0, len(points), BLOCK)

@@ -167,7 +167,7 @@ def condition(
         raise ConvergenceError(f"{found}. Increase `noise_ratio`.") from None
     coefficients = _solve(factor, residuals)
     if amplitude is None:
-        amplitude = _profiled(residuals, coefficients)
+        amplitude = _profile_amplitude(residuals, coefficients)
     return GaussianProcess(kernel, noise_ratio, float(amplitude), X, residuals, factor, coefficients)
 
 
@@ -255,7 +255,7 @@ def _negative_log_likelihood(
         return 1e25, np.zeros_like(theta)
     coefficients = _solve(factor, residuals)
     if amplitude is None:
-        amplitude, misfit = _profiled(residuals, coefficients), 1.0
+        amplitude, misfit = _profile_amplitude(residuals, coefficients), 1.0
     else:
         misfit = float(residuals @ coefficients) / (n * amplitude)
     value = np.log(np.diag(factor)).sum() + n / 2 * (np.log(2 * np.pi * amplitude) + misfit)
@@ -284,6 +284,6 @@ def _solve(factor: FloatArray, values: FloatArray) -> FloatArray:
     return cho_solve((factor, True), values, check_finite=False)
 
 
-def _profiled(residuals: FloatArray, coefficients: FloatArray) -> float:
+def _profile_amplitude(residuals: FloatArray, coefficients: FloatArray) -> float:
     """Return the maximum-likelihood amplitude s², rᵀ(K + ν I)⁻¹ r / n for residuals r, but at least 1e-12."""
     return max(float(residuals @ coefficients) / len(residuals), 1e-12)

@@ -54,7 +54,7 @@ __all__ = ["graph_matern", "incidence_laplacian"]
 
 SparseMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 
-SHORTEST_M = 1.0  # shorter edges are treated as 1 m long
+SHORTEST_M = 1.0  # shorter edges count as 1 m: their weights would dominate all others
 COLUMNS = 32  # right-hand sides per solve: few enough for the processor's cache, which halves the time
 HALO = 6  # turns around a district of edges, beyond which the rest of the network hardly matters to it
 ROWS = 256  # rows of a dense kernel computed at a time, to avoid a second matrix of its size
@@ -128,7 +128,7 @@ def graph_matern(laplacian: SparseMatrix, *, nu: float = 2.0, kappa: float = 1.0
 def _by_solves(laplacian: "sparse.csc_array[np.float64]", shift: float, times: int) -> FloatArray:
     """Return (shift I + laplacian)^-times; the matrix is positive definite and needs no pivoting."""
     n = laplacian.shape[0]
-    factor = _factorised(laplacian + shift * sparse.eye_array(n))
+    factor = _factorise(laplacian + shift * sparse.eye_array(n))
     K = np.empty((n, n))
     for start in range(0, n, COLUMNS):
         block = np.asfortranarray(np.eye(n, min(COLUMNS, n - start), -start))
@@ -160,12 +160,12 @@ class GraphMatern:
         self.matrix: Any = sparse.csr_array(self._B @ self._B.T + self._shift * sparse.eye_array(self.n_edges))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: everything but the factorisation, which cannot be."""
+        """Return the state to pickle, without the factorisation, which cannot be pickled."""
         return {key: value for key, value in vars(self).items() if key != "_factor"}
 
     @cached_property
     def _factor(self) -> SuperLU:
-        return _factorised(self.matrix)
+        return _factorise(self.matrix)
 
     @cached_property
     def _unscaled_variance(self) -> FloatArray:
@@ -194,14 +194,14 @@ class GraphMatern:
         """Return the covariances of k edges that lie together, shape (k, k), with little error.
 
         Only the edges and a halo of that many turns around them are taken from the network. The result is positive
-        semi-definite, its variances are exact, and its covariances fall short by what leads through the rest.
+        semi-definite, its variances are exact, and its covariances omit paths through the rest of the network.
         """
         inside = np.zeros(self.n_edges, dtype=bool)
         inside[edges] = True
         for _ in range(halo):
             inside[self.matrix[inside].indices] = True
         patch = np.flatnonzero(inside)
-        factor = _factorised(self.matrix[patch][:, patch])
+        factor = _factorise(self.matrix[patch][:, patch])
         powers = [np.zeros((len(patch), len(edges)), order="F")]  # columns of A^-q on the patch, q = 0, 1, ...
         powers[0][np.searchsorted(patch, edges), np.arange(len(edges))] = 1.0
         for _ in range((self.nu + 1) // 2):
@@ -225,7 +225,7 @@ def _blocks(n: int) -> Iterator[slice]:
     return (slice(start, start + ROWS) for start in range(0, n, ROWS))
 
 
-def _factorised(matrix: Any) -> SuperLU:
+def _factorise(matrix: Any) -> SuperLU:
     """Return a sparse factorisation of a symmetric matrix that needs no pivoting, such as a positive definite one."""
     options = {"SymmetricMode": True}
     return splu(sparse.csc_array(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
@@ -253,7 +253,7 @@ def _inverse_power_diagonal(matrix: Any, power: int, least: float) -> FloatArray
 
 def _inverse_diagonal(matrix: Any) -> Any:
     """Return the diagonal of the inverse of a symmetric matrix."""
-    factor = _factorised(matrix)
+    factor = _factorise(matrix)
     L = sparse.csc_array(factor.L)
     L.sort_indices()
     inverse = _takahashi(L.indptr, L.indices, L.data, factor.U.diagonal())
@@ -322,7 +322,7 @@ class ContextKernel:
         return self.make_graph()
 
     def covariance(self) -> FloatArray:
-        """Return the covariances of all arms, shape (n, n), for a graph kernel that is an array; it is not kept."""
+        """Return the covariances of all arms, shape (n, n), for a graph kernel that is an array; not cached."""
         graph: Any = self.make_graph()
         X, n = self.contexts, len(self.contexts)
         K, edges = np.empty((n, n)), np.arange(n) % len(graph)

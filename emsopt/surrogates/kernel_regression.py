@@ -21,8 +21,8 @@ support have W = 0 far from all points: there the mean is the nearest neighbour'
 are 0.
 
 Limits. A weighted mean stays within the range of the observed values. It therefore flattens peaks and valleys and is
-biased near the border of the data. The bandwidth alone decides what is noise and what is structure. All bandwidth rules
-assume coordinates of similar scale; scale the domain to the unit cube first.
+biased near the border of the data. The bandwidth alone separates noise from structure. All bandwidth rules assume
+coordinates of similar scale; scale the domain to the unit cube first.
 """
 
 from collections.abc import Callable

@@ -9,7 +9,7 @@ from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
-from emsopt.calls.uses import starts, told_apart
+from emsopt.calls.uses import separates_places, starts
 from emsopt.errors import EmsoptError
 
 KM = np.pi / 180 * 6371
@@ -121,7 +121,7 @@ def test_a_model_tells_places_apart_if_longer_times_were_recorded_there():
         (0, 1.5, False, "does not"),
         (0, 15, False, "Cannot tell"),
     ):
-        told, why = told_apart(modelled, 6 + slope * (modelled - 6.5) + rng.normal(0, noise, 800))
+        told, why = separates_places(modelled, 6 + slope * (modelled - 6.5) + rng.normal(0, noise, 800))
         assert told == usable
         assert said in why
 

@@ -182,7 +182,7 @@ def test_reduced_patterns_have_no_row_or_column_to_spare():
     for density in (0.2, 0.5, 0.8):
         dense = rng.uniform(size=(30, 40)) < density
         dense[:, ~dense.any(axis=0)] = True
-        rows, columns = core.reduced(csr_array(dense.astype(np.int8)))
+        rows, columns = core.reduce(csr_array(dense.astype(np.int8)))
         left = dense[rows][:, columns]
         within = lambda a, b: (a <= b).all()
         assert not any(within(left[i], left[k]) for i, k in np.ndindex(len(rows), len(rows)) if i != k)

@@ -7,7 +7,7 @@ import emsopt as eo
 from emsopt.optimizers import BOKEAuto
 from emsopt.optimizers.boxes import boke_auto
 from emsopt.optimizers.boxes.boke_auto import better_sum, condition_additive
-from emsopt.optimizers.boxes.gp_ucb import fitted
+from emsopt.optimizers.boxes.gp_ucb import refit
 from emsopt.optimizers.values import clipped, normal_scores, standardized
 
 
@@ -86,7 +86,7 @@ def test_the_sum_is_used_where_it_predicts_better(shape):
     X = np.random.default_rng(3).random((80, 5))
     total = np.cos(9 * X + np.arange(5)).sum(axis=1)
     y = {"sum": total, "exponential of a sum": np.exp(2 * total), "product": np.cos(2 * X.sum(axis=1))}[shape]
-    process = fitted(X, standardized(clipped(X, y)), noisy=False, spread=0.7, last=None)
+    process = refit(X, standardized(clipped(X, y)), noisy=False, spread=0.7, last=None)
     chosen = better_sum(X, y, process)
     assert (chosen is None) == (shape == "product")
     assert chosen is None or chosen[0] == (shape != "sum")

@@ -66,8 +66,8 @@ def test_the_first_choice_is_the_best_definite_point_that_the_constraint_allows(
     for _ in range(15):
         x = space.sample(rng=rng)
         optimizer.tell(x, float(np.sin(5 * x[0]) + 0.3 * x[1] - x[2]))
-    optimizer._ranked = lambda function, **options: (
-        seen.update(f=function) or type(optimizer)._ranked(optimizer, function, **options)
+    optimizer._rank = lambda function, **options: (
+        seen.update(f=function) or type(optimizer)._rank(optimizer, function, **options)
     )
     u = next(optimizer._choose())
     assert space.allows(space.from_unit(u))

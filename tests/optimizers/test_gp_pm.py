@@ -303,7 +303,7 @@ def test_a_long_run_models_the_observations_nearest_to_its_centre(monkeypatch, s
     monkeypatch.setattr(gp_pm, "MODELLED", 30)
     objective = eo.Objective(city, 9, "approximate")
     optimizer = steps(GPpM(objective, rng=0), objective, 45)
-    optimizer.process, _ = optimizer._fit(optimizer._modelled(), None)
+    optimizer.process, _ = optimizer._fit(optimizer._choose_observations(), None)
     told = np.array([objective.space.group_counts(sites) for sites in optimizer.sites])
     apart = np.abs(told - optimizer.centre).sum(axis=1)
     chosen = np.abs(optimizer.process.X - optimizer.centre).sum(axis=1)
@@ -311,7 +311,7 @@ def test_a_long_run_models_the_observations_nearest_to_its_centre(monkeypatch, s
     assert max(apart) > max(chosen)
     literal = GPpM(objective, rng=0, literal=True)
     literal.centre, literal._told = optimizer.centre, list(told)
-    assert len(literal._modelled()) == 45
+    assert len(literal._choose_observations()) == 45
 
 
 # -- Algorithms 3 and 4 to the letter -------------------------------------------------------------------------------

@@ -347,7 +347,7 @@ def test_logs_of_several_months_are_read_together_by_the_options_of_the_command(
     """As `read_calls` reads a list; unreadable rows are left out unless the tick refuses them, and files of macOS are."""
     times = pd.date_range("2025-01-01", periods=60, freq="D").astype(str)
     calls = pd.DataFrame({"time": times, "lon": 0.0, "lat": 0.0, "service_min": "30", "kind": ["fire", "medical"] * 30})
-    x, y = eo._files.geography.needed("pyproj").Transformer.from_crs(4326, 3857, always_xy=True).transform(-30, 45)
+    x, y = eo._files.geography.load_extra("pyproj").Transformer.from_crs(4326, 3857, always_xy=True).transform(-30, 45)
     calls["lon"], calls["lat"] = x, y
     calls.loc[5, "service_min"] = "long"
     months = {f"{name}.csv": part.to_csv(index=False) for name, part in (("jan", calls[:31]), ("feb", calls[31:]))}

@@ -251,9 +251,9 @@ def test_the_report_tells_late_responses_too():
 def test_the_report_says_that_what_it_proposes_is_not_the_best_found():
     named = {"proposed": 5.25, "best found": 5.0}
     named = {name: types.SimpleNamespace(mean_response=minutes) for name, minutes in named.items()}
-    assert "found one that is 0.25 min shorter still (best found, below)" in _report._not_taken(named, "best found")
-    assert _report._not_taken(named, "optimum") == ""
-    assert _report._not_taken({"proposed": named["best found"], "best found": named["proposed"]}, "best found") == ""
+    assert "found one that is 0.25 min shorter still (best found, below)" in _report._better_found(named, "best found")
+    assert _report._better_found(named, "optimum") == ""
+    assert _report._better_found({"proposed": named["best found"], "best found": named["proposed"]}, "best found") == ""
 
 
 def test_the_report_says_what_was_found_and_assumed(own):

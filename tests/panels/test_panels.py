@@ -46,19 +46,19 @@ def test_an_interruption_passes_and_an_error_does_not(otherwise):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        _widgets.guarded(message, interrupted)()
-    _widgets.guarded(message, lambda: [].pop(), otherwise)()
+        _widgets.guard(message, interrupted)()
+    _widgets.guard(message, lambda: [].pop(), otherwise)()
     assert "went wrong (IndexError)" in message.value
-    _widgets.guarded(message, lambda: None)()
+    _widgets.guard(message, lambda: None)()
     assert message.value == ""
 
 
 def test_what_a_callback_within_another_says_stays():
     message = _widgets.Message()
-    inner = _widgets.guarded(message, lambda: "nine of ten")
-    _widgets.guarded(message, inner)()
+    inner = _widgets.guard(message, lambda: "nine of ten")
+    _widgets.guard(message, inner)()
     assert "nine of ten" in message.value
-    _widgets.guarded(message, lambda: (inner(), "eleven")[1])()
+    _widgets.guard(message, lambda: (inner(), "eleven")[1])()
     assert "eleven" in message.value
 
 

@@ -266,7 +266,7 @@ def test_errors_carry_arguments_and_remedies_as_data():
 def test_a_gain_is_told_with_one_interval():
     late = SimpleNamespace(gain=(0.02, 0.01, 0.03), model=SimpleNamespace(settings=Settings(metric=("late", 8.0))))
     said = "+2.000 percentage points of share of responses of 8 min or more (90 % interval: +1.000 to +3.000)"
-    assert advice._gained(late) == said
+    assert advice._gain_text(late) == said
 
 
 def test_the_practice_town_is_the_same_for_all(tmp_path, monkeypatch):

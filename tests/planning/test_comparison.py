@@ -220,7 +220,7 @@ def test_spreads_are_drawn_too_so_that_late_fractions_are_as_uncertain_as_they_a
         costs = (eo.evaluators.metrics.late_probability(city, 6.0)[today].min(axis=0) for city in draws)
         return np.array([cost @ estimate.demand_shares for cost in costs])
 
-    fixed = [city._varied(travel_cv=estimate.travel_cv, turnout_cv=estimate.turnout_cv) for city in drawn]
+    fixed = [city._with_arrays(travel_cv=estimate.travel_cv, turnout_cv=estimate.turnout_cv) for city in drawn]
     assert late(drawn).std() > 1.005 * late(fixed).std()
 
 

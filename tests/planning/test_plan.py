@@ -156,7 +156,7 @@ def test_the_list_of_changes_leads_from_one_hour_to_the_next():
 
 def test_changes_are_paired_so_that_ways_are_short():
     city = TOWN.replace(site_names=list("abcde"), site_locations=[[0, 0], [1, 0], [9, 0], [8, 0], [5, 5]])
-    assert hourly._moved(np.array([0, 2]), np.array([1, 3]), city) == [(0, 1), (2, 3)]
+    assert hourly._moves_between(np.array([0, 2]), np.array([1, 3]), city) == [(0, 1), (2, 3)]
 
 
 def test_pinned_and_closed_sites_stay_so():

@@ -18,7 +18,7 @@ Slopes: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """A function from points (K, d) to their values (K,) and slopes (K, d)."""
 
 TOLERANCE = 1e-9  # stopping tolerance, relative to the spread of the values at the starting points
-SPREADS = (0.3, 0.1, 0.1, 0.03, 0.03, 0.01, 0.01, 0.003, 0.001)  # of random moves, in widths of the box
+SPREADS = (0.3, 0.1, 0.1, 0.03, 0.03, 0.01, 0.01, 0.003, 0.001)  # of random moves, in widths of the box: less and less
 POOL, STARTS = 100, 10  # number of random points, and number of the best of them used as starting points
 
 
@@ -116,10 +116,10 @@ def highest_admitted(
 ) -> FloatArray:
     """Return the point of the unit cube, shape (m,), where a function is largest among points that are admitted.
 
-    ``admits`` says of a point of the box whether it is. Only points that `Box.to_unit` can return are considered, so
-    that choices are definite. The search starts from ``x``, where the function is largest on the whole cube, from the
-    points ``near``, (n, m), and from random points. It then moves the best point at random, less and less, and finally
-    climbs without changing whole numbers and choices.
+    ``admits`` takes a point of the box. Only points that `Box.to_unit` can return are considered, so that choices are
+    definite. The search starts from ``x``, where the function is largest on the whole cube, from the points ``near``,
+    (n, m), and from random points. It then moves the best point at random, less and less, and finally climbs without
+    changing whole numbers and choices.
     """
 
     def best_of(tried: FloatArray, best: FloatArray, value: float) -> tuple[FloatArray, float]:

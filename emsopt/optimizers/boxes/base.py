@@ -60,9 +60,9 @@ def on_box(
 ) -> BoxObjective:
     """Convert a function on a box to an objective.
 
-    ``f`` is a Problem, a BoxObjective, which is returned unchanged, or a function; it is left out if its values come
-    from elsewhere. Its attributes of the same names are the defaults of ``bounds`` and ``sense``, which `Box` and
-    `BoxOptimizer` describe; ``noisy`` is True by default if its ``noise_sd`` is above 0.
+    ``f`` is a Problem, a function, or a BoxObjective, which is returned unchanged; None if values are computed
+    elsewhere. ``bounds`` and ``sense``, which `Box` and `BoxOptimizer` describe, default to the attributes of ``f``
+    with these names; ``noisy`` defaults to whether its ``noise_sd`` is above 0.
     """
     given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
     if not given:
@@ -191,7 +191,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         apart = np.abs(self._on_cube(list(self.taken)) - self.space.to_unit(x))
         return self.objective.noisy or not (apart <= SAME).all(axis=1).any()
 
-    def _presented(self, x: FloatArray) -> Any:
+    def _present(self, x: FloatArray) -> Any:
         return self.space.presented(x)
 
     def _sample(self) -> FloatArray:
@@ -211,7 +211,7 @@ class BoxOptimizer(AskTell[FloatArray]):
             if self._is_new(x):
                 return x
         if self.values:
-            admits = self._admitted()
+            admits = self._admission()
             for u in self._choose():
                 x = self.space.from_unit(u)
                 if self._is_new(x) and admits(x):
@@ -233,7 +233,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         x = highest(function, self.space.coordinates, self.rng, near=self._leaders(), **options)
         return x if self.space.simple and not len(self.failed) else self._climb_admitted(function, x)
 
-    def _ranked(self, function: Slopes, **options: Any) -> Iterator[FloatArray]:
+    def _rank(self, function: Slopes, **options: Any) -> Iterator[FloatArray]:
         """Yield where a function is largest among allowed points, then the pool of `best_of_pool`, best first."""
         x, *pool = best_of_pool(function, self.space.coordinates, self.rng, near=self._leaders(), **options)
         yield x if self.space.simple else self._climb_admitted(function, x)
@@ -241,10 +241,10 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     def _climb_admitted(self, function: Slopes, x: FloatArray) -> FloatArray:
         """Maximise a function over admitted points, starting also from its maximum x over the cube."""
-        return highest_admitted(function, self.space, self._admitted(), x, self.rng, near=self._leaders())
+        return highest_admitted(function, self.space, self._admission(), x, self.rng, near=self._leaders())
 
-    def _admitted(self) -> Callable[[FloatArray], bool]:
-        """Return the function that says whether a method may propose a point of the box.
+    def _admission(self) -> Callable[[FloatArray], bool]:
+        """Return the function that decides whether a method may propose a point of the box.
 
         The constraints must allow it, and the nearest point evaluated so far must not have failed. Where evaluations
         fail, this rule halves the distance to the border with each step, and a single failure blocks less and less of

@@ -74,7 +74,7 @@ RULES = {"scott": scott, "silverman": silverman}
 EXPLORING = 0.6
 CORNERED = 6  # number of inputs with which the search also starts from corners, see above
 EMPTIEST = -1000.0  # lower bound of log W; points with smaller W count as equally unexplored
-POINTS = 501  # of `profile`
+POINTS = 501  # of `profile`, for a smooth line
 PROBES = 10_000  # random points of the cube in `fill_distance`
 LOWEST = -300.0  # lower bound of the maximised logarithm; without exploration it would be -inf at the worst point
 
@@ -361,9 +361,9 @@ class KRUCB(BOKE):
         for k in np.argsort(-self.scores(model), kind="stable"):
             if self.objective.noisy and len(model.y) ** self.widening < different:
                 yield model.X[k]
-            yield self._beside(model, model.X[k])
+            yield self._least_dense(model, model.X[k])
 
-    def _beside(self, model: KernelRegression, centre: FloatArray) -> FloatArray:
+    def _least_dense(self, model: KernelRegression, centre: FloatArray) -> FloatArray:
         """Return the point of lowest density in the ball around ``centre`` where the kernel is at least τ, (A.5)."""
         radius = model.bandwidth[0] * np.sqrt(-2 * np.log(self.closeness))
 

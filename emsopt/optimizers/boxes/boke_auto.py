@@ -49,7 +49,7 @@ r       -                   distance from the peak to its (d + 1)-th nearest nei
 With noise, peaks are found in the posterior mean at the observed points. An evaluation of the acquisition function
 costs O(t d), as in BOKE; a step costs one matrix decomposition, O(t³), fitting the kernel several.
 
-The constants were tuned on the training functions only; ``benchmarks/RESULTS.md`` says what was tried and when.
+The constants were tuned on the training functions only; ``benchmarks/RESULTS.md`` lists the values tried, with dates.
 
 Limits. On the training functions with five inputs or more, one in five runs of 60 evaluations ended at a wrong peak.
 
@@ -59,7 +59,8 @@ acquisition of Kandasamy, Schneider and Póczos (2015); inputs are optimised one
 .. math:: k(x, x') = \frac1d \sum_j e^{-(x_j - x'_j)^2 / (2 ℓ^2)}, \qquad
           x_{t+1, j} = \arg\max_z \; μ_j(z) + κ \, σ_j(z)
 
-The noise ratio ν absorbs what is not a sum. A lengthscale ℓ, common to all inputs, costs one eigendecomposition, O(t³).
+The noise ratio ν absorbs deviations from a sum. A lengthscale ℓ, common to all inputs, costs one eigendecomposition,
+O(t³).
 """
 
 from collections.abc import Iterable, Iterator
@@ -74,21 +75,21 @@ from ...surrogates.gaussian_process import GaussianProcess, condition
 from ..values import clipped, normal_scores, spread, standardized
 from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
 from .base import BoxOptimizer
-from .gp_ucb import NOISE_FREE, NOISY, fitted, with_expected
+from .gp_ucb import NOISE_FREE, NOISY, refit, with_expected
 
-SPREAD = 0.7  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
+SPREAD = 0.7  # prior standard deviation of the log lengthscales around their common mean, against overfitting
 NEIGHBOURS = 1.5
 RIDGE = 1e-6
-CROWDED = 0.01  # distance on the unit cube below which points crowd a peak
+CROWDED = 0.01  # distance on the unit cube below which points crowd a peak, so that more would tell little
 PROMISING = 0.01  # smallest predicted gain worth a step, in standard deviations of the observed values
 RETURNING = 0.5  # share of the steps that climb the best peak although it is known
 COORDINATEWISE = 0.5  # share of the steps by the sum, if it is used
 CONFIDENCES = (0.0, 1.0, 2.0)
 CLEARLY = 0.7
 MANY = 500  # coefficients of the quadratic from which on they are found through the points, cheaper and equal
-LENGTHSCALES = (0.05, 0.1, 0.2, 0.4, 0.8)  # in widths of the box
+LENGTHSCALES = (0.05, 0.1, 0.2, 0.4, 0.8)  # in widths of the box, few, as each takes an eigendecomposition
 NOISE_RATIOS = (1e-5, 1e-3, 1e-2, 1e-1)
-GRID = 101  # points per input at which the acquisition is evaluated
+GRID = 101  # points per input at which the acquisition is evaluated: a grid finds the highest of many peaks
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +215,7 @@ class BOKEAuto(BoxOptimizer):
         if len(self.values) >= before + max(5, before // 10):
             X, y = self.points, standardized(clipped(self.points, self.gains))
             if np.ptp(y) > 0:
-                self._fitted = fitted(X, y, noisy=self.objective.noisy, spread=SPREAD, last=self._fitted)
+                self._fitted = refit(X, y, noisy=self.objective.noisy, spread=SPREAD, last=self._fitted)
                 self._sum = better_sum(X, self.gains, self._fitted)
 
     def _choose(self) -> Iterator[FloatArray]:
@@ -222,14 +223,14 @@ class BOKEAuto(BoxOptimizer):
         process, additive = self.process(), self.additive()
         if additive and self.rng.random() < COORDINATEWISE:
             along = additive.best(self.rng.choice(CONFIDENCES), self.rng)
-            if not self._awaited(along):
+            if not self._is_pending(along):
                 yield along
         if self.rng.random() >= self.exploring:
             top = self._exploit(process)
             if top is not None:
                 yield top
         x = self._climb(lambda x: upper_bound(process, self.confidence, x))
-        if not self._awaited(x):
+        if not self._is_pending(x):
             yield x
         yield self._climb(lambda x: emptiness(process, x))
 
@@ -245,14 +246,14 @@ class BOKEAuto(BoxOptimizer):
         for peak, radius in zip(*peaks_of(X, heights), strict=True):
             x, gain = self._top(local_quadratic(X, y, X[peak]), X[peak], radius)
             first = x if first is None else first
-            if gain > PROMISING and radius > CROWDED and not self._awaited(x):
+            if gain > PROMISING and radius > CROWDED and not self._is_pending(x):
                 found = x
                 break
-        if first is not None and found is not first and not self._awaited(first) and self.rng.random() < RETURNING:
+        if first is not None and found is not first and not self._is_pending(first) and self.rng.random() < RETURNING:
             return first
         return found
 
-    def _awaited(self, x: FloatArray) -> bool:
+    def _is_pending(self, x: FloatArray) -> bool:
         """Return whether a pending point lies within ``CROWDED`` of x."""
         return bool((np.linalg.norm(self.pending - x, axis=1) <= CROWDED).any())
 
@@ -267,11 +268,11 @@ class BOKEAuto(BoxOptimizer):
 
 
 def better_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:
-    """Return which additive process predicts left-out values best, or None if none is clearly better than ``process``.
+    """Return the additive process that predicts left-out values best; None unless clearly better than ``process``.
 
-    ``process`` is conditioned on the same points and their clipped gains. All predictions are compared as normal
-    scores, those below the box's median raised to it. Returned are whether the sum models normal scores instead of
-    gains, its lengthscale and its noise ratio.
+    ``process`` is conditioned on the same points and their clipped gains. Predictions are compared as normal scores,
+    clipped at the box's median. The process is returned as a flag, whether it models normal scores instead of gains,
+    its lengthscale and its noise ratio.
     """
     if X.shape[1] == 1:
         return None

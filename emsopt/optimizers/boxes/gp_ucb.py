@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 NOISY, NOISE_FREE = 1e-2, 1e-6  # fixed noise ratios; fitting starts from the first one
 POOL: dict[str, Any] = {"pool": 400, "spreads": (0.1, 0.01)}  # of `best_of_pool`, larger than the default
-SPREAD = 1.0  # standard deviation of the logarithms of the lengthscales around their common mean, as a prior
+SPREAD = 1.0  # prior standard deviation of the log lengthscales around their common mean, against overfitting
 
 
 class GPUCBFixed(BoxOptimizer):
@@ -81,7 +81,7 @@ class GPUCBFixed(BoxOptimizer):
 
     def _choose(self) -> Iterator[FloatArray]:
         bound = partial(upper_bound, with_expected(self.process(), self.pending), self.confidence)
-        yield from self._ranked(bound, **POOL)
+        yield from self._rank(bound, **POOL)
 
 
 class GPUCB(GPUCBFixed):
@@ -95,18 +95,16 @@ class GPUCB(GPUCBFixed):
     _last: GaussianProcess | None = None
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process with the hyperparameters of largest likelihood, as found by `fitted`.
+        """Return the Gaussian process with the hyperparameters of largest likelihood, as found by `refit`.
 
         Its values are standardised gains, as in `GPUCBFixed.process`. Every call fits anew.
         """
         gains = standardized(self.gains)
-        self._last = fitted(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last)
+        self._last = refit(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last)
         return self._last
 
 
-def fitted(
-    X: FloatArray, y: FloatArray, *, noisy: bool, spread: float, last: GaussianProcess | None
-) -> GaussianProcess:
+def refit(X: FloatArray, y: FloatArray, *, noisy: bool, spread: float, last: GaussianProcess | None) -> GaussianProcess:
     """Return the process of largest likelihood, starting from broad lengthscales and from those of the last fit.
 
     X are points on the unit cube, (t, d), y standardised values; the noise is fitted too if ``noisy``. ``spread`` is
@@ -172,7 +170,7 @@ class GPEI(BoxOptimizer):
         process = self.process()
         goal = process.predict(process.X)[0].max() if self.objective.noisy else standardized(self.gains).max()
         improvement = partial(log_improvement, with_expected(process, self.pending), float(goal))
-        yield from self._ranked(improvement, **POOL)
+        yield from self._rank(improvement, **POOL)
 
 
 def log_improvement(process: GaussianProcess, goal: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -296,7 +296,7 @@ class UnknownCost(ControlLearner):
         """Forget all confidence bounds: ``lower`` becomes ``worst``, ``upper`` infinity; every set may be feasible."""
         self.lower = self.problem.worst
         self.upper = np.full(len(self.counts), np.inf)
-        self._open = list(range(len(self.counts)))  # sets that may be feasible
+        self._open = list(range(len(self.counts)))  # sets that may be feasible: others stay infeasible until a reset
         self._bounded_by = self.model.fits
 
     def ask(self) -> tuple[int, FloatArray]:

@@ -50,7 +50,7 @@ INITIAL = 5
 GROWTH = 1.15
 LENGTHSCALES = (0.1, 20.0)
 FIT: dict[str, Any] = {"noise_ratio_bounds": (1e-6, 0.25), "spread": 1.0, "steps": 25}
-LEAST_VARIANCE = 1e-12  # relative to the amplitude
+LEAST_VARIANCE = 1e-12  # relative to the amplitude, as rounding may make a variance negative
 FEATURES, QUANTILES = 512, 32  # of a posterior sample
 
 
@@ -134,7 +134,7 @@ class ControlModel:
         sets = [set(s) for s in problem.control_sets]
         self.maximal = [i for i, s in enumerate(sets) if not any(s < other for other in sets)]
         self._nodes = problem.nodes(NODES)
-        self._last: dict[tuple[int, str], list[FloatArray]] = {}  # where each search ended in the last round
+        self._last: dict[tuple[int, str], list[FloatArray]] = {}  # ends of the searches, to start from
 
     @property
     def beta(self) -> float:
@@ -178,7 +178,7 @@ class ControlModel:
         self.fits += 1
 
     def _prepare(self) -> None:
-        """Compute what all searches of a round share.
+        """Compute the quantities that all searches of a round share.
 
         These are the inverse of the noisy kernel matrix, the plays divided by the lengthscales, and for every play and
         variable the mean of the kernel's factor over the variable's marginal.

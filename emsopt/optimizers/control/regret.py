@@ -14,7 +14,7 @@ R_T is the cost-varying regret of Tay et al. (2023), which weighs the loss of ev
 No-Regret Costs"; w is the problem's ``worst`` value, 0 in the paper. R^f may be negative, because a loss of α is
 tolerated.
 
-**The exploration that Lemma 2 asks for,** as a number. The theorems hide their constants; here they are the proofs'
+**The exploration that Lemma 2 requires,** as a number. The theorems hide their constants; here they are the proofs'
 (appendix B). m sets are played, τ times each in the exploration, T plays are made in all, and f has a norm of at most B
 in the space of a kernel k(x, x) <= 1. The bounds of Theorems 1 and 3 are in ``benchmarks/bocvs_theory_study.py``.
 
@@ -72,17 +72,17 @@ def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0
     problem = problem.solved()
     best = int(np.argmax(problem.set_values))
     optimum = problem.expected(best, problem.set_points[best], NODES)
-    expected, played = np.empty(len(history)), history["set"].to_numpy()
-    for i in np.unique(played).tolist():
-        expected[played == i] = problem.expected(i, np.array(history["x"][played == i].tolist()), NODES)
+    expected, sets = np.empty(len(history)), history["set"].to_numpy()
+    for i in np.unique(sets).tolist():
+        expected[sets == i] = problem.expected(i, np.array(history["x"][sets == i].tolist()), NODES)
     lost = (1 - alpha) * (optimum - problem.worst) - (expected - problem.worst)
-    above = problem.costs[played] - problem.costs[problem.target(alpha)]
+    above = problem.costs[sets] - problem.costs[problem.target(alpha)]
     return history.assign(
         expected=expected,
         quality_regret=np.cumsum(lost),
         cost_regret=np.cumsum(np.maximum(above, 0)),
         simple_regret=optimum - np.maximum.accumulate(expected),
-        weighted_regret=np.cumsum(problem.costs[played] * (optimum - expected)),
+        weighted_regret=np.cumsum(problem.costs[sets] * (optimum - expected)),
     )
 
 
@@ -191,7 +191,7 @@ def control_regrets(table: pd.DataFrame) -> pd.DataFrame:
 
 Gain = Callable[[ArrayLike], FloatArray]
 ROUNDS, CLOSE = 40, 0.01  # largest number of improvements of the shares; excess of the bound that ends them earlier
-GROWTH = 1.25  # between the numbers of plays at which gains are computed
+GROWTH = 1.25  # between the numbers of plays at which gains are computed, as each takes long
 
 
 def gain_bound(covariance: ArrayLike, most: int) -> Gain:

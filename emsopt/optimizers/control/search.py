@@ -150,7 +150,7 @@ def bocvs(
                 play = problem.play(i, x, rng=stream(seed, number))
             else:
                 i, x, play = _on_file(steps, filed, problem, i, x)
-            if learner.spent + play.cost > budget:
+            if learner.spent + play.cost > budget:  # a cost is known only once the play is made
                 break
             steps.write(set=int(i), x=x.tolist(), point=play.point.tolist(), value=play.value, cost=play.cost)
             learner.tell(i, x, play)
@@ -172,18 +172,18 @@ def _on_file(
     steps: Steps, row: dict[str, Any], problem: ControlProblem, i: int, x: FloatArray
 ) -> tuple[int, FloatArray, Play]:
     """Return the set, values and outcome of the next play on file, which replace the proposed set i and values x."""
-    asked = int(i), x.tolist()
+    proposed = int(i), x.tolist()
     try:
         i, x = problem.checked_query(row["set"], row["x"])
         play = Play(np.reshape(row["point"], problem.dimension), row["value"], row["cost"])
     except ValueError:
         steps.file.refuse(steps.number)
-    steps.file.compare(steps.number, *asked)
+    steps.file.compare(steps.number, *proposed)
     return i, x, play
 
 
 def _check_options(method: str, options: dict[str, Any]) -> None:
-    """Raise an error for options that the method does not take, before there is a file."""
+    """Raise an error for options that the method does not take, before a checkpoint is created."""
     parameters = [p for kind in LEARNERS[method].__mro__[:-1] for p in signature(kind).parameters.values()]
     known = {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY} - {"rng", "budget", "alpha"}
     for name in options.keys() - known:
@@ -193,7 +193,7 @@ def _check_options(method: str, options: dict[str, Any]) -> None:
 def _description(
     problem: ControlProblem, method: str, budget: float, alpha: float, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return what identifies a run: method, options and numbers of the problem, which a checkpoint must match."""
+    """Return a dict that identifies a run in a checkpoint: method, options and numbers of the problem."""
     nodes = problem.nodes(4)  # identifies the marginals
     numbers = [problem.costs, nodes, problem.objective.exact(nodes)]
     numbers += [X.values for X in problem.marginals if isinstance(X, Empirical)]

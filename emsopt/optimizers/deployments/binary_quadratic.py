@@ -41,9 +41,9 @@ from ... import _validate
 from ..._types import ArrayLike, FloatArray, IntArray, Rng
 from ...errors import InputError
 
-CUT_RANGE = 2**30  # sum of the integer capacities passed to the flow solver
-RESTARTS = 20  # number of annealing walks
-TOLERANCE = 1e-9  # gap at which the relaxation stops, relative to the sum of the absolute terms
+CUT_RANGE = 2**30  # sum of the integer capacities passed to the flow solver, below the range of int32
+RESTARTS = 20  # annealing walks: a single one may end in a poor local minimum
+TOLERANCE = 1e-9  # gap at which the relaxation stops, relative to the sum of the absolute terms, which bounds rounding
 
 
 class QuadraticMinimum(NamedTuple):
@@ -134,7 +134,7 @@ def _annealing(
     return min(found, key=lambda x: value(A, b, x)), -np.inf
 
 
-def _relaxed(
+def _relax(
     A: FloatArray,
     b: FloatArray,
     units: int,
@@ -265,7 +265,7 @@ def _repair(A: FloatArray, b: FloatArray, x: IntArray, p: int) -> IntArray:
 _METHODS: dict[str, Callable[..., tuple[IntArray, float]]] = {
     "swap": _swap,
     "annealing": _annealing,
-    "relaxation": _relaxed,
+    "relaxation": _relax,
 }
 
 

@@ -26,7 +26,7 @@ value counts as one (y' starts at infinity); a restart takes no evaluation; expe
 logarithm, which does not underflow.
 
 Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-literal") leaves all of them out;
-`benchmarks/RESULTS.md` says what each contributes.
+`benchmarks/RESULTS.md` has the contribution of each.
 
 - ``constant``: a constant is added to the prior mean, the average residual; for GP-zero this makes the usual
   standardised zero mean. Without it the kernel has to explain several minutes of waiting as covariance.
@@ -71,11 +71,11 @@ SPREAD = 0.2
 LISTED = 25_000  # literal: largest number of deployments listed to find a centre; St. Paul's listed sites give 24,310
 # Steps to maximise the likelihood: literal, and ours in the first fit and in later ones.
 PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = 50, 15, 5
-ALWAYS_FIT = 100  # up to this number of observations hyperparameters are trained with each, then less often
-MODELLED = 400  # beyond this number of observations the process is fitted to the nearest to the centre
-ROUNDING = 1e-6  # added to the bounds on mean and deviation, in units of the process's amplitude
+ALWAYS_FIT = 100  # observations up to which hyperparameters are trained after each; later less often, to save time
+MODELLED = 400  # observations to which the process is fitted at most, those nearest to the centre, as a fit takes O(n³)
+ROUNDING = 1e-6  # of bounds on mean and deviation, in units of the amplitude: it must not exclude the best swap
 REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
-Score = Callable[[IntArray], FloatArray]  # (K, G) -> (K,)
+Score = Callable[[IntArray], FloatArray]  # of deployments as rows of counts, (K, G) -> (K,)
 Bounds = Callable[[IntArray, IntArray, IntArray], FloatArray]  # x (G,), gives (g,), takes (t,) -> (g, t)
 
 SWAPS, BLOCK = 1000, 50  # K, a number that the paper does not give; candidates scored at a time
@@ -153,7 +153,7 @@ class GPpM(Optimizer):
 
     def predict(self, deployments: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the surrogate's posterior mean and standard deviation, each (K,), of allowed deployments, (K, p)."""
-        return self._posterior(*self._asked(deployments))
+        return self._posterior(*self._surrogate_and_counts(deployments))
 
     def acquisition(self, deployments: ArrayLike) -> FloatArray:
         """Return the log of the expected improvement, equation (18) of the paper, shape (K,).
@@ -161,10 +161,10 @@ class GPpM(Optimizer):
         It is the improvement over the lowest observed value, or with a noisy objective over the lowest posterior mean
         at an observed deployment. Deployments asked for but not yet observed are not taken into account.
         """
-        process, counts = self._asked(deployments)
+        process, counts = self._surrogate_and_counts(deployments)
         return log_expected_improvement(self._goal(process), *self._posterior(process, counts))
 
-    def _asked(self, deployments: ArrayLike) -> tuple[GaussianProcess, IntArray]:
+    def _surrogate_and_counts(self, deployments: ArrayLike) -> tuple[GaussianProcess, IntArray]:
         """Return the surrogate, and ``deployments`` as units in each twin group, (K, G); raise before the first fit."""
         if self.process is None:
             raise InputError(
@@ -200,19 +200,19 @@ class GPpM(Optimizer):
         moved = told > MODELLED and self.restarts > restarts
         due = told % (1 + min(told, MODELLED) // ALWAYS_FIT) == 0
         if self.process is None or "weights" not in self._repairs or due or moved:
-            self.process, self._constant = self._fit(self._modelled(), self.process)
+            self.process, self._constant = self._fit(self._choose_observations(), self.process)
         else:
             x = self._told[-1]
             self.process = self.process.appended(x, value, self._prior(x[None])[0] + self._constant)
 
-    def _modelled(self) -> Sequence[int]:
+    def _choose_observations(self) -> Sequence[int]:
         """Return the indices of the observations to fit, in ascending order: if many, those nearest to the centre."""
         told = len(self._told)
         if self.centre is None or told <= MODELLED or "weights" not in self._repairs:
             return range(told)
         latest_first = np.arange(told)[::-1]
-        apart = np.abs(np.array(self._told)[latest_first] - self.centre).sum(axis=1)
-        return np.sort(latest_first[np.argsort(apart, kind="stable")[:MODELLED]]).tolist()
+        distance = np.abs(np.array(self._told)[latest_first] - self.centre).sum(axis=1)
+        return np.sort(latest_first[np.argsort(distance, kind="stable")[:MODELLED]]).tolist()
 
     def _resize(self, value: float, centre: IntArray) -> None:
         """Update the trust region, centred at ``centre`` so far, after a new value (Algorithm 4, lines 13 to 20).
@@ -427,21 +427,21 @@ def climb(
     """Relocate one unit at a time, each time to the highest score, until no relocation raises ``value``.
 
     ``value`` is the score of ``x``. Deployments in ``taken``, shape (n, G), are skipped. If a ``region``, centre and
-    edge, is given, only deployments within this Hamming distance of the centre are allowed. ``bounds`` tells which
-    swaps need not be scored. Returns the last deployment and its score.
+    edge, is given, only deployments within this Hamming distance of the centre are allowed. ``bounds`` returns upper
+    bounds on the scores of swaps, which save scoring most of them. Returns the last deployment and its score.
     """
     while True:
         gives, takes = space.swaps(x)
         upper = bounds(x, gives, takes)
         upper[gives[:, None] == takes] = -np.inf
         if region is not None:
-            apart, edge = x - region[0], region[1]
-            leaving, entering = np.sign(apart[gives] - 0.5), np.sign(apart[takes] + 0.5)
-            upper[np.abs(apart).sum() - leaving[:, None] + entering > edge] = -np.inf
+            shift, edge = x - region[0], region[1]
+            leaving, entering = np.sign(shift[gives] - 0.5), np.sign(shift[takes] + 0.5)
+            upper[np.abs(shift).sum() - leaving[:, None] + entering > edge] = -np.inf
         if taken is not None:
-            apart = taken - x
-            apart = apart[np.abs(apart).sum(axis=1) == 2]
-            upper[np.searchsorted(gives, apart.argmin(axis=1)), np.searchsorted(takes, apart.argmax(axis=1))] = -np.inf
+            shift = taken - x
+            shift = shift[np.abs(shift).sum(axis=1) == 2]
+            upper[np.searchsorted(gives, shift.argmin(axis=1)), np.searchsorted(takes, shift.argmax(axis=1))] = -np.inf
         swap, value = _best_swap(score, upper, x, gives, takes, value)
         if swap is None:
             return x, value

@@ -1,4 +1,4 @@
-r"""Methods of others on deployments, as rivals of the papers' own: genetic, simulated annealing and BOCS.
+r"""Competitors of the papers' methods on deployments: a genetic algorithm, simulated annealing and BOCS.
 
 **Genetic.** Geroliminis, Kepaptsoglou and Karlaftis (2011), European Journal of Operational Research 210, 287-300,
 breed deployments that a hypercube model evaluates: parents are chosen by fitness, a child combines their sites,
@@ -39,7 +39,7 @@ from .base import Optimizer
 from .sparbl import SparBL
 from .swaps import random_neighbour
 
-ATTEMPTS = 20  # known children bred in a row before a random deployment is asked for instead
+ATTEMPTS = 20  # known children in a row, after which a random deployment is asked for: the population is exhausted
 
 
 class Genetic(Optimizer):
@@ -59,7 +59,7 @@ class Genetic(Optimizer):
     """
 
     population = 20  # deployments that may become parents, and random ones at the start
-    mutation = 0.5  # mean number of units of a child that are relocated at random
+    mutation = 0.5  # mean number of units of a child relocated at random, to keep deployments diverse
 
     def _propose(self) -> IntArray:
         if len(self.values) < self.population:
@@ -92,7 +92,7 @@ def cross(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.ra
     return space.canonical(np.r_[shared, taken].astype(np.int64))
 
 
-STEPS_ON_KNOWN_GROUND = 100  # moves tried among deployments already observed before a restart
+STEPS_ON_KNOWN_GROUND = 100  # moves to observed deployments, which cost nothing, before a restart
 
 
 class SimulatedAnnealing(Optimizer):
@@ -142,7 +142,7 @@ class SimulatedAnnealing(Optimizer):
             self.position, self.height = sites, value
 
 
-SWEEPS = 20  # Gibbs sweeps between two draws within a proposal; before its first draw, ten times as many
+SWEEPS = 20  # Gibbs sweeps between two draws of a proposal; ten times as many before the first, to forget the start
 
 
 class BOCS(SparBL):

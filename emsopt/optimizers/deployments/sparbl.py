@@ -34,7 +34,7 @@ from ...surrogates.horseshoe import Horseshoe, sample, standardize
 from .base import Optimizer
 from .binary_quadratic import minimize_quadratic
 
-REDRAWS = 10  # posterior draws before the neighbours of the last minimiser are tried
+REDRAWS = 10  # posterior draws, as many may have known minimisers; then neighbours of the last are tried
 
 
 class SparBL(Optimizer):
@@ -225,12 +225,12 @@ def _descend(
         for _ in range(10 * G):
             slope = b + 2 * (A @ x.astype(np.float64))
             now = weights @ _nearest(x, order, cost)[1].sum(axis=0)
-            move_i, move_j, change = -1, -1, -1e-9
+            move_i, move_j, change = -1, -1, -1e-9  # rounding errors must not count as improvements for ever
             for i in range(G):
                 if x[i] <= floors[i]:
                     continue
                 x[i] -= 1
-                rank, paid = _nearest(x, order, cost)
+                rank, paid = _nearest(x, order, cost)  # without the unit, once for all places that it may move to
                 left = weights @ paid.sum(axis=0) - now
                 x[i] += 1
                 for j in range(G):

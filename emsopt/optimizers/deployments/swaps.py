@@ -27,7 +27,7 @@ from ...evaluators.objective import Objective
 from ..run import Run
 from .base import Optimizer
 
-RESTARTS, CLASSICAL = 8, 2  # random starts of a search, and others
+RESTARTS, CLASSICAL = 8, 2  # random starts of a search, and starts by classical models
 TRIED = 100  # swaps tried around a deployment before it counts as a local optimum
 KICKS = 3  # the swaps made at once to leave it are 2 to 1 + KICKS
 ATTEMPTS = 10  # to leave it for a deployment not asked for yet, with one more swap each time
@@ -94,15 +94,15 @@ def _descend(objective: Objective, starts: list[IntArray], budget: int | None, s
     space, before = objective.space, objective.evaluations
     limit = np.inf if budget is None else _validate.whole_number(budget, "budget")
     best, best_value, rows = starts[0], np.inf, []
-    seen: set[tuple[int, ...]] = set()
+    visited: set[tuple[int, ...]] = set()
 
     def tell(done: int, best: float) -> None:
         show(done, f"{objective.evaluations - before:,} deployments, best {best:.4g}")
 
     for number, start in enumerate(starts, 1):
         x, value = start, objective(start)
-        while tuple(x) not in seen and objective.evaluations - before < limit:
-            seen.add(tuple(x))
+        while tuple(x) not in visited and objective.evaluations - before < limit:
+            visited.add(tuple(x))
             tell(number - 1, min(value, best_value))  # in each step, as it may take long; the caller may end it here
             neighbours = space.neighbours(x)
             values = objective.values(neighbours) if len(neighbours) else np.array([np.inf])
@@ -155,7 +155,7 @@ class LocalSearch(Optimizer):
             known = self.taken[tuple(sites.tolist())]
             if known is not None:
                 self._learn(sites, known)
-        self._value = np.inf  # restart: this was a local optimum
+        self._value = np.inf  # a local optimum: any deployment is better, so that the search goes on from a random one
         return self._starts.pop(0) if self._starts else self.draw()
 
     def _learn(self, sites: IntArray, value: float) -> None:
@@ -270,8 +270,8 @@ class LocalSearchPlus(Optimizer):
     def __init__(self, objective: Objective, **options: Any) -> None:
         super().__init__(objective, **options)
         self._preferred = preferred(objective)
-        self._starts = [self.space.canonical(self._descended(p_median(self.space.city, self.space).sites))]
-        self._value, self._kicks = np.inf, 1  # value of the deployment around which is searched
+        self._starts = [self.space.canonical(self._descend_estimate(p_median(self.space.city, self.space).sites))]
+        self._value, self._kicks = np.inf, 1  # of the deployment around which the search goes on
         self._centre: IntArray | None = None
         self._around: list[IntArray] = []
 
@@ -285,14 +285,14 @@ class LocalSearchPlus(Optimizer):
         some = some[np.isfinite(change.flat[some])]
         return np.column_stack([gives[some // len(takes)], takes[some % len(takes)]]), change.flat[some]
 
-    def _descended(self, sites: IntArray) -> IntArray:
+    def _descend_estimate(self, sites: IntArray) -> IntArray:
         """Return the deployment that swaps reach from another one, each with the greatest fall of the estimate."""
         counts = self.space.group_counts(sites)
         while True:
             swaps, changes = self._swaps(counts)
             if not len(swaps) or changes[0] > -1e-12:
                 return self.space.deployment(counts)
-            counts = _swapped(counts, swaps[0])
+            counts = _swap_units(counts, swaps[0])
 
     def _propose(self) -> IntArray:
         if self._starts:
@@ -300,19 +300,19 @@ class LocalSearchPlus(Optimizer):
         if self._centre is None:
             return self.draw()
         while self._around:
-            sites = self.space.deployment(_swapped(self._centre, self._around.pop(0)))
+            sites = self.space.deployment(_swap_units(self._centre, self._around.pop(0)))
             if self.objective.noisy or not self.is_taken(sites):
                 return sites
-        return self._kicked()
+        return self._kick()
 
-    def _kicked(self) -> IntArray:
+    def _kick(self) -> IntArray:
         """Return the best deployment after some promising swaps, around which the search goes on."""
         self._value = np.inf
         for more in range(ATTEMPTS):
             counts = self.space.group_counts(self.best[0])
             for _ in range(1 + self._kicks + more):
                 swaps = self._swaps(counts)[0]
-                counts = _swapped(counts, swaps[self.rng.integers(len(swaps))]) if len(swaps) else counts
+                counts = _swap_units(counts, swaps[self.rng.integers(len(swaps))]) if len(swaps) else counts
             sites = self.space.deployment(counts)
             if self.objective.noisy or not self.is_taken(sites):
                 break
@@ -327,7 +327,7 @@ class LocalSearchPlus(Optimizer):
             self._around = list(self._swaps(self._centre)[0])
 
 
-def _swapped(counts: IntArray, swap: IntArray) -> IntArray:
+def _swap_units(counts: IntArray, swap: IntArray) -> IntArray:
     """Return the units in each twin group after one moved from the first to the second group of ``swap``."""
     moved = counts.copy()
     moved[swap[0]] -= 1

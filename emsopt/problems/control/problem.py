@@ -48,9 +48,9 @@ from .marginals import Marginal
 KINDS = "TruncatedNormal, Uniform, Empirical (emsopt.problems)"
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22
-CHUNK = 65_536  # points evaluated at a time
+CHUNK = 65_536  # points evaluated at a time, few enough for the processor's cache
 SCRAMBLING = 1
-SCREENED, SCREEN_NODES = 4096, 128  # number of screened points, and nodes for each
+SCREENED, SCREEN_NODES = 4096, 128  # screened points, and nodes for each: a few suffice to rank points
 CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # number of local searches, their nodes, and step of differences
 NOISY_FROM = 0.1  # mean costs below this have no noise
 
@@ -189,13 +189,13 @@ class ControlProblem:
         controlled = list(self.control_sets[i])
         common = self.nodes(nodes if len(controlled) < self.dimension else 1)
 
-        def averaged(chunk: FloatArray) -> FloatArray:
+        def mean_over_nodes(chunk: FloatArray) -> FloatArray:
             points = np.repeat(common[None], len(chunk), axis=0)
             points[:, :, controlled] = chunk[:, None]
             each = np.asarray(self.objective.exact(points.reshape(-1, self.dimension)))
             return each.reshape(len(chunk), len(common)).mean(axis=1)
 
-        values = in_chunks(averaged, np.atleast_2d(given), max(1, CHUNK // len(common)))
+        values = in_chunks(mean_over_nodes, np.atleast_2d(given), max(1, CHUNK // len(common)))
         return values if given.ndim == 2 else values[0]
 
     def play(self, i: int, x: ArrayLike, *, rng: Rng = None) -> "Play":
@@ -364,7 +364,7 @@ def checked_sets(
     result: list[tuple[int, ...]] = []
     for i, members in enumerate(control_sets):
         if isinstance(members, str) or not np.iterable(members):
-            raise InputError(f"Control set {i} must be a list of variables; got {_validate.shown(members)}.")
+            raise InputError(f"Control set {i} must be a list of variables; got {_validate.quote(members)}.")
         indices = tuple(sorted(_index(k, i, variables) for k in members))
         if not indices:
             raise InputError(f"Control set {i} must contain at least one variable; it is empty.")
@@ -394,7 +394,7 @@ def checked_marginals(marginals: Marginal | Sequence[Marginal], variables: tuple
     each = (marginals,) * d if isinstance(marginals, Marginal) else marginals
     if not isinstance(each, (list, tuple)) or len(each) != d or not all(isinstance(X, Marginal) for X in each):
         raise InputError(
-            f"`marginals` must be one of {KINDS}, or a list of {d}, one per variable; got {_validate.shown(each)}."
+            f"`marginals` must be one of {KINDS}, or a list of {d}, one per variable; got {_validate.quote(each)}."
         )
     return tuple(each)
 
@@ -402,4 +402,4 @@ def checked_marginals(marginals: Marginal | Sequence[Marginal], variables: tuple
 def check_alpha(alpha: float) -> None:
     """Raise InputError unless the tolerance is at least 0 and below 1."""
     if not _validate.is_real(alpha) or not 0 <= alpha < 1:
-        raise InputError(f"`alpha` must be a fraction of at least 0 and below 1; got {_validate.shown(alpha)}.")
+        raise InputError(f"`alpha` must be a fraction of at least 0 and below 1; got {_validate.quote(alpha)}.")

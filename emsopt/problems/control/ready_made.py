@@ -81,7 +81,7 @@ SETTINGS = ("fleet", "turnout", "relocation", "demand", "turnaround")
 FLEET = np.arange(7, 13)
 TURNOUT_MIN = (2.75, 0.75)
 LOAD = (1.25, 0.75)  # relative to today's, for demand and for turnaround
-LOADS = np.linspace(0.5, 1.6, 12)  # values of their product in the tables
+LOADS = np.linspace(0.5, 1.6, 12)  # values of their product, on which alone dispatch depends, in the tables
 BURDENS = np.array([0.75, 1.1, 0.12, 0.35, 0.3])
 POWERS = np.array([1.0, 2.0, 2.0, 2.0, 2.0])
 CONTROL_SETS = (
@@ -100,7 +100,7 @@ SET_COSTS = (0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0)
 def ems_service() -> Problem:
     """Return the minutes saved as a function of the settings: 5 inputs on [0, 1]⁵."""
     best_x = [0.6601537, 0.90909089, 1.0, 0.26659574, 0.31841648]
-    return Problem("ems", _saved, [(0, 1)] * 5, "max", 1.84896581728768, best_x, variables=SETTINGS)
+    return Problem("ems", _minutes_saved, [(0, 1)] * 5, "max", 1.84896581728768, best_x, variables=SETTINGS)
 
 
 @cache
@@ -135,7 +135,7 @@ def _response(u: FloatArray) -> FloatArray:
     return turnout + static + u[:, 2] * (relocated - static)
 
 
-def _saved(u: FloatArray) -> FloatArray:
+def _minutes_saved(u: FloatArray) -> FloatArray:
     """Return the minutes saved, net of burdens, at each row of settings."""
     return _response(np.zeros((1, 5))) - _response(u) - u**POWERS @ BURDENS
 

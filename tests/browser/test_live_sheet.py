@@ -17,8 +17,10 @@ THRESHOLD = 8.0
 FIELDS = ("meanResponse", "lateShare", "percentile90", "worst", "blocked", "wait", "rho", "atomLate")
 COMPUTE = f"""cases => cases.map(([packed, runs]) => {{
   const city = unpack(packed), late = lateChances(city, {THRESHOLD});
+  let near;  // as the page does, the search begins at the percentile before
   return runs.map(([sites, scale, queue]) => {{
-    const e = evaluate(city, sites, scale, queue, late);
+    const e = evaluate(city, sites, scale, queue, late, near);
+    near = e.percentile90;
     e.worst = e.atomResponse[e.worst];
     return {list(FIELDS)}.flatMap(name => e[name].length ? [...e[name]] : e[name]);
   }});

@@ -309,7 +309,16 @@ function percentile(city, pairs, weights, all, q, near) {
     for (let k = 0; k < pairs.length; k++) late += weights[k] * chance(pairs[k]);
     return late / all - 1 + q;
   };
-  let low = Math.max(near - 0.1, 0) || 0, high = near + 0.1 || 16, above = excess(low), below = excess(high);
+  if (near > 0) {  // by the secant rule, which needs few values close to the percentile
+    let a = near, b = 1.003 * near, atA = excess(a), atB = excess(b);
+    for (let step = 0; step < 6; step++) {
+      const next = b - atB * (b - a) / (atB - atA);
+      if (!(next > 0)) break;
+      if (Math.abs(next - b) < 1e-6 && Math.abs(b - a) < 0.01) return next;
+      [a, atA, b, atB] = [b, atB, next, excess(next)];
+    }
+  }
+  let low = 0, high = 16, above = excess(low), below = excess(high);
   while (below > 0) [low, above, high, below] = [high, below, 2 * high, excess(2 * high)];
   if (above <= 0) [low, above] = [0, q];
   for (let side = 0; high - low > 1e-10;) {  // Illinois' rule: halve the value at an end that was kept twice

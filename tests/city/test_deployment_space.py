@@ -55,8 +55,8 @@ MALFORMED = [
     ("tolerance out of reach", lambda: ev.approximate_hypercube(CITY, [0, 1, 2], tol=1e-30), ["tol", "converge"]),
     (
         "too many units for the exact model",
-        lambda: ev.exact_hypercube(many_sites(30), np.arange(30)),
-        ["28", "30", "approximate"],
+        lambda: ev.exact_hypercube(many_sites(31), np.arange(31)),
+        ["30", "31", "approximate"],
     ),
     (
         "too many deployments",

@@ -146,73 +146,31 @@ def test_geodataframes_are_reprojected_and_polygons_become_shapes():
     assert travel.great_circle_km(corners[:1], corners[1:2])[0, 0] == pytest.approx(2, abs=0.01)
     assert travel.great_circle_km([corners[:4].mean(axis=0)], [[-93.1, 45.0]])[0, 0] < 0.01
     # one table of each kind
-    assert eo.City.from_frames(demand, site_frame(), speed_kmh=40).site_locations[1].tolist() == [
-        -93.05,
-        44.92,
-    ]
+    assert eo.City.from_frames(demand, site_frame(), speed_kmh=40).site_locations[1].tolist() == [-93.05, 44.92]
 
 
 # -- what is wrong with frames ------------------------------------------------------------------------------------
 
 BAD_FRAMES = {
     "no rows": ({"demand": demand_frame().iloc[:0]}, "`demand` has no rows"),
-    "no rates": (
-        {"demand": demand_frame().rename(columns={"arrival_rate": "lambda"})},
-        "`demand` needs a column 'arrival_rate'.*columns found: name, lon, lat, lambda",
-    ),
-    "rate blank": (
-        {"demand": demand_frame(arrival_rate=[1, None, 2])},
-        "`demand`, column 'arrival_rate', row 2 .'East'.*blank",
-    ),
+    "no rates": ({"demand": demand_frame().rename(columns={"arrival_rate": "lambda"})}, "`demand` needs a column 'arrival_rate'.*columns found: name, lon, lat, lambda"),
+    "rate blank": ({"demand": demand_frame(arrival_rate=[1, None, 2])}, "`demand`, column 'arrival_rate', row 2 .'East'.*blank"),
     "name blank": ({"demand": demand_frame(name=["North", " ", "South"])}, "`demand`.*entry 2.*blank"),
-    "swapped in one table": (
-        {"demand": demand_frame().rename(columns={"lon": "lat", "lat": "lon"})},
-        "`demand`, column 'lat', row 1 .'North'.*got '-93.1'.*swapped",
-    ),
-    "swapped within range": (
-        {
-            "demand": demand_frame(lon=[48.85, 48.86, 48.87], lat=[2.35, 2.36, 2.37]),
-            "sites": site_frame(lon=[2.35, 2.36], lat=[48.85, 48.86]),
-        },
-        "swapped|km from",
-    ),
-    "metres": (
-        {
-            "demand": demand_frame(x=[0, 5000, 1], y=0).drop(columns=["lon", "lat"]),
-            "sites": site_frame(x=0, y=0).drop(columns=["lon", "lat"]),
-        },
-        "`demand`, columns 'x' and 'y'.*span 5000.*metres",
-    ),
-    "degrees and kilometres": (
-        {"sites": site_frame(x=0, y=0).drop(columns=["lon", "lat"])},
-        "`demand` and `sites` must have the same kind of coordinates",
-    ),
+    "swapped in one table": ({"demand": demand_frame().rename(columns={"lon": "lat", "lat": "lon"})}, "`demand`, column 'lat', row 1 .'North'.*got '-93.1'.*swapped"),
+    "swapped within range": ({"demand": demand_frame(lon=[48.85, 48.86, 48.87], lat=[2.35, 2.36, 2.37]), "sites": site_frame(lon=[2.35, 2.36], lat=[48.85, 48.86])}, "swapped|km from"),
+    "metres": ({"demand": demand_frame(x=[0, 5000, 1], y=0).drop(columns=["lon", "lat"]), "sites": site_frame(x=0, y=0).drop(columns=["lon", "lat"])}, "`demand`, columns 'x' and 'y'.*span 5000.*metres"),
+    "degrees and kilometres": ({"sites": site_frame(x=0, y=0).drop(columns=["lon", "lat"])}, "`demand` and `sites` must have the same kind of coordinates"),
     "no times": ({"travel_times": None}, "`travel_times` and `speed_kmh`.*neither"),
     "detour below one": ({"travel_times": None, "speed_kmh": 40, "detour": 0.7}, "`detour`.*of at least 1; got 0.7"),
-    "speed but no places": (
-        {"sites": site_frame().drop(columns=["lon", "lat"]), "travel_times": None, "speed_kmh": 40},
-        "`sites` needs locations.*columns found: name, turnout_min",
-    ),
+    "speed but no places": ({"sites": site_frame().drop(columns=["lon", "lat"]), "travel_times": None, "speed_kmh": 40}, "`sites` needs locations.*columns found: name, turnout_min"),
     "matrix transposed": ({"travel_times": matrix_frame().T}, "`travel_times` is transposed"),
-    "matrix lacks a site": (
-        {"travel_times": matrix_frame().iloc[:1]},
-        "`travel_times`.*row per site.*1 of 2 names are missing, the first is 'River'",
-    ),
-    "time negative": (
-        {"travel_times": matrix_frame(South=[-7.0, 3.0])},
-        "`travel_times`, row 'Hill', column 'South'.*got '-7'",
-    ),
-    "no turnout": (
-        {"sites": site_frame().drop(columns="turnout_min")},
-        "`sites` needs.*'turnout_min'.*`turnout_times`",
-    ),
+    "matrix lacks a site": ({"travel_times": matrix_frame().iloc[:1]}, "`travel_times`.*row per site.*1 of 2 names are missing, the first is 'River'"),
+    "time negative": ({"travel_times": matrix_frame(South=[-7.0, 3.0])}, "`travel_times`, row 'Hill', column 'South'.*got '-7'"),
+    "no turnout": ({"sites": site_frame().drop(columns="turnout_min")}, "`sites` needs.*'turnout_min'.*`turnout_times`"),
     "turnout twice": ({"turnout_times": 1.0}, "'turnout_min'.*got both"),
     "turnout in seconds": ({"sites": site_frame(turnout_min=[150, 200])}, "`turnout_times` must be at most 15 minutes"),
-    "preference of another city": (
-        {"preference": matrix_frame().rename(index={"Hill": "Hil"})},
-        "`preference`.*the first is 'Hill', and 'Hil' is an unknown name",
-    ),
-}
+    "preference of another city": ({"preference": matrix_frame().rename(index={"Hill": "Hil"})}, "`preference`.*the first is 'Hill', and 'Hil' is an unknown name"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD_FRAMES)
@@ -390,52 +348,21 @@ BAD_FOLDERS = {
     "no times, no speed": ({"travel_times.csv": None}, "`travel_times`.*`speed_kmh`.*neither"),
     "json a list": ({"city.json": "[]"}, "city.json must hold one JSON object.*list"),
     "json entry misspelt": (swap("city.json", '"notes"', '"note"'), "city.json has an unknown entry 'note'"),
-    "from a later version": (
-        swap("city.json", '"version": 1', '"version": 2'),
-        "city.json, entry 'version'.*got 2",
-    ),
+    "from a later version": (swap("city.json", '"version": 1', '"version": 2'), "city.json, entry 'version'.*got 2"),
     "geographic against its columns": (swap("city.json", "true", "false"), "city.json sets.*false.*x and y"),
-    "semicolons": (
-        {"atoms.csv": SAVED["atoms.csv"].replace(",", ";")},
-        "atoms.csv must be separated by commas.*name;lon;lat",
-    ),
-    "not UTF-8": (
-        {"sites.csv": SAVED["sites.csv"].replace("River", "Fluß").encode("latin-1")},
-        "sites.csv is not UTF-8",
-    ),
+    "semicolons": ({"atoms.csv": SAVED["atoms.csv"].replace(",", ";")}, "atoms.csv must be separated by commas.*name;lon;lat"),
+    "not UTF-8": ({"sites.csv": SAVED["sites.csv"].replace("River", "Fluß").encode("latin-1")}, "sites.csv is not UTF-8"),
     "quote left open": (swap("sites.csv", "River", '"River'), "sites.csv, line 3.*unexpected end"),
     "ragged": (swap("atoms.csv", "44.95,0.25", "44.95"), "atoms.csv, line 3: expected 4 cells.*got 3"),
-    "column twice": (
-        swap("sites.csv", "turnout_min", "Service_min"),
-        "sites.csv has more than one column 'service_min'",
-    ),
-    "rate with decimal comma": (
-        swap("atoms.csv", "0.25", '"0,25"'),
-        "atoms.csv, column 'arrival_rate', row 2 .'East'.*got '0,25'",
-    ),
+    "column twice": (swap("sites.csv", "turnout_min", "Service_min"), "sites.csv has more than one column 'service_min'"),
+    "rate with decimal comma": (swap("atoms.csv", "0.25", '"0,25"'), "atoms.csv, column 'arrival_rate', row 2 .'East'.*got '0,25'"),
     "longitude blank": (swap("sites.csv", "-93.05", ""), "sites.csv, column 'lon', row 2 .'River'.*blank"),
-    "time not a number": (
-        swap("travel_times.csv", "9,4", "9,far"),
-        "travel_times.csv, row 'River', column 'East'.*got 'far'",
-    ),
+    "time not a number": (swap("travel_times.csv", "9,4", "9,far"), "travel_times.csv, row 'River', column 'East'.*got 'far'"),
     "shapes not a collection": ({"atoms.geojson": '{"type": "Feature"}'}, "atoms.geojson must be.*'Feature'"),
-    "shape missing": (
-        {"atoms.geojson": SAVED["atoms.geojson"].partition(', {"type": "Feature"')[0] + "]}"},
-        "atoms.geojson.*1 of 2 names are missing, the first is 'East'",
-    ),
-    "shape of two points": (
-        swap("atoms.geojson", "[[[-93, 45], [-92.9, 45], [-93, 45.1]]]", "[[[-93, 45], [-92.9, 45]]]"),
-        "feature 1 .'North'.*at least three points",
-    ),
-    "shape swapped": (
-        swap(
-            "atoms.geojson",
-            "[[[-93, 45], [-92.9, 45], [-93, 45.1]]]",
-            "[[[45, -93], [45, -92.9], [45.1, -93]]]",
-        ),
-        "feature 1 .'North'.*swapped",
-    ),
-}
+    "shape missing": ({"atoms.geojson": SAVED["atoms.geojson"].partition(', {"type": "Feature"')[0] + "]}"}, "atoms.geojson.*1 of 2 names are missing, the first is 'East'"),
+    "shape of two points": (swap("atoms.geojson", "[[[-93, 45], [-92.9, 45], [-93, 45.1]]]", "[[[-93, 45], [-92.9, 45]]]"), "feature 1 .'North'.*at least three points"),
+    "shape swapped": (swap("atoms.geojson", "[[[-93, 45], [-92.9, 45], [-93, 45.1]]]", "[[[45, -93], [45, -92.9], [45.1, -93]]]"), "feature 1 .'North'.*swapped"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD_FOLDERS)

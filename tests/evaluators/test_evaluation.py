@@ -14,12 +14,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.errors import UnstableQueueError
-from emsopt.evaluators import (
-    EXACT_UP_TO,
-    Evaluation,
-    evaluate,
-    exact_hypercube,
-)
+from emsopt.evaluators import EXACT_UP_TO, Evaluation, evaluate, exact_hypercube
 from emsopt.evaluators.approximate import correction_factors
 
 CITY = eo.City(

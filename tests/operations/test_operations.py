@@ -173,14 +173,7 @@ def test_expected_coverage_sends_free_units_to_the_busy_side():
 def test_shifts_and_hours():
     by_hour = np.where(np.arange(24) < 12, 1.9, 0.1)
     system = town(0.5, priorities=[Priority(on_scene=Duration(10))], calls_by_hour=by_hour)
-    found = simulate(
-        system,
-        [0, 1, 1],
-        shifts=[[0, 24], [8, 20], [20, 8]],
-        calls=3_000,
-        trace=3_000,
-        rng=9,
-    )
+    found = simulate(system, [0, 1, 1], shifts=[[0, 24], [8, 20], [20, 8]], calls=3_000, trace=3_000, rng=9)
     sent = found.trace[found.trace["call"] >= 0]
     hour = sent["leave"] // 60 % 24
     assert set(hour[sent["unit"] == 1]) <= set(range(8, 21))  # turnout may end in the hour after

@@ -97,14 +97,11 @@ def test_foreign_files_are_refused(content, said):
         (lambda about: about.update(scenarios=[[1]]), "a scenario must hold texts and numbers"),
         (lambda about: about["results"][0].update(said=[1]), "an object with sentences"),
         (lambda about: about["results"][0]["table"].update(cells=[[{}]]), "texts and numbers"),
-        (
-            lambda about: about["results"][0]["table"].update(rows=["a"]),
-            "damaged: a result or a table has another form",
-        ),
+        (lambda about: about["results"][0]["table"].update(rows=["a"]), "damaged: a result or a table has another form"),
         (lambda about: about["results"][0].pop("kind"), "damaged: a result or a table has another form"),
         (lambda about: about["results"][0].update(table=[]), "damaged: a result or a table has another form"),
     ],
-)
+)  # fmt: skip
 def test_damaged_entries_are_refused(project, change, said):
     with pytest.raises(InputError, match=said):
         Project.from_bytes(changed(project, change), "x.zip")

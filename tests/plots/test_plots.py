@@ -362,10 +362,7 @@ def test_the_style_is_not_left_behind(both):
     ("draw", "message"),
     [
         (lambda c, e: plots.deployment(c.replace(atom_locations=None), e), "has no `atom_locations`"),
-        (
-            lambda c, e: plots.load_sweep(pd.DataFrame({"name": ["a"]})),
-            "must have at least one row and one column of numbers",
-        ),
+        (lambda c, e: plots.load_sweep(pd.DataFrame({"name": ["a"]})), "must have at least one row and one column of numbers"),
         (lambda c, e: plots.convergence({"a": pd.DataFrame({"value": [1.0]})}), "must have a column 'best'"),
         (lambda c, e: plots.convergence({"a": pd.DataFrame({"best": []})}), "empty"),
         (lambda c, e: plots.convergence({"a": []}), "shape"),
@@ -373,7 +370,7 @@ def test_the_style_is_not_left_behind(both):
         (lambda c, e: plots.convergence([1.0], against="seconds"), "must have a column 'best'"),
         (lambda c, e: plots.approximation_error(pd.DataFrame({"optimum": [5.0]})), "must have a column 'utilization'"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_refused(city, both, draw, message):
     with pytest.raises(InputError, match=message):
         draw(city, both)

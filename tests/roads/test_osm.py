@@ -106,8 +106,7 @@ def test_turn_restrictions(osm, kind, left):
 def test_u_turns_can_be_forbidden(osm):
     members = [("way", 13, "from"), ("node", 7, "via"), ("way", 13, "to")]
     net = RoadNetwork.from_osm(
-        osm(relations=[({"type": "restriction", "restriction": "no_u_turn"}, members)]),
-        strongly_connected=False,
+        osm(relations=[({"type": "restriction", "restriction": "no_u_turn"}, members)]), strongly_connected=False
     )
     assert not {b for a, b in turns(net) if a == "13#0"}
 

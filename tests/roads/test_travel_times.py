@@ -52,11 +52,7 @@ def free_monaco():
 
 @pytest.mark.parametrize(
     "make",
-    [
-        lambda rng: grid_roads(9, 12, one_way=0.4, jitter=0.4, rng=rng),
-        delaunay_roads,
-        lambda _: free_monaco(),
-    ],
+    [lambda rng: grid_roads(9, 12, one_way=0.4, jitter=0.4, rng=rng), delaunay_roads, lambda _: free_monaco()],
     ids=["grid", "tables", "monaco"],
 )
 def test_times_between_junctions_are_those_on_nodes(make):

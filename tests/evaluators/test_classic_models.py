@@ -153,14 +153,6 @@ def test_order_counts_for_nothing_a_site_more_never_harms_and_an_atom_more_never
         assert (whole - fewer >= -1e-9).all()  # more sites needed, a longer way, more calls covered
 
 
-def test_pairs_at_the_threshold_are_late():
-    city = eo.City([1.0, 1.0], [[0.0, 7.0], [7.0, 0.0]], 1.0, 30.0)
-    assert set_cover(city, 8.0).units == 2
-    assert set_cover(city, 8.0 + 1e-9).units == 1
-    assert malp(city, 1, 8.0, 0.5, 0.1).coverage == 0.5
-    assert double_standard(city, 2, 8.0 + 1e-9, 9.0).coverage == 1
-
-
 @pytest.mark.parametrize("geographic", [False, True])
 def test_covering_of_points_is_that_of_their_distances(geographic):
     rng = np.random.default_rng(0)

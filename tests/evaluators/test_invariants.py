@@ -129,28 +129,6 @@ def test_batched_values_are_those_of_single_evaluations(case):
 
 
 @examples
-@given(cases(ties=False), st.integers(0, 2**32 - 1))
-def test_names_of_sites_atoms_and_units_do_not_matter(case, seed):
-    city, sites, evaluator, capacity = case
-    rng = np.random.default_rng(seed)
-    new_site, new_atom = rng.permutation(city.n_sites), rng.permutation(city.n_atoms)  # old index at each new
-    new_unit = rng.permutation(len(sites))
-    relabelled = city.replace(
-        arrival_rates=city.arrival_rates[new_atom],
-        travel_times=city.travel_times[np.ix_(new_site, new_atom)],
-        turnout_times=city.turnout_times[new_site],
-        service_times=city.service_times[np.ix_(new_site, new_atom)],
-        preference=None if city.preference is None else city.preference[np.ix_(new_site, new_atom)],
-    )
-    e = EVALUATORS[evaluator](city, sites, capacity=capacity)
-    other = EVALUATORS[evaluator](relabelled, np.argsort(new_site)[sites][new_unit], capacity=capacity)
-    np.testing.assert_allclose(other.utilizations, e.utilizations[new_unit], rtol=1e-7)
-    np.testing.assert_allclose(other.dispatch_fractions, e.dispatch_fractions[np.ix_(new_unit, new_atom)], atol=1e-7)
-    assert other.mean_response == pytest.approx(e.mean_response, rel=1e-7)
-    assert other.mean_wait == pytest.approx(e.mean_wait, rel=1e-7)
-
-
-@examples
 @given(cases())
 def test_two_units_at_one_site_are_a_unit_at_each_of_two_twin_sites(case):
     city, sites, evaluator, capacity = case

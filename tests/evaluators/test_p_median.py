@@ -82,7 +82,7 @@ def general_solver(city, units):
 def test_optimal_by_brute_force(make):
     """Random small cities, every fleet size, with and without pinned and closed sites."""
     rng = np.random.default_rng(0)
-    for seed in range(120):
+    for seed in range(60):
         n, m = rng.integers(1, 9), rng.integers(1, 12)
         city = make(n, m, seed)
         units = int(rng.integers(1, n + 1))
@@ -92,29 +92,18 @@ def test_optimal_by_brute_force(make):
         space = eo.DeploymentSpace(city, units, pinned=pinned, closed=closed)
         found = p_median(city, space)
         assert found.objective == pytest.approx(brute_force(city, units, pinned, closed), rel=1e-12, abs=1e-12)
-        assert found.gap == 0
-        assert found.lower_bound == found.objective
+        assert (found.gap, found.lower_bound) == (0, found.objective)
         assert found.sites in space
+        assert np.isin(found.assignment, found.sites).all()
+        nearest = city.response_times[found.sites].min(axis=0)
+        np.testing.assert_array_equal(city.response_times[found.assignment, np.arange(m)], nearest)
 
 
 @pytest.mark.parametrize("make", [plane_city, scattered_city])
 @pytest.mark.parametrize(("n", "m", "units"), [(30, 40, 3), (40, 30, 8), (35, 60, 15)])
 def test_optimal_by_a_general_solver(make, n, m, units):
-    for seed in range(2):
-        city = make(n, m, seed)
-        assert p_median(city, units).objective == pytest.approx(general_solver(city, units), rel=1e-7)
-
-
-def test_invariant_to_relabelling_and_scale():
-    rng = np.random.default_rng(3)
-    city = scattered_city(25, 40, 3)
-    rows, columns = rng.permutation(25), rng.permutation(40)
-    mixed = make_city(city.travel_times[rows][:, columns], city.arrival_rates[columns])
-    a, b = p_median(city, 5), p_median(mixed, 5)
-    assert set(rows[b.sites]) == set(a.sites)
-    assert b.objective == pytest.approx(a.objective, rel=1e-12)
-    tiny = make_city(city.travel_times * 1e-6, city.arrival_rates * 1e-6)
-    np.testing.assert_array_equal(p_median(tiny, 5).sites, a.sites)
+    city = make(n, m, 0)
+    assert p_median(city, units).objective == pytest.approx(general_solver(city, units), rel=1e-7)
 
 
 @pytest.fixture
@@ -141,15 +130,6 @@ def test_branches_that_move_few_prices_find_the_optimum(seed, no_heuristic, monk
     city = plane_city(40, 60, seed)
     assert p_median(city, 12).objective == pytest.approx(general_solver(city, 12), rel=1e-7)
     assert min(map(len, moved), default=60) < 30  # else the seed tests nothing
-
-
-def test_every_atom_is_served_by_its_closest_unit():
-    city = plane_city(30, 50, 2)
-    found = p_median(city, 6)
-    assert np.isin(found.assignment, found.sites).all()
-    nearest = city.response_times[found.sites].min(axis=0)
-    np.testing.assert_array_equal(city.response_times[found.assignment, np.arange(50)], nearest)
-    assert found.objective == pytest.approx(city.demand_shares @ nearest, rel=1e-14)
 
 
 def test_twins_are_used_last_and_named_by_the_lowest_index():
@@ -214,18 +194,6 @@ def test_bounds_enclose_the_optimum(seed, evaluator):
     assert b.lower == p_median(city, 4).objective
     assert b.upper == pytest.approx(evaluate(city, b.sites, evaluator).mean_response, rel=1e-12)
     assert b.evaluator == evaluator
-
-
-@pytest.mark.parametrize("evaluator", ["approximate", "exact"])
-def test_theorems_2_and_4_hold_with_a_queue(evaluator):
-    """Section 3.1 says that all results stay valid; Theorem 5 cannot, as a queue needs a load below 1."""
-    city, options = plane_city(9, 20, 1), {"evaluator": evaluator, "capacity": "queue"}
-    median = p_median(city, 4)
-    for load in (0.3, 0.9):
-        assert evaluate_all(city.with_offered_load(load, 4), 4, **options).values.min() > median.objective
-    light = evaluate_all(city.with_offered_load(1e-7, 4), 4, **options)
-    assert light.values.min() == pytest.approx(median.objective, abs=1e-5)
-    assert sorted(light.best_sites) == sorted(median.sites)
 
 
 def test_bounds_meet_when_calls_are_rare():
@@ -352,19 +320,3 @@ def test_ctrl_c_waits_for_the_end_of_a_compiled_function(ctrl_c):
 def test_bad_input_is_refused(units, limit, message):
     with pytest.raises(InputError, match=message):
         p_median(plane_city(5, 8, 0), units, time_limit=limit)
-
-
-def test_large_cities_are_proven_optimal():
-    found = p_median(plane_city(200, 200, 0), 20)
-    assert found.gap == 0
-    assert repr(found).endswith("optimal>")
-
-
-def test_st_paul_by_every_listed_choice():
-    """All 24,310 choices of 9 of the 17 listed sites, on the embedded city."""
-    city = eo.datasets.load_st_paul()
-    listed = np.array(list(combinations(range(17), 9)))
-    best = min(
-        (city.response_times[rows].min(axis=1) @ city.demand_shares).min() for rows in np.array_split(listed, 10)
-    )
-    assert p_median(city, 9).objective == pytest.approx(best, rel=1e-12)

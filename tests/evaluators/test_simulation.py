@@ -5,8 +5,6 @@ from math import factorial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import emsopt as eo
 from emsopt.city.deployment_space import check_sites
@@ -162,16 +160,6 @@ def test_exact_values_lie_in_the_99_percent_intervals(capacity):
 
 
 @pytest.mark.parametrize("capacity", ["loss", "queue"])
-def test_who_serves_whom_is_exact(capacity):
-    city = random_city(np.random.default_rng(8)).with_offered_load(0.5, 5)
-    sites = [4, 1, 1, 6, 3]
-    exact = exact_hypercube(city, sites, capacity=capacity)
-    result = simulate(city, sites, capacity=capacity, calls=2_000_000, rng=0)
-    np.testing.assert_allclose(result.dispatch_fractions, exact.dispatch_fractions, atol=0.01)
-    np.testing.assert_allclose(result.utilizations, exact.utilizations, atol=0.004)
-
-
-@pytest.mark.parametrize("capacity", ["loss", "queue"])
 @pytest.mark.parametrize("service", ["exponential", "deterministic", [5.0, 50.0]], ids=str)
 def test_agrees_call_by_call_with_an_event_calendar(capacity, service):
     """Same calls, service times by site and atom: the same unit for every call, the same waits."""
@@ -186,12 +174,11 @@ def test_agrees_call_by_call_with_an_event_calendar(capacity, service):
     assert lost[1] > 300 or waits[1] > 3000
 
 
-@pytest.mark.parametrize("law", [law for law, _ in LAWS], ids=str)
-def test_warmup_is_the_beginning_of_the_same_run(law):
+def test_warmup_is_the_beginning_of_the_same_run():
     city, sites = one_station(1.0, 3)
-    whole = simulate(city, sites, calls=50_000, warmup=0, rng=4, **law)
-    first = simulate(city, sites, calls=20_001, warmup=0, rng=4, **law)
-    rest = simulate(city, sites, calls=29_999, warmup=20_001, rng=4, batches=7, **law)
+    whole = simulate(city, sites, calls=50_000, warmup=0, rng=4)
+    first = simulate(city, sites, calls=20_001, warmup=0, rng=4)
+    rest = simulate(city, sites, calls=29_999, warmup=20_001, rng=4, batches=7)
     lost = first.loss_probability * 20_001 + rest.loss_probability * 29_999
     assert whole.loss_probability * 50_000 == pytest.approx(lost, abs=1e-6)
 
@@ -245,7 +232,7 @@ def test_a_run_without_losses_does_not_claim_that_there_are_none():
 
 
 @pytest.mark.filterwarnings("ignore::emsopt.errors.AccuracyWarning")
-@pytest.mark.parametrize("load", [0.95, 0.98, 0.99])
+@pytest.mark.parametrize("load", [0.95, 0.99])
 def test_intervals_near_saturation_hold_the_exact_values(load):
     """100 runs each of 20,000 calls, which is 14 to 0.5 relaxation times; Erlang C."""
     city, sites = one_station(load, 2)
@@ -392,36 +379,6 @@ def test_service_factors_have_mean_one_and_the_stated_variation(law, squared_var
     assert factors.var() == pytest.approx(squared_variation, rel=0.1, abs=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
-@given(
-    seed=st.integers(0, 10**6),
-    units=st.integers(1, 7),
-    load=st.floats(1e-3, 100.0),
-    law=st.sampled_from([law for law, _ in LAWS]),
-    capacity=st.sampled_from(["loss", "queue"]),
-)
-def test_measures_keep_their_bounds(seed, units, load, law, capacity):
-    rng = np.random.default_rng(seed)
-    city = random_city(rng, by_atom=True)
-    if capacity == "queue":
-        load /= 3 + 3 * load  # below 1/3, so that calls of 20 to 60 min cannot be too many for any site
-    city = city.with_offered_load(load, units)
-    sites = rng.integers(city.n_sites, size=units)
-    result = simulate(city, sites, capacity=capacity, calls=5000, warmup=100, rng=seed, **law)
-    np.testing.assert_allclose(result.dispatch_fractions.sum(axis=0), 1)
-    assert (result.dispatch_fractions >= 0).all()
-    assert (result.utilizations >= 0).all()
-    assert (result.utilizations <= 1).all()
-    times = result.response_times
-    assert city.demand_shares @ times.min(axis=0) - 1e-9 <= result.mean_response
-    assert result.mean_response <= city.demand_shares @ times.max(axis=0) + 1e-9
-    assert 0 <= result.loss_probability <= 1
-    assert 0 <= result.queue_probability <= 1
-    assert result.mean_wait >= 0
-    for low, high in result.intervals.values():
-        assert 0 <= low <= high
-
-
 # -- errors ---------------------------------------------------------------------------------------------
 
 
@@ -448,15 +405,6 @@ def test_bad_options_are_refused_in_words(options, words):
     city, sites = one_station(0.5, 2)
     with pytest.raises(InputError, match=words):
         simulate(city, sites, rng=0, **options)
-
-
-@pytest.mark.parametrize("load", [1.0, 1.7])
-def test_a_queue_that_never_settles_is_refused(load):
-    city, sites = one_station(load, 4)
-    with pytest.raises(UnstableQueueError, match=r"at least as fast as .* units.*Add units"):
-        simulate(city, sites, capacity="queue", rng=0)
-    with pytest.raises(UnstableQueueError, match="Add units"):
-        eo.evaluators.values(city, [sites], None, "simulation", capacity="queue", rng=0)
 
 
 def test_stability_is_that_of_the_deployed_units():

@@ -4,7 +4,6 @@ import base64
 import datetime
 import html
 import io
-import json
 import os
 import re
 import sys
@@ -319,28 +318,20 @@ def read(refs, files):
     refs["read"].click()
 
 
-def test_the_files_of_a_city_are_read(refs, tmp_path, st_paul):
+def test_files_of_a_city_and_of_a_log_are_read(refs, tmp_path, st_paul):
+    """Whichever file comes first and whatever it is called."""
+    files = {"january.csv": LOG["my_calls.csv"].replace(",", ";"), "houses.csv": LOG["my_stations.csv"]}
+    for order in (1, -1):
+        read(refs, dict(list(files.items())[::order]))
+        assert "Read Your city: 2 atoms, 2 sites" in refs["message"].value
+        assert "few calls" in refs["trust"].value
     read(refs, CITY)
     assert "Read Mine: 2 atoms, 3 sites" in refs["message"].value
+    assert "few calls" not in refs["trust"].value
     assert refs["figures"].value
     st_paul.save(tmp_path / "city")
     read(refs, {path.name: path.read_bytes() for path in (tmp_path / "city").iterdir()})
     assert "71 atoms, 17 sites" in refs["message"].value
-
-
-def test_a_log_of_calls_and_stations_are_read_and_checked(refs):
-    read(refs, LOG)
-    assert "Read Your city" in refs["message"].value
-    assert "few calls" in refs["trust"].value
-    read(refs, CITY)
-    assert "few calls" not in refs["trust"].value
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_names_of_files_need_not_tell_which_is_the_log(refs, order):
-    files = {"january.csv": LOG["my_calls.csv"].replace(",", ";"), "houses.csv": LOG["my_stations.csv"]}
-    read(refs, dict(list(files.items())[::order]))
-    assert "Read Your city: 2 atoms, 2 sites" in refs["message"].value
 
 
 def test_logs_of_several_months_are_read_together_by_the_options_of_the_command(refs, shared):
@@ -420,18 +411,6 @@ def test_a_bar_says_how_long_it_will_be(monkeypatch):
         assert (bar.description, bar.value) == ("Searching", 0)
 
 
-def test_binder_ends_kernels_of_closed_pages_only():
-    folder = Path(__file__).resolve().parents[2] / "binder"
-    if not folder.is_dir():
-        pytest.skip("needs the repository")
-    (settings,) = json.loads((folder / "jupyter_server_config.json").read_text("utf-8")).values()
-    assert 60 <= settings["cull_idle_timeout"] <= 600
-    assert settings["cull_connected"] is False
-    post_build = (folder / "postBuild").read_text("utf-8")
-    assert "cp binder/jupyter_server_config.json ~/.jupyter/" in post_build
-    assert post_build.index("cd notebooks") < post_build.index("python -m emsopt")  # else it compiles the checkout
-
-
 @pytest.mark.parametrize("what", ["sites.csv", "atoms.csv", "my_stations.csv"])
 def test_what_is_too_long_is_refused_before_it_is_worked_on(what, monkeypatch):
     """30,000 sites and atoms, which 8 MB can hold, would take 7 GB of travel times."""
@@ -455,38 +434,25 @@ def test_a_city_that_is_left_is_not_kept(shared, refs):
 
 
 def malformed():
-    """Yield what is wrong and the files."""
+    """Yield what is wrong and the files; what cells may hold is tested where tables are read."""
+    stations, calls = LOG["my_stations.csv"], LOG["my_calls.csv"]
     yield "nothing", {}
     yield "too large", LOG | {"my_calls.csv": b"x" * (_uploads.MOST_MB * 2**20 + 1)}
     yield "foreign file", CITY | {"notes.txt": "hello"}
     yield "three files", LOG | {"other.csv": "a,b\n"}
-    yield "one log twice", LOG | {"more_calls.csv": LOG["my_calls.csv"]}
-    clock = LOG["my_calls.csv"].replace(":05", ":05Z").replace(":00", ":00Z")
-    yield "logs of two clocks", LOG | {"more_calls.csv": clock}
-    yield "spreadsheet", {"calls.xlsx": b"PK\x03\x04", "my_stations.csv": LOG["my_stations.csv"]}
-    yield "no log", {"a.csv": LOG["my_stations.csv"], "b.csv": LOG["my_stations.csv"]}
-    yield "path", {"../../etc/passwd": "root"}
+    yield "one log twice", LOG | {"more_calls.csv": calls}
+    yield "logs of two clocks", LOG | {"more_calls.csv": calls.replace(":05", ":05Z").replace(":00", ":00Z")}
+    yield "spreadsheet", {"calls.xlsx": b"PK\x03\x04", "my_stations.csv": stations}
+    yield "no log", {"a.csv": stations, "b.csv": stations}
     for files in (CITY, LOG):
         for name in files:
             yield f"without {name}", {key: text for key, text in files.items() if key != name}
-            yield f"empty {name}", files | {name: ""}
-            yield f"bytes in {name}", files | {name: b"\xff\xfe\x00\x01"}
-    for name, text in LOG.items():
-        yield f"only a head in {name}", LOG | {name: text.split("\n")[0] + "\n"}
-        yield f"ragged {name}", LOG | {name: text + "1,2,3,4,5\n"}
-        yield f"no longitude in {name}", LOG | {name: text.replace("lon", "long way")}
-        yield f"a word for a latitude in {name}", LOG | {name: text.replace("45", "north", 1)}
-        yield f"quotes in {name}", LOG | {name: text + '"'}
-    for name, old, new in (
-        ("city.json", '"speed_kmh": 40', '"speed_kmh": "fast"'), ("atoms.csv", "a,1", "a,-1"),
-        ("atoms.csv", "b,2", "a,2"), ("atoms.csv", "-30,45", "-30,95"), ("sites.csv", "s,1,40", "s,1,0"),
-        ("sites.csv", "service_min", "x"),
-    ):  # fmt: skip
-        yield f"{name} {new}", CITY | {name: CITY[name].replace(old, new, 1)}
-    yield "ragged matrix", CITY | {"travel_times.csv": "site,a\ns,1\n"}
+        yield f"empty {name}", files | {name: ""}
+    yield "ragged", LOG | {"my_calls.csv": calls + "1,2,3,4,5\n"}
+    yield "no longitude", LOG | {"my_stations.csv": stations.replace("lon", "long way")}
+    yield "rate below 0", CITY | {"atoms.csv": CITY["atoms.csv"].replace("a,1", "a,-1")}
+    yield "no service times", CITY | {"sites.csv": CITY["sites.csv"].replace("service_min", "x")}
     yield "a long line", LOG | {"my_calls.csv": ";" * 100_000 + "\n"}
-    yield "other town", LOG | {"my_stations.csv": LOG["my_stations.csv"].replace("-30", "30")}
-    yield "time", LOG | {"my_calls.csv": LOG["my_calls.csv"].replace("2025-03-14 16:05", "yesterday")}
     rows = "".join(f"s{k},1,40,-30,45\n" for k in range(201))
     yield "too many sites", CITY | {"sites.csv": f"name,turnout_min,service_min,lon,lat\n{rows}"}
 
@@ -518,10 +484,42 @@ def form(refs):
     refs["files"].value = upload({"a.csv": stations.to_csv(index=False), "b.csv": calls.to_frame().to_csv(index=False)})
     refs["read"].click()
     yield refs
+    emptied(refs)
+
+
+def emptied(refs):
     for name in _uploads.FIELDS:
         refs[name].value = HOME.get(name, "")
     for name in _uploads.TICKS:
         refs[name].value = False
+
+
+FAULTS = [
+    ("speed", "0", "the field speed (km/h) must be from 5 to 150 km/h; got 0"),
+    ("speed", "fast", "`Speed (km/h)` must be a number; got 'fast'"),
+    ("detour", "0.5", "Detour"),
+    ("turnout", "-1", "Turnout (min)"),
+    ("service", "long", "`Service (min)` must be a number"),
+    ("cell", "0.001", "the field Cells (km) must be at least 0.05"),
+    ("hours", "7", "`Hours` must have a form such as 7-19"),
+    ("weekdays", "Mo-Fr", "`Weekdays` must have a form"),
+    ("columns", "time", "`Columns of calls` must have the form ROLE=NAME"),
+    ("columns", "hour=x", "the field Columns of calls must map"),
+    ("today", "Atlantis", "no site is named 'Atlantis'"),
+    ("time_zone", "Mars/Base", "Time zone"),
+]
+
+
+def test_fields_that_cannot_be_read_are_named_as_the_page_names_them(form):
+    before = form["figures"].value
+    for field, text, said in FAULTS:
+        emptied(form)
+        form[field].value = text
+        form["again"].click()
+        shown = html.unescape(form["message"].value)
+        assert said.lower() in shown.lower()
+        assert "#b35900" in shown
+        assert form["figures"].value == before
 
 
 def test_every_option_of_an_own_city_makes_the_city_that_the_package_makes(form, shared):
@@ -548,33 +546,6 @@ def test_every_option_of_an_own_city_makes_the_city_that_the_package_makes(form,
     assert form["units"].value == 2
     row = shared.bench.scenarios()[0]
     assert (row["speed_kmh"], row["detour"], row["hours"]) == (30, 1.5, ", ".join(map(str, range(7, 19))))
-
-
-@pytest.mark.parametrize(
-    ("field", "text", "said"),
-    [
-        ("speed", "0", "the field speed (km/h) must be from 5 to 150 km/h; got 0"),
-        ("speed", "fast", "`Speed (km/h)` must be a number; got 'fast'"),
-        ("detour", "0.5", "Detour"),
-        ("turnout", "-1", "Turnout (min)"),
-        ("service", "long", "`Service (min)` must be a number"),
-        ("cell", "0.001", "the field Cells (km) must be at least 0.05"),
-        ("hours", "7", "`Hours` must have a form such as 7-19"),
-        ("weekdays", "Mo-Fr", "`Weekdays` must have a form"),
-        ("columns", "time", "`Columns of calls` must have the form ROLE=NAME"),
-        ("columns", "hour=x", "the field Columns of calls must map"),
-        ("today", "Atlantis", "no site is named 'Atlantis'"),
-        ("time_zone", "Mars/Base", "Time zone"),
-    ],
-)
-def test_a_field_that_cannot_be_read_is_named_as_the_page_names_it(form, field, text, said):
-    form[field].value = text
-    before = form["figures"].value
-    form["again"].click()
-    shown = html.unescape(form["message"].value)
-    assert said.lower() in shown.lower()
-    assert "#b35900" in shown
-    assert form["figures"].value == before
 
 
 def test_a_station_may_have_several_units(refs):

@@ -18,7 +18,7 @@ from emsopt.roads import grid_roads
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 import ipywidgets as widgets
 
-SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "5"))
+SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "2"))
 MOMENT = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 NASTY = "<script>1</script>"
 TEXTS = ("", " ", NASTY, "a$b$c", "=1+1", "r1c1-r1c2", "nowhere, ,", "\u202e" + "x" * 3000, "\x00")

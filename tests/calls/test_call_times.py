@@ -54,7 +54,7 @@ def written(draw):
     return text, wall, (60 * hours + minutes) * (1 if sign == "+" else -1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(written())
 def test_every_supported_form_gives_the_right_clock(case):
     """Independently: what was written is known from how it was made."""
@@ -167,20 +167,14 @@ def test_years_of_no_log_are_refused_whatever_a_library_can_hold(year):
 # -- parts of a log -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("start", "kept"),
-    [
-        ("2025-03-14", 2),
-        ("2025-03-14 12:00", 1),
-        ("20250314T1200", 1),
-        (datetime.date(2025, 3, 14), 2),
-        (datetime.datetime(2025, 3, 14, 12), 1),
-        (np.datetime64("2025-03-14T12"), 1),
-        (pd.Timestamp("2025-03-14 12:00"), 1),
-    ],
-)
-def test_parts_start_at_a_moment_in_any_form(start, kept):
-    assert len(log(f"{DAY} 08:00", f"{DAY} 16:00").between(start, "2026-01-01")) == kept
+def test_parts_start_at_a_moment_in_any_form():
+    for kept, *starts in (
+        (2, "2025-03-14", datetime.date(2025, 3, 14)),
+        (1, "2025-03-14 12:00", "20250314T1200", datetime.datetime(2025, 3, 14, 12)),
+        (1, np.datetime64("2025-03-14T12"), pd.Timestamp("2025-03-14 12:00")),
+    ):
+        for start in starts:
+            assert len(log(f"{DAY} 08:00", f"{DAY} 16:00").between(start, "2026-01-01")) == kept
 
 
 @pytest.mark.parametrize("moment", ["now", f"{DAY} 16:05Z", "2025", 5, pd.NaT, pd.Timestamp(f"{DAY} 16:05", tz="UTC")])

@@ -69,35 +69,13 @@ def test_calls_are_read_in_the_order_of_time_and_blank_rows_are_counted():
     assert log.clock == "local"
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "wall", "clock"),
-    [
-        ("2025-01-14T16:05:00Z", {}, "16:05", "UTC"),
-        ("2025-01-14 16:05:00+0100", {}, "16:05", "as written"),
-        ("2025-01-14T16:05:00Z", {"time_zone": "America/Chicago"}, "10:05", "America/Chicago"),
-        ("2025-07-14T16:05:00Z", {"time_zone": "America/Chicago"}, "11:05", "America/Chicago"),
-        ("2025-07-14T16:05:00.250-05:00", {"time_zone": "Europe/Berlin"}, "23:05", "Europe/Berlin"),
-        ("14.7.2025 16:05", {"time_format": "%d.%m.%Y %H:%M"}, "16:05", "local"),
-        ("07/14/2025 04:05 PM", {"time_format": "%m/%d/%Y %I:%M %p"}, "16:05", "local"),
-    ],
-)
-def test_the_clock_is_that_on_the_wall(text, options, wall, clock):
-    log = ec.read_calls(csv(f"{text},-30,45"), **options)
-    assert str(log.times[0])[11:16] == wall
-    assert log.clock == clock
-
-
 def test_frames_uploads_and_geojson_give_the_same_log(tmp_path):
     frame = random_log(50, service_min=30.0)
-    feature = [
-        {
-            "type": "Feature",
-            "properties": {"time": str(t), "service_min": 30, "lon": "ignored"},
-            "geometry": {"type": "Point", "coordinates": [x, y, 12.0]},
-        }
+    features = [
+        {"properties": {"time": str(t), "service_min": 30, "lon": "ignored"}, "geometry": {"type": "Point", "coordinates": [x, y, 12.0]}}
         for t, x, y in zip(frame["time"], frame["lon"], frame["lat"], strict=True)
-    ]
-    (tmp_path / "c.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": feature}))
+    ]  # fmt: skip
+    (tmp_path / "c.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     frame.to_csv(tmp_path / "c.csv", index=False)
     geopandas = pytest.importorskip("geopandas")
     points = geopandas.points_from_xy(frame["lon"], frame["lat"])
@@ -127,6 +105,7 @@ MALFORMED = [
     (csv("2025-02-30 10:00,-30,45"), "2025-02-30"),
     (csv("2025-01-01,-30,45", "yesterday,-30,45", "soon,1,1"), r"row 2: .*'yesterday' \(and 1 more"),
     (csv("0025-03-14,-30,45"), "1970 to 2099"),
+    (csv("2025-01-01" + ",x" * 1000, header="date" + "".join(f",c{k}" for k in range(1000))), "columns found: date, c0, .*c18 and 981 more"),
     (csv("2025-01-01 10:00Z,-30,45", "2025-01-01 10:00,-30,45"), "has no offset"),
     (csv("2025-01-01,45,-100"), "Columns 'lon' and 'lat' look swapped: 'lat' holds the longitudes"),
     (csv("2025-01-01,-30,91"), "from -90 to 90"),
@@ -167,24 +146,6 @@ def test_a_file_too_large_is_refused(monkeypatch):
     for four in (csv(*["2025-01-01,-30,45"] * 4), random_log(4)):
         with pytest.raises(InputError, match=r"more than 3 rows|4 rows"):
             ec.read_calls(four)
-
-
-def test_only_columns_that_are_used_take_memory(tmp_path):
-    """As many more columns or properties as one likes: the table has the same size."""
-    wide = csv("2025-01-01,-30,45" + ",x" * 1000, header="Time ,lon,lat" + "".join(f",c{k}" for k in range(1000)))
-    choose = ec._roles.call_columns(None, None)
-    assert list(ec._points.read_table(wide, "calls", choose)[0].frame.columns) == ["time", "lon", "lat"]
-    wide.seek(0)
-    assert len(ec.read_calls(wide)) == 1
-    features = [
-        {"properties": {"time": "2025-01-01", f"c{k}": k}, "geometry": {"type": "Point", "coordinates": [-30, 45]}}
-        for k in range(300)
-    ]
-    file = upload(json.dumps({"type": "FeatureCollection", "features": features}), "c.json")
-    assert ec._points.read_table(file, "calls", choose)[0].frame.shape == (300, 3)
-    wide = csv("2025-01-01" + ",x" * 1000, header="date" + "".join(f",c{k}" for k in range(1000)))
-    with pytest.raises(InputError, match=r"columns found: date, c0, .*c18 and 981 more"):
-        ec.read_calls(wide)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +193,7 @@ def test_parts_of_a_log():
 
 
 @given(st.integers(1, 400), st.integers(0, 2**32 - 1), st.sampled_from([0.5, 1.0, 3.0, None]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_no_call_is_lost_and_each_is_counted_where_it_came_from(n, seed, width):
     """Independently: a cell's edges are compared with every call."""
     log = ec.read_calls(random_log(n, rng=seed))
@@ -306,15 +267,8 @@ def test_areas_of_ones_own():
     assert city.arrival_rates.tolist() == pytest.approx([2 / 5, 2 / 5, 0])
     assert city.atom_shapes[0] == two[0][1]
     geopandas = pytest.importorskip("geopandas")
-    named = geopandas.GeoDataFrame(
-        {"district": [n for n, _ in two]},
-        geometry=geopandas.GeoSeries.from_wkt([
-            "POLYGON((-30.02 45,-30 45,-30 45.02,-30.02 45.02,-30.02 45))",
-            "POLYGON((-30 45,-29.98 45,-29.98 45.02,-30 45.02,-30 45))",
-            "POLYGON((-29.9 45,-29.88 45,-29.88 45.02,-29.9 45))",
-        ]),
-        crs=4326,
-    )  # fmt: skip
+    shapes = [{"properties": {"district": n}, "type": "Feature", "geometry": g} for n, g in two]
+    named = geopandas.GeoDataFrame.from_features(shapes, crs=4326)
     again = ec.aggregate_calls(frame, STATIONS, areas=named)
     assert np.array_equal(again.counts, demand.counts)
 
@@ -359,7 +313,7 @@ def test_hours_watched_count_every_hour_once():
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_rates_times_hours_watched_are_the_calls(seed, days):
     frame = random_log(100, days=days, rng=seed)
     demand = ec.aggregate_calls(frame, STATIONS, cell_km=2)
@@ -372,22 +326,6 @@ def test_rates_times_hours_watched_are_the_calls(seed, days):
     assert demand.rates().sum() * demand.hours.sum() == pytest.approx(100)
     assert demand.profile.mean_rate == pytest.approx(demand.rates().sum())
     assert demand.profile.to_frame()["calls"].sum() == 100
-
-
-def test_rates_are_those_the_calls_were_drawn_with():
-    """One call an hour at night and three by day, for 20 weeks: within four standard errors."""
-    rng = np.random.default_rng(5)
-    hour = np.arange(140 * 24)
-    counts = rng.poisson(np.where(hour % 24 < 8, 1.0, 3.0))
-    times = np.datetime64("2025-01-06T00:00") + np.repeat(hour, counts).astype("timedelta64[h]")
-    frame = pd.DataFrame({"time": times, "lon": -30.0, "lat": 45.0})
-    demand = ec.aggregate_calls(frame, STATIONS)
-    night, day = demand.rates(range(8)).sum(), demand.rates(range(8, 24)).sum()
-    assert night == pytest.approx(1, abs=4 * np.sqrt(1 / (140 * 8)))
-    assert day == pytest.approx(3, abs=4 * np.sqrt(3 / (140 * 16)))
-    assert demand.profile.by_hour[:8].mean() == pytest.approx(night)
-    cities = demand.cities_by_hour(speed_kmh=40, service_times=40)
-    assert [c.total_rate for c in cities.values()] == pytest.approx(demand.profile.by_hour)
 
 
 def test_days_without_records_do_not_lower_the_rates():
@@ -410,10 +348,9 @@ def test_patterns_are_pulled_to_the_whole_as_hard_as_the_calls_suggest():
     assert 40 < shrinkage(moving) < 90
 
 
-@pytest.mark.parametrize(("atoms", "calls", "true"), [(114, 200, 1000), (30, 100, 300)])
-def test_weak_patterns_of_hours_are_not_smoothed_away(atoms, calls, true):
+def test_weak_patterns_of_hours_are_not_smoothed_away():
     """Dirichlet patterns: an hour's own calls get nearly the weight n / (n + kappa) that they deserve."""
-    rng = np.random.default_rng(7)
+    rng, atoms, calls, true = np.random.default_rng(7), 30, 100, 300
     shares = rng.dirichlet(np.full(atoms, 2.0))
     deserved, got = calls / (calls + true), []
     for _ in range(30):
@@ -424,19 +361,6 @@ def test_weak_patterns_of_hours_are_not_smoothed_away(atoms, calls, true):
     assert np.mean(calls / (calls + np.array(flat))) < 0.03
 
 
-def test_cities_by_hour_follow_the_pattern():
-    """By night all calls are in the west, by day in the east."""
-    frame = random_log(3000)
-    night = frame["time"].dt.hour < 12
-    frame["lon"] = np.where(night, -30.04, -29.97)
-    frame["lat"] = 45.005
-    demand = ec.aggregate_calls(frame, STATIONS, cell_km=1)
-    cities = demand.cities_by_hour(speed_kmh=40, service_times=40)
-    west = int(demand.locations[:, 0].argmin())
-    assert cities[3].demand_shares[west] > 0.95
-    assert cities[15].demand_shares[west] < 0.05
-
-
 def test_the_shares_of_an_hour_are_its_calls_and_the_pull():
     """(n_hj + kappa s_j) / (n_h + kappa), term by term."""
     calls, stations = eo.datasets.practice_calls()
@@ -445,6 +369,7 @@ def test_the_shares_of_an_hour_are_its_calls_and_the_pull():
     pull = shrinkage(counts)
     assert 50 < pull < 5000
     cities = demand.cities_by_hour(speed_kmh=40)
+    assert [city.total_rate for city in cities.values()] == pytest.approx(demand.profile.by_hour)
     for hour in (3, 15):
         for atom in range(0, len(counts), 5):
             share = counts[atom].sum() / counts.sum()
@@ -524,15 +449,6 @@ def test_files_of_two_cities_are_refused():
             ec.aggregate_calls(*pair)
     with pytest.raises(InputError, match="both were given"):
         ec.aggregate_calls(random_log(10), STATIONS, cell_km=1, areas="x.geojson")
-
-
-def test_a_misspelt_station_is_guessed():
-    city = eo.datasets.load_st_paul()
-    with pytest.raises(InputError, match=r"Did you mean 'Station 17'"):
-        city.sites_named(["station  17"])
-    with pytest.raises(InputError) as caught:
-        city.sites_named(["Feuerwache"])
-    assert "mean" not in str(caught.value)
 
 
 # -- checks -------------------------------------------------------------------------------------------------------

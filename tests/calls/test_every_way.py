@@ -16,7 +16,8 @@ from emsopt._files.columns import BLANKS
 from emsopt.errors import Argument, InputError
 
 STAMPS = {"dispatched": 1, "en_route": 2.5, "on_scene": 9, "cleared": 50}  # minutes after the call
-SLOW = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+ODD = settings(SLOW, max_examples=15)  # cells and rows of many kinds
 
 
 def file(text, name="calls.csv"):
@@ -108,10 +109,7 @@ def test_moments_with_offsets(form, frame):
 
 
 @SLOW
-@given(
-    logs(),
-    st.lists(st.sampled_from(["%d/%m/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%d-%b-%Y %H:%M:%S"]), min_size=3, max_size=3),
-)
+@given(logs(), st.permutations(["%d/%m/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%d-%b-%Y %H:%M:%S"]))
 def test_cells_of_one_column_may_have_different_forms(frame, layouts):
     """Half text, half date, as a spreadsheet leaves it; every third cell in each form."""
     written = frame.assign(time=[t.strftime(layouts[k % 3]) for k, t in enumerate(frame["time"])])
@@ -123,12 +121,9 @@ def test_cells_of_one_column_may_have_different_forms(frame, layouts):
 def test_midnight_is_the_end_of_a_day_too(frame):
     frame = frame.assign(time=frame["time"].dt.normalize()).drop_duplicates("time", ignore_index=True)
     before = frame["time"] - pd.Timedelta(days=1)
-    whole = ec.read_calls(frame.assign(time=before.dt.strftime("%Y-%m-%d 24:00:00"))[["time", "lon", "lat"]])
-    split = ec.read_calls(
-        frame.assign(date=before.dt.strftime("%d.%m.%Y"), time="24:00")[["date", "time", "lon", "lat"]]
-    )
-    same(whole, frame, ())
-    same(split, frame, ())
+    places = frame[["lon", "lat"]]
+    same(ec.read_calls(places.assign(time=before.dt.strftime("%Y-%m-%d 24:00:00"))), frame, ())
+    same(ec.read_calls(places.assign(date=before.dt.strftime("%d.%m.%Y"), time="24:00")), frame, ())
 
 
 # -- durations ----------------------------------------------------------------------------------------------------
@@ -185,10 +180,8 @@ def test_hours_and_minutes_on_scene(frame, lasting):
 def test_durations_across_a_change_of_clocks(night):
     """Independently: moments in UTC, written with the offset of Chicago at each of them."""
     utc = pd.date_range(f"{night} 05:00", f"{night} 09:00", freq="7min", tz="UTC")
-    columns = {
-        role: (utc + pd.Timedelta(minutes=after)).tz_convert("America/Chicago") for role, after in STAMPS.items()
-    }
-    columns["time"] = utc.tz_convert("America/Chicago")
+    after = {"time": 0} | STAMPS
+    columns = {role: (utc + pd.Timedelta(minutes=m)).tz_convert("America/Chicago") for role, m in after.items()}
     for options in ({"time_zone": "America/Chicago"}, {}):
         for frame in (pd.DataFrame(columns), pd.DataFrame({name: [str(t) for t in c] for name, c in columns.items()})):
             log = ec.read_calls(frame.assign(lon=-93.1, lat=44.9), **options)
@@ -201,17 +194,12 @@ def test_durations_across_a_change_of_clocks(night):
 
 NOTHING = [*sorted(BLANKS), "#N/A", "NULL", "(null)", "\\N", "N/A"]
 FILLERS = [
-    "1900-01-01",
-    "1900-01-01 00:00:00",
-    "9999-12-31 23:59:59",
-    "0001-01-01 00:00:00",
-    "1970-01-01 00:00:00",
-    "0000-00-00 00:00:00",
-]
-FILLERS += ["1899-12-30 00:00:00", "1753-01-01 00:00:00", "2079-06-06 23:59:00"]
+    *("1900-01-01", "1900-01-01 00:00:00", "9999-12-31 23:59:59", "0001-01-01 00:00:00", "1970-01-01 00:00:00"),
+    *("0000-00-00 00:00:00", "1899-12-30 00:00:00", "1753-01-01 00:00:00", "2079-06-06 23:59:00"),
+]  # fmt: skip
 
 
-@SLOW
+@ODD
 @given(logs(), st.data())
 def test_words_for_missing_values_are_blank_cells(frame, data):
     written = frame.astype(str)
@@ -222,42 +210,32 @@ def test_words_for_missing_values_are_blank_cells(frame, data):
         kept[k] = False
     stamp = data.draw(st.integers(0, len(frame) - 1))
     written.loc[stamp, "on_scene"] = data.draw(st.sampled_from(NOTHING + FILLERS))
-    end = data.draw(
-        st.sampled_from(
-            [
-                "",
-                "(12 rows affected)\n",
-                "Total\n",
-                "Total,12\n",
-                "Total,,,,,,\n",
-                written.tail(1).to_csv(index=False)[:50],
-            ]
-        )
-    )
+    ends = [
+        "",
+        "(12 rows affected)\n",
+        "Total\n",
+        "Total,12\n",
+        "Total,,,,,,\n",
+        written.tail(1).to_csv(index=False)[:50],
+    ]
+    end = data.draw(st.sampled_from(ends))
     log = ec.read_calls(file(written.to_csv(index=False) + end))
     same(log, frame[kept].reset_index(drop=True), ["dispatched"])
     assert log.details["on_scene"].isna().sum() == kept[stamp]
-    assert sum(log.left_out.values()) == (~kept).sum() + bool(end) * (
-        2 if end.startswith("time,") and end.count("\n") > 1 else 1
-    )
+    twice = end.startswith("time,") and end.count("\n") > 1
+    assert sum(log.left_out.values()) == (~kept).sum() + bool(end) + twice
 
 
-@pytest.mark.parametrize("filler", FILLERS)
-def test_fillers_need_no_offset(filler):
-    frame = pd.DataFrame({"time": ["2025-03-14 16:05Z", filler, "2025-03-15 16:05Z"], "lon": -93.1, "lat": 44.9})
-    assert ec.read_calls(frame).rows.tolist() == [1, 3]
+def test_fillers_need_no_offset():
+    frame = pd.DataFrame({"time": ["2025-03-14 16:05Z", *FILLERS, "2025-03-15 16:05Z"], "lon": -93.1, "lat": 44.9})
+    assert ec.read_calls(frame).rows.tolist() == [1, len(FILLERS) + 2]
 
 
-@SLOW
+@ODD
 @given(logs(), st.data())
 def test_rows_with_bad_cells_are_left_out_if_wanted(frame, data):
     written, kept = frame[["time", "lon", "lat"]].astype(str).assign(service_min="30"), np.ones(len(frame), bool)
-    bad = {
-        "time": ["soon", "2025-13-01", "1066-05-05 10:00"],
-        "lon": ["east", "500"],
-        "lat": ["91"],
-        "service_min": ["long", "1e9"],
-    }
+    bad = {"time": ["soon", "2025-13-01", "1066-05-05 10:00"], "lon": ["east", "500"], "lat": ["91"], "service_min": ["long", "1e9"]}  # fmt: skip
     for k in data.draw(st.sets(st.integers(0, len(frame) - 2), min_size=1, max_size=5)):
         role = data.draw(st.sampled_from(sorted(bad)))
         written.loc[k, role] = data.draw(st.sampled_from(bad[role]))
@@ -286,7 +264,7 @@ def test_a_file_without_header_is_named_as_such(name):
 # -- rows of one incident -----------------------------------------------------------------------------------------
 
 
-@SLOW
+@ODD
 @given(logs(), st.data())
 def test_rows_are_joined_only_where_number_time_and_place_agree(frame, data):
     """Numbers that restart every day, are shared by two agencies, are types of calls, or are not filled in."""
@@ -308,7 +286,7 @@ def test_rows_are_joined_only_where_number_time_and_place_agree(frame, data):
     assert log.joined == 0
 
 
-@SLOW
+@settings(SLOW, max_examples=10)
 @given(logs(), st.data())
 def test_rows_of_units_statuses_and_patients_are_gathered(frame, data):
     """Independently: each call is written as a row per unit, per status or per patient, in a random order."""
@@ -321,18 +299,11 @@ def test_rows_of_units_statuses_and_patients_are_gathered(frame, data):
         rows[role] += pd.to_timedelta(rows["unit"].str[1:].astype(int) * 30, unit="s")
     kind = data.draw(st.sampled_from(["units", "statuses", "patients"]))
     if kind == "statuses":
-        words = {
-            "time": "Call Created",
-            "dispatched": "Dispatched",
-            "en_route": "En Route",
-            "on_scene": "On Scene",
-            "cleared": "Clear",
-        }
-        parts = [
-            rows[["incident", "unit", "lon", "lat"]].assign(status=word, timestamp=rows[role])
-            for role, word in words.items()
-        ]
-        rows = pd.concat(parts).rename(columns={"incident": "Incident Number"})
+        words = dict(
+            zip(["time", *STAMPS], ["Call Created", "Dispatched", "En Route", "On Scene", "Clear"], strict=True)
+        )
+        same_for_all = rows[["incident", "unit", "lon", "lat"]]
+        rows = pd.concat([same_for_all.assign(status=word, timestamp=rows[role]) for role, word in words.items()])
     elif kind == "patients":
         rows = pd.concat([rows.assign(patient_id=k) for k in range(data.draw(st.integers(2, 4)))])
     log = ec.read_calls(rows.sample(frac=1, random_state=1).rename(columns={"incident": "Incident Number"}))

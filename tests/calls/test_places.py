@@ -49,7 +49,7 @@ FORMS = {
     "names the other way round": lambda x, y: f"Longitude={x} Latitude={y}",
 }
 CRS = {  # projected systems for the cities that they are made for
-    "EPSG:3857": list(CITIES),
+    "EPSG:3857": ["Nukualofa", "Buenos Aires"],
     25832: ["Bremen"],
     "NAD83 / MTM zone 8": ["Montreal"],
     "EPSG:3338": ["Anchorage"],
@@ -78,7 +78,7 @@ def log(columns):
     )
 
 
-@pytest.mark.parametrize("city", ["Montreal", "Buenos Aires", "Nairobi", "Suva"])
+@pytest.mark.parametrize("city", ["Montreal", "Nairobi"])
 @pytest.mark.parametrize("form", FORMS)
 def test_places_in_one_cell(form, city):
     points = around(city)
@@ -89,7 +89,7 @@ def test_places_in_one_cell(form, city):
     assert np.abs(eo.calls.read_stations(stations)[["lon", "lat"]].to_numpy() - points).max() < 2e-5
 
 
-@pytest.mark.parametrize("city", CITIES)
+@pytest.mark.parametrize("city", ["Montreal", "Nairobi"])
 @pytest.mark.parametrize("name", ["lon_lat", "Longitude Latitude", "lnglat"])
 def test_a_column_may_say_that_longitude_comes_first(name, city):
     points = around(city)

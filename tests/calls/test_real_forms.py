@@ -69,21 +69,14 @@ POINTS = [
 UTC = {"time_zone": "America/Chicago"}
 
 DATES = {
-    "ISO": ("2015-01-14 00:05", "2015-01-14T13:20:00", {}),
     "Socrata, floating": ("2015-01-14T00:05:00.000", "2015-01-14T13:20:00.000", {}),
-    "Socrata, CSV": ("01/14/2015 12:05:00 AM", "01/14/2015 01:20:00 PM", {}),
     "San José": ("1/14/15 12:05 AM", "1/14/15 1:20 PM", {}),
     "Excel, United States": ("1/14/2015 0:05", "1/14/2015 13:20", {}),
-    "Excel, Britain": ("14/01/2015 00:05", "14/01/2015 13:20", {}),
     "Excel, Germany": ("14.01.15 00:05", "14.01.2015 13:20:00", {}),
-    "Seattle, seven years ago": ("2015 Jan 14 12:05:00 AM", "2015 Jan 14 01:20:00 PM", {}),
     "Oracle": ("14-JAN-15 12.05.00.000000 AM", "14-JAN-15 01.20.00.000000 PM", {}),
-    "SAS": ("14JAN2015:00:05:00", "14JAN2015:13:20:00", {}),
     "SQL Server": ("Jan 14 2015 12:05AM", "Jan 14 2015  1:20PM", {}),
     "in words": ("Wednesday, January 14, 2015 12:05 AM", "January 14, 2015, 1:20 p.m.", {}),
     "day and month in words": ("14 Jan 2015 00:05", "14th January 2015 13:20", {}),
-    "ISO with a 12-hour clock": ("2015-01-14 12:05:00 AM", "2015-01-14 1:20:00 PM", {}),
-    "digits": ("20150114000500", "20150114132000", {}),
     "digits, month first": ("011420150005", "011420151320", {}),
     "offsets": ("2015-01-14T00:05:00-06:00", "2015-01-14 13:20:00-0600", {}),
     "UTC": ("2015-01-14T06:05:00Z", "2015-01-14T19:20:00Z", UTC),
@@ -141,11 +134,6 @@ TABLES = {
         "MN^1^1142015^1^0^11420150005^11420150013^^11420150027^44.9^-93.1\nMN^1^1142015^2^0^11420151320^^^^44.8^-93.2\n"),
         "nfirs.txt", {}, {"on_scene": "00:13", "cleared": "00:27"},
     ),
-    "NEMSIS": (
-        ("eTimes.03 Unit Notified by Dispatch Date/Time,Unit En Route Date Time,Unit Arrived on Scene Date Time,Unit Back in Service,Scene GPS Latitude,Scene GPS Longitude\n"
-        "2015-01-14T00:05:00,2015-01-14T00:08:00,2015-01-14T00:13:00,2015-01-14T00:27:00,44.9,-93.1\n2015-01-14T13:20:00,,,,44.8,-93.2\n"),
-        "nemsis.csv", {}, {"en_route": "00:08", "on_scene": "00:13"},
-    ),
     "times of day beside one date": (
         ("Incident Number,Call Date,Call Time,Dispatched,En Route,On Scene,Cleared,X,Y\n"
         "1,1/14/2015,0:05,0:07,0:08,0:13,0:27,-93.10000,44.90000\n2,1/14/2015,13:20,13:21,,,13:50,-93.20000,44.80000\n"),
@@ -163,7 +151,6 @@ TABLES = {
     "GeoJSON of ArcGIS": (json.dumps({"type": "FeatureCollection", "features": POINTS}), "calls.geojson", {}, {}),
     "month or day first": (times("1/4/2015 0:05", "1/4/2015 13:20"), "calls.csv", {"time_format": "month first"}, {}),
     "year or day first": (times("15-01-04 00:05", "15-01-04 13:20"), "calls.csv", {"time_format": "year first"}, {}),
-    "names of one's own": ("A,B,C\n2015-01-14 00:05,-93.1000,44.9000\n2015-01-14 13:20,-93.2000,44.8000\n", "calls.csv", {"columns": {"lon": "B", "lat": "C"}}, {}),
     "several times of unknown meaning": ("T1,T2,lon,lat\n2015-01-14 00:05,2015-01-14 00:06,-93.1,44.9\n2015-01-14 13:20,2015-01-14 13:20,-93.2,44.8\n", "calls.csv", {"columns": {"time": "T1"}}, {}),
 }  # fmt: skip
 
@@ -293,16 +280,10 @@ def test_columns_decide_over_names():
 
 
 def test_wrong_stamps_do_not_break_reading_and_are_found():
-    frame = pd.DataFrame(
-        {
-            "time": pd.date_range("2025-01-01", periods=200, freq="h"),
-            "lon": -93.123456,
-            "lat": np.linspace(44.812345, 44.912345, 200),
-        }
-    )
-    frame["dispatched"] = (frame["time"] + pd.Timedelta("1min")).astype(str)
-    frame["on_scene"] = (frame["time"] + pd.Timedelta("9min")).astype(str)
-    frame["cleared"] = (frame["time"] + pd.Timedelta("41min")).astype(str)
+    hours = pd.date_range("2025-01-01", periods=200, freq="h")
+    frame = pd.DataFrame({"time": hours, "lon": -93.123456, "lat": np.linspace(44.812345, 44.912345, 200)})
+    for role, after in {"dispatched": "1min", "on_scene": "9min", "cleared": "41min"}.items():
+        frame[role] = (frame["time"] + pd.Timedelta(after)).astype(str)
     frame.loc[:2, "on_scene"] = frame.loc[:2, "time"].astype(str)
     frame.loc[3, "on_scene"] = "CANCELLED"
     frame.loc[4, "on_scene"] = "1900-01-01 00:00:00"
@@ -344,7 +325,7 @@ FORMATS = [
     st.lists(st.datetimes(datetime.datetime(2001, 1, 1), datetime.datetime(2068, 1, 1)), min_size=1, max_size=5),
     st.sampled_from(FORMATS),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_every_form_gives_the_moment_that_was_written(moments, layout):
     """Independently: `strftime` writes what is read. A last cell tells which of day and month comes first."""
     moments = [moment.replace(microsecond=0) for moment in [*moments, moments[0].replace(day=28)]]
@@ -357,7 +338,7 @@ def test_every_form_gives_the_moment_that_was_written(moments, layout):
     st.lists(st.dates(datetime.date(2015, 1, 1), datetime.date(2016, 1, 1)), min_size=1, max_size=8),
     st.sampled_from(["%d/%m/%Y", "%m/%d/%Y", "%m/%d/%y"]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_day_and_month_are_never_mixed_up(days, layout):
     """Read right if a day is after the twelfth, and otherwise refused with an option that works."""
     frame = pd.DataFrame({"time": [day.strftime(layout) for day in days], "lon": -93.1, "lat": 44.9})
@@ -392,18 +373,14 @@ LAYOUTS = {  # names of the columns that are to be taken, or None; then names of
     "Dutch": ("Tijdstip melding,Tijd alarmering,Tijd vertrek,Tijd ter plaatse,Tijd vrij", "Aankomst ziekenhuis"),
 }  # fmt: skip
 PLACES_OF = [
-    "Geo X,Geo Y",
-    "Rechtswert,Hochwert",
-    "MGA_E,MGA_N",
-    "Grid Easting (m),Grid Northing (m)",
-    "X (L93),Y (L93)",
-]
-PLACES_OF += ["Geogr. Länge,Geogr. Breite", "X_CORD,Y_CORD", "LON_E6,LAT_E6", "Longitud,Latitud", "xkoord,ykoord"]
+    *("Geo X,Geo Y", "Rechtswert,Hochwert", "MGA_E,MGA_N", "Grid Easting (m),Grid Northing (m)", "X (L93),Y (L93)"),
+    *("Geogr. Länge,Geogr. Breite", "X_CORD,Y_CORD", "LON_E6,LAT_E6", "Longitud,Latitud", "xkoord,ykoord"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(st.randoms(use_true_random=False), st.sampled_from(PLACES_OF))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_layouts_of_many_systems(layout, random, places):
     """In any order of the columns, each stamp is taken from its own one, and none from those of a hospital or patient."""
     wanted, others = LAYOUTS[layout]
@@ -417,18 +394,13 @@ def test_layouts_of_many_systems(layout, random, places):
     assert dict(log.taken) == roles | {"lon": lon, "lat": lat}
 
 
-LINES = [
-    [],
-    ["Calls of the county"],
-    ["Calls", "Period:;1 March 2015 - 31 March 2015", ""],
-    ["Rows, with a comma", "", "a;b;c"],
-]
+LINES = [[], ["Calls of the county"], ["Calls", "Period:;1 March 2015 - 31 March 2015", ""], ["Rows, with a comma", "", "a;b;c"]]  # fmt: skip
 
 
 @given(
     st.sampled_from(LINES), st.sampled_from([1, 1_000_000, 10_000_000]), st.sampled_from([".psv", ".log", ".csv.zip"])
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_lines_above_the_header_endings_and_integer_degrees(above, scale, ending):
     """One date with times of day that pass midnight, below lines that are no header, as text or in a .zip."""
     lines = ["Einsatz-Nr.;Datum;Notrufeingang;Alarmierung;Eintreffen;Frei;X_CORD;Y_CORD;Bemerkung"]
@@ -454,11 +426,8 @@ def test_lines_above_the_header_endings_and_integer_degrees(above, scale, ending
 
 @pytest.mark.parametrize("start", ["T0", "Call", "Call received"])
 def test_elapsed_times_whose_names_say_from_and_to(start):
-    columns = {
-        f"{start} to Allocation (secs)": "60",
-        f"{start} to Mobile (secs)": "150",
-        f"{start} to At Scene (mm:ss)": "09:30",
-    }
+    columns = {"Allocation (secs)": "60", "Mobile (secs)": "150", "At Scene (mm:ss)": "09:30"}
+    columns = {f"{start} to {name}": cell for name, cell in columns.items()}
     columns |= {"Job Cycle Time, Allocation to Clear (hh:mm:ss)": "01:10:00", "Time to Hospital (mm:ss)": "40:00"}
     days = [f"{day:02d}/03/2015 00:21" for day in range(1, 29)]
     log = ec.read_calls(pd.DataFrame({"Call Connect (T0)": days, "Easting": -93.1, "Northing": 44.9} | columns))

@@ -102,16 +102,15 @@ def test_the_dashboard_gives_the_same_numbers(san_jose, monkeypatch):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("per_day", [3, 40])
-def test_sparse_logs_and_times_of_ones_own_are_tested_as_they_are_used(per_day):
+def test_sparse_logs_and_times_of_ones_own_are_tested_as_they_are_used():
     stations = pd.DataFrame({"name": list("ABCD"), "lon": [0.0, 0.05, 0.1, 0.0], "lat": [45.0, 45.0, 45.0, 45.05]})
-    log = synthetic_log(stations, calls_per_day=per_day, days=20, rng=1)
-    found = eo.planning.advise(log, stations)
-    assert "Cannot tell" in found.report.uses.loc["moves", "why"]
+    for per_day in (3, 40):
+        log = synthetic_log(stations, calls_per_day=per_day, days=20, rng=1)
+        found = eo.planning.advise(log, stations)
+        assert "Cannot tell" in found.report.uses.loc["moves", "why"]
     with pytest.raises(InputError, match="plan of the day"):
         found.with_day(1)
-    slow = eo.planning.advise(log, stations, Settings(turnout_times=12.0))
-    assert not slow.report.usable("mean")
+    assert not eo.planning.advise(log, stations, Settings(turnout_times=12.0)).report.usable("mean")
     assert "does not reach the recorded" in build(log, stations, Settings(speed_kmh=10, turnout_times=9)).fleet[1]
     for wrong in ({"today": []}, {"threshold": -1}):
         with pytest.raises(InputError, match=r"today|threshold"):
@@ -218,7 +217,7 @@ def test_what_the_test_does_not_allow_is_not_advised(san_jose, monkeypatch):
     assert [why.partition(":")[0] for why in other.missing] == ["Number of units"]
 
 
-def test_the_fleet_is_todays_or_reaches_the_recorded_mean():
+def test_the_fleet_is_todays_or_reaches_the_recorded_mean(san_jose):
     """Without units and stations in the log, the fewest units whose best mean is at most the recorded one."""
     calls, stations = eo.datasets.san_jose_calls()
     unnamed = replace(calls, details=calls.details.drop(columns=["unit"]))
@@ -231,7 +230,7 @@ def test_the_fleet_is_todays_or_reaches_the_recorded_mean():
     means = [eo.evaluators.evaluate(model.city, sites).mean_response for sites in medians]
     assert means[0] > recorded
     assert means[1] <= recorded or units == len(stations)
-    assert build(calls, stations, Settings(cell_km=2.0)).fleet == (45, "as many as today")
+    assert san_jose.model.fleet == (45, "as many as today")
     assert build(calls, stations, Settings(cell_km=2.0, units=7)).fleet[0] == 7
 
 

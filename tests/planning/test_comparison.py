@@ -39,10 +39,13 @@ class Known:
             yield self.at(share, ("travel" in vary) * self.travel_sd * t)
 
 
-def test_difference_and_probability_are_those_of_the_closed_form():
+@pytest.fixture(scope="module")
+def answer():
+    return compare(Known(share=0.48), {"at 0": [0], "at 1": [1]}, draws=1500, rng=1)
+
+
+def test_difference_and_probability_are_those_of_the_closed_form(answer):
     """One unit answers all calls: the difference is 10 (2 s - 1) min with the share s of atom 0, normal."""
-    known = Known(share=0.48)
-    answer = compare(known, {"at 0": [0], "at 1": [1]}, draws=1500, rng=1)
     mean, sd = 10 * (2 * 0.48 - 1), 10 * 2 * 0.05
     assert answer.difference.mean == pytest.approx(mean, abs=4 * sd / np.sqrt(1500))
     assert answer.difference.low == pytest.approx(mean - 1.645 * sd, abs=0.15)
@@ -52,9 +55,8 @@ def test_difference_and_probability_are_those_of_the_closed_form():
     assert answer.variances["travel"] == answer.variances["service"] == 0
 
 
-def test_the_weeks_that_would_settle_it_follow_from_the_variance():
+def test_the_weeks_that_would_settle_it_follow_from_the_variance(answer):
     """The interval excludes 0 if 0.4 > 1.645 sd / sqrt(k): k = (1.645 / 0.4)² times the four weeks."""
-    answer = compare(Known(share=0.48), {"at 0": [0], "at 1": [1]}, draws=1500, rng=1)
     expected = 4 * (answer.variances["all"] * (1.6449 / answer.difference.mean) ** 2 - 1)
     assert answer.more_weeks == pytest.approx(expected, rel=1e-3)
     assert f"about {answer.more_weeks:.0f} more weeks" in str(answer)

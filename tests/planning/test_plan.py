@@ -37,7 +37,7 @@ def distances(rows, groups):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.integers(0, 2), st.booleans(), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_the_walk_is_the_cheapest_of_all(seed, hours, most, colocation, pinned):
     """Every sequence of deployments, tried one after the other; costs at random."""
     space = DeploymentSpace(TOWN, 2, colocation=colocation, pinned=[1] if pinned else [])

@@ -17,7 +17,7 @@ TIMES = {"turnout_times": 1.5, "service_times": 45}
 MINUTES = eo.City.from_frames(DEMAND, SITES, speed_kmh=40, **TIMES).travel_times
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(kmh=st.floats(15, 120), located=st.booleans())
 def test_units_of_travel_times(kmh, located):
     minutes = MINUTES * 40 / kmh

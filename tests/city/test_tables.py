@@ -40,19 +40,10 @@ def matrix_frame(**changes):
     return pd.DataFrame(minutes, index=["Hill", "River"])
 
 
-def objects(*values):
-    """A column that no version of pandas tries to convert."""
-    return pd.Series(values, dtype=object)
-
-
 def assert_equal(one, other):
     """Every field of two cities is the same, to the last digit."""
-    assert np.array_equal(one.arrival_rates, other.arrival_rates)
-    assert np.array_equal(one.travel_times, other.travel_times)
-    assert np.array_equal(one.turnout_times, other.turnout_times)
-    assert np.array_equal(one.service_times, other.service_times)
-    assert np.array_equal(one.travel_cv, other.travel_cv)
-    assert np.array_equal(one.turnout_cv, other.turnout_cv)
+    for key in ("arrival_rates", "travel_times", "turnout_times", "service_times", "travel_cv", "turnout_cv"):
+        assert np.array_equal(getattr(one, key), getattr(other, key)), key
     for key in ("preference", "atom_locations", "site_locations"):
         first, second = getattr(one, key), getattr(other, key)
         assert (first is None) == (second is None), key
@@ -244,9 +235,8 @@ def test_variation_by_site_is_a_column_of_the_sites(tmp_path, cv):
     city = eo.City([1.0], [[2.0], [3.0]], 1.0, 30.0, travel_cv=cv, turnout_cv=0.2)
     city.save(tmp_path / "city")
     assert not (tmp_path / "city" / tables.TRAVEL_CV).exists()
-    assert (
-        (tmp_path / "city" / tables.SITES).read_text().startswith("name,turnout_min,service_min,turnout_cv,travel_cv\n")
-    )
+    head = "name,turnout_min,service_min,turnout_cv,travel_cv\n"
+    assert (tmp_path / "city" / tables.SITES).read_text().startswith(head)
     assert_equal(eo.City.load(tmp_path / "city"), city)
     city.replace(travel_cv=0, turnout_cv=0).save(tmp_path / "city")
     assert "cv" not in (tmp_path / "city" / tables.SITES).read_text()
@@ -304,20 +294,11 @@ SAVED = {
     "sites.csv": "name,lon,lat,turnout_min,service_min\nHill,-93.1,44.95,1.5,40\nRiver,-93.05,44.92,2,35\n",
     "travel_times.csv": "site,North,East\nHill,5,6\nRiver,9,4\n",
     "preference.csv": "site,North,East\nHill,1,2\nRiver,2,1\n",
-    "atoms.geojson": json.dumps(
-        {
-            "type": "FeatureCollection",
-            "features": [
-                {
-                    "type": "Feature",
-                    "properties": {"atom": name},
-                    "geometry": {"type": "Polygon", "coordinates": [[[-93, 45], [-92.9, 45], [-93, 45.1]]]},
-                }
-                for name in ("North", "East")
-            ],
-        }
-    ),
-}
+    "atoms.geojson": json.dumps({"type": "FeatureCollection", "features": [
+        {"type": "Feature", "properties": {"atom": name}, "geometry": {"type": "Polygon", "coordinates": [[[-93, 45], [-92.9, 45], [-93, 45.1]]]}}
+        for name in ("North", "East")
+    ]}),
+}  # fmt: skip
 
 
 def write(folder, files):

@@ -40,15 +40,6 @@ def test_sites_count_their_units(city, evaluation):
     assert frame["share_of_calls"].sum() == pytest.approx(1)
 
 
-def test_a_frame_makes_a_city_again(city):
-    frame = frames.atoms_frame(city).rename(columns={"calls_per_hour": "arrival_rate"})
-    again = eo.City.from_frames(
-        frame, frames.sites_frame(city), travel_times=city.travel_times, turnout_times=1.75, service_times=34
-    )
-    assert again.arrival_rates == pytest.approx(city.arrival_rates)
-    assert again.site_names == city.site_names
-
-
 def test_folium_map(city, evaluation):
     folium_map = frames.folium_map(city, evaluation)
     page = folium_map.get_root().render()

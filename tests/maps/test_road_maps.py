@@ -56,13 +56,6 @@ def test_the_page_holds_what_was_given(net, run):
         np.testing.assert_allclose(points, line, atol=0.51)  # whole metres
 
 
-def test_edges_may_be_given_by_id(net):
-    visits = pd.DataFrame({"edge": [ROUTE[0]], "first_round": [1], "visits": [2]})
-    chart = exploration_map(net, visits)
-    assert page_data(chart.html)["views"][0]["edges"] == [net.ids.index(ROUTE[0])]
-    plots.exploration(net, visits)
-
-
 def test_longitudes_and_latitudes_keep_five_digits():
     lines = [[[7.41234, 43.73], [7.42, 43.74]], [[7.42, 43.74], [7.41234, 43.73]]]
     net = RoadNetwork(

@@ -29,11 +29,3 @@ def test_times_are_those_of_the_roads():
     difference = np.abs(minutes - SYSTEM.city.travel_times[:, atoms])
     assert np.median(difference) < 0.6
     assert np.quantile(difference, 0.9) < 3
-
-
-def test_the_static_model_sees_less():
-    """Without priorities, trips home and queues the mean response is over a minute too short."""
-    found = eo.operations.simulate(SYSTEM, SITES, calls=100_000, rng=0)
-    static = eo.evaluators.approximate_hypercube(SYSTEM.city, SITES)
-    low, high = found.interval("mean_response", level=0.99)
-    assert static.mean_response + 50 / 60 < low - 1 < high < 13

@@ -19,7 +19,7 @@ from emsopt.errors import InputError
 from emsopt.evaluators import approximate_hypercube
 from emsopt.maps.deployments import deployment_map
 from emsopt.optimizers import BOX_METHODS
-from emsopt.plots import curves, maps
+from emsopt.plots import maps
 
 
 def square(x, y):
@@ -146,14 +146,6 @@ def test_deployments_share_one_scale(city, both, doubled):
     assert fig.axes[2].get_yticks().min() >= view["classes"]["edges"][0]
 
 
-@pytest.mark.parametrize(("count", "rows"), [(1, [1]), (3, [3]), (4, [2, 2]), (5, [3, 2]), (7, [3, 3, 1])])
-def test_many_deployments_stand_in_rows(city, both, count, rows):
-    _, axes = plots.deployments(city, {str(k): both for k in range(count)})
-    heights = [ax.get_position().y0 for ax in axes]
-    assert [heights.count(y) for y in sorted(set(heights), reverse=True)] == rows
-    assert [k for k, ax in enumerate(axes) if ax.get_legend()] == [count - rows[-1]]
-
-
 # -- curves -------------------------------------------------------------------------------------------------------
 
 
@@ -216,15 +208,6 @@ def test_convergence_draws_the_mean_with_its_confidence_interval():
     y = ax.collections[0].get_paths()[0].vertices[:, 1]
     half = 2.776445 * values.std(ddof=1) / np.sqrt(5)
     assert np.allclose((y.min(), y.max()), (6.34 - half, 6.44 + half))
-
-
-def test_histories_of_different_steps_meet_on_one_axis():
-    """A step function keeps its value until the next step, and a run that ended keeps its last."""
-    short = pd.DataFrame({"evaluations": [10, 30], "best": [7.0, 6.0]})
-    long = pd.DataFrame({"evaluations": [20, 40], "best": [9.0, 5.0]})
-    table = curves._runs([short, long], "search", "evaluations")
-    assert table.index.tolist() == [20, 30, 40]
-    assert table.T.to_numpy().tolist() == [[7, 6, 6], [9, 9, 5]]
 
 
 def test_convergence_against_time_starts_where_every_run_has_a_value():
@@ -330,21 +313,6 @@ def test_every_plot_takes_axes():
     for name in set(plots.__all__) - {"STYLE"}:
         ax = signature(getattr(plots, name)).parameters["ax"]
         assert (ax.default, ax.kind) == (None, ax.POSITIONAL_OR_KEYWORD), name
-
-
-def test_text_of_a_map_stays_inside_the_figure(city, both, doubled):
-    """Title, legend and notes of figures laid out by hand; a long note is wrapped, not cut."""
-    talkative = city.replace(notes="Demand is a proxy and outlines are schematic. " * 6)
-    for draw in (
-        lambda fig: plots.deployments(talkative, {"one": both}, ax=fig),
-        lambda fig: plots.deployments(talkative, {"a": both, "b": doubled}, ax=fig),
-        lambda fig: plots.deployments(talkative, dict(zip("abcde", [both, doubled] * 3, strict=False)), ax=fig),
-    ):
-        fig, _ = draw(Figure())
-        fig.canvas.draw()
-        box = fig.get_tightbbox()
-        assert min(box.x0, box.y0) >= -0.02
-        assert ([box.x1, box.y1] <= fig.get_size_inches() + 0.02).all()
 
 
 def test_the_style_is_not_left_behind(both):

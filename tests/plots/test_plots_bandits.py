@@ -50,13 +50,6 @@ def test_final_regret_is_that_of_the_last_round(frame):
     assert "30 rounds" in axes[0].get_ylabel()
 
 
-def test_panels_may_end_in_different_rounds(frame):
-    part = frame[(frame["route"] == "A") | (frame["round"] <= 20)]
-    _, axes = plots.cumulative_regret(part, against="lengthscale")
-    assert ["30 rounds" in axes[0].get_ylabel(), "20 rounds" in axes[1].get_ylabel()] == [True, True]
-    assert len(axes[1].containers) == 2
-
-
 def test_other_columns_can_be_panels_and_lines(frame):
     _, axes = plots.cumulative_regret(frame, by=("policy",), lines="route", log=False)
     assert [ax.get_title(loc="left") for ax in axes] == ["gp-ts", "bi-ucb"]

@@ -32,17 +32,6 @@ def overlaps(fig, ax):
 # -- cuts -----------------------------------------------------------------------------------------------------------
 
 
-def test_example_7_is_cut_where_the_paper_cuts_it():
-    """Edges 3 and 1 are cut, x = (0, 0, 1), f = -7; terminal capacities 9 - 5, 8 - 3 and 7 + 4."""
-    fig, (_, ax) = plots.cut_graph(EXAMPLE_7, [9, 8, -7])
-    assert sorted(texts(ax)) == sorted(["s", "t", "1", "2", "3", "2", "3", "1", "4", "5", "11"])
-    words = "x = (0, 0, 1), cut 3 + 1 = 4\nf(x) = cut - capacity into t = 4 - 11 = -7"
-    assert ax.get_xlabel() == words
-    bold = sorted(t.get_text() for t in ax.texts if t.get_weight() == "bold")
-    assert bold == ["1", "3"]
-    assert overlaps(fig, ax) == []
-
-
 def test_printed_capacities_miss_the_minimum_once_b_is_changed(claim):
     """By brute force: with b = (9, 8, -7) only the value of the printed cut is wrong, with b = (3, 2, -7) the point too."""
     A, every = np.array(EXAMPLE_7, float), np.array(list(itertools.product([0, 1], repeat=3)))
@@ -104,24 +93,6 @@ def test_rings_are_units_moved_and_the_region_is_coloured():
     assert sum(c != max(colours, key=colours.count) for c in colours) == 4  # six of one colour, one centre, three out
     assert [line.get_marker() for line in dots].count("s") == 1
     assert texts(ax)[-1] == "next"
-
-
-def test_trust_region_checks_its_rows():
-    with pytest.raises(InputError, match="`centre` must be a whole number from 0 to 9"):
-        plots.trust_region(SPACE, 10, 2)
-    with pytest.raises(InputError, match="`proposal`"):
-        plots.trust_region(SPACE, 0, 2, proposal=(11, "EI"))
-
-
-def test_dots_of_a_larger_space_keep_apart():
-    rows = np.array([[i in c for i in range(7)] for c in itertools.combinations(range(7), 3)], int)
-    fig, ax = plots.trust_region(rows, 0, 4)
-    fig.canvas.draw()
-    dots = [line for line in ax.lines if line.get_markersize() == 36]
-    spots = np.array([ax.transData.transform(line.get_xydata()[0]) for line in dots])
-    gaps = np.hypot(*(spots[:, None] - spots).T) + 1e9 * np.eye(len(spots))
-    assert len(spots) == 35
-    assert gaps.min() > 36 * fig.dpi / 72  # points to pixels
 
 
 # -- regret ---------------------------------------------------------------------------------------------------------

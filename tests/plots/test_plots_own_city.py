@@ -8,7 +8,7 @@ from synthetic_log import synthetic_log
 import emsopt as eo
 from emsopt.calls import WeeklyProfile
 from emsopt.errors import InputError
-from emsopt.operations import Duration, Policy, Priority, System, simulate
+from emsopt.operations import Duration, Priority, System, simulate
 from emsopt.plots import drives, hourly_plan, weekly_profile
 
 
@@ -97,14 +97,6 @@ def test_bars_have_the_lengths_of_drives_and_work():
     assert to_call == pytest.approx(minutes[result.trace["call"] >= 0])
     assert to_site == pytest.approx(minutes[result.trace["call"] < 0])
     assert at_work[:-1] == pytest.approx(10.0)  # the last is cut
-
-
-def test_units_that_are_busy_until_they_are_home_drive_home_all_the_same():
-    to_call, at_work, to_site = lengths(one_unit(Policy(on_the_way=False)))
-    assert to_call == pytest.approx(4.0)
-    assert at_work[:-1] == pytest.approx(10.0)
-    assert to_site == pytest.approx(4.0)
-    assert len(to_site) >= 49
 
 
 @pytest.mark.parametrize(

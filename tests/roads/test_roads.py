@@ -189,12 +189,6 @@ def test_heights_of_ones_own_replace_those_of_the_file(net_file):
         RoadNetwork.from_sumo(net_file(NET), heights=lambda p: [1.0])
 
 
-def test_steep_roads_of_a_file_are_cut_and_noted(net_file):
-    net = RoadNetwork.from_sumo(net_file(NET.replace("0,60,9 0,100,15", "0,60,9 0,100,95")))
-    assert net.inclines[0] == 0.35
-    assert "1 of 5 roads would be steeper than 0.35 rad: incline cut to that." in net.notes
-
-
 def test_projection_agrees_with_proj():
     pyproj = pytest.importorskip("pyproj")
     rng = np.random.default_rng(0)
@@ -311,16 +305,6 @@ def test_a_network_survives_pickling_and_is_read_only():
     frame = net.to_frame()
     assert frame.loc["r0c0-r0c1", "length_m"] == 100.0
     assert list(frame.columns) == ["length_m", "speed_limit_m_s", "incline_rad", "road_class"]
-
-
-def test_what_is_saved_can_be_loaded(tmp_path, monkeypatch):
-    net = RoadNetwork([0.004, 90.0], [10.0, 9.0], [(0, 1), (1, 0)])
-    monkeypatch.setenv("HOME", str(tmp_path))
-    net.save("~/short.json.gz")
-    again = RoadNetwork.load("~/short.json.gz")
-    assert again.lengths.tolist() == [0.01, 90.0]
-    with pytest.raises(InputError, match="does not exist"):
-        net.save(tmp_path / "none" / "short.json.gz")
 
 
 def test_luxembourg_equals_its_tables():

@@ -363,7 +363,10 @@ def test_bad_tables_are_refused(nodes, arcs, message):
         RoadNetwork.from_tables(node_table, arc_table)
 
 
-def test_other_files_are_refused(tmp_path):
+def test_other_files_are_read_by_their_names_or_refused(tmp_path):
+    net = grid_roads(3, 3)
+    net.save(tmp_path / "town.json.gz")
+    assert RoadNetwork.read(tmp_path / "town.json.gz").ids == net.ids
     (tmp_path / "town.zip").write_bytes(b"PK\3\4 broken")
     with pytest.raises(InputError, match=r"damaged or not a \.zip"):
         RoadNetwork.read(tmp_path / "town.zip")
@@ -371,9 +374,3 @@ def test_other_files_are_refused(tmp_path):
         RoadNetwork.read(tmp_path)
     with pytest.raises(InputError, match=r"by its name \(.osm.pbf, .*got 'town.txt'"):
         RoadNetwork.read("town.txt")
-
-
-def test_networks_are_read_by_the_name_of_their_file(tmp_path):
-    net = grid_roads(3, 3)
-    net.save(tmp_path / "town.json.gz")
-    assert RoadNetwork.read(tmp_path / "town.json.gz").ids == net.ids

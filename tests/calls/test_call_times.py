@@ -158,12 +158,6 @@ def test_a_time_that_does_not_fit_the_format_is_named_with_the_format():
         log("14.3.2025", DAY, time_format="%d.%m.%Y")
 
 
-@pytest.mark.parametrize("year", ["1677", "1969", "2100"])
-def test_years_of_no_log_are_refused_whatever_a_library_can_hold(year):
-    with pytest.raises(InputError, match=r"row 2: expected a time from 2 January 1970 to 2099, but got"):
-        log(DAY, f"{year}-06-01 12:00")
-
-
 # -- parts of a log -----------------------------------------------------------------------------------------------
 
 

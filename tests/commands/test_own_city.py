@@ -374,13 +374,6 @@ def test_the_main_job_pins_closes_and_counts_late_responses(tmp_path, capsys, no
     assert "(paper)" not in capsys.readouterr().out
 
 
-def test_help_names_the_other_command(capsys):
-    for arguments, words in ((["--help"], "emsopt city"), (["city", "--help"], "--time-format")):
-        with pytest.raises(SystemExit):
-            main(arguments)
-        assert words in capsys.readouterr().out
-
-
 def test_results_never_replace_what_was_read(tmp_path, capsys):
     """A log that is called like a table of results, in the folder for results; and a city that is read from there."""
     eo.datasets.write_templates(tmp_path)

@@ -67,21 +67,6 @@ def test_limits_of_the_load():
     assert approximate_hypercube(city.scaled(1e6), sites).mean_response == pytest.approx(anyone, abs=1e-3)
 
 
-def test_batch_agrees_with_single_evaluations():
-    rng = np.random.default_rng(5)
-    base = eo.datasets.grid_city(n_sites=20, units=8, load=0.6, rng=2)
-    for service in (30.0, rng.uniform(30, 60, 20), rng.uniform(20, 60, (20, 100))):
-        city = base.replace(service_times=service).with_offered_load(0.6, 8)
-        for capacity in ("loss", "queue"):
-            deployments = rng.integers(0, 20, (25, 8))
-            singles = [approximate_hypercube(city, sites, capacity=capacity) for sites in deployments]
-            got = values(city, deployments, None, "approximate", capacity=capacity, workers=2, tol=1e-11)
-            assert got == pytest.approx([e.mean_response for e in singles], abs=1e-8)
-            late = (city.response_times >= 7).astype(float)
-            got = values(city, deployments, late, "approximate", capacity=capacity, tol=1e-11)
-            assert got == pytest.approx([e.late_fraction(7) for e in singles], abs=1e-8)
-
-
 def test_close_to_exact_with_several_units_per_station_and_service_times_by_station():
     """What Budge, Ingolfsson and Erkut (2009) extended it to: eight units at four stations, 6 cities."""
     rng = np.random.default_rng(3)

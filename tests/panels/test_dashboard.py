@@ -4,9 +4,7 @@ import base64
 import datetime
 import html
 import io
-import os
 import re
-import sys
 import tempfile
 from pathlib import Path
 
@@ -253,20 +251,6 @@ def test_a_search_can_be_cancelled(refs):
     refs["city"].value = "Practice town"
     wait(60)
     assert "Practice town" in refs["figures"].value
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
-def test_a_search_gives_way_to_others():
-    seen, before = [], os.getpriority(os.PRIO_PROCESS, 0)
-
-    def work():
-        seen.append(os.getpriority(os.PRIO_PROCESS, 0))
-
-    job = _widgets.Job("Search", "", _widgets.Message(), lambda: work)
-    job.start.click()
-    job.wait(60)
-    assert seen == [max(before, 10)]
-    assert os.getpriority(os.PRIO_PROCESS, 0) == before
 
 
 def test_too_many_deployments_to_try_are_searched_when_asked(refs):
@@ -571,14 +555,6 @@ def test_a_station_may_have_several_units(refs):
     refs["colocation"].value = False
     assert refs["units"].value == refs["units"].max == 5
     assert cells(refs["figures"])["units"] == ["5"] * len(cells(refs["figures"])["units"])
-
-
-def test_columns_with_different_fleets_say_so(refs):
-    refs["keep"].click()
-    refs["units"].value = 7
-    assert cells(refs["figures"])["units"][:2] == ["9", "7"]  # today's and the user's: narrow columns, all in sight
-    assert ">today (9 units)<" in tab(refs, "districts", "Districts").value
-    assert "which has 9 units" in tab(refs, "alternatives", "Alternatives").value
 
 
 def test_a_day_is_planned(refs):

@@ -349,30 +349,14 @@ def test_no_day_is_planned_where_the_test_does_not_allow_moves(own, monkeypatch)
         trust.prepare_plan()()
 
 
-def test_a_plan_of_some_hours_says_which_field_to_empty():
+def test_damaged_settings_are_refused():
+    """But a slider takes its nearest value."""
     city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
-    refs = panels.dashboard(eo.planning.Project(city, about={"hours": "7, 8"})).refs
-    refs["plan_start"].click()
-    assert "needs the field Hours to be empty" in refs["plan_message"].value
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"load": -1.0e9},
-        {"yours": ["nowhere"]},
-        {"found": [{"sites": []}]},
-        {"medians": [{"settings": {}, "sites": []}]},
-        {"gains": [[1]]},
-    ],
-)
-def test_damaged_settings_are_refused(settings):
-    city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
-    if "load" in settings:  # a slider takes its nearest value
-        assert panels.dashboard(eo.planning.Project(city, settings)).refs["load"].value == pytest.approx(0.1)
-        return
-    with pytest.raises(InputError, match="the settings of the project are damaged"):
-        panels.dashboard(eo.planning.Project(city, settings))
+    assert panels.dashboard(eo.planning.Project(city, {"load": -1.0e9})).refs["load"].value == pytest.approx(0.1)
+    medians = [{"settings": {}, "sites": []}]
+    for settings in ({"yours": ["nowhere"]}, {"found": [{"sites": []}]}, {"medians": medians}, {"gains": [[1]]}):
+        with pytest.raises(InputError, match="the settings of the project are damaged"):
+            panels.dashboard(eo.planning.Project(city, settings))
 
 
 def test_texts_of_a_foreign_project_stay_text():

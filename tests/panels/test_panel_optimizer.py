@@ -112,22 +112,6 @@ def test_the_drawn_value_is_that_of_the_chain(objective):
         assert np.isnan(trace.facts.deviation.iloc[-1])
 
 
-def test_the_region_is_followed(objective):
-    trace = traced(objective, steps=19)
-    assert trace.facts.edge.isna().all()
-    assert trace.centre is None
-    for _ in range(14):
-        edge = trace.optimizer.edge
-        centre = trace.optimizer.centre
-        trace.step()
-        assert trace.facts.edge.iloc[-1] == trace.optimizer.edge
-        if centre is not None:
-            assert trace.edge == edge
-            assert (trace.centre == centre).all()
-            assert trace.facts.restart.sum() == trace.optimizer.restarts
-    assert trace.facts.edge.iloc[-1] < 20
-
-
 def test_a_restart_of_the_region_is_noted(objective):
     trace = traced(objective, steps=21)
     trace.optimizer.edge, trace.optimizer._failures = 2.0, 9  # the next failure ends the region
@@ -189,14 +173,6 @@ def test_coefficients_are_named_by_what_they_do(city, objective):
     assert len(largest_coefficients(optimizer)) == varying < len(optimizer._coef)
 
 
-def test_the_nearest_units_are_named_too(objective):
-    optimizer = traced(objective, "sparbl+", 22).optimizer
-    every = largest_coefficients(optimizer)
-    named = dict(zip(every.name, every.value, strict=True))
-    assert named["cost of the nearest unit"] == optimizer._coef[-2]
-    assert named["cost of the second nearest"] == optimizer._coef[-1]
-
-
 # -- words --------------------------------------------------------------------------------------------------------
 
 
@@ -233,12 +209,6 @@ def test_an_evaluation_in_words(before, row, said):
     metric = "mean_response" if before["value"] > 1 else ("late", 8.0)
     assert sentence(facts(before, row), metric) == f"Evaluation 27: {said}"
     assert sentence(facts(before, row | {"own": True}), metric) == f"Evaluation 27, your own: {said}"
-
-
-def test_the_first_words():
-    assert sentence(pd.DataFrame(columns=COLUMNS)) == "Nothing is evaluated yet."
-    first = {"value": 6.0, "best": 6.0, "initial": True}
-    assert sentence(facts(first)) == "Evaluation 26, of the random initial design: 6.000 min."
 
 
 def test_the_way_from_the_centre(city):

@@ -9,7 +9,7 @@ from emsopt.errors import InputError
 from emsopt.evaluators import evaluate_all, exact_hypercube, one_median, p_median, simulate
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels import _widgets, deployment
+from emsopt.panels import _widgets
 
 MEAN, LATE = "mean response (min)", "responses of {:g} min or more"
 
@@ -184,17 +184,6 @@ def test_a_fleet_that_does_not_fit_is_said_in_the_panel():
     assert panel.refs["map"].layout.visibility == "visible"
 
 
-def test_what_was_asked_once_is_remembered(city, monkeypatch):
-    solve, solved = deployment._solve, []
-    monkeypatch.setattr(
-        deployment, "_solve", lambda city, theta, *asked: solved.append(theta) or solve(city, theta, *asked)
-    )
-    refs = eo.panels.load_panel(city, 9).refs
-    for theta in [3.0, 4.0, 1.0] * 2:
-        refs["load"].value = theta
-    assert solved == [1.0, 3.0, 4.0]
-
-
 # -- deployment panel -------------------------------------------------------------------------------------------
 
 
@@ -260,13 +249,6 @@ def test_more_units_than_the_exact_model_takes(deployment_panel):
     assert "mean response (min), exact" not in shown
     assert shown["units"] == ["17", "9", "9"]
     assert "You placed 17 of 9 units" in refs["message"].value
-
-
-def test_a_fleet_too_large_for_the_sites_is_refused(city):
-    with pytest.raises(eo.EmsoptError, match="do not fit"):
-        eo.panels.deployment_panel(city, 18)
-    with pytest.raises(eo.EmsoptError, match="units"):
-        eo.panels.load_panel(city, 0)
 
 
 # -- demand and fleet size of St. Paul ------------------------------------------------------------------------------

@@ -210,15 +210,3 @@ def test_simulated_hours_use_the_same_calls_for_all_deployments():
 def test_what_cannot_be_planned_is_refused(cities, options, words):
     with pytest.raises(InputError, match=words):
         hourly_plan(cities, **({"units": 2, "moves": 1} | options))
-
-
-def test_the_practice_day():
-    """From the log to a plan: by night units wait where people sleep, by day near the centre."""
-    calls, stations = eo.datasets.practice_calls()
-    demand = eo.calls.aggregate_calls(calls, stations)
-    result = hourly_plan(demand.cities_by_hour(speed_kmh=40), 5, 1, "approximate")
-    assert result.proven
-    assert result.value < result.fixed_value
-    names = np.array(result.objectives[0].city.site_names)
-    assert "Old Town" in names[result.sites[14]]
-    assert "Old Town" not in names[result.sites[3]]

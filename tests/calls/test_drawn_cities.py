@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from emsopt.calls.drawn_cities import PairEffects, RatePosterior
-from emsopt.errors import InputError
 
 
 def test_rates_without_excess_variation_have_the_moments_of_gamma_and_dirichlet():
@@ -39,8 +39,7 @@ def test_a_longer_log_knows_the_rates_better():
 
 
 def test_counts_without_calls_are_refused():
-    with pytest.raises(InputError, match="at least one call"):
-        RatePosterior.of(np.zeros((2, 3)))
+    refused("at least one call", RatePosterior.of, np.zeros((2, 3)))
 
 
 def _world(seed, sites=8, atoms=40, drives=1500):

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 import emsopt as eo
 from emsopt.calls.recorded import percentile
-from emsopt.errors import InputError
 
 
 def log_of(minutes, unit="m"):
@@ -53,7 +53,5 @@ def test_with_seconds_nothing_is_rounded_and_impossible_times_are_left_out(evalu
 
 def test_a_log_without_stamps_is_refused(evaluation):
     calls = eo.calls.read_calls(pd.DataFrame({"time": ["2025-01-06 00:00"], "lon": [0.0], "lat": [45.0]}))
-    with pytest.raises(InputError, match="'dispatched' and 'on_scene'"):
-        eo.calls.recorded_and_modelled(calls, evaluation)
-    with pytest.raises(InputError, match="no call of the log"):
-        eo.calls.recorded_responses(log_of([-5.0, -6.0]))
+    refused("'dispatched' and 'on_scene'", eo.calls.recorded_and_modelled, calls, evaluation)
+    refused("no call of the log", eo.calls.recorded_responses, log_of([-5.0, -6.0]))

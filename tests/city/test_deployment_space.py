@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 import emsopt as eo
 from emsopt import evaluators as ev
@@ -186,15 +187,11 @@ def test_samples_follow_the_listed_sites():
 def test_a_fleet_too_large_is_told_how_many_units_a_site_must_hold():
     """The number that is named is the least that fits."""
     city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
-    with pytest.raises(InputError, match=r"13 units do not fit: .* 6\. .*`DeploymentSpace\(city, 13, colocation=3\)`"):
-        eo.Objective(city, 13)
+    refused(r"13 units do not fit: .* 6\. .*`DeploymentSpace\(city, 13, colocation=3\)`", eo.Objective, city, 13)
     assert DeploymentSpace(city, 13, colocation=3).count > 0
-    with pytest.raises(InputError, match=r"do not fit: the open sites hold 12\. .*colocation=3"):
-        DeploymentSpace(city, 13, colocation=2)
-    with pytest.raises(InputError, match=r"close fewer sites, or .*colocation=7"):
-        DeploymentSpace(city, 13, closed=[0, 1, 2, 3])
-    with pytest.raises(InputError, match="Close fewer sites"):
-        DeploymentSpace(city, 1, closed=range(6))
+    refused(r"do not fit: the open sites hold 12\. .*colocation=3", DeploymentSpace, city, 13, colocation=2)
+    refused(r"close fewer sites, or .*colocation=7", DeploymentSpace, city, 13, closed=[0, 1, 2, 3])
+    refused("Close fewer sites", DeploymentSpace, city, 1, closed=range(6))
 
 
 def test_a_space_serves_other_cities_with_the_same_sites():

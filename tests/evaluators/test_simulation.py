@@ -5,10 +5,11 @@ from math import factorial
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import emsopt as eo
 from emsopt.city.deployment_space import check_sites
-from emsopt.errors import AccuracyWarning, InputError, UnstableQueueError
+from emsopt.errors import AccuracyWarning, UnstableQueueError
 from emsopt.evaluators import exact_hypercube, simulate
 from emsopt.evaluators.simulation import call_stream, first_release, service_law, stream_seed
 
@@ -366,8 +367,7 @@ def test_many_rare_atoms_do_not_bend_the_mean_response():
 
 def test_a_run_that_answers_nothing_says_so():
     city, sites = one_station(1e4, 1)
-    with pytest.raises(InputError, match="Raise `calls`"):
-        simulate(city, sites, calls=20, rng=0)
+    refused("Raise `calls`", simulate, city, sites, calls=20, rng=0)
 
 
 @pytest.mark.parametrize(("law", "squared_variation"), LAWS, ids=str)
@@ -403,8 +403,7 @@ def test_service_factors_have_mean_one_and_the_stated_variation(law, squared_var
 )
 def test_bad_options_are_refused_in_words(options, words):
     city, sites = one_station(0.5, 2)
-    with pytest.raises(InputError, match=words):
-        simulate(city, sites, rng=0, **options)
+    refused(words, simulate, city, sites, rng=0, **options)
 
 
 def test_stability_is_that_of_the_deployed_units():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import emsopt as eo
 from emsopt.maps import frames
@@ -50,5 +51,4 @@ def test_folium_map(city, evaluation):
 
 def test_folium_needs_longitude_and_latitude(evaluation):
     grid = eo.datasets.grid_city(n_sites=9, units=3, rng=0)
-    with pytest.raises(eo.errors.InputError, match="plane"):
-        frames.folium_map(grid, eo.evaluators.exact_hypercube(grid, [0, 1, 2]))
+    refused("plane", frames.folium_map, grid, eo.evaluators.exact_hypercube(grid, [0, 1, 2]))

@@ -4,11 +4,11 @@ from importlib.resources import files
 
 import pandas as pd
 import pytest
+from refusals import refused
 
 pytest.importorskip("anywidget", reason="needs the package anywidget")
 
 
-from emsopt.errors import InputError
 from emsopt.maps import LiveMap, deployment_map
 from emsopt.maps.roads import exploration_map
 from emsopt.roads import grid_roads
@@ -35,8 +35,7 @@ def test_another_map_sends_all(city, both):
     seen = changes(live)
     live.draw(exploration_map(net, pd.DataFrame({"edge": [0], "first_round": [1], "visits": [2]})))
     assert set(seen) == {"kind", "scene", "views"}
-    with pytest.raises(InputError, match="only a map of deployments"):
-        live.update(both)
+    refused("only a map of deployments", live.update, both)
 
 
 def test_a_click_tells_all_sites_at_the_place(city, both):

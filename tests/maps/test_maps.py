@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 from smallville import evaluation, small_city
 
 from emsopt.city.city import City
@@ -136,8 +137,7 @@ def test_late_shares_agree_with_the_evaluation(both, city):
     assert shares @ city.demand_shares / 100 == pytest.approx(both.late_fraction(6.0))
     assert shares == pytest.approx(100 * both.atom_late(6.0))
     assert both.atom_late(0).tolist() == pytest.approx([1, 1, 1])
-    with pytest.raises(InputError, match="`threshold` must be a number of at least 0"):
-        both.atom_late(-1)
+    refused("`threshold` must be a number of at least 0", both.atom_late, -1)
 
 
 def test_two_evaluations_give_a_view_of_their_difference(both, doubled, city):
@@ -206,8 +206,7 @@ def test_an_update_shares_what_stays(both, doubled, city):
     assert heavier.views == deployment_map(city.scaled(2), {"other": doubled}, limits=(0, 9)).views
     elsewhere = city.replace(arrival_rates=[3.0, 2.0, 1.0])
     assert shown.updated(both, elsewhere).scene["city"]["atoms"]["share"] == [0.5, 0.333333, 0.166667]
-    with pytest.raises(InputError, match="belongs to another city"):
-        shown.updated(approximate_hypercube(City([1.0], [[1.0]], 1.0, 30.0), [0]))
+    refused("belongs to another city", shown.updated, approximate_hypercube(City([1.0], [[1.0]], 1.0, 30.0), [0]))
 
 
 def test_streets_are_drawn_once_for_both_directions(both):
@@ -220,8 +219,7 @@ def test_streets_are_drawn_once_for_both_directions(both):
     assert len(streets["courses"]) == len(pairs) == net.n_edges / 2
     drawn = {tuple(np.cumsum(np.reshape(c, (-1, 2)), axis=0)[0][::-1] / streets["scale"]) for c in streets["courses"]}
     assert drawn <= {tuple(np.round(line[k])) for line in net.polylines for k in (0, -1)}
-    with pytest.raises(InputError, match="must have `polylines` in longitude and latitude"):
-        deployment_map(small_city(), both, roads=net)
+    refused("must have `polylines` in longitude and latitude", deployment_map, small_city(), both, roads=net)
     with pytest.raises(InputError, match="must have `polylines`"):
         deployment_map(city, both, roads=RoadNetwork([100.0, 90.0], [10.0, 9.0], [(0, 1), (1, 0)]))
 
@@ -250,8 +248,7 @@ OTHER = {"atom_locations": [[0, 51], [0.1, 51]], "site_locations": [[0, 51]]}
     ],
 )
 def test_what_cannot_be_drawn_is_refused(both, city, draw, message):
-    with pytest.raises(InputError, match=message):
-        draw(city, both)
+    refused(message, draw, city, both)
 
 
 # -- shading ------------------------------------------------------------------------------------------------------

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import emsopt as eo
-from emsopt.errors import InputError
 from emsopt.maps import replay_map
 
 
@@ -65,10 +65,8 @@ def test_the_page_holds_the_hours_asked_for_with_what_is_still_going_on(log):
 
 def test_wrong_input_is_refused(log):
     for options, message in (({"start": -1}, "`start`"), ({"hours": 0}, "`hours`"), ({"start": 9e4}, "no call comes")):
-        with pytest.raises(InputError, match=message):
-            replay_map(log, **options)
-    with pytest.raises(InputError, match="`played` must be"):
-        replay_map(log.calls)
+        refused(message, replay_map, log, **options)
+    refused("`played` must be", replay_map, log.calls)
 
 
 def test_drives_of_operations_are_on_the_page(night):
@@ -98,10 +96,7 @@ def test_operations_later_begin_with_the_drives_before(night):
 
 
 def test_operations_that_cannot_be_drawn(night):
-    with pytest.raises(InputError, match="no recorded drive between 900 and 924 h"):
-        replay_map(night, start=900)
-    with pytest.raises(InputError, match="simulate with a larger `trace`"):
-        replay_map(replace(night, trace=None))
+    refused("no recorded drive between 900 and 924 h", replay_map, night, start=900)
+    refused("simulate with a larger `trace`", replay_map, replace(night, trace=None))
     nowhere = replace(night, system=replace(night.system, hospital_locations=None))
-    with pytest.raises(InputError, match="`hospital_locations`"):
-        replay_map(nowhere)
+    refused("`hospital_locations`", replay_map, nowhere)

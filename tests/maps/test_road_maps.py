@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
+from refusals import refused
 
 from emsopt import bandits, plots
-from emsopt.errors import InputError
 from emsopt.maps.roads import CLASSES, exploration_map
 from emsopt.roads import RoadNetwork, grid_roads
 
@@ -88,18 +88,15 @@ def test_it_asks_no_server_and_saves_itself(net, run, tmp_path):
     ],
 )
 def test_wrong_input_is_refused(net, visits, options, message):
-    with pytest.raises(InputError, match=message):
-        exploration_map(net, visits, **options)
+    refused(message, exploration_map, net, visits, **options)
 
 
 def test_a_network_without_a_course_cannot_be_drawn():
     net = RoadNetwork([100.0, 90.0], [10.0, 9.0], [(0, 1), (1, 0)])
     visits = pd.DataFrame({"edge": [1], "first_round": [3], "visits": [7]})
     for draw in (exploration_map, plots.exploration):
-        with pytest.raises(InputError, match="no polylines"):
-            draw(net, visits)
-    with pytest.raises(InputError, match="no polylines"):
-        plots.routes([(net, {"A": [0]})])
+        refused("no polylines", draw, net, visits)
+    refused("no polylines", plots.routes, [(net, {"A": [0]})])
 
 
 def test_networks_are_drawn_with_their_routes(net):
@@ -113,8 +110,7 @@ def test_networks_are_drawn_with_their_routes(net):
     colours = [tuple(c.get_color()[0]) for c in axes[0].collections[1:]]
     assert colours[0] != colours[1]
     assert [len(axes[1].collections), len(axes[1].texts)] == [1, 0]
-    with pytest.raises(InputError, match="there is nothing to draw"):
-        plots.routes([])
+    refused("there is nothing to draw", plots.routes, [])
 
 
 def test_the_still_twin_draws_every_edge_once_by_class(net, run):

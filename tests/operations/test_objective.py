@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import emsopt as eo
 from emsopt.operations import OperationsObjective, Policy, simulate
@@ -49,5 +50,4 @@ def test_searches_run_and_resume(method, tmp_path):
 
 
 def test_unknown_options_are_named():
-    with pytest.raises(eo.errors.InputError, match="options"):
-        OperationsObjective(SYSTEM, SPACE, trace=3)
+    refused("options", OperationsObjective, SYSTEM, SPACE, trace=3)

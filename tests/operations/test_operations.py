@@ -8,6 +8,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import emsopt as eo
 from emsopt.operations import Duration, Policy, Priority, System, simulate
@@ -215,8 +216,7 @@ def test_results_as_tables():
     ],
 )
 def test_bad_input_says_what_was_expected(make, message):
-    with pytest.raises(eo.errors.InputError, match=message):
-        make()
+    refused(message, make)
 
 
 def test_two_calls_that_lose_their_units_at_one_moment_are_both_over():

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import emsopt as eo
 from emsopt.operations import optimal_dispatch
@@ -66,5 +67,4 @@ def test_the_closest_unit_is_not_always_the_best():
 
 def test_bad_input():
     city = random_city(0, 2)
-    with pytest.raises(eo.errors.InputError, match="at most 10 units"):
-        optimal_dispatch(city, [0] * 11)
+    refused("at most 10 units", optimal_dispatch, city, [0] * 11)

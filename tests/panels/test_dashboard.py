@@ -34,10 +34,9 @@ def shared():
 
 
 @pytest.fixture
-def refs(shared, monkeypatch):
-    """The dashboard with St. Paul as it begins, and an empty table; without the histogram, to save time."""
+def refs(shared):
+    """The dashboard with St. Paul as it begins, and an empty table."""
     shared.refs["tabs"].value = "Districts"
-    monkeypatch.setattr(_widgets, "picture", lambda *_, **__: "")
     for name, value in {"city": "Random grid city", "sites_count": 4}.items():
         shared.refs[name].value = value
     shared.refs["city"].value = "St. Paul"
@@ -69,7 +68,7 @@ def tab(refs, name, title):
     return refs[name]
 
 
-def test_figures_are_those_of_the_package(refs, st_paul):
+def test_figures_are_those_of_the_package(refs, st_paul, drawn):
     best, median = evaluate_all(st_paul, 9, "approximate").best_sites, p_median(st_paul, 9).sites
     expected = [exact_hypercube(st_paul, sites) for sites in (median, best, median)]
     shown = cells(refs["figures"])

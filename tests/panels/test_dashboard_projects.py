@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 import emsopt as eo
-from emsopt.errors import InputError
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets import VBox
@@ -282,8 +282,7 @@ def test_the_environment_names_a_project(tmp_path, monkeypatch):
     refs = panels.dashboard().refs
     assert "town.zip is not a project of emsopt" in refs["message"].value
     assert "St. Paul" in refs["figures"].value
-    with pytest.raises(InputError, match="is not a project"):
-        panels.dashboard(path)
+    refused("is not a project", panels.dashboard, path)
 
 
 def test_saving_replaces_a_given_file_only_while_its_city_is_shown(tmp_path, monkeypatch):
@@ -345,8 +344,7 @@ def test_no_day_is_planned_where_the_test_does_not_allow_moves(own, monkeypatch)
     monkeypatch.setattr(steps, "back_test_model", lambda *_: report)
     monkeypatch.setattr(steps, "plan_day", lambda *_, **__: pytest.fail("a plan was made"))
     trust = Workbench(own.bench.opened, VBox(), [], lambda: None).trust
-    with pytest.raises(InputError, match=r"does not allow to use the model for a plan of the day.*Stations are miss"):
-        trust.prepare_plan()()
+    refused(r"does not allow to use the model for a plan of the day.*Stations are miss", trust.prepare_plan())
 
 
 def test_damaged_settings_are_refused():
@@ -355,8 +353,7 @@ def test_damaged_settings_are_refused():
     assert panels.dashboard(eo.planning.Project(city, {"load": -1.0e9})).refs["load"].value == pytest.approx(0.1)
     medians = [{"settings": {}, "sites": []}]
     for settings in ({"yours": ["nowhere"]}, {"found": [{"sites": []}]}, {"medians": medians}, {"gains": [[1]]}):
-        with pytest.raises(InputError, match="the settings of the project are damaged"):
-            panels.dashboard(eo.planning.Project(city, settings))
+        refused("the settings of the project are damaged", panels.dashboard, eo.planning.Project(city, settings))
 
 
 def test_texts_of_a_foreign_project_stay_text():

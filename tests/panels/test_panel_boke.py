@@ -18,7 +18,7 @@ def figure(panel, name):
     return cells(panel.refs["figures"])[name][0]
 
 
-def test_it_opens_with_five_noisy_points_and_steps_to_the_next():
+def test_it_opens_with_five_noisy_points_and_steps_to_the_next(drawn):
     panel = panels.boke_panel(rng=3)
     f = eo.problems.decaying_wave()
     first = panel.refs["told"]()
@@ -68,8 +68,10 @@ def test_it_stops_at_sixty_points_and_says_so():
 
 
 @pytest.mark.parametrize("rule", ["scott", "silverman", "fixed"])
-def test_the_bandwidth_follows_its_rule_in_one_and_two_inputs(rule):
+def test_the_bandwidth_follows_its_rule_in_one_and_two_inputs(rule, request):
     """The figures have (5.1), (5.2) or the factor itself, and the next point is that of BOKE."""
+    if rule == "fixed":
+        request.getfixturevalue("drawn")
     refs = panels.boke_panel(rng=0).refs
     for d in (1, 2):
         refs["inputs"].value, refs["rule"].value, refs["scale"].value = d, rule, 0.1

@@ -40,7 +40,7 @@ def test_the_table_answers_for_alpha_and_costs(panel):
 
 
 @pytest.mark.parametrize("method", LEARNERS)
-def test_a_run_is_the_packages_run(panel, method):
+def test_a_run_is_the_packages_run(panel, method, drawn):
     refs = panel.refs
     refs["method"].value, refs["seed"].value, refs["alpha"].value = method, 3, 0.2
     refs["costs"][1].value = 0.5

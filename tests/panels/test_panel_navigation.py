@@ -42,7 +42,7 @@ def test_figures_are_those_of_the_run(net, panel):
     assert panel.runs[AGENTS["gp-ts"]].regression is None  # to save memory
 
 
-def test_agents_under_one_setting_stay_to_compare_and_a_new_setting_begins_anew(panel):
+def test_agents_under_one_setting_stay_to_compare_and_a_new_setting_begins_anew(panel, drawn):
     refs = panel.refs
     refs["agent"].value = "bi-ucb"
     assert all(AGENTS[name] in refs["figures"].value for name in ("gp-ts", "bi-ucb"))

@@ -226,7 +226,7 @@ def test_the_way_from_the_centre(city):
 # -- the panel ----------------------------------------------------------------------------------------------------
 
 
-def test_step_shows_what_was_asked(city, objective, panel):
+def test_step_shows_what_was_asked(city, objective, panel, drawn):
     refs = panel.refs
     assert words(refs["said"]) == "Nothing is evaluated yet."
     assert refs["take"].disabled
@@ -342,7 +342,7 @@ def test_take_and_clear_fill_the_form_and_restart_begins_anew(panel):
     assert refs["map"].layout.visibility == "visible"
 
 
-def test_when_all_is_tried_there_is_no_step_left(small):
+def test_when_all_is_tried_there_is_no_step_left(small, drawn):
     refs = eo.panels.optimizer_panel(small, rng=0).refs
     assert small.space.count == 3
     refs["run"].click()

@@ -104,7 +104,7 @@ def test_a_slow_button_is_disabled_while_it_works_and_an_error_clears_the_result
 # -- load panel -------------------------------------------------------------------------------------------------
 
 
-def test_it_starts_with_the_city_as_it_is(city, load_panel):
+def test_it_starts_with_the_city_as_it_is(city, drawn, load_panel):
     sites = (evaluate_all(city, 9, "approximate").best_sites, p_median(city, 9).sites)
     both, shown = [exact_hypercube(city, each) for each in sites], cells(load_panel.refs["figures"])
     assert shown[MEAN] == [f"{e.mean_response:.3f}" for e in both]
@@ -187,7 +187,7 @@ def test_a_fleet_that_does_not_fit_is_said_in_the_panel():
 # -- deployment panel -------------------------------------------------------------------------------------------
 
 
-def test_own_deployment_stands_beside_optimum_and_p_median(city, deployment_panel):
+def test_own_deployment_stands_beside_optimum_and_p_median(city, drawn, deployment_panel):
     best, median = evaluate_all(city, 9, "approximate").best_sites, p_median(city, 9).sites
     own = [0, 1, 2, 3, 4, 8, 9, 10, 11]
     for site, box in enumerate(deployment_panel.refs["sites"]):

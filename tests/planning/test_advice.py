@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from synthetic_log import synthetic_log
 
 import emsopt as eo
@@ -108,13 +109,11 @@ def test_sparse_logs_and_times_of_ones_own_are_tested_as_they_are_used():
         log = synthetic_log(stations, calls_per_day=per_day, days=20, rng=1)
         found = eo.planning.advise(log, stations)
         assert "Cannot tell" in found.report.uses.loc["moves", "why"]
-    with pytest.raises(InputError, match="plan of the day"):
-        found.with_day(1)
+    refused("plan of the day", found.with_day, 1)
     assert not eo.planning.advise(log, stations, Settings(turnout_times=12.0)).report.usable("mean")
     assert "does not reach the recorded" in build(log, stations, Settings(speed_kmh=10, turnout_times=9)).fleet[1]
     for wrong in ({"today": []}, {"threshold": -1}):
-        with pytest.raises(InputError, match=r"today|threshold"):
-            eo.planning.advise(log, stations, Settings(**wrong))
+        refused(r"today|threshold", eo.planning.advise, log, stations, Settings(**wrong))
 
 
 @pytest.mark.parametrize("drawn", [True, False], ids=["drawn log", "practice"])
@@ -240,8 +239,7 @@ def test_days_are_held_out_by_one_rule():
     assert steps.held_out(calls.between("2015-01-01", "2015-01-10")) == (9, 3)
     assert steps.held_out(calls.between("2015-01-01", "2015-01-09")) == (8, 0)
     assert steps.held_out(calls, 2) == (14, 2)
-    with pytest.raises(InputError, match="from 0 to 13"):
-        steps.held_out(calls, 14)
+    refused("from 0 to 13", steps.held_out, calls, 14)
 
 
 def test_wrong_findings_stop_the_advice_until_they_are_accepted():

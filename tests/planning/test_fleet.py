@@ -6,10 +6,10 @@ from math import factorial
 
 import numpy as np
 import pytest
+from refusals import refused
 from synthetic_log import synthetic_log
 
 import emsopt as eo
-from emsopt.errors import InputError
 from emsopt.planning import fleet, fleet_curve, units_needed
 
 TOWN = eo.datasets.grid_city(n_sites=7, units=3, rng=1)
@@ -110,8 +110,7 @@ def test_a_calibrated_fit_gives_intervals():
     ],
 )
 def test_bad_input(call, message):
-    with pytest.raises(InputError, match=message):
-        call()
+    refused(message, call)
 
 
 def lost(load, units):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 import emsopt as eo
 from emsopt.calls import HeldOut, aggregate_calls, held_out_weeks
@@ -56,10 +57,8 @@ def test_the_rates_of_the_others_are_those_of_a_log_without_the_week():
 def test_parts_without_calls_and_short_logs():
     calls, stations = log_of(14)
     assert len(held_out_weeks(calls, stations, cell_km=5, weekdays=["Sat", "Sun"])) == 4
-    with pytest.raises(InputError, match="on at least 3 of them; it spans 2"):
-        held_out_weeks(*log_of(2), cell_km=5)
-    with pytest.raises(InputError, match="`most` must be"):
-        held_out_weeks(calls, stations, most=2)
+    refused("on at least 3 of them; it spans 2", held_out_weeks, *log_of(2), cell_km=5)
+    refused("`most` must be", held_out_weeks, calls, stations, most=2)
 
 
 def weeks_of(strength, seed, most=6):
@@ -139,9 +138,7 @@ def test_no_moves_gain_nothing():
 
 def test_weeks_of_another_plan_are_refused():
     plan, weeks = weeks_of(1.0, 1, most=3)
-    with pytest.raises(InputError, match=r"at least two with the 24 hours and \d+ atoms"):
-        judge_plan(plan, weeks[:1])
+    refused(r"at least two with the 24 hours and \d+ atoms", judge_plan, plan, weeks[:1])
     with pytest.raises(InputError, match=r"at least two with the 24 hours and \d+ atoms"):
         judge_plan(plan, [HeldOut(week.others[:, 1:], week.counts[:, 1:]) for week in weeks])
-    with pytest.raises(InputError, match="`plan` must be"):
-        judge_plan({}, weeks)
+    refused("`plan` must be", judge_plan, {}, weeks)

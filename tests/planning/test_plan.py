@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 import emsopt as eo
 from emsopt.city.deployment_space import DeploymentSpace
-from emsopt.errors import InputError
 from emsopt.planning import _walks, hourly
 from emsopt.planning.hourly import hourly_plan
 
@@ -208,5 +208,4 @@ def test_simulated_hours_use_the_same_calls_for_all_deployments():
     ],
 )
 def test_what_cannot_be_planned_is_refused(cities, options, words):
-    with pytest.raises(InputError, match=words):
-        hourly_plan(cities, **({"units": 2, "moves": 1} | options))
+    refused(words, hourly_plan, cities, **{"units": 2, "moves": 1} | options)

@@ -12,10 +12,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from refusals import refused
 from smallville import BOTH, CENTRES, evaluation, small_city
 
 from emsopt import plots
-from emsopt.errors import InputError
 from emsopt.evaluators import approximate_hypercube
 from emsopt.maps.deployments import deployment_map
 from emsopt.optimizers import BOX_METHODS
@@ -340,5 +340,4 @@ def test_the_style_is_not_left_behind(both):
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(city, both, draw, message):
-    with pytest.raises(InputError, match=message):
-        draw(city, both)
+    refused(message, draw, city, both)

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 from emsopt import bandits, plots
-from emsopt.errors import InputError
 
 
 @pytest.fixture
@@ -61,8 +61,7 @@ def test_excess_energy_may_be_negative(frame):
     _, positive = plots.cumulative_regret(frame)
     np.testing.assert_allclose(axes[0].lines[0].get_ydata(), -np.asarray(positive[0].lines[0].get_ydata()))
     assert axes[0].get_ylabel() == "Cumulative energy above the best path's (Wh)"
-    with pytest.raises(InputError, match="`value` must be"):
-        plots.cumulative_regret(frame, value="energy")
+    refused("`value` must be", plots.cumulative_regret, frame, value="energy")
 
 
 def test_confidence_parameters_are_the_rules_own():
@@ -74,7 +73,5 @@ def test_confidence_parameters_are_the_rules_own():
 
 
 def test_wrong_frames_are_refused(frame):
-    with pytest.raises(InputError, match="'run'"):
-        plots.cumulative_regret(frame.drop(columns="run"))
-    with pytest.raises(InputError, match="nothing to draw"):
-        plots.cumulative_regret(frame[:0])
+    refused("'run'", plots.cumulative_regret, frame.drop(columns="run"))
+    refused("nothing to draw", plots.cumulative_regret, frame[:0])

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from refusals import refused
 
 import emsopt as eo
 from emsopt import plots
-from emsopt.errors import InputError
 from emsopt.optimizers.values import log_expected_improvement
 from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import condition
@@ -55,10 +55,8 @@ def test_printed_capacities_miss_the_minimum_once_b_is_changed(claim):
 
 
 def test_cut_graph_refuses_what_has_no_cut():
-    with pytest.raises(InputError, match="without positive entries"):
-        plots.cut_graph([[0, 1], [1, 0]], [1, 1])
-    with pytest.raises(InputError, match="without positive entries"):
-        plots.cut_graph([[0, -1], [-2, 0]], [1, 1])
+    refused("without positive entries", plots.cut_graph, [[0, 1], [1, 0]], [1, 1])
+    refused("without positive entries", plots.cut_graph, [[0, -1], [-2, 0]], [1, 1])
 
 
 # -- trust regions --------------------------------------------------------------------------------------------------
@@ -151,7 +149,5 @@ def test_figure_6_shows_three_steps_of_a_one_dimensional_search():
             following.get_xdata()[0] == lines["next"].get_xdata()[0] == told[2 + k, 0] == frame["acquisition"].idxmax()
         )
         assert np.interp(*told[: 2 + k, :1].T, x, frame["mean"]) == pytest.approx(told[: 2 + k, 1], abs=0.05)
-    with pytest.raises(InputError, match="number of points before the first step"):
-        plots.search_steps(steps, told[:2])
-    with pytest.raises(InputError, match="must have a column 'deviation'"):
-        plots.search_steps([steps[0][["mean"]]], told)
+    refused("number of points before the first step", plots.search_steps, steps, told[:2])
+    refused("must have a column 'deviation'", plots.search_steps, [steps[0][["mean"]]], told)

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from synthetic_log import synthetic_log
 
 import emsopt as eo
 from emsopt.calls import WeeklyProfile
-from emsopt.errors import InputError
 from emsopt.operations import Duration, Priority, System, simulate
 from emsopt.plots import drives, hourly_plan, weekly_profile
 
@@ -107,5 +107,4 @@ def test_bars_have_the_lengths_of_drives_and_work():
     ],
 )
 def test_hours_without_drives_are_refused(draw, message):
-    with pytest.raises(InputError, match=message):
-        draw()
+    refused(message, draw)

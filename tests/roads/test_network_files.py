@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import emsopt as eo
 from emsopt import datasets
-from emsopt.errors import DataUnavailableError, InputError
+from emsopt.errors import DataUnavailableError
 from emsopt.roads import RoadNetwork, grid_roads
 from emsopt.roads.energy import edge_energy
 
@@ -87,8 +88,7 @@ def test_a_wrong_file_is_not_taken_for_a_published_network(tmp_path, monkeypatch
         DataUnavailableError, match=f"not the file that was published.*{file}.net.xml by other means and put it at"
     ):
         eo.datasets.load_roads(name)
-    with pytest.raises(InputError, match="'monaco', 'luxembourg', 'monaco, published'"):
-        eo.datasets.load_roads("paris")
+    refused("'monaco', 'luxembourg', 'monaco, published'", eo.datasets.load_roads, "paris")
 
 
 # -- files of networks -------------------------------------------------------------------------------------------------
@@ -122,8 +122,6 @@ def test_broken_files_of_networks_are_refused(tmp_path):
     wrong = [{**content, "emsopt roads": 2}, {k: v for k, v in content.items() if k != "ids"}, [1]]
     for broken in (good[:200], b"no gzip", *(gzip.compress(json.dumps(part).encode()) for part in wrong)):
         file.write_bytes(broken)
-        with pytest.raises(InputError, match="is damaged, or was not written"):
-            RoadNetwork.load(file)
+        refused("is damaged, or was not written", RoadNetwork.load, file)
     file.write_bytes(gzip.compress(json.dumps({**content, "lengths": [0.0] * len(content["ids"])}).encode()))
-    with pytest.raises(InputError, match="`lengths` must be greater than 0"):
-        RoadNetwork.load(file)
+    refused("`lengths` must be greater than 0", RoadNetwork.load, file)

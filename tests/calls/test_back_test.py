@@ -139,8 +139,7 @@ def test_calls_of_fitted_days_are_not_called_a_hold_out(san_jose, early):
 
 def test_quantiles_of_whole_minutes_lie_within_the_minute():
     """Uniform minutes that are truncated at both ends keep their quantiles to the width of the rounding."""
-    assert percentile(np.array([5.0]), 50, 1.0) == 5.0
-    assert percentile(np.array([5.0, 6.0]), 50, 1.0) == 5.5
+    assert (percentile(np.array([5.0]), 50, 1.0), percentile(np.array([5.0, 6.0]), 50, 1.0)) == (5.0, 5.5)
     rng = np.random.default_rng(0)
     x = rng.gamma(4, 2, 100_000)
     rounded = np.floor(x + rng.random(len(x)))
@@ -156,8 +155,7 @@ def test_impossible_responses_are_left_out_and_counted(stations):
     details.loc[3:6, "on_scene"] = pd.NaT
     details.loc[7, "on_scene"] = details["dispatched"][7] + pd.Timedelta(hours=20)
     report = eo.calls.back_test(fit, dataclasses.replace(log, details=details), draws=40)
-    assert list(report.left_out.values()) == [4, 3, 1]
-    assert report.calls == len(log) - 8
+    assert (list(report.left_out.values()), report.calls) == ([4, 3, 1], len(log) - 8)
 
 
 def test_the_page_is_self_contained_and_has_no_single_call(report, tmp_path):

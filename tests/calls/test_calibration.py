@@ -216,24 +216,21 @@ def test_the_accelerating_law_is_found_where_it_is_true():
     mean = np.where(km <= reach, 2 * np.sqrt(km * reach), km + reach) / v
     minutes = np.floor(rng.random(4000) + mean * np.exp(0.3 * rng.standard_normal(4000) - 0.045))
     law = _travel_law.fit_law(minutes, km, rng.integers(0, 24, 4000), 1, 1)
-    assert law.kind == "accelerating"
-    assert law.mean(np.array([1.0, 4.0])) == pytest.approx([2 * np.sqrt(2), 6], rel=0.05)
+    assert (law.kind, law.mean(np.array([1.0, 4.0]))) == ("accelerating", pytest.approx([2 * np.sqrt(2), 6], rel=0.05))
     low, high = law.per_distance.interval
     assert low < 1 / v < high
 
 
 def test_homes_are_found_by_numbers_by_mapping_by_the_log_or_not_at_all(log, stations, fit):
     names = {unit: f"Station {unit[1:]}" for unit in log.details["unit"].unique()}
-    assert fit.homes_from == "numbers"
-    assert dict(fit.homes) == names
+    assert (fit.homes_from, dict(fit.homes)) == ("numbers", names)
     given = eo.calls.calibrate(log, stations, homes=names)
     assert given.homes_from == "given"
     assert given.to_frame().equals(fit.to_frame())
     letters = dict(zip(names, "abcdefghi", strict=True))
     unnamed = dataclasses.replace(log, details=log.details.assign(unit=log.details["unit"].map(letters)))
     found = eo.calls.calibrate(unnamed, stations)
-    assert found.homes_from == "log"
-    assert dict(found.homes) == {letters[unit]: name for unit, name in names.items()}
+    assert (found.homes_from, dict(found.homes)) == ("log", {letters[unit]: name for unit, name in names.items()})
     without = eo.calls.calibrate(dataclasses.replace(log, details=log.details.drop(columns="unit")), stations)
     assert without.homes_from == "unknown"
     assert without.travel_minutes(3.0) == pytest.approx(fit.travel_minutes(3.0), rel=0.06)
@@ -259,8 +256,7 @@ def test_without_departures_the_law_covers_turnout(log, stations, truth):
     details = log.details.drop(columns="en_route")
     fit = eo.calls.calibrate(dataclasses.replace(log, details=details), stations)
     assert fit.turnout is None
-    assert fit.city().turnout_times.max() == 0
-    assert fit.law.mean(0.0) == pytest.approx(truth.fixed_min + 1.5, abs=0.4)
+    assert (fit.city().turnout_times.max(), fit.law.mean(0.0)) == (0, pytest.approx(truth.fixed_min + 1.5, abs=0.4))
 
 
 def test_impossible_stamps_are_left_out_and_counted(log, stations):

@@ -24,9 +24,6 @@ def walls(*times, **options):
     return sorted(str(t) for t in log(*times, **options).times)
 
 
-# -- what is read -------------------------------------------------------------------------------------------------
-
-
 @st.composite
 def written(draw):
     """An instant by the clock on the wall, its offset in minutes or None, and one of the forms to write both."""
@@ -61,8 +58,7 @@ def test_every_supported_form_gives_the_right_clock(case):
     """Independently: what was written is known from how it was made."""
     text, wall, offset = case
     read = log(text)
-    assert read.times[0].item() == wall
-    assert read.clock == {None: "local", 0: "UTC"}.get(offset, "as written")
+    assert (read.times[0].item(), read.clock) == (wall, {None: "local", 0: "UTC"}.get(offset, "as written"))
     if offset is not None and 1971 <= wall.year <= 2098:
         utc = wall - datetime.timedelta(minutes=offset)
         assert log(text, time_zone="UTC").times[0].item() == utc
@@ -73,8 +69,7 @@ def test_offsets_may_change_with_the_clocks():
     """New York at the end of summer time: two local clocks, one time line."""
     times = ["2025-11-02 00:30:00-04", "2025-11-02 01:30:00-04", "2025-11-02 01:30:00-05", "2025-11-02 03:00-05:00"]
     assert walls(*times) == ["2025-11-02T00:30:00", "2025-11-02T01:30:00", "2025-11-02T01:30:00", "2025-11-02T03:00:00"]
-    assert log(*times).clock == "as written"
-    assert walls(*times, time_zone="America/New_York") == walls(*times)
+    assert (log(*times).clock, walls(*times, time_zone="America/New_York")) == ("as written", walls(*times))
     assert walls(*times, time_zone="UTC")[1:3] == ["2025-11-02T05:30:00", "2025-11-02T06:30:00"]
 
 
@@ -94,8 +89,7 @@ def test_timestamps_in_a_column_of_objects_are_read_with_their_offsets():
 def test_a_date_beside_the_time_may_have_any_type(date, time):
     frame = pd.DataFrame({"Date": [date, None], "time": [time, time], "lon": -30.0, "lat": 45.0})
     read = ec.read_calls(frame)
-    assert str(read.times[0]) == f"{DAY}T16:05:00"
-    assert dict(read.left_out) == {"time": 1}
+    assert (str(read.times[0]), dict(read.left_out)) == (f"{DAY}T16:05:00", {"time": 1})
 
 
 def test_days_are_those_of_the_calendar():
@@ -104,9 +98,6 @@ def test_days_are_those_of_the_calendar():
     assert np.array_equal(log(*days.astype(str)).times.astype("datetime64[D]"), days)
     for wrong in ("2025-02-29", "2100-02-29", "2025-04-31", "2025-00-10", "2025-13-01", "2025-01-00", "2025-01-32"):
         refused(f"row 1.*{wrong}", log, wrong)
-
-
-# -- what is refused ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -158,9 +149,6 @@ def test_a_time_that_does_not_fit_the_format_is_named_with_the_format():
         log("14.3.2025", DAY, time_format="%d.%m.%Y")
 
 
-# -- parts of a log -----------------------------------------------------------------------------------------------
-
-
 def test_parts_start_at_a_moment_in_any_form():
     for kept, *starts in (
         (2, "2025-03-14", datetime.date(2025, 3, 14)),
@@ -175,9 +163,6 @@ def test_parts_start_at_a_moment_in_any_form():
 def test_parts_between_no_moments_are_refused(moment):
     refused("must be dates such as", log(DAY).between, "2020-01-01", moment)
     refused("must be dates such as", log(DAY).between, moment, "2030-01-01")
-
-
-# -- dates far from the rest --------------------------------------------------------------------------------------
 
 
 def days(n, start="2025-01-01"):
@@ -198,10 +183,8 @@ def test_slips_on_both_sides_are_found_together():
 
 def test_logs_with_long_gaps_are_read():
     """Half a year and more apart, but neither a small minority, nor far for a long log, nor a slip to be sure of in a tiny one."""
-    assert len(log(*days(60), *days(60, "2028-01-01"))) == 120
-    assert len(log(*days(600), "2027-12-01")) == 601
-    assert len(log(*days(8), "2098-01-01")) == 9
-    assert len(log(*days(97), *days(3, "2098-01-01"))) == 100
+    assert (len(log(*days(60), *days(60, "2028-01-01"))), len(log(*days(600), "2027-12-01"))) == (120, 601)
+    assert (len(log(*days(8), "2098-01-01")), len(log(*days(97), *days(3, "2098-01-01")))) == (9, 100)
     assert len(log(*days(20), "2025-06-20")) == 21  # five months after a log of three weeks
 
 

@@ -63,9 +63,7 @@ def test_calls_are_read_in_the_order_of_time_and_blank_rows_are_counted():
     assert log.times.astype(str).tolist() == ["2025-03-13T23:59:30", "2025-03-14T16:05:00"]
     assert log.locations.tolist() == [[-30.1, 45], [-30, 45]]
     assert np.array_equal(log.service_min, [np.nan, 40], equal_nan=True)
-    assert log.rows.tolist() == [2, 1]
-    assert dict(log.left_out) == {"time": 1, "place": 1}
-    assert log.hours.tolist() == [23, 16]
+    assert (log.rows.tolist(), dict(log.left_out), log.hours.tolist()) == ([2, 1], {"time": 1, "place": 1}, [23, 16])
     assert log.weekdays.tolist() == [3, 4]  # a Thursday and a Friday
     assert log.clock == "local"
 
@@ -253,12 +251,10 @@ def test_areas_of_ones_own():
         }
     )
     demand = ec.aggregate_calls(frame, STATIONS, areas=collection(*two))
-    assert demand.atom_names == ["west <i>", "east", "empty"]
-    assert demand.counts.sum(axis=(1, 2)).tolist() == [2, 2, 0]
+    assert (demand.atom_names, demand.counts.sum(axis=(1, 2)).tolist()) == (["west <i>", "east", "empty"], [2, 2, 0])
     assert demand.left_out == {"in no area": 1}
     city = demand.city(speed_kmh=40, service_times=40)
-    assert city.arrival_rates.tolist() == pytest.approx([2 / 5, 2 / 5, 0])
-    assert city.atom_shapes[0] == two[0][1]
+    assert (city.arrival_rates.tolist(), city.atom_shapes[0]) == (pytest.approx([2 / 5, 2 / 5, 0]), two[0][1])
     geopandas = pytest.importorskip("geopandas")
     shapes = [{"properties": {"district": n}, "type": "Feature", "geometry": g} for n, g in two]
     named = geopandas.GeoDataFrame.from_features(shapes, crs=4326)
@@ -296,11 +292,8 @@ def test_too_many_atoms_are_refused():
 def test_hours_watched_count_every_hour_once():
     times = np.array(["2025-01-06T22:30", "2025-01-08T01:05"], dtype="datetime64[s]")
     watched = hours_watched(times)
-    assert watched.sum() == 2 + 24 + 2
-    assert watched[0].tolist() == [0] * 22 + [1, 1]
-    assert watched[1].tolist() == [1] * 24
-    assert watched[2].tolist() == [1, 1] + [0] * 22
-    assert hours_watched(times, "missing").sum() == 4
+    assert (watched.sum(), watched[0].tolist(), watched[1].tolist()) == (2 + 24 + 2, [0] * 22 + [1, 1], [1] * 24)
+    assert (watched[2].tolist(), hours_watched(times, "missing").sum()) == ([1, 1] + [0] * 22, 4)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40))
@@ -313,8 +306,7 @@ def test_rates_times_hours_watched_are_the_calls(seed, days):
         for day in range(7):
             if demand.hours[day, hour]:
                 total += demand.rates([hour], [day]).sum() * demand.hours[day, hour]
-    assert total == pytest.approx(100)
-    assert demand.rates().sum() * demand.hours.sum() == pytest.approx(100)
+    assert (total, demand.rates().sum() * demand.hours.sum()) == (pytest.approx(100), pytest.approx(100))
     assert demand.profile.mean_rate == pytest.approx(demand.rates().sum())
     assert demand.profile.to_frame()["calls"].sum() == 100
 
@@ -325,8 +317,7 @@ def test_days_without_records_do_not_lower_the_rates():
     whole = ec.aggregate_calls(frame, STATIONS).profile.mean_rate
     counted = ec.aggregate_calls(frame[~gone], STATIONS).profile.mean_rate
     missing = ec.aggregate_calls(frame[~gone], STATIONS, empty_days="missing").profile.mean_rate
-    assert counted == pytest.approx(whole * 0.75, rel=0.05)
-    assert missing == pytest.approx(whole, rel=0.05)
+    assert (counted, missing) == (pytest.approx(whole * 0.75, rel=0.05), pytest.approx(whole, rel=0.05))
 
 
 def test_patterns_are_pulled_to_the_whole_as_hard_as_the_calls_suggest():
@@ -390,8 +381,7 @@ def test_travel_times_are_great_circles_times_detour_over_speed():
     demand = ec.aggregate_calls(random_log(200), STATIONS, cell_km=2)
     city = demand.city(speed_kmh=30, detour=1.4, service_times=40)
     km = travel.great_circle_km(STATIONS[["lon", "lat"]], demand.locations)
-    assert city.travel_times == pytest.approx(km * 1.4 / 30 * 60)
-    assert city.turnout_times.tolist() == [1.5, 1.5]
+    assert (city.travel_times, city.turnout_times.tolist()) == (pytest.approx(km * 1.4 / 30 * 60), [1.5, 1.5])
     assert "not measured" in city.notes
     table = pd.DataFrame(km + 1, index=["A", "B"], columns=demand.atom_names).iloc[::-1]
     given = demand.city(travel_times=table, service_times=40)
@@ -422,9 +412,8 @@ def test_a_city_says_what_was_left_out():
     frame.loc[0, ["lon", "lat"]] = [0.0, 0.0]
     frame.loc[1, "time"] = pd.NaT
     city = eo.calls.city_from_calls(frame, STATIONS, speed_kmh=40)
-    assert "98 calls" in city.notes
-    assert "1 without time" in city.notes
-    assert "1 over 50 km" in city.notes
+    for part in ("98 calls", "1 without time", "1 over 50 km"):
+        assert part in city.notes
 
 
 def test_files_of_two_cities_are_refused():
@@ -499,8 +488,7 @@ def test_each_fault_is_found_and_nothing_else(what, log, level, count):
     findings = found(log)
     allowed = {"gaps in time"} if what == "silent weekdays" else set()
     assert what in findings
-    assert set(findings) - allowed == {what}
-    assert findings[what].level == level
+    assert (set(findings) - allowed, findings[what].level) == ({what}, level)
     if count is not None:
         assert findings[what].count == count
     assert len(findings[what].rows) <= 5
@@ -512,8 +500,7 @@ def test_calls_without_a_service_time_count_and_their_time_does_not():
     log = ec.read_calls(csv(*lines, header="time,lon,lat,service_min"))
     assert len(log) == 4
     assert np.array_equal(log.service_min, [40, np.nan, np.nan, 20], equal_nan=True)
-    assert log.no_service.tolist() == [False, True, True, False]
-    assert found(log)["no service time"].rows == (2, 3)
+    assert (log.no_service.tolist(), found(log)["no service time"].rows) == ([False, True, True, False], (2, 3))
     assert ec.aggregate_calls(log, STATIONS, cell_km=1, empty_days="missing").service_min == 30
     rest = log.where(log.no_service)
     assert found(rest)["no service time"].count == 2

@@ -280,8 +280,7 @@ def test_rows_are_joined_only_where_number_time_and_place_agree(frame, data):
     else:
         frame["incident_number"] = data.draw(st.sampled_from(["UNKNOWN", "#N/A", "\\N"]))
     log = ec.read_calls(frame)
-    assert len(log) == len(frame)
-    assert log.joined == 0
+    assert (len(log), log.joined) == (len(frame), 0)
 
 
 @settings(SLOW, max_examples=10)
@@ -368,8 +367,7 @@ CHOICES = {
 @pytest.mark.parametrize("where", CHOICES)
 def test_rows_are_chosen_by_an_expression(where, kind):
     log = ec.read_calls(ROWS if kind == "frame" else file(ROWS.to_csv(index=False)), where=where)
-    assert log.rows.tolist() == [k + 1 for k in CHOICES[where]]
-    assert log.not_chosen == len(ROWS) - len(log)
+    assert (log.rows.tolist(), log.not_chosen) == ([k + 1 for k in CHOICES[where]], len(ROWS) - len(log))
     assert f"{log.not_chosen} rows not chosen" in repr(log)
     assert not log.left_out
 
@@ -435,5 +433,4 @@ NAMES = {
 def test_names_of_public_exports_are_found(name):
     cells = "E1" if NAMES[name] == "unit" else ROWS["time"] + pd.Timedelta("5min")
     log = ec.read_calls(ROWS[["time", "lon", "lat"]].rename(columns={"time": "911 Date"}).assign(**{name: cells}))
-    assert log.taken["time"] == "911 Date"
-    assert log.taken[NAMES[name]] == name
+    assert (log.taken["time"], log.taken[NAMES[name]]) == ("911 Date", name)

@@ -257,8 +257,7 @@ def test_preview_hides_clock_and_units():
         later[role] += pd.Timedelta("1D 17min")
     rows = ec.read_calls(calls).preview()
     pd.testing.assert_frame_equal(rows, ec.read_calls(later).preview())
-    assert rows["on_scene"].dt.total_seconds().tolist()[0] == 480
-    assert rows["on_scene"].isna().tolist() == [False, True]
+    assert (rows["on_scene"].dt.total_seconds().tolist()[0], rows["on_scene"].isna().tolist()) == (480, [False, True])
     assert not {"unit", "station"} & set(rows)
 
 
@@ -289,8 +288,7 @@ def test_wrong_stamps_do_not_break_reading_and_are_found():
     log = ec.read_calls(frame)
     assert log.details["on_scene"].isna().sum() == 2
     assert np.isnan(log.service_min[[5, 6]]).all()
-    assert log.no_service.tolist() == [k == 5 for k in range(200)]
-    assert np.nanmean(log.service_min) == 40
+    assert (log.no_service.tolist(), np.nanmean(log.service_min)) == ([k == 5 for k in range(200)], 40)
     findings = {finding.what: finding for finding in ec.check_calls(log)}
     assert findings["stamps out of order"].rows == (1, 2, 3, 6)
     assert "100%" in findings["stamps to the minute"].text
@@ -349,8 +347,7 @@ def test_day_and_month_are_never_mixed_up(days, layout):
 def test_a_second_column_of_times_may_tell_what_the_first_does_not():
     frame = pd.DataFrame({"time": ["1/12/2015 23:50"], "lon": -93.1, "lat": 44.9, "cleared": ["1/13/2015 0:20"]})
     log = ec.read_calls(frame)
-    assert str(log.times[0]) == "2015-01-12T23:50:00"
-    assert str(log.details["cleared"][0]) == "2015-01-13 00:20:00"
+    assert (str(log.times[0]), str(log.details["cleared"][0])) == ("2015-01-12T23:50:00", "2015-01-13 00:20:00")
 
 
 # -- exports of other systems -------------------------------------------------------------------------------------
@@ -411,8 +408,7 @@ def test_lines_above_the_header_endings_and_integer_degrees(above, scale, ending
             archive.writestr("__MACOSX/._calls.csv", b"x")
         content = packed.getvalue()
     log = ec.read_calls(file(content, f"calls{ending}"))
-    assert len(log) == 20
-    assert log.header == 1 + len(above)
+    assert (len(log), log.header) == (20, 1 + len(above))
     assert np.allclose(log.locations[0], [-93.1, 44.9])
     minutes = (log.details[["dispatched", "on_scene", "cleared"]].sub(pd.Series(log.times), axis=0)).iloc[0]
     assert (minutes.dt.total_seconds() / 60).tolist() == [8, 16, 60]

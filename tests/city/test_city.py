@@ -65,9 +65,6 @@ def test_malformed_cities_are_refused_by_name(provoke, words):
     raises_clearly(provoke, words)
 
 
-# -- well-formed cities ----------------------------------------------------------------------------------------
-
-
 def test_scalars_and_values_by_site_are_spread():
     by_site = city(turnout_times=[1, 2, 3, 4], service_times=[30, 40, 50, 60])
     np.testing.assert_array_equal(by_site.service_times, np.outer([30, 40, 50, 60], [1, 1, 1]))
@@ -81,8 +78,7 @@ def test_the_arrays_of_a_city_are_its_own_and_read_only():
     rates, minutes = np.array(RATES), TRAVEL.copy()
     built = city(arrival_rates=rates, travel_times=minutes)
     rates[0], minutes[0, 0] = 99, 99
-    assert built.arrival_rates[0] == 1
-    assert built.travel_times[0, 0] == 3
+    assert (built.arrival_rates[0], built.travel_times[0, 0]) == (1, 3)
     for name in ("arrival_rates", "travel_times", "turnout_times", "service_times"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(built, name)[0] = 5
@@ -92,8 +88,7 @@ def test_the_arrays_of_a_city_are_its_own_and_read_only():
 
 def test_load_is_calls_times_minutes_over_units():
     """λ / (p μ) = (1.8 / 60) 40 / p."""
-    assert city().total_rate == pytest.approx(1.8)
-    assert city().offered_load(1) == pytest.approx(1.2)
+    assert (city().total_rate, city().offered_load(1)) == (pytest.approx(1.8), pytest.approx(1.2))
     assert city().offered_load(4) == pytest.approx(0.3)
     assert city().with_offered_load(0.7, units=3).offered_load(3) == pytest.approx(0.7)
     assert city().scaled(2.5).total_rate == pytest.approx(4.5)

@@ -73,13 +73,9 @@ def test_a_queue_that_never_settles_is_refused(evaluator):
         ev.values(busy, [[0, 1], [1, 2]], None, evaluator, capacity="queue")
 
 
-# -- what is allowed -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("sites", [[2, 0], (2, 0), np.array([2, 0], dtype=np.uint8), [2.0, 0.0], ["site 3", "site 1"]])
 def test_sites_may_be_any_whole_numbers_or_names(sites):
-    assert check_sites(CITY, sites).tolist() == [2, 0]
-    assert check_sites(CITY, sites).dtype == np.intp
+    assert (check_sites(CITY, sites).tolist(), check_sites(CITY, sites).dtype) == ([2, 0], np.intp)
 
 
 def brute_force(city, units, each, pinned, closed):
@@ -200,7 +196,6 @@ def test_a_space_serves_other_cities_with_the_same_sites():
     busy = CITY.scaled(3)
     moved = DeploymentSpace.of(busy, space)
     assert moved.city is busy
-    assert moved.closed == (0,)
-    assert eo.Objective(busy, space)([1, 2]) == eo.Objective(busy, 2)([1, 2])
+    assert (moved.closed, eo.Objective(busy, space)([1, 2])) == ((0,), eo.Objective(busy, 2)([1, 2]))
     with pytest.raises(eo.EmsoptError, match="other sites"):
         eo.Objective(CITY.replace(site_names=["a", "b", "c", "d"]), space)

@@ -96,8 +96,7 @@ def test_columns_in_any_case_with_extras_and_names_in_the_index():
     demand = demand_frame(population=[1, 2, 3]).rename(columns=str.upper).set_index("NAME")
     sites = site_frame(capacity=[2, 1]).rename(columns={"name": " Site ", "lon": "Longitude", "lat": "LATITUDE"})
     city = eo.City.from_frames(demand, sites, travel_times=matrix_frame())
-    assert city.atom_names == ("North", "East", "South")
-    assert city.site_names == ("Hill", "River")
+    assert (city.atom_names, city.site_names) == (("North", "East", "South"), ("Hill", "River"))
     unnamed = demand_frame().set_index("name").rename_axis(None)
     assert eo.City.from_frames(unnamed, sites, travel_times=matrix_frame()).atom_names == city.atom_names
 
@@ -312,8 +311,7 @@ def write(folder, files):
 def test_a_folder_written_by_hand_with_a_speed(tmp_path):
     """Byte-order mark, spaces, other line ends, capitals, an extra column, a blank line: all of it is understood."""
     city = eo.City.load(write(tmp_path / "Two streets", HAND_WRITTEN))
-    assert city.travel_times.tolist() == [[4.0, 2.0]]
-    assert city.arrival_rates.tolist() == [1, 2]
+    assert (city.travel_times.tolist(), city.arrival_rates.tolist()) == ([[4.0, 2.0]], [1, 2])
     assert (city.name, city.geographic) == ("Two streets", False)
 
 

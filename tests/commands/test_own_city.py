@@ -107,8 +107,7 @@ def test_areas_a_matrix_and_other_options(tmp_path, capsys, no_figure):
     text = capsys.readouterr().out
     assert "6 min or more" in text
     city = eo.City.load(tmp_path / "out" / "city")
-    assert city.travel_times.tolist() == [[3, 5], [5, 3], [4, 4], [9, 1]]
-    assert city.mean_service_time == pytest.approx(30)
+    assert (city.travel_times.tolist(), city.mean_service_time) == ([[3, 5], [5, 3], [4, 4], [9, 1]], pytest.approx(30))
     table = pd.read_csv(tmp_path / "out" / "deployments.csv")
     assert "D" not in set(table["site"])
     assert (table.loc[table["site"] == "A", "deployment"].nunique()) == 2
@@ -180,8 +179,7 @@ def test_no_text_of_a_table_is_a_formula(tmp_path):
     (tmp_path / "t.csv").write_text(table_text(table))
     rows = list(csv.reader(io.StringIO((tmp_path / "t.csv").read_text("utf-8"), newline="")))
     assert rows[0] == ["'=a", "b"]
-    assert [row[0] for row in rows[1:]] == ["'=1+1", "'+1", "'-x", "'@SUM", "'\tx", "safe", ""]
-    assert rows[1][1] == "-1.5"
+    assert ([row[0] for row in rows[1:]], rows[1][1]) == (["'=1+1", "'+1", "'-x", "'@SUM", "'\tx", "safe", ""], "-1.5")
 
 
 def test_practice_and_templates(tmp_path, capsys, no_figure):
@@ -346,11 +344,8 @@ def test_bad_input_is_refused_in_one_line(arguments, words, small, tmp_path, cap
 
 
 def test_hours_and_days():
-    assert hours_in("7-10") == [7, 8, 9]
-    assert hours_in("22-2") == [22, 23, 0, 1]
-    assert hours_in("0-24") == list(range(24))
-    assert weekdays_in("Mon-Fri") == [0, 1, 2, 3, 4]
-    assert weekdays_in("sat, SUNDAY") == [5, 6]
+    assert (hours_in("7-10"), hours_in("22-2"), hours_in("0-24")) == ([7, 8, 9], [22, 23, 0, 1], list(range(24)))
+    assert (weekdays_in("Mon-Fri"), weekdays_in("sat, SUNDAY")) == ([0, 1, 2, 3, 4], [5, 6])
     assert weekdays_in("Fri-Mon") == [0, 4, 5, 6]
 
 

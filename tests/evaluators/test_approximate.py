@@ -96,9 +96,6 @@ def test_extreme_loads_keep_their_digits(work, units):
     refused("erlangs", city.scaled, 1e3 if work > 1 else 1e-3)
 
 
-# -- equation (3) --------------------------------------------------------------------------------------------
-
-
 def plain_fixed_point(city, sites, capacity="loss", tol=1e-13, scaled=True):
     """Solve (3) with every atom's full list of units, as printed or with utilisations scaled to their sum in each step.
 
@@ -154,9 +151,6 @@ def test_equation_3_is_solved_with_utilisations_scaled_to_their_sum(version, cla
         assert np.max(apart, axis=0) == pytest.approx([0.005, 0.015], abs=5e-4)
 
 
-# -- large fleets --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("capacity", ["loss", "queue"])
 @pytest.mark.parametrize(("units", "load"), [(12, 0.5), (35, 0.5), (60, 0.2), (60, 0.5), (60, 0.9)])
 def test_shortened_lists_and_accelerated_steps_leave_the_solution(units, load, capacity):
@@ -166,8 +160,7 @@ def test_shortened_lists_and_accelerated_steps_leave_the_solution(units, load, c
     rho, _, response = plain_fixed_point(city, sites, capacity)
     e = approximate_hypercube(city, sites, capacity=capacity, tol=1e-12)
     by_site = np.bincount(sites, rho, 100)[sites] / np.bincount(sites)[sites]
-    assert e.utilizations == pytest.approx(by_site, abs=1e-11)
-    assert e.mean_response == pytest.approx(response, abs=1e-11)
+    assert (e.utilizations, e.mean_response) == (pytest.approx(by_site, abs=1e-11), pytest.approx(response, abs=1e-11))
     assert values(city, [sites], None, "approximate", capacity=capacity) == pytest.approx(response, abs=2e-7)
 
 
@@ -194,9 +187,6 @@ def test_units_are_listed_by_the_rank_of_their_site_then_by_index(n_sites):
     for units in (1, n_sites, 3 * n_sites):
         sites = rng.integers(0, n_sites, units)
         assert (unit_order(city.preference_ranks, sites) == np.argsort(ranks[:, sites], axis=1, kind="stable")).all()
-
-
-# -- outside the measured range -----------------------------------------------------------------------------
 
 
 def unequal_city(ratio, units=4):

@@ -54,8 +54,7 @@ def test_loss_by_hand(loss):
 
 def test_queue_by_hand(queue):
     assert queue.queue_probability == pytest.approx(1 / 3, rel=1e-10)
-    assert queue.mean_wait == pytest.approx(60 / 9, rel=1e-10)
-    assert queue.loss_probability == 0
+    assert (queue.mean_wait, queue.loss_probability) == (pytest.approx(60 / 9, rel=1e-10), 0)
     np.testing.assert_allclose(queue.utilizations, [19 / 36, 17 / 36], rtol=1e-10)
     np.testing.assert_allclose(queue.dispatch_fractions, IMMEDIATE + 1 / 6, rtol=1e-10)
     mean = (2 * (23 * 4 + 13 * 9) + (11 * 10 + 25 * 3)) / 36 / 3
@@ -77,8 +76,7 @@ def test_percentiles_are_response_times_that_occur(loss):
 
 def test_default_evaluator_is_exact_up_to_twelve_units():
     city = CITY.with_offered_load(0.3, 12)
-    assert EXACT_UP_TO == 12
-    assert evaluate(city, [0, 1] * 6).evaluator == "exact"
+    assert (EXACT_UP_TO, evaluate(city, [0, 1] * 6).evaluator) == (12, "exact")
     assert evaluate(city, [0, 1] * 6 + [0]).evaluator == "approximate"
     assert evaluate(CITY, [0, 1], "approximate", capacity="queue").capacity == "queue"
 
@@ -99,14 +97,10 @@ def test_correction_factors_of_two_units():
         correction_factors(2, 2.0, capacity="queue")
 
 
-# -- how it shows itself ---------------------------------------------------------------------------------------
-
-
 def test_frames(loss):
     units = loss.to_frame()
     assert list(units.columns) == ["site", "name", "utilization", "share_of_calls", "mean_response_min"]
-    assert units["site"].tolist() == [0, 1]
-    assert units["name"].tolist() == list(CITY.site_names)
+    assert (units["site"].tolist(), units["name"].tolist()) == ([0, 1], list(CITY.site_names))
     np.testing.assert_allclose(units["share_of_calls"], [39 / 72, 33 / 72], rtol=1e-10)
     np.testing.assert_allclose(units["mean_response_min"], [(34 * 4 + 5 * 10) / 39, (14 * 9 + 19 * 3) / 33], rtol=1e-10)
     assert units["share_of_calls"] @ units["mean_response_min"] == pytest.approx(loss.mean_response)
@@ -122,8 +116,7 @@ def test_a_unit_that_answers_nothing_has_no_mean_response():
     measures = np.array([0.5, 0.0]), fractions, 0.0, np.full(2, 0.5), 1, 0.0
     idle = Evaluation.of(CITY, np.array([0, 1]), "exact", "loss", 0.5, *measures)
     assert np.isnan(idle.to_frame()["mean_response_min"][1])
-    assert idle.percentile(100) == 10
-    assert idle.late_fraction(9) == pytest.approx(1 / 3)
+    assert (idle.percentile(100), idle.late_fraction(9)) == (10, pytest.approx(1 / 3))
 
 
 def test_summaries(loss, queue):

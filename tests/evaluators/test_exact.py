@@ -45,8 +45,7 @@ def test_interchangeable_units_are_an_erlang_system(p, rho, colocated):
         e, wait = exact_hypercube(city, sites, capacity="queue"), erlang_c(p, p * rho)
         assert e.queue_probability == pytest.approx(wait, abs=1e-10, rel=1e-10)
         assert e.mean_wait == pytest.approx(wait * 30 / (p - p * rho), rel=1e-9)  # C / (p mu - lambda)
-        assert e.utilizations == pytest.approx(np.full(p, rho), abs=1e-10)
-        assert e.loss_probability == 0
+        assert (e.utilizations, e.loss_probability) == (pytest.approx(np.full(p, rho), abs=1e-10), 0)
 
 
 def test_states_of_colocated_units_are_lumped():
@@ -164,8 +163,7 @@ def test_example_6_is_optimistic_because_units_are_busy_together():
     """ "Optimizing Server Locations in Spatial Queues": 1 - 0.3² = 91 %; two units of a hypercube have 88 %."""
     two = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40.0)
     e = at_utilization(two, [0, 1], 0.3)
-    assert round(1 - 0.3**2, 2) == 0.91
-    assert 1 - e.utilizations.prod() == pytest.approx(0.911, abs=5e-4)
+    assert (round(1 - 0.3**2, 2), 1 - e.utilizations.prod()) == (0.91, pytest.approx(0.911, abs=5e-4))
     assert 1 - e.loss_probability == pytest.approx(0.878, abs=5e-4)
 
 

@@ -78,8 +78,7 @@ def test_shares_utilisations_and_response_stay_within_bounds(case):
     assert nearest - 1e-9 <= e.mean_response <= furthest + 1e-9
     assert 0 <= e.loss_probability < 1
     assert 0 <= e.queue_probability < 1
-    assert (e.loss_probability == 0) == (capacity == "queue")
-    assert (e.mean_wait > 0) == (capacity == "queue")
+    assert (e.loss_probability == 0, e.mean_wait > 0) == (capacity == "queue", capacity == "queue")
     assert e.residual < 1e-8
 
 
@@ -243,8 +242,7 @@ def test_light_load_sends_the_nearest_unit_and_heavy_load_whichever_is_free(eval
     assert gaps_light[0] <= 2e-3 * units * spread
     assert gaps_heavy[-1] <= 5e-3 * spread
     if units > 1:
-        assert gaps_light == sorted(gaps_light)
-        assert gaps_heavy == sorted(gaps_heavy, reverse=True)
+        assert (gaps_light, gaps_heavy) == (sorted(gaps_light), sorted(gaps_heavy, reverse=True))
     assert all(0 < u < 1 for e in found for u in e.utilizations)
     assert found[-1].utilizations.min() > 0.99
 

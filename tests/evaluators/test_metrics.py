@@ -86,11 +86,8 @@ def test_an_objective_counts_what_it_evaluates():
     assert isinstance(one, float)
     assert objective.evaluations == 1
     many = objective.values([[0, 1], [1, 2], [1, 0]])
-    assert many.shape == (3,)
-    assert objective.evaluations == 4
-    assert many[0] == pytest.approx(one, rel=1e-12)
-    assert many[2] == pytest.approx(one, rel=1e-9)
-    assert objective(["site 1", "site 2"]) == pytest.approx(one, rel=1e-12)
+    assert (many.shape, objective.evaluations, many[0]) == ((3,), 4, pytest.approx(one, rel=1e-12))
+    assert (many[2], objective(["site 1", "site 2"])) == (pytest.approx(one, rel=1e-9), pytest.approx(one, rel=1e-12))
     objective.evaluation([0, 1])
     assert objective.evaluations == 5  # the full evaluation was not counted
     for wrong in ([0, 1, 2], [0], [0, 9], []):
@@ -107,10 +104,7 @@ def test_a_call_checks_its_deployment_once_and_looks_up_no_options(monkeypatch):
     monkeypatch.setattr(by_name, "split_options", None)
     for check in ("choice", "positive_number", "real_array"):
         monkeypatch.setattr(_validate, check, None)
-    assert objective([0, 1]) == value
-    assert len(seen) == 1
-    assert objective.values([[0, 1]]) == [value]
-    assert len(seen) == 2
+    assert (objective([0, 1]), len(seen), objective.values([[0, 1]]), len(seen)) == (value, 1, [value], 2)
 
 
 @pytest.mark.parametrize("evaluator", ["exact", "approximate", "simulation"])
@@ -127,8 +121,7 @@ def test_an_objective_that_was_called_can_be_pickled_and_copied(evaluator):
 
 def test_an_objective_knows_its_deployments_and_its_name():
     objective = eo.Objective(CITY, eo.DeploymentSpace(CITY, 2, pinned=[3], closed=["site 1"]))
-    assert len(objective.space) == 2
-    assert objective.label == "mean response (min)"
+    assert (len(objective.space), objective.label) == (2, "mean response (min)")
     assert metric_label(MIX) == "1 x mean response (min) + 20 x fraction of responses of 7 min or more"
 
 
@@ -145,9 +138,6 @@ def test_an_objective_says_whether_it_is_noisy():
     stream = eo.Objective(CITY, 2, "simulation", calls=500, rng=np.random.default_rng(1))
     assert stream.noisy
     assert stream([0, 1]) != stream([0, 1])
-
-
-# -- functions of an evaluation --------------------------------------------------------------------------------------
 
 
 def busiest(evaluation):

@@ -122,8 +122,7 @@ def test_footnote_3_counts_the_turnout_twice_and_has_another_service_rate(city, 
     But 5.86 is the mean *response*, with the turnout of 1.75 min in it: the three terms add up to 32.71 min. The data
     have 1440 / 42.17 = 34.15 min and a load of 22.3 %.
     """
-    assert city.turnout_times == pytest.approx(1.75)
-    assert optimum.mean_response == pytest.approx(5.86, abs=0.005)
+    assert (city.turnout_times, optimum.mean_response) == (pytest.approx(1.75), pytest.approx(5.86, abs=0.005))
     assert optimum.mean_response + 26.85 == pytest.approx(34.46 - 1.75, abs=0.01)
     assert city.service_times == pytest.approx(34.15, abs=0.005)
     assert city.total_rate / (9 * 1.741) == pytest.approx(0.225, abs=5e-4)

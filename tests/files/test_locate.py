@@ -58,10 +58,8 @@ def test_a_file_is_fetched_once_and_then_kept(cache, server, check):
     address, requests = server
     for _ in range(2):
         path = locate.find_data("some/good.bin", f"{address}/good.bin", **check)
-        assert path == cache / "some" / "good.bin"
-        assert path.read_bytes() == CONTENT
-    assert requests() == ("/good.bin",)
-    assert [path.name for path in path.parent.iterdir()] == ["good.bin"]
+        assert (path, path.read_bytes()) == (cache / "some" / "good.bin", CONTENT)
+    assert (requests(), [path.name for path in path.parent.iterdir()]) == (("/good.bin",), ["good.bin"])
 
 
 @pytest.mark.parametrize("check", [{"sha256": SHA256}, {"git_blob": git_blob(CONTENT)}])

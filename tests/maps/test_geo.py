@@ -23,8 +23,7 @@ def evaluation(city):
 
 def test_atoms_carry_their_shapes_and_figures(city, evaluation):
     frame = frames.atoms_frame(city, evaluation)
-    assert frame.crs.to_epsg() == 4326
-    assert len(frame) == 71
+    assert (frame.crs.to_epsg(), len(frame)) == (4326, 71)
     assert frame["mean_response_min"].to_numpy() == pytest.approx(evaluation.atom_response)
     assert frame["calls_per_hour"].sum() == pytest.approx(city.total_rate)
     inside = frame.geometry.contains(
@@ -37,8 +36,7 @@ def test_sites_count_their_units(city, evaluation):
     frame = frames.sites_frame(city, evaluation)
     assert frame["units"].tolist() == np.bincount(SITES, minlength=17).tolist()
     assert frame["utilization"].iloc[0] == pytest.approx(evaluation.utilizations[:2].mean())
-    assert frame["utilization"].isna().sum() == 9
-    assert frame["share_of_calls"].sum() == pytest.approx(1)
+    assert (frame["utilization"].isna().sum(), frame["share_of_calls"].sum()) == (9, pytest.approx(1))
 
 
 def test_folium_map(city, evaluation):

@@ -50,9 +50,6 @@ def payload(page):
     return json.loads(Page(page).scripts[0])
 
 
-# -- no network ---------------------------------------------------------------------------------------------------
-
-
 def test_a_page_refers_to_nothing_outside_itself_and_may_request_nothing(both, city):
     page = deployment_map(city, {"one": both, "other": both}).html
     assert LEAFLET in page  # the vendored library stands there whole; its links are never followed
@@ -76,8 +73,6 @@ def test_vendored_files_are_those_that_the_notice_names():
     assert shipped == {name for _, name in listed}
 
 
-# -- names stay text ----------------------------------------------------------------------------------------------
-
 NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</script><b>&amp;'\\u003c"]
 
 
@@ -91,21 +86,16 @@ def test_no_name_becomes_markup(both):
     found = Page(page.html)
     assert [tag for tag, _ in found.tags].count("script") == 2  # data, and Leaflet with ours
     assert {"img", "b"}.isdisjoint(tag for tag, _ in found.tags)
-    assert payload(page.html)["city"]["atoms"]["name"] == NASTY
-    assert payload(page.html)["views"][0]["name"] == view
+    assert (payload(page.html)["city"]["atoms"]["name"], payload(page.html)["views"][0]["name"]) == (NASTY, view)
     assert payload(page.html)["notes"] == NASTY[0]
 
 
 def test_the_frame_holds_exactly_the_page(both, city):
     shown = deployment_map(city, both, height=333)
     (tag, attributes), *rest = Page(shown._repr_html_()).tags
-    assert (tag, rest) == ("iframe", [])
-    assert attributes["srcdoc"] == shown.html
+    assert ((tag, rest), attributes["srcdoc"]) == (("iframe", []), shown.html)
     assert "height:333px" in attributes["style"]
     assert repr(shown).count("\n") == 0
-
-
-# -- what is drawn is what was evaluated ----------------------------------------------------------------------------
 
 
 def test_the_page_carries_the_evaluation(both, city):
@@ -127,16 +117,14 @@ def test_the_page_carries_the_evaluation(both, city):
 def test_units_at_one_place_are_drawn_as_one_station(doubled, city):
     (view,) = deployment_map(city, doubled).views
     (station,) = view["units"]
-    assert station["text"] == "2"
-    assert [row[0] for row in station["rows"]] == ["Station A (unit 1)", "Station A (unit 2)"]
+    assert (station["text"], [row[0] for row in station["rows"]]) == ("2", ["Station A (unit 1)", "Station A (unit 2)"])
     assert view["lines"] == [[0, 0, 1.0], [0, 1, 1.0], [0, 2, 1.0]]
 
 
 def test_late_shares_agree_with_the_evaluation(both, city):
     shares, *_ = _colours.atom_values(city, both, ("late", 6.0))
     assert shares @ city.demand_shares / 100 == pytest.approx(both.late_fraction(6.0))
-    assert shares == pytest.approx(100 * both.atom_late(6.0))
-    assert both.atom_late(0).tolist() == pytest.approx([1, 1, 1])
+    assert (shares, both.atom_late(0).tolist()) == (pytest.approx(100 * both.atom_late(6.0)), pytest.approx([1, 1, 1]))
     refused("`threshold` must be a number of at least 0", both.atom_late, -1)
 
 
@@ -196,9 +184,6 @@ def test_a_place_with_several_sites_gets_a_name(names, title):
     assert place_name(names) == title
 
 
-# -- saving and updating ------------------------------------------------------------------------------------------
-
-
 def test_an_update_shares_what_stays(both, doubled, city):
     shown = deployment_map(city, both, limits=(0, 9))
     heavier = shown.updated({"other": doubled}, city.scaled(2))
@@ -224,9 +209,6 @@ def test_streets_are_drawn_once_for_both_directions(both):
         deployment_map(city, both, roads=RoadNetwork([100.0, 90.0], [10.0, 9.0], [(0, 1), (1, 0)]))
 
 
-# -- bad input ----------------------------------------------------------------------------------------------------
-
-
 OTHER = {"atom_locations": [[0, 51], [0.1, 51]], "site_locations": [[0, 51]]}
 
 
@@ -249,9 +231,6 @@ OTHER = {"atom_locations": [[0, 51], [0.1, 51]], "site_locations": [[0, 51]]}
 )
 def test_what_cannot_be_drawn_is_refused(both, city, draw, message):
     refused(message, draw, city, both)
-
-
-# -- shading ------------------------------------------------------------------------------------------------------
 
 
 @given(st.floats(-1e5, 1e5), st.floats(0, 1e5))

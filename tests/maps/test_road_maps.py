@@ -45,11 +45,9 @@ def test_the_page_holds_what_was_given(net, run):
     data = page_data(chart.html)
     assert [view["name"] for view in data["views"]] == ["one", "two"]
     for view in data["views"]:
-        assert view["edges"] == run.visits["edge"].tolist()
-        assert view["visits"] == run.visits["visits"].tolist()
+        assert (view["edges"], view["visits"]) == (run.visits["edge"].tolist(), run.visits["visits"].tolist())
         assert view["since"] == run.visits["first_round"].tolist()
-    assert data["rounds"] == 30
-    assert data["best"] == list(run.best_path)
+    assert (data["rounds"], data["best"]) == (30, list(run.best_path))
     assert [end[1] for end in data["route"]] == net.edges(ROUTE).tolist()
     for steps, line in zip(data["net"]["courses"], net.polylines, strict=True):
         points = np.cumsum(np.reshape(steps, (-1, 2)), axis=0)[:, ::-1] / data["net"]["scale"]
@@ -63,8 +61,7 @@ def test_longitudes_and_latitudes_keep_five_digits():
     )  # fmt: skip
     chart = exploration_map(net, pd.DataFrame({"edge": [1], "first_round": [3], "visits": [7]}))
     data = page_data(chart.html)
-    assert data["net"]["courses"][0][:2] == [4373000, 741234]
-    assert data["rounds"] == 3
+    assert (data["net"]["courses"][0][:2], data["rounds"]) == ([4373000, 741234], 3)
     assert NASTY not in chart.html
     assert data["net"]["ids"][0] == NASTY
 
@@ -120,8 +117,7 @@ def test_the_still_twin_draws_every_edge_once_by_class(net, run):
     roads, best, *driven = [len(c.get_segments()) for c in collections]
     counts = run.visits["visits"].to_numpy()
     bounds = [look["from"] for look in CLASSES] + [np.inf]
-    assert roads == net.n_edges
-    assert best == len(run.best_path)
+    assert (roads, best) == (net.n_edges, len(run.best_path))
     assert driven == [int(((counts >= low) & (counts < high)).sum()) for low, high in pairwise(bounds)]
     assert [text.get_text() for text in axes[0].texts] == ["A", "B"]
     _, axes = plots.exploration(net, run)

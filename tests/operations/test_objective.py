@@ -16,9 +16,7 @@ def test_values_are_those_of_simulations_and_are_counted():
     moved = [*SITES[:-1], 4]
     values = objective.values([SITES, moved])
     expected = [simulate(SYSTEM, sites, calls=3_000, rng=4).late_share for sites in (SITES, moved)]
-    assert values.tolist() == expected
-    assert objective(SITES) == expected[0]
-    assert objective.evaluations == 3
+    assert (values.tolist(), objective(SITES), objective.evaluations) == (expected, expected[0], 3)
     assert not objective.noisy
     free = OperationsObjective(SYSTEM, SPACE, calls=3_000)
     assert free.noisy

@@ -226,8 +226,7 @@ def test_two_calls_that_lose_their_units_at_one_moment_are_both_over():
         Priority("other", 0.7, on_scene=Duration(10)),
     ]
     found = simulate(town(6.0, priorities=kinds), [0, 1], capacity="loss", calls=5_000, rng=11)
-    assert found.calls.sum() == 5_000
-    assert found.histogram.sum() == (found.calls - found.lost).sum()
+    assert (found.calls.sum(), found.histogram.sum()) == (5_000, (found.calls - found.lost).sum())
     assert found.taken_over > 0
     assert 0 < found.lost[:, 1].sum() < found.calls[:, 1].sum()
 

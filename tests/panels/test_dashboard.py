@@ -115,12 +115,10 @@ def test_pinned_and_closed_sites_bind_the_optimum_and_are_said_of_ones_own(refs,
     assert f"no unit at {names[8]}, which is to keep one" in refs["answer"].value
     assert f"a unit at {names[0]}, which is closed" in refs["answer"].value
     refs["optimum"].click()
-    assert ticked(refs) == best.best_sites.tolist()
-    assert refs["answer"].value == ""
+    assert (ticked(refs), refs["answer"].value) == (best.best_sites.tolist(), "")
     refs["pinned"].value = (0,)
     assert "both pinned and closed" in refs["answer"].value
-    assert refs["figures"].value == ""
-    assert refs["map"].layout.visibility == "hidden"
+    assert (refs["figures"].value, refs["map"].layout.visibility) == ("", "hidden")
     refs["closed"].value = ()
     assert refs["map"].layout.visibility == "visible"
 
@@ -128,14 +126,12 @@ def test_pinned_and_closed_sites_bind_the_optimum_and_are_said_of_ones_own(refs,
 def test_a_click_on_the_map_adds_a_unit_and_one_on_a_full_place_takes_all(refs):
     """Three places of the 14 hold two units, the third of them at sites 2 and 7, where none is now."""
     shown, before = refs["map"], ticked(refs)
-    assert len(shown.scene["city"]["places"]) == 14
-    assert shown.edit == "yours"
+    assert (len(shown.scene["city"]["places"]), shown.edit) == (14, "yours")
     counts = []
     for _ in range(3):
         shown.press(2)
         counts.append(len([site for site in ticked(refs) if site in (2, 7)]))
-    assert counts == [1, 2, 0]
-    assert ticked(refs) == before
+    assert (counts, ticked(refs)) == ([1, 2, 0], before)
     refs["city"].value, refs["units"].value = "Random grid city", 1
     refs["p_median"].click()
     (only,) = ticked(refs)
@@ -184,8 +180,7 @@ def test_every_table_says_the_gain_over_the_baseline(refs, st_paul):
     assert first[1] == shown["gain over today (min)"][2]
     refs["pinned"].value, refs["closed"].value = (8,), (0, 5)
     table = saved_table(refs, index_col="deployment")
-    assert set(table["baseline"]) == {"today"}
-    assert table.loc["today", "gain_min"] == 0
+    assert (set(table["baseline"]), table.loc["today", "gain_min"]) == ({"today"}, 0)
     assert set(table["pinned"]) == {st_paul.site_names[8]}
     assert set(table["closed"]) == {f"{st_paul.site_names[0]}; {st_paul.site_names[5]}"}
     refs["city"].value = "Practice town"
@@ -202,8 +197,7 @@ def test_ones_own_deployment_follows_the_fleet(refs, st_paul):
     assert len(ticked(refs)) == 14
     assert mine <= set(ticked(refs))
     refs["units"].value = 4
-    assert len(ticked(refs)) == 4
-    assert cells(refs["figures"])["units"] == ["4", "4", "4"]
+    assert (len(ticked(refs)), cells(refs["figures"])["units"]) == (4, ["4", "4", "4"])
 
 
 def test_a_city_opens_with_a_fleet_that_carries_its_load(refs):
@@ -524,8 +518,7 @@ def test_every_option_of_an_own_city_makes_the_city_that_the_package_makes(form,
     made = shared.bench.city
     assert made.travel_times == pytest.approx(city.travel_times)
     assert made.arrival_rates == pytest.approx(city.arrival_rates)
-    assert (made.turnout_times.max(), made.mean_service_time) == (2, pytest.approx(33))
-    assert shared.bench.today == (1, 0)
+    assert ((made.turnout_times.max(), made.mean_service_time), shared.bench.today) == ((2, pytest.approx(33)), (1, 0))
     assert form["units"].value == 2
     row = shared.bench.scenarios()[0]
     assert (row["speed_kmh"], row["detour"], row["hours"]) == (30, 1.5, ", ".join(map(str, range(7, 19))))

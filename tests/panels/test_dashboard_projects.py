@@ -265,8 +265,7 @@ def test_a_project_is_opened_on_the_page(own):
     assert "St. Paul" in panel.refs["figures"].value
     panel.refs["open"].value = upload({"town.zip": content})
     assert "Opened town.zip" in panel.refs["message"].value
-    assert panel.refs["city"].value == "Opened project"
-    assert panel.refs["figures"].value == own.refs["figures"].value
+    assert (panel.refs["city"].value, panel.refs["figures"].value) == ("Opened project", own.refs["figures"].value)
     panel.refs["city"].value = "St. Paul"
     panel.refs["city"].value = "Opened project"
     assert panel.refs["figures"].value == own.refs["figures"].value
@@ -334,8 +333,7 @@ def test_the_back_test_is_that_of_the_advice_and_only_a_usable_model_is_a_succes
     trust = Workbench(own.bench.opened, VBox(), [], lambda: None).trust
     trust.bench.today = (0, 1)
     result = trust.prepare_test()()
-    assert (result, isinstance(result, _widgets.Done)) == (said, usable)
-    assert asked == [(own.bench.opened.log, 5, (0, 1))]
+    assert ((result, isinstance(result, _widgets.Done)), asked) == ((said, usable), [(own.bench.opened.log, 5, (0, 1))])
 
 
 def test_no_day_is_planned_where_the_test_does_not_allow_moves(own, monkeypatch):

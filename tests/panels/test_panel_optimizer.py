@@ -76,10 +76,8 @@ def test_looking_does_not_change_the_search(city, objective, method):
         best_swaps(trace.optimizer) if hasattr(trace.optimizer, "acquisition") else None
     run = eo.minimize(eo.Objective(city, 9, "approximate"), method, budget=24, rng=3)
     facts = trace.facts
-    assert list(facts.columns) == COLUMNS
-    assert facts.value.tolist() == run.history["value"].tolist()
-    assert facts.best.tolist() == run.history["best"].tolist()
-    assert facts.evaluation.tolist() == list(range(1, 25))
+    assert (list(facts.columns), facts.value.tolist()) == (COLUMNS, run.history["value"].tolist())
+    assert (facts.best.tolist(), facts.evaluation.tolist()) == (run.history["best"].tolist(), list(range(1, 25)))
     assert not facts.own.any()
 
 
@@ -233,16 +231,14 @@ def test_step_shows_what_was_asked(city, objective, panel, drawn):
     before = objective.evaluations
     refs["step"].click()
     trace = refs["trace"]()
-    assert objective.evaluations == before + 1
-    assert words(refs["said"]) == sentence(trace.facts)
+    assert (objective.evaluations, words(refs["said"])) == (before + 1, sentence(trace.facts))
     assert refs["map"].kind == "deployments"
     assert "alt='Values of 1 evaluations" in refs["convergence"].value
     assert "has no model" in refs["predictions"].value
     fed = refs["map"].views
     refs["step"].click()
     assert refs["map"].views != fed
-    assert refs["edges"].value == ""
-    assert refs["message"].value == ""
+    assert (refs["edges"].value, refs["message"].value) == ("", "")
 
 
 def test_it_shows_what_the_method_thinks(city, ran):
@@ -331,8 +327,7 @@ def test_take_and_clear_fill_the_form_and_restart_begins_anew(panel):
     assert words(refs["placed"]) == "0 of 9 units placed"
     first = refs["trace"]().facts
     refs["restart"].click()
-    assert words(refs["said"]) == "Nothing is evaluated yet."
-    assert refs["map"].layout.visibility == "hidden"
+    assert (words(refs["said"]), refs["map"].layout.visibility) == ("Nothing is evaluated yet.", "hidden")
     assert refs["convergence"].value == refs["where"].value == ""
     for seed, same in ((0, True), (1, False)):
         refs["seed"].value = seed

@@ -35,9 +35,6 @@ def deployment_panel(shared_deployment_panel):
     return shared_deployment_panel
 
 
-# -- what all of them share ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("otherwise", [lambda: None, lambda: 1 / 0])
 def test_an_interruption_passes_and_an_error_does_not(otherwise):
     message = _widgets.Message()
@@ -99,9 +96,6 @@ def test_a_slow_button_is_disabled_while_it_works_and_an_error_clears_the_result
     refs["x"].value = -1
     assert "X is negative." in refs["message"].value
     assert refs["figures"].value == ""
-
-
-# -- load panel -------------------------------------------------------------------------------------------------
 
 
 def test_it_starts_with_the_city_as_it_is(city, drawn, load_panel):
@@ -176,15 +170,11 @@ def test_a_fleet_that_does_not_fit_is_said_in_the_panel():
     assert "no coordinates" in panel.refs["map"].scene["sentence"]
     panel.refs["colocation"].value = False
     assert "3 units" in panel.refs["message"].value
-    assert panel.refs["figures"].value == ""
-    assert panel.refs["map"].layout.visibility == "hidden"
+    assert (panel.refs["figures"].value, panel.refs["map"].layout.visibility) == ("", "hidden")
     panel.refs["units"].value = 2
     assert panel.refs["message"].value == ""
     assert cells(panel.refs["figures"])
     assert panel.refs["map"].layout.visibility == "visible"
-
-
-# -- deployment panel -------------------------------------------------------------------------------------------
 
 
 def test_own_deployment_stands_beside_optimum_and_p_median(city, drawn, deployment_panel):
@@ -195,8 +185,7 @@ def test_own_deployment_stands_beside_optimum_and_p_median(city, drawn, deployme
     shown = cells(deployment_panel.refs["figures"])
     expected = [exact_hypercube(city, sites) for sites in (own, best, median)]
     assert shown["mean response (min), exact"] == [f"{e.mean_response:.3f}" for e in expected]
-    assert shown[LATE.format(8)] == [f"{e.late_fraction(8.0):.2%}" for e in expected]
-    assert shown["units"] == ["9"] * 3
+    assert (shown[LATE.format(8)], shown["units"]) == ([f"{e.late_fraction(8.0):.2%}" for e in expected], ["9"] * 3)
     assert "proven by enumeration" in deployment_panel.refs["figures"].value
     deployment_panel.refs["threshold"].value = 6.0
     shown = cells(deployment_panel.refs["figures"])
@@ -211,8 +200,7 @@ def test_buttons_take_and_clear_deployments(city, deployment_panel):
     assert means[0] == means[1] < means[2]
     refs["clear"].click()
     assert "No site is ticked" in refs["message"].value
-    assert refs["figures"].value == ""
-    assert refs["map"].layout.visibility == "hidden"
+    assert (refs["figures"].value, refs["map"].layout.visibility) == ("", "hidden")
     refs["run"].click()
     assert "No site is ticked" in refs["message"].value
     refs["sites"][0].value = True
@@ -220,8 +208,7 @@ def test_buttons_take_and_clear_deployments(city, deployment_panel):
     assert cells(refs["figures"])["units"] == ["1", "9", "9"]
     refs["p_median"].click()
     assert [site for site, box in enumerate(refs["sites"]) if box.value] == p_median(city, 9).sites.tolist()
-    assert refs["message"].value == ""
-    assert refs["map"].layout.visibility == "visible"
+    assert (refs["message"].value, refs["map"].layout.visibility) == ("", "visible")
 
 
 def test_run_simulates_and_a_change_takes_the_figures_away(city, deployment_panel):
@@ -251,17 +238,13 @@ def test_more_units_than_the_exact_model_takes(deployment_panel):
     assert "You placed 17 of 9 units" in refs["message"].value
 
 
-# -- demand and fleet size of St. Paul ------------------------------------------------------------------------------
-
-
 def test_the_fleet_of_the_deployment_panel_can_change(city):
     panel = eo.panels.deployment_panel(city, 9)
     panel.refs["units"].value = 7
     assert "others have 7" in panel.refs["message"].value
     panel.refs["optimum"].click()
     best = evaluate_all(city, 7, "approximate").best
-    assert panel.sites.chosen == tuple(best.sites.tolist())
-    assert panel.refs["message"].value == ""
+    assert (panel.sites.chosen, panel.refs["message"].value) == (tuple(best.sites.tolist()), "")
 
 
 @pytest.mark.parametrize("make", [panels.load_panel, panels.deployment_panel])

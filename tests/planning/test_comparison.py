@@ -73,8 +73,7 @@ def test_what_no_log_tells_is_never_settled():
 
 def test_the_same_deployment_twice_differs_by_exactly_nothing():
     answer = compare(Known(), {"a": [0, 1], "b": [0, 1]}, draws=100, rng=0)
-    assert answer.difference == (0, 0, 0)
-    assert answer.probability_better == 0.5
+    assert (answer.difference, answer.probability_better) == ((0, 0, 0), 0.5)
     assert (answer.by_atom["verdict"] == "same").all()
     assert "the deployments are the same" in str(answer)
 
@@ -102,8 +101,7 @@ def test_more_units_are_better_in_every_draw():
 def test_several_deployments_are_compared_with_the_first_and_ties_are_named():
     answer = compare(Known(share=0.49), {"a": [0], "b": [1], "both": [0, 1]}, draws=500, rng=0)
     table = answer.to_frame()
-    assert table["probability_best"].sum() == pytest.approx(1)
-    assert table.loc["both", "probability_better"] == 1
+    assert (table["probability_best"].sum(), table.loc["both", "probability_better"]) == (pytest.approx(1), 1)
     assert np.isnan(table.loc["a", "probability_better"])
     assert answer.tied == ("both",)
     assert set(compare(Known(share=0.49), {"a": [0], "b": [1]}, draws=500, rng=0).tied) == {"a", "b"}
@@ -152,9 +150,6 @@ def test_messages_say_what_is_wrong(arguments, message):
     refused(message, compare, **arguments)
 
 
-# -- overload ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_drawn_city_whose_calls_outgrow_the_units_is_named():
     class Rush(Known):
         def draws(self, n, rng=None, **options):
@@ -163,9 +158,6 @@ def test_a_drawn_city_whose_calls_outgrow_the_units_is_named():
 
     with pytest.raises(UnstableQueueError, match="in drawn city 3, calls arrive at 10 per hour"):
         compare(Rush(), {"a": [0], "b": [1]}, capacity="queue", rng=0)
-
-
-# -- calibrated logs --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -179,8 +171,7 @@ def small_fit():
 def test_a_calibrated_log_is_compared_by_itself(small_fit):
     fit, today = small_fit
     answer = compare(fit, {"today": today, "two at A": ["A", "A", "C", "D"]}, draws=200, rng=0)
-    assert answer.weeks == pytest.approx(3, abs=0.2)
-    assert answer.evaluator == "exact"
+    assert (answer.weeks, answer.evaluator) == (pytest.approx(3, abs=0.2), "exact")
     assert answer.probability_better < 0.01
     assert answer.difference.low > 0
     assert (answer.variances[["demand", "travel", "service"]] > 0).all()

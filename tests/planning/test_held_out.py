@@ -46,8 +46,7 @@ def test_the_rates_of_the_others_are_those_of_a_log_without_the_week():
     rest = calls.between("2025-01-13", "2030-01-01")
     names = aggregate_calls(calls, stations, cell_km=5).atom_names
     demand = aggregate_calls(rest, stations, cell_km=5)
-    assert demand.atom_names == names
-    assert week.others == pytest.approx(demand.rates_by_hour())
+    assert (demand.atom_names, week.others) == (names, pytest.approx(demand.rates_by_hour()))
     assert week.counts.sum() == len(calls) - len(rest)
     weekend = held_out_weeks(calls, stations, cell_km=5, weekdays=["Sat", "Sun"])[0]
     assert weekend.others == pytest.approx(demand.rates_by_hour(weekdays=[5, 6]))
@@ -131,8 +130,7 @@ def test_no_moves_gain_nothing():
     plan, weeks = weeks_of(1.0, 1, most=3)
     still = hourly_plan([o.city for o in plan.objectives], 2, 0, "approximate")
     judged = judge_plan(still, weeks)
-    assert judged.verdict == "No unit moves all day."
-    assert judged.held_out.gains.tolist() == [0, 0, 0]
+    assert (judged.verdict, judged.held_out.gains.tolist()) == ("No unit moves all day.", [0, 0, 0])
     assert np.isnan(judged.held_out.per_move)
 
 

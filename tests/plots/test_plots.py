@@ -153,8 +153,7 @@ def test_a_load_sweep_draws_every_column_of_numbers():
     columns = {"optimum": [5.5, 5.8, 6.0], "p_median": [5.6, 6.0, 6.3], "lower_bound": 5.3, "found": list("abc")}
     _, ax = plots.load_sweep(pd.DataFrame(columns, index=pd.Index([0.1, 0.2, 0.3], name="offered_load")))
     assert [line.get_label() for line in ax.lines] == ["optimum", "p-median", "lower bound"]
-    assert ax.lines[1].get_ydata().tolist() == [5.6, 6.0, 6.3]
-    assert ax.lines[2].get_linestyle() == "--"
+    assert (ax.lines[1].get_ydata().tolist(), ax.lines[2].get_linestyle()) == ([5.6, 6.0, 6.3], "--")
     assert ax.get_xscale() == "linear"
     assert "λ / (p μ)" in ax.get_xlabel()
     assert "(min)" in ax.get_ylabel()
@@ -184,15 +183,13 @@ def test_a_method_has_one_colour_in_every_figure():
     assert looks(ax.lines) == {name: every[name] for name in ("gp-ucb", "random")}
     frames = {p: pd.DataFrame({m: [0.0, 1.0]}) for p, m in (("one", "boke+"), ("two", "boke"))}
     _, axes = plots.line_panels(frames)
-    assert looks(axes[1].lines)["boke"] == every["boke"]
-    assert looks(axes[0].lines)["boke+"] == every["boke+"]
+    assert (looks(axes[1].lines)["boke"], looks(axes[0].lines)["boke+"]) == (every["boke"], every["boke+"])
 
 
 def test_convergence_draws_median_and_quartiles():
     runs = np.array([[6.0, 5.9, 5.8], [6.4, 6.2, 6.0], [7.0, 6.9, 6.8], [6.2, 6.1, 5.9], [6.6, 6.3, 6.1]])
     _, ax = plots.convergence({"random": runs}, reference={"optimum": 5.7})
-    assert ax.lines[0].get_ydata().tolist() == [6.4, 6.2, 6.0]
-    assert ax.lines[0].get_xdata().tolist() == [1, 2, 3]
+    assert (ax.lines[0].get_ydata().tolist(), ax.lines[0].get_xdata().tolist()) == ([6.4, 6.2, 6.0], [1, 2, 3])
     assert ax.lines[0].get_label() == "random (5 runs)"
     (band,) = ax.collections
     y = band.get_paths()[0].vertices[:, 1]
@@ -214,8 +211,7 @@ def test_convergence_against_time_starts_where_every_run_has_a_value():
     slow = pd.DataFrame({"evaluation": [1, 2], "seconds": [1.0, 10.0], "best": [5.0, 3.0]})
     fast = pd.DataFrame({"evaluation": [1, 9], "seconds": [0.1, 2.0], "best": [6.0, 4.0]})
     _, ax = plots.convergence([slow, fast], against="seconds")
-    assert ax.get_xscale() == "log"
-    assert ax.get_xlabel() == "Time (s)"
+    assert (ax.get_xscale(), ax.get_xlabel()) == ("log", "Time (s)")
     assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [10, 3.5]]
     _, ax = plots.convergence([slow, fast], band=None)
     assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [9, 3.5]]
@@ -233,8 +229,7 @@ def test_a_histogram_has_the_calls_between_two_late_fractions(both, doubled):
     for e, steps in zip((both, doubled), ax.patches, strict=True):
         shares, edges, _ = steps.get_data()
         late = e.late_fraction(edges)
-        assert shares == pytest.approx(100 * (late[:-1] - late[1:]))
-        assert shares.sum() == pytest.approx(100)
+        assert (shares, shares.sum()) == (pytest.approx(100 * (late[:-1] - late[1:])), pytest.approx(100))
     assert ax.get_ylabel() == f"Calls in {edges[1]:g} min (%)"
 
 
@@ -242,12 +237,10 @@ def test_response_distribution_falls_as_late_fractions_do(both, doubled):
     _, ax = plots.response_distribution({"both": both, "doubled": doubled})
     curve = next(line for line in ax.lines if line.get_label() == "both")
     t, y = curve.get_data()
-    assert y == pytest.approx(100 * both.late_fraction(t))
-    assert y[0] == 100
+    assert (y, y[0]) == (pytest.approx(100 * both.late_fraction(t)), 100)
     (table,) = ax.tables
     cells = {where: cell.get_text().get_text() for where, cell in table.get_celld().items()}
-    assert cells[0, 1] == "8 min"
-    assert cells[2, 1] == f"{100 * doubled.late_fraction(8):.1f}%"
+    assert (cells[0, 1], cells[2, 1]) == ("8 min", f"{100 * doubled.late_fraction(8):.1f}%")
     assert "(min)" in ax.get_xlabel()
     assert "(%)" in ax.get_ylabel()
 
@@ -256,8 +249,7 @@ def test_response_distribution_of_times_that_vary_is_a_smooth_curve(city, both):
     varying = approximate_hypercube(city.replace(travel_cv=0.4), both.sites)
     _, ax = plots.response_distribution({"fixed": both, "varying": varying})
     lines = {line.get_label(): line for line in ax.lines}
-    assert lines["fixed"].get_drawstyle() == "steps-post"
-    assert lines["varying"].get_drawstyle() == "default"
+    assert (lines["fixed"].get_drawstyle(), lines["varying"].get_drawstyle()) == ("steps-post", "default")
     t, y = lines["varying"].get_data()
     assert y == pytest.approx(100 * varying.late_fraction(t))
     assert (np.diff(y) <= 1e-9).all()
@@ -282,8 +274,7 @@ def test_correction_factors_are_drawn_by_utilisation():
     frame = pd.DataFrame({0.1: [1.0, 1.2, 30.0], 0.5: [1.0, 0.9, 1.1]})
     _, ax = plots.correction_factor(frame)
     drawn = {line.get_label(): line.get_ydata().tolist() for line in ax.lines if line.get_label()[0] != "_"}
-    assert drawn == {"ρ = 0.1": [1.0, 1.2, 30.0], "ρ = 0.5": [1.0, 0.9, 1.1]}
-    assert ax.get_yscale() == "log"
+    assert (drawn, ax.get_yscale()) == ({"ρ = 0.1": [1.0, 1.2, 30.0], "ρ = 0.5": [1.0, 0.9, 1.1]}, "log")
 
 
 # -- figures without pyplot, and style ------------------------------------------------------------------------------
@@ -301,8 +292,7 @@ def test_every_figure_comes_from_pyplot_unless_told_otherwise(city, both, double
         own, axes = Figure(), Figure(layout="constrained").subplots()
         assert draw(ax=own)[0] is own
         assert own.axes
-        assert draw(ax=axes) == (axes.figure, axes)
-        assert plt.get_fignums() == []
+        assert (draw(ax=axes), plt.get_fignums()) == ((axes.figure, axes), [])
         fig, ax = draw()
         assert len(plt.get_fignums()) == 1
         assert ax.figure is fig

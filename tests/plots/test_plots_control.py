@@ -17,13 +17,11 @@ def test_control_sets_show_where_plays_fall_and_what_to_expect():
     by_name = {line.get_label(): line for line in where.lines}
     assert set(by_name) == {"control x2", "control x1", "control all"}
     x, y = by_name["control x1"].get_data()
-    assert np.unique(x) == pytest.approx([0.7])
-    assert np.var(y) == pytest.approx(0.02, rel=0.05)
+    assert (np.unique(x), np.var(y)) == (pytest.approx([0.7]), pytest.approx(0.02, rel=0.05))
     lines = {line.get_label(): line for line in expected.lines}
     curve = lines["control x1, cost 0.3"].get_data()
     assert curve[1].max() == pytest.approx(problem.set_values[1], abs=1e-3)
-    assert curve[0][curve[1].argmax()] == pytest.approx(0.7)
-    assert set(lines["control all, cost 1"].get_ydata()) == {1.0}
+    assert (curve[0][curve[1].argmax()], set(lines["control all, cost 1"].get_ydata())) == (pytest.approx(0.7), {1.0})
     refused("must have exactly two variables to be drawn; got 5", plots.control_sets, eo.problems.airfoil_control())
 
 
@@ -63,8 +61,7 @@ def table():
 
 def test_control_study_draws_means_and_standard_errors():
     fig, axes = plots.control_study(table())
-    assert axes.shape == (2, 2)
-    assert axes[0, 0].get_title(loc="left") == "cheap costs, variance 0.02"
+    assert (axes.shape, axes[0, 0].get_title(loc="left")) == ((2, 2), "cheap costs, variance 0.02")
     assert axes[1, 0].get_ylabel() == "ackley"
     assert [text.get_text() for text in fig.legends[0].get_texts()] == ["unknown-cost", "ucb-psq"]
     line = axes[1, 1].lines[0]
@@ -72,8 +69,7 @@ def test_control_study_draws_means_and_standard_errors():
     np.testing.assert_allclose(line.get_ydata(), 1.0 / np.array([1, 50, 100]) + 1e-3)
     band = axes[1, 1].collections[0].get_paths()[0].vertices[:, 1]
     error = 1e-3 / np.sqrt(3)
-    assert band.max() == pytest.approx(1 + 1e-3 + error)
-    assert axes[0, 0].get_yscale() == "log"
+    assert (band.max(), axes[0, 0].get_yscale()) == (pytest.approx(1 + 1e-3 + error), "log")
     assert {panel.axison for panel in axes.flat} == {True}
     part = table().query("objective == 'ackley' or costs == 'cheap'").query("cost > 1")
     _, part_axes = plots.control_study(part)
@@ -81,8 +77,7 @@ def test_control_study_draws_means_and_standard_errors():
     labels = [label.get_text() for label in part_axes[0, 0].get_yticklabels()]
     assert {"0.01", "0.02"} <= set(labels)
     fig, axes = plots.control_study(table(), "plays")
-    assert axes[0, 1].lines[1].get_ydata().tolist() == [10, 500, 1000]
-    assert axes[0, 0].get_yscale() == "linear"
+    assert (axes[0, 1].lines[1].get_ydata().tolist(), axes[0, 0].get_yscale()) == ([10, 500, 1000], "linear")
 
 
 def test_control_bounds_draw_regret_per_play_below_its_bounds():
@@ -92,10 +87,8 @@ def test_control_bounds_draw_regret_per_play_below_its_bounds():
     study = pd.DataFrame(rows, columns=[*names, "worst_quality", "worst_cost"])
     _, (quality, cost) = plots.control_bounds(study)
     drawn = {line.get_label(): line.get_ydata().tolist() for line in quality.lines}
-    assert drawn["Algorithm 1"] == pytest.approx([0.15, 0.105])
-    assert drawn["bound (3), Theorem 1"] == [2.0, 2.0]
-    assert drawn["bound (5), Theorem 3"] == [0.6, 0.6]
-    assert drawn["always the worst play"] == [1.0, 1.0]
+    assert (drawn["Algorithm 1"], drawn["bound (3), Theorem 1"]) == (pytest.approx([0.15, 0.105]), [2.0, 2.0])
+    assert (drawn["bound (5), Theorem 3"], drawn["always the worst play"]) == ([0.6, 0.6], [1.0, 1.0])
     drawn = {line.get_label(): line.get_ydata().tolist() for line in cost.lines}
     assert drawn["bound (4), Theorems 1 and 3"] == [0.5, 0.5]
     assert drawn["always the worst play"] == pytest.approx([0.1, 0.1])

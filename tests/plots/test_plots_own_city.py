@@ -17,9 +17,7 @@ def test_rates_and_bands_are_counts_over_hours_watched():
     counts[:5, 9], counts[5, 9] = 20, 2
     _, ax = weekly_profile(WeeklyProfile(counts, hours))
     weekdays, weekends = (patch.get_data().values for patch in ax.patches)
-    assert weekdays[9] == pytest.approx(100 / 20)
-    assert weekends[9] == pytest.approx(2 / 8)
-    assert weekdays.sum() == weekdays[9]
+    assert (weekdays[9], weekends[9], weekdays.sum()) == (pytest.approx(100 / 20), pytest.approx(2 / 8), weekdays[9])
     high = ax.collections[0].get_paths()[0].vertices[:, 1].max()
     assert high == pytest.approx(5 + 2 * np.sqrt(100) / 20)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["Mon to Fri", "Sat and Sun"]

@@ -24,8 +24,7 @@ def study():
 
 def test_a_study_has_a_panel_a_problem_and_a_line_a_method(study):
     fig, axes = plots.study_curves(study, vertical={"forrester": 5}, lowest=0.2)
-    assert [ax.get_title(loc="left") for ax in axes] == ["six hump camel", "forrester"]
-    assert len(axes[0].lines) == 2
+    assert ([ax.get_title(loc="left") for ax in axes], len(axes[0].lines)) == (["six hump camel", "forrester"], 2)
     assert len(axes[1].lines) == 3  # and the end of the first design
     np.testing.assert_allclose(axes[0].lines[0].get_ydata(), np.maximum(1 / np.arange(1, 21), 0.2))
     assert axes[0].get_yscale() == "log"
@@ -55,8 +54,7 @@ def test_line_panels_show_lines_truth_and_points():
     frame = pd.DataFrame({"m": x**2, "true": x}, index=x)
     _, axes = plots.line_panels({"a": frame, "b": frame[["m"]]}, points=[[0.5, 0.3]], ylabel="value")
     assert [line.get_label() for line in axes[0].lines] == ["m", "true", "points"]
-    assert [line.get_label() for line in axes[1].lines] == ["m", "points"]
-    assert axes[0].lines[2].get_ydata() == [0.3]
+    assert ([line.get_label() for line in axes[1].lines], axes[0].lines[2].get_ydata()) == (["m", "points"], [0.3])
     _, axes = plots.line_panels({"a": frame}, points=[[0.5, np.nan]])
     assert axes[0].lines[2].get_marker() == "|"
 

@@ -15,8 +15,6 @@ from emsopt.errors import DataUnavailableError
 from emsopt.roads import RoadNetwork, grid_roads
 from emsopt.roads.energy import edge_energy
 
-# -- the embedded and the published networks ---------------------------------------------------------------------------
-
 
 def test_monaco_is_embedded_and_its_terrain_labelled():
     net = eo.datasets.load_roads("monaco")
@@ -37,8 +35,7 @@ def test_monaco_is_what_its_script_builds(script):
     pytest.importorskip("osmium", reason="needs emsopt[roads]")
     module = script("data/build_monaco.py")
     built, stored = module.build(), eo.datasets.load_roads("monaco")
-    assert built.ids == stored.ids
-    assert built.notes == stored.notes
+    assert (built.ids, built.notes) == (stored.ids, stored.notes)
     assert np.array_equal(built.connections, stored.connections)
     assert np.abs(built.lengths - stored.lengths).max() <= 0.0051
     assert np.abs(built.inclines - stored.inclines).max() <= 1.1e-5
@@ -89,9 +86,6 @@ def test_a_wrong_file_is_not_taken_for_a_published_network(tmp_path, monkeypatch
     ):
         eo.datasets.load_roads(name)
     refused("'monaco', 'luxembourg', 'monaco, published'", eo.datasets.load_roads, "paris")
-
-
-# -- files of networks -------------------------------------------------------------------------------------------------
 
 
 def test_a_saved_network_is_the_same_but_for_rounding(tmp_path):

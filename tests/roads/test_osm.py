@@ -157,8 +157,7 @@ def test_inclines_follow_the_terrain_but_tunnels_run_straight(osm):
     incline = dict(zip(net.ids, net.inclines, strict=True))
     slope = np.arcsin(10 / net.lengths[net.ids.index("10#0")])
     for name in ("10#0", "11#0", "12#0", "13#0"):
-        assert incline[name] == pytest.approx(slope, rel=1e-5)
-        assert incline[f"-{name}"] == pytest.approx(-slope, rel=1e-5)
+        assert (incline[name], incline[f"-{name}"]) == (pytest.approx(slope, rel=1e-5), pytest.approx(-slope, rel=1e-5))
     assert incline["20#0"] == pytest.approx(0.0, abs=1e-12)
     open_air = {way: (nodes, {k: v for k, v in tags.items() if k != "tunnel"}) for way, (nodes, tags) in WAYS.items()}
     steep = RoadNetwork.from_osm(osm(ways=open_air), heights=ground, strongly_connected=False)

@@ -143,8 +143,7 @@ def test_every_edge_of_a_largest_component_reaches_every_other():
 def test_sumo_file_read_by_eye(net_file):
     path = net_file(NET)
     net = RoadNetwork.from_sumo(path, strongly_connected=False)
-    assert net.ids == ("north", "east", "west", "south", "island")
-    assert net.lengths.tolist() == [100, 50, 50, 100, 9]
+    assert (net.ids, net.lengths.tolist()) == (("north", "east", "west", "south", "island"), [100, 50, 50, 100, 9])
     assert net.speed_limits.tolist() == [13.89, 8.33, 8.33, 13.89, 5]
     assert net.classes == ("highway.primary", "highway.residential", "unknown", "highway.primary", "unknown")
     assert np.allclose(net.inclines, [np.arctan(0.1), 0, 0, -np.arctan(0.1), 0])

@@ -313,8 +313,7 @@ def test_tables_take_speeds_and_the_straight_line():
     net = RoadNetwork.from_tables(nodes, arcs, strongly_connected=False)
     np.testing.assert_allclose(net.lengths, 1111.95, atol=0.01)  # a hundredth of a degree on the meridian
     np.testing.assert_allclose(net.speed_limits, [10, 20])
-    assert net.classes == ("primary", "road")
-    assert net.connections.tolist() == [[0, 1]]
+    assert (net.classes, net.connections.tolist()) == (("primary", "road"), [[0, 1]])
 
 
 @pytest.mark.parametrize(

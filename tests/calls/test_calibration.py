@@ -109,9 +109,15 @@ def test_means_do_not_depend_on_rounding_family_or_wrong_records(law, resolution
     assert duration.wrong == pytest.approx(0.02, abs=0.01)
 
 
-def test_too_few_durations_are_refused():
+def test_few_durations_are_refused_and_a_small_group_has_the_mean_of_all():
     refused("at least 10", _durations.fit_duration, np.ones(3), 1, 1, 30)
     refused("at least 30", _travel_law.fit_law, np.ones(3), np.ones(3), np.zeros(3, int), 1, 1)
+    rng = np.random.default_rng(4)
+    minutes, group = rng.gamma(4, 0.4, 400), (np.arange(400) < 3).astype(int)
+    minutes[:3] = 12.0
+    duration = _durations.fit_duration(minutes, 1 / 60, 1 / 60, 30.0, group)
+    assert duration.groups[1] == dataclasses.replace(duration.mean, calls=3)
+    assert duration.groups[0].value != duration.mean.value
 
 
 def test_intervals_of_the_law_hold_the_truth_about_nine_times_in_ten():
@@ -158,21 +164,20 @@ def test_a_station_that_is_not_certain_does_not_widen_the_spread():
     assert likeliest.spread > 1.1 * law.spread
 
 
-def test_draws_of_a_law_do_not_depend_on_signs_of_eigenvectors(fit):
+def test_draws_have_the_stated_errors_and_a_unique_factor(fit):
     """A Cholesky factor is unique."""
     drawn = fit.law.draw(np.random.default_rng(3)).parameters
     normal = np.random.default_rng(3).standard_normal(len(drawn))
     expected = fit.law.parameters + np.linalg.cholesky(fit.law.covariance) @ normal
     assert drawn == pytest.approx(expected, rel=1e-6)
-
-
-def test_a_group_of_few_durations_has_the_mean_of_all():
-    rng = np.random.default_rng(4)
-    minutes, group = rng.gamma(4, 0.4, 400), (np.arange(400) < 3).astype(int)
-    minutes[:3] = 12.0
-    duration = _durations.fit_duration(minutes, 1 / 60, 1 / 60, 30.0, group)
-    assert duration.groups[1] == dataclasses.replace(duration.mean, calls=3)
-    assert duration.groups[0].value != duration.mean.value
+    draws = [fit.draw(child) for child in np.random.default_rng(0).spawn(400)]
+    frame = fit.to_frame()
+    for name, values in {
+        "turnout_min": [d.turnout.mean.value for d in draws],
+        "minutes_per_km": [d.law.per_distance.value for d in draws],
+        "travel_cv": [d.law.cv.value for d in draws],
+    }.items():
+        assert np.quantile(values, (0.05, 0.95)) == pytest.approx(frame.loc[name, ["low", "high"]].to_numpy(), rel=0.02)
 
 
 # -- the fit ------------------------------------------------------------------------------------------------------
@@ -239,17 +244,24 @@ def test_homes_are_found_by_numbers_by_mapping_by_the_log_or_not_at_all(log, sta
     assert eo.calls.calibrate(by_column, stations).homes_from == "station column"
 
 
-def test_numbers_must_tell():
+def test_homes_go_by_numbers_and_busy_units_are_passed_over():
     assert _units.by_number(["A", "B"], np.array([5, 5]), ["Station 1", "Station 2"]) is None
     assert _units.by_number(["E1", "E2"], np.array([5, 5]), ["North", "South"]) is None
     assert _units.by_number(["E1", "T02A"], np.array([5, 5]), ["Station 1", "Station 2"]).tolist() == [0, 1]
+    order = np.array([[0, 1], [0, 1], [0, 1], [1, 0]], np.int32)
+    answered = _units.send(np.array([0.0, 1.0, 2.0, 20.0]), order, np.array([10.0, 10.0, 10.0, 10.0]))
+    assert answered.tolist() == [0, 1, -1, 1]
 
 
-def test_what_is_missing_is_said(log, stations):
+def test_what_is_missing_is_said_and_impossible_stamps_are_counted(log, stations):
     with pytest.raises(InputError, match="'on_scene'"):
         eo.calls.calibrate(dataclasses.replace(log, details=log.details.drop(columns="on_scene")), stations)
     refused("Did you mean 'Station 1'", eo.calls.calibrate, log, stations, homes={"E1": "station 1"})
     refused("none of the units", eo.calls.calibrate, log, stations, homes={"X": "Station 1"})
+    details = log.details.copy()
+    details.loc[:4, "on_scene"] = details["dispatched"][:5] - pd.Timedelta(minutes=3)
+    fit = eo.calls.calibrate(dataclasses.replace(log, details=details), stations)
+    assert fit.left_out["travel below 0"] == 5
 
 
 def test_without_departures_the_law_covers_turnout(log, stations, truth):
@@ -257,13 +269,6 @@ def test_without_departures_the_law_covers_turnout(log, stations, truth):
     fit = eo.calls.calibrate(dataclasses.replace(log, details=details), stations)
     assert fit.turnout is None
     assert (fit.city().turnout_times.max(), fit.law.mean(0.0)) == (0, pytest.approx(truth.fixed_min + 1.5, abs=0.4))
-
-
-def test_impossible_stamps_are_left_out_and_counted(log, stations):
-    details = log.details.copy()
-    details.loc[:4, "on_scene"] = details["dispatched"][:5] - pd.Timedelta(minutes=3)
-    fit = eo.calls.calibrate(dataclasses.replace(log, details=details), stations)
-    assert fit.left_out["travel below 0"] == 5
 
 
 def test_the_city_has_the_calibrated_times(fit, log, stations):
@@ -276,23 +281,6 @@ def test_the_city_has_the_calibrated_times(fit, log, stations):
     night = fit.city(cell_km=1, hours=[23, 0, 1, 2])
     assert night.turnout_times[0] == pytest.approx(fit.turnout.groups[1].value)
     assert fit.city(demand=fit.demand(cell_km=1), service_times=50).service_times[0, 0] == 50
-
-
-def test_draws_have_the_stated_errors(fit):
-    draws = [fit.draw(child) for child in np.random.default_rng(0).spawn(400)]
-    frame = fit.to_frame()
-    for name, values in {
-        "turnout_min": [d.turnout.mean.value for d in draws],
-        "minutes_per_km": [d.law.per_distance.value for d in draws],
-        "travel_cv": [d.law.cv.value for d in draws],
-    }.items():
-        assert np.quantile(values, (0.05, 0.95)) == pytest.approx(frame.loc[name, ["low", "high"]].to_numpy(), rel=0.02)
-
-
-def test_units_that_are_busy_are_passed_over():
-    order = np.array([[0, 1], [0, 1], [0, 1], [1, 0]], np.int32)
-    answered = _units.send(np.array([0.0, 1.0, 2.0, 20.0]), order, np.array([10.0, 10.0, 10.0, 10.0]))
-    assert answered.tolist() == [0, 1, -1, 1]
 
 
 def test_replays_of_rounded_stamps_agree_with_each_other_as_often_as_with_the_truth(stations):

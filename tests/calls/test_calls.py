@@ -280,7 +280,13 @@ def test_areas_that_are_none(areas, words):
     refused(words, ec.aggregate_calls, random_log(20), STATIONS, areas=areas())
 
 
-def test_too_many_atoms_are_refused():
+def test_files_of_two_cities_and_too_many_atoms_are_refused():
+    with pytest.raises(InputError, match="Check that calls and stations are of the same city"):
+        ec.aggregate_calls(random_log(10), STATIONS.assign(lon=10.0))
+    swapped = STATIONS.rename(columns={"lon": "lat", "lat": "lon"})
+    for pair in ((random_log(10), swapped), (swap(random_log(10), 10), STATIONS)):
+        refused(r"swapped in one of them: .*columns=.'lon': ..., 'lat': ....", ec.aggregate_calls, *pair)
+    refused("both were given", ec.aggregate_calls, random_log(10), STATIONS, cell_km=1, areas="x.geojson")
     frame = random_log(6000)
     frame["lon"] = np.random.default_rng(1).uniform(-30.3, -29.7, 6000)
     refused("Make them wider", ec.aggregate_calls, frame, STATIONS, cell_km=0.05, reach_km=500)
@@ -289,11 +295,17 @@ def test_too_many_atoms_are_refused():
 # -- rates --------------------------------------------------------------------------------------------------------
 
 
-def test_hours_watched_count_every_hour_once():
+def test_hours_watched_count_every_hour_once_and_empty_days_if_asked():
     times = np.array(["2025-01-06T22:30", "2025-01-08T01:05"], dtype="datetime64[s]")
     watched = hours_watched(times)
     assert (watched.sum(), watched[0].tolist(), watched[1].tolist()) == (2 + 24 + 2, [0] * 22 + [1, 1], [1] * 24)
     assert (watched[2].tolist(), hours_watched(times, "missing").sum()) == ([1, 1] + [0] * 22, 4)
+    frame = random_log(2000, days=20)
+    gone = frame["time"].between("2025-01-12", "2025-01-16 23:59:59")
+    whole = ec.aggregate_calls(frame, STATIONS).profile.mean_rate
+    counted = ec.aggregate_calls(frame[~gone], STATIONS).profile.mean_rate
+    missing = ec.aggregate_calls(frame[~gone], STATIONS, empty_days="missing").profile.mean_rate
+    assert (counted, missing) == (pytest.approx(whole * 0.75, rel=0.05), pytest.approx(whole, rel=0.05))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 40))
@@ -311,16 +323,7 @@ def test_rates_times_hours_watched_are_the_calls(seed, days):
     assert demand.profile.to_frame()["calls"].sum() == 100
 
 
-def test_days_without_records_do_not_lower_the_rates():
-    frame = random_log(2000, days=20)
-    gone = frame["time"].between("2025-01-12", "2025-01-16 23:59:59")
-    whole = ec.aggregate_calls(frame, STATIONS).profile.mean_rate
-    counted = ec.aggregate_calls(frame[~gone], STATIONS).profile.mean_rate
-    missing = ec.aggregate_calls(frame[~gone], STATIONS, empty_days="missing").profile.mean_rate
-    assert (counted, missing) == (pytest.approx(whole * 0.75, rel=0.05), pytest.approx(whole, rel=0.05))
-
-
-def test_patterns_are_pulled_to_the_whole_as_hard_as_the_calls_suggest():
+def test_patterns_of_hours_are_pulled_to_the_whole_and_not_smoothed_away():
     """Same pattern at all hours: infinitely hard. Dirichlet patterns of known concentration: about that hard."""
     rng = np.random.default_rng(3)
     shares = rng.dirichlet(np.full(40, 2.0))
@@ -328,10 +331,7 @@ def test_patterns_are_pulled_to_the_whole_as_hard_as_the_calls_suggest():
     assert shrinkage(same) > 3000
     moving = np.array([rng.multinomial(300, rng.dirichlet(60 * shares)) for _ in range(24)]).T
     assert 40 < shrinkage(moving) < 90
-
-
-def test_weak_patterns_of_hours_are_not_smoothed_away():
-    """Dirichlet patterns: an hour's own calls get nearly the weight n / (n + kappa) that they deserve."""
+    # Dirichlet patterns: an hour's own calls get nearly the weight n / (n + kappa) that they deserve.
     rng, atoms, calls, true = np.random.default_rng(7), 30, 100, 300
     shares = rng.dirichlet(np.full(atoms, 2.0))
     deserved, got = calls / (calls + true), []
@@ -416,21 +416,13 @@ def test_a_city_says_what_was_left_out():
         assert part in city.notes
 
 
-def test_files_of_two_cities_are_refused():
-    with pytest.raises(InputError, match="Check that calls and stations are of the same city"):
-        ec.aggregate_calls(random_log(10), STATIONS.assign(lon=10.0))
-    swapped = STATIONS.rename(columns={"lon": "lat", "lat": "lon"})
-    for pair in ((random_log(10), swapped), (swap(random_log(10), 10), STATIONS)):
-        refused(r"swapped in one of them: .*columns=.'lon': ..., 'lat': ....", ec.aggregate_calls, *pair)
-    refused("both were given", ec.aggregate_calls, random_log(10), STATIONS, cell_km=1, areas="x.geojson")
-
-
 # -- checks -------------------------------------------------------------------------------------------------------
 
 
-def test_a_sound_log_has_no_findings():
+def test_sound_logs_and_quiet_nights_are_no_finding():
     assert list(ec.check_calls(random_log(3000), STATIONS)) == []
     assert str(ec.check_calls(random_log(3000), STATIONS)) == "Nothing looks wrong."
+    assert "quiet by day" not in found(by_night([23, 0, 1, 2, 3, 4]))
 
 
 def spoilt(**changes):
@@ -509,17 +501,10 @@ def test_calls_without_a_service_time_count_and_their_time_does_not():
     assert found(none)["no service time"].level == "wrong"
 
 
-def test_findings_name_the_rows_of_the_file():
+def test_odd_places_are_found_by_row():
     frame = swap(random_log(2000), 3).sample(frac=1, random_state=1)
     rows = np.sort(np.flatnonzero(frame["lon"] > 0) + 1)
     assert list(found(frame)["swapped coordinates"].rows) == rows.tolist()
-
-
-def test_quiet_nights_are_no_finding():
-    assert "quiet by day" not in found(by_night([23, 0, 1, 2, 3, 4]))
-
-
-def test_stations_outside_are_found():
     log = random_log(2000)
     stations = pd.DataFrame({"name": ["A", "<script>", "C"], "lon": [-30, 45.0, -29.7], "lat": [45, -30.0, 45.2]})
     findings = list(ec.check_calls(log, stations))
@@ -529,16 +514,13 @@ def test_stations_outside_are_found():
     assert "<script>" not in checks._repr_html_()
     assert "&lt;script&gt;" in checks._repr_html_()
     assert checks.to_frame()["count"].tolist() == [1, 1]
-
-
-def test_without_stations_calls_are_compared_with_each_other():
     assert set(found(swap(random_log(2000), 3), None)) == {"swapped coordinates"}
 
 
 # -- practice -----------------------------------------------------------------------------------------------------
 
 
-def test_the_practice_log_has_the_faults_that_were_put_in():
+def test_practice_files_have_their_faults_and_templates_none(tmp_path):
     calls, stations = eo.datasets.practice_calls()
     findings = found(calls, stations)
     assert {what: f.count for what, f in findings.items() if what != "one place"} == {
@@ -551,9 +533,6 @@ def test_the_practice_log_has_the_faults_that_were_put_in():
         "gaps in time": 1,
     }
     assert findings["one place"].count > 100
-
-
-def test_templates_can_be_read_as_they_are(tmp_path):
     paths = eo.datasets.write_templates(tmp_path / "mine")
     assert [path.name for path in paths] == ["calls.csv", "stations.csv"]
     city = eo.calls.city_from_calls(*paths, speed_kmh=40)

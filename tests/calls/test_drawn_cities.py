@@ -18,7 +18,7 @@ def test_rates_without_excess_variation_have_the_moments_of_gamma_and_dirichlet(
     assert shares.std() == pytest.approx(0.5 / np.sqrt(85), rel=0.05)  # Dirichlet(42, 42)
 
 
-def test_days_that_vary_widen_the_rates():
+def test_rates_are_wider_where_days_vary_and_narrower_for_longer_logs():
     rng = np.random.default_rng(0)
     calm = rng.poisson(5.0, (10, 60))
     wild = rng.poisson(5.0 * rng.gamma(2, 0.5, (10, 60)))  # each atom and day has its own rate
@@ -26,9 +26,6 @@ def test_days_that_vary_widen_the_rates():
     assert RatePosterior.of(wild).share_dispersion == pytest.approx(1 + 5 / 2, rel=0.25)
     together = rng.poisson(5.0 * rng.gamma(2, 0.5, 60), (10, 60))  # all atoms of a day
     assert RatePosterior.of(together).total_dispersion == pytest.approx(1 + 50 / 2, rel=0.4)
-
-
-def test_a_longer_log_knows_the_rates_better():
     posterior = RatePosterior.of(np.random.default_rng(1).poisson(4.0, (6, 28)))
     draws = {
         more: np.array([posterior.draw(np.random.default_rng(k), more) for k in range(1500)]).std(axis=0)
@@ -36,9 +33,6 @@ def test_a_longer_log_knows_the_rates_better():
     }
     assert draws[1.0] / draws[9.0] == pytest.approx(3, rel=0.1)
     np.testing.assert_array_equal(posterior.draw(np.random.default_rng(0), np.inf), posterior.counts / 28)
-
-
-def test_counts_without_calls_are_refused():
     refused("at least one call", RatePosterior.of, np.zeros((2, 3)))
 
 

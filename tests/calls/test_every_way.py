@@ -372,23 +372,19 @@ def test_rows_are_chosen_by_an_expression(where, kind):
     assert not log.left_out
 
 
-def test_rows_that_may_be_no_calls_are_counted_with_the_choice_that_leaves_them_out():
+def test_rows_are_chosen_by_a_mapping_and_others_are_counted():
+    assert ec.read_calls(ROWS, where={"Inc Type": "EMS"}).rows.tolist() == [1, 6]
+    assert ec.read_calls(ROWS, where={"Priority": [1, None], "Inc Type": ["EMS", "a and b"]}).rows.tolist() == [1, 5]
+    frame = ROWS.assign(lon=["east", *[-93.1] * 5])
+    assert ec.read_calls(frame, where="Priority == 2").rows.tolist() == [2]
+    refused("no column 'Prio' to take for `where`; columns found: time", ec.read_calls, ROWS, where="Prio == 1")
+    refused("`where` chooses none of the 6 rows", ec.read_calls, ROWS, where="Priority == 9")
     log = ec.read_calls(ROWS)
     assert log.others == {("Inc Type", "TRANSFER"): 1}
     (found,) = (each for each in ec.check_calls(log) if each.what == "rows that may be no calls")
     (chosen,) = (part.value for part in found.text.parts if isinstance(part, Argument))
     assert not ec.read_calls(ROWS, where=chosen).others
     assert len(ec.read_calls(ROWS, where=chosen)) == 5
-
-
-def test_rows_are_chosen_by_a_mapping():
-    assert ec.read_calls(ROWS, where={"Inc Type": "EMS"}).rows.tolist() == [1, 6]
-    assert ec.read_calls(ROWS, where={"Priority": [1, None], "Inc Type": ["EMS", "a and b"]}).rows.tolist() == [1, 5]
-
-
-def test_bad_cells_of_rows_that_are_not_chosen_do_not_matter():
-    frame = ROWS.assign(lon=["east", *[-93.1] * 5])
-    assert ec.read_calls(frame, where="Priority == 2").rows.tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -404,11 +400,6 @@ def test_what_is_no_choice_is_refused(where):
     with pytest.raises(InputError, match="`where` must compare columns") as caught:
         ec.read_calls(ROWS, where=where)
     assert len(str(caught.value)) < 600
-
-
-def test_a_choice_names_what_is_wrong():
-    refused("no column 'Prio' to take for `where`; columns found: time", ec.read_calls, ROWS, where="Prio == 1")
-    refused("`where` chooses none of the 6 rows", ec.read_calls, ROWS, where="Priority == 9")
 
 
 # -- columns ------------------------------------------------------------------------------------------------------

@@ -120,10 +120,21 @@ def test_other_forms_are_refused(text):
         eo.calls.read_calls(log({"location": [text]}))
 
 
-def test_swapped_degrees_south_of_all_cities_are_refused():
+def test_degrees_may_be_swapped_unknown_or_beside_projected_places():
     points = around("Montreal")
     swapped = log({"lat": points[:, 0], "lon": points[:, 1]})
     refused("swapped", eo.calls.read_calls, swapped)
+    frame = log({"X": [-11659820.6, 0.0, None], "Y": [4804226.1, 0.0, None]})
+    calls = eo.calls.read_calls(frame, crs=3857)
+    assert (len(calls), calls.left_out) == (1, {"place": 2})
+    # One reference system may be given for calls and stations, though one of both tables has degrees.
+    points = around("Bremen")
+    calls = eo.calls.read_calls(log(dict(zip(("lon", "lat"), points.T, strict=True))), crs=25832)
+    assert np.array_equal(calls.locations, points)
+    km = projected(points, "+proj=utm +zone=32 +units=km")
+    assert np.allclose(
+        eo.calls.read_calls(log({"x": km[:, 0], "y": km[:, 1]}), crs="+proj=utm +zone=32 +units=km").locations, points
+    )
 
 
 def projected(points, crs):
@@ -157,23 +168,6 @@ def test_a_reference_system_that_cannot_be_is_refused():
     }.items():
         refused(words, eo.calls.read_calls, frame, crs=crs)
     assert frame.attrs == {}
-
-
-def test_degrees_beside_projected_coordinates_stay_degrees():
-    """One reference system may be given for calls and stations, though one of both tables has degrees."""
-    points = around("Bremen")
-    calls = eo.calls.read_calls(log(dict(zip(("lon", "lat"), points.T, strict=True))), crs=25832)
-    assert np.array_equal(calls.locations, points)
-    km = projected(points, "+proj=utm +zone=32 +units=km")
-    assert np.allclose(
-        eo.calls.read_calls(log({"x": km[:, 0], "y": km[:, 1]}), crs="+proj=utm +zone=32 +units=km").locations, points
-    )
-
-
-def test_unknown_places_stay_unknown():
-    frame = log({"X": [-11659820.6, 0.0, None], "Y": [4804226.1, 0.0, None]})
-    calls = eo.calls.read_calls(frame, crs=3857)
-    assert (len(calls), calls.left_out) == (1, {"place": 2})
 
 
 @pytest.mark.parametrize("city", ["Bremen", "Nukualofa"])
@@ -231,7 +225,7 @@ def test_areas_in_a_reference_system(form, tmp_path):
     assert np.abs(ring.min(axis=0) - (x - 0.1, y - 0.1)).max() < 2e-3
 
 
-def test_layers_that_cannot_be_read(tmp_path):
+def test_layers_may_be_several_damaged_or_lack_places(tmp_path):
     geopandas = pytest.importorskip("geopandas")
     layer = geopandas.GeoDataFrame(log({"id": [1]}), geometry=geopandas.points_from_xy([8.8], [53.1]), crs=4326)
     for name in ("one", "two"):
@@ -240,9 +234,6 @@ def test_layers_that_cannot_be_read(tmp_path):
     (tmp_path / "broken.gpkg").write_bytes(b"SQLite format 3\0nothing")
     refused(r"broken\.gpkg is not a geographic file", eo.calls.read_calls, tmp_path / "broken.gpkg")
     refused("several files", eo.calls.read_calls, file("x", "calls.shp"))
-
-
-def test_a_layer_may_lack_some_places(tmp_path):
     geopandas = pytest.importorskip("geopandas")
     points = geopandas.GeoSeries([*geopandas.points_from_xy(*around("Bremen", 2).T), None], crs=4326)
     geopandas.GeoDataFrame(log({"id": range(3)}), geometry=points).to_file(tmp_path / "calls.gpkg")

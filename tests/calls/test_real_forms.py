@@ -206,7 +206,7 @@ def test_stations(form):
     assert name is None or frame["name"][0] == name
 
 
-def test_projected_coordinates_and_km_are_refused():
+def test_other_tables_are_refused_with_what_takes_them():
     with pytest.raises(
         InputError,
         match=r"column 'x', row 1.*They look projected: give .* `crs`, such as 'EPSG:3857'.* without the header",
@@ -214,12 +214,14 @@ def test_projected_coordinates_and_km_are_refused():
         ec.read_stations(file("Station,X,Y\nA,500000,4900000\n", "s.csv"))
     refused(r"columns=\{'lon': ..., 'lat': ...\}", ec.read_stations, file("Station,X,Y\nA,1.5,12\nB,9.5,20\n", "s.csv"))
     assert len(ec.read_stations(file("Station,X,Y\nA,1.5,12\nB,9.5,20\n", "s.csv"), {"lon": "X", "lat": "Y"})) == 2
-
-
-def test_demand_by_place_is_no_log():
-    """The table of areas of lokigi: the refusal names what takes it."""
+    # The table of areas of lokigi: the refusal names what takes it.
     with pytest.raises(InputError, match=r"City\.from_frames.*'arrival_rate'"):
         ec.read_calls(file("LSOA,demand\nNorth 1A,3627\nNorth 1B,2323\n", "demand.csv"))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in ("a.csv", "b.csv"):
+            archive.writestr(name, b"x")
+    refused("must hold one file; it holds 2", ec.read_calls, file(packed.getvalue(), "calls.zip"))
 
 
 # -- columns ------------------------------------------------------------------------------------------------------
@@ -426,14 +428,6 @@ def test_elapsed_times_whose_names_say_from_and_to(start):
         for role in ("dispatched", "en_route", "on_scene", "cleared")
     ]
     assert after == [[60], [150], [570], [4260]]
-
-
-def test_a_zip_of_many_files_is_refused():
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name in ("a.csv", "b.csv"):
-            archive.writestr(name, b"x")
-    refused("must hold one file; it holds 2", ec.read_calls, file(packed.getvalue(), "calls.zip"))
 
 
 def test_missing_packages_are_named(monkeypatch):

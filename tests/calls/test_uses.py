@@ -90,15 +90,12 @@ def test_a_drawn_log_tells_the_right_table_from_damaged_ones(drawn, units):
     assert "places of calls are rounded to 2.2 km" in trusted(coarse, stations)[1]
 
 
-def test_too_few_calls_cannot_tell(drawn):
+def test_too_few_calls_cannot_tell_and_roads_leave_the_verdict_as_it_is(drawn):
     log, stations = drawn
     usable, why = trusted(log.where(np.arange(len(log)) < 500), stations)
     assert not usable
     assert why.startswith("Cannot tell where units start: that needs 600 drives")
-
-
-def test_roads_leave_the_verdict_as_it_is(drawn):
-    """The speed is that over distance as the crow flies, also where the law is one of minutes on roads."""
+    # The speed is that over distance as the crow flies, also where the law is one of minutes on roads.
     log, stations = drawn
     fit = eo.calls.calibrate(log, stations)
 

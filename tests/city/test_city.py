@@ -65,16 +65,13 @@ def test_malformed_cities_are_refused_by_name(provoke, words):
     raises_clearly(provoke, words)
 
 
-def test_scalars_and_values_by_site_are_spread():
+def test_arrays_are_spread_owned_and_read_only():
     by_site = city(turnout_times=[1, 2, 3, 4], service_times=[30, 40, 50, 60])
     np.testing.assert_array_equal(by_site.service_times, np.outer([30, 40, 50, 60], [1, 1, 1]))
     np.testing.assert_array_equal(by_site.response_times, TRAVEL + np.array([[1], [2], [3], [4]]))
     assert city().turnout_times.tolist() == [1.5] * 4
     square = eo.City([1, 1], [[1, 2], [3, 4]], 1, [30, 60])  # as many sites as atoms: a value a site
     assert square.service_times.tolist() == [[30, 30], [60, 60]]
-
-
-def test_the_arrays_of_a_city_are_its_own_and_read_only():
     rates, minutes = np.array(RATES), TRAVEL.copy()
     built = city(arrival_rates=rates, travel_times=minutes)
     rates[0], minutes[0, 0] = 99, 99

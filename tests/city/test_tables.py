@@ -73,14 +73,11 @@ def test_frames_give_the_city_that_arrays_give():
     assert_equal(city, wanted)
 
 
-def test_a_labelled_matrix_is_aligned_by_name_and_an_array_is_taken_as_it_is():
+def test_matrices_are_aligned_by_name_and_columns_found_in_any_case():
     shuffled = matrix_frame().loc[["River", "Hill"], ["South", "North", "East"]]
     for times in (shuffled, matrix_frame().to_numpy(), matrix_frame().to_numpy().tolist()):
         city = eo.City.from_frames(demand_frame(), site_frame(), travel_times=times)
         assert city.travel_times.tolist() == [[5, 6, 7], [9, 4, 3]]
-
-
-def test_service_times_and_preference_may_be_labelled_matrices_too():
     city = eo.City.from_frames(
         demand_frame(),
         site_frame().drop(columns="service_min"),
@@ -90,9 +87,6 @@ def test_service_times_and_preference_may_be_labelled_matrices_too():
     )
     assert city.service_times.tolist() == [[35, 36, 37], [39, 34, 33]]
     assert city.preferred_order.tolist() == [[1, 0], [0, 1], [0, 1]]  # the farthest first
-
-
-def test_columns_in_any_case_with_extras_and_names_in_the_index():
     demand = demand_frame(population=[1, 2, 3]).rename(columns=str.upper).set_index("NAME")
     sites = site_frame(capacity=[2, 1]).rename(columns={"name": " Site ", "lon": "Longitude", "lat": "LATITUDE"})
     city = eo.City.from_frames(demand, sites, travel_times=matrix_frame())
@@ -101,16 +95,13 @@ def test_columns_in_any_case_with_extras_and_names_in_the_index():
     assert eo.City.from_frames(unnamed, sites, travel_times=matrix_frame()).atom_names == city.atom_names
 
 
-def test_a_speed_gives_great_circles_with_a_detour():
+def test_times_come_from_great_circles_or_a_law_of_kilometres():
     """1 degree of latitude is pi/180 earth radii: 111.195 km, at 60 km/h and a detour of 1.3 that is 144.55 min."""
     demand = demand_frame(lon=[0.0, 0.0, 0.0], lat=[0.0, 1.0, 2.0])
     sites = site_frame(lon=[0.0, 0.0], lat=[0.0, 1.0])
     minutes = travel.EARTH_RADIUS_KM * np.pi / 180 * 1.3
     city = eo.City.from_frames(demand, sites, speed_kmh=60)
     assert city.travel_times == pytest.approx(minutes * np.array([[0, 1, 2], [1, 0, 1]]))
-
-
-def test_x_and_y_are_kilometres_and_a_law_turns_them_into_minutes():
     demand = demand_frame(x=[0, 3, 0], y=[4, 0, 0]).drop(columns=["lon", "lat"])
     sites = site_frame(x=[0, 0], y=[0, 1]).drop(columns=["lon", "lat"])
     city = eo.City.from_frames(demand, sites, travel_times=lambda km: 1 + 2 * km, detour=1)
@@ -388,14 +379,11 @@ def test_a_folder_that_is_not_a_city_alone_is_left_alone(tmp_path, held, culprit
     assert snapshot(tmp_path) == before
 
 
-def test_outlines_of_numpy_arrays_are_saved_as_numbers(tmp_path):
+def test_what_cannot_be_read_back_is_not_saved_and_arrays_become_numbers(tmp_path):
+    refused("`arrival_rates` must be calls per hour", full_city().scaled(1e6).save, tmp_path / "city")
+    assert not list(tmp_path.iterdir())
     corners = np.array([[[0, 0], [1, 0], [1, 1]]])
     shape = {"type": "Polygon", "coordinates": corners}
     city = eo.City([1.0], [[2.0]], 1.0, 30.0, atom_shapes=[shape])
     (back,) = eo.City.load(city.save(tmp_path / "city")).atom_shapes
     assert back == {"type": "Polygon", "coordinates": corners.tolist()}
-
-
-def test_a_city_scaled_beyond_what_can_be_read_back_is_not_saved(tmp_path):
-    refused("`arrival_rates` must be calls per hour", full_city().scaled(1e6).save, tmp_path / "city")
-    assert not list(tmp_path.iterdir())

@@ -262,14 +262,11 @@ def test_what_is_wrong_in_the_data_stops_the_command(tmp_path, capsys, no_figure
     assert main(["city", str(tmp_path / "gap.csv"), *quick, "--skip-empty-days"]) == 0
 
 
-def test_a_difference_is_told_in_percent_where_it_can_be_seen():
+def test_gains_of_a_plan_are_told_where_they_can_be_seen():
     plan = hourly_plan([eo.datasets.grid_city(5, 2, rng=1)], 2, 1)
     assert against(plan.value, plan) == f"{plan.value:.4g} (+0)"
     assert against(1.02 * plan.value, plan) == f"{1.02 * plan.value:.4g} ({0.02 * plan.value:+.2g}, +2.0 %)"
     assert against(1.0002 * plan.value, plan).endswith(f"({0.0002 * plan.value:+.2g})")  # not "+0.0 %"
-
-
-def test_plans_of_many_units_are_not_judged():
     plan = hourly_plan([eo.datasets.grid_city(5, 2, rng=1)] * 2, 2, 1)
     plan = replace(plan, moves=np.ones_like(plan.moves))
     assert plan.verdict.endswith("it gains 0: leave the units where they are.")
@@ -369,7 +366,7 @@ def test_the_main_job_pins_closes_and_counts_late_responses(tmp_path, capsys, no
     assert "(paper)" not in capsys.readouterr().out
 
 
-def test_results_never_replace_what_was_read(tmp_path, capsys):
+def test_results_never_replace_what_was_read_or_is_foreign(tmp_path, capsys, monkeypatch):
     """A log that is called like a table of results, in the folder for results; and a city that is read from there."""
     eo.datasets.write_templates(tmp_path)
     files = [tmp_path / "scenarios.csv", tmp_path / "deployments.csv"]
@@ -383,9 +380,6 @@ def test_results_never_replace_what_was_read(tmp_path, capsys):
     eo.datasets.grid_city(4, 2, rng=0).save(tmp_path / "town")
     assert main(["--city", str(tmp_path / "town"), "--units", "2", "--out", str(tmp_path / "town")]) == 2
     assert eo.City.load(tmp_path / "town").n_sites == 4
-
-
-def test_a_foreign_folder_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
     (tmp_path / "out" / "city").mkdir(parents=True)
     (tmp_path / "out" / "city" / "thesis.txt").write_text("mine")
     monkeypatch.setattr("emsopt.planning.steps.search", lambda *_, **__: pytest.fail("it was searched"))

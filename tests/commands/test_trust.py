@@ -192,15 +192,12 @@ def test_a_stamp_that_is_not_recognised_is_suggested(name, files, frames, tmp_pa
     assert "Times are calibrated from the log" in text
 
 
-def test_swapped_files_are_noticed(files, capsys, tmp_path):
+def test_swapped_files_and_unclear_columns_are_explained_in_options(files, capsys, tmp_path, frames):
     text = run(capsys, files[::-1], tmp_path, status=2)
     assert f"emsopt city {files[0]} {files[1]}" in text
     assert "must be a table of stations" in run(capsys, (files[0], files[0]), tmp_path, status=2)
     text = run(capsys, (files[1], files[1]), tmp_path, status=2)
     assert "--columns time=..." in text
-
-
-def test_hints_use_the_spelling_of_the_command(files, frames, tmp_path, capsys):
     calls, stations = frames
     unclear = {"lon": "Ost West", "lat": "Nord"}
     stations.rename(columns=unclear).to_csv(tmp_path / "stations.csv", index=False)

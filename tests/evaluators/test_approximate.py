@@ -207,16 +207,13 @@ def test_unequal_service_warns_with_its_ratio(capacity):
     assert e.mean_response == pytest.approx(exact.mean_response, rel=0.03)
 
 
-def test_nearly_equal_service_and_mean_costs_do_not_warn():
+def test_warnings_begin_where_service_times_are_far_apart():
     """Within the measured range; the suite makes errors of warnings."""
     approximate_hypercube(unequal_city(2), [0, 1, 2, 3])
     city = unequal_city(8)
     approximate_hypercube(city, [0, 0, 1])  # the slow site has no unit
     values(city, [[0, 1, 2, 3]], None, "approximate")
     eo.Objective(city, 3, "approximate")([0, 1, 3])
-
-
-def test_mean_costs_warn_beyond_their_range_and_an_objective_shows_it_once():
     city = unequal_city(60)
     with pytest.warns(AccuracyWarning, match="factor of 60 .*mean costs"):
         values(city, [[0, 1, 2], [1, 2, 3], [0, 0, 3]], None, "approximate")

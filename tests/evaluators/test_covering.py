@@ -102,23 +102,17 @@ def test_covering_with_random_travel_by_brute_force(busy):
         np.testing.assert_allclose(found.reached_by, in_time.sum(axis=0))
 
 
-def test_threshold_itself_is_late():
+def test_thresholds_busy_fractions_and_where_busy_units_gather():
     city = eo.City([1.0], [[4.0]], 1.0, 30.0)
     assert (mclp(city, 1, 5.0).coverage, mclp(city, 1, 5.0 + 1e-9).coverage) == (0, 1)
     assert mclp(city, 1, 5.0 + 1e-9).reached_by.tolist() == [1]
-
-
-def test_busy_fraction_is_the_offered_load_unless_given():
     city = plane_city(6, 15, 0)
     calm = city.with_offered_load(0.37, 3)
     assert (mexclp(calm, 3, 8.0).busy_fraction, mexclp(calm, 3, 8.0, 0.2).busy_fraction) == (pytest.approx(0.37), 0.2)
     swamped = mexclp(city.with_offered_load(5.0, 3), 3, 8.0)
     assert swamped.busy_fraction == 0.99
     assert 0 < swamped.coverage < 0.03
-
-
-def test_busy_units_gather_where_demand_is():
-    """One atom has nearly all calls: idle units spread, busy ones stand together."""
+    # One atom has nearly all calls: idle units spread, busy ones stand together.
     city = eo.City([90.0, 5.0, 5.0], [[1, 20, 20], [20, 1, 20], [20, 20, 1]], 1.0, 2.0)
     assert mexclp(city, 3, 8.0, 0.01).sites.tolist() == [0, 1, 2]
     assert mexclp(city, 3, 8.0, 0.9).sites.tolist() == [0, 0, 0]

@@ -25,16 +25,14 @@ CITY = eo.City(
 MIX = {"mean_response": 1.0, ("late", 7.0): 20}
 
 
-def test_costs_of_lateness_start_at_the_threshold():
+def test_costs_of_lateness_and_of_mixes():
     """Version one's (22): late is t_ij >= threshold; 7 min occur at (2, 0) and (2, 1)."""
     np.testing.assert_array_equal(metric_costs(CITY, ("late", 7.0)), [[0, 1, 0], [1, 0, 0], [1, 1, 0], [0, 0, 1]])
     np.testing.assert_array_equal(metric_costs(CITY, ("late", np.nextafter(7.0, 8)))[2], [0, 0, 0])
-
-
-def test_costs_of_a_mix_are_the_weighted_sum():
     expected = CITY.response_times + 20 * metric_costs(CITY, ("late", 7.0))
     np.testing.assert_allclose(metric_costs(CITY, MIX), expected)
     np.testing.assert_allclose(metric_costs(CITY, {"mean_response": 0, ("late", 7.0): 2}).max(), 2)
+    refused("mean over calls", metric_costs, CITY, ("percentile", 90))
 
 
 @pytest.mark.parametrize(
@@ -59,10 +57,6 @@ def test_malformed_metrics_are_refused_by_name(metric, words):
     assert isinstance(caught.value, ValueError)
     missing = [word for word in words if word not in str(caught.value)]
     assert not missing, f"{missing} not in: {caught.value}"
-
-
-def test_what_needs_a_mean_over_calls_says_so():
-    refused("mean over calls", metric_costs, CITY, ("percentile", 90))
 
 
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
@@ -148,16 +142,13 @@ def value(metric, sites=(0, 1, 3)):
     return eo.Objective(CITY, len(sites), "exact", metric)(sites)
 
 
-def test_percentiles_are_those_of_the_calls():
+def test_percentiles_own_functions_and_mixes():
     evaluation = exact_hypercube(CITY, [0, 1, 3])
     minutes = CITY.response_times[[0, 1, 3]].ravel()
     shares = (evaluation.dispatch_fractions * CITY.demand_shares).ravel()
     for q in (50, 90, 99):
         expected = min(t for t in minutes if shares[minutes <= t].sum() >= q / 100)
         assert value(("percentile", q)) == expected
-
-
-def test_own_functions_and_mixes():
     assert value(lambda e: e.loss_probability) == exact_hypercube(CITY, [0, 1, 3]).loss_probability
     mix = {"mean_response": 2, ("percentile", 90): 0.5}
     assert value(mix) == pytest.approx(2 * value("mean_response") + 0.5 * value(("percentile", 90)))

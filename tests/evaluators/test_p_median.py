@@ -132,7 +132,7 @@ def test_branches_that_move_few_prices_find_the_optimum(seed, no_heuristic, monk
     assert min(map(len, moved), default=60) < 30  # else the seed tests nothing
 
 
-def test_twins_are_used_last_and_named_by_the_lowest_index():
+def test_twins_places_alike_and_colocation():
     stations = plane_city(5, 20, 5)
     listed = [0, 1, 2, 0, 3, 4, 2]
     city = make_city(stations.travel_times[listed], stations.arrival_rates, turnout=1.75)
@@ -150,10 +150,7 @@ def test_twins_are_used_last_and_named_by_the_lowest_index():
         stations.demand_shares @ stations.response_times[0]
     )
     assert 3 in p_median(city, eo.DeploymentSpace(city, 5, closed=(0,))).sites
-
-
-def test_sites_that_differ_only_in_service_time_are_one_place():
-    """They are no twins, but serve alike here: a second one helps nobody."""
+    # They are no twins, but serve alike here: a second one helps nobody.
     city = plane_city(6, 15, 6)
     doubled = eo.City(city.arrival_rates, np.repeat(city.travel_times, 2, axis=0), 1.75, np.tile([20.0, 40.0], 6))
     for units in (1, 3, 6):
@@ -161,9 +158,6 @@ def test_sites_that_differ_only_in_service_time_are_one_place():
         assert found.objective == pytest.approx(p_median(city, units).objective, rel=1e-12)
         assert len(set(found.sites // 2)) == units
     assert len(set(p_median(doubled, 8).sites)) == 8
-
-
-def test_colocation_only_makes_room():
     city = plane_city(4, 10, 7)
     assert p_median(city, eo.DeploymentSpace(city, 3, colocation=True)).objective == p_median(city, 3).objective
     crowd = p_median(city, eo.DeploymentSpace(city, 7, colocation=True))
@@ -288,14 +282,11 @@ def test_values_of_swaps_are_kept_up_to_date():
         assert changes.min() > -1e-10 * near.cost.sum()
 
 
-def test_ctrl_c_stops_the_search(ctrl_c):
+def test_ctrl_c_stops_a_search_but_no_compiled_function(ctrl_c):
     threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
         p_median(scattered_city(200, 200, 0), 20, time_limit=60)  # minutes of work
-
-
-def test_ctrl_c_waits_for_the_end_of_a_compiled_function(ctrl_c):
-    """Raised inside one, it could crash Python. Afterwards, and in other threads, Ctrl-C is what it was."""
+    # Raised inside one, it could crash Python. Afterwards, and in other threads, Ctrl-C is what it was.
     after = []
 
     @solver.interruptible()

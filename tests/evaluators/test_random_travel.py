@@ -114,19 +114,13 @@ def test_95_percent_intervals_of_late_fraction_and_percentile(city):
     assert city is FIXED or held[1] <= 198
 
 
-def test_a_run_without_late_calls_does_not_claim_that_there_are_none():
+def test_late_intervals_of_runs_without_late_calls():
     run = simulate(CITY, [0, 1], calls=1000, rng=0)
     answered = len(run.answers.minutes)
     assert run.late_interval(1e3) == (0.0, pytest.approx(3.0 / answered, rel=0.01))  # rule of three
     assert run.late_interval(0.0) == (pytest.approx(1 - 3.0 / answered, rel=0.01), 1.0)
-
-
-def test_only_simulations_have_intervals():
     for ask in (lambda e: e.late_interval(8.0), lambda e: e.percentile_interval(90)):
         refused(r"only a simulation has confidence intervals.* exact evaluator", ask, exact_hypercube(CITY, [0, 1]))
-
-
-def test_atoms_never_heard_of_have_the_late_fraction_expected_of_them():
     city = CITY.replace(arrival_rates=[1.0, 0.0, 1e-12])
     run = simulate(city, [0, 1], calls=2000, rng=0)
     assert 0 < run.atom_late(8.0)[1] < 1

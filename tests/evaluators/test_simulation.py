@@ -223,13 +223,15 @@ def test_interval_is_of_the_reported_mean_response_and_grows_with_level():
     assert spread[1] / spread[0] == pytest.approx(2.860935 / 0.687621, rel=1e-5)  # t of 19 degrees of freedom
 
 
-def test_a_run_without_losses_does_not_claim_that_there_are_none():
+def test_runs_without_losses_or_answers_say_so():
     city, sites = one_station(0.01, 6)
     result = simulate(city, sites, calls=1000, rng=0)
     assert result.loss_probability == 0
     assert result.intervals["loss_probability"] == (0.0, pytest.approx(3.0 / 1000, rel=0.01))  # rule of three
     low, high = simulate(city, sites, capacity="queue", calls=1000, rng=0).intervals["mean_wait"]
     assert low == 0 < high < 0.2
+    city, sites = one_station(1e4, 1)
+    refused("Raise `calls`", simulate, city, sites, calls=20, rng=0)
 
 
 @pytest.mark.filterwarnings("ignore::emsopt.errors.AccuracyWarning")
@@ -315,7 +317,7 @@ def test_many_deployments_get_the_values_of_single_runs(capacity):
 # -- twins, rare atoms, shapes --------------------------------------------------------------------------
 
 
-def test_twin_sites_are_one_station():
+def test_twin_sites_are_one_station_also_in_ties():
     """Which of two equal sites is named does not matter, and their units share the work."""
     base = random_city(np.random.default_rng(18), by_atom=True)
     twice = [0, 1, 2, 0, 1]
@@ -330,26 +332,20 @@ def test_twin_sites_are_one_station():
     for result in named:
         np.testing.assert_array_equal(result.utilizations[0], result.utilizations[2])
         np.testing.assert_array_equal(result.dispatch_fractions[0], result.dispatch_fractions[2])
-
-
-def test_ties_do_not_depend_on_the_name_of_a_twin():
-    """Sites 0 and 2 are twins; site 1 is as near to the first atom and comes between them in order."""
+    # Sites 0 and 2 are twins; site 1 is as near to the first atom and comes between them in order.
     city = eo.City([1.0, 1.0], [[5.0, 3.0], [5.0, 9.0], [5.0, 3.0]], turnout_times=1.0, service_times=40)
     lower, upper = (simulate(city, sites, rng=0).dispatch_fractions for sites in ([0, 1], [2, 1]))
     np.testing.assert_array_equal(lower, upper)
     assert lower[0, 0] > 0.55
 
 
-def test_preference_overrides_response_time():
+def test_preference_decides_and_atoms_never_heard_of_are_shared_out_by_it():
     city = random_city(np.random.default_rng(19)).with_offered_load(0.001, 2)
     contrary = city.replace(preference=-city.response_times)
     result = simulate(contrary, [0, 1], rng=0)
     slowest = city.response_times[[0, 1]].max(axis=0)
     assert result.mean_response == pytest.approx(city.demand_shares @ slowest, rel=0.01)
-
-
-def test_atoms_never_heard_of_are_shared_out_by_rank():
-    """The one atom that calls prefers site 0 to site 1; the others, the other way round."""
+    # The one atom that calls prefers site 0 to site 1; the others, the other way round.
     city = eo.City([3.0, 0.0, 1e-9], [[3.0, 8.0, 9.0], [9.0, 2.0, 1.0]], turnout_times=1.0, service_times=40)
     fractions = simulate(city, [0, 1], calls=1000, rng=0).dispatch_fractions
     assert 0.3 < fractions[1, 0] < 0.7
@@ -363,11 +359,6 @@ def test_many_rare_atoms_do_not_bend_the_mean_response():
     values = [simulate(city, sites, calls=3000, rng=seed).mean_response for seed in range(40)]
     exact = exact_hypercube(city, sites).mean_response
     assert abs(np.mean(values) - exact) < 3 * np.std(values) / np.sqrt(40) + 0.002 * exact
-
-
-def test_a_run_that_answers_nothing_says_so():
-    city, sites = one_station(1e4, 1)
-    refused("Raise `calls`", simulate, city, sites, calls=20, rng=0)
 
 
 @pytest.mark.parametrize(("law", "squared_variation"), LAWS, ids=str)

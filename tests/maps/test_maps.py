@@ -114,11 +114,18 @@ def test_the_page_carries_the_evaluation(both, city):
     assert data["notes"] == "Times are made up."
 
 
-def test_units_at_one_place_are_drawn_as_one_station(doubled, city):
+def test_units_at_one_place_no_evaluation_and_missing_values(doubled, city):
     (view,) = deployment_map(city, doubled).views
     (station,) = view["units"]
     assert (station["text"], [row[0] for row in station["rows"]]) == ("2", ["Station A (unit 1)", "Station A (unit 2)"])
     assert view["lines"] == [[0, 0, 1.0], [0, 1, 1.0], [0, 2, 1.0]]
+    (view,) = deployment_map(city).views
+    assert view["columns"][0]["values"] == [25.0, 50.0, 25.0]
+    assert view["units"] == view["lines"] == []
+    shown = evaluation(city, [0, 2], [[0.9, np.nan, 0.01], [0.1, np.nan, 0.99]])
+    (view,) = deployment_map(city, shown).views
+    assert view["columns"][0]["values"][1] is None
+    assert "NaN" not in Page(deployment_map(city, shown).html).scripts[0]
 
 
 def test_late_shares_agree_with_the_evaluation(both, city):
@@ -140,12 +147,6 @@ def test_two_evaluations_give_a_view_of_their_difference(both, doubled, city):
     assert np.abs(difference["columns"][0]["values"]).max() <= edges[-1]
 
 
-def test_without_an_evaluation_the_demand_is_shown(city):
-    (view,) = deployment_map(city).views
-    assert view["columns"][0]["values"] == [25.0, 50.0, 25.0]
-    assert view["units"] == view["lines"] == []
-
-
 def test_a_plane_city_is_drawn_in_metres(both):
     shapes = [SQUARE] * 3
     city = small_city(
@@ -159,13 +160,6 @@ def test_a_plane_city_is_drawn_in_metres(both):
     assert data["atoms"]["at"] == [[0, 0], [1000, 3000], [2000, 5000]]  # north, east
     assert data["atoms"]["shape"][0]["coordinates"][0][2] == [1000, 1000]  # east, north as GeoJSON has it
     assert data["bounds"] == [[0, 0], [2000, 5000]]
-
-
-def test_values_that_are_not_finite_are_said_to_be_missing(city):
-    shown = evaluation(city, [0, 2], [[0.9, np.nan, 0.01], [0.1, np.nan, 0.99]])
-    (view,) = deployment_map(city, shown).views
-    assert view["columns"][0]["values"][1] is None
-    assert "NaN" not in Page(deployment_map(city, shown).html).scripts[0]
 
 
 @pytest.mark.parametrize(
@@ -249,13 +243,10 @@ def luminance(colour):
     return linear @ [0.2126, 0.7152, 0.0722]
 
 
-def test_shades_darken_step_by_step():
+def test_shades_darken_and_a_remote_atom_does_not_use_them_up(city):
     """Falling lightness keeps the order for every kind of colour blindness and in grey print."""
     for n in range(2, 9):
         assert all(b < 0.85 * a for a, b in pairwise(map(luminance, _colours.colours(n))))
-
-
-def test_one_remote_atom_does_not_use_up_the_colours(city):
     values = np.r_[np.linspace(4, 8, 99), 60]
     low, high = _colours.limits_of(values, None)
     assert high < 9

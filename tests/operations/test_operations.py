@@ -250,27 +250,25 @@ def test_overtime_counts_as_duty():
     assert 0.8 < found.utilizations[0] <= 1
 
 
-def test_without_driving_times_a_unit_moves_at_once():
-    """Calls are rare, so that both units wait at site 1, as the table says, and answer from there all but the first."""
+def test_units_stay_or_move_at_once():
+    system, rule = town(priorities=[Priority(on_scene=Duration(10))]), Policy(coverage=0.5)
+    assert simulate(system, [1], policy=rule, calls=500, warmup=0, capacity="loss", rng=15).relocations == 0
+    # Calls are rare, so that both units wait at site 1, as the table says, and answer from there all but the first.
     system = System(eo.City([0.01], [[2.0], [9.0]], turnout_times=1.0, service_times=10))
     found = simulate(system, [0, 0], policy=Policy(table=[[0], [1, 1]]), calls=20, warmup=0, rng=14)
     assert found.mean_response == pytest.approx((3 + 19 * 10) / 20)
 
 
-def test_a_unit_stays_if_no_site_adds_coverage():
-    system, rule = town(priorities=[Priority(on_scene=Duration(10))]), Policy(coverage=0.5)
-    assert simulate(system, [1], policy=rule, calls=500, warmup=0, capacity="loss", rng=15).relocations == 0
-
-
-def test_nobody_answered_is_not_a_number():
+def test_calls_may_be_rare_too_many_or_never_answered():
     kinds = [Priority("often", 1 - 1e-6, on_scene=Duration(10)), Priority("never", 1e-6, on_scene=Duration(10))]
     found = simulate(town(priorities=kinds), [0], capacity="loss", calls=200, rng=16)
     assert np.isnan(found.to_frame().loc["never", ["mean_response_min", "late", "lost", "percentile_90_min"]]).all()
-
-
-def test_a_fleet_that_cannot_keep_up_is_an_error():
     with pytest.raises(eo.errors.UnstableQueueError, match="Add units"):
         simulate(town(20.0, priorities=[Priority(on_scene=Duration(60))]), [0], rng=0)
+    # At one call in a hundred million hours: each finds both units at home.
+    found = simulate(town(1e-8, priorities=[Priority(on_scene=Duration(10))]), [0, 1], calls=1_000, rng=20)
+    assert found.mean_response == pytest.approx(1 + 2)
+    assert found.hours > 1e10
 
 
 def two_towns(**options):
@@ -316,13 +314,6 @@ def test_a_unit_without_patience_goes_to_the_nearest_site():
     nearest = {2: 0, 3: 1}  # atom at 2 km, atom at 8 km
     assert set(homewards["goal"]) == {0, 1}
     assert all(nearest[row.origin] == row.goal for row in homewards.itertuples() if row.origin in nearest)
-
-
-def test_rare_calls_do_not_step_through_every_hour():
-    """At one call in a hundred million hours: each finds both units at home."""
-    found = simulate(town(1e-8, priorities=[Priority(on_scene=Duration(10))]), [0, 1], calls=1_000, rng=20)
-    assert found.mean_response == pytest.approx(1 + 2)
-    assert found.hours > 1e10
 
 
 def test_it_can_be_stepped_through_without_compilation():

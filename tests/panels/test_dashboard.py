@@ -355,12 +355,9 @@ def test_files_are_named_as_the_user_knows_them_and_let_go_once_read(refs, files
     assert f"No files have arrived, or they are larger than {_uploads.MOST_MB} MB" in refs["message"].value
 
 
-def test_the_page_has_the_same_limit():
+def test_the_page_has_the_same_limit_and_a_server_may_accept_more(monkeypatch):
     page = Path(eo.__file__).parent / "jupyter" / "voila" / "templates" / "emsopt" / "index.html.j2"
     assert f"const MOST_MB = {_uploads.MOST_MB};" in page.read_text("utf-8")
-
-
-def test_a_server_that_accepts_more_says_so(monkeypatch):
     monkeypatch.setenv(_uploads.LIMIT, "20")
     panel = panels.dashboard()
     assert panel.browser.most_mb == 20

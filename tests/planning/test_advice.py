@@ -147,7 +147,7 @@ def assert_same(city, other):
         np.testing.assert_allclose(getattr(city, name), getattr(other, name), rtol=1e-12, err_msg=name)
 
 
-def test_the_answer_is_short_and_says_once_that_nothing_is_worth_moving(san_jose):
+def test_the_answer_is_short_and_its_cells_are_fine_enough(san_jose):
     lines = "\n".join(san_jose.sentences).splitlines()
     assert len(lines) <= 12
     assert san_jose.comparison is None
@@ -155,10 +155,7 @@ def test_the_answer_is_short_and_says_once_that_nothing_is_worth_moving(san_jose
     assert san_jose.proposed is san_jose.today
     assert sum("Leave the units where they are" in line for line in lines) == 1
     assert list(san_jose.recorded.columns) == ["recorded", "today", "best found"]
-
-
-def test_cells_are_refined_until_the_gain_is_settled(san_jose):
-    """Half as wide cells change the gain by less than 0.1 % of today's mean or a tenth of itself."""
+    # Half as wide cells change the gain by less than 0.1 % of today's mean or a tenth of itself.
     model, pair = san_jose.model, (san_jose.today.sites, san_jose.best.sites)
     gains = []
     for m in (model, model.with_cells(model.demand.cell_km / 2)):

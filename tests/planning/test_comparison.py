@@ -71,19 +71,21 @@ def test_what_no_log_tells_is_never_settled():
     assert "No amount of such data would settle it" in str(answer)
 
 
-def test_the_same_deployment_twice_differs_by_exactly_nothing():
+def test_same_deployments_seeds_and_mirrored_pairs():
     answer = compare(Known(), {"a": [0, 1], "b": [0, 1]}, draws=100, rng=0)
     assert (answer.difference, answer.probability_better) == ((0, 0, 0), 0.5)
     assert (answer.by_atom["verdict"] == "same").all()
     assert "the deployments are the same" in str(answer)
-
-
-def test_swapping_two_deployments_mirrors_the_answer():
     one = compare(Known(share=0.48), {"a": [0], "b": [1]}, draws=300, rng=3)
     other = compare(Known(share=0.48), {"b": [1], "a": [0]}, draws=300, rng=3)
     assert one.probability_better == pytest.approx(1 - other.probability_better, abs=1e-12)
     assert one.difference == pytest.approx((-other.difference.mean, -other.difference.high, -other.difference.low))
     assert one.more_weeks == pytest.approx(other.more_weeks)
+    first, again = (compare(Known(), {"a": [0], "b": [1]}, draws=100, rng=5) for _ in range(2))
+    np.testing.assert_array_equal(first.values, again.values)
+    assert isinstance(first, Comparison)
+    assert "<table" in first._repr_html_()
+    assert repr(first).startswith("<Comparison of a, b")
 
 
 def test_more_units_are_better_in_every_draw():
@@ -107,10 +109,13 @@ def test_several_deployments_are_compared_with_the_first_and_ties_are_named():
     assert set(compare(Known(share=0.49), {"a": [0], "b": [1]}, draws=500, rng=0).tied) == {"a", "b"}
 
 
-def test_lateness_is_told_in_percentage_points():
+def test_units_and_tolerances_are_told():
     answer = compare(Known(share=0.4, sd=0.01), {"a": [0], "b": [1]}, draws=100, rng=0, metric=("late", 8.0))
     assert answer.difference.mean == pytest.approx(2 * 0.4 - 1, abs=0.01)
     assert "20 percentage points lower" in str(answer)
+    answer = compare(Known(sd=0), {"a": [0, 1], "b": [0, 0, 1]}, draws=100, rng=0)
+    assert (answer.by_atom["verdict"] == "same").all()
+    assert "In none of the 2 zones does it change by more than 0.03 min." in str(answer)
 
 
 @pytest.mark.parametrize("evaluator", ["exact", "approximate"])
@@ -120,14 +125,6 @@ def test_values_are_those_of_the_evaluator(evaluator):
     for k, sites in enumerate(answer.sites):
         value = eo.evaluators.by_name.evaluate(known.city(), sites, evaluator).mean_response
         assert answer.values[:, k] == pytest.approx(value, rel=1e-12)
-
-
-def test_the_same_seed_gives_the_same_answer_and_shows_in_a_notebook():
-    first, again = (compare(Known(), {"a": [0], "b": [1]}, draws=100, rng=5) for _ in range(2))
-    np.testing.assert_array_equal(first.values, again.values)
-    assert isinstance(first, Comparison)
-    assert "<table" in first._repr_html_()
-    assert repr(first).startswith("<Comparison of a, b")
 
 
 @pytest.mark.parametrize(
@@ -267,13 +264,7 @@ def test_lost_calls_are_told_beside_the_response(capacity, lost):
     assert (told in str(answer)) == lost
 
 
-def test_the_change_that_counts_as_the_same_is_told():
-    answer = compare(Known(sd=0), {"a": [0, 1], "b": [0, 0, 1]}, draws=100, rng=0)
-    assert (answer.by_atom["verdict"] == "same").all()
-    assert "In none of the 2 zones does it change by more than 0.03 min." in str(answer)
-
-
-def test_options_are_those_of_the_demand_and_of_the_city(small_fit):
+def test_options_are_those_of_the_city_of_the_fit(small_fit):
     fit, today = small_fit
     near = drawn_cities(fit, reach_km=2, turnout_times=1.0).city()
     assert near.total_rate < drawn_cities(fit).city().total_rate
@@ -282,9 +273,6 @@ def test_options_are_those_of_the_demand_and_of_the_city(small_fit):
     values = [compare(fit, pair, draws=100, rng=0, **more).values for more in ({}, {"reach_km": 2})]
     assert not np.allclose(*values)
     refused("there is no option 'reach'; there are area_name, areas, cell_km", compare, fit, pair, draws=100, reach=2)
-
-
-def test_hours_and_cells_are_those_of_the_city_of_the_fit(small_fit):
     fit, _ = small_fit
     options = {"hours": range(8, 20), "weekdays": ["Mon", "Tue"], "cell_km": 1.0}
     cities, city = drawn_cities(fit, **options), fit.city(**options)

@@ -49,11 +49,8 @@ def test_each_fleet_is_the_best_of_all(metric, monkeypatch):
     assert searched.found[0].startswith("local+")
 
 
-def test_gains_are_per_unit():
+def test_gains_are_per_unit_and_units_of_the_start_stay():
     assert fleet_curve(TOWN, [2, 4]).gains[1] == pytest.approx((best(2) - best(4)) / 2)
-
-
-def test_units_of_the_start_stay_and_each_further_one_is_the_best():
     curve = fleet_curve(TOWN, [2, 4], start=[5, 0])
     sites = (0, 5)
     for _ in range(2):

@@ -126,15 +126,12 @@ def test_where_calls_wander_the_moves_are_worth_making():
     assert "call-minutes" not in verdict
 
 
-def test_no_moves_gain_nothing():
+def test_no_moves_gain_nothing_and_weeks_of_another_plan_are_refused():
     plan, weeks = weeks_of(1.0, 1, most=3)
     still = hourly_plan([o.city for o in plan.objectives], 2, 0, "approximate")
     judged = judge_plan(still, weeks)
     assert (judged.verdict, judged.held_out.gains.tolist()) == ("No unit moves all day.", [0, 0, 0])
     assert np.isnan(judged.held_out.per_move)
-
-
-def test_weeks_of_another_plan_are_refused():
     plan, weeks = weeks_of(1.0, 1, most=3)
     refused(r"at least two with the 24 hours and \d+ atoms", judge_plan, plan, weeks[:1])
     with pytest.raises(InputError, match=r"at least two with the 24 hours and \d+ atoms"):

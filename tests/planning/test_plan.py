@@ -122,21 +122,20 @@ def test_more_moves_are_never_worse_and_bounds_hold():
         assert p.free_value <= p.value + 1e-9
 
 
-def test_no_move_is_made_for_nothing():
+def test_moves_are_few_between_other_places_and_short():
     result = hourly_plan([TOWN.scaled(x) for x in (0.9, 1, 1.1)], 5, 3)  # one deployment is all
     assert result.moves.sum() == 0
     result = hourly_plan([TOWN] * 5, 2, 2)
     assert (result.moves.sum(), len(result.changes())) == (0, 0)
-
-
-def test_units_may_change_between_twin_sites_for_free():
-    """St. Paul's stations 8, 9 and 23 are listed twice; a unit on either place is the same."""
+    # St. Paul's stations 8, 9 and 23 are listed twice; a unit on either place is the same.
     city = eo.datasets.load_st_paul()
     result = hourly_plan([city.scaled(x) for x in (0.5, 2.0)], 3, 1)
     assert result.proven
     groups = city.twin_groups[result.sites]
     for before, after, moved in zip(groups, np.roll(groups, -1, axis=0), result.moves[::-1], strict=True):
         assert moved == distances([[0, 1, 2], [3, 4, 5]], np.r_[before, after])[0, 1]
+    city = TOWN.replace(site_names=list("abcde"), site_locations=[[0, 0], [1, 0], [9, 0], [8, 0], [5, 5]])
+    assert hourly._moved(np.array([0, 2]), np.array([1, 3]), city) == [(0, 1), (2, 3)]
 
 
 def test_the_list_of_changes_leads_from_one_hour_to_the_next():
@@ -150,11 +149,6 @@ def test_the_list_of_changes_leads_from_one_hour_to_the_next():
         mine = changes[changes["hour"] == label]
         assert names[k] == (names[k - 1] - set(mine["from"])) | set(mine["to"])
     assert "at most 2 moves" in repr(result)
-
-
-def test_changes_are_paired_so_that_ways_are_short():
-    city = TOWN.replace(site_names=list("abcde"), site_locations=[[0, 0], [1, 0], [9, 0], [8, 0], [5, 5]])
-    assert hourly._moved(np.array([0, 2]), np.array([1, 3]), city) == [(0, 1), (2, 3)]
 
 
 def test_pinned_and_closed_sites_stay_so():

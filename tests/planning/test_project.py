@@ -106,18 +106,12 @@ def test_damaged_entries_are_refused(project, change, said):
     refused(said, Project.from_bytes, changed(project, change), "x.zip")
 
 
-def test_a_damaged_city_is_refused(project):
+def test_damaged_cities_other_values_and_missing_files_are_refused(project, tmp_path):
     with zipfile.ZipFile(io.BytesIO(project.to_bytes())) as archive:
         files = {name: archive.read(name) for name in archive.namelist()}
     refused(r"damaged.*atoms\.csv", Project.from_bytes, packed(**files | {"city/atoms.csv": "name\na\n"}))
     refused("damaged", Project.from_bytes, packed(**files | {"by_hour.csv": "hour,a\n0,x\n"}))
-
-
-def test_what_json_cannot_hold_is_refused(project):
     refused("texts, finite numbers, lists and mappings only", Project(project.city, {"load": float("nan")}).to_bytes)
     refused("got object", Project(project.city, {"load": object()}).to_bytes)
     refused("by_hour", Project, project.city, by_hour=[[1.0]])
-
-
-def test_a_missing_file_is_said(tmp_path):
     refused(r"as the dashboard saves it", Project.load, tmp_path / "none.zip")

@@ -54,7 +54,7 @@ def of_kind(ax, kind):
 # -- maps ---------------------------------------------------------------------------------------------------------
 
 
-def test_lines_are_as_wide_as_the_shares_they_stand_for(city, both):
+def test_lines_and_stations_say_their_shares(city, both, doubled):
     _, ax = plots.deployment(city, both)
     (lines,) = of_kind(ax, LineCollection)
     drawn = {
@@ -64,9 +64,6 @@ def test_lines_are_as_wide_as_the_shares_they_stand_for(city, both):
     wanted = {(*CENTRES[atom], maps._width(share)) for atom, share in shares}
     assert sorted(np.ravel(sorted(drawn))) == pytest.approx(sorted(np.ravel(sorted(wanted))))
     assert maps._width(1.0) == maps.WIDEST_LINE
-
-
-def test_stations_say_their_units_and_share_of_calls(city, both, doubled):
     _, ax = plots.deployment(city, both)
     assert {"43%", "57%"} <= set(texts(ax))  # B: (0.1 + 2 x 0.6 + 0.99) / 4
     _, ax = plots.deployment(city, doubled)
@@ -94,7 +91,7 @@ def test_a_map_names_its_unit_its_scale_and_its_notes(city, both):
     assert not of_kind(ax, LineCollection)
 
 
-def test_the_scale_bar_is_true(city, both):
+def test_a_map_is_true_to_scale(city, both):
     from emsopt.city.travel import great_circle_km
 
     _, ax = plots.deployment(city, both)
@@ -102,9 +99,6 @@ def test_the_scale_bar_is_true(city, both):
     bar = next(line for line in ax.lines if len(line.get_xdata()) == 2)
     ends = np.column_stack([bar.get_xdata(), bar.get_ydata()])
     assert great_circle_km(ends[:1], ends[1:])[0, 0] == pytest.approx(length, rel=0.005)
-
-
-def test_a_kilometre_is_as_long_to_the_north_as_to_the_east(city, both):
     fig, ax = plots.deployment(city, both)
     fig.canvas.draw()
     origin, east, north = ax.transData.transform([[0.01, 51.5], [0.02, 51.5], [0.01, 51.51]])
@@ -186,7 +180,7 @@ def test_a_method_has_one_colour_in_every_figure():
     assert (looks(axes[1].lines)["boke"], looks(axes[0].lines)["boke+"]) == (every["boke"], every["boke+"])
 
 
-def test_convergence_draws_median_and_quartiles():
+def test_convergence_draws_median_and_quartiles_or_mean_and_confidence():
     runs = np.array([[6.0, 5.9, 5.8], [6.4, 6.2, 6.0], [7.0, 6.9, 6.8], [6.2, 6.1, 5.9], [6.6, 6.3, 6.1]])
     _, ax = plots.convergence({"random": runs}, reference={"optimum": 5.7})
     assert (ax.lines[0].get_ydata().tolist(), ax.lines[0].get_xdata().tolist()) == ([6.4, 6.2, 6.0], [1, 2, 3])
@@ -195,10 +189,7 @@ def test_convergence_draws_median_and_quartiles():
     y = band.get_paths()[0].vertices[:, 1]
     assert (y.min(), y.max()) == (5.9, 6.6)  # quartiles at the last and the first evaluation
     assert "optimum 5.7" in texts(ax)
-
-
-def test_convergence_draws_the_mean_with_its_confidence_interval():
-    """Student's t: 2.776 standard errors either side for five runs."""
+    # Student's t: 2.776 standard errors either side for five runs.
     values = np.array([[6.0], [6.4], [7.0], [6.2], [6.6]])
     _, ax = plots.convergence(np.hstack([values, values - 0.1]), band="confidence")
     assert np.allclose(ax.lines[0].get_ydata(), [6.44, 6.34])

@@ -82,7 +82,7 @@ def test_rings_are_units_moved_and_the_region_is_coloured():
     assert ([line.get_marker() for line in dots].count("s"), texts(ax)[-1]) == (1, "next")
 
 
-def test_regret_curve_is_mean_and_band():
+def test_regret_curve_is_mean_and_band_on_fitting_axes():
     """Mean 2 and 4; half width 4.302653 · s / √3 with s = 1 and 2."""
     rows = [[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]
     _, ax = plots.regret_curves({"random": rows, "one": rows[:1]}, bounds={"bound": [3.0, 9.0]})
@@ -97,9 +97,6 @@ def test_regret_curve_is_mean_and_band():
     assert labels == ["random (mean of 3 runs, 95 %)", "one", "bound"]
     assert ax.get_yscale() == ax.get_xscale() == "linear"
     assert "(min)" in ax.get_ylabel()
-
-
-def test_a_towering_bound_makes_axes_logarithmic():
     fig, ax = plots.regret_curves([[0.0, 1.0], [0.0, 3.0]], bounds={"bound": [0.0, 900.0]})
     assert ax.get_yscale() == ax.get_xscale() == "log"
     assert np.isnan(ax.lines[0].get_ydata()[0])  # zero has no place there

@@ -21,9 +21,6 @@ def test_rates_and_bands_are_counts_over_hours_watched():
     high = ax.collections[0].get_paths()[0].vertices[:, 1].max()
     assert high == pytest.approx(5 + 2 * np.sqrt(100) / 20)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["Mon to Fri", "Sat and Sun"]
-
-
-def test_hours_that_were_not_watched_are_left_blank():
     hours = np.full((7, 24), 4)
     hours[:, 3] = 0
     _, ax = weekly_profile(WeeklyProfile(np.ones((7, 24), dtype=int), hours))
@@ -58,15 +55,12 @@ def fit():
     return eo.calls.calibrate(synthetic_log(stations, calls_per_day=30, rng=1), stations)
 
 
-def test_the_law_lies_over_the_recorded_drives(fit):
+def test_drives_and_back_test_of_a_fit_are_drawn(fit):
     _, ax = eo.plots.recorded_drives(fit)
     line = next(line for line in ax.get_lines() if line.get_label() == "law")
     assert line.get_ydata() == pytest.approx(fit.law.mean(line.get_xdata()))
     counted = np.nansum(ax.collections[0].get_array())
     assert 0.97 * len(fit.drives) < counted <= len(fit.drives)
-
-
-def test_back_test_has_a_row_per_hour_and_zone(fit):
     report = eo.calls.back_test(fit, fit.calls, draws=40)
     _, axes = eo.plots.back_test(report)
     assert len(axes[0].patches) == len(report.distribution)

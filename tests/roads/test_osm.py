@@ -116,14 +116,11 @@ def test_u_turns_can_be_prescribed_and_their_ban_leaves_the_way_on_open(osm):
     assert after("no_u_turn", 13, "13#0", 7) == set()  # at the dead end
 
 
-def test_restrictions_by_way_are_left_out(osm):
+def test_bollards_stop_cars_and_restrictions_by_way_are_left_out(osm):
     members = [("way", 10, "from"), ("way", 11, "via"), ("way", 12, "to")]
     relation = {"type": "restriction", "restriction": "no_straight_on"}
     net = RoadNetwork.from_osm(osm(relations=[(relation, members)]), strongly_connected=False)
     assert ("11#0", "12#0") in turns(net)
-
-
-def test_bollards_stop_cars(osm):
     for node_tags, passes in (
         ({}, True),
         ({3: {"barrier": "bollard"}}, False),

@@ -114,16 +114,13 @@ def test_closed_roads_are_avoided_and_open_again_afterwards():
     assert np.array_equal(net.shortest_path(net.lengths, 0, 70, closed=[]), free)
 
 
-def test_grid_allows_u_turns_at_dead_ends_only():
+def test_grids_have_u_turns_at_dead_ends_true_lengths_and_one_component():
     net = grid_roads(4, 3)
     assert not any(net.ids[a] == "-".join(net.ids[b].split("-")[::-1]) for a, b in net.connections)
     assert net.n_edges == 2 * (4 * 2 + 3 * 3)
     street = grid_roads(1, 3)
     ends = {("r0c1-r0c0", "r0c0-r0c1"), ("r0c1-r0c2", "r0c2-r0c1")}
     assert turns_by_id(street) == ends | {("r0c0-r0c1", "r0c1-r0c2"), ("r0c2-r0c1", "r0c1-r0c0")}
-
-
-def test_grid_geometry_fits_lengths_and_inclines():
     net = grid_roads(5, 4, jitter=0.3, relief=30.0, rng=3)
     across = np.array([np.hypot(*np.diff(line, axis=0)[0]) for line in net.polylines])
     assert np.allclose(net.lengths * np.cos(net.inclines), across)
@@ -132,9 +129,6 @@ def test_grid_geometry_fits_lengths_and_inclines():
     assert np.allclose(net.inclines[opposite], -net.inclines)
     again = grid_roads(5, 4, jitter=0.3, relief=30.0, rng=3)
     assert np.array_equal(net.contexts, again.contexts)
-
-
-def test_every_edge_of_a_largest_component_reaches_every_other():
     for seed in range(2):
         net = grid_roads(5, 5, one_way=0.9, rng=seed)
         assert all(np.isfinite(bellman_ford(net, net.lengths, k)).all() for k in range(net.n_edges))

@@ -159,13 +159,22 @@ def road(*lines, classes=None, speed=10.0, two_way=True, offset=0.0):
     return RoadNetwork(lengths, [speed] * len(ends), legal_turns(tails, heads), polylines=list(drawn), classes=classes)
 
 
-def test_the_line_to_the_road_is_driven_slowly_or_ignored():
+def test_points_are_joined_to_the_right_road():
     net = road([(0, 0), (6000, 0)])
     a, b = [(1000, 300)], [(4000, -200)]
     assert net.travel_times(a, b, off_road_kmh=30.0)[0, 0] == pytest.approx(5 + 0.5 * 60 / 30)
     assert net.travel_times(a, b)[0, 0] == pytest.approx(5 + 0.5 * 60 / 20)
     assert net.travel_times(a, b, off_road_kmh=np.inf)[0, 0] == pytest.approx(5)
     assert net.travel_times([(-300, 400)], [(0, 0)], off_road_kmh=60)[0, 0] == pytest.approx(0.5)  # beyond the end
+    bridge = [(0, 0), (2000, 0)]
+    net = road([(0, 0), (1000, 0)], [(1000, 0), (1000, 1000)], [(1000, 1000), (2000, 0)], bridge)
+    assert net.travel_times([(1000, 0)], [(2000, 0)])[0, 0] * 600 == pytest.approx(1000 + np.hypot(1000, 1000))
+    lines = [(0, 0), (3000, 0)], [(0, 0), (0, 400)], [(0, 400), (3000, 400)]
+    net = road(*lines, classes=["motorway", "residential", "residential"])
+    near, apart = net.travel_times([(1500, 20), (1500, 30)], [(0, 0)], off_road_kmh=np.inf)[:, 0] * 600
+    assert (near, apart) == pytest.approx((1500, 1900))
+    only = road(lines[0], classes=["motorway"])
+    assert only.travel_times([(1500, 100)], [(0, 0)], off_road_kmh=np.inf)[0, 0] * 600 == pytest.approx(1500)
 
 
 def test_streets_are_left_in_both_directions_even_if_lanes_are_drawn_apart():
@@ -176,21 +185,6 @@ def test_streets_are_left_in_both_directions_even_if_lanes_are_drawn_apart():
     one_way = road([(0, 0), (600, 0)], [(600, 0), (600, 600)], [(600, 600), (0, 0)], two_way=False)
     times = one_way.travel_times([(300, 0)], [(100, 0), (500, 0), (300, 0)])
     np.testing.assert_allclose(times * 600, [[300 + 600 + np.hypot(600, 600) + 100, 200, 0]])
-
-
-def test_a_junction_comes_before_a_road_that_passes_over_it():
-    bridge = [(0, 0), (2000, 0)]
-    net = road([(0, 0), (1000, 0)], [(1000, 0), (1000, 1000)], [(1000, 1000), (2000, 0)], bridge)
-    assert net.travel_times([(1000, 0)], [(2000, 0)])[0, 0] * 600 == pytest.approx(1000 + np.hypot(1000, 1000))
-
-
-def test_motorways_are_entered_from_the_roadside_only():
-    lines = [(0, 0), (3000, 0)], [(0, 0), (0, 400)], [(0, 400), (3000, 400)]
-    net = road(*lines, classes=["motorway", "residential", "residential"])
-    near, apart = net.travel_times([(1500, 20), (1500, 30)], [(0, 0)], off_road_kmh=np.inf)[:, 0] * 600
-    assert (near, apart) == pytest.approx((1500, 1900))
-    only = road(lines[0], classes=["motorway"])
-    assert only.travel_times([(1500, 100)], [(0, 0)], off_road_kmh=np.inf)[0, 0] * 600 == pytest.approx(1500)
 
 
 def test_roads_far_shorter_or_longer_than_a_piece_are_found():
@@ -243,8 +237,11 @@ def test_bad_input_is_refused(change, message):
     refused(message, net.travel_times, arguments.pop("origins"), arguments.pop("destinations"), **arguments)
 
 
-def test_a_network_without_geometry_has_no_places():
+def test_places_without_a_road_or_a_course():
     refused("no `polylines`", RoadNetwork([1.0], [1.0], []).travel_times, [(0, 0)], [(1, 1)])
+    net = road([(0, 0), (1000, 0)], [(3000, -1000), (3000, 1000)])
+    assert net.travel_times([(0, 0)], [(500, 0), (3000, 0)]).tolist() == [[pytest.approx(50 / 60), np.inf]]
+    refused(r"1 of 2 pairs, the first from 's' to 'b'.*largest_component", City.from_frames, *frames(), roads=net)
 
 
 def frames():
@@ -263,9 +260,6 @@ def test_cities_take_their_times_from_roads():
     refused("same kind of coordinates", City.from_frames, demand, sites, roads=datasets.load_roads("monaco"))
     with pytest.raises(InputError, match=r"sites as origins.*`destinations` must lie within 5 km"):
         City.from_frames(demand.assign(y=90.0), sites, roads=net)
-
-
-def test_cities_of_a_log_take_their_times_from_roads():
     net = datasets.load_roads("monaco")
     calls = pd.DataFrame(
         {"time": ["2025-01-01 10:00", "2025-01-02 11:00"], "lon": [7.42, 7.43], "lat": [43.735, 43.742]}
@@ -274,12 +268,6 @@ def test_cities_of_a_log_take_their_times_from_roads():
     city = city_from_calls(calls, stations, roads=net, cell_km=0.5)
     np.testing.assert_allclose(city.travel_times, net.travel_times(city.site_locations, city.atom_locations))
     assert "speed limits of the roads 'monaco'" in city.notes
-
-
-def test_unreachable_places_are_infinitely_far_and_no_city():
-    net = road([(0, 0), (1000, 0)], [(3000, -1000), (3000, 1000)])
-    assert net.travel_times([(0, 0)], [(500, 0), (3000, 0)]).tolist() == [[pytest.approx(50 / 60), np.inf]]
-    refused(r"1 of 2 pairs, the first from 's' to 'b'.*largest_component", City.from_frames, *frames(), roads=net)
 
 
 # -- tables of nodes and arcs ---------------------------------------------------------------------------------------

@@ -169,9 +169,9 @@ def test_the_gain_comes_with_the_units_that_move(detailed):
     assert scenarios.loc["optimum", "gain_low"] > 0
 
 
-def test_what_the_model_assumes_is_listed(files, detailed, tmp_path, capsys):
+def test_what_the_model_assumes_is_listed(files, done, tmp_path, capsys):
     few = ["--units", "2", "--hold-out", "0", "--evaluator", "approximate"]
-    listed = detailed[1].split("Assumed:\n")[1].split("\n\n")[0]
+    listed = done[1].split("Assumed:\n")[1].split("\n\n")[0]
     assert "All units are interchangeable." in listed
     assert "One unit goes to each call, the closest that is free; the log shows 1.5 units per call" in listed
     assert "Calls that find all units busy are left to others." in listed

@@ -72,7 +72,7 @@ SEQUENCES = {  # what is chosen and clicked: every control of a city at least on
 }
 REOPEN = """
 import json, sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/.."]
 import test_dashboard_projects as tests
 from emsopt import panels
 print(json.dumps([tests.answers(panels.dashboard(path).refs) for path in sys.argv[2:]]))

@@ -169,7 +169,13 @@ def test_the_page_is_self_contained_and_has_no_single_call(report, tmp_path):
     assert (report.by_zone["calls"] >= 5).all()
 
 
-def test_more_units_answer_sooner_in_a_replay(stations):
+def test_replays_follow_the_law_and_the_number_of_units(stations):
+    """With a unit at every station and hardly a call, the mean is turnout plus the law at the closest station."""
+    log = synthetic_log(stations, Truth(service_min=10), calls_per_day=60, days=60, rng=4)
+    fit = eo.calls.calibrate(log, stations)
+    played = eo.calls.replay(fit, draws=30, rng=1)
+    km = eo.city.travel.great_circle_km(log.locations, stations[["lon", "lat"]]).min(axis=1)
+    assert played.mean_response == pytest.approx(fit.turnout.mean.value + fit.answer_law.mean(km).mean(), rel=0.03)
     fit = eo.calls.calibrate(synthetic_log(stations, calls_per_day=200, days=10, rng=1), stations)
     few, many = (eo.calls.replay(fit, deployment=units, draws=5, rng=0) for units in ([0, 1, 2], [*range(8)] * 2))
     assert many.mean_response < few.mean_response
@@ -178,15 +184,6 @@ def test_more_units_answer_sooner_in_a_replay(stations):
     assert np.isnan(few.response[few.unit < 0]).all()
     again = eo.calls.replay(fit, deployment=[0, 1, 2], draws=5, rng=0)
     assert np.array_equal(again.response, few.response, equal_nan=True)
-
-
-def test_a_replay_of_a_lone_unit_is_the_law_itself(stations):
-    """With a unit at every station and hardly a call, the mean is turnout plus the law at the closest station."""
-    log = synthetic_log(stations, Truth(service_min=10), calls_per_day=60, days=60, rng=4)
-    fit = eo.calls.calibrate(log, stations)
-    played = eo.calls.replay(fit, draws=30, rng=1)
-    km = eo.city.travel.great_circle_km(log.locations, stations[["lon", "lat"]]).min(axis=1)
-    assert played.mean_response == pytest.approx(fit.turnout.mean.value + fit.answer_law.mean(km).mean(), rel=0.03)
 
 
 def test_deployments_are_names_or_indices_of_stations(stations):

@@ -203,14 +203,27 @@ def test_a_known_truth_is_within_three_standard_errors(fit, truth):
     assert fit.travel_minutes(3.0) == pytest.approx(truth.fixed_min + 3 * truth.minutes_per_km, rel=0.05)
 
 
-def test_hours_that_do_not_differ_get_no_factors(stations):
+def test_logs_without_hours_or_departures_have_simpler_laws(stations, log, truth):
     fit = eo.calls.calibrate(synthetic_log(stations, rng=5), stations)
     assert (fit.law.hour_factors == 1).all()
+    details = log.details.drop(columns="en_route")
+    fit = eo.calls.calibrate(dataclasses.replace(log, details=details), stations)
+    assert fit.turnout is None
+    assert (fit.city().turnout_times.max(), fit.law.mean(0.0)) == (0, pytest.approx(truth.fixed_min + 1.5, abs=0.4))
 
 
-def test_both_laws_are_one_where_the_closest_free_unit_always_comes(fit):
+def test_the_city_has_the_calibrated_times_of_one_law(fit, log, stations):
     km = np.array([0.5, 2.0, 5.0])
     assert fit.answer_law.mean(km) == pytest.approx(fit.law.mean(km), rel=0.03)
+    city = fit.city(cell_km=1)
+    assert city.site_names == tuple(stations["name"])
+    assert city.turnout_times[0] == pytest.approx(fit.turnout.mean.value, rel=1e-3)
+    assert city.service_times[0, 0] == fit.service.mean.value
+    assert np.ravel(city.travel_cv)[0] > fit.answer_law.cv.value  # the hours add to the spread of a drive
+    assert city.total_rate == pytest.approx(len(log) / 28 / 24, rel=0.02)
+    night = fit.city(cell_km=1, hours=[23, 0, 1, 2])
+    assert night.turnout_times[0] == pytest.approx(fit.turnout.groups[1].value)
+    assert fit.city(demand=fit.demand(cell_km=1), service_times=50).service_times[0, 0] == 50
 
 
 def test_the_accelerating_law_is_found_where_it_is_true():
@@ -262,25 +275,6 @@ def test_what_is_missing_is_said_and_impossible_stamps_are_counted(log, stations
     details.loc[:4, "on_scene"] = details["dispatched"][:5] - pd.Timedelta(minutes=3)
     fit = eo.calls.calibrate(dataclasses.replace(log, details=details), stations)
     assert fit.left_out["travel below 0"] == 5
-
-
-def test_without_departures_the_law_covers_turnout(log, stations, truth):
-    details = log.details.drop(columns="en_route")
-    fit = eo.calls.calibrate(dataclasses.replace(log, details=details), stations)
-    assert fit.turnout is None
-    assert (fit.city().turnout_times.max(), fit.law.mean(0.0)) == (0, pytest.approx(truth.fixed_min + 1.5, abs=0.4))
-
-
-def test_the_city_has_the_calibrated_times(fit, log, stations):
-    city = fit.city(cell_km=1)
-    assert city.site_names == tuple(stations["name"])
-    assert city.turnout_times[0] == pytest.approx(fit.turnout.mean.value, rel=1e-3)
-    assert city.service_times[0, 0] == fit.service.mean.value
-    assert np.ravel(city.travel_cv)[0] > fit.answer_law.cv.value  # the hours add to the spread of a drive
-    assert city.total_rate == pytest.approx(len(log) / 28 / 24, rel=0.02)
-    night = fit.city(cell_km=1, hours=[23, 0, 1, 2])
-    assert night.turnout_times[0] == pytest.approx(fit.turnout.groups[1].value)
-    assert fit.city(demand=fit.demand(cell_km=1), service_times=50).service_times[0, 0] == 50
 
 
 def test_replays_of_rounded_stamps_agree_with_each_other_as_often_as_with_the_truth(stations):

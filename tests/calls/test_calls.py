@@ -207,7 +207,7 @@ def test_no_call_is_lost_and_each_is_counted_where_it_came_from(n, seed, width):
         assert side == pytest.approx(width, rel=0.01)
 
 
-def test_cells_depend_on_the_stations_alone_and_tell_no_place():
+def test_cells_depend_on_the_stations_alone_and_are_at_most_200():
     """Two logs of one city have the same grid, and no coordinate of a call is in the demand."""
     one, other = random_log(300, rng=1), random_log(200, rng=2)
     cells = {}
@@ -220,9 +220,6 @@ def test_cells_depend_on_the_stations_alone_and_tell_no_place():
     for value in one.iloc[0][["lon", "lat"]]:
         assert f"{value:.4f}" not in said
     refused("could identify callers", ec.aggregate_calls, one, STATIONS, cell_km=0.01)
-
-
-def test_a_width_left_out_is_the_finest_with_at_most_200_cells():
     demand = ec.aggregate_calls(random_log(5000), STATIONS)
     finer = areas_module.WIDTHS_KM
     assert len(demand.atom_names) <= 200

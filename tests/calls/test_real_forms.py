@@ -227,7 +227,7 @@ def test_other_tables_are_refused_with_what_takes_them():
 # -- columns ------------------------------------------------------------------------------------------------------
 
 
-def test_what_was_taken_is_said_and_nothing_of_a_single_call():
+def test_columns_decide_over_names_and_what_was_taken_is_said():
     content, name, _, _ = TABLES["San José"]
     log = ec.read_calls(file(content, name))
     assert log.taken["on_scene"] == "Unit_On_Scene_TimeStamp"
@@ -239,6 +239,17 @@ def test_what_was_taken_is_said_and_nothing_of_a_single_call():
     assert len(log.where(np.array([False, True])).details) == 1
     again = ec.read_calls(log.to_frame())
     pd.testing.assert_frame_equal(again.details, log.details)
+    content = "time,lon,lat,Alarm,unit\n2020-01-01,-93.1,44.9,2015-01-14 00:05,E1\n2020-01-01,-93.2,44.8,2015-01-14 13:20,E2\n"
+    log = ec.read_calls(file(content), {"time": "alarm", "unit": None})
+    check(log)
+    assert "unit" not in log.details
+    for columns, words in (
+        ({"when": "Alarm"}, "must map words of time, date, lon"),
+        ({"time": 3}, "must map"),
+        ("time", "must map"),
+        ({"time": "Alert"}, "no column 'Alert' to take for 'time'; columns found: time, lon"),
+    ):
+        refused(words, ec.read_calls, file(content), columns)
 
 
 def test_preview_hides_clock_and_units():
@@ -261,20 +272,6 @@ def test_preview_hides_clock_and_units():
     pd.testing.assert_frame_equal(rows, ec.read_calls(later).preview())
     assert (rows["on_scene"].dt.total_seconds().tolist()[0], rows["on_scene"].isna().tolist()) == (480, [False, True])
     assert not {"unit", "station"} & set(rows)
-
-
-def test_columns_decide_over_names():
-    content = "time,lon,lat,Alarm,unit\n2020-01-01,-93.1,44.9,2015-01-14 00:05,E1\n2020-01-01,-93.2,44.8,2015-01-14 13:20,E2\n"
-    log = ec.read_calls(file(content), {"time": "alarm", "unit": None})
-    check(log)
-    assert "unit" not in log.details
-    for columns, words in (
-        ({"when": "Alarm"}, "must map words of time, date, lon"),
-        ({"time": 3}, "must map"),
-        ("time", "must map"),
-        ({"time": "Alert"}, "no column 'Alert' to take for 'time'; columns found: time, lon"),
-    ):
-        refused(words, ec.read_calls, file(content), columns)
 
 
 def test_wrong_stamps_do_not_break_reading_and_are_found():

@@ -42,15 +42,12 @@ def test_a_clock_of_minutes_is_that_of_draws(evaluation, threshold):
     assert table["unrounded"].tolist()[2] == pytest.approx(evaluation.late_fraction(threshold))
 
 
-def test_with_seconds_nothing_is_rounded_and_impossible_times_are_left_out(evaluation):
+def test_seconds_are_not_rounded_and_logs_without_stamps_refused(evaluation):
     seconds = [301, 422, 543, 0, 1, -67, 90_001]  # at most a second: a unit that was there
     minutes, step = eo.calls.recorded_responses(log_of(seconds, "s"))
     assert (step, minutes.tolist()) == (0, pytest.approx([301 / 60, 422 / 60, 543 / 60]))
     table = eo.calls.recorded_and_modelled(log_of(seconds, "s"), evaluation)
     assert table["modelled"].tolist() == table["unrounded"].tolist()
-
-
-def test_a_log_without_stamps_is_refused(evaluation):
     calls = eo.calls.read_calls(pd.DataFrame({"time": ["2025-01-06 00:00"], "lon": [0.0], "lat": [45.0]}))
     refused("'dispatched' and 'on_scene'", eo.calls.recorded_and_modelled, calls, evaluation)
     refused("no call of the log", eo.calls.recorded_responses, log_of([-5.0, -6.0]))

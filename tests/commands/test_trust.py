@@ -1,7 +1,6 @@
 """What the command says about a log with stamps: days held out, recorded times, who today is, gains, assumptions."""
 
 import io
-import json
 import re
 from contextlib import redirect_stdout
 from html import escape
@@ -17,7 +16,6 @@ from emsopt.__main__ import main
 from emsopt.commands import _shared
 from emsopt.optimizers.deployments import swaps
 
-WARDS = {"west": 0, "east": 0.25}  # and how far east it lies
 TODAY = [0, 0, 0, 1, 2, 3]  # none at the last two stations
 
 
@@ -238,16 +236,3 @@ def test_a_long_search_and_a_plan_show_their_progress(files, tmp_path, capsys, m
     assert said in printed.err  # the approximate search before the exact one counts
     assert "emsopt: plan of the day: 24 of 24" in printed.err
     assert "Plan of the day, at most 1 unit(s) moved between hours" in printed.out
-
-
-def test_how_sure_a_gain_is_uses_the_areas_that_are_named(files, tmp_path, capsys):
-    pytest.importorskip("shapely")
-    half = [[-0.2, 44.8], [0.05, 44.8], [0.05, 45.2], [-0.2, 45.2], [-0.2, 44.8]]
-    shapes = {w: {"type": "Polygon", "coordinates": [[[x + d, y] for x, y in half]]} for w, d in WARDS.items()}
-    features = [{"properties": {"name": "same", "ward": ward}, "geometry": shape} for ward, shape in shapes.items()]
-    (tmp_path / "wards.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    options = ["--areas", tmp_path / "wards.geojson", "--area-name", "ward", "--reach", "9", "--hold-out", "0"]
-    arguments = ["city", *files, *options, "--evaluator", "approximate", "--out", tmp_path / "o"]
-    assert main(list(map(str, arguments))) == 0
-    assert pd.read_csv(tmp_path / "o" / "gains_by_atom.csv")["atom"].tolist() == ["west", "east"]
-    capsys.readouterr()

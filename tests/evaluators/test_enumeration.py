@@ -30,11 +30,18 @@ def test_best_of_all_by_brute_force(city, evaluator):
         assert value == pytest.approx(values[tuple(sites)], abs=1e-7)
 
 
-def test_colocation_by_brute_force(city):
+def test_colocation_pinned_and_closed_sites_by_brute_force(city):
     everything = evaluate_all(city, eo.DeploymentSpace(city, 3, colocation=True), "exact", metric=("late", 6.0))
     values = [exact_hypercube(city, s).late_fraction(6.0) for s in combinations_with_replacement(range(9), 3)]
     assert len(everything.values) == len(values)
     assert np.sort(everything.values) == pytest.approx(np.sort(values), abs=1e-9)
+    space, seen = eo.DeploymentSpace(city, 3, pinned=[2], closed=[0, 5]), []
+    for metric in ("mean_response", lambda e: e.percentile_90):
+        everything = evaluate_all(city, space, "approximate", metric=metric, progress=lambda *given: seen.append(given))
+        assert (everything.sites == 2).any(axis=1).all()
+        assert not np.isin(everything.sites, [0, 5]).any()
+        assert len(everything.values) == 15  # 2 more out of 6
+        assert seen.pop() == (15, 15)
 
 
 def test_ties_are_reported():
@@ -57,16 +64,6 @@ def test_alternatives_rank_and_differ(city):
     assert table["moved_to"].iloc[1] == ", ".join(city.site_names[k] for k in sorted(other - best))
     apart = everything.alternatives(4, apart=2)["sites"].tolist()
     assert all(len(set(a) - set(b)) >= 2 for a, b in combinations(apart, 2))
-
-
-def test_pinned_and_closed_sites_and_progress(city):
-    space, seen = eo.DeploymentSpace(city, 3, pinned=[2], closed=[0, 5]), []
-    for metric in ("mean_response", lambda e: e.percentile_90):
-        everything = evaluate_all(city, space, "approximate", metric=metric, progress=lambda *given: seen.append(given))
-        assert (everything.sites == 2).any(axis=1).all()
-        assert not np.isin(everything.sites, [0, 5]).any()
-        assert len(everything.values) == 15  # 2 more out of 6
-        assert seen.pop() == (15, 15)
 
 
 @pytest.mark.parametrize("moves", [0, 1, 2, 3])

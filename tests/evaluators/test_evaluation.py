@@ -119,7 +119,7 @@ def test_a_unit_that_answers_nothing_has_no_mean_response():
     assert (idle.percentile(100), idle.late_fraction(9)) == (10, pytest.approx(1 / 3))
 
 
-def test_summaries(loss, queue):
+def test_summaries_and_names_that_stay_text(loss, queue):
     figures = loss.summary()
     assert figures == {
         "mean_response_min": pytest.approx(5.125),
@@ -132,9 +132,6 @@ def test_summaries(loss, queue):
     assert queue.summary(3.5)["late_over_3.5_min"] == queue.late_fraction(3.5)
     assert queue.summary()["queue_probability"] == pytest.approx(1 / 3)
     assert queue.summary()["mean_wait_min"] == pytest.approx(60 / 9)
-
-
-def test_names_stay_text(loss):
     html = loss._repr_html_()
     assert "<script" not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html

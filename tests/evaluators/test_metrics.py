@@ -113,14 +113,11 @@ def test_an_objective_that_was_called_can_be_pickled_and_copied(evaluator):
     assert objective([0, 1]) == value
 
 
-def test_an_objective_knows_its_deployments_and_its_name():
+def test_an_objective_knows_its_deployments_name_and_noise():
     objective = eo.Objective(CITY, eo.DeploymentSpace(CITY, 2, pinned=[3], closed=["site 1"]))
     assert (len(objective.space), objective.label) == (2, "mean response (min)")
     assert metric_label(MIX) == "1 x mean response (min) + 20 x fraction of responses of 7 min or more"
-
-
-def test_an_objective_says_whether_it_is_noisy():
-    """A simulation with a fixed seed gives the same calls each time; without one it does not."""
+    # A simulation with a fixed seed gives the same calls each time; without one it does not.
     assert not eo.Objective(CITY, 2).noisy
     assert not eo.Objective(CITY, 2, "approximate").noisy
     fixed = eo.Objective(CITY, 2, "simulation", calls=500, rng=1)
@@ -156,7 +153,7 @@ def test_percentiles_own_functions_and_mixes():
         refused("value of the metric <lambda>", value, wrong)
 
 
-def test_own_functions_are_evaluated_searched_and_pickled():
+def test_own_functions_are_searched_pickled_and_known_to_checkpoints():
     objective = eo.Objective(CITY, 2, "exact", busiest)
     everything = objective.space.listing()
     np.testing.assert_array_equal(objective.values(everything), [value(busiest, x) for x in everything])
@@ -168,9 +165,6 @@ def test_own_functions_are_evaluated_searched_and_pickled():
         assert run.fun == min(value(("percentile", 90), x) for x in everything)
     fewer, more = (eo.Objective(eo.datasets.grid_city(8, 3, rng=1), 3, "approximate", m) for m in (busiest, MIX))
     assert affordable(fewer) < affordable(more)  # each takes a whole evaluation
-
-
-def test_a_checkpoint_knows_the_metric():
     first, same, other = (eo.Objective(CITY, 2, "exact", ("percentile", q)) for q in (90, 90, 95))
     assert describe(first, "local", "local") == describe(same, "local", "local")
     assert describe(first, "local", "local") != describe(other, "local", "local")

@@ -118,7 +118,7 @@ def test_every_deployment_meets_the_same_calls():
     assert goals[0][both].equals(goals[1][both])
 
 
-def test_urgent_calls_take_units_from_others():
+def test_urgent_calls_take_units_and_those_on_the_way_home_are_closer():
     def response(takes_from):
         kinds = [
             Priority("urgent", 0.3, on_scene=Duration(10), takes_from=takes_from),
@@ -131,9 +131,6 @@ def test_urgent_calls_take_units_from_others():
     means = [found.to_frame()["mean_response_min"] for found in (with_it, without)]
     assert means[0]["urgent"] < means[1]["urgent"] - 0.5
     assert means[0]["other"] > means[1]["other"]
-
-
-def test_a_unit_on_its_way_home_is_closer():
     kinds = [Priority(on_scene=Duration(10), transport=0.5)]
     responses = [
         simulate(
@@ -159,7 +156,7 @@ def test_compliance_table_keeps_the_last_free_unit_at_its_site():
     assert relocated > 50
 
 
-def test_expected_coverage_sends_free_units_to_the_busy_side():
+def test_free_units_go_where_coverage_or_patience_sends_them():
     places = np.array([0.0, 10, 1, 9, 5])
     minutes = np.abs(places[:, None] - places)
     city = eo.City([0.9, 0.1], minutes[:2, 2:4], turnout_times=1.0, service_times=30)
@@ -169,6 +166,13 @@ def test_expected_coverage_sends_free_units_to_the_busy_side():
     assert set(homewards["goal"]) == {0}
     two = simulate(system, [0, 0], policy=Policy(coverage=3.0, busy=0.05), capacity="loss", calls=300, trace=400, rng=8)
     assert {0, 1} <= set(two.trace[two.trace["call"] < 0]["goal"])  # a second unit at site 0 would add 0.9 * 0.05
+    system = town(priorities=[Priority(on_scene=Duration(10))])
+    rule = Policy(coverage=3.0, busy=0.2, patience=0.1)
+    drives = simulate(system, [0, 0, 0], policy=rule, calls=300, trace=900, rng=19).trace
+    homewards = drives[drives["call"] < 0]
+    nearest = {2: 0, 3: 1}  # atom at 2 km, atom at 8 km
+    assert set(homewards["goal"]) == {0, 1}
+    assert all(nearest[row.origin] == row.goal for row in homewards.itertuples() if row.origin in nearest)
 
 
 def test_shifts_and_hours():
@@ -180,6 +184,19 @@ def test_shifts_and_hours():
     assert set(hour[sent["unit"] == 1]) <= set(range(8, 21))  # turnout may end in the hour after
     assert not set(hour[sent["unit"] == 2]) & set(range(9, 20))
     assert (hour < 12).mean() > 0.85
+    # Three units begin at 8, when calls wait: no unit stands idle.
+    rates = np.where(np.arange(24) < 8, 1.0, 0.001)
+    system = town(0.3, priorities=[Priority(on_scene=Duration(15, 0))], calls_by_hour=rates)
+    shifts = [[8, 9], [8, 9], [8, 20]]
+    found = simulate(system, [0, 0, 1], shifts=shifts, calls=1_000, warmup=0, trace=5_000, rng=12)
+    sent = found.trace[found.trace["call"] >= 0]
+    opening = sent[sent["leave"] % 1440 <= 482].groupby(sent["leave"] // 1440)["unit"].nunique()
+    assert (opening == 3).mean() > 0.4
+    assert (found.utilizations <= 1).all()
+    # A call of ten hours meets a shift of one: the unit is busy for nearly all of the hours that it works.
+    system = town(0.5, priorities=[Priority(on_scene=Duration(600, 0))])
+    found = simulate(system, [0], shifts=[[8, 9]], capacity="loss", calls=2_000, warmup=0, rng=13)
+    assert 0.8 < found.utilizations[0] <= 1
 
 
 def test_results_as_tables():
@@ -229,25 +246,6 @@ def test_two_calls_that_lose_their_units_at_one_moment_are_both_over():
     assert (found.calls.sum(), found.histogram.sum()) == (5_000, (found.calls - found.lost).sum())
     assert found.taken_over > 0
     assert 0 < found.lost[:, 1].sum() < found.calls[:, 1].sum()
-
-
-def test_units_that_begin_a_shift_leave_no_suitable_call_waiting():
-    """Three units begin at 8, when calls wait: no unit stands idle."""
-    rates = np.where(np.arange(24) < 8, 1.0, 0.001)
-    system = town(0.3, priorities=[Priority(on_scene=Duration(15, 0))], calls_by_hour=rates)
-    shifts = [[8, 9], [8, 9], [8, 20]]
-    found = simulate(system, [0, 0, 1], shifts=shifts, calls=1_000, warmup=0, trace=5_000, rng=12)
-    sent = found.trace[found.trace["call"] >= 0]
-    opening = sent[sent["leave"] % 1440 <= 482].groupby(sent["leave"] // 1440)["unit"].nunique()
-    assert (opening == 3).mean() > 0.4
-    assert (found.utilizations <= 1).all()
-
-
-def test_overtime_counts_as_duty():
-    """A call of ten hours meets a shift of one: the unit is busy for nearly all of the hours that it works."""
-    system = town(0.5, priorities=[Priority(on_scene=Duration(600, 0))])
-    found = simulate(system, [0], shifts=[[8, 9]], capacity="loss", calls=2_000, warmup=0, rng=13)
-    assert 0.8 < found.utilizations[0] <= 1
 
 
 def test_units_stay_or_move_at_once():
@@ -304,16 +302,6 @@ def test_dispatch_by_coverage_spares_the_last_unit_in_reach():
     assert (first["unit"] != 2).all()
     closest = simulate(two_towns(), [0, 0, 1], policy=Policy(on_the_way=False), calls=400, rng=18)
     assert closest.mean_response < simulate(two_towns(), [0, 0, 1], policy=rule, calls=400, rng=18).mean_response
-
-
-def test_a_unit_without_patience_goes_to_the_nearest_site():
-    system = town(priorities=[Priority(on_scene=Duration(10))])
-    rule = Policy(coverage=3.0, busy=0.2, patience=0.1)
-    drives = simulate(system, [0, 0, 0], policy=rule, calls=300, trace=900, rng=19).trace
-    homewards = drives[drives["call"] < 0]
-    nearest = {2: 0, 3: 1}  # atom at 2 km, atom at 8 km
-    assert set(homewards["goal"]) == {0, 1}
-    assert all(nearest[row.origin] == row.goal for row in homewards.itertuples() if row.origin in nearest)
 
 
 def test_it_can_be_stepped_through_without_compilation():

@@ -32,6 +32,11 @@ def test_pairs_are_more_certain_than_single_runs():
     assert "points" in repr(found)
     same = compare(SYSTEM, SITES, list(SITES), calls=1_000, rng=np.random.default_rng(1))
     assert same.difference("mean_response") == (0, 0, 0)
+    settings = {"calls": 2_000, "rng": 0}
+    assert repr(compare(SYSTEM, (SITES, None), (SITES, RULE), **settings)) == repr(
+        compare(SYSTEM, SITES, (SITES, RULE), **settings)
+    )
+    refused(r"pairs such as \(sites, policy\); got a policy alone", compare, SYSTEM, SITES, RULE)
 
 
 def test_searched_tables_are_better_on_their_own_calls():
@@ -58,11 +63,3 @@ def test_searched_tables_are_better_on_their_own_calls():
 )
 def test_bad_input_says_what_was_expected(make, message):
     refused(message, make)
-
-
-def test_a_pair_may_have_no_policy_but_a_policy_needs_a_deployment():
-    settings = {"calls": 2_000, "rng": 0}
-    assert repr(compare(SYSTEM, (SITES, None), (SITES, RULE), **settings)) == repr(
-        compare(SYSTEM, SITES, (SITES, RULE), **settings)
-    )
-    refused(r"pairs such as \(sites, policy\); got a policy alone", compare, SYSTEM, SITES, RULE)

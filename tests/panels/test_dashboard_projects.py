@@ -227,7 +227,7 @@ def test_the_report_tells_late_responses_too():
     assert _report._not_taken({"proposed": named["best found"], "best found": named["proposed"]}, "best found") == ""
 
 
-def test_the_report_says_what_was_found_and_assumed(own):
+def test_report_and_exports_hold_what_was_found_and_makes_it_again(own):
     text = made(own.refs, "report").decode()
     assert list(links(own.refs, "project")) == ["report.html"]
     assert re.search(
@@ -240,9 +240,6 @@ def test_the_report_says_what_was_found_and_assumed(own):
         assert part in text, part
     assert "script" not in text
     assert not re.search(r"(href|src)='?(https?:)?//", text)
-
-
-def test_exports_hold_what_makes_them_again(own):
     own.refs["files_made"].click()
     found = links(own.refs)
     table = pd.read_csv(io.BytesIO(found["scenarios.csv"]))

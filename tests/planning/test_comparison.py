@@ -45,7 +45,7 @@ def answer():
     return compare(Known(share=0.48), {"at 0": [0], "at 1": [1]}, draws=1500, rng=1)
 
 
-def test_difference_and_probability_are_those_of_the_closed_form(answer):
+def test_difference_probability_and_weeks_are_those_of_the_closed_form(answer):
     """One unit answers all calls: the difference is 10 (2 s - 1) min with the share s of atom 0, normal."""
     mean, sd = 10 * (2 * 0.48 - 1), 10 * 2 * 0.05
     assert answer.difference.mean == pytest.approx(mean, abs=4 * sd / np.sqrt(1500))
@@ -54,10 +54,7 @@ def test_difference_and_probability_are_those_of_the_closed_form(answer):
     assert answer.probability_better == pytest.approx(0.6554, abs=0.05)  # Φ(0.4)
     assert answer.variances["demand"] == pytest.approx(answer.variances["all"], rel=0.2)
     assert answer.variances["travel"] == answer.variances["service"] == 0
-
-
-def test_the_weeks_that_would_settle_it_follow_from_the_variance(answer):
-    """The interval excludes 0 if 0.4 > 1.645 sd / sqrt(k): k = (1.645 / 0.4)² times the four weeks."""
+    # The interval excludes 0 if 0.4 > 1.645 sd / sqrt(k): k = (1.645 / 0.4)² times the four weeks.
     expected = 4 * (answer.variances["all"] * (1.6449 / answer.difference.mean) ** 2 - 1)
     assert answer.more_weeks == pytest.approx(expected, rel=1e-3)
     assert f"about {answer.more_weeks:.0f} more weeks" in str(answer)
@@ -88,7 +85,7 @@ def test_same_deployments_seeds_and_mirrored_pairs():
     assert repr(first).startswith("<Comparison of a, b")
 
 
-def test_more_units_are_better_in_every_draw():
+def test_more_units_are_better_and_ties_are_named():
     answer = compare(Known(), {"one": [0], "two": [0, 1]}, draws=100, rng=0)
     assert answer.probability_better == 1
     assert answer.difference.high < 0
@@ -98,9 +95,6 @@ def test_more_units_are_better_in_every_draw():
     zones = "By zone, of 2: 1 (50 % of the calls) better, 1 (50 % of the calls) the same within 0.079 min."
     assert zones in str(answer)
     assert answer.by_atom["difference"][1] == pytest.approx(-10, rel=1e-3)
-
-
-def test_several_deployments_are_compared_with_the_first_and_ties_are_named():
     answer = compare(Known(share=0.49), {"a": [0], "b": [1], "both": [0, 1]}, draws=500, rng=0)
     table = answer.to_frame()
     assert (table["probability_best"].sum(), table.loc["both", "probability_better"]) == (pytest.approx(1), 1)
@@ -177,7 +171,7 @@ def test_a_calibrated_log_is_compared_by_itself(small_fit):
     assert {"gains", "loses"} >= set(gaining) - {"same", "unclear"}
 
 
-def test_drawn_cities_scatter_around_the_estimate_and_each_source_keeps_its_draws(small_fit):
+def test_drawn_cities_scatter_around_the_estimate_as_stated(small_fit):
     cities = drawn_cities(small_fit[0])
     estimate, drawn = cities.city(), list(cities.draws(300, 4))
     only = list(cities.draws(300, 4, vary=["demand"]))
@@ -191,10 +185,7 @@ def test_drawn_cities_scatter_around_the_estimate_and_each_source_keeps_its_draw
     np.testing.assert_array_equal(unlimited.service_times, estimate.service_times)
     with pytest.raises(InputError, match="`vary` must be one of 'demand', 'travel', 'service'; got 'speed'"):
         next(cities.draws(1, 0, vary=["speed"]))
-
-
-def test_spreads_are_drawn_too_so_that_late_fractions_are_as_uncertain_as_they_are(small_fit):
-    """The same draws of the times with the estimated spreads give narrower intervals, and the same mean response."""
+    # The same draws of the times with the estimated spreads give narrower intervals, and the same mean response.
     fit, today = small_fit
     cities = drawn_cities(fit)
     estimate, drawn = cities.city(), list(cities.draws(400, 4))
@@ -233,10 +224,7 @@ def test_a_unit_less_may_look_better_and_the_answer_says_why():
     assert "with fewer units" not in str(compare(Known(), {"both": [0, 1], "one": [1]}, draws=100, rng=0))
     assert "with fewer units" not in str(compare(Mistaken(), {"a": [0], "b": [1]}, draws=100, rng=0))
 
-
-def test_a_unit_less_may_look_better_because_it_loses_calls():
-    """A second unit 50 minutes from everywhere answers what the first one loses."""
-
+    # A second unit 50 minutes from everywhere answers what the first one loses.
     class Remote(Known):
         def at(self, share, extra):
             return super().at(share, extra).replace(arrival_rates=[0.5, 0.5], travel_times=[[2, 2], [50, 50]])

@@ -39,7 +39,7 @@ def test_every_call_is_held_out_once(days, parts):
     assert np.array_equal(sum(week.counts for week in weeks), demand.counts.sum(axis=1).T)
 
 
-def test_the_rates_of_the_others_are_those_of_a_log_without_the_week():
+def test_weeks_are_those_of_a_log_cut_by_hand():
     """By hand: the same log with the first week cut out of it, with the cells of the whole log."""
     calls, stations = log_of(35)
     week, *_ = held_out_weeks(calls, stations, cell_km=5)
@@ -51,9 +51,6 @@ def test_the_rates_of_the_others_are_those_of_a_log_without_the_week():
     weekend = held_out_weeks(calls, stations, cell_km=5, weekdays=["Sat", "Sun"])[0]
     assert weekend.others == pytest.approx(demand.rates_by_hour(weekdays=[5, 6]))
     assert weekend.counts.sum() == np.isin(calls.between("2025-01-06", "2025-01-13").weekdays, [5, 6]).sum()
-
-
-def test_parts_without_calls_and_short_logs():
     calls, stations = log_of(14)
     assert len(held_out_weeks(calls, stations, cell_km=5, weekdays=["Sat", "Sun"])) == 4
     refused("on at least 3 of them; it spans 2", held_out_weeks, *log_of(2), cell_km=5)

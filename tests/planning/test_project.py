@@ -42,9 +42,6 @@ def test_what_was_saved_comes_back_exactly(project, tmp_path):
     pd.testing.assert_frame_equal(again.results[0].table, project.results[0].table, check_dtype=False)
     assert again.results[1].table is None
     assert again.to_bytes() == project.to_bytes()
-
-
-def test_the_file_can_be_unpacked_and_its_city_loaded(project, tmp_path):
     zipfile.ZipFile(io.BytesIO(project.to_bytes())).extractall(tmp_path)
     assert eo.City.load(tmp_path / "city").n_sites == project.city.n_sites
 

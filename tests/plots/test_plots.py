@@ -198,7 +198,7 @@ def test_convergence_draws_median_and_quartiles_or_mean_and_confidence():
     assert np.allclose((y.min(), y.max()), (6.34 - half, 6.44 + half))
 
 
-def test_convergence_against_time_starts_where_every_run_has_a_value():
+def test_convergence_takes_histories_by_evaluation_or_time():
     slow = pd.DataFrame({"evaluation": [1, 2], "seconds": [1.0, 10.0], "best": [5.0, 3.0]})
     fast = pd.DataFrame({"evaluation": [1, 9], "seconds": [0.1, 2.0], "best": [6.0, 4.0]})
     _, ax = plots.convergence([slow, fast], against="seconds")
@@ -206,25 +206,19 @@ def test_convergence_against_time_starts_where_every_run_has_a_value():
     assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [10, 3.5]]
     _, ax = plots.convergence([slow, fast], band=None)
     assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [9, 3.5]]
-
-
-def test_convergence_takes_what_an_optimizer_returns():
     history = pd.DataFrame({"best": [7.0, 6.0, 6.0]})
     _, ax = plots.convergence({"one": SimpleNamespace(history=history), "two": history})
     assert ax.lines[0].get_xdata().tolist() == ax.lines[1].get_xdata().tolist() == [1, 2, 3]
     assert not ax.collections  # a band around one run would claim a spread
 
 
-def test_a_histogram_has_the_calls_between_two_late_fractions(both, doubled):
+def test_histograms_and_distributions_fall_as_late_fractions_do(both, doubled, city):
     _, ax = plots.response_histogram({"both": both, "doubled": doubled}, threshold=4)
     for e, steps in zip((both, doubled), ax.patches, strict=True):
         shares, edges, _ = steps.get_data()
         late = e.late_fraction(edges)
         assert (shares, shares.sum()) == (pytest.approx(100 * (late[:-1] - late[1:])), pytest.approx(100))
     assert ax.get_ylabel() == f"Calls in {edges[1]:g} min (%)"
-
-
-def test_response_distribution_falls_as_late_fractions_do(both, doubled):
     _, ax = plots.response_distribution({"both": both, "doubled": doubled})
     curve = next(line for line in ax.lines if line.get_label() == "both")
     t, y = curve.get_data()
@@ -234,9 +228,6 @@ def test_response_distribution_falls_as_late_fractions_do(both, doubled):
     assert (cells[0, 1], cells[2, 1]) == ("8 min", f"{100 * doubled.late_fraction(8):.1f}%")
     assert "(min)" in ax.get_xlabel()
     assert "(%)" in ax.get_ylabel()
-
-
-def test_response_distribution_of_times_that_vary_is_a_smooth_curve(city, both):
     varying = approximate_hypercube(city.replace(travel_cv=0.4), both.sites)
     _, ax = plots.response_distribution({"fixed": both, "varying": varying})
     lines = {line.get_label(): line for line in ax.lines}
@@ -249,7 +240,7 @@ def test_response_distribution_of_times_that_vary_is_a_smooth_curve(city, both):
 # -- bars, boxes, correction ----------------------------------------------------------------------------------------
 
 
-def test_boxes_stand_where_the_errors_lie():
+def test_boxes_stand_where_the_errors_lie_and_factors_by_utilisation():
     geometries = (("plane", 1), ("uniform", 2))
     rows = [(u, g, scale * u * (1 + k / 10)) for u in (0.2, 0.8) for g, scale in geometries for k in range(5)]
     frame = pd.DataFrame(rows, columns=["utilization", "geometry", "error_min"])
@@ -259,9 +250,6 @@ def test_boxes_stand_where_the_errors_lie():
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
     assert legend == ["plane", "uniform", "papers: mean below 0.002 min"]
     assert "Absolute" in ax.get_ylabel()
-
-
-def test_correction_factors_are_drawn_by_utilisation():
     frame = pd.DataFrame({0.1: [1.0, 1.2, 30.0], 0.5: [1.0, 0.9, 1.1]})
     _, ax = plots.correction_factor(frame)
     drawn = {line.get_label(): line.get_ydata().tolist() for line in ax.lines if line.get_label()[0] != "_"}
@@ -288,9 +276,6 @@ def test_every_figure_comes_from_pyplot_unless_told_otherwise(city, both, double
         assert len(plt.get_fignums()) == 1
         assert ax.figure is fig
         plt.close(fig)
-
-
-def test_every_plot_takes_axes():
     for name in set(plots.__all__) - {"STYLE"}:
         ax = signature(getattr(plots, name)).parameters["ax"]
         assert (ax.default, ax.kind) == (None, ax.POSITIONAL_OR_KEYWORD), name

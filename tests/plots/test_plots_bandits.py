@@ -38,7 +38,7 @@ def test_each_panel_has_the_mean_of_its_runs(frame):
     assert len(fig.legends) == 1
 
 
-def test_final_regret_is_that_of_the_last_round(frame):
+def test_other_columns_can_be_values_panels_and_lines(frame):
     both = pd.concat([frame, frame.assign(lengthscale=0.5, cumulative_regret=2 * frame["cumulative_regret"])])
     _, axes = plots.cumulative_regret(both, against="lengthscale", log=False)
     ends = both[(both["round"] == 30) & (both["route"] == "B") & (both["policy"] == "bi-ucb")]
@@ -48,14 +48,8 @@ def test_final_regret_is_that_of_the_last_round(frame):
         drawn.get_ydata().astype(float), ends.groupby("lengthscale")["cumulative_regret"].mean().to_numpy()
     )
     assert "30 rounds" in axes[0].get_ylabel()
-
-
-def test_other_columns_can_be_panels_and_lines(frame):
     _, axes = plots.cumulative_regret(frame, by=("policy",), lines="route", log=False)
     assert [ax.get_title(loc="left") for ax in axes] == ["gp-ts", "bi-ucb"]
-
-
-def test_excess_energy_may_be_negative(frame):
     table = frame.assign(excess_energy=-frame["cumulative_regret"])
     _, axes = plots.cumulative_regret(table, value="excess_energy", log=False)
     _, positive = plots.cumulative_regret(frame)

@@ -94,12 +94,9 @@ def test_control_bounds_draw_regret_per_play_below_its_bounds():
     assert drawn["always the worst play"] == pytest.approx([0.1, 0.1])
 
 
-def test_regret_below_the_floor_is_drawn_at_the_floor():
+def test_regret_below_the_floor_is_drawn_there_and_other_columns_refused():
     zero = table().assign(simple_regret=-1e-9)
     _, axes = plots.control_study(zero)
     assert set(axes[0, 0].lines[0].get_ydata()) == {1e-4}
-
-
-def test_what_cannot_be_drawn_is_refused():
     refused("`column` must be one of", plots.control_study, table(), "seconds")
     refused("must have a column 'cost_regret'", plots.control_study, table(), "cost_regret")

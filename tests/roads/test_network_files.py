@@ -88,7 +88,7 @@ def test_a_wrong_file_is_not_taken_for_a_published_network(tmp_path, monkeypatch
     refused("'monaco', 'luxembourg', 'monaco, published'", eo.datasets.load_roads, "paris")
 
 
-def test_a_saved_network_is_the_same_but_for_rounding(tmp_path):
+def test_saved_networks_come_back_and_broken_files_are_refused(tmp_path):
     net = grid_roads(4, 5, jitter=0.3, relief=30, one_way=0.3, rng=1)
     file = tmp_path / "grid.json.gz"
     net.save(file)
@@ -106,9 +106,6 @@ def test_a_saved_network_is_the_same_but_for_rounding(tmp_path):
     bare = RoadNetwork([1.0, 2.0], [3.0, 4.0], [(0, 1)])
     bare.save(file)
     assert RoadNetwork.load(file).polylines is None
-
-
-def test_broken_files_of_networks_are_refused(tmp_path):
     file = tmp_path / "grid.json.gz"
     grid_roads(2, 3).save(file)
     good = file.read_bytes()

@@ -170,59 +170,45 @@ def test_a_reference_system_that_cannot_be_is_refused():
     assert frame.attrs == {}
 
 
+def in_files(layer, folder, name, *endings):
+    """Return a layer as it is, as GeoJSON that says its reference system or not, and as files; with options to read it."""
+    code, sources = layer.crs.to_epsg(), [(layer, {})]
+    said = {"type": "name", "properties": {"name": f"urn:ogc:def:crs:EPSG::{code}"}}
+    for crs in (said, {"type": "EPSG", "properties": {"code": code}}, None):
+        content = json.loads(layer.to_json(drop_id=True)) | {"crs": crs}
+        sources.append((file(json.dumps(content), f"{name}.geojson"), {} if crs else {"crs": code}))
+    for ending in endings:
+        layer.to_file(folder / f"{name}.{ending}")
+        sources.append((folder / f"{name}.{ending}", {}))
+    return sources
+
+
 @pytest.mark.parametrize("city", ["Bremen", "Nukualofa"])
-@pytest.mark.parametrize("form", ["frame", "geojson", "old geojson", "gpkg", "upload", "shp", "fgb", "unsaid"])
-def test_geographic_files_say_their_reference_system(form, city, tmp_path):
+def test_geographic_files_say_their_reference_system(city, tmp_path):
     geopandas = pytest.importorskip("geopandas")
     points = around(city)
-    frame = log({"id": np.arange(3)})
-    layer = geopandas.GeoDataFrame(frame, geometry=geopandas.points_from_xy(*points.T), crs=4326).to_crs(3857)
-    options = {}
-    if form == "frame":
-        source = layer
-    elif form in ("geojson", "old geojson", "unsaid"):
-        content = json.loads(layer.to_json(drop_id=True))
-        content["crs"] = {
-            "geojson": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3857"}},
-            "old geojson": {"type": "EPSG", "properties": {"code": 3857}},
-            "unsaid": None,
-        }[form]
-        options = {"crs": 3857} if form == "unsaid" else {}
-        source = file(json.dumps(content), "calls.geojson")
-    else:
-        source = tmp_path / f"calls.{form if form != 'upload' else 'gpkg'}"
-        layer.to_file(source)
-        if form == "upload":
-            stream = io.BytesIO(source.read_bytes())
-            stream.name, source = source.name, stream
-    calls = eo.calls.read_calls(source, **options)
-    assert np.abs(calls.locations - points).max() < 1e-6
+    layer = geopandas.GeoDataFrame(
+        log({"id": np.arange(3)}), geometry=geopandas.points_from_xy(*points.T), crs=4326
+    ).to_crs(3857)
+    sources = in_files(layer, tmp_path, "calls", "gpkg", "shp", "fgb")
+    upload = io.BytesIO((tmp_path / "calls.gpkg").read_bytes())
+    upload.name = "calls.gpkg"
+    for source, options in [*sources, (upload, {})]:
+        assert np.abs(eo.calls.read_calls(source, **options).locations - points).max() < 1e-6
 
 
-@pytest.mark.parametrize("form", ["frame", "geojson", "gpkg", "shp", "unsaid"])
-def test_areas_in_a_reference_system(form, tmp_path):
+def test_areas_in_a_reference_system(tmp_path):
     geopandas = pytest.importorskip("geopandas")
     from shapely.geometry import box
 
     x, y = CITIES["Bremen"]
-    areas = {"W": box(x - 0.1, y - 0.1, x, y + 0.1), "E": box(x, y - 0.1, x + 0.1, y + 0.1)}
-    layer = geopandas.GeoDataFrame({"GEOID": ["01", "02"]}, geometry=list(areas.values()), crs=4326).to_crs(25832)
-    options = {}
-    if form == "frame":
-        source = layer
-    elif form == "geojson":
-        content = json.loads(layer.to_json(drop_id=True))
-        content["crs"] = {"type": "name", "properties": {"name": "EPSG:25832"}}
-        source = file(json.dumps(content), "areas.geojson")
-    elif form == "unsaid":
-        source, options = file(layer.to_json(), "areas.geojson"), {"crs": "EPSG:25832"}
-    else:
-        source = tmp_path / f"areas.{form}"
-        layer.to_file(source)
-    found = eo.calls.read_areas(source, **options)
-    assert list(found) == ["01", "02"]
-    ring = np.array(found["01"]["coordinates"][0])
-    assert np.abs(ring.min(axis=0) - (x - 0.1, y - 0.1)).max() < 2e-3
+    areas = [box(x - 0.1, y - 0.1, x, y + 0.1), box(x, y - 0.1, x + 0.1, y + 0.1)]
+    layer = geopandas.GeoDataFrame({"GEOID": ["01", "02"]}, geometry=areas, crs=4326).to_crs(25832)
+    for source, options in in_files(layer, tmp_path, "areas", "gpkg", "shp"):
+        found = eo.calls.read_areas(source, **options)
+        assert list(found) == ["01", "02"]
+        ring = np.array(found["01"]["coordinates"][0])
+        assert np.abs(ring.min(axis=0) - (x - 0.1, y - 0.1)).max() < 2e-3
 
 
 def test_layers_may_be_several_damaged_or_lack_places(tmp_path):

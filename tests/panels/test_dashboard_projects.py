@@ -289,36 +289,31 @@ def test_saving_replaces_a_given_file_only_while_its_city_is_shown(tmp_path, mon
     folder = upload({file.name: file.read_bytes() for file in (tmp_path / "city").iterdir()})
     damaged = upload({"x.zip": eo.planning.Project(city, {"units": 2}, [{"scenario": "x"}]).to_bytes()})
 
-    def saved(panel):
+    def saved(panel, where):
         panel.refs["save"].click()
-        return panel.refs["message"].value
+        assert where in panel.refs["message"].value
+        assert (path.read_bytes() == first) == (where == "to your downloads")
 
-    def other_city(refs):
-        refs["city"].value = "Random grid city"
-
-    def files(refs):
-        refs["city"].value, refs["files"].value = "Your own files", folder
-        refs["read"].click()
-        assert "Read " in refs["message"].value
-
-    def damaged_project(refs):
-        refs["open"].value = damaged
-        assert "scenarios of the project are damaged" in refs["message"].value
-
-    for leave in (other_city, files, damaged_project):
+    for name, value, said in (
+        ("city", "Random grid city", ""),
+        ("files", folder, "Read "),
+        ("open", damaged, "scenarios of the project are damaged"),
+    ):
         panel = panels.dashboard(path)
-        leave(panel.refs)
-        assert "to your downloads" in saved(panel), leave
-        assert path.read_bytes() == first
+        if name == "files":
+            panel.refs["city"].value = "Your own files"
+        panel.refs[name].value = value
+        if name == "files":
+            panel.refs["read"].click()
+        assert said in panel.refs["message"].value
+        saved(panel, "to your downloads")
     monkeypatch.setenv(_dashboard.ENVIRONMENT, str(path))
     panel = panels.dashboard()  # as visitors of a server see it
     panel.refs["units"].value = 2
-    assert "to your downloads" in saved(panel)
-    assert path.read_bytes() == first
+    saved(panel, "to your downloads")
     panel = panels.dashboard(path)
     panel.refs["colocation"].value = not panel.refs["colocation"].value  # the same city in another workbench
-    assert "Saved to town.zip" in saved(panel)
-    assert path.read_bytes() != first
+    saved(panel, "Saved to town.zip")
 
 
 @pytest.mark.parametrize("usable", [True, False])

@@ -74,7 +74,7 @@ def report(fit, stations):
     )
 
 
-def test_a_true_model_passes(report):
+def test_a_true_model_passes_and_a_wrong_one_fails(report, fit, stations):
     frame = report.to_frame()
     assert ((frame["recorded"] >= frame["low"]) & (frame["recorded"] <= frame["high"])).mean() > 0.6
     for name in ("mean_response_min", "percentile_90_min"):
@@ -85,9 +85,6 @@ def test_a_true_model_passes(report):
         assert len(outside(table)) <= binom.ppf(0.99, len(table), 0.1)
     assert report.distribution["recorded"].sum() == pytest.approx(1)
     assert all("usable" in sentence for sentence in report.verdict[:3])
-
-
-def test_a_wrong_model_fails(fit, stations):
     slow = synthetic_log(stations, Truth(minutes_per_km=2.2), days=14, start="2024-04-01", rng=2)
     report = eo.calls.back_test(fit, slow, draws=40)
     assert "do not use" in report.verdict[0]

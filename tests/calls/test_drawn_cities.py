@@ -68,16 +68,13 @@ def test_intervals_of_road_effects_cover_the_truth_and_know_driven_pairs_better(
     assert spread == pytest.approx(error, rel=0.5)
 
 
-def test_unlimited_drives_leave_open_only_where_no_unit_was():
+def test_unlimited_drives_and_wrong_stamps_leave_the_effects_known():
     _, effects = _world(3)
     draws = np.array([effects.draw(np.random.default_rng(k), np.inf) for k in range(50)])
     driven = effects.weight > 0
     assert draws.std(axis=0)[driven].max() < 1e-3
     assert draws.std(axis=0)[-2:].min() > 0.01
     assert draws[0][driven] == pytest.approx(1 + effects.deviation[driven], abs=1e-3)
-
-
-def test_wrong_stamps_do_not_move_the_effects():
     rng = np.random.default_rng(5)
     km = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
     site, atom = rng.integers(0, 4, 2000), rng.integers(0, 4, 2000)

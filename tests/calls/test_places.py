@@ -197,7 +197,7 @@ def test_geographic_files_say_their_reference_system(city, tmp_path):
         assert np.abs(eo.calls.read_calls(source, **options).locations - points).max() < 1e-6
 
 
-def test_areas_in_a_reference_system(tmp_path):
+def test_areas_may_have_a_reference_system_and_lack_names(tmp_path):
     geopandas = pytest.importorskip("geopandas")
     from shapely.geometry import box
 
@@ -209,6 +209,13 @@ def test_areas_in_a_reference_system(tmp_path):
         assert list(found) == ["01", "02"]
         ring = np.array(found["01"]["coordinates"][0])
         assert np.abs(ring.min(axis=0) - (x - 0.1, y - 0.1)).max() < 2e-3
+    shape = {"type": "Polygon", "coordinates": [[[0, 45], [1, 45], [1, 46], [0, 45]]]}
+    content = {
+        "type": "FeatureCollection",
+        "features": [{"type": "Feature", "properties": {"beat_no": 1}, "geometry": shape}],
+    }
+    refused(r"beat_no.*Say which", eo.calls.read_areas, file(json.dumps(content), "areas.geojson"))
+    assert list(eo.calls.read_areas(file(json.dumps(content), "areas.geojson"), key="beat_no")) == ["1"]
 
 
 def test_layers_may_be_several_damaged_or_lack_places(tmp_path):
@@ -244,16 +251,6 @@ def test_names_of_areas(properties, names):
     features = [{"type": "Feature", "properties": each, "geometry": shape} for each in properties]
     content = json.dumps({"type": "FeatureCollection", "features": features})
     assert list(eo.calls.read_areas(file(content, "areas.geojson"))) == names
-
-
-def test_areas_without_names_say_what_they_have():
-    shape = {"type": "Polygon", "coordinates": [[[0, 45], [1, 45], [1, 46], [0, 45]]]}
-    content = {
-        "type": "FeatureCollection",
-        "features": [{"type": "Feature", "properties": {"beat_no": 1}, "geometry": shape}],
-    }
-    refused(r"beat_no.*Say which", eo.calls.read_areas, file(json.dumps(content), "areas.geojson"))
-    assert list(eo.calls.read_areas(file(json.dumps(content), "areas.geojson"), key="beat_no")) == ["1"]
 
 
 BOONE = "+proj=tmerc +lat_0=35.8333333 +lon_0=-92.5 +k=0.9999333 +x_0=500000 +datum=NAD83 +units=us-ft"

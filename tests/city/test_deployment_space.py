@@ -179,7 +179,7 @@ def test_samples_follow_the_listed_sites():
         assert abs(drawn[tuple(row.tolist())] - expected) < 5 * np.sqrt(expected)
 
 
-def test_a_fleet_too_large_is_told_how_many_units_a_site_must_hold():
+def test_large_fleets_are_told_what_fits_and_spaces_serve_other_cities():
     """The number that is named is the least that fits."""
     city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
     refused(r"13 units do not fit: .* 6\. .*`DeploymentSpace\(city, 13, colocation=3\)`", eo.Objective, city, 13)
@@ -187,9 +187,6 @@ def test_a_fleet_too_large_is_told_how_many_units_a_site_must_hold():
     refused(r"do not fit: the open sites hold 12\. .*colocation=3", DeploymentSpace, city, 13, colocation=2)
     refused(r"close fewer sites, or .*colocation=7", DeploymentSpace, city, 13, closed=[0, 1, 2, 3])
     refused("Close fewer sites", DeploymentSpace, city, 1, closed=range(6))
-
-
-def test_a_space_serves_other_cities_with_the_same_sites():
     space = DeploymentSpace(CITY, 2, closed=[0])
     assert DeploymentSpace.of(CITY, space) is space
     busy = CITY.scaled(3)

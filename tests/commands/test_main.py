@@ -42,7 +42,9 @@ def test_a_city_of_ones_own(tmp_path, capsys, monkeypatch):
     assert (tmp_path / "o" / "deployments.html").stat().st_size > 10_000
 
 
-def test_load_and_queue(tmp_path, capsys):
+def test_units_are_asked_for_and_loads_and_queues_taken(tmp_path, capsys):
+    assert job(tmp_path, eo.datasets.grid_city(n_sites=8, units=3, rng=1)) == 2
+    assert "--units" in capsys.readouterr().err
     town = eo.datasets.grid_city(n_sites=8, units=3, rng=1)
     assert job(tmp_path, town, "--units", "3", "--load", "0.4", "--queue", "--colocate") == 0
     text = capsys.readouterr().out
@@ -93,11 +95,6 @@ def test_bad_input_is_refused_in_one_line(arguments, words, tmp_path, capsys):
     assert words in error
     assert sum(line.startswith("emsopt: ") for line in error.splitlines()) == 1
     assert "--queue" in arguments or not (tmp_path / "out").exists()  # all else is found out before the work
-
-
-def test_units_are_asked_for(tmp_path, capsys):
-    assert job(tmp_path, eo.datasets.grid_city(n_sites=8, units=3, rng=1)) == 2
-    assert "--units" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("default")

@@ -97,7 +97,7 @@ def test_correction_factors_of_two_units():
         correction_factors(2, 2.0, capacity="queue")
 
 
-def test_frames(loss):
+def test_frames_and_a_unit_that_answers_nothing(loss):
     units = loss.to_frame()
     assert list(units.columns) == ["site", "name", "utilization", "share_of_calls", "mean_response_min"]
     assert (units["site"].tolist(), units["name"].tolist()) == ([0, 1], list(CITY.site_names))
@@ -109,9 +109,6 @@ def test_frames(loss):
     np.testing.assert_allclose(atoms["share_of_calls"], [2 / 3, 1 / 3])
     assert atoms["answered_most_by"].tolist() == list(CITY.site_names)
     np.testing.assert_allclose(atoms["mean_response_min"], loss.atom_response)
-
-
-def test_a_unit_that_answers_nothing_has_no_mean_response():
     fractions = np.array([[1.0, 1.0], [0.0, 0.0]])
     measures = np.array([0.5, 0.0]), fractions, 0.0, np.full(2, 0.5), 1, 0.0
     idle = Evaluation.of(CITY, np.array([0, 1]), "exact", "loss", 0.5, *measures)

@@ -35,15 +35,12 @@ def test_an_update_sends_results_and_another_map_all(city, both, doubled):
     refused("only a map of deployments", live.update, both)
 
 
-def test_a_click_tells_all_sites_at_the_place(city, both):
+def test_a_click_tells_all_sites_and_old_maps_are_hidden(city, both):
     told = []
     live = LiveMap(deployment_map(city, {"yours": both}), edit="yours", clicked=told.append)
     for place in (0, 1):
         live._handle_custom_msg({"place": place}, [])  # as the browser sends it
     assert told == [[0, 1], [2]]
-
-
-def test_it_says_a_sentence_without_a_map_and_hides_what_is_old(city, both):
     live = LiveMap(sentence="nothing yet")
     assert (live.kind, live.scene) == ("", {"sentence": "nothing yet"})
     live.hide()

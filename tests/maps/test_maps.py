@@ -128,14 +128,11 @@ def test_units_at_one_place_no_evaluation_and_missing_values(doubled, city):
     assert "NaN" not in Page(deployment_map(city, shown).html).scripts[0]
 
 
-def test_late_shares_agree_with_the_evaluation(both, city):
+def test_late_shares_and_differences_are_those_of_the_evaluations(both, city, doubled):
     shares, *_ = _colours.atom_values(city, both, ("late", 6.0))
     assert shares @ city.demand_shares / 100 == pytest.approx(both.late_fraction(6.0))
     assert (shares, both.atom_late(0).tolist()) == (pytest.approx(100 * both.atom_late(6.0)), pytest.approx([1, 1, 1]))
     refused("`threshold` must be a number of at least 0", both.atom_late, -1)
-
-
-def test_two_evaluations_give_a_view_of_their_difference(both, doubled, city):
     shown = deployment_map(city, {"spread": both, "together": doubled})
     spread, together, difference = shown.views
     assert [v["name"] for v in shown.views] == ["spread", "together", "spread minus together"]

@@ -48,13 +48,14 @@ def test_values_are_those_of_simulations_and_are_counted():
     assert free.seeded(4)(SITES) == expected[0]
 
 
-def test_costs_are_late_shares_of_units_at_home():
+def test_costs_are_late_shares_and_unknown_options_are_named():
     """A unit 7 min away is late for no call; 8 min, for those of high and medium priority: 0.57 + 0.245 of all."""
     costs = OperationsObjective(SYSTEM, SPACE).costs
     minutes = SYSTEM.city.travel_times + 50 / 60
     assert (costs[minutes < 8] == 0).all()
     assert np.allclose(costs[(minutes >= 8) & (minutes * 1.43 < 20)], 0.815)
     assert np.allclose(costs[minutes > 20], 1)
+    refused("options", OperationsObjective, SYSTEM, SPACE, trace=3)
 
 
 @pytest.mark.parametrize("method", ["gp-pm", "local"])
@@ -70,10 +71,6 @@ def test_searches_run_and_resume(method, tmp_path):
     other = OperationsObjective(SYSTEM, SPACE, calls=2_000, rng=1, policy=Policy(on_the_way=False))
     with pytest.raises(eo.errors.InputError, match="checkpoint"):  # another policy is another search
         eo.minimize(other, method, budget=24, rng=0, checkpoint=tmp_path / "run.jsonl")
-
-
-def test_unknown_options_are_named():
-    refused("options", OperationsObjective, SYSTEM, SPACE, trace=3)
 
 
 RULE = Policy(coverage=7.0, busy=0.2, patience=20)

@@ -87,12 +87,14 @@ def test_a_run_of_other_settings_is_taken_away(panel, name, value):
     assert refs["run"]() is None
 
 
-def test_halving_tightens_the_tolerance(panel):
+def test_halving_tightens_the_tolerance_and_low_costs_are_kept(panel):
     refs = panel.refs
     refs["halving"].value = True
     refs["play"].click()
     run = bocvs(eo.problems.hill_control(), budget=4, rng=0)
     assert refs["run"]().history["set"].tolist() == run.history["set"].tolist()
+    panel = eo.panels.control_panel(eo.problems.hill_control((0.001, 0.3, 1.0)), rng=0)
+    assert panel.refs["problem"]().costs.tolist() == [0.001, 0.3, 1.0]
 
 
 def test_what_cannot_be_played_is_said(panel, monkeypatch):
@@ -109,8 +111,3 @@ def test_what_cannot_be_played_is_said(panel, monkeypatch):
     assert "Stopped after 12 plays" in words(refs["message"])
     refs["alpha"].value = 0.3
     assert refs["message"].value == ""
-
-
-def test_costs_below_the_usual_least_are_kept():
-    panel = eo.panels.control_panel(eo.problems.hill_control((0.001, 0.3, 1.0)), rng=0)
-    assert panel.refs["problem"]().costs.tolist() == [0.001, 0.3, 1.0]

@@ -50,16 +50,13 @@ def test_an_interruption_passes_and_an_error_does_not(otherwise):
     assert message.value == ""
 
 
-def test_what_a_callback_within_another_says_stays():
+def test_callbacks_keep_what_is_said_and_seeds_are_drawn():
     message = _widgets.Message()
     inner = _widgets.guarded(message, lambda: "nine of ten")
     _widgets.guarded(message, inner)()
     assert "nine of ten" in message.value
     _widgets.guarded(message, lambda: (inner(), "eleven")[1])()
     assert "eleven" in message.value
-
-
-def test_a_panel_without_a_seed_draws_one_and_shows_it():
     first, other = (eo.panels.boke_panel().refs for _ in range(2))
     assert first["seed"].value != other["seed"].value
     again = eo.panels.boke_panel(rng=first["seed"].value)

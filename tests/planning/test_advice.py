@@ -227,21 +227,18 @@ def test_the_fleet_is_todays_or_reaches_the_recorded_mean(san_jose):
     assert build(calls, stations, Settings(cell_km=2.0, units=7)).fleet[0] == 7
 
 
-def test_days_are_held_out_by_one_rule():
+def test_days_are_held_out_by_one_rule_and_wrong_findings_stop_the_advice():
     calls, _ = eo.datasets.san_jose_calls()
     assert (steps.held_out(calls), steps.held_out(calls.between("2015-01-01", "2015-01-10"))) == ((14, 5), (9, 3))
     assert (steps.held_out(calls.between("2015-01-01", "2015-01-09")), steps.held_out(calls, 2)) == ((8, 0), (14, 2))
     refused("from 0 to 13", steps.held_out, calls, 14)
-
-
-def test_wrong_findings_stop_the_advice_until_they_are_accepted():
     with pytest.raises(InputError, match="something is wrong in the data: no place; swapped coordinates; gaps in time"):
         eo.planning.advise(*eo.datasets.practice_calls())
     with pytest.raises(InputError, match="no place; swapped coordinates\\."):
         eo.planning.advise(*eo.datasets.practice_calls(), Settings(empty_days="missing"))
 
 
-def test_errors_carry_arguments_and_remedies_as_data():
+def test_errors_carry_arguments_and_gains_one_interval():
     with pytest.raises(InputError) as raised:
         eo.calls.read_calls(pd.DataFrame({"lon": [1.0], "lat": [1.0]}))
     named = [part for part in Message.of(raised.value).parts if isinstance(part, Argument)]
@@ -250,9 +247,6 @@ def test_errors_carry_arguments_and_remedies_as_data():
     said = Message("Use ", Argument("cell_km", 2.0), " or `reach_km`.")
     assert said == "Use `cell_km=2.0` or `reach_km`."
     assert said.by(lambda a: a.name.upper(), ["reach_km"]) == "Use CELL_KM or REACH_KM."
-
-
-def test_a_gain_is_told_with_one_interval():
     late = SimpleNamespace(gain=(0.02, 0.01, 0.03), model=SimpleNamespace(settings=Settings(metric=("late", 8.0))))
     said = "+2.000 percentage points of share of responses of 8 min or more (90 % interval: +1.000 to +3.000)"
     assert advice._gained(late) == said

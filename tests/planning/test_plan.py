@@ -151,11 +151,19 @@ def test_the_list_of_changes_leads_from_one_hour_to_the_next():
     assert "at most 2 moves" in repr(result)
 
 
-def test_pinned_and_closed_sites_stay_so():
+def test_pinned_sites_stay_and_simulated_hours_share_their_calls():
     cities = shifted(eo.datasets.grid_city(n_sites=8, units=3, rng=4, size=5), 5, rng=7)
     result = hourly_plan(cities, DeploymentSpace(cities[0], 3, pinned=[2], closed=[0, 5]), 2)
     assert (result.sites == 2).any(axis=1).all()
     assert not np.isin(result.sites, [0, 5]).any()
+    cities = [TOWN.scaled(0.5), TOWN.scaled(2)]
+    plan = hourly_plan(cities, 2, 1, "simulation", rng=3, calls=2000)
+    again = [
+        eo.Objective(city, 2, "simulation", rng=3, calls=2000)(row)
+        for city, row in zip(cities, plan.sites, strict=True)
+    ]
+    assert plan.proven
+    assert plan.values.tolist() == again
 
 
 def test_searched_plans_come_close_to_the_proven_one(monkeypatch):
@@ -172,17 +180,6 @@ def test_searched_plans_come_close_to_the_proven_one(monkeypatch):
     assert found.moves.max() <= 1
     again = hourly_plan(cities, 4, 1, "approximate", rng=0)
     assert np.array_equal(found.sites, again.sites)
-
-
-def test_simulated_hours_use_the_same_calls_for_all_deployments():
-    cities = [TOWN.scaled(0.5), TOWN.scaled(2)]
-    plan = hourly_plan(cities, 2, 1, "simulation", rng=3, calls=2000)
-    again = [
-        eo.Objective(city, 2, "simulation", rng=3, calls=2000)(row)
-        for city, row in zip(cities, plan.sites, strict=True)
-    ]
-    assert plan.proven
-    assert plan.values.tolist() == again
 
 
 @pytest.mark.parametrize(

@@ -186,9 +186,6 @@ def test_a_study_has_a_panel_a_problem_and_a_line_a_method(study):
     assert axes[0].get_yscale() == "log"
     assert [text.get_text() for text in fig.legends[0].get_texts()] == ["boke", "random"]
     assert axes[0].get_ylabel() == "Simple regret"
-
-
-def test_few_points_are_marked_and_bands_may_be_left_out(study):
     fig = Figure()
     got, axes = plots.study_curves(
         study[study["evaluation"] <= 5], ax=fig, band=None, log_x=True, columns=1, ylabel="y"
@@ -197,9 +194,6 @@ def test_few_points_are_marked_and_bands_may_be_left_out(study):
     assert axes[1].lines[0].get_marker() == "o"
     assert not axes[0].collections
     assert axes[0].get_xscale() == "log"
-
-
-def test_what_cannot_be_drawn_is_refused(study):
     refused("column 'q25'", plots.study_curves, study.drop(columns="q25"))
     refused("nothing to draw", plots.study_curves, study[:0])
     refused("nothing to draw", plots.line_panels, {})

@@ -131,7 +131,7 @@ def test_bollards_stop_cars_and_restrictions_by_way_are_left_out(osm):
         assert (("11#0", "12#0") in turns(net)) == passes
 
 
-def test_roundabouts_and_motorways_have_one_direction(osm):
+def test_roundabouts_have_one_direction_and_extracts_cut_ways(osm):
     ways = {
         1: ((1, 2, 3, 4, 1), {"highway": "residential", "junction": "roundabout"}),
         2: ((5, 1), {"highway": "motorway_link"}),
@@ -142,6 +142,10 @@ def test_roundabouts_and_motorways_have_one_direction(osm):
     assert set(net.ids) == {"1#0", "1#1", "1#2", "2#0", "3#0", "-3#0", "4#0", "-4#0"}
     assert ("1#2", "1#0") in turns(net), "round and round"
     assert net.to_frame().loc["4#0", "speed_limit_m_s"] == pytest.approx(40 / 3.6)
+    ways = {10: ((1, 5, 99, 3, 6), {"highway": "residential"})}
+    net = RoadNetwork.from_osm(osm(ways=ways), strongly_connected=False)
+    assert len(net.polylines) == 4
+    assert "1 ways are cut where the extract ends" in net.notes
 
 
 def test_inclines_follow_the_terrain_but_tunnels_run_straight(osm):
@@ -171,13 +175,6 @@ def test_heights_are_smoothed_where_too_steep_and_nowhere_else():
     np.testing.assert_allclose(smooth, [0, 0, 0, 15, 30, 60, 75, 90, 90, 90])
     gentle = np.linspace(0, 100, 10)
     np.testing.assert_allclose(_terrain._no_steeper(gentle, ends, most), gentle, atol=1e-9)
-
-
-def test_extracts_cut_ways_at_their_border(osm):
-    ways = {10: ((1, 5, 99, 3, 6), {"highway": "residential"})}
-    net = RoadNetwork.from_osm(osm(ways=ways), strongly_connected=False)
-    assert len(net.polylines) == 4
-    assert "1 ways are cut where the extract ends" in net.notes
 
 
 def test_broken_maps_are_refused(osm, tmp_path):

@@ -177,7 +177,7 @@ def test_points_are_joined_to_the_right_road():
     assert only.travel_times([(1500, 100)], [(0, 0)], off_road_kmh=np.inf)[0, 0] * 600 == pytest.approx(1500)
 
 
-def test_streets_are_left_in_both_directions_even_if_lanes_are_drawn_apart():
+def test_streets_are_left_both_ways_and_pieces_of_any_length_found():
     for offset in (0.0, 6.0):
         net = road([(0, 0), (6000, 0)], offset=offset)
         times = net.travel_times([(3000, 1), (3000, -1)], [(0, 0), (6000, 0)], off_road_kmh=np.inf)
@@ -185,9 +185,6 @@ def test_streets_are_left_in_both_directions_even_if_lanes_are_drawn_apart():
     one_way = road([(0, 0), (600, 0)], [(600, 0), (600, 600)], [(600, 600), (0, 0)], two_way=False)
     times = one_way.travel_times([(300, 0)], [(100, 0), (500, 0), (300, 0)])
     np.testing.assert_allclose(times * 600, [[300 + 600 + np.hypot(600, 600) + 100, 200, 0]])
-
-
-def test_roads_far_shorter_or_longer_than_a_piece_are_found():
     rng = np.random.default_rng(5)
     line = np.cumsum(rng.exponential(1.0, (60, 2)) ** 4, axis=0)  # steps from millimetres to hundreds of metres
     net = RoadNetwork([1000.0], [10.0], [], polylines=[line])

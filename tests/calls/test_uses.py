@@ -84,6 +84,8 @@ def test_a_drawn_log_tells_the_right_table_from_damaged_ones(drawn, units):
         usable, why = trusted(log, table)
         assert not usable
         assert "stations are missing" in why
+    if not units:  # how places are rounded does not depend on units
+        return
     rounded = stations.assign(lon=(stations["lon"] / 0.02).round() * 0.02, lat=(stations["lat"] / 0.02).round() * 0.02)
     assert "places of stations are rounded to 2.2 km" in trusted(log, rounded)[1]
     coarse = dataclasses.replace(log, locations=np.round(log.locations / 0.02) * 0.02 + 0.003)

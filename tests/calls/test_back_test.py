@@ -1,4 +1,4 @@
-"""Back-tests on San José and on logs with a known truth."""
+"""Recorded beside modelled responses, and back-tests on San José and on logs with a known truth."""
 
 import dataclasses
 import re
@@ -7,13 +7,13 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from scipy.stats import binom
 from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
 from emsopt.calls.recorded import percentile
-from emsopt.errors import InputError
 
 CLOSE = (0.05, 0.10)  # of the mean and of the 90th percentile
 
@@ -74,7 +74,7 @@ def report(fit, stations):
     )
 
 
-def test_a_true_model_passes(report):
+def test_a_true_model_passes_and_a_wrong_one_fails(report, fit, stations):
     frame = report.to_frame()
     assert ((frame["recorded"] >= frame["low"]) & (frame["recorded"] <= frame["high"])).mean() > 0.6
     for name in ("mean_response_min", "percentile_90_min"):
@@ -85,9 +85,6 @@ def test_a_true_model_passes(report):
         assert len(outside(table)) <= binom.ppf(0.99, len(table), 0.1)
     assert report.distribution["recorded"].sum() == pytest.approx(1)
     assert all("usable" in sentence for sentence in report.verdict[:3])
-
-
-def test_a_wrong_model_fails(fit, stations):
     slow = synthetic_log(stations, Truth(minutes_per_km=2.2), days=14, start="2024-04-01", rng=2)
     report = eo.calls.back_test(fit, slow, draws=40)
     assert "do not use" in report.verdict[0]
@@ -118,8 +115,7 @@ def test_every_use_is_judged_by_its_rule(san_jose, early, fit, stations):
             assert all(name in report.uses.loc[use, "why"] for name in outside(moved).index)
     assert all(real.usable(use) for use in ("mean", "percentile_90", "moves"))
     assert not wrong.uses["usable"].any()
-    with pytest.raises(InputError, match="moves"):
-        real.usable("move")
+    refused("moves", real.usable, "move")
 
 
 def test_calls_of_fitted_days_are_not_called_a_hold_out(san_jose, early):
@@ -140,8 +136,7 @@ def test_calls_of_fitted_days_are_not_called_a_hold_out(san_jose, early):
 
 def test_quantiles_of_whole_minutes_lie_within_the_minute():
     """Uniform minutes that are truncated at both ends keep their quantiles to the width of the rounding."""
-    assert percentile(np.array([5.0]), 50, 1.0) == 5.0
-    assert percentile(np.array([5.0, 6.0]), 50, 1.0) == 5.5
+    assert (percentile(np.array([5.0]), 50, 1.0), percentile(np.array([5.0, 6.0]), 50, 1.0)) == (5.0, 5.5)
     rng = np.random.default_rng(0)
     x = rng.gamma(4, 2, 100_000)
     rounded = np.floor(x + rng.random(len(x)))
@@ -157,8 +152,7 @@ def test_impossible_responses_are_left_out_and_counted(stations):
     details.loc[3:6, "on_scene"] = pd.NaT
     details.loc[7, "on_scene"] = details["dispatched"][7] + pd.Timedelta(hours=20)
     report = eo.calls.back_test(fit, dataclasses.replace(log, details=details), draws=40)
-    assert list(report.left_out.values()) == [4, 3, 1]
-    assert report.calls == len(log) - 8
+    assert (list(report.left_out.values()), report.calls) == ([4, 3, 1], len(log) - 8)
 
 
 def test_the_page_is_self_contained_and_has_no_single_call(report, tmp_path):
@@ -172,7 +166,13 @@ def test_the_page_is_self_contained_and_has_no_single_call(report, tmp_path):
     assert (report.by_zone["calls"] >= 5).all()
 
 
-def test_more_units_answer_sooner_in_a_replay(stations):
+def test_replays_follow_the_law_and_the_number_of_units(stations):
+    """With a unit at every station and hardly a call, the mean is turnout plus the law at the closest station."""
+    log = synthetic_log(stations, Truth(service_min=10), calls_per_day=60, days=60, rng=4)
+    fit = eo.calls.calibrate(log, stations)
+    played = eo.calls.replay(fit, draws=30, rng=1)
+    km = eo.city.travel.great_circle_km(log.locations, stations[["lon", "lat"]]).min(axis=1)
+    assert played.mean_response == pytest.approx(fit.turnout.mean.value + fit.answer_law.mean(km).mean(), rel=0.03)
     fit = eo.calls.calibrate(synthetic_log(stations, calls_per_day=200, days=10, rng=1), stations)
     few, many = (eo.calls.replay(fit, deployment=units, draws=5, rng=0) for units in ([0, 1, 2], [*range(8)] * 2))
     assert many.mean_response < few.mean_response
@@ -183,15 +183,6 @@ def test_more_units_answer_sooner_in_a_replay(stations):
     assert np.array_equal(again.response, few.response, equal_nan=True)
 
 
-def test_a_replay_of_a_lone_unit_is_the_law_itself(stations):
-    """With a unit at every station and hardly a call, the mean is turnout plus the law at the closest station."""
-    log = synthetic_log(stations, Truth(service_min=10), calls_per_day=60, days=60, rng=4)
-    fit = eo.calls.calibrate(log, stations)
-    played = eo.calls.replay(fit, draws=30, rng=1)
-    km = eo.city.travel.great_circle_km(log.locations, stations[["lon", "lat"]]).min(axis=1)
-    assert played.mean_response == pytest.approx(fit.turnout.mean.value + fit.answer_law.mean(km).mean(), rel=0.03)
-
-
 def test_deployments_are_names_or_indices_of_stations(stations):
     """Without a seed two replays are alike, so that deployments can be compared."""
     fit = eo.calls.calibrate(synthetic_log(stations, days=7, rng=1), stations)
@@ -199,12 +190,9 @@ def test_deployments_are_names_or_indices_of_stations(stations):
     played = [eo.calls.replay(fit, deployment=units, draws=2) for units in (names, [0, 1, 2])]
     np.testing.assert_array_equal(played[0].response, played[1].response)
     for wrong in ([99], [], ["Nowhere"], [[0]]):
-        with pytest.raises(InputError, match="deployment"):
-            eo.calls.replay(fit, deployment=wrong)
-    with pytest.raises(InputError, match="at least 40"):
-        eo.calls.back_test(fit, fit.calls, draws=1)
-    with pytest.raises(InputError, match="`fit` must be"):
-        eo.calls.back_test("fit", fit.calls)
+        refused("deployment", eo.calls.replay, fit, deployment=wrong)
+    refused("at least 40", eo.calls.back_test, fit, fit.calls, draws=1)
+    refused("`fit` must be", eo.calls.back_test, "fit", fit.calls)
 
 
 def test_a_log_cut_in_two_is_tested_on_its_roads_with_the_deployment_that_is_known(stations, monkeypatch):
@@ -226,3 +214,47 @@ def test_a_log_cut_in_two_is_tested_on_its_roads_with_the_deployment_that_is_kno
     monkeypatch.setattr(module, "calibrate", calibrated)
     calibrate_and_test(log, stations, cut, homes, roads)
     assert asked == [(stations, homes, roads)]
+
+
+def log_of(minutes, unit="m"):
+    """Return a log whose responses are these numbers of minutes or seconds."""
+    start = np.datetime64("2025-01-06T00:00:00") + 3660 * np.arange(len(minutes)).astype("timedelta64[s]")
+    start += np.timedelta64(unit == "s", "s")
+    frame = pd.DataFrame({"time": start, "lon": 0.0, "lat": 45.0, "dispatched": start})
+    return eo.calls.read_calls(frame.assign(on_scene=start + np.array(minutes).astype(f"timedelta64[{unit}]")))
+
+
+@pytest.fixture(scope="module")
+def evaluation():
+    city = eo.datasets.grid_city(n_sites=6, units=3, rng=1)
+    city = city.replace(travel_times=2 * city.travel_times, travel_cv=0.4, turnout_cv=0.5, turnout_times=1.5)
+    return eo.evaluators.exact_hypercube(city, [0, 2, 4])
+
+
+@pytest.mark.parametrize("threshold", [5.0, 8.0, 8.5])
+def test_a_clock_of_minutes_is_that_of_draws(evaluation, threshold):
+    """200,000 response times, one at each quantile of the model, begun at random and rounded down to whole minutes."""
+    rng = np.random.default_rng(0)
+    at = np.linspace(0, 80, 1601)
+    within = 1 - evaluation.late_fraction(at)
+    drawn = rng.permutation(np.interp((np.arange(200_000) + 0.5) / 200_000, within, at))
+    recorded = np.floor(drawn + rng.random(len(drawn)))
+    table = eo.calls.recorded_and_modelled(log_of(recorded[:500]), evaluation, threshold)
+    assert table["recorded"].tolist()[0] == pytest.approx(recorded[:500].mean())
+    assert table["recorded"].tolist()[2] == pytest.approx((recorded[:500] > threshold).mean())
+    mean, ninety, late = table["modelled"]
+    assert mean == pytest.approx(recorded.mean(), abs=0.01)
+    assert late == pytest.approx((recorded > threshold).mean(), abs=0.002)
+    assert ninety == pytest.approx(percentile(recorded, 90, 1.0), abs=0.02)
+    assert table["unrounded"].tolist()[2] == pytest.approx(evaluation.late_fraction(threshold))
+
+
+def test_seconds_are_not_rounded_and_logs_without_stamps_refused(evaluation):
+    seconds = [301, 422, 543, 0, 1, -67, 90_001]  # at most a second: a unit that was there
+    minutes, step = eo.calls.recorded_responses(log_of(seconds, "s"))
+    assert (step, minutes.tolist()) == (0, pytest.approx([301 / 60, 422 / 60, 543 / 60]))
+    table = eo.calls.recorded_and_modelled(log_of(seconds, "s"), evaluation)
+    assert table["modelled"].tolist() == table["unrounded"].tolist()
+    calls = eo.calls.read_calls(pd.DataFrame({"time": ["2025-01-06 00:00"], "lon": [0.0], "lat": [45.0]}))
+    refused("'dispatched' and 'on_scene'", eo.calls.recorded_and_modelled, calls, evaluation)
+    refused("no call of the log", eo.calls.recorded_responses, log_of([-5.0, -6.0]))

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from emsopt import calls as ec
 from emsopt.errors import InputError
@@ -21,9 +22,6 @@ def log(*times, **options):
 
 def walls(*times, **options):
     return sorted(str(t) for t in log(*times, **options).times)
-
-
-# -- what is read -------------------------------------------------------------------------------------------------
 
 
 @st.composite
@@ -54,30 +52,25 @@ def written(draw):
     return text, wall, (60 * hours + minutes) * (1 if sign == "+" else -1)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(written())
 def test_every_supported_form_gives_the_right_clock(case):
     """Independently: what was written is known from how it was made."""
     text, wall, offset = case
     read = log(text)
-    assert read.times[0].item() == wall
-    assert read.clock == {None: "local", 0: "UTC"}.get(offset, "as written")
+    assert (read.times[0].item(), read.clock) == (wall, {None: "local", 0: "UTC"}.get(offset, "as written"))
     if offset is not None and 1971 <= wall.year <= 2098:
         utc = wall - datetime.timedelta(minutes=offset)
         assert log(text, time_zone="UTC").times[0].item() == utc
         assert log(text, time_zone="Asia/Kolkata").times[0].item() == utc + datetime.timedelta(minutes=330)
 
 
-def test_offsets_may_change_with_the_clocks():
+def test_offsets_are_read_in_texts_and_timestamps():
     """New York at the end of summer time: two local clocks, one time line."""
     times = ["2025-11-02 00:30:00-04", "2025-11-02 01:30:00-04", "2025-11-02 01:30:00-05", "2025-11-02 03:00-05:00"]
     assert walls(*times) == ["2025-11-02T00:30:00", "2025-11-02T01:30:00", "2025-11-02T01:30:00", "2025-11-02T03:00:00"]
-    assert log(*times).clock == "as written"
-    assert walls(*times, time_zone="America/New_York") == walls(*times)
+    assert (log(*times).clock, walls(*times, time_zone="America/New_York")) == ("as written", walls(*times))
     assert walls(*times, time_zone="UTC")[1:3] == ["2025-11-02T05:30:00", "2025-11-02T06:30:00"]
-
-
-def test_timestamps_in_a_column_of_objects_are_read_with_their_offsets():
     east = pd.Timestamp("2025-03-14 16:05", tz="Europe/Berlin")
     west = pd.Timestamp("2025-03-14 16:05", tz="America/New_York")
     assert walls(east, west) == ["2025-03-14T16:05:00"] * 2
@@ -93,8 +86,7 @@ def test_timestamps_in_a_column_of_objects_are_read_with_their_offsets():
 def test_a_date_beside_the_time_may_have_any_type(date, time):
     frame = pd.DataFrame({"Date": [date, None], "time": [time, time], "lon": -30.0, "lat": 45.0})
     read = ec.read_calls(frame)
-    assert str(read.times[0]) == f"{DAY}T16:05:00"
-    assert dict(read.left_out) == {"time": 1}
+    assert (str(read.times[0]), dict(read.left_out)) == (f"{DAY}T16:05:00", {"time": 1})
 
 
 def test_days_are_those_of_the_calendar():
@@ -102,11 +94,7 @@ def test_days_are_those_of_the_calendar():
     days = np.arange("1971-01-01", "2099-01-01", dtype="datetime64[D]")
     assert np.array_equal(log(*days.astype(str)).times.astype("datetime64[D]"), days)
     for wrong in ("2025-02-29", "2100-02-29", "2025-04-31", "2025-00-10", "2025-13-01", "2025-01-00", "2025-01-32"):
-        with pytest.raises(InputError, match=f"row 1.*{wrong}"):
-            log(wrong)
-
-
-# -- what is refused ----------------------------------------------------------------------------------------------
+        refused(f"row 1.*{wrong}", log, wrong)
 
 
 @pytest.mark.parametrize(
@@ -158,40 +146,20 @@ def test_a_time_that_does_not_fit_the_format_is_named_with_the_format():
         log("14.3.2025", DAY, time_format="%d.%m.%Y")
 
 
-@pytest.mark.parametrize("year", ["1677", "1969", "2100"])
-def test_years_of_no_log_are_refused_whatever_a_library_can_hold(year):
-    with pytest.raises(InputError, match=r"row 2: expected a time from 2 January 1970 to 2099, but got"):
-        log(DAY, f"{year}-06-01 12:00")
-
-
-# -- parts of a log -----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("start", "kept"),
-    [
-        ("2025-03-14", 2),
-        ("2025-03-14 12:00", 1),
-        ("20250314T1200", 1),
-        (datetime.date(2025, 3, 14), 2),
-        (datetime.datetime(2025, 3, 14, 12), 1),
-        (np.datetime64("2025-03-14T12"), 1),
-        (pd.Timestamp("2025-03-14 12:00"), 1),
-    ],
-)
-def test_parts_start_at_a_moment_in_any_form(start, kept):
-    assert len(log(f"{DAY} 08:00", f"{DAY} 16:00").between(start, "2026-01-01")) == kept
+def test_parts_start_at_a_moment_in_any_form():
+    for kept, *starts in (
+        (2, "2025-03-14", datetime.date(2025, 3, 14)),
+        (1, "2025-03-14 12:00", "20250314T1200", datetime.datetime(2025, 3, 14, 12)),
+        (1, np.datetime64("2025-03-14T12"), pd.Timestamp("2025-03-14 12:00")),
+    ):
+        for start in starts:
+            assert len(log(f"{DAY} 08:00", f"{DAY} 16:00").between(start, "2026-01-01")) == kept
 
 
 @pytest.mark.parametrize("moment", ["now", f"{DAY} 16:05Z", "2025", 5, pd.NaT, pd.Timestamp(f"{DAY} 16:05", tz="UTC")])
 def test_parts_between_no_moments_are_refused(moment):
-    with pytest.raises(InputError, match="must be dates such as"):
-        log(DAY).between("2020-01-01", moment)
-    with pytest.raises(InputError, match="must be dates such as"):
-        log(DAY).between(moment, "2030-01-01")
-
-
-# -- dates far from the rest --------------------------------------------------------------------------------------
+    refused("must be dates such as", log(DAY).between, "2020-01-01", moment)
+    refused("must be dates such as", log(DAY).between, moment, "2030-01-01")
 
 
 def days(n, start="2025-01-01"):
@@ -206,20 +174,10 @@ def test_a_call_years_away_from_all_others_is_refused(slip):
         assert words in str(caught.value)
 
 
-def test_slips_on_both_sides_are_found_together():
-    with pytest.raises(InputError, match=r"row 301: the call of 1971-05-06 \(and 1 more like it\)"):
-        log(*days(300), "1971-05-06", "2098-01-05")
-
-
-def test_logs_with_long_gaps_are_read():
-    """Half a year and more apart, but neither a small minority, nor far for a long log, nor a slip to be sure of in a tiny one."""
-    assert len(log(*days(60), *days(60, "2028-01-01"))) == 120
-    assert len(log(*days(600), "2027-12-01")) == 601
-    assert len(log(*days(8), "2098-01-01")) == 9
-    assert len(log(*days(97), *days(3, "2098-01-01"))) == 100
+def test_slips_are_told_from_long_gaps():
+    refused(r"row 301: the call of 1971-05-06 \(and 1 more like it\)", log, *days(300), "1971-05-06", "2098-01-05")
+    refused(r"the call of 2026-01-01 is far from the others, which span 2025-01-01", log, *days(20), "2026-01-01")
+    # Half a year and more apart, but neither a small minority, nor far for a long log, nor a slip to be sure of in a tiny one.
+    assert (len(log(*days(60), *days(60, "2028-01-01"))), len(log(*days(600), "2027-12-01"))) == (120, 601)
+    assert (len(log(*days(8), "2098-01-01")), len(log(*days(97), *days(3, "2098-01-01")))) == (9, 100)
     assert len(log(*days(20), "2025-06-20")) == 21  # five months after a log of three weeks
-
-
-def test_a_year_mistyped_by_one_is_refused():
-    with pytest.raises(InputError, match=r"the call of 2026-01-01 is far from the others, which span 2025-01-01"):
-        log(*days(20), "2026-01-01")

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 from emsopt.calls.drawn_cities import PairEffects, RatePosterior
-from emsopt.errors import InputError
 
 
 def test_rates_without_excess_variation_have_the_moments_of_gamma_and_dirichlet():
@@ -18,7 +18,7 @@ def test_rates_without_excess_variation_have_the_moments_of_gamma_and_dirichlet(
     assert shares.std() == pytest.approx(0.5 / np.sqrt(85), rel=0.05)  # Dirichlet(42, 42)
 
 
-def test_days_that_vary_widen_the_rates():
+def test_rates_are_wider_where_days_vary_and_narrower_for_longer_logs():
     rng = np.random.default_rng(0)
     calm = rng.poisson(5.0, (10, 60))
     wild = rng.poisson(5.0 * rng.gamma(2, 0.5, (10, 60)))  # each atom and day has its own rate
@@ -26,9 +26,6 @@ def test_days_that_vary_widen_the_rates():
     assert RatePosterior.of(wild).share_dispersion == pytest.approx(1 + 5 / 2, rel=0.25)
     together = rng.poisson(5.0 * rng.gamma(2, 0.5, 60), (10, 60))  # all atoms of a day
     assert RatePosterior.of(together).total_dispersion == pytest.approx(1 + 50 / 2, rel=0.4)
-
-
-def test_a_longer_log_knows_the_rates_better():
     posterior = RatePosterior.of(np.random.default_rng(1).poisson(4.0, (6, 28)))
     draws = {
         more: np.array([posterior.draw(np.random.default_rng(k), more) for k in range(1500)]).std(axis=0)
@@ -36,11 +33,7 @@ def test_a_longer_log_knows_the_rates_better():
     }
     assert draws[1.0] / draws[9.0] == pytest.approx(3, rel=0.1)
     np.testing.assert_array_equal(posterior.draw(np.random.default_rng(0), np.inf), posterior.counts / 28)
-
-
-def test_counts_without_calls_are_refused():
-    with pytest.raises(InputError, match="at least one call"):
-        RatePosterior.of(np.zeros((2, 3)))
+    refused("at least one call", RatePosterior.of, np.zeros((2, 3)))
 
 
 def _world(seed, sites=8, atoms=40, drives=1500):
@@ -75,16 +68,13 @@ def test_intervals_of_road_effects_cover_the_truth_and_know_driven_pairs_better(
     assert spread == pytest.approx(error, rel=0.5)
 
 
-def test_unlimited_drives_leave_open_only_where_no_unit_was():
+def test_unlimited_drives_and_wrong_stamps_leave_the_effects_known():
     _, effects = _world(3)
     draws = np.array([effects.draw(np.random.default_rng(k), np.inf) for k in range(50)])
     driven = effects.weight > 0
     assert draws.std(axis=0)[driven].max() < 1e-3
     assert draws.std(axis=0)[-2:].min() > 0.01
     assert draws[0][driven] == pytest.approx(1 + effects.deviation[driven], abs=1e-3)
-
-
-def test_wrong_stamps_do_not_move_the_effects():
     rng = np.random.default_rng(5)
     km = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
     site, atom = rng.integers(0, 4, 2000), rng.integers(0, 4, 2000)

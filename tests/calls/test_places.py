@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 import emsopt as eo
 from emsopt.calls._points import place
@@ -49,7 +50,7 @@ FORMS = {
     "names the other way round": lambda x, y: f"Longitude={x} Latitude={y}",
 }
 CRS = {  # projected systems for the cities that they are made for
-    "EPSG:3857": list(CITIES),
+    "EPSG:3857": ["Nukualofa", "Buenos Aires"],
     25832: ["Bremen"],
     "NAD83 / MTM zone 8": ["Montreal"],
     "EPSG:3338": ["Anchorage"],
@@ -78,7 +79,7 @@ def log(columns):
     )
 
 
-@pytest.mark.parametrize("city", ["Montreal", "Buenos Aires", "Nairobi", "Suva"])
+@pytest.mark.parametrize("city", ["Montreal", "Nairobi"])
 @pytest.mark.parametrize("form", FORMS)
 def test_places_in_one_cell(form, city):
     points = around(city)
@@ -89,7 +90,7 @@ def test_places_in_one_cell(form, city):
     assert np.abs(eo.calls.read_stations(stations)[["lon", "lat"]].to_numpy() - points).max() < 2e-5
 
 
-@pytest.mark.parametrize("city", CITIES)
+@pytest.mark.parametrize("city", ["Montreal", "Nairobi"])
 @pytest.mark.parametrize("name", ["lon_lat", "Longitude Latitude", "lnglat"])
 def test_a_column_may_say_that_longitude_comes_first(name, city):
     points = around(city)
@@ -119,11 +120,21 @@ def test_other_forms_are_refused(text):
         eo.calls.read_calls(log({"location": [text]}))
 
 
-def test_swapped_degrees_south_of_all_cities_are_refused():
+def test_degrees_may_be_swapped_unknown_or_beside_projected_places():
     points = around("Montreal")
     swapped = log({"lat": points[:, 0], "lon": points[:, 1]})
-    with pytest.raises(InputError, match="swapped"):
-        eo.calls.read_calls(swapped)
+    refused("swapped", eo.calls.read_calls, swapped)
+    frame = log({"X": [-11659820.6, 0.0, None], "Y": [4804226.1, 0.0, None]})
+    calls = eo.calls.read_calls(frame, crs=3857)
+    assert (len(calls), calls.left_out) == (1, {"place": 2})
+    # One reference system may be given for calls and stations, though one of both tables has degrees.
+    points = around("Bremen")
+    calls = eo.calls.read_calls(log(dict(zip(("lon", "lat"), points.T, strict=True))), crs=25832)
+    assert np.array_equal(calls.locations, points)
+    km = projected(points, "+proj=utm +zone=32 +units=km")
+    assert np.allclose(
+        eo.calls.read_calls(log({"x": km[:, 0], "y": km[:, 1]}), crs="+proj=utm +zone=32 +units=km").locations, points
+    )
 
 
 def projected(points, crs):
@@ -155,98 +166,67 @@ def test_a_reference_system_that_cannot_be_is_refused():
         27700: "outside the area",
         True: "`crs` must be",
     }.items():
-        with pytest.raises(InputError, match=words):
-            eo.calls.read_calls(frame, crs=crs)
+        refused(words, eo.calls.read_calls, frame, crs=crs)
     assert frame.attrs == {}
 
 
-def test_degrees_beside_projected_coordinates_stay_degrees():
-    """One reference system may be given for calls and stations, though one of both tables has degrees."""
-    points = around("Bremen")
-    calls = eo.calls.read_calls(log(dict(zip(("lon", "lat"), points.T, strict=True))), crs=25832)
-    assert np.array_equal(calls.locations, points)
-    km = projected(points, "+proj=utm +zone=32 +units=km")
-    assert np.allclose(
-        eo.calls.read_calls(log({"x": km[:, 0], "y": km[:, 1]}), crs="+proj=utm +zone=32 +units=km").locations, points
-    )
-
-
-def test_unknown_places_stay_unknown():
-    frame = log({"X": [-11659820.6, 0.0, None], "Y": [4804226.1, 0.0, None]})
-    calls = eo.calls.read_calls(frame, crs=3857)
-    assert (len(calls), calls.left_out) == (1, {"place": 2})
+def in_files(layer, folder, name, *endings):
+    """Return a layer as it is, as GeoJSON that says its reference system or not, and as files; with options to read it."""
+    code, sources = layer.crs.to_epsg(), [(layer, {})]
+    said = {"type": "name", "properties": {"name": f"urn:ogc:def:crs:EPSG::{code}"}}
+    for crs in (said, {"type": "EPSG", "properties": {"code": code}}, None):
+        content = json.loads(layer.to_json(drop_id=True)) | {"crs": crs}
+        sources.append((file(json.dumps(content), f"{name}.geojson"), {} if crs else {"crs": code}))
+    for ending in endings:
+        layer.to_file(folder / f"{name}.{ending}")
+        sources.append((folder / f"{name}.{ending}", {}))
+    return sources
 
 
 @pytest.mark.parametrize("city", ["Bremen", "Nukualofa"])
-@pytest.mark.parametrize("form", ["frame", "geojson", "old geojson", "gpkg", "upload", "shp", "fgb", "unsaid"])
-def test_geographic_files_say_their_reference_system(form, city, tmp_path):
+def test_geographic_files_say_their_reference_system(city, tmp_path):
     geopandas = pytest.importorskip("geopandas")
     points = around(city)
-    frame = log({"id": np.arange(3)})
-    layer = geopandas.GeoDataFrame(frame, geometry=geopandas.points_from_xy(*points.T), crs=4326).to_crs(3857)
-    options = {}
-    if form == "frame":
-        source = layer
-    elif form in ("geojson", "old geojson", "unsaid"):
-        content = json.loads(layer.to_json(drop_id=True))
-        content["crs"] = {
-            "geojson": {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3857"}},
-            "old geojson": {"type": "EPSG", "properties": {"code": 3857}},
-            "unsaid": None,
-        }[form]
-        options = {"crs": 3857} if form == "unsaid" else {}
-        source = file(json.dumps(content), "calls.geojson")
-    else:
-        source = tmp_path / f"calls.{form if form != 'upload' else 'gpkg'}"
-        layer.to_file(source)
-        if form == "upload":
-            stream = io.BytesIO(source.read_bytes())
-            stream.name, source = source.name, stream
-    calls = eo.calls.read_calls(source, **options)
-    assert np.abs(calls.locations - points).max() < 1e-6
+    layer = geopandas.GeoDataFrame(
+        log({"id": np.arange(3)}), geometry=geopandas.points_from_xy(*points.T), crs=4326
+    ).to_crs(3857)
+    sources = in_files(layer, tmp_path, "calls", "gpkg", "shp", "fgb")
+    upload = io.BytesIO((tmp_path / "calls.gpkg").read_bytes())
+    upload.name = "calls.gpkg"
+    for source, options in [*sources, (upload, {})]:
+        assert np.abs(eo.calls.read_calls(source, **options).locations - points).max() < 1e-6
 
 
-@pytest.mark.parametrize("form", ["frame", "geojson", "gpkg", "shp", "unsaid"])
-def test_areas_in_a_reference_system(form, tmp_path):
+def test_areas_may_have_a_reference_system_and_lack_names(tmp_path):
     geopandas = pytest.importorskip("geopandas")
     from shapely.geometry import box
 
     x, y = CITIES["Bremen"]
-    areas = {"W": box(x - 0.1, y - 0.1, x, y + 0.1), "E": box(x, y - 0.1, x + 0.1, y + 0.1)}
-    layer = geopandas.GeoDataFrame({"GEOID": ["01", "02"]}, geometry=list(areas.values()), crs=4326).to_crs(25832)
-    options = {}
-    if form == "frame":
-        source = layer
-    elif form == "geojson":
-        content = json.loads(layer.to_json(drop_id=True))
-        content["crs"] = {"type": "name", "properties": {"name": "EPSG:25832"}}
-        source = file(json.dumps(content), "areas.geojson")
-    elif form == "unsaid":
-        source, options = file(layer.to_json(), "areas.geojson"), {"crs": "EPSG:25832"}
-    else:
-        source = tmp_path / f"areas.{form}"
-        layer.to_file(source)
-    found = eo.calls.read_areas(source, **options)
-    assert list(found) == ["01", "02"]
-    ring = np.array(found["01"]["coordinates"][0])
-    assert np.abs(ring.min(axis=0) - (x - 0.1, y - 0.1)).max() < 2e-3
+    areas = [box(x - 0.1, y - 0.1, x, y + 0.1), box(x, y - 0.1, x + 0.1, y + 0.1)]
+    layer = geopandas.GeoDataFrame({"GEOID": ["01", "02"]}, geometry=areas, crs=4326).to_crs(25832)
+    for source, options in in_files(layer, tmp_path, "areas", "gpkg", "shp"):
+        found = eo.calls.read_areas(source, **options)
+        assert list(found) == ["01", "02"]
+        ring = np.array(found["01"]["coordinates"][0])
+        assert np.abs(ring.min(axis=0) - (x - 0.1, y - 0.1)).max() < 2e-3
+    shape = {"type": "Polygon", "coordinates": [[[0, 45], [1, 45], [1, 46], [0, 45]]]}
+    content = {
+        "type": "FeatureCollection",
+        "features": [{"type": "Feature", "properties": {"beat_no": 1}, "geometry": shape}],
+    }
+    refused(r"beat_no.*Say which", eo.calls.read_areas, file(json.dumps(content), "areas.geojson"))
+    assert list(eo.calls.read_areas(file(json.dumps(content), "areas.geojson"), key="beat_no")) == ["1"]
 
 
-def test_layers_that_cannot_be_read(tmp_path):
+def test_layers_may_be_several_damaged_or_lack_places(tmp_path):
     geopandas = pytest.importorskip("geopandas")
     layer = geopandas.GeoDataFrame(log({"id": [1]}), geometry=geopandas.points_from_xy([8.8], [53.1]), crs=4326)
     for name in ("one", "two"):
         layer.to_file(tmp_path / "both.gpkg", layer=name)
-    with pytest.raises(InputError, match="one layer; it has one, two"):
-        eo.calls.read_calls(tmp_path / "both.gpkg")
+    refused("one layer; it has one, two", eo.calls.read_calls, tmp_path / "both.gpkg")
     (tmp_path / "broken.gpkg").write_bytes(b"SQLite format 3\0nothing")
-    with pytest.raises(InputError, match=r"broken\.gpkg is not a geographic file"):
-        eo.calls.read_calls(tmp_path / "broken.gpkg")
-    with pytest.raises(InputError, match="several files"):
-        eo.calls.read_calls(file("x", "calls.shp"))
-
-
-def test_a_layer_may_lack_some_places(tmp_path):
+    refused(r"broken\.gpkg is not a geographic file", eo.calls.read_calls, tmp_path / "broken.gpkg")
+    refused("several files", eo.calls.read_calls, file("x", "calls.shp"))
     geopandas = pytest.importorskip("geopandas")
     points = geopandas.GeoSeries([*geopandas.points_from_xy(*around("Bremen", 2).T), None], crs=4326)
     geopandas.GeoDataFrame(log({"id": range(3)}), geometry=points).to_file(tmp_path / "calls.gpkg")
@@ -273,17 +253,6 @@ def test_names_of_areas(properties, names):
     assert list(eo.calls.read_areas(file(content, "areas.geojson"))) == names
 
 
-def test_areas_without_names_say_what_they_have():
-    shape = {"type": "Polygon", "coordinates": [[[0, 45], [1, 45], [1, 46], [0, 45]]]}
-    content = {
-        "type": "FeatureCollection",
-        "features": [{"type": "Feature", "properties": {"beat_no": 1}, "geometry": shape}],
-    }
-    with pytest.raises(InputError, match=r"beat_no.*Say which"):
-        eo.calls.read_areas(file(json.dumps(content), "areas.geojson"))
-    assert list(eo.calls.read_areas(file(json.dumps(content), "areas.geojson"), key="beat_no")) == ["1"]
-
-
 BOONE = "+proj=tmerc +lat_0=35.8333333 +lon_0=-92.5 +k=0.9999333 +x_0=500000 +datum=NAD83 +units=us-ft"
 
 
@@ -296,8 +265,7 @@ BOONE = "+proj=tmerc +lat_0=35.8333333 +lon_0=-92.5 +k=0.9999333 +x_0=500000 +da
     ],
 )
 def test_real_logs_in_projected_coordinates(calls, stations, columns, crs, middle):
-    with pytest.raises(InputError, match="crs"):
-        eo.calls.read_calls(LOGS / calls, columns)
+    refused("crs", eo.calls.read_calls, LOGS / calls, columns)
     log, sites = eo.calls.read_calls(LOGS / calls, columns, crs=crs), eo.calls.read_stations(LOGS / stations, crs=crs)
     assert np.abs(np.median(sites[["lon", "lat"]], axis=0) - middle).max() < 0.1
     assert np.abs(np.median(log.locations, axis=0) - middle).max() < 0.1

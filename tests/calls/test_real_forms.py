@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from emsopt import calls as ec
 from emsopt.errors import InputError, MissingDependencyError
@@ -69,21 +70,14 @@ POINTS = [
 UTC = {"time_zone": "America/Chicago"}
 
 DATES = {
-    "ISO": ("2015-01-14 00:05", "2015-01-14T13:20:00", {}),
     "Socrata, floating": ("2015-01-14T00:05:00.000", "2015-01-14T13:20:00.000", {}),
-    "Socrata, CSV": ("01/14/2015 12:05:00 AM", "01/14/2015 01:20:00 PM", {}),
     "San José": ("1/14/15 12:05 AM", "1/14/15 1:20 PM", {}),
     "Excel, United States": ("1/14/2015 0:05", "1/14/2015 13:20", {}),
-    "Excel, Britain": ("14/01/2015 00:05", "14/01/2015 13:20", {}),
     "Excel, Germany": ("14.01.15 00:05", "14.01.2015 13:20:00", {}),
-    "Seattle, seven years ago": ("2015 Jan 14 12:05:00 AM", "2015 Jan 14 01:20:00 PM", {}),
     "Oracle": ("14-JAN-15 12.05.00.000000 AM", "14-JAN-15 01.20.00.000000 PM", {}),
-    "SAS": ("14JAN2015:00:05:00", "14JAN2015:13:20:00", {}),
     "SQL Server": ("Jan 14 2015 12:05AM", "Jan 14 2015  1:20PM", {}),
     "in words": ("Wednesday, January 14, 2015 12:05 AM", "January 14, 2015, 1:20 p.m.", {}),
     "day and month in words": ("14 Jan 2015 00:05", "14th January 2015 13:20", {}),
-    "ISO with a 12-hour clock": ("2015-01-14 12:05:00 AM", "2015-01-14 1:20:00 PM", {}),
-    "digits": ("20150114000500", "20150114132000", {}),
     "digits, month first": ("011420150005", "011420151320", {}),
     "offsets": ("2015-01-14T00:05:00-06:00", "2015-01-14 13:20:00-0600", {}),
     "UTC": ("2015-01-14T06:05:00Z", "2015-01-14T19:20:00Z", UTC),
@@ -141,11 +135,6 @@ TABLES = {
         "MN^1^1142015^1^0^11420150005^11420150013^^11420150027^44.9^-93.1\nMN^1^1142015^2^0^11420151320^^^^44.8^-93.2\n"),
         "nfirs.txt", {}, {"on_scene": "00:13", "cleared": "00:27"},
     ),
-    "NEMSIS": (
-        ("eTimes.03 Unit Notified by Dispatch Date/Time,Unit En Route Date Time,Unit Arrived on Scene Date Time,Unit Back in Service,Scene GPS Latitude,Scene GPS Longitude\n"
-        "2015-01-14T00:05:00,2015-01-14T00:08:00,2015-01-14T00:13:00,2015-01-14T00:27:00,44.9,-93.1\n2015-01-14T13:20:00,,,,44.8,-93.2\n"),
-        "nemsis.csv", {}, {"en_route": "00:08", "on_scene": "00:13"},
-    ),
     "times of day beside one date": (
         ("Incident Number,Call Date,Call Time,Dispatched,En Route,On Scene,Cleared,X,Y\n"
         "1,1/14/2015,0:05,0:07,0:08,0:13,0:27,-93.10000,44.90000\n2,1/14/2015,13:20,13:21,,,13:50,-93.20000,44.80000\n"),
@@ -163,7 +152,6 @@ TABLES = {
     "GeoJSON of ArcGIS": (json.dumps({"type": "FeatureCollection", "features": POINTS}), "calls.geojson", {}, {}),
     "month or day first": (times("1/4/2015 0:05", "1/4/2015 13:20"), "calls.csv", {"time_format": "month first"}, {}),
     "year or day first": (times("15-01-04 00:05", "15-01-04 13:20"), "calls.csv", {"time_format": "year first"}, {}),
-    "names of one's own": ("A,B,C\n2015-01-14 00:05,-93.1000,44.9000\n2015-01-14 13:20,-93.2000,44.8000\n", "calls.csv", {"columns": {"lon": "B", "lat": "C"}}, {}),
     "several times of unknown meaning": ("T1,T2,lon,lat\n2015-01-14 00:05,2015-01-14 00:06,-93.1,44.9\n2015-01-14 13:20,2015-01-14 13:20,-93.2,44.8\n", "calls.csv", {"columns": {"time": "T1"}}, {}),
 }  # fmt: skip
 
@@ -186,11 +174,9 @@ def test_tables(form):
     content = content() if callable(content) else content
     for role, column in options.get("columns", {}).items():
         assert role in ("time", "lon", "lat")
-        with pytest.raises(InputError, match=re.escape(column) if form != "tabs and UTF-16" else "columns="):
-            ec.read_calls(file(content, name))
+        refused(re.escape(column) if form != "tabs and UTF-16" else "columns=", ec.read_calls, file(content, name))
     if "time_format" in options:
-        with pytest.raises(InputError, match=f"time_format='{options['time_format']}'"):
-            ec.read_calls(file(content, name))
+        refused(f"time_format='{options['time_format']}'", ec.read_calls, file(content, name))
     log = ec.read_calls(file(content, name), **options)
     check(log)
     for role, value in found.items():
@@ -220,27 +206,28 @@ def test_stations(form):
     assert name is None or frame["name"][0] == name
 
 
-def test_projected_coordinates_and_km_are_refused():
+def test_other_tables_are_refused_with_what_takes_them():
     with pytest.raises(
         InputError,
         match=r"column 'x', row 1.*They look projected: give .* `crs`, such as 'EPSG:3857'.* without the header",
     ):
         ec.read_stations(file("Station,X,Y\nA,500000,4900000\n", "s.csv"))
-    with pytest.raises(InputError, match=r"columns=\{'lon': ..., 'lat': ...\}"):
-        ec.read_stations(file("Station,X,Y\nA,1.5,12\nB,9.5,20\n", "s.csv"))
+    refused(r"columns=\{'lon': ..., 'lat': ...\}", ec.read_stations, file("Station,X,Y\nA,1.5,12\nB,9.5,20\n", "s.csv"))
     assert len(ec.read_stations(file("Station,X,Y\nA,1.5,12\nB,9.5,20\n", "s.csv"), {"lon": "X", "lat": "Y"})) == 2
-
-
-def test_demand_by_place_is_no_log():
-    """The table of areas of lokigi: the refusal names what takes it."""
+    # The table of areas of lokigi: the refusal names what takes it.
     with pytest.raises(InputError, match=r"City\.from_frames.*'arrival_rate'"):
         ec.read_calls(file("LSOA,demand\nNorth 1A,3627\nNorth 1B,2323\n", "demand.csv"))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in ("a.csv", "b.csv"):
+            archive.writestr(name, b"x")
+    refused("must hold one file; it holds 2", ec.read_calls, file(packed.getvalue(), "calls.zip"))
 
 
 # -- columns ------------------------------------------------------------------------------------------------------
 
 
-def test_what_was_taken_is_said_and_nothing_of_a_single_call():
+def test_columns_decide_over_names_and_what_was_taken_is_said():
     content, name, _, _ = TABLES["San José"]
     log = ec.read_calls(file(content, name))
     assert log.taken["on_scene"] == "Unit_On_Scene_TimeStamp"
@@ -252,6 +239,17 @@ def test_what_was_taken_is_said_and_nothing_of_a_single_call():
     assert len(log.where(np.array([False, True])).details) == 1
     again = ec.read_calls(log.to_frame())
     pd.testing.assert_frame_equal(again.details, log.details)
+    content = "time,lon,lat,Alarm,unit\n2020-01-01,-93.1,44.9,2015-01-14 00:05,E1\n2020-01-01,-93.2,44.8,2015-01-14 13:20,E2\n"
+    log = ec.read_calls(file(content), {"time": "alarm", "unit": None})
+    check(log)
+    assert "unit" not in log.details
+    for columns, words in (
+        ({"when": "Alarm"}, "must map words of time, date, lon"),
+        ({"time": 3}, "must map"),
+        ("time", "must map"),
+        ({"time": "Alert"}, "no column 'Alert' to take for 'time'; columns found: time, lon"),
+    ):
+        refused(words, ec.read_calls, file(content), columns)
 
 
 def test_preview_hides_clock_and_units():
@@ -272,37 +270,15 @@ def test_preview_hides_clock_and_units():
         later[role] += pd.Timedelta("1D 17min")
     rows = ec.read_calls(calls).preview()
     pd.testing.assert_frame_equal(rows, ec.read_calls(later).preview())
-    assert rows["on_scene"].dt.total_seconds().tolist()[0] == 480
-    assert rows["on_scene"].isna().tolist() == [False, True]
+    assert (rows["on_scene"].dt.total_seconds().tolist()[0], rows["on_scene"].isna().tolist()) == (480, [False, True])
     assert not {"unit", "station"} & set(rows)
 
 
-def test_columns_decide_over_names():
-    content = "time,lon,lat,Alarm,unit\n2020-01-01,-93.1,44.9,2015-01-14 00:05,E1\n2020-01-01,-93.2,44.8,2015-01-14 13:20,E2\n"
-    log = ec.read_calls(file(content), {"time": "alarm", "unit": None})
-    check(log)
-    assert "unit" not in log.details
-    for columns, words in (
-        ({"when": "Alarm"}, "must map words of time, date, lon"),
-        ({"time": 3}, "must map"),
-        ("time", "must map"),
-        ({"time": "Alert"}, "no column 'Alert' to take for 'time'; columns found: time, lon"),
-    ):
-        with pytest.raises(InputError, match=words):
-            ec.read_calls(file(content), columns)
-
-
 def test_wrong_stamps_do_not_break_reading_and_are_found():
-    frame = pd.DataFrame(
-        {
-            "time": pd.date_range("2025-01-01", periods=200, freq="h"),
-            "lon": -93.123456,
-            "lat": np.linspace(44.812345, 44.912345, 200),
-        }
-    )
-    frame["dispatched"] = (frame["time"] + pd.Timedelta("1min")).astype(str)
-    frame["on_scene"] = (frame["time"] + pd.Timedelta("9min")).astype(str)
-    frame["cleared"] = (frame["time"] + pd.Timedelta("41min")).astype(str)
+    hours = pd.date_range("2025-01-01", periods=200, freq="h")
+    frame = pd.DataFrame({"time": hours, "lon": -93.123456, "lat": np.linspace(44.812345, 44.912345, 200)})
+    for role, after in {"dispatched": "1min", "on_scene": "9min", "cleared": "41min"}.items():
+        frame[role] = (frame["time"] + pd.Timedelta(after)).astype(str)
     frame.loc[:2, "on_scene"] = frame.loc[:2, "time"].astype(str)
     frame.loc[3, "on_scene"] = "CANCELLED"
     frame.loc[4, "on_scene"] = "1900-01-01 00:00:00"
@@ -311,13 +287,11 @@ def test_wrong_stamps_do_not_break_reading_and_are_found():
     log = ec.read_calls(frame)
     assert log.details["on_scene"].isna().sum() == 2
     assert np.isnan(log.service_min[[5, 6]]).all()
-    assert log.no_service.tolist() == [k == 5 for k in range(200)]
-    assert np.nanmean(log.service_min) == 40
+    assert (log.no_service.tolist(), np.nanmean(log.service_min)) == ([k == 5 for k in range(200)], 40)
     findings = {finding.what: finding for finding in ec.check_calls(log)}
     assert findings["stamps out of order"].rows == (1, 2, 3, 6)
     assert "100%" in findings["stamps to the minute"].text
-    with pytest.raises(InputError, match="row 1: expected a time"):
-        ec.read_calls(frame.assign(x="never"), {"en_route": "x"})
+    refused("row 1: expected a time", ec.read_calls, frame.assign(x="never"), {"en_route": "x"})
 
 
 def test_a_far_cell_of_a_workbook_is_named_at_once():
@@ -328,8 +302,7 @@ def test_a_far_cell_of_a_workbook_is_named_at_once():
     book.active.cell(1, 16384, "far")
     book.active.cell(20_000, 1, "end")
     book.save(stream := io.BytesIO())
-    with pytest.raises(InputError, match=r"c\.xlsx: column 16,384 has a name, far to the right"):
-        ec.read_calls(file(stream.getvalue(), "c.xlsx"))
+    refused(r"c\.xlsx: column 16,384 has a name, far to the right", ec.read_calls, file(stream.getvalue(), "c.xlsx"))
 
 
 # -- dates --------------------------------------------------------------------------------------------------------
@@ -344,7 +317,7 @@ FORMATS = [
     st.lists(st.datetimes(datetime.datetime(2001, 1, 1), datetime.datetime(2068, 1, 1)), min_size=1, max_size=5),
     st.sampled_from(FORMATS),
 )
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_every_form_gives_the_moment_that_was_written(moments, layout):
     """Independently: `strftime` writes what is read. A last cell tells which of day and month comes first."""
     moments = [moment.replace(microsecond=0) for moment in [*moments, moments[0].replace(day=28)]]
@@ -357,15 +330,14 @@ def test_every_form_gives_the_moment_that_was_written(moments, layout):
     st.lists(st.dates(datetime.date(2015, 1, 1), datetime.date(2016, 1, 1)), min_size=1, max_size=8),
     st.sampled_from(["%d/%m/%Y", "%m/%d/%Y", "%m/%d/%y"]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_day_and_month_are_never_mixed_up(days, layout):
     """Read right if a day is after the twelfth, and otherwise refused with an option that works."""
     frame = pd.DataFrame({"time": [day.strftime(layout) for day in days], "lon": -93.1, "lat": 44.9})
     right = sorted(days)
     option = "day first" if layout.startswith("%d") else "month first"
     if max(day.day for day in days) <= 12:
-        with pytest.raises(InputError, match=f"time_format='{option}'"):
-            ec.read_calls(frame)
+        refused(f"time_format='{option}'", ec.read_calls, frame)
     else:
         assert ec.read_calls(frame).times.astype("datetime64[D]").tolist() == right
     assert ec.read_calls(frame, time_format=option).times.astype("datetime64[D]").tolist() == right
@@ -374,8 +346,7 @@ def test_day_and_month_are_never_mixed_up(days, layout):
 def test_a_second_column_of_times_may_tell_what_the_first_does_not():
     frame = pd.DataFrame({"time": ["1/12/2015 23:50"], "lon": -93.1, "lat": 44.9, "cleared": ["1/13/2015 0:20"]})
     log = ec.read_calls(frame)
-    assert str(log.times[0]) == "2015-01-12T23:50:00"
-    assert str(log.details["cleared"][0]) == "2015-01-13 00:20:00"
+    assert (str(log.times[0]), str(log.details["cleared"][0])) == ("2015-01-12T23:50:00", "2015-01-13 00:20:00")
 
 
 # -- exports of other systems -------------------------------------------------------------------------------------
@@ -392,18 +363,14 @@ LAYOUTS = {  # names of the columns that are to be taken, or None; then names of
     "Dutch": ("Tijdstip melding,Tijd alarmering,Tijd vertrek,Tijd ter plaatse,Tijd vrij", "Aankomst ziekenhuis"),
 }  # fmt: skip
 PLACES_OF = [
-    "Geo X,Geo Y",
-    "Rechtswert,Hochwert",
-    "MGA_E,MGA_N",
-    "Grid Easting (m),Grid Northing (m)",
-    "X (L93),Y (L93)",
-]
-PLACES_OF += ["Geogr. Länge,Geogr. Breite", "X_CORD,Y_CORD", "LON_E6,LAT_E6", "Longitud,Latitud", "xkoord,ykoord"]
+    *("Geo X,Geo Y", "Rechtswert,Hochwert", "MGA_E,MGA_N", "Grid Easting (m),Grid Northing (m)", "X (L93),Y (L93)"),
+    *("Geogr. Länge,Geogr. Breite", "X_CORD,Y_CORD", "LON_E6,LAT_E6", "Longitud,Latitud", "xkoord,ykoord"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(st.randoms(use_true_random=False), st.sampled_from(PLACES_OF))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_layouts_of_many_systems(layout, random, places):
     """In any order of the columns, each stamp is taken from its own one, and none from those of a hospital or patient."""
     wanted, others = LAYOUTS[layout]
@@ -417,18 +384,13 @@ def test_layouts_of_many_systems(layout, random, places):
     assert dict(log.taken) == roles | {"lon": lon, "lat": lat}
 
 
-LINES = [
-    [],
-    ["Calls of the county"],
-    ["Calls", "Period:;1 March 2015 - 31 March 2015", ""],
-    ["Rows, with a comma", "", "a;b;c"],
-]
+LINES = [[], ["Calls of the county"], ["Calls", "Period:;1 March 2015 - 31 March 2015", ""], ["Rows, with a comma", "", "a;b;c"]]  # fmt: skip
 
 
 @given(
     st.sampled_from(LINES), st.sampled_from([1, 1_000_000, 10_000_000]), st.sampled_from([".psv", ".log", ".csv.zip"])
 )
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_lines_above_the_header_endings_and_integer_degrees(above, scale, ending):
     """One date with times of day that pass midnight, below lines that are no header, as text or in a .zip."""
     lines = ["Einsatz-Nr.;Datum;Notrufeingang;Alarmierung;Eintreffen;Frei;X_CORD;Y_CORD;Bemerkung"]
@@ -445,8 +407,7 @@ def test_lines_above_the_header_endings_and_integer_degrees(above, scale, ending
             archive.writestr("__MACOSX/._calls.csv", b"x")
         content = packed.getvalue()
     log = ec.read_calls(file(content, f"calls{ending}"))
-    assert len(log) == 20
-    assert log.header == 1 + len(above)
+    assert (len(log), log.header) == (20, 1 + len(above))
     assert np.allclose(log.locations[0], [-93.1, 44.9])
     minutes = (log.details[["dispatched", "on_scene", "cleared"]].sub(pd.Series(log.times), axis=0)).iloc[0]
     assert (minutes.dt.total_seconds() / 60).tolist() == [8, 16, 60]
@@ -454,11 +415,8 @@ def test_lines_above_the_header_endings_and_integer_degrees(above, scale, ending
 
 @pytest.mark.parametrize("start", ["T0", "Call", "Call received"])
 def test_elapsed_times_whose_names_say_from_and_to(start):
-    columns = {
-        f"{start} to Allocation (secs)": "60",
-        f"{start} to Mobile (secs)": "150",
-        f"{start} to At Scene (mm:ss)": "09:30",
-    }
+    columns = {"Allocation (secs)": "60", "Mobile (secs)": "150", "At Scene (mm:ss)": "09:30"}
+    columns = {f"{start} to {name}": cell for name, cell in columns.items()}
     columns |= {"Job Cycle Time, Allocation to Clear (hh:mm:ss)": "01:10:00", "Time to Hospital (mm:ss)": "40:00"}
     days = [f"{day:02d}/03/2015 00:21" for day in range(1, 29)]
     log = ec.read_calls(pd.DataFrame({"Call Connect (T0)": days, "Easting": -93.1, "Northing": 44.9} | columns))
@@ -467,15 +425,6 @@ def test_elapsed_times_whose_names_say_from_and_to(start):
         for role in ("dispatched", "en_route", "on_scene", "cleared")
     ]
     assert after == [[60], [150], [570], [4260]]
-
-
-def test_a_zip_of_many_files_is_refused():
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name in ("a.csv", "b.csv"):
-            archive.writestr(name, b"x")
-    with pytest.raises(InputError, match="must hold one file; it holds 2"):
-        ec.read_calls(file(packed.getvalue(), "calls.zip"))
 
 
 def test_missing_packages_are_named(monkeypatch):

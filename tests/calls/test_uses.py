@@ -46,12 +46,11 @@ def test_san_jose_is_trusted_on_days_held_out(san_jose, split):
 def test_san_jose_with_a_damaged_table_is_not_trusted(san_jose):
     """Every 2nd or 3rd station, random ones, and all of them 2 km away."""
     calls, stations = san_jose
-    log, rng = calls.between("2015-01-01", "2015-01-10"), np.random.default_rng(5)
-    tables = [stations.iloc[phase::step] for step in (2, 3) for phase in range(step)]
-    tables += [stations.sample(int(size), random_state=k) for k, size in enumerate(rng.integers(10, 23, 6))]
-    tables += [moved(stations, angle) for angle in (0.5, 2.5, 4.5)]
+    log = calls.between("2015-01-01", "2015-01-10")
+    tables = [stations.iloc[::2], stations.iloc[2::3], moved(stations, 2.5)]
+    tables += [stations.sample(size, random_state=size) for size in (12, 20)]
     found = [trusted(log, table) for table in tables]
-    assert sum(usable for usable, _ in found) <= 1
+    assert not any(usable for usable, _ in found)
     assert any("These units' calls are furthest from every station: " in why for _, why in found)
     with pytest.raises(EmsoptError, match=r"km/h. Most probably stations are missing"):
         eo.calls.calibrate(log, stations.iloc[::3])
@@ -85,21 +84,20 @@ def test_a_drawn_log_tells_the_right_table_from_damaged_ones(drawn, units):
         usable, why = trusted(log, table)
         assert not usable
         assert "stations are missing" in why
+    if not units:  # how places are rounded does not depend on units
+        return
     rounded = stations.assign(lon=(stations["lon"] / 0.02).round() * 0.02, lat=(stations["lat"] / 0.02).round() * 0.02)
     assert "places of stations are rounded to 2.2 km" in trusted(log, rounded)[1]
     coarse = dataclasses.replace(log, locations=np.round(log.locations / 0.02) * 0.02 + 0.003)
     assert "places of calls are rounded to 2.2 km" in trusted(coarse, stations)[1]
 
 
-def test_too_few_calls_cannot_tell(drawn):
+def test_too_few_calls_cannot_tell_and_roads_leave_the_verdict_as_it_is(drawn):
     log, stations = drawn
     usable, why = trusted(log.where(np.arange(len(log)) < 500), stations)
     assert not usable
     assert why.startswith("Cannot tell where units start: that needs 600 drives")
-
-
-def test_roads_leave_the_verdict_as_it_is(drawn):
-    """The speed is that over distance as the crow flies, also where the law is one of minutes on roads."""
+    # The speed is that over distance as the crow flies, also where the law is one of minutes on roads.
     log, stations = drawn
     fit = eo.calls.calibrate(log, stations)
 

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 import emsopt as eo
 from emsopt import evaluators as ev
 from emsopt.city.deployment_space import DeploymentSpace, check_sites
 from emsopt.errors import EmsoptError, InputError, UnstableQueueError
 
-examples = settings(max_examples=60, deadline=None, derandomize=True)
+examples = settings(max_examples=40, deadline=None, derandomize=True)
 
 CITY = eo.City(
     [1.0, 0.5, 0.3],
@@ -32,14 +33,9 @@ def space(units=2, **options):
     return DeploymentSpace(CITY, units, **options)
 
 
-def evaluation(**options):
-    return ev.exact_hypercube(CITY, [0, 1], **options)
-
-
 # (what is wrong, how to provoke it, words the message must hold)
 MALFORMED = [
     ("transposed costs", lambda: ev.values(CITY, [[0, 1]], CITY.response_times.T, "approximate"), ["costs", "(4, 3)", "(3, 4)"]),
-
     ("sites with a mask", lambda: check_sites(CITY, np.ma.masked_array([0, 1], [0, 1])), ["sites", "masked"]),
     ("no sites", lambda: check_sites(CITY, []), ["sites", "at least one"]),
     ("half a site", lambda: check_sites(CITY, [0.5, 1]), ["sites", "whole", "0.5"]),
@@ -53,21 +49,8 @@ MALFORMED = [
     ("form without the pinned", lambda: space(pinned=[3]).canonical([0, 1]), ["[0, 1]", "at least 1 must be at 'site 4'"]),
     ("unknown evaluator", lambda: ev.evaluate(CITY, [0, 1], "magic"), ["evaluator", "'exact'", "'magic'"]),
     ("tolerance out of reach", lambda: ev.approximate_hypercube(CITY, [0, 1, 2], tol=1e-30), ["tol", "converge"]),
-    (
-        "too many units for the exact model",
-        lambda: ev.exact_hypercube(many_sites(31), np.arange(31)),
-        ["30", "31", "approximate"],
-    ),
-    (
-        "too many deployments",
-        lambda: ev.evaluate_all(many_sites(60), 10),
-        ["75,394,027,566", "20,000,000", "minimize"],
-    ),
-    (
-        "minutes where there are none",
-        lambda: ev.evaluate_all(CITY, 2, metric=("late", 8)).mean_response,
-        ["8 min or more", "values"],
-    ),
+    ("too many deployments", lambda: ev.evaluate_all(many_sites(60), 10), ["75,394,027,566", "20,000,000", "minimize"]),
+    ("minutes where there are none", lambda: ev.evaluate_all(CITY, 2, metric=("late", 8)).mean_response, ["8 min or more", "values"]),
 ]  # fmt: skip
 
 
@@ -89,13 +72,9 @@ def test_a_queue_that_never_settles_is_refused(evaluator):
         ev.values(busy, [[0, 1], [1, 2]], None, evaluator, capacity="queue")
 
 
-# -- what is allowed -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("sites", [[2, 0], (2, 0), np.array([2, 0], dtype=np.uint8), [2.0, 0.0], ["site 3", "site 1"]])
 def test_sites_may_be_any_whole_numbers_or_names(sites):
-    assert check_sites(CITY, sites).tolist() == [2, 0]
-    assert check_sites(CITY, sites).dtype == np.intp
+    assert (check_sites(CITY, sites).tolist(), check_sites(CITY, sites).dtype) == ([2, 0], np.intp)
 
 
 def brute_force(city, units, each, pinned, closed):
@@ -144,17 +123,7 @@ def test_the_listing_holds_every_distinct_deployment_once(case):
     assert len(space) == len(rows) == len(expected)
     np.testing.assert_array_equal(rows, np.sort(rows, axis=1))
     assert (np.apply_along_axis(np.bincount, 1, rows, minlength=space.city.n_sites) <= space.site_capacities).all()
-
-
-@examples
-@given(spaces())
-def test_multiplicities_count_the_listed_sites(case):
-    space, expected = case
-    for row in space.listing():
-        assert space.multiplicity(row) == expected[by_groups(space, row)]
-    if not space.pinned:
-        places = int(space.site_capacities.sum())
-        assert sum(expected.values()) == len(list(combinations(range(places), space.units)))
+    assert [space.multiplicity(row) for row in rows] == [expected[by_groups(space, row)] for row in rows]
 
 
 @examples
@@ -210,41 +179,19 @@ def test_samples_follow_the_listed_sites():
         assert abs(drawn[tuple(row.tolist())] - expected) < 5 * np.sqrt(expected)
 
 
-def test_st_paul_sized_spaces():
-    """Three of 17 sites doubled: 24,310 deployments of 9 units are 9,691 distinct ones."""
-    kinds = np.r_[np.arange(14), [0, 1, 2]]
-    city = eo.City([1.0], kinds[:, None] + 1.0, turnout_times=0, service_times=30)
-    space = DeploymentSpace(city, 9)
-    rows = space.listing()
-    assert len(space) == len(rows) == 9691
-    assert sum(space.multiplicity(row) for row in rows) == 24310
-    assert len(DeploymentSpace(city, 9, colocation=True, pinned=[0, 0, 16], closed=[5])) == sum(
-        1
-        for _ in combinations_with_replacement(range(13), 6)  # six units free to stand anywhere but at site 5
-    )
-
-
-def test_a_fleet_too_large_is_told_how_many_units_a_site_must_hold():
+def test_large_fleets_are_told_what_fits_and_spaces_serve_other_cities():
     """The number that is named is the least that fits."""
     city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
-    with pytest.raises(InputError, match=r"13 units do not fit: .* 6\. .*`DeploymentSpace\(city, 13, colocation=3\)`"):
-        eo.Objective(city, 13)
+    refused(r"13 units do not fit: .* 6\. .*`DeploymentSpace\(city, 13, colocation=3\)`", eo.Objective, city, 13)
     assert DeploymentSpace(city, 13, colocation=3).count > 0
-    with pytest.raises(InputError, match=r"do not fit: the open sites hold 12\. .*colocation=3"):
-        DeploymentSpace(city, 13, colocation=2)
-    with pytest.raises(InputError, match=r"close fewer sites, or .*colocation=7"):
-        DeploymentSpace(city, 13, closed=[0, 1, 2, 3])
-    with pytest.raises(InputError, match="Close fewer sites"):
-        DeploymentSpace(city, 1, closed=range(6))
-
-
-def test_a_space_serves_other_cities_with_the_same_sites():
+    refused(r"do not fit: the open sites hold 12\. .*colocation=3", DeploymentSpace, city, 13, colocation=2)
+    refused(r"close fewer sites, or .*colocation=7", DeploymentSpace, city, 13, closed=[0, 1, 2, 3])
+    refused("Close fewer sites", DeploymentSpace, city, 1, closed=range(6))
     space = DeploymentSpace(CITY, 2, closed=[0])
     assert DeploymentSpace.of(CITY, space) is space
     busy = CITY.scaled(3)
     moved = DeploymentSpace.of(busy, space)
     assert moved.city is busy
-    assert moved.closed == (0,)
-    assert eo.Objective(busy, space)([1, 2]) == eo.Objective(busy, 2)([1, 2])
+    assert (moved.closed, eo.Objective(busy, space)([1, 2])) == ((0,), eo.Objective(busy, 2)([1, 2]))
     with pytest.raises(eo.EmsoptError, match="other sites"):
         eo.Objective(CITY.replace(site_names=["a", "b", "c", "d"]), space)

@@ -58,19 +58,16 @@ def test_the_dashboard_is_served_as_the_readme_says_with_a_project(tmp_path, mon
     monkeypatch.delenv(dashboard.UPLOAD_MB, raising=False)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "town.json").write_text("{}")
-    assert main(["dashboard", "town.json", "--port", "9000", "--no-browser"]) == 0
-    assert main(["dashboard"]) == 0
+    assert (main(["dashboard", "town.json", "--port", "9000", "--no-browser"]), main(["dashboard"])) == (0, 0)
     (arguments, environment), (_, plain) = calls[0], calls[-1]
     assert environment["EMSOPT_PROJECT"] == str(tmp_path / "town.json")
     assert "EMSOPT_PROJECT" not in plain
-    assert arguments[1:3] == ["-m", "voila"]
-    assert Path(arguments[3]).name == "dashboard.ipynb"
+    assert (arguments[1:3], Path(arguments[3]).name) == (["-m", "voila"], "dashboard.ipynb")
     assert Path(arguments[3]).is_file()
     settings = f"'websocket_max_message_size': {201 * 2**20}, 'allow_remote_access': False"
     assert f"--Voila.tornado_settings={{{settings}}}" in arguments
     assert {"--Voila.auto_token=True", "--Visitors.most=4"} <= set(arguments)
-    assert environment["EMSOPT_UPLOAD_MB"] == "200"
-    assert arguments[-2:] == ["--port=9000", "--no-browser"]
+    assert (environment["EMSOPT_UPLOAD_MB"], arguments[-2:]) == ("200", ["--port=9000", "--no-browser"])
 
 
 def test_a_project_that_does_not_exist_and_a_missing_voila_are_told(tmp_path, capsys, monkeypatch):

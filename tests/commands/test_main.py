@@ -5,6 +5,8 @@ import pytest
 
 import emsopt as eo
 from emsopt.__main__ import main
+from emsopt.commands import _shared
+from emsopt.optimizers.deployments import swaps
 
 
 def test_st_paul(tmp_path, capsys):
@@ -20,11 +22,17 @@ def test_st_paul(tmp_path, capsys):
     assert (table["optimum"] - papers["optimum_min"]).abs().max() < 0.10
 
 
-def test_a_city_of_ones_own(tmp_path, capsys):
-    eo.datasets.grid_city(n_sites=40, units=14, load=0.5, rng=1).save(tmp_path / "town")
-    assert (
-        main(["--city", str(tmp_path / "town"), "--units", "14", "--threshold", "6", "--out", str(tmp_path / "o")]) == 0
-    )
+def job(folder, town, *options):
+    """Run the main job on a saved city; return its status."""
+    town.save(folder / "town")
+    return main(["--city", str(folder / "town"), "--out", str(folder / "o"), *options])
+
+
+def test_a_city_of_ones_own(tmp_path, capsys, monkeypatch):
+    for evaluator in ("approximate", "exact"):
+        monkeypatch.setitem(swaps.AFFORDABLE, evaluator, 10)
+    town = eo.datasets.grid_city(n_sites=9, units=3, load=0.5, rng=1)
+    assert job(tmp_path, town, "--units", "3", "--threshold", "6") == 0
     text = capsys.readouterr().out
     assert "Best found" in text  # too many deployments to enumerate
     assert "no single move improves it" in text
@@ -34,13 +42,9 @@ def test_a_city_of_ones_own(tmp_path, capsys):
     assert (tmp_path / "o" / "deployments.html").stat().st_size > 10_000
 
 
-def job(folder, town, *options):
-    """Run the main job on a saved city; return its status."""
-    town.save(folder / "town")
-    return main(["--city", str(folder / "town"), "--out", str(folder / "o"), *options])
-
-
-def test_load_and_queue(tmp_path, capsys):
+def test_units_are_asked_for_and_loads_and_queues_taken(tmp_path, capsys):
+    assert job(tmp_path, eo.datasets.grid_city(n_sites=8, units=3, rng=1)) == 2
+    assert "--units" in capsys.readouterr().err
     town = eo.datasets.grid_city(n_sites=8, units=3, rng=1)
     assert job(tmp_path, town, "--units", "3", "--load", "0.4", "--queue", "--colocate") == 0
     text = capsys.readouterr().out
@@ -66,7 +70,8 @@ def test_what_is_odd_about_a_city_is_said(changes, units, said, tmp_path, capsys
 
 
 @pytest.mark.parametrize("flag", [["--load", "0.3"], ["--queue"], ["--units", "8"]])
-def test_the_papers_figures_stand_only_beside_the_papers_question(flag, tmp_path, capsys):
+def test_the_papers_figures_stand_only_beside_the_papers_question(flag, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(_shared, "draw", lambda *_: [])
     assert main([*flag, "--evaluator", "approximate", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "(paper)" not in text
@@ -90,11 +95,6 @@ def test_bad_input_is_refused_in_one_line(arguments, words, tmp_path, capsys):
     assert words in error
     assert sum(line.startswith("emsopt: ") for line in error.splitlines()) == 1
     assert "--queue" in arguments or not (tmp_path / "out").exists()  # all else is found out before the work
-
-
-def test_units_are_asked_for(tmp_path, capsys):
-    assert job(tmp_path, eo.datasets.grid_city(n_sites=8, units=3, rng=1)) == 2
-    assert "--units" in capsys.readouterr().err
 
 
 @pytest.mark.filterwarnings("default")

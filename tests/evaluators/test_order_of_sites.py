@@ -46,14 +46,14 @@ def of_city(city, units):
 
 
 @given(drawn=cities(ties=True))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_of_units(drawn):
     city, sites, order, _ = drawn
     assert np.allclose([*of_units(city, sites)], [*of_units(city, sites[order])], rtol=0, atol=1e-12, equal_nan=True)
 
 
 @given(drawn=cities(ties=False))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_of_candidate_sites(drawn):
     city, sites, _, order = drawn
     again = eo.City(

@@ -8,10 +8,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from refusals import refused
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import emsopt as eo
-from emsopt.errors import InputError
 from emsopt.evaluators import bounds, evaluate, evaluate_all, one_median, p_median
 from emsopt.evaluators._interchange import interchange, listing_of, lists_of, matrix_costs, swap_changes
 
@@ -82,7 +82,7 @@ def general_solver(city, units):
 def test_optimal_by_brute_force(make):
     """Random small cities, every fleet size, with and without pinned and closed sites."""
     rng = np.random.default_rng(0)
-    for seed in range(120):
+    for seed in range(60):
         n, m = rng.integers(1, 9), rng.integers(1, 12)
         city = make(n, m, seed)
         units = int(rng.integers(1, n + 1))
@@ -92,29 +92,18 @@ def test_optimal_by_brute_force(make):
         space = eo.DeploymentSpace(city, units, pinned=pinned, closed=closed)
         found = p_median(city, space)
         assert found.objective == pytest.approx(brute_force(city, units, pinned, closed), rel=1e-12, abs=1e-12)
-        assert found.gap == 0
-        assert found.lower_bound == found.objective
+        assert (found.gap, found.lower_bound) == (0, found.objective)
         assert found.sites in space
+        assert np.isin(found.assignment, found.sites).all()
+        nearest = city.response_times[found.sites].min(axis=0)
+        np.testing.assert_array_equal(city.response_times[found.assignment, np.arange(m)], nearest)
 
 
 @pytest.mark.parametrize("make", [plane_city, scattered_city])
 @pytest.mark.parametrize(("n", "m", "units"), [(30, 40, 3), (40, 30, 8), (35, 60, 15)])
 def test_optimal_by_a_general_solver(make, n, m, units):
-    for seed in range(2):
-        city = make(n, m, seed)
-        assert p_median(city, units).objective == pytest.approx(general_solver(city, units), rel=1e-7)
-
-
-def test_invariant_to_relabelling_and_scale():
-    rng = np.random.default_rng(3)
-    city = scattered_city(25, 40, 3)
-    rows, columns = rng.permutation(25), rng.permutation(40)
-    mixed = make_city(city.travel_times[rows][:, columns], city.arrival_rates[columns])
-    a, b = p_median(city, 5), p_median(mixed, 5)
-    assert set(rows[b.sites]) == set(a.sites)
-    assert b.objective == pytest.approx(a.objective, rel=1e-12)
-    tiny = make_city(city.travel_times * 1e-6, city.arrival_rates * 1e-6)
-    np.testing.assert_array_equal(p_median(tiny, 5).sites, a.sites)
+    city = make(n, m, 0)
+    assert p_median(city, units).objective == pytest.approx(general_solver(city, units), rel=1e-7)
 
 
 @pytest.fixture
@@ -143,16 +132,7 @@ def test_branches_that_move_few_prices_find_the_optimum(seed, no_heuristic, monk
     assert min(map(len, moved), default=60) < 30  # else the seed tests nothing
 
 
-def test_every_atom_is_served_by_its_closest_unit():
-    city = plane_city(30, 50, 2)
-    found = p_median(city, 6)
-    assert np.isin(found.assignment, found.sites).all()
-    nearest = city.response_times[found.sites].min(axis=0)
-    np.testing.assert_array_equal(city.response_times[found.assignment, np.arange(50)], nearest)
-    assert found.objective == pytest.approx(city.demand_shares @ nearest, rel=1e-14)
-
-
-def test_twins_are_used_last_and_named_by_the_lowest_index():
+def test_twins_places_alike_and_colocation():
     stations = plane_city(5, 20, 5)
     listed = [0, 1, 2, 0, 3, 4, 2]
     city = make_city(stations.travel_times[listed], stations.arrival_rates, turnout=1.75)
@@ -170,10 +150,7 @@ def test_twins_are_used_last_and_named_by_the_lowest_index():
         stations.demand_shares @ stations.response_times[0]
     )
     assert 3 in p_median(city, eo.DeploymentSpace(city, 5, closed=(0,))).sites
-
-
-def test_sites_that_differ_only_in_service_time_are_one_place():
-    """They are no twins, but serve alike here: a second one helps nobody."""
+    # They are no twins, but serve alike here: a second one helps nobody.
     city = plane_city(6, 15, 6)
     doubled = eo.City(city.arrival_rates, np.repeat(city.travel_times, 2, axis=0), 1.75, np.tile([20.0, 40.0], 6))
     for units in (1, 3, 6):
@@ -181,16 +158,12 @@ def test_sites_that_differ_only_in_service_time_are_one_place():
         assert found.objective == pytest.approx(p_median(city, units).objective, rel=1e-12)
         assert len(set(found.sites // 2)) == units
     assert len(set(p_median(doubled, 8).sites)) == 8
-
-
-def test_colocation_only_makes_room():
     city = plane_city(4, 10, 7)
     assert p_median(city, eo.DeploymentSpace(city, 3, colocation=True)).objective == p_median(city, 3).objective
     crowd = p_median(city, eo.DeploymentSpace(city, 7, colocation=True))
     assert set(crowd.sites) == {0, 1, 2, 3}
     pinned = p_median(city, eo.DeploymentSpace(city, 3, colocation=True, pinned=(2, 2)))
-    assert list(pinned.sites).count(2) == 2
-    assert pinned.objective == pytest.approx(brute_force(city, 2, pinned=(2,)))
+    assert (list(pinned.sites).count(2), pinned.objective) == (2, pytest.approx(brute_force(city, 2, pinned=(2,))))
 
 
 @pytest.mark.parametrize("make", [plane_city, scattered_city, tied_city])
@@ -199,8 +172,7 @@ def test_one_median(make):
         city = make(9, 12, seed)
         found = one_median(city)
         assert found.sites.tolist() == [np.argmin((city.response_times * city.arrival_rates).sum(axis=1).round(9))]
-        assert found.objective == pytest.approx(p_median(city, 1).objective, rel=1e-12)
-        assert found.gap == 0
+        assert (found.objective, found.gap) == (pytest.approx(p_median(city, 1).objective, rel=1e-12), 0)
         assert (found.assignment == found.sites[0]).all()
 
 
@@ -214,18 +186,6 @@ def test_bounds_enclose_the_optimum(seed, evaluator):
     assert b.lower == p_median(city, 4).objective
     assert b.upper == pytest.approx(evaluate(city, b.sites, evaluator).mean_response, rel=1e-12)
     assert b.evaluator == evaluator
-
-
-@pytest.mark.parametrize("evaluator", ["approximate", "exact"])
-def test_theorems_2_and_4_hold_with_a_queue(evaluator):
-    """Section 3.1 says that all results stay valid; Theorem 5 cannot, as a queue needs a load below 1."""
-    city, options = plane_city(9, 20, 1), {"evaluator": evaluator, "capacity": "queue"}
-    median = p_median(city, 4)
-    for load in (0.3, 0.9):
-        assert evaluate_all(city.with_offered_load(load, 4), 4, **options).values.min() > median.objective
-    light = evaluate_all(city.with_offered_load(1e-7, 4), 4, **options)
-    assert light.values.min() == pytest.approx(median.objective, abs=1e-5)
-    assert sorted(light.best_sites) == sorted(median.sites)
 
 
 def test_bounds_meet_when_calls_are_rare():
@@ -322,14 +282,11 @@ def test_values_of_swaps_are_kept_up_to_date():
         assert changes.min() > -1e-10 * near.cost.sum()
 
 
-def test_ctrl_c_stops_the_search(ctrl_c):
+def test_ctrl_c_stops_a_search_but_no_compiled_function(ctrl_c):
     threading.Timer(0.1, signal.raise_signal, [signal.SIGINT]).start()
     with pytest.raises(KeyboardInterrupt):
         p_median(scattered_city(200, 200, 0), 20, time_limit=60)  # minutes of work
-
-
-def test_ctrl_c_waits_for_the_end_of_a_compiled_function(ctrl_c):
-    """Raised inside one, it could crash Python. Afterwards, and in other threads, Ctrl-C is what it was."""
+    # Raised inside one, it could crash Python. Afterwards, and in other threads, Ctrl-C is what it was.
     after = []
 
     @solver.interruptible()
@@ -350,21 +307,4 @@ def test_ctrl_c_waits_for_the_end_of_a_compiled_function(ctrl_c):
 
 @pytest.mark.parametrize(("units", "limit", "message"), [(0, 9, "units"), (6, 9, "do not fit"), (2, 0, "time_limit")])
 def test_bad_input_is_refused(units, limit, message):
-    with pytest.raises(InputError, match=message):
-        p_median(plane_city(5, 8, 0), units, time_limit=limit)
-
-
-def test_large_cities_are_proven_optimal():
-    found = p_median(plane_city(200, 200, 0), 20)
-    assert found.gap == 0
-    assert repr(found).endswith("optimal>")
-
-
-def test_st_paul_by_every_listed_choice():
-    """All 24,310 choices of 9 of the 17 listed sites, on the embedded city."""
-    city = eo.datasets.load_st_paul()
-    listed = np.array(list(combinations(range(17), 9)))
-    best = min(
-        (city.response_times[rows].min(axis=1) @ city.demand_shares).min() for rows in np.array_split(listed, 10)
-    )
-    assert p_median(city, 9).objective == pytest.approx(best, rel=1e-12)
+    refused(message, p_median, plane_city(5, 8, 0), units, time_limit=limit)

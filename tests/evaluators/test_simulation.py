@@ -5,12 +5,11 @@ from math import factorial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from refusals import refused
 
 import emsopt as eo
 from emsopt.city.deployment_space import check_sites
-from emsopt.errors import AccuracyWarning, InputError, UnstableQueueError
+from emsopt.errors import AccuracyWarning, UnstableQueueError
 from emsopt.evaluators import exact_hypercube, simulate
 from emsopt.evaluators.simulation import call_stream, first_release, service_law, stream_seed
 
@@ -162,16 +161,6 @@ def test_exact_values_lie_in_the_99_percent_intervals(capacity):
 
 
 @pytest.mark.parametrize("capacity", ["loss", "queue"])
-def test_who_serves_whom_is_exact(capacity):
-    city = random_city(np.random.default_rng(8)).with_offered_load(0.5, 5)
-    sites = [4, 1, 1, 6, 3]
-    exact = exact_hypercube(city, sites, capacity=capacity)
-    result = simulate(city, sites, capacity=capacity, calls=2_000_000, rng=0)
-    np.testing.assert_allclose(result.dispatch_fractions, exact.dispatch_fractions, atol=0.01)
-    np.testing.assert_allclose(result.utilizations, exact.utilizations, atol=0.004)
-
-
-@pytest.mark.parametrize("capacity", ["loss", "queue"])
 @pytest.mark.parametrize("service", ["exponential", "deterministic", [5.0, 50.0]], ids=str)
 def test_agrees_call_by_call_with_an_event_calendar(capacity, service):
     """Same calls, service times by site and atom: the same unit for every call, the same waits."""
@@ -186,12 +175,11 @@ def test_agrees_call_by_call_with_an_event_calendar(capacity, service):
     assert lost[1] > 300 or waits[1] > 3000
 
 
-@pytest.mark.parametrize("law", [law for law, _ in LAWS], ids=str)
-def test_warmup_is_the_beginning_of_the_same_run(law):
+def test_warmup_is_the_beginning_of_the_same_run():
     city, sites = one_station(1.0, 3)
-    whole = simulate(city, sites, calls=50_000, warmup=0, rng=4, **law)
-    first = simulate(city, sites, calls=20_001, warmup=0, rng=4, **law)
-    rest = simulate(city, sites, calls=29_999, warmup=20_001, rng=4, batches=7, **law)
+    whole = simulate(city, sites, calls=50_000, warmup=0, rng=4)
+    first = simulate(city, sites, calls=20_001, warmup=0, rng=4)
+    rest = simulate(city, sites, calls=29_999, warmup=20_001, rng=4, batches=7)
     lost = first.loss_probability * 20_001 + rest.loss_probability * 29_999
     assert whole.loss_probability * 50_000 == pytest.approx(lost, abs=1e-6)
 
@@ -235,17 +223,19 @@ def test_interval_is_of_the_reported_mean_response_and_grows_with_level():
     assert spread[1] / spread[0] == pytest.approx(2.860935 / 0.687621, rel=1e-5)  # t of 19 degrees of freedom
 
 
-def test_a_run_without_losses_does_not_claim_that_there_are_none():
+def test_runs_without_losses_or_answers_say_so():
     city, sites = one_station(0.01, 6)
     result = simulate(city, sites, calls=1000, rng=0)
     assert result.loss_probability == 0
     assert result.intervals["loss_probability"] == (0.0, pytest.approx(3.0 / 1000, rel=0.01))  # rule of three
     low, high = simulate(city, sites, capacity="queue", calls=1000, rng=0).intervals["mean_wait"]
     assert low == 0 < high < 0.2
+    city, sites = one_station(1e4, 1)
+    refused("Raise `calls`", simulate, city, sites, calls=20, rng=0)
 
 
 @pytest.mark.filterwarnings("ignore::emsopt.errors.AccuracyWarning")
-@pytest.mark.parametrize("load", [0.95, 0.98, 0.99])
+@pytest.mark.parametrize("load", [0.95, 0.99])
 def test_intervals_near_saturation_hold_the_exact_values(load):
     """100 runs each of 20,000 calls, which is 14 to 0.5 relaxation times; Erlang C."""
     city, sites = one_station(load, 2)
@@ -286,7 +276,14 @@ def test_no_warning_where_the_run_is_long_enough():
 # -- common random numbers ------------------------------------------------------------------------------
 
 
-def test_differences_between_deployments_scatter_far_less_on_the_same_calls():
+def test_same_seeds_give_the_same_result_and_differences_scatter_less():
+    city = random_city(np.random.default_rng(16)).with_offered_load(0.5, 3)
+    first, again = (simulate(city, [0, 1, 2], rng=5) for _ in range(2))
+    np.testing.assert_array_equal(first.dispatch_fractions, again.dispatch_fractions)
+    assert first.intervals == again.intervals
+    rng = np.random.default_rng(5)
+    assert simulate(city, [0, 1, 2], rng=rng).mean_response == first.mean_response
+    assert simulate(city, [0, 1, 2], rng=rng).mean_response != first.mean_response
     city = random_city(np.random.default_rng(15)).with_offered_load(0.5, 5)
     a, b = [0, 1, 2, 3, 4], [0, 1, 2, 3, 5]
     seeds = range(60)
@@ -298,16 +295,6 @@ def test_differences_between_deployments_scatter_far_less_on_the_same_calls():
     common = np.var([value["a", s] - value["b", s] for s in seeds])
     independent = np.var([value["a", s] - value["b", s - 1] for s in seeds[1:]])
     assert common < 0.25 * independent
-
-
-def test_same_seed_same_result_and_a_generator_moves_on():
-    city = random_city(np.random.default_rng(16)).with_offered_load(0.5, 3)
-    first, again = (simulate(city, [0, 1, 2], rng=5) for _ in range(2))
-    np.testing.assert_array_equal(first.dispatch_fractions, again.dispatch_fractions)
-    assert first.intervals == again.intervals
-    rng = np.random.default_rng(5)
-    assert simulate(city, [0, 1, 2], rng=rng).mean_response == first.mean_response
-    assert simulate(city, [0, 1, 2], rng=rng).mean_response != first.mean_response
 
 
 @pytest.mark.parametrize("capacity", ["loss", "queue"])
@@ -327,7 +314,7 @@ def test_many_deployments_get_the_values_of_single_runs(capacity):
 # -- twins, rare atoms, shapes --------------------------------------------------------------------------
 
 
-def test_twin_sites_are_one_station():
+def test_twin_sites_are_one_station_also_in_ties():
     """Which of two equal sites is named does not matter, and their units share the work."""
     base = random_city(np.random.default_rng(18), by_atom=True)
     twice = [0, 1, 2, 0, 1]
@@ -342,26 +329,20 @@ def test_twin_sites_are_one_station():
     for result in named:
         np.testing.assert_array_equal(result.utilizations[0], result.utilizations[2])
         np.testing.assert_array_equal(result.dispatch_fractions[0], result.dispatch_fractions[2])
-
-
-def test_ties_do_not_depend_on_the_name_of_a_twin():
-    """Sites 0 and 2 are twins; site 1 is as near to the first atom and comes between them in order."""
+    # Sites 0 and 2 are twins; site 1 is as near to the first atom and comes between them in order.
     city = eo.City([1.0, 1.0], [[5.0, 3.0], [5.0, 9.0], [5.0, 3.0]], turnout_times=1.0, service_times=40)
     lower, upper = (simulate(city, sites, rng=0).dispatch_fractions for sites in ([0, 1], [2, 1]))
     np.testing.assert_array_equal(lower, upper)
     assert lower[0, 0] > 0.55
 
 
-def test_preference_overrides_response_time():
+def test_preference_decides_and_atoms_never_heard_of_are_shared_out_by_it():
     city = random_city(np.random.default_rng(19)).with_offered_load(0.001, 2)
     contrary = city.replace(preference=-city.response_times)
     result = simulate(contrary, [0, 1], rng=0)
     slowest = city.response_times[[0, 1]].max(axis=0)
     assert result.mean_response == pytest.approx(city.demand_shares @ slowest, rel=0.01)
-
-
-def test_atoms_never_heard_of_are_shared_out_by_rank():
-    """The one atom that calls prefers site 0 to site 1; the others, the other way round."""
+    # The one atom that calls prefers site 0 to site 1; the others, the other way round.
     city = eo.City([3.0, 0.0, 1e-9], [[3.0, 8.0, 9.0], [9.0, 2.0, 1.0]], turnout_times=1.0, service_times=40)
     fractions = simulate(city, [0, 1], calls=1000, rng=0).dispatch_fractions
     assert 0.3 < fractions[1, 0] < 0.7
@@ -377,49 +358,12 @@ def test_many_rare_atoms_do_not_bend_the_mean_response():
     assert abs(np.mean(values) - exact) < 3 * np.std(values) / np.sqrt(40) + 0.002 * exact
 
 
-def test_a_run_that_answers_nothing_says_so():
-    city, sites = one_station(1e4, 1)
-    with pytest.raises(InputError, match="Raise `calls`"):
-        simulate(city, sites, calls=20, rng=0)
-
-
 @pytest.mark.parametrize(("law", "squared_variation"), LAWS, ids=str)
 def test_service_factors_have_mean_one_and_the_stated_variation(law, squared_variation):
     draw, stated = service_law(law["service"], law.get("cv"))
     factors = draw(np.random.default_rng(22), 400_000)
-    assert stated == pytest.approx(squared_variation)
-    assert factors.mean() == pytest.approx(1, abs=0.01)
+    assert (stated, factors.mean()) == (pytest.approx(squared_variation), pytest.approx(1, abs=0.01))
     assert factors.var() == pytest.approx(squared_variation, rel=0.1, abs=1e-12)
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    seed=st.integers(0, 10**6),
-    units=st.integers(1, 7),
-    load=st.floats(1e-3, 100.0),
-    law=st.sampled_from([law for law, _ in LAWS]),
-    capacity=st.sampled_from(["loss", "queue"]),
-)
-def test_measures_keep_their_bounds(seed, units, load, law, capacity):
-    rng = np.random.default_rng(seed)
-    city = random_city(rng, by_atom=True)
-    if capacity == "queue":
-        load /= 3 + 3 * load  # below 1/3, so that calls of 20 to 60 min cannot be too many for any site
-    city = city.with_offered_load(load, units)
-    sites = rng.integers(city.n_sites, size=units)
-    result = simulate(city, sites, capacity=capacity, calls=5000, warmup=100, rng=seed, **law)
-    np.testing.assert_allclose(result.dispatch_fractions.sum(axis=0), 1)
-    assert (result.dispatch_fractions >= 0).all()
-    assert (result.utilizations >= 0).all()
-    assert (result.utilizations <= 1).all()
-    times = result.response_times
-    assert city.demand_shares @ times.min(axis=0) - 1e-9 <= result.mean_response
-    assert result.mean_response <= city.demand_shares @ times.max(axis=0) + 1e-9
-    assert 0 <= result.loss_probability <= 1
-    assert 0 <= result.queue_probability <= 1
-    assert result.mean_wait >= 0
-    for low, high in result.intervals.values():
-        assert 0 <= low <= high
 
 
 # -- errors ---------------------------------------------------------------------------------------------
@@ -446,17 +390,7 @@ def test_measures_keep_their_bounds(seed, units, load, law, capacity):
 )
 def test_bad_options_are_refused_in_words(options, words):
     city, sites = one_station(0.5, 2)
-    with pytest.raises(InputError, match=words):
-        simulate(city, sites, rng=0, **options)
-
-
-@pytest.mark.parametrize("load", [1.0, 1.7])
-def test_a_queue_that_never_settles_is_refused(load):
-    city, sites = one_station(load, 4)
-    with pytest.raises(UnstableQueueError, match=r"at least as fast as .* units.*Add units"):
-        simulate(city, sites, capacity="queue", rng=0)
-    with pytest.raises(UnstableQueueError, match="Add units"):
-        eo.evaluators.values(city, [sites], None, "simulation", capacity="queue", rng=0)
+    refused(words, simulate, city, sites, rng=0, **options)
 
 
 def test_stability_is_that_of_the_deployed_units():

@@ -8,9 +8,11 @@ import stat
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 import emsopt as eo
 from emsopt.__main__ import main
@@ -94,8 +96,19 @@ class HalfFull:
         self.file.close()
 
 
-def check_message(error, path):
-    message = str(error)
+@contextmanager
+def untouched(save, town, folder):
+    """Save once, and check afterwards that all below the folder is as it was."""
+    save(town, 1, folder / "kept")
+    before = snapshot(folder)
+    yield
+    assert snapshot(folder) == before
+
+
+def not_written(save, town, path, words):
+    with pytest.raises(WriteError, match=words) as caught:
+        save(town, 2, path)
+    message = str(caught.value)
     assert message.startswith(f"{path} could not be written: ")
     assert "Existing content was not changed." in message
     assert message.endswith(", or write elsewhere.")
@@ -107,67 +120,52 @@ def check_message(error, path):
 
 @pytest.mark.parametrize(("save", "after"), [*[(save, 0) for save in REPLACING], (save_city, 1), (save_city, 3)])
 def test_a_full_disk_leaves_what_was_there(save, after, town, tmp_path, fill_disk):
-    save(town, 1, tmp_path / "kept")
-    before = snapshot(tmp_path)
-    for name in ("kept", "new"):
-        fill_disk(after)
-        with pytest.raises(WriteError, match=r"the disk is full.*Free some space") as caught:
-            save(town, 2, tmp_path / name)
-        check_message(caught.value, tmp_path / name)
-    assert snapshot(tmp_path) == before
+    with untouched(save, town, tmp_path):
+        for name in ("kept", "new"):
+            fill_disk(after)
+            not_written(save, town, tmp_path / name, r"the disk is full.*Free some space")
 
 
-@pytest.mark.parametrize("save", [save_city, save_map, save_roads])
+@pytest.mark.parametrize("save", REPLACING)
 def test_a_file_that_the_system_cuts_off_is_not_kept(save, town, tmp_path):
     """Without any stand-in: files may have 40 bytes, and no more is written of a larger one."""
     resource = pytest.importorskip("resource")
-    save(town, 1, tmp_path / "kept")
-    before = snapshot(tmp_path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (40, limits[1]))
-    try:
-        with pytest.raises(WriteError, match="larger than the system allows") as caught:
-            save(town, 2, tmp_path / "kept")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    check_message(caught.value, tmp_path / "kept")
-    assert snapshot(tmp_path) == before
+    with untouched(save, town, tmp_path):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (40, limits[1]))
+        try:
+            not_written(save, town, tmp_path / "kept", "larger than the system allows")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
-@pytest.mark.parametrize("save", [save_city, save_map])
-@pytest.mark.parametrize("step", ["os.fsync", "os.replace", "pathlib.Path.rename"])
+LAST = [(save_city, "os.fsync"), (save_city, "pathlib.Path.rename"), (save_map, "os.fsync"), (save_map, "os.replace")]
+
+
+@pytest.mark.parametrize(("save", "step"), LAST)
 def test_the_last_steps_may_fail_too(save, step, town, tmp_path, monkeypatch):
     """Some disks are full only when all is flushed; and what is complete may be refused its name."""
-    save(town, 1, tmp_path / "kept")
-    before = snapshot(tmp_path)
     rename, count = Path.rename, itertools.count()
 
     def second_fails(self, target):  # the earlier folder steps aside, the new one is refused, the earlier returns
         return raising(errno.EDQUOT)() if next(count) == 1 else rename(self, target)
 
-    if (save, step) in ((save_city, "os.replace"), (save_map, "pathlib.Path.rename")):
-        pytest.skip("not a step of this one")
-    monkeypatch.setattr(step, second_fails if step.endswith("rename") else raising(errno.EDQUOT))
-    with pytest.raises(WriteError, match="quota") as caught:
-        save(town, 2, tmp_path / "kept")
-    check_message(caught.value, tmp_path / "kept")
-    monkeypatch.undo()
-    assert snapshot(tmp_path) == before
+    with untouched(save, town, tmp_path):
+        monkeypatch.setattr(step, second_fails if step.endswith("rename") else raising(errno.EDQUOT))
+        not_written(save, town, tmp_path / "kept", "quota")
+        monkeypatch.undo()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize("save", [save_city, save_map])
 def test_an_interrupted_writer_leaves_nothing_either(save, error, town, tmp_path, monkeypatch):
-    save(town, 1, tmp_path / "kept")
-    before = snapshot(tmp_path)
-
     def interrupt(_):
         raise error
 
-    monkeypatch.setattr("os.fsync", interrupt)
-    with pytest.raises(error):
-        save(town, 2, tmp_path / "kept")
-    assert snapshot(tmp_path) == before
+    with untouched(save, town, tmp_path):
+        monkeypatch.setattr("os.fsync", interrupt)
+        with pytest.raises(error):
+            save(town, 2, tmp_path / "kept")
 
 
 # -- a read-only folder -------------------------------------------------------------------------------------------
@@ -177,22 +175,17 @@ def test_an_interrupted_writer_leaves_nothing_either(save, error, town, tmp_path
 @pytest.mark.parametrize("save", [*REPLACING, save_templates])
 def test_a_folder_without_permission_leaves_what_was_there(save, town):
     """Without any stand-in; who may do anything tries as a user who may not."""
-    folder = Path(tempfile.mkdtemp())  # above it, everybody may enter, unlike in `tmp_path`
+    folder, user = Path(tempfile.mkdtemp()), os.geteuid()  # above it, everybody may enter, unlike in `tmp_path`
     try:
-        save(town, 1, folder / "kept")
-        before = snapshot(folder)
-        folder.chmod(0o555)
-        user = os.geteuid()
-        try:
-            if user == 0:
-                os.seteuid(65534)
-            for name in ("kept", "new") if save is not save_templates else ("new",):
-                with pytest.raises(WriteError, match=r"permission was denied.*Change the perm") as caught:
-                    save(town, 2, folder / name)
-                check_message(caught.value, folder / name)
-        finally:
-            os.seteuid(user)
-        assert snapshot(folder) == before
+        with untouched(save, town, folder):
+            folder.chmod(0o555)
+            try:
+                if user == 0:
+                    os.seteuid(65534)
+                for name in ("kept", "new") if save is not save_templates else ("new",):
+                    not_written(save, town, folder / name, r"permission was denied.*Change the perm")
+            finally:
+                os.seteuid(user)
     finally:
         folder.chmod(0o755)
         shutil.rmtree(folder)
@@ -203,18 +196,14 @@ def test_a_folder_without_permission_leaves_what_was_there(save, town):
 
 @pytest.mark.parametrize("save", [save_city, save_map])
 def test_what_is_write_protected_is_not_replaced(save, town, tmp_path, monkeypatch):
-    save(town, 1, tmp_path / "kept")
-    before = snapshot(tmp_path)
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or Path(path).name != "kept")
-    with pytest.raises(WriteError, match="permission was denied"):
-        save(town, 2, tmp_path / "kept")
-    assert snapshot(tmp_path) == before
+    with untouched(save, town, tmp_path):
+        monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK or Path(path).name != "kept")
+        not_written(save, town, tmp_path / "kept", "permission was denied")
 
 
 @on_posix
 def test_a_device_is_not_replaced(town):
-    with pytest.raises(InputError, match="/dev/null is a device or a pipe"):
-        save_map(town, 1, "/dev/null")
+    refused("/dev/null is a device or a pipe", save_map, town, 1, "/dev/null")
 
 
 @on_posix
@@ -264,16 +253,14 @@ def test_a_path_that_cannot_be_is_an_input_error(save, path, town, tmp_path, mon
 @pytest.mark.parametrize("save", [save_map, save_roads])
 def test_a_folder_is_not_replaced_by_a_file(save, town, tmp_path):
     (tmp_path / "kept").mkdir()
-    with pytest.raises(InputError, match="the path is a folder, but a file is to be written"):
-        save(town, 1, tmp_path / "kept")
+    refused("the path is a folder, but a file is to be written", save, town, 1, tmp_path / "kept")
     assert snapshot(tmp_path) == {"kept": None}
 
 
 @pytest.mark.parametrize("save", [*REPLACING, save_templates])
 def test_a_file_is_no_folder_to_write_to(save, town, tmp_path):
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError, match="a file is in the place of a folder"):
-        save(town, 1, tmp_path / "file" / "new")
+    refused("a file is in the place of a folder", save, town, 1, tmp_path / "file" / "new")
     assert snapshot(tmp_path) == {"file": b"mine"}
 
 
@@ -325,9 +312,8 @@ def test_the_command_stops_at_a_full_disk_with_whole_files_only(command, tmp_pat
         fill_disk(after)
         assert main([*command, "--out", str(out)]) == 2
         error = capsys.readouterr().err
-        assert "emsopt: " in error
-        assert f"{out}{os.sep}" in error
-        assert "could not be written: the disk is full" in error
+        for part in ("emsopt: ", f"{out}{os.sep}", "could not be written: the disk is full"):
+            assert part in error
         assert "Traceback" not in error
         left = snapshot(out)
         assert set(left) == set(written[:after])

@@ -7,8 +7,6 @@ import threading
 
 import pytest
 
-import emsopt as eo
-from emsopt import datasets
 from emsopt._files import locate
 from emsopt.errors import DataUnavailableError
 
@@ -60,10 +58,8 @@ def test_a_file_is_fetched_once_and_then_kept(cache, server, check):
     address, requests = server
     for _ in range(2):
         path = locate.find_data("some/good.bin", f"{address}/good.bin", **check)
-        assert path == cache / "some" / "good.bin"
-        assert path.read_bytes() == CONTENT
-    assert requests() == ("/good.bin",)
-    assert [path.name for path in path.parent.iterdir()] == ["good.bin"]
+        assert (path, path.read_bytes()) == (cache / "some" / "good.bin", CONTENT)
+    assert (requests(), [path.name for path in path.parent.iterdir()]) == (("/good.bin",), ["good.bin"])
 
 
 @pytest.mark.parametrize("check", [{"sha256": SHA256}, {"git_blob": git_blob(CONTENT)}])
@@ -99,14 +95,6 @@ def test_without_a_network_the_message_says_which_file_to_put_where(cache, serve
     (tmp_path / "some").mkdir()
     (tmp_path / "some" / "good.bin").write_bytes(CONTENT)
     assert locate.find_data("some/good.bin", nowhere, SHA256) == tmp_path / "some" / "good.bin"
-
-
-def test_offline_published_st_paul_says_where_to_put_its_file(cache, monkeypatch):
-    monkeypatch.setattr(datasets.cities, "PUBLISHED_URL", "http://127.0.0.1:9/Saint_Paul.pkl")
-    with pytest.raises(
-        DataUnavailableError, match=r"put it at st_paul_published/Saint_Paul.pkl in.*EMSOPT_DATA.*sha256 2d75885d"
-    ):
-        eo.datasets.load_st_paul("published")
 
 
 def test_emsopt_data_comes_first_then_the_package_then_the_cache(cache, tmp_path, monkeypatch):

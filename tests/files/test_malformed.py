@@ -120,8 +120,6 @@ def put(rng, files, *, damage=True):
     return broken
 
 
-# -- files of every kind, and what reads them ---------------------------------------------------------------------
-
 TIMES = [f"2025-01-0{day}T{hour:02d}:30" for day in (1, 2, 3) for hour in (0, 6, 12, 18)]
 CALLS = [(time, -93 + k / 1000, 45 - k / 2000, 30 + k) for k, time in enumerate(TIMES)]
 STATIONS = [("North", -93.0, 45.0, 1.0), ("South", -92.99, 44.99, 1.5), ("Éast", -92.98, 45.0, 2.0)]

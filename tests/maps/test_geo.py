@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import emsopt as eo
 from emsopt.maps import frames
@@ -20,44 +21,26 @@ def evaluation(city):
     return eo.evaluators.exact_hypercube(city, SITES)
 
 
-def test_atoms_carry_their_shapes_and_figures(city, evaluation):
+def test_atoms_and_sites_carry_their_figures(city, evaluation):
     frame = frames.atoms_frame(city, evaluation)
-    assert frame.crs.to_epsg() == 4326
-    assert len(frame) == 71
+    assert (frame.crs.to_epsg(), len(frame)) == (4326, 71)
     assert frame["mean_response_min"].to_numpy() == pytest.approx(evaluation.atom_response)
     assert frame["calls_per_hour"].sum() == pytest.approx(city.total_rate)
     inside = frame.geometry.contains(
         frames.atoms_frame(city.replace(atom_shapes=None)).geometry
     )  # a cell holds its own atom
     assert inside.mean() > 0.9
-
-
-def test_sites_count_their_units(city, evaluation):
     frame = frames.sites_frame(city, evaluation)
     assert frame["units"].tolist() == np.bincount(SITES, minlength=17).tolist()
     assert frame["utilization"].iloc[0] == pytest.approx(evaluation.utilizations[:2].mean())
-    assert frame["utilization"].isna().sum() == 9
-    assert frame["share_of_calls"].sum() == pytest.approx(1)
+    assert (frame["utilization"].isna().sum(), frame["share_of_calls"].sum()) == (9, pytest.approx(1))
 
 
-def test_a_frame_makes_a_city_again(city):
-    frame = frames.atoms_frame(city).rename(columns={"calls_per_hour": "arrival_rate"})
-    again = eo.City.from_frames(
-        frame, frames.sites_frame(city), travel_times=city.travel_times, turnout_times=1.75, service_times=34
-    )
-    assert again.arrival_rates == pytest.approx(city.arrival_rates)
-    assert again.site_names == city.site_names
-
-
-def test_folium_map(city, evaluation):
+def test_folium_draws_cities_with_longitude_and_latitude(city, evaluation):
     folium_map = frames.folium_map(city, evaluation)
     page = folium_map.get_root().render()
     assert "mean response (min)" in page
     assert "alert(1)" in page
     assert "<script>alert(1)" not in page
-
-
-def test_folium_needs_longitude_and_latitude(evaluation):
     grid = eo.datasets.grid_city(n_sites=9, units=3, rng=0)
-    with pytest.raises(eo.errors.InputError, match="plane"):
-        frames.folium_map(grid, eo.evaluators.exact_hypercube(grid, [0, 1, 2]))
+    refused("plane", frames.folium_map, grid, eo.evaluators.exact_hypercube(grid, [0, 1, 2]))

@@ -4,11 +4,11 @@ from importlib.resources import files
 
 import pandas as pd
 import pytest
+from refusals import refused
 
 pytest.importorskip("anywidget", reason="needs the package anywidget")
 
 
-from emsopt.errors import InputError
 from emsopt.maps import LiveMap, deployment_map
 from emsopt.maps.roads import exploration_map
 from emsopt.roads import grid_roads
@@ -21,33 +21,26 @@ def changes(live):
     return seen
 
 
-def test_an_update_sends_the_results_only(city, both, doubled):
+def test_an_update_sends_results_and_another_map_all(city, both, doubled):
     live = LiveMap(deployment_map(city, both))
     seen = changes(live)
     live.update({"another name": doubled})
     assert seen == ["views"]
     assert live.views == live.page.views == deployment_map(city, {"another name": doubled}).views
     assert live.scene == live.page.scene
-
-
-def test_another_map_sends_all(city, both):
     live, net = LiveMap(deployment_map(city, both)), grid_roads(2, 2)
     seen = changes(live)
     live.draw(exploration_map(net, pd.DataFrame({"edge": [0], "first_round": [1], "visits": [2]})))
     assert set(seen) == {"kind", "scene", "views"}
-    with pytest.raises(InputError, match="only a map of deployments"):
-        live.update(both)
+    refused("only a map of deployments", live.update, both)
 
 
-def test_a_click_tells_all_sites_at_the_place(city, both):
+def test_a_click_tells_all_sites_and_old_maps_are_hidden(city, both):
     told = []
     live = LiveMap(deployment_map(city, {"yours": both}), edit="yours", clicked=told.append)
     for place in (0, 1):
         live._handle_custom_msg({"place": place}, [])  # as the browser sends it
     assert told == [[0, 1], [2]]
-
-
-def test_it_says_a_sentence_without_a_map_and_hides_what_is_old(city, both):
     live = LiveMap(sentence="nothing yet")
     assert (live.kind, live.scene) == ("", {"sentence": "nothing yet"})
     live.hide()
@@ -58,15 +51,12 @@ def test_it_says_a_sentence_without_a_map_and_hides_what_is_old(city, both):
     assert live.layout.height == "70vh"
 
 
-def test_a_viewer_without_a_kernel_gets_the_page(city, both):
+def test_a_viewer_without_a_kernel_gets_the_page_with_the_same_code(city, both):
     live = LiveMap(deployment_map(city, both))
     shown = live._repr_mimebundle_()
     data = shown[0] if isinstance(shown, tuple) else shown
     assert data["text/html"] == live.page._repr_html_()
     assert "application/vnd.jupyter.widget-view+json" in data
-
-
-def test_the_widget_and_the_page_share_their_code(city, both):
     pages = files("emsopt") / "maps" / "pages"
     drawing = (pages / "deployments.js").read_text("utf-8").split("%")[0]
     for text in (LiveMap._esm, deployment_map(city, both).html):

@@ -3,8 +3,6 @@
 import hashlib
 import json
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 from smallville import evaluation, small_city
 
 from emsopt.city.city import City
@@ -51,9 +50,6 @@ def payload(page):
     return json.loads(Page(page).scripts[0])
 
 
-# -- no network ---------------------------------------------------------------------------------------------------
-
-
 def test_a_page_refers_to_nothing_outside_itself_and_may_request_nothing(both, city):
     page = deployment_map(city, {"one": both, "other": both}).html
     assert LEAFLET in page  # the vendored library stands there whole; its links are never followed
@@ -77,14 +73,6 @@ def test_vendored_files_are_those_that_the_notice_names():
     assert shipped == {name for _, name in listed}
 
 
-def test_the_module_loads_no_plotting_library():
-    code = "import sys, emsopt.maps; print([m for m in ('folium', 'matplotlib', 'geopandas') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-# -- names stay text ----------------------------------------------------------------------------------------------
-
 NASTY = ["<script>alert(1)</script>", '"><img src=x onerror=alert(2)>', "</script><b>&amp;'\\u003c"]
 
 
@@ -98,21 +86,16 @@ def test_no_name_becomes_markup(both):
     found = Page(page.html)
     assert [tag for tag, _ in found.tags].count("script") == 2  # data, and Leaflet with ours
     assert {"img", "b"}.isdisjoint(tag for tag, _ in found.tags)
-    assert payload(page.html)["city"]["atoms"]["name"] == NASTY
-    assert payload(page.html)["views"][0]["name"] == view
+    assert (payload(page.html)["city"]["atoms"]["name"], payload(page.html)["views"][0]["name"]) == (NASTY, view)
     assert payload(page.html)["notes"] == NASTY[0]
 
 
 def test_the_frame_holds_exactly_the_page(both, city):
     shown = deployment_map(city, both, height=333)
     (tag, attributes), *rest = Page(shown._repr_html_()).tags
-    assert (tag, rest) == ("iframe", [])
-    assert attributes["srcdoc"] == shown.html
+    assert ((tag, rest), attributes["srcdoc"]) == (("iframe", []), shown.html)
     assert "height:333px" in attributes["style"]
     assert repr(shown).count("\n") == 0
-
-
-# -- what is drawn is what was evaluated ----------------------------------------------------------------------------
 
 
 def test_the_page_carries_the_evaluation(both, city):
@@ -131,31 +114,25 @@ def test_the_page_carries_the_evaluation(both, city):
     assert data["notes"] == "Times are made up."
 
 
-def test_units_at_one_place_are_drawn_as_one_station(doubled, city):
+def test_units_at_one_place_no_evaluation_and_missing_values(doubled, city):
     (view,) = deployment_map(city, doubled).views
     (station,) = view["units"]
-    assert station["text"] == "2"
-    assert [row[0] for row in station["rows"]] == ["Station A (unit 1)", "Station A (unit 2)"]
+    assert (station["text"], [row[0] for row in station["rows"]]) == ("2", ["Station A (unit 1)", "Station A (unit 2)"])
     assert view["lines"] == [[0, 0, 1.0], [0, 1, 1.0], [0, 2, 1.0]]
+    (view,) = deployment_map(city).views
+    assert view["columns"][0]["values"] == [25.0, 50.0, 25.0]
+    assert view["units"] == view["lines"] == []
+    shown = evaluation(city, [0, 2], [[0.9, np.nan, 0.01], [0.1, np.nan, 0.99]])
+    (view,) = deployment_map(city, shown).views
+    assert view["columns"][0]["values"][1] is None
+    assert "NaN" not in Page(deployment_map(city, shown).html).scripts[0]
 
 
-def test_late_shares_count_the_units_that_arrive_too_late(both, city):
-    # From 7 min on: A to the middle (7) and the east (10), B to the west (9).
-    (view,) = deployment_map(city, both, value=("late", 7.0)).views
-    assert view["columns"][0]["values"] == pytest.approx([10.0, 40.0, 1.0])
-    assert view["columns"][0]["unit"] == "%"
-
-
-def test_late_shares_agree_with_the_evaluation(both, city):
+def test_late_shares_and_differences_are_those_of_the_evaluations(both, city, doubled):
     shares, *_ = _colours.atom_values(city, both, ("late", 6.0))
     assert shares @ city.demand_shares / 100 == pytest.approx(both.late_fraction(6.0))
-    assert shares == pytest.approx(100 * both.atom_late(6.0))
-    assert both.atom_late(0).tolist() == pytest.approx([1, 1, 1])
-    with pytest.raises(InputError, match="`threshold` must be a number of at least 0"):
-        both.atom_late(-1)
-
-
-def test_two_evaluations_give_a_view_of_their_difference(both, doubled, city):
+    assert (shares, both.atom_late(0).tolist()) == (pytest.approx(100 * both.atom_late(6.0)), pytest.approx([1, 1, 1]))
+    refused("`threshold` must be a number of at least 0", both.atom_late, -1)
     shown = deployment_map(city, {"spread": both, "together": doubled})
     spread, together, difference = shown.views
     assert [v["name"] for v in shown.views] == ["spread", "together", "spread minus together"]
@@ -165,12 +142,6 @@ def test_two_evaluations_give_a_view_of_their_difference(both, doubled, city):
     edges = np.array(difference["classes"]["edges"])
     assert edges == pytest.approx(-edges[::-1])
     assert np.abs(difference["columns"][0]["values"]).max() <= edges[-1]
-
-
-def test_without_an_evaluation_the_demand_is_shown(city):
-    (view,) = deployment_map(city).views
-    assert view["columns"][0]["values"] == [25.0, 50.0, 25.0]
-    assert view["units"] == view["lines"] == []
 
 
 def test_a_plane_city_is_drawn_in_metres(both):
@@ -186,13 +157,6 @@ def test_a_plane_city_is_drawn_in_metres(both):
     assert data["atoms"]["at"] == [[0, 0], [1000, 3000], [2000, 5000]]  # north, east
     assert data["atoms"]["shape"][0]["coordinates"][0][2] == [1000, 1000]  # east, north as GeoJSON has it
     assert data["bounds"] == [[0, 0], [2000, 5000]]
-
-
-def test_values_that_are_not_finite_are_said_to_be_missing(city):
-    shown = evaluation(city, [0, 2], [[0.9, np.nan, 0.01], [0.1, np.nan, 0.99]])
-    (view,) = deployment_map(city, shown).views
-    assert view["columns"][0]["values"][1] is None
-    assert "NaN" not in Page(deployment_map(city, shown).html).scripts[0]
 
 
 @pytest.mark.parametrize(
@@ -211,16 +175,6 @@ def test_a_place_with_several_sites_gets_a_name(names, title):
     assert place_name(names) == title
 
 
-# -- saving and updating ------------------------------------------------------------------------------------------
-
-
-def test_save_writes_the_whole_page(both, city, tmp_path):
-    shown = deployment_map(city, both)
-    path = shown.save(tmp_path / "map.html")
-    assert path.read_text("utf-8") == shown.html
-    assert [p.name for p in tmp_path.iterdir()] == ["map.html"]
-
-
 def test_an_update_shares_what_stays(both, doubled, city):
     shown = deployment_map(city, both, limits=(0, 9))
     heavier = shown.updated({"other": doubled}, city.scaled(2))
@@ -228,8 +182,7 @@ def test_an_update_shares_what_stays(both, doubled, city):
     assert heavier.views == deployment_map(city.scaled(2), {"other": doubled}, limits=(0, 9)).views
     elsewhere = city.replace(arrival_rates=[3.0, 2.0, 1.0])
     assert shown.updated(both, elsewhere).scene["city"]["atoms"]["share"] == [0.5, 0.333333, 0.166667]
-    with pytest.raises(InputError, match="belongs to another city"):
-        shown.updated(approximate_hypercube(City([1.0], [[1.0]], 1.0, 30.0), [0]))
+    refused("belongs to another city", shown.updated, approximate_hypercube(City([1.0], [[1.0]], 1.0, 30.0), [0]))
 
 
 def test_streets_are_drawn_once_for_both_directions(both):
@@ -242,13 +195,9 @@ def test_streets_are_drawn_once_for_both_directions(both):
     assert len(streets["courses"]) == len(pairs) == net.n_edges / 2
     drawn = {tuple(np.cumsum(np.reshape(c, (-1, 2)), axis=0)[0][::-1] / streets["scale"]) for c in streets["courses"]}
     assert drawn <= {tuple(np.round(line[k])) for line in net.polylines for k in (0, -1)}
-    with pytest.raises(InputError, match="must have `polylines` in longitude and latitude"):
-        deployment_map(small_city(), both, roads=net)
+    refused("must have `polylines` in longitude and latitude", deployment_map, small_city(), both, roads=net)
     with pytest.raises(InputError, match="must have `polylines`"):
         deployment_map(city, both, roads=RoadNetwork([100.0, 90.0], [10.0, 9.0], [(0, 1), (1, 0)]))
-
-
-# -- bad input ----------------------------------------------------------------------------------------------------
 
 
 OTHER = {"atom_locations": [[0, 51], [0.1, 51]], "site_locations": [[0, 51]]}
@@ -272,11 +221,7 @@ OTHER = {"atom_locations": [[0, 51], [0.1, 51]], "site_locations": [[0, 51]]}
     ],
 )
 def test_what_cannot_be_drawn_is_refused(both, city, draw, message):
-    with pytest.raises(InputError, match=message):
-        draw(city, both)
-
-
-# -- shading ------------------------------------------------------------------------------------------------------
+    refused(message, draw, city, both)
 
 
 @given(st.floats(-1e5, 1e5), st.floats(0, 1e5))
@@ -295,13 +240,10 @@ def luminance(colour):
     return linear @ [0.2126, 0.7152, 0.0722]
 
 
-def test_shades_darken_step_by_step():
+def test_shades_darken_and_a_remote_atom_does_not_use_them_up(city):
     """Falling lightness keeps the order for every kind of colour blindness and in grey print."""
     for n in range(2, 9):
         assert all(b < 0.85 * a for a, b in pairwise(map(luminance, _colours.colours(n))))
-
-
-def test_one_remote_atom_does_not_use_up_the_colours(city):
     values = np.r_[np.linspace(4, 8, 99), 60]
     low, high = _colours.limits_of(values, None)
     assert high < 9

@@ -4,10 +4,7 @@ import base64
 import datetime
 import html
 import io
-import json
-import os
 import re
-import sys
 import tempfile
 from pathlib import Path
 
@@ -37,10 +34,9 @@ def shared():
 
 
 @pytest.fixture
-def refs(shared, monkeypatch):
-    """The dashboard with St. Paul as it begins, and an empty table; without the histogram, to save time."""
+def refs(shared):
+    """The dashboard with St. Paul as it begins, and an empty table."""
     shared.refs["tabs"].value = "Districts"
-    monkeypatch.setattr(_widgets, "picture", lambda *_, **__: "")
     for name, value in {"city": "Random grid city", "sites_count": 4}.items():
         shared.refs[name].value = value
     shared.refs["city"].value = "St. Paul"
@@ -72,7 +68,7 @@ def tab(refs, name, title):
     return refs[name]
 
 
-def test_figures_are_those_of_the_package(refs, st_paul):
+def test_figures_are_those_of_the_package(refs, st_paul, drawn):
     best, median = evaluate_all(st_paul, 9, "approximate").best_sites, p_median(st_paul, 9).sites
     expected = [exact_hypercube(st_paul, sites) for sites in (median, best, median)]
     shown = cells(refs["figures"])
@@ -119,12 +115,10 @@ def test_pinned_and_closed_sites_bind_the_optimum_and_are_said_of_ones_own(refs,
     assert f"no unit at {names[8]}, which is to keep one" in refs["answer"].value
     assert f"a unit at {names[0]}, which is closed" in refs["answer"].value
     refs["optimum"].click()
-    assert ticked(refs) == best.best_sites.tolist()
-    assert refs["answer"].value == ""
+    assert (ticked(refs), refs["answer"].value) == (best.best_sites.tolist(), "")
     refs["pinned"].value = (0,)
     assert "both pinned and closed" in refs["answer"].value
-    assert refs["figures"].value == ""
-    assert refs["map"].layout.visibility == "hidden"
+    assert (refs["figures"].value, refs["map"].layout.visibility) == ("", "hidden")
     refs["closed"].value = ()
     assert refs["map"].layout.visibility == "visible"
 
@@ -132,14 +126,12 @@ def test_pinned_and_closed_sites_bind_the_optimum_and_are_said_of_ones_own(refs,
 def test_a_click_on_the_map_adds_a_unit_and_one_on_a_full_place_takes_all(refs):
     """Three places of the 14 hold two units, the third of them at sites 2 and 7, where none is now."""
     shown, before = refs["map"], ticked(refs)
-    assert len(shown.scene["city"]["places"]) == 14
-    assert shown.edit == "yours"
+    assert (len(shown.scene["city"]["places"]), shown.edit) == (14, "yours")
     counts = []
     for _ in range(3):
         shown.press(2)
         counts.append(len([site for site in ticked(refs) if site in (2, 7)]))
-    assert counts == [1, 2, 0]
-    assert ticked(refs) == before
+    assert (counts, ticked(refs)) == ([1, 2, 0], before)
     refs["city"].value, refs["units"].value = "Random grid city", 1
     refs["p_median"].click()
     (only,) = ticked(refs)
@@ -188,8 +180,7 @@ def test_every_table_says_the_gain_over_the_baseline(refs, st_paul):
     assert first[1] == shown["gain over today (min)"][2]
     refs["pinned"].value, refs["closed"].value = (8,), (0, 5)
     table = saved_table(refs, index_col="deployment")
-    assert set(table["baseline"]) == {"today"}
-    assert table.loc["today", "gain_min"] == 0
+    assert (set(table["baseline"]), table.loc["today", "gain_min"]) == ({"today"}, 0)
     assert set(table["pinned"]) == {st_paul.site_names[8]}
     assert set(table["closed"]) == {f"{st_paul.site_names[0]}; {st_paul.site_names[5]}"}
     refs["city"].value = "Practice town"
@@ -206,8 +197,7 @@ def test_ones_own_deployment_follows_the_fleet(refs, st_paul):
     assert len(ticked(refs)) == 14
     assert mine <= set(ticked(refs))
     refs["units"].value = 4
-    assert len(ticked(refs)) == 4
-    assert cells(refs["figures"])["units"] == ["4", "4", "4"]
+    assert (len(ticked(refs)), cells(refs["figures"])["units"]) == (4, ["4", "4", "4"])
 
 
 def test_a_city_opens_with_a_fleet_that_carries_its_load(refs):
@@ -254,20 +244,6 @@ def test_a_search_can_be_cancelled(refs):
     refs["city"].value = "Practice town"
     wait(60)
     assert "Practice town" in refs["figures"].value
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
-def test_a_search_gives_way_to_others():
-    seen, before = [], os.getpriority(os.PRIO_PROCESS, 0)
-
-    def work():
-        seen.append(os.getpriority(os.PRIO_PROCESS, 0))
-
-    job = _widgets.Job("Search", "", _widgets.Message(), lambda: work)
-    job.start.click()
-    job.wait(60)
-    assert seen == [max(before, 10)]
-    assert os.getpriority(os.PRIO_PROCESS, 0) == before
 
 
 def test_too_many_deployments_to_try_are_searched_when_asked(refs):
@@ -319,28 +295,20 @@ def read(refs, files):
     refs["read"].click()
 
 
-def test_the_files_of_a_city_are_read(refs, tmp_path, st_paul):
+def test_files_of_a_city_and_of_a_log_are_read(refs, tmp_path, st_paul):
+    """Whichever file comes first and whatever it is called."""
+    files = {"january.csv": LOG["my_calls.csv"].replace(",", ";"), "houses.csv": LOG["my_stations.csv"]}
+    for order in (1, -1):
+        read(refs, dict(list(files.items())[::order]))
+        assert "Read Your city: 2 atoms, 2 sites" in refs["message"].value
+        assert "few calls" in refs["trust"].value
     read(refs, CITY)
     assert "Read Mine: 2 atoms, 3 sites" in refs["message"].value
+    assert "few calls" not in refs["trust"].value
     assert refs["figures"].value
     st_paul.save(tmp_path / "city")
     read(refs, {path.name: path.read_bytes() for path in (tmp_path / "city").iterdir()})
     assert "71 atoms, 17 sites" in refs["message"].value
-
-
-def test_a_log_of_calls_and_stations_are_read_and_checked(refs):
-    read(refs, LOG)
-    assert "Read Your city" in refs["message"].value
-    assert "few calls" in refs["trust"].value
-    read(refs, CITY)
-    assert "few calls" not in refs["trust"].value
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_names_of_files_need_not_tell_which_is_the_log(refs, order):
-    files = {"january.csv": LOG["my_calls.csv"].replace(",", ";"), "houses.csv": LOG["my_stations.csv"]}
-    read(refs, dict(list(files.items())[::order]))
-    assert "Read Your city: 2 atoms, 2 sites" in refs["message"].value
 
 
 def test_logs_of_several_months_are_read_together_by_the_options_of_the_command(refs, shared):
@@ -387,12 +355,9 @@ def test_files_are_named_as_the_user_knows_them_and_let_go_once_read(refs, files
     assert f"No files have arrived, or they are larger than {_uploads.MOST_MB} MB" in refs["message"].value
 
 
-def test_the_page_has_the_same_limit():
+def test_the_page_has_the_same_limit_and_a_server_may_accept_more(monkeypatch):
     page = Path(eo.__file__).parent / "jupyter" / "voila" / "templates" / "emsopt" / "index.html.j2"
     assert f"const MOST_MB = {_uploads.MOST_MB};" in page.read_text("utf-8")
-
-
-def test_a_server_that_accepts_more_says_so(monkeypatch):
     monkeypatch.setenv(_uploads.LIMIT, "20")
     panel = panels.dashboard()
     assert panel.browser.most_mb == 20
@@ -420,18 +385,6 @@ def test_a_bar_says_how_long_it_will_be(monkeypatch):
         assert (bar.description, bar.value) == ("Searching", 0)
 
 
-def test_binder_ends_kernels_of_closed_pages_only():
-    folder = Path(__file__).resolve().parents[2] / "binder"
-    if not folder.is_dir():
-        pytest.skip("needs the repository")
-    (settings,) = json.loads((folder / "jupyter_server_config.json").read_text("utf-8")).values()
-    assert 60 <= settings["cull_idle_timeout"] <= 600
-    assert settings["cull_connected"] is False
-    post_build = (folder / "postBuild").read_text("utf-8")
-    assert "cp binder/jupyter_server_config.json ~/.jupyter/" in post_build
-    assert post_build.index("cd notebooks") < post_build.index("python -m emsopt")  # else it compiles the checkout
-
-
 @pytest.mark.parametrize("what", ["sites.csv", "atoms.csv", "my_stations.csv"])
 def test_what_is_too_long_is_refused_before_it_is_worked_on(what, monkeypatch):
     """30,000 sites and atoms, which 8 MB can hold, would take 7 GB of travel times."""
@@ -455,38 +408,25 @@ def test_a_city_that_is_left_is_not_kept(shared, refs):
 
 
 def malformed():
-    """Yield what is wrong and the files."""
+    """Yield what is wrong and the files; what cells may hold is tested where tables are read."""
+    stations, calls = LOG["my_stations.csv"], LOG["my_calls.csv"]
     yield "nothing", {}
     yield "too large", LOG | {"my_calls.csv": b"x" * (_uploads.MOST_MB * 2**20 + 1)}
     yield "foreign file", CITY | {"notes.txt": "hello"}
     yield "three files", LOG | {"other.csv": "a,b\n"}
-    yield "one log twice", LOG | {"more_calls.csv": LOG["my_calls.csv"]}
-    clock = LOG["my_calls.csv"].replace(":05", ":05Z").replace(":00", ":00Z")
-    yield "logs of two clocks", LOG | {"more_calls.csv": clock}
-    yield "spreadsheet", {"calls.xlsx": b"PK\x03\x04", "my_stations.csv": LOG["my_stations.csv"]}
-    yield "no log", {"a.csv": LOG["my_stations.csv"], "b.csv": LOG["my_stations.csv"]}
-    yield "path", {"../../etc/passwd": "root"}
+    yield "one log twice", LOG | {"more_calls.csv": calls}
+    yield "logs of two clocks", LOG | {"more_calls.csv": calls.replace(":05", ":05Z").replace(":00", ":00Z")}
+    yield "spreadsheet", {"calls.xlsx": b"PK\x03\x04", "my_stations.csv": stations}
+    yield "no log", {"a.csv": stations, "b.csv": stations}
     for files in (CITY, LOG):
         for name in files:
             yield f"without {name}", {key: text for key, text in files.items() if key != name}
-            yield f"empty {name}", files | {name: ""}
-            yield f"bytes in {name}", files | {name: b"\xff\xfe\x00\x01"}
-    for name, text in LOG.items():
-        yield f"only a head in {name}", LOG | {name: text.split("\n")[0] + "\n"}
-        yield f"ragged {name}", LOG | {name: text + "1,2,3,4,5\n"}
-        yield f"no longitude in {name}", LOG | {name: text.replace("lon", "long way")}
-        yield f"a word for a latitude in {name}", LOG | {name: text.replace("45", "north", 1)}
-        yield f"quotes in {name}", LOG | {name: text + '"'}
-    for name, old, new in (
-        ("city.json", '"speed_kmh": 40', '"speed_kmh": "fast"'), ("atoms.csv", "a,1", "a,-1"),
-        ("atoms.csv", "b,2", "a,2"), ("atoms.csv", "-30,45", "-30,95"), ("sites.csv", "s,1,40", "s,1,0"),
-        ("sites.csv", "service_min", "x"),
-    ):  # fmt: skip
-        yield f"{name} {new}", CITY | {name: CITY[name].replace(old, new, 1)}
-    yield "ragged matrix", CITY | {"travel_times.csv": "site,a\ns,1\n"}
-    yield "a long line", LOG | {"my_calls.csv": ";" * 100_000 + "\n"}
-    yield "other town", LOG | {"my_stations.csv": LOG["my_stations.csv"].replace("-30", "30")}
-    yield "time", LOG | {"my_calls.csv": LOG["my_calls.csv"].replace("2025-03-14 16:05", "yesterday")}
+        yield f"empty {name}", files | {name: ""}
+    yield "ragged", LOG | {"my_calls.csv": calls + "1,2,3,4,5\n"}
+    yield "no longitude", LOG | {"my_stations.csv": stations.replace("lon", "long way")}
+    yield "rate below 0", CITY | {"atoms.csv": CITY["atoms.csv"].replace("a,1", "a,-1")}
+    yield "no service times", CITY | {"sites.csv": CITY["sites.csv"].replace("service_min", "x")}
+    yield "a long line", LOG | {"my_calls.csv": ";" * 5_000 + "\n"}
     rows = "".join(f"s{k},1,40,-30,45\n" for k in range(201))
     yield "too many sites", CITY | {"sites.csv": f"name,turnout_min,service_min,lon,lat\n{rows}"}
 
@@ -518,10 +458,42 @@ def form(refs):
     refs["files"].value = upload({"a.csv": stations.to_csv(index=False), "b.csv": calls.to_frame().to_csv(index=False)})
     refs["read"].click()
     yield refs
+    emptied(refs)
+
+
+def emptied(refs):
     for name in _uploads.FIELDS:
         refs[name].value = HOME.get(name, "")
     for name in _uploads.TICKS:
         refs[name].value = False
+
+
+FAULTS = [
+    ("speed", "0", "the field speed (km/h) must be from 5 to 150 km/h; got 0"),
+    ("speed", "fast", "`Speed (km/h)` must be a number; got 'fast'"),
+    ("detour", "0.5", "Detour"),
+    ("turnout", "-1", "Turnout (min)"),
+    ("service", "long", "`Service (min)` must be a number"),
+    ("cell", "0.001", "the field Cells (km) must be at least 0.05"),
+    ("hours", "7", "`Hours` must have a form such as 7-19"),
+    ("weekdays", "Mo-Fr", "`Weekdays` must have a form"),
+    ("columns", "time", "`Columns of calls` must have the form ROLE=NAME"),
+    ("columns", "hour=x", "the field Columns of calls must map"),
+    ("today", "Atlantis", "no site is named 'Atlantis'"),
+    ("time_zone", "Mars/Base", "Time zone"),
+]
+
+
+def test_fields_that_cannot_be_read_are_named_as_the_page_names_them(form):
+    before = form["figures"].value
+    for field, text, said in FAULTS:
+        emptied(form)
+        form[field].value = text
+        form["again"].click()
+        shown = html.unescape(form["message"].value)
+        assert said.lower() in shown.lower()
+        assert "#b35900" in shown
+        assert form["figures"].value == before
 
 
 def test_every_option_of_an_own_city_makes_the_city_that_the_package_makes(form, shared):
@@ -543,38 +515,10 @@ def test_every_option_of_an_own_city_makes_the_city_that_the_package_makes(form,
     made = shared.bench.city
     assert made.travel_times == pytest.approx(city.travel_times)
     assert made.arrival_rates == pytest.approx(city.arrival_rates)
-    assert (made.turnout_times.max(), made.mean_service_time) == (2, pytest.approx(33))
-    assert shared.bench.today == (1, 0)
+    assert ((made.turnout_times.max(), made.mean_service_time), shared.bench.today) == ((2, pytest.approx(33)), (1, 0))
     assert form["units"].value == 2
     row = shared.bench.scenarios()[0]
     assert (row["speed_kmh"], row["detour"], row["hours"]) == (30, 1.5, ", ".join(map(str, range(7, 19))))
-
-
-@pytest.mark.parametrize(
-    ("field", "text", "said"),
-    [
-        ("speed", "0", "the field speed (km/h) must be from 5 to 150 km/h; got 0"),
-        ("speed", "fast", "`Speed (km/h)` must be a number; got 'fast'"),
-        ("detour", "0.5", "Detour"),
-        ("turnout", "-1", "Turnout (min)"),
-        ("service", "long", "`Service (min)` must be a number"),
-        ("cell", "0.001", "the field Cells (km) must be at least 0.05"),
-        ("hours", "7", "`Hours` must have a form such as 7-19"),
-        ("weekdays", "Mo-Fr", "`Weekdays` must have a form"),
-        ("columns", "time", "`Columns of calls` must have the form ROLE=NAME"),
-        ("columns", "hour=x", "the field Columns of calls must map"),
-        ("today", "Atlantis", "no site is named 'Atlantis'"),
-        ("time_zone", "Mars/Base", "Time zone"),
-    ],
-)
-def test_a_field_that_cannot_be_read_is_named_as_the_page_names_it(form, field, text, said):
-    form[field].value = text
-    before = form["figures"].value
-    form["again"].click()
-    shown = html.unescape(form["message"].value)
-    assert said.lower() in shown.lower()
-    assert "#b35900" in shown
-    assert form["figures"].value == before
 
 
 def test_a_station_may_have_several_units(refs):
@@ -600,14 +544,6 @@ def test_a_station_may_have_several_units(refs):
     refs["colocation"].value = False
     assert refs["units"].value == refs["units"].max == 5
     assert cells(refs["figures"])["units"] == ["5"] * len(cells(refs["figures"])["units"])
-
-
-def test_columns_with_different_fleets_say_so(refs):
-    refs["keep"].click()
-    refs["units"].value = 7
-    assert cells(refs["figures"])["units"][:2] == ["9", "7"]  # today's and the user's: narrow columns, all in sight
-    assert ">today (9 units)<" in tab(refs, "districts", "Districts").value
-    assert "which has 9 units" in tab(refs, "alternatives", "Alternatives").value
 
 
 def test_a_day_is_planned(refs):

@@ -34,15 +34,13 @@ def test_every_policy_has_a_name():
 def test_figures_are_those_of_the_run(net, panel):
     run = bandits.run(net, *ROUTE, "gp-ts", horizon=20, rng=0)
     assert f"<td>{run.regret:,.0f}</td>" in panel.refs["figures"].value
-    assert f"<td>{run.excess_energy:,.0f}</td>" in panel.refs["figures"].value
-    assert f"<td>{len(run.visits)}</td>" in panel.refs["figures"].value
-    assert f"{len(run.best_path)} edges" in panel.refs["figures"].value
-    assert [view["name"] for view in panel.refs["map"].views] == [AGENTS["gp-ts"]]
-    assert said(panel) == ""
+    for part in (f"<td>{run.excess_energy:,.0f}</td>", f"<td>{len(run.visits)}</td>", f"{len(run.best_path)} edges"):
+        assert part in panel.refs["figures"].value
+    assert ([view["name"] for view in panel.refs["map"].views], said(panel)) == ([AGENTS["gp-ts"]], "")
     assert panel.runs[AGENTS["gp-ts"]].regression is None  # to save memory
 
 
-def test_agents_under_one_setting_stay_to_compare_and_a_new_setting_begins_anew(panel):
+def test_agents_under_one_setting_stay_to_compare_and_a_new_setting_begins_anew(panel, drawn):
     refs = panel.refs
     refs["agent"].value = "bi-ucb"
     assert all(AGENTS[name] in refs["figures"].value for name in ("gp-ts", "bi-ucb"))
@@ -110,8 +108,7 @@ def test_what_is_refused_is_said_and_nothing_stale_stays(panel):
     refs = panel.refs
     refs["closed"].value = "nowhere"
     assert "there is no edge 'nowhere'" in said(panel)
-    assert refs["figures"].value == ""
-    assert refs["map"].layout.visibility == "hidden"
+    assert (refs["figures"].value, refs["map"].layout.visibility) == ("", "hidden")
     refs["close"].click()
     assert "No agent has driven" in said(panel)
     refs["closed"].value = ROUTE[0]

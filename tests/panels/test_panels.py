@@ -9,7 +9,7 @@ from emsopt.errors import InputError
 from emsopt.evaluators import evaluate_all, exact_hypercube, one_median, p_median, simulate
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
-from emsopt.panels import _widgets, deployment
+from emsopt.panels import _widgets
 
 MEAN, LATE = "mean response (min)", "responses of {:g} min or more"
 
@@ -35,9 +35,6 @@ def deployment_panel(shared_deployment_panel):
     return shared_deployment_panel
 
 
-# -- what all of them share ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("otherwise", [lambda: None, lambda: 1 / 0])
 def test_an_interruption_passes_and_an_error_does_not(otherwise):
     message = _widgets.Message()
@@ -53,16 +50,13 @@ def test_an_interruption_passes_and_an_error_does_not(otherwise):
     assert message.value == ""
 
 
-def test_what_a_callback_within_another_says_stays():
+def test_callbacks_keep_what_is_said_and_seeds_are_drawn():
     message = _widgets.Message()
     inner = _widgets.guard(message, lambda: "nine of ten")
     _widgets.guard(message, inner)()
     assert "nine of ten" in message.value
     _widgets.guard(message, lambda: (inner(), "eleven")[1])()
     assert "eleven" in message.value
-
-
-def test_a_panel_without_a_seed_draws_one_and_shows_it():
     first, other = (eo.panels.boke_panel().refs for _ in range(2))
     assert first["seed"].value != other["seed"].value
     again = eo.panels.boke_panel(rng=first["seed"].value)
@@ -101,10 +95,7 @@ def test_a_slow_button_is_disabled_while_it_works_and_an_error_clears_the_result
     assert refs["figures"].value == ""
 
 
-# -- load panel -------------------------------------------------------------------------------------------------
-
-
-def test_it_starts_with_the_city_as_it_is(city, load_panel):
+def test_it_starts_with_the_city_as_it_is(city, drawn, load_panel):
     sites = (evaluate_all(city, 9, "approximate").best_sites, p_median(city, 9).sites)
     both, shown = [exact_hypercube(city, each) for each in sites], cells(load_panel.refs["figures"])
     assert shown[MEAN] == [f"{e.mean_response:.3f}" for e in both]
@@ -176,29 +167,14 @@ def test_a_fleet_that_does_not_fit_is_said_in_the_panel():
     assert "no coordinates" in panel.refs["map"].scene["sentence"]
     panel.refs["colocation"].value = False
     assert "3 units" in panel.refs["message"].value
-    assert panel.refs["figures"].value == ""
-    assert panel.refs["map"].layout.visibility == "hidden"
+    assert (panel.refs["figures"].value, panel.refs["map"].layout.visibility) == ("", "hidden")
     panel.refs["units"].value = 2
     assert panel.refs["message"].value == ""
     assert cells(panel.refs["figures"])
     assert panel.refs["map"].layout.visibility == "visible"
 
 
-def test_what_was_asked_once_is_remembered(city, monkeypatch):
-    solve, solved = deployment._solve, []
-    monkeypatch.setattr(
-        deployment, "_solve", lambda city, theta, *asked: solved.append(theta) or solve(city, theta, *asked)
-    )
-    refs = eo.panels.load_panel(city, 9).refs
-    for theta in [3.0, 4.0, 1.0] * 2:
-        refs["load"].value = theta
-    assert solved == [1.0, 3.0, 4.0]
-
-
-# -- deployment panel -------------------------------------------------------------------------------------------
-
-
-def test_own_deployment_stands_beside_optimum_and_p_median(city, deployment_panel):
+def test_own_deployment_stands_beside_optimum_and_p_median(city, drawn, deployment_panel):
     best, median = evaluate_all(city, 9, "approximate").best_sites, p_median(city, 9).sites
     own = [0, 1, 2, 3, 4, 8, 9, 10, 11]
     for site, box in enumerate(deployment_panel.refs["sites"]):
@@ -206,8 +182,7 @@ def test_own_deployment_stands_beside_optimum_and_p_median(city, deployment_pane
     shown = cells(deployment_panel.refs["figures"])
     expected = [exact_hypercube(city, sites) for sites in (own, best, median)]
     assert shown["mean response (min), exact"] == [f"{e.mean_response:.3f}" for e in expected]
-    assert shown[LATE.format(8)] == [f"{e.late_fraction(8.0):.2%}" for e in expected]
-    assert shown["units"] == ["9"] * 3
+    assert (shown[LATE.format(8)], shown["units"]) == ([f"{e.late_fraction(8.0):.2%}" for e in expected], ["9"] * 3)
     assert "proven by enumeration" in deployment_panel.refs["figures"].value
     deployment_panel.refs["threshold"].value = 6.0
     shown = cells(deployment_panel.refs["figures"])
@@ -222,8 +197,7 @@ def test_buttons_take_and_clear_deployments(city, deployment_panel):
     assert means[0] == means[1] < means[2]
     refs["clear"].click()
     assert "No site is ticked" in refs["message"].value
-    assert refs["figures"].value == ""
-    assert refs["map"].layout.visibility == "hidden"
+    assert (refs["figures"].value, refs["map"].layout.visibility) == ("", "hidden")
     refs["run"].click()
     assert "No site is ticked" in refs["message"].value
     refs["sites"][0].value = True
@@ -231,8 +205,7 @@ def test_buttons_take_and_clear_deployments(city, deployment_panel):
     assert cells(refs["figures"])["units"] == ["1", "9", "9"]
     refs["p_median"].click()
     assert [site for site, box in enumerate(refs["sites"]) if box.value] == p_median(city, 9).sites.tolist()
-    assert refs["message"].value == ""
-    assert refs["map"].layout.visibility == "visible"
+    assert (refs["message"].value, refs["map"].layout.visibility) == ("", "visible")
 
 
 def test_run_simulates_and_a_change_takes_the_figures_away(city, deployment_panel):
@@ -262,24 +235,13 @@ def test_more_units_than_the_exact_model_takes(deployment_panel):
     assert "You placed 17 of 9 units" in refs["message"].value
 
 
-def test_a_fleet_too_large_for_the_sites_is_refused(city):
-    with pytest.raises(eo.EmsoptError, match="do not fit"):
-        eo.panels.deployment_panel(city, 18)
-    with pytest.raises(eo.EmsoptError, match="units"):
-        eo.panels.load_panel(city, 0)
-
-
-# -- demand and fleet size of St. Paul ------------------------------------------------------------------------------
-
-
 def test_the_fleet_of_the_deployment_panel_can_change(city):
     panel = eo.panels.deployment_panel(city, 9)
     panel.refs["units"].value = 7
     assert "others have 7" in panel.refs["message"].value
     panel.refs["optimum"].click()
     best = evaluate_all(city, 7, "approximate").best
-    assert panel.sites.chosen == tuple(best.sites.tolist())
-    assert panel.refs["message"].value == ""
+    assert (panel.sites.chosen, panel.refs["message"].value) == (tuple(best.sites.tolist()), "")
 
 
 @pytest.mark.parametrize("make", [panels.load_panel, panels.deployment_panel])

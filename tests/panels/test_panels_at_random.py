@@ -18,7 +18,7 @@ from emsopt.roads import grid_roads
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 import ipywidgets as widgets
 
-SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "5"))
+SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "2"))
 MOMENT = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 NASTY = "<script>1</script>"
 TEXTS = ("", " ", NASTY, "a$b$c", "=1+1", "r1c1-r1c2", "nowhere, ,", "\u202e" + "x" * 3000, "\x00")
@@ -42,18 +42,14 @@ PANELS = {
     "deployment": lambda: panels.deployment_panel(grid(3), 3),
     "load": lambda: panels.load_panel(grid(3), 3),
     "optimizer": lambda: panels.optimizer_panel(eo.Objective(grid(3), 3, "approximate"), rng=0),
-    "optimizer, shared sites": lambda: panels.optimizer_panel(
-        eo.Objective(grid(3), eo.DeploymentSpace(grid(3), 3, colocation=True), "approximate", ("late", 8.0)), rng=0
-    ),
-    "navigation": lambda: panels.navigation_panel(
-        grid_roads(4, 4, jitter=0.2, rng=0), "r0c0-r0c1", "r3c2-r3c3", horizon=10, rng=0
-    ),
+    "optimizer, shared sites": lambda: panels.optimizer_panel(eo.Objective(grid(3), eo.DeploymentSpace(grid(3), 3, colocation=True), "approximate", ("late", 8.0)), rng=0),
+    "navigation": lambda: panels.navigation_panel(grid_roads(4, 4, jitter=0.2, rng=0), "r0c0-r0c1", "r3c2-r3c3", horizon=10, rng=0),
     "control": lambda: panels.control_panel(eo.problems.hill_control(), budget=4, rng=0),
     "control, named": lambda: panels.control_panel(named_problem(), budget=1.5, rng=0),
     "boke": lambda: panels.boke_panel(rng=0),
     "claims": lambda: panels.claims_panel(),
     "dashboard": lambda: panels.dashboard(),
-}
+}  # fmt: skip
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from math import factorial
 
 import numpy as np
 import pytest
+from refusals import refused
 from synthetic_log import synthetic_log
 
 import emsopt as eo
-from emsopt.errors import InputError
 from emsopt.planning import fleet, fleet_curve, units_needed
 
 TOWN = eo.datasets.grid_city(n_sites=7, units=3, rng=1)
@@ -41,30 +41,23 @@ class Busier:
 def test_each_fleet_is_the_best_of_all(metric, monkeypatch):
     wanted = [best(p, metric=metric) for p in range(1, 5)]
     curve = fleet_curve(TOWN, range(1, 5), metric=metric)
-    assert curve.values == pytest.approx(wanted)
-    assert [value(x, metric) for x in curve.sites] == pytest.approx(wanted)
+    assert (curve.values, [value(x, metric) for x in curve.sites]) == (pytest.approx(wanted), pytest.approx(wanted))
     assert curve.gains[1:] == pytest.approx(-np.diff(wanted))
     monkeypatch.setattr(fleet, "ENUMERATED", 0)
     searched = fleet_curve(TOWN, [4, 2, 3], metric=metric, budget=30)
-    assert searched.units.tolist() == [2, 3, 4]
-    assert searched.values == pytest.approx(wanted[1:])
+    assert (searched.units.tolist(), searched.values) == ([2, 3, 4], pytest.approx(wanted[1:]))
     assert searched.found[0].startswith("local+")
 
 
-def test_gains_are_per_unit():
+def test_gains_are_per_unit_and_units_of_the_start_stay():
     assert fleet_curve(TOWN, [2, 4]).gains[1] == pytest.approx((best(2) - best(4)) / 2)
-
-
-def test_units_of_the_start_stay_and_each_further_one_is_the_best():
     curve = fleet_curve(TOWN, [2, 4], start=[5, 0])
     sites = (0, 5)
     for _ in range(2):
         sites = min((tuple(sorted((*sites, k))) for k in set(range(7)) - set(sites)), key=value)
-    assert curve.sites[0].tolist() == [0, 5]
-    assert curve.sites[1].tolist() == list(sites)
+    assert (curve.sites[0].tolist(), curve.sites[1].tolist()) == ([0, 5], list(sites))
     together = fleet_curve(TOWN, start=[0, 0, 0], colocation=2)
-    assert together.units.tolist() == [3, 4, 5, 6, 7, 8]
-    assert np.bincount(together.sites[-1]).tolist()[0] == 3
+    assert (together.units.tolist(), np.bincount(together.sites[-1]).tolist()[0]) == ([3, 4, 5, 6, 7, 8], 3)
     assert np.bincount(together.sites[-1])[1:].max() <= 2
 
 
@@ -110,8 +103,7 @@ def test_a_calibrated_fit_gives_intervals():
     ],
 )
 def test_bad_input(call, message):
-    with pytest.raises(InputError, match=message):
-        call()
+    refused(message, call)
 
 
 def lost(load, units):

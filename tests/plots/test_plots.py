@@ -12,14 +12,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from refusals import refused
 from smallville import BOTH, CENTRES, evaluation, small_city
 
 from emsopt import plots
-from emsopt.errors import InputError
 from emsopt.evaluators import approximate_hypercube
 from emsopt.maps.deployments import deployment_map
 from emsopt.optimizers import BOX_METHODS
-from emsopt.plots import curves, maps
+from emsopt.plots import maps
 
 
 def square(x, y):
@@ -54,7 +54,7 @@ def of_kind(ax, kind):
 # -- maps ---------------------------------------------------------------------------------------------------------
 
 
-def test_lines_are_as_wide_as_the_shares_they_stand_for(city, both):
+def test_lines_and_stations_say_their_shares(city, both, doubled):
     _, ax = plots.deployment(city, both)
     (lines,) = of_kind(ax, LineCollection)
     drawn = {
@@ -64,9 +64,6 @@ def test_lines_are_as_wide_as_the_shares_they_stand_for(city, both):
     wanted = {(*CENTRES[atom], maps._width(share)) for atom, share in shares}
     assert sorted(np.ravel(sorted(drawn))) == pytest.approx(sorted(np.ravel(sorted(wanted))))
     assert maps._width(1.0) == maps.WIDEST_LINE
-
-
-def test_stations_say_their_units_and_share_of_calls(city, both, doubled):
     _, ax = plots.deployment(city, both)
     assert {"43%", "57%"} <= set(texts(ax))  # B: (0.1 + 2 x 0.6 + 0.99) / 4
     _, ax = plots.deployment(city, doubled)
@@ -94,7 +91,7 @@ def test_a_map_names_its_unit_its_scale_and_its_notes(city, both):
     assert not of_kind(ax, LineCollection)
 
 
-def test_the_scale_bar_is_true(city, both):
+def test_a_map_is_true_to_scale(city, both):
     from emsopt.city.travel import great_circle_km
 
     _, ax = plots.deployment(city, both)
@@ -102,9 +99,6 @@ def test_the_scale_bar_is_true(city, both):
     bar = next(line for line in ax.lines if len(line.get_xdata()) == 2)
     ends = np.column_stack([bar.get_xdata(), bar.get_ydata()])
     assert great_circle_km(ends[:1], ends[1:])[0, 0] == pytest.approx(length, rel=0.005)
-
-
-def test_a_kilometre_is_as_long_to_the_north_as_to_the_east(city, both):
     fig, ax = plots.deployment(city, both)
     fig.canvas.draw()
     origin, east, north = ax.transData.transform([[0.01, 51.5], [0.02, 51.5], [0.01, 51.51]])
@@ -146,14 +140,6 @@ def test_deployments_share_one_scale(city, both, doubled):
     assert fig.axes[2].get_yticks().min() >= view["classes"]["edges"][0]
 
 
-@pytest.mark.parametrize(("count", "rows"), [(1, [1]), (3, [3]), (4, [2, 2]), (5, [3, 2]), (7, [3, 3, 1])])
-def test_many_deployments_stand_in_rows(city, both, count, rows):
-    _, axes = plots.deployments(city, {str(k): both for k in range(count)})
-    heights = [ax.get_position().y0 for ax in axes]
-    assert [heights.count(y) for y in sorted(set(heights), reverse=True)] == rows
-    assert [k for k, ax in enumerate(axes) if ax.get_legend()] == [count - rows[-1]]
-
-
 # -- curves -------------------------------------------------------------------------------------------------------
 
 
@@ -161,8 +147,7 @@ def test_a_load_sweep_draws_every_column_of_numbers():
     columns = {"optimum": [5.5, 5.8, 6.0], "p_median": [5.6, 6.0, 6.3], "lower_bound": 5.3, "found": list("abc")}
     _, ax = plots.load_sweep(pd.DataFrame(columns, index=pd.Index([0.1, 0.2, 0.3], name="offered_load")))
     assert [line.get_label() for line in ax.lines] == ["optimum", "p-median", "lower bound"]
-    assert ax.lines[1].get_ydata().tolist() == [5.6, 6.0, 6.3]
-    assert ax.lines[2].get_linestyle() == "--"
+    assert (ax.lines[1].get_ydata().tolist(), ax.lines[2].get_linestyle()) == ([5.6, 6.0, 6.3], "--")
     assert ax.get_xscale() == "linear"
     assert "λ / (p μ)" in ax.get_xlabel()
     assert "(min)" in ax.get_ylabel()
@@ -192,24 +177,19 @@ def test_a_method_has_one_colour_in_every_figure():
     assert looks(ax.lines) == {name: every[name] for name in ("gp-ucb", "random")}
     frames = {p: pd.DataFrame({m: [0.0, 1.0]}) for p, m in (("one", "boke+"), ("two", "boke"))}
     _, axes = plots.line_panels(frames)
-    assert looks(axes[1].lines)["boke"] == every["boke"]
-    assert looks(axes[0].lines)["boke+"] == every["boke+"]
+    assert (looks(axes[1].lines)["boke"], looks(axes[0].lines)["boke+"]) == (every["boke"], every["boke+"])
 
 
-def test_convergence_draws_median_and_quartiles():
+def test_convergence_draws_median_and_quartiles_or_mean_and_confidence():
     runs = np.array([[6.0, 5.9, 5.8], [6.4, 6.2, 6.0], [7.0, 6.9, 6.8], [6.2, 6.1, 5.9], [6.6, 6.3, 6.1]])
     _, ax = plots.convergence({"random": runs}, reference={"optimum": 5.7})
-    assert ax.lines[0].get_ydata().tolist() == [6.4, 6.2, 6.0]
-    assert ax.lines[0].get_xdata().tolist() == [1, 2, 3]
+    assert (ax.lines[0].get_ydata().tolist(), ax.lines[0].get_xdata().tolist()) == ([6.4, 6.2, 6.0], [1, 2, 3])
     assert ax.lines[0].get_label() == "random (5 runs)"
     (band,) = ax.collections
     y = band.get_paths()[0].vertices[:, 1]
     assert (y.min(), y.max()) == (5.9, 6.6)  # quartiles at the last and the first evaluation
     assert "optimum 5.7" in texts(ax)
-
-
-def test_convergence_draws_the_mean_with_its_confidence_interval():
-    """Student's t: 2.776 standard errors either side for five runs."""
+    # Student's t: 2.776 standard errors either side for five runs.
     values = np.array([[6.0], [6.4], [7.0], [6.2], [6.6]])
     _, ax = plots.convergence(np.hstack([values, values - 0.1]), band="confidence")
     assert np.allclose(ax.lines[0].get_ydata(), [6.44, 6.34])
@@ -218,63 +198,40 @@ def test_convergence_draws_the_mean_with_its_confidence_interval():
     assert np.allclose((y.min(), y.max()), (6.34 - half, 6.44 + half))
 
 
-def test_histories_of_different_steps_meet_on_one_axis():
-    """A step function keeps its value until the next step, and a run that ended keeps its last."""
-    short = pd.DataFrame({"evaluations": [10, 30], "best": [7.0, 6.0]})
-    long = pd.DataFrame({"evaluations": [20, 40], "best": [9.0, 5.0]})
-    table = curves._runs([short, long], "search", "evaluations")
-    assert table.index.tolist() == [20, 30, 40]
-    assert table.T.to_numpy().tolist() == [[7, 6, 6], [9, 9, 5]]
-
-
-def test_convergence_against_time_starts_where_every_run_has_a_value():
+def test_convergence_takes_histories_by_evaluation_or_time():
     slow = pd.DataFrame({"evaluation": [1, 2], "seconds": [1.0, 10.0], "best": [5.0, 3.0]})
     fast = pd.DataFrame({"evaluation": [1, 9], "seconds": [0.1, 2.0], "best": [6.0, 4.0]})
     _, ax = plots.convergence([slow, fast], against="seconds")
-    assert ax.get_xscale() == "log"
-    assert ax.get_xlabel() == "Time (s)"
+    assert (ax.get_xscale(), ax.get_xlabel()) == ("log", "Time (s)")
     assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [10, 3.5]]
     _, ax = plots.convergence([slow, fast], band=None)
     assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [9, 3.5]]
-
-
-def test_convergence_takes_what_an_optimizer_returns():
     history = pd.DataFrame({"best": [7.0, 6.0, 6.0]})
     _, ax = plots.convergence({"one": SimpleNamespace(history=history), "two": history})
     assert ax.lines[0].get_xdata().tolist() == ax.lines[1].get_xdata().tolist() == [1, 2, 3]
     assert not ax.collections  # a band around one run would claim a spread
 
 
-def test_a_histogram_has_the_calls_between_two_late_fractions(both, doubled):
+def test_histograms_and_distributions_fall_as_late_fractions_do(both, doubled, city):
     _, ax = plots.response_histogram({"both": both, "doubled": doubled}, threshold=4)
     for e, steps in zip((both, doubled), ax.patches, strict=True):
         shares, edges, _ = steps.get_data()
         late = e.late_fraction(edges)
-        assert shares == pytest.approx(100 * (late[:-1] - late[1:]))
-        assert shares.sum() == pytest.approx(100)
+        assert (shares, shares.sum()) == (pytest.approx(100 * (late[:-1] - late[1:])), pytest.approx(100))
     assert ax.get_ylabel() == f"Calls in {edges[1]:g} min (%)"
-
-
-def test_response_distribution_falls_as_late_fractions_do(both, doubled):
     _, ax = plots.response_distribution({"both": both, "doubled": doubled})
     curve = next(line for line in ax.lines if line.get_label() == "both")
     t, y = curve.get_data()
-    assert y == pytest.approx(100 * both.late_fraction(t))
-    assert y[0] == 100
+    assert (y, y[0]) == (pytest.approx(100 * both.late_fraction(t)), 100)
     (table,) = ax.tables
     cells = {where: cell.get_text().get_text() for where, cell in table.get_celld().items()}
-    assert cells[0, 1] == "8 min"
-    assert cells[2, 1] == f"{100 * doubled.late_fraction(8):.1f}%"
+    assert (cells[0, 1], cells[2, 1]) == ("8 min", f"{100 * doubled.late_fraction(8):.1f}%")
     assert "(min)" in ax.get_xlabel()
     assert "(%)" in ax.get_ylabel()
-
-
-def test_response_distribution_of_times_that_vary_is_a_smooth_curve(city, both):
     varying = approximate_hypercube(city.replace(travel_cv=0.4), both.sites)
     _, ax = plots.response_distribution({"fixed": both, "varying": varying})
     lines = {line.get_label(): line for line in ax.lines}
-    assert lines["fixed"].get_drawstyle() == "steps-post"
-    assert lines["varying"].get_drawstyle() == "default"
+    assert (lines["fixed"].get_drawstyle(), lines["varying"].get_drawstyle()) == ("steps-post", "default")
     t, y = lines["varying"].get_data()
     assert y == pytest.approx(100 * varying.late_fraction(t))
     assert (np.diff(y) <= 1e-9).all()
@@ -283,7 +240,7 @@ def test_response_distribution_of_times_that_vary_is_a_smooth_curve(city, both):
 # -- bars, boxes, correction ----------------------------------------------------------------------------------------
 
 
-def test_boxes_stand_where_the_errors_lie():
+def test_boxes_stand_where_the_errors_lie_and_factors_by_utilisation():
     geometries = (("plane", 1), ("uniform", 2))
     rows = [(u, g, scale * u * (1 + k / 10)) for u in (0.2, 0.8) for g, scale in geometries for k in range(5)]
     frame = pd.DataFrame(rows, columns=["utilization", "geometry", "error_min"])
@@ -293,14 +250,10 @@ def test_boxes_stand_where_the_errors_lie():
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
     assert legend == ["plane", "uniform", "papers: mean below 0.002 min"]
     assert "Absolute" in ax.get_ylabel()
-
-
-def test_correction_factors_are_drawn_by_utilisation():
     frame = pd.DataFrame({0.1: [1.0, 1.2, 30.0], 0.5: [1.0, 0.9, 1.1]})
     _, ax = plots.correction_factor(frame)
     drawn = {line.get_label(): line.get_ydata().tolist() for line in ax.lines if line.get_label()[0] != "_"}
-    assert drawn == {"ρ = 0.1": [1.0, 1.2, 30.0], "ρ = 0.5": [1.0, 0.9, 1.1]}
-    assert ax.get_yscale() == "log"
+    assert (drawn, ax.get_yscale()) == ({"ρ = 0.1": [1.0, 1.2, 30.0], "ρ = 0.5": [1.0, 0.9, 1.1]}, "log")
 
 
 # -- figures without pyplot, and style ------------------------------------------------------------------------------
@@ -318,33 +271,14 @@ def test_every_figure_comes_from_pyplot_unless_told_otherwise(city, both, double
         own, axes = Figure(), Figure(layout="constrained").subplots()
         assert draw(ax=own)[0] is own
         assert own.axes
-        assert draw(ax=axes) == (axes.figure, axes)
-        assert plt.get_fignums() == []
+        assert (draw(ax=axes), plt.get_fignums()) == ((axes.figure, axes), [])
         fig, ax = draw()
         assert len(plt.get_fignums()) == 1
         assert ax.figure is fig
         plt.close(fig)
-
-
-def test_every_plot_takes_axes():
     for name in set(plots.__all__) - {"STYLE"}:
         ax = signature(getattr(plots, name)).parameters["ax"]
         assert (ax.default, ax.kind) == (None, ax.POSITIONAL_OR_KEYWORD), name
-
-
-def test_text_of_a_map_stays_inside_the_figure(city, both, doubled):
-    """Title, legend and notes of figures laid out by hand; a long note is wrapped, not cut."""
-    talkative = city.replace(notes="Demand is a proxy and outlines are schematic. " * 6)
-    for draw in (
-        lambda fig: plots.deployments(talkative, {"one": both}, ax=fig),
-        lambda fig: plots.deployments(talkative, {"a": both, "b": doubled}, ax=fig),
-        lambda fig: plots.deployments(talkative, dict(zip("abcde", [both, doubled] * 3, strict=False)), ax=fig),
-    ):
-        fig, _ = draw(Figure())
-        fig.canvas.draw()
-        box = fig.get_tightbbox()
-        assert min(box.x0, box.y0) >= -0.02
-        assert ([box.x1, box.y1] <= fig.get_size_inches() + 0.02).all()
 
 
 def test_the_style_is_not_left_behind(both):
@@ -362,10 +296,7 @@ def test_the_style_is_not_left_behind(both):
     ("draw", "message"),
     [
         (lambda c, e: plots.deployment(c.replace(atom_locations=None), e), "has no `atom_locations`"),
-        (
-            lambda c, e: plots.load_sweep(pd.DataFrame({"name": ["a"]})),
-            "must have at least one row and one column of numbers",
-        ),
+        (lambda c, e: plots.load_sweep(pd.DataFrame({"name": ["a"]})), "must have at least one row and one column of numbers"),
         (lambda c, e: plots.convergence({"a": pd.DataFrame({"value": [1.0]})}), "must have a column 'best'"),
         (lambda c, e: plots.convergence({"a": pd.DataFrame({"best": []})}), "empty"),
         (lambda c, e: plots.convergence({"a": []}), "shape"),
@@ -373,7 +304,6 @@ def test_the_style_is_not_left_behind(both):
         (lambda c, e: plots.convergence([1.0], against="seconds"), "must have a column 'best'"),
         (lambda c, e: plots.approximation_error(pd.DataFrame({"optimum": [5.0]})), "must have a column 'utilization'"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_refused(city, both, draw, message):
-    with pytest.raises(InputError, match=message):
-        draw(city, both)
+    refused(message, draw, city, both)

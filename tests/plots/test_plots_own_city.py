@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from synthetic_log import synthetic_log
 
 import emsopt as eo
 from emsopt.calls import WeeklyProfile
-from emsopt.errors import InputError
-from emsopt.operations import Duration, Policy, Priority, System, simulate
+from emsopt.operations import Duration, Priority, System, simulate
 from emsopt.plots import drives, hourly_plan, weekly_profile
 
 
@@ -17,15 +17,10 @@ def test_rates_and_bands_are_counts_over_hours_watched():
     counts[:5, 9], counts[5, 9] = 20, 2
     _, ax = weekly_profile(WeeklyProfile(counts, hours))
     weekdays, weekends = (patch.get_data().values for patch in ax.patches)
-    assert weekdays[9] == pytest.approx(100 / 20)
-    assert weekends[9] == pytest.approx(2 / 8)
-    assert weekdays.sum() == weekdays[9]
+    assert (weekdays[9], weekends[9], weekdays.sum()) == (pytest.approx(100 / 20), pytest.approx(2 / 8), weekdays[9])
     high = ax.collections[0].get_paths()[0].vertices[:, 1].max()
     assert high == pytest.approx(5 + 2 * np.sqrt(100) / 20)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["Mon to Fri", "Sat and Sun"]
-
-
-def test_hours_that_were_not_watched_are_left_blank():
     hours = np.full((7, 24), 4)
     hours[:, 3] = 0
     _, ax = weekly_profile(WeeklyProfile(np.ones((7, 24), dtype=int), hours))
@@ -60,15 +55,12 @@ def fit():
     return eo.calls.calibrate(synthetic_log(stations, calls_per_day=30, rng=1), stations)
 
 
-def test_the_law_lies_over_the_recorded_drives(fit):
+def test_drives_and_back_test_of_a_fit_are_drawn(fit):
     _, ax = eo.plots.recorded_drives(fit)
     line = next(line for line in ax.get_lines() if line.get_label() == "law")
     assert line.get_ydata() == pytest.approx(fit.law.mean(line.get_xdata()))
     counted = np.nansum(ax.collections[0].get_array())
     assert 0.97 * len(fit.drives) < counted <= len(fit.drives)
-
-
-def test_back_test_has_a_row_per_hour_and_zone(fit):
     report = eo.calls.back_test(fit, fit.calls, draws=40)
     _, axes = eo.plots.back_test(report)
     assert len(axes[0].patches) == len(report.distribution)
@@ -99,14 +91,6 @@ def test_bars_have_the_lengths_of_drives_and_work():
     assert at_work[:-1] == pytest.approx(10.0)  # the last is cut
 
 
-def test_units_that_are_busy_until_they_are_home_drive_home_all_the_same():
-    to_call, at_work, to_site = lengths(one_unit(Policy(on_the_way=False)))
-    assert to_call == pytest.approx(4.0)
-    assert at_work[:-1] == pytest.approx(10.0)
-    assert to_site == pytest.approx(4.0)
-    assert len(to_site) >= 49
-
-
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
@@ -115,5 +99,4 @@ def test_units_that_are_busy_until_they_are_home_drive_home_all_the_same():
     ],
 )
 def test_hours_without_drives_are_refused(draw, message):
-    with pytest.raises(InputError, match=message):
-        draw()
+    refused(message, draw)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 
-from emsopt.errors import InputError
 from emsopt.roads import energy as car
 from emsopt.roads.energy import edge_energy, unit_variance
 
@@ -17,8 +17,7 @@ def test_hand_values_on_the_flat_and_on_a_slope():
     climb, rolling, air = 1830 * 9.82 * 10, 17970.6, 10534.09  # J
     flat, down, up = edge_energy([100.0] * 3, [13.89] * 3, np.arcsin([0, -0.1, 0.1]))
     others = rolling * np.sqrt(0.99) + air
-    assert round(flat, 3) == 8.080
-    assert flat == pytest.approx((rolling + air) / (3600 * 0.98), abs=2e-6)
+    assert (round(flat, 3), flat) == (8.080, pytest.approx((rolling + air) / (3600 * 0.98), abs=2e-6))
     assert down == pytest.approx(-0.96 * (climb - others) / 3600, abs=2e-6)
     assert up == pytest.approx((climb + others) / (3600 * 0.98), abs=2e-6)
     assert abs(down) <= (climb - others) / 3600 < abs(down) / 0.96**2
@@ -28,16 +27,6 @@ def test_parameters_are_table_2():
     assert (car.MASS, car.ROLLING, car.FRONT_AREA, car.DRAG) == (1830, 0.01, 2.6, 0.35)
     assert (car.DRIVE_EFFICIENCY, car.RECUPERATION_EFFICIENCY) == (0.98, 0.96)
     assert (car.GRAVITY, car.AIR_DENSITY) == (9.82, 1.2)
-
-
-def test_no_energy_is_won_on_a_round_trip():
-    rng = np.random.default_rng(0)
-    lengths, speeds = rng.uniform(1, 500, 200), rng.uniform(0, 40, 200)
-    inclines = rng.uniform(-0.2, 0.2, 200)
-    there = edge_energy(lengths, speeds, inclines)
-    back = edge_energy(lengths, speeds, -inclines)
-    assert (there + back > 0).all()
-    assert (there < 0).any()
 
 
 def test_contexts_have_unit_variance_and_a_constant_column_stays_finite():
@@ -60,5 +49,4 @@ def test_contexts_have_unit_variance_and_a_constant_column_stays_finite():
     ],
 )
 def test_wrong_input_is_refused(call, message):
-    with pytest.raises(InputError, match=message):
-        call()
+    refused(message, call)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import Delaunay
@@ -52,11 +53,7 @@ def free_monaco():
 
 @pytest.mark.parametrize(
     "make",
-    [
-        lambda rng: grid_roads(9, 12, one_way=0.4, jitter=0.4, rng=rng),
-        delaunay_roads,
-        lambda _: free_monaco(),
-    ],
+    [lambda rng: grid_roads(9, 12, one_way=0.4, jitter=0.4, rng=rng), delaunay_roads, lambda _: free_monaco()],
     ids=["grid", "tables", "monaco"],
 )
 def test_times_between_junctions_are_those_on_nodes(make):
@@ -162,32 +159,16 @@ def road(*lines, classes=None, speed=10.0, two_way=True, offset=0.0):
     return RoadNetwork(lengths, [speed] * len(ends), legal_turns(tails, heads), polylines=list(drawn), classes=classes)
 
 
-def test_the_line_to_the_road_is_driven_slowly_or_ignored():
+def test_points_are_joined_to_the_right_road():
     net = road([(0, 0), (6000, 0)])
     a, b = [(1000, 300)], [(4000, -200)]
     assert net.travel_times(a, b, off_road_kmh=30.0)[0, 0] == pytest.approx(5 + 0.5 * 60 / 30)
     assert net.travel_times(a, b)[0, 0] == pytest.approx(5 + 0.5 * 60 / 20)
     assert net.travel_times(a, b, off_road_kmh=np.inf)[0, 0] == pytest.approx(5)
     assert net.travel_times([(-300, 400)], [(0, 0)], off_road_kmh=60)[0, 0] == pytest.approx(0.5)  # beyond the end
-
-
-def test_streets_are_left_in_both_directions_even_if_lanes_are_drawn_apart():
-    for offset in (0.0, 6.0):
-        net = road([(0, 0), (6000, 0)], offset=offset)
-        times = net.travel_times([(3000, 1), (3000, -1)], [(0, 0), (6000, 0)], off_road_kmh=np.inf)
-        np.testing.assert_allclose(times, 5)
-    one_way = road([(0, 0), (600, 0)], [(600, 0), (600, 600)], [(600, 600), (0, 0)], two_way=False)
-    times = one_way.travel_times([(300, 0)], [(100, 0), (500, 0), (300, 0)])
-    np.testing.assert_allclose(times * 600, [[300 + 600 + np.hypot(600, 600) + 100, 200, 0]])
-
-
-def test_a_junction_comes_before_a_road_that_passes_over_it():
     bridge = [(0, 0), (2000, 0)]
     net = road([(0, 0), (1000, 0)], [(1000, 0), (1000, 1000)], [(1000, 1000), (2000, 0)], bridge)
     assert net.travel_times([(1000, 0)], [(2000, 0)])[0, 0] * 600 == pytest.approx(1000 + np.hypot(1000, 1000))
-
-
-def test_motorways_are_entered_from_the_roadside_only():
     lines = [(0, 0), (3000, 0)], [(0, 0), (0, 400)], [(0, 400), (3000, 400)]
     net = road(*lines, classes=["motorway", "residential", "residential"])
     near, apart = net.travel_times([(1500, 20), (1500, 30)], [(0, 0)], off_road_kmh=np.inf)[:, 0] * 600
@@ -196,7 +177,14 @@ def test_motorways_are_entered_from_the_roadside_only():
     assert only.travel_times([(1500, 100)], [(0, 0)], off_road_kmh=np.inf)[0, 0] * 600 == pytest.approx(1500)
 
 
-def test_roads_far_shorter_or_longer_than_a_piece_are_found():
+def test_streets_are_left_both_ways_and_pieces_of_any_length_found():
+    for offset in (0.0, 6.0):
+        net = road([(0, 0), (6000, 0)], offset=offset)
+        times = net.travel_times([(3000, 1), (3000, -1)], [(0, 0), (6000, 0)], off_road_kmh=np.inf)
+        np.testing.assert_allclose(times, 5)
+    one_way = road([(0, 0), (600, 0)], [(600, 0), (600, 600)], [(600, 600), (0, 0)], two_way=False)
+    times = one_way.travel_times([(300, 0)], [(100, 0), (500, 0), (300, 0)])
+    np.testing.assert_allclose(times * 600, [[300 + 600 + np.hypot(600, 600) + 100, 200, 0]])
     rng = np.random.default_rng(5)
     line = np.cumsum(rng.exponential(1.0, (60, 2)) ** 4, axis=0)  # steps from millimetres to hundreds of metres
     net = RoadNetwork([1000.0], [10.0], [], polylines=[line])
@@ -243,13 +231,14 @@ def test_speeds_are_by_edge_or_by_class():
 def test_bad_input_is_refused(change, message):
     net = datasets.load_roads("monaco")
     arguments = {"origins": [(7.42, 43.735)], "destinations": [(7.43, 43.74)], **change}
-    with pytest.raises(InputError, match=message):
-        net.travel_times(arguments.pop("origins"), arguments.pop("destinations"), **arguments)
+    refused(message, net.travel_times, arguments.pop("origins"), arguments.pop("destinations"), **arguments)
 
 
-def test_a_network_without_geometry_has_no_places():
-    with pytest.raises(InputError, match="no `polylines`"):
-        RoadNetwork([1.0], [1.0], []).travel_times([(0, 0)], [(1, 1)])
+def test_places_without_a_road_or_a_course():
+    refused("no `polylines`", RoadNetwork([1.0], [1.0], []).travel_times, [(0, 0)], [(1, 1)])
+    net = road([(0, 0), (1000, 0)], [(3000, -1000), (3000, 1000)])
+    assert net.travel_times([(0, 0)], [(500, 0), (3000, 0)]).tolist() == [[pytest.approx(50 / 60), np.inf]]
+    refused(r"1 of 2 pairs, the first from 's' to 'b'.*largest_component", City.from_frames, *frames(), roads=net)
 
 
 def frames():
@@ -264,15 +253,10 @@ def test_cities_take_their_times_from_roads():
     np.testing.assert_array_equal(city.travel_times, net.travel_times([(0, 0)], [(500, 0), (3000, -1000)]))
     with pytest.raises(InputError, match=r"exactly one of.*got both `speed_kmh` and `roads`"):
         City.from_frames(demand, sites, roads=net, speed_kmh=30)
-    with pytest.raises(InputError, match="must be a RoadNetwork; got str"):
-        City.from_frames(demand, sites, roads="town.osm")
-    with pytest.raises(InputError, match="same kind of coordinates"):
-        City.from_frames(demand, sites, roads=datasets.load_roads("monaco"))
+    refused("must be a RoadNetwork; got str", City.from_frames, demand, sites, roads="town.osm")
+    refused("same kind of coordinates", City.from_frames, demand, sites, roads=datasets.load_roads("monaco"))
     with pytest.raises(InputError, match=r"sites as origins.*`destinations` must lie within 5 km"):
         City.from_frames(demand.assign(y=90.0), sites, roads=net)
-
-
-def test_cities_of_a_log_take_their_times_from_roads():
     net = datasets.load_roads("monaco")
     calls = pd.DataFrame(
         {"time": ["2025-01-01 10:00", "2025-01-02 11:00"], "lon": [7.42, 7.43], "lat": [43.735, 43.742]}
@@ -281,13 +265,6 @@ def test_cities_of_a_log_take_their_times_from_roads():
     city = city_from_calls(calls, stations, roads=net, cell_km=0.5)
     np.testing.assert_allclose(city.travel_times, net.travel_times(city.site_locations, city.atom_locations))
     assert "speed limits of the roads 'monaco'" in city.notes
-
-
-def test_unreachable_places_are_infinitely_far_and_no_city():
-    net = road([(0, 0), (1000, 0)], [(3000, -1000), (3000, 1000)])
-    assert net.travel_times([(0, 0)], [(500, 0), (3000, 0)]).tolist() == [[pytest.approx(50 / 60), np.inf]]
-    with pytest.raises(InputError, match=r"1 of 2 pairs, the first from 's' to 'b'.*largest_component"):
-        City.from_frames(*frames(), roads=net)
 
 
 # -- tables of nodes and arcs ---------------------------------------------------------------------------------------
@@ -321,8 +298,7 @@ def test_tables_take_speeds_and_the_straight_line():
     net = RoadNetwork.from_tables(nodes, arcs, strongly_connected=False)
     np.testing.assert_allclose(net.lengths, 1111.95, atol=0.01)  # a hundredth of a degree on the meridian
     np.testing.assert_allclose(net.speed_limits, [10, 20])
-    assert net.classes == ("primary", "road")
-    assert net.connections.tolist() == [[0, 1]]
+    assert (net.classes, net.connections.tolist()) == (("primary", "road"), [[0, 1]])
 
 
 @pytest.mark.parametrize(
@@ -363,21 +339,14 @@ def test_bad_tables_are_refused(nodes, arcs, message):
 
     node_table = table({"id": [1, 2], "x": [0.0, 1.0], "y": [0.0, 1.0]}, nodes)
     arc_table = table({"from": [1, 2], "to": [2, 1], "distance": [1.0, 1.0], "minutes": [1.0, 1.0]}, arcs)
-    with pytest.raises(InputError, match=message):
-        RoadNetwork.from_tables(node_table, arc_table)
+    refused(message, RoadNetwork.from_tables, node_table, arc_table)
 
 
-def test_other_files_are_refused(tmp_path):
-    (tmp_path / "town.zip").write_bytes(b"PK\3\4 broken")
-    with pytest.raises(InputError, match=r"damaged or not a \.zip"):
-        RoadNetwork.read(tmp_path / "town.zip")
-    with pytest.raises(InputError, match=r"there is no file.*nodes.csv"):
-        RoadNetwork.read(tmp_path)
-    with pytest.raises(InputError, match=r"by its name \(.osm.pbf, .*got 'town.txt'"):
-        RoadNetwork.read("town.txt")
-
-
-def test_networks_are_read_by_the_name_of_their_file(tmp_path):
+def test_other_files_are_read_by_their_names_or_refused(tmp_path):
     net = grid_roads(3, 3)
     net.save(tmp_path / "town.json.gz")
     assert RoadNetwork.read(tmp_path / "town.json.gz").ids == net.ids
+    (tmp_path / "town.zip").write_bytes(b"PK\3\4 broken")
+    refused(r"damaged or not a \.zip", RoadNetwork.read, tmp_path / "town.zip")
+    refused(r"there is no file.*nodes.csv", RoadNetwork.read, tmp_path)
+    refused(r"by its name \(.osm.pbf, .*got 'town.txt'", RoadNetwork.read, "town.txt")

@@ -1,0 +1,226 @@
+"""Figures of regret, of control problems, of BOKE and of studies: what is drawn is what was passed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+from refusals import refused
+
+import emsopt as eo
+from emsopt import bandits, plots
+from emsopt.errors import InputError
+
+
+@pytest.fixture
+def frame():
+    """Two routes, two policies, three runs, three rounds; regret grows in proportion to the round."""
+    rng, rows = np.random.default_rng(0), []
+    for route in "AB":
+        for policy in ("gp-ts", "bi-ucb"):
+            for run in range(3):
+                slope = 10 * rng.random() + 1
+                rows += [("monaco", route, run, policy, 1.0, t, slope * t) for t in (10, 20, 30)]
+    return pd.DataFrame(
+        rows, columns=["network", "route", "run", "policy", "lengthscale", "round", "cumulative_regret"]
+    )
+
+
+def test_each_panel_has_the_mean_of_its_runs(frame):
+    fig, axes = plots.cumulative_regret(frame)
+    assert [ax.get_title(loc="left") for ax in axes] == ["monaco, A", "monaco, B"]
+    for route, ax in zip("AB", axes, strict=True):
+        assert [line.get_label() for line in ax.lines] == ["gp-ts", "bi-ucb"]
+        for policy, line, band in zip(("gp-ts", "bi-ucb"), ax.lines, ax.collections, strict=True):
+            part = frame[(frame["route"] == route) & (frame["policy"] == policy)]
+            table = part.pivot(index="round", columns="run", values="cumulative_regret")
+            np.testing.assert_allclose(line.get_ydata(), table.mean(axis=1))
+            top = table.mean(axis=1) + table.std(axis=1, ddof=1) / np.sqrt(3)
+            assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx(top.max())
+        assert ax.get_yscale() == "log"
+        assert "Wh" in ax.get_ylabel()
+    assert len(fig.legends) == 1
+
+
+def test_other_columns_can_be_values_panels_and_lines(frame):
+    both = pd.concat([frame, frame.assign(lengthscale=0.5, cumulative_regret=2 * frame["cumulative_regret"])])
+    _, axes = plots.cumulative_regret(both, against="lengthscale", log=False)
+    ends = both[(both["round"] == 30) & (both["route"] == "B") & (both["policy"] == "bi-ucb")]
+    drawn = axes[1].containers[1].lines[0]
+    np.testing.assert_allclose(drawn.get_xdata().astype(float), [0.5, 1.0])
+    np.testing.assert_allclose(
+        drawn.get_ydata().astype(float), ends.groupby("lengthscale")["cumulative_regret"].mean().to_numpy()
+    )
+    assert "30 rounds" in axes[0].get_ylabel()
+    _, axes = plots.cumulative_regret(frame, by=("policy",), lines="route", log=False)
+    assert [ax.get_title(loc="left") for ax in axes] == ["gp-ts", "bi-ucb"]
+    table = frame.assign(excess_energy=-frame["cumulative_regret"])
+    _, axes = plots.cumulative_regret(table, value="excess_energy", log=False)
+    _, positive = plots.cumulative_regret(frame)
+    np.testing.assert_allclose(axes[0].lines[0].get_ydata(), -np.asarray(positive[0].lines[0].get_ydata()))
+    assert axes[0].get_ylabel() == "Cumulative energy above the best path's (Wh)"
+    refused("`value` must be", plots.cumulative_regret, frame, value="energy")
+
+
+def test_confidence_parameters_are_the_rules_own():
+    rules = {"BUCB": bandits.BayesUCB(), "half UCB": bandits.UCB(0.5)}
+    _, ax = plots.confidence_parameters(rules, 3003)
+    t = np.arange(1, 501)
+    np.testing.assert_allclose(ax.lines[0].get_ydata(), bandits.BayesUCB().beta(t, 3003))
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), 0.5 * bandits.UCB().beta(t, 3003))
+
+
+def test_wrong_frames_are_refused(frame):
+    refused("'run'", plots.cumulative_regret, frame.drop(columns="run"))
+    refused("nothing to draw", plots.cumulative_regret, frame[:0])
+
+
+def test_control_sets_show_where_plays_fall_and_what_to_expect():
+    problem = eo.problems.hill_control()
+    _, (where, expected) = plots.control_sets(problem)
+    by_name = {line.get_label(): line for line in where.lines}
+    assert set(by_name) == {"control x2", "control x1", "control all"}
+    x, y = by_name["control x1"].get_data()
+    assert (np.unique(x), np.var(y)) == (pytest.approx([0.7]), pytest.approx(0.02, rel=0.05))
+    lines = {line.get_label(): line for line in expected.lines}
+    curve = lines["control x1, cost 0.3"].get_data()
+    assert curve[1].max() == pytest.approx(problem.set_values[1], abs=1e-3)
+    assert (curve[0][curve[1].argmax()], set(lines["control all, cost 1"].get_ydata())) == (pytest.approx(0.7), {1.0})
+    refused("must have exactly two variables to be drawn; got 5", plots.control_sets, eo.problems.airfoil_control())
+
+
+def test_control_run_shows_every_play_at_its_cost():
+    problem = eo.problems.hill_control()
+    run = eo.optimizers.bocvs(problem, budget=5, rng=0)
+    _, ax = plots.control_run(run, problem, ax=Figure())
+    drawn = np.vstack([line.get_xydata() for line in ax.lines])
+    order = np.argsort(drawn[:, 0])
+    np.testing.assert_allclose(drawn[order, 0], run.history["spent"])
+    assert drawn[order, 1].tolist() == run.history["set"].tolist()
+    labels = ax.get_yticklabels()
+    assert [label.get_text() for label in labels] == ["x2 (0.1)", "x1 (0.3)", "all (1)"]
+    assert [label.get_weight() for label in labels] == ["normal", "bold", "normal"]
+    assert [patch.get_label() for patch in ax.patches] == ["exploration"]
+    assert [plots.control_run(run, problem, ax=Figure(), alpha=0.0)[1].get_yticklabels()[2].get_weight()] == ["bold"]
+    with pytest.raises(
+        InputError, match="`problem` must be the problem of the run; it has the sets 0 to 0, but the run played set 2"
+    ):
+        plots.control_run(run, eo.problems.ControlProblem(problem.objective, [[0]], [1.0], problem.marginals))
+    rival = eo.optimizers.bocvs(problem, "ucb-psq", budget=3, rng=0)
+    assert not plots.control_run(rival, problem, ax=Figure())[1].patches
+
+
+def table():
+    rows = [
+        (objective, costs, 0.02, method, seed, cost, 10 * cost, 1.0 / cost + seed * 1e-3, -1.0)
+        for objective in ("hartmann", "ackley")
+        for costs in ("cheap", "moderate")
+        for method in ("ucb-psq", "unknown-cost")
+        for seed in range(3)
+        for cost in (1, 50, 100)
+    ]
+    names = "objective costs variance method seed cost plays simple_regret quality_regret"
+    return pd.DataFrame(rows, columns=names.split())
+
+
+def test_control_study_draws_means_and_standard_errors():
+    fig, axes = plots.control_study(table())
+    assert (axes.shape, axes[0, 0].get_title(loc="left")) == ((2, 2), "cheap costs, variance 0.02")
+    assert axes[1, 0].get_ylabel() == "ackley"
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["unknown-cost", "ucb-psq"]
+    line = axes[1, 1].lines[0]
+    assert line.get_xdata().tolist() == [1, 50, 100]
+    np.testing.assert_allclose(line.get_ydata(), 1.0 / np.array([1, 50, 100]) + 1e-3)
+    band = axes[1, 1].collections[0].get_paths()[0].vertices[:, 1]
+    error = 1e-3 / np.sqrt(3)
+    assert (band.max(), axes[0, 0].get_yscale()) == (pytest.approx(1 + 1e-3 + error), "log")
+    assert {panel.axison for panel in axes.flat} == {True}
+    part = table().query("objective == 'ackley' or costs == 'cheap'").query("cost > 1")
+    _, part_axes = plots.control_study(part)
+    assert [panel.axison for panel in part_axes.flat] == [True, False, True, True]
+    labels = [label.get_text() for label in part_axes[0, 0].get_yticklabels()]
+    assert {"0.01", "0.02"} <= set(labels)
+    fig, axes = plots.control_study(table(), "plays")
+    assert (axes[0, 1].lines[1].get_ydata().tolist(), axes[0, 0].get_yscale()) == ([10, 500, 1000], "linear")
+
+
+def test_control_bounds_draw_regret_per_play_below_its_bounds():
+    rows = [(T, a, s, T * 0.1 + s, T * 0.2, T * 2.0, T * 0.5, T * 0.6, T * (1 - a), T * a) for T in (10, 100)
+            for a in (0.0, 0.1) for s in (0, 1)]  # fmt: skip
+    names = ["plays", "alpha", "seed", "quality_regret", "cost_regret", "bound_3", "bound_4", "bound_5"]
+    study = pd.DataFrame(rows, columns=[*names, "worst_quality", "worst_cost"])
+    _, (quality, cost) = plots.control_bounds(study)
+    drawn = {line.get_label(): line.get_ydata().tolist() for line in quality.lines}
+    assert (drawn["Algorithm 1"], drawn["bound (3), Theorem 1"]) == (pytest.approx([0.15, 0.105]), [2.0, 2.0])
+    assert (drawn["bound (5), Theorem 3"], drawn["always the worst play"]) == ([0.6, 0.6], [1.0, 1.0])
+    drawn = {line.get_label(): line.get_ydata().tolist() for line in cost.lines}
+    assert drawn["bound (4), Theorems 1 and 3"] == [0.5, 0.5]
+    assert drawn["always the worst play"] == pytest.approx([0.1, 0.1])
+
+
+def test_regret_below_the_floor_is_drawn_there_and_other_columns_refused():
+    zero = table().assign(simple_regret=-1e-9)
+    _, axes = plots.control_study(zero)
+    assert set(axes[0, 0].lines[0].get_ydata()) == {1e-4}
+    refused("`column` must be one of", plots.control_study, table(), "seconds")
+    refused("must have a column 'cost_regret'", plots.control_study, table(), "cost_regret")
+
+
+@pytest.fixture
+def study():
+    steps = np.arange(1, 21)
+    quantiles = {"median": 1, "q25": 0.5, "q75": 2}
+    return pd.concat(
+        pd.DataFrame({"problem": problem, "method": method, "evaluation": steps}).assign(
+            **{name: factor / steps**power for name, factor in quantiles.items()}
+        )
+        for problem in ("six_hump_camel", "forrester")
+        for method, power in {"boke": 1, "random": 0.5}.items()
+    )
+
+
+def test_a_study_has_a_panel_a_problem_and_a_line_a_method(study):
+    fig, axes = plots.study_curves(study, vertical={"forrester": 5}, lowest=0.2)
+    assert ([ax.get_title(loc="left") for ax in axes], len(axes[0].lines)) == (["six hump camel", "forrester"], 2)
+    assert len(axes[1].lines) == 3  # and the end of the first design
+    np.testing.assert_allclose(axes[0].lines[0].get_ydata(), np.maximum(1 / np.arange(1, 21), 0.2))
+    assert axes[0].get_yscale() == "log"
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == ["boke", "random"]
+    assert axes[0].get_ylabel() == "Simple regret"
+    fig = Figure()
+    got, axes = plots.study_curves(
+        study[study["evaluation"] <= 5], ax=fig, band=None, log_x=True, columns=1, ylabel="y"
+    )
+    assert got is fig
+    assert axes[1].lines[0].get_marker() == "o"
+    assert not axes[0].collections
+    assert axes[0].get_xscale() == "log"
+    refused("column 'q25'", plots.study_curves, study.drop(columns="q25"))
+    refused("nothing to draw", plots.study_curves, study[:0])
+    refused("nothing to draw", plots.line_panels, {})
+
+
+def test_line_panels_show_lines_truth_and_points():
+    x = np.linspace(0, 1, 11)
+    frame = pd.DataFrame({"m": x**2, "true": x}, index=x)
+    _, axes = plots.line_panels({"a": frame, "b": frame[["m"]]}, points=[[0.5, 0.3]], ylabel="value")
+    assert [line.get_label() for line in axes[0].lines] == ["m", "true", "points"]
+    assert ([line.get_label() for line in axes[1].lines], axes[0].lines[2].get_ydata()) == (["m", "points"], [0.3])
+    _, axes = plots.line_panels({"a": frame}, points=[[0.5, np.nan]])
+    assert axes[0].lines[2].get_marker() == "|"
+
+
+def test_a_step_of_boke_shows_three_views_of_one_axis():
+    x = np.linspace(0, 1, 51)
+    columns = {"mean": np.sin(6 * x), "bonus": 0.1, "bound": np.sin(6 * x) + 0.1, "density": 1 - x}
+    profile = pd.DataFrame(columns, index=x)
+    profile.loc[0.5:, "bonus"] = 1e200  # far from all points
+    told = [[0.1, 0.5], [0.4, 0.7]]
+    fig, axes = plots.boke_step(profile, told, Figure(), truth=x, proposal=0.8, title="two points")
+    assert len(axes) == 3
+    assert axes[0].get_ylim()[1] < 3
+    assert axes[2].get_ylim()[1] < 10
+    np.testing.assert_allclose(axes[1].lines[0].get_ydata(), 1 - x)
+    assert all(ax.lines[-1].get_xdata()[0] == 0.8 for ax in axes)
+    labels = [text.get_text() for text in fig.legends[0].get_texts()]
+    assert {"regression m", "true", "observed", "next"} <= set(labels)
+    refused("column 'bonus'", plots.boke_step, profile.drop(columns="bonus"), told)

@@ -3,7 +3,6 @@
 import math
 from statistics import NormalDist
 
-import networkx as nx
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -19,11 +18,8 @@ def prior():
     return bandits.navigation_prior(grid_roads(5, 5, jitter=0.3, relief=50, rng=3))
 
 
-# -- indices --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("mean", [-30.0, -3.0, -0.4, 0.0, 0.7, 5.0, 200.0])
-@pytest.mark.parametrize("deviation", [0.05, 1.0, 7.0])
+@pytest.mark.parametrize("mean", [-30.0, -0.4, 0.0, 0.7, 200.0])
+@pytest.mark.parametrize("deviation", [0.05, 7.0])
 def test_rectified_mean_is_the_integral(mean, deviation):
     """Algorithm 2: E[max(0, X)], integrated numerically over the positive part."""
     low, high = max(0.0, mean - 12 * deviation), mean + 12 * deviation
@@ -32,18 +28,13 @@ def test_rectified_mean_is_the_integral(mean, deviation):
         density = NormalDist(mean, deviation).pdf
         wanted = quad(lambda x: x * density(x), low, high, epsabs=1e-13, epsrel=1e-13, limit=200)[0]
     assert bandits.rectified_mean(mean, deviation) == pytest.approx(wanted, abs=1e-10, rel=1e-12)
+    assert bandits.rectified_mean(mean, 0.0) == max(mean, 0.0)
 
 
-def test_rectified_mean_at_its_limits():
-    assert bandits.rectified_mean([-2.0, 0.0, 3.0], 0.0).tolist() == [0.0, 0.0, 3.0]
-    far = bandits.rectified_mean(np.linspace(-1e4, 50, 999), 1.0)
-    assert (far >= 0).all()
-    assert (np.diff(far) >= 0).all()
-
-
-@pytest.mark.parametrize("n_arms", [3, 112, 5680])
+@pytest.mark.parametrize("n_arms", [3, 5680])
 def test_confidence_widths_are_theorem_3_1s(n_arms):
     """β_t of both rules from the equations; √2 erf⁻¹(1 - 2η) is minus the normal quantile of η."""
+    assert bandits.UCB().beta(1, 1) == bandits.BayesUCB().beta(1, 1) == 0.0, "one arm needs no optimism"
     for t in (1, 2, 37, 500):
         assert bandits.UCB().beta(t, n_arms) == pytest.approx(
             2 * math.log(n_arms * t**2 / math.sqrt(2 * math.pi)), abs=1e-10
@@ -53,10 +44,6 @@ def test_confidence_widths_are_theorem_3_1s(n_arms):
             wanted = NormalDist().inv_cdf(eta) ** 2
             assert bandits.BayesUCB(omega, xi).beta(t, n_arms) == pytest.approx(wanted, abs=1e-10)
             assert wanted == pytest.approx(2 * erfinv(1 - 2 * eta) ** 2, rel=1e-7)
-
-
-def test_one_arm_needs_no_optimism():
-    assert bandits.UCB().beta(1, 1) == bandits.BayesUCB().beta(1, 1) == 0.0
 
 
 def test_costs_are_shifted_down_and_rewards_up(prior):
@@ -93,34 +80,6 @@ def test_thompson_samples_are_joint_only_if_asked_for(prior, joint):
     assert wanted[i, j] > 0.6
     got = np.corrcoef(samples[:, i], samples[:, j])[0, 1]
     assert got == pytest.approx(wanted[i, j] if joint else 0.0, abs=0.08)
-
-
-# -- oracles and the framework ----------------------------------------------------------------------------------
-
-
-def test_paths_cost_what_networkx_says():
-    """100 random weightings, some of them with zeros, by Bellman-Ford on the line graph."""
-    rng = np.random.default_rng(0)
-    for trial in range(100):
-        net = grid_roads(rng.integers(2, 7), rng.integers(2, 7), one_way=0.2, rng=rng)
-        costs = rng.exponential(1.0, net.n_edges) * (rng.random(net.n_edges) < (0.7 if trial % 2 else 1.0))
-        start, end = rng.integers(net.n_edges, size=2)
-        is_open = rng.random(net.n_edges) < 0.9
-        is_open[[start, end]] = True
-        graph = nx.DiGraph()
-        graph.add_nodes_from(np.flatnonzero(is_open).tolist())
-        graph.add_weighted_edges_from(
-            (a, b, costs[b]) for a, b in net.connections.tolist() if is_open[a] and is_open[b]
-        )
-        oracle = bandits.ShortestPath(net, start, end)
-        if not nx.has_path(graph, start, end):
-            with pytest.raises(InputError, match="no legal path"):
-                oracle(costs, is_open)
-            continue
-        path = oracle(costs, is_open)
-        wanted = costs[start] + nx.bellman_ford_path_length(graph, start, end)
-        assert costs[path].sum() == pytest.approx(wanted, rel=1e-12, abs=1e-12)
-        assert is_open[path].all()
 
 
 def test_top_k_takes_the_best_allowed_arms():
@@ -170,16 +129,11 @@ def test_wrong_parts_are_refused():
     prior = bandits.Prior(np.zeros(3), np.eye(3), noise_variance=1.0)
     exact = bandits.ExactGP(prior)
     for make, message in (
-        (lambda: bandits.UCB(-1), "`factor`"),
-        (lambda: bandits.BayesUCB(omega=0), "`omega`"),
-        (lambda: bandits.BayesUCB(xi=-1), "`xi`"),
-        (lambda: bandits.TopK(0), "`size`"),
         (lambda: bandits.TopK(2)([1.0, 2.0, 3.0], [True, True]), "one boolean per arm"),
         (lambda: bandits.Agent(exact, "ts"), "`rule` must be UCB"),
         (lambda: bandits.Agent(bandits.SparseGP(prior), bandits.Thompson(joint=True)), "method `sample`"),
         (lambda: bandits.Agent(exact, bandits.UCB(), rectify=True), "sense='min'"),
         (lambda: bandits.Agent(exact, bandits.UCB(), shift=1.0), "`shift` needs rectify=True"),
-        (lambda: bandits.SparseGP(prior, rate=5), "`rate`"),
     ):
         with pytest.raises(InputError, match=message):
             make()

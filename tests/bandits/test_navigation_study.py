@@ -2,17 +2,14 @@
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import emsopt as eo
-from emsopt import study
 from emsopt.bandits.regression import collapsed
 from emsopt.roads import grid_roads
-from emsopt.roads.energy import potential_energy
 
 FILE = Path(__file__).parents[2] / "benchmarks" / "navigation_study.py"
 
@@ -20,64 +17,6 @@ FILE = Path(__file__).parents[2] / "benchmarks" / "navigation_study.py"
 @pytest.fixture(scope="module")
 def navigation(script):
     return script("benchmarks/navigation_study.py")
-
-
-def options(**change):
-    return SimpleNamespace(
-        **{"networks": ["monaco"], "runs": None, "horizon": 500, "policies": None, "smoke": False, **change}
-    )
-
-
-def test_the_study_has_the_papers_size(navigation):
-    """Section 4.2: 6 agents x 5 runs x 2 routes a network; 4 parametrisations; 6 lengthscales. More is ours."""
-    sizes = {part: len(navigation.cases(part, options())) for part in navigation.COMPARED}
-    assert sizes == {
-        "agents": 280,
-        "shifted": 240,
-        "sparse": 30,
-        "printed": 30,
-        "parametrisation": 40,
-        "optimism": 40,
-        "lengthscale": 240,
-        "exploration": 12,
-        "simple": 60,
-    }
-
-
-def test_rows_of_a_case(navigation):
-    """Every tenth round of a run, and the edges it drove."""
-    case = {"network": "monaco", "route": "B", "lengthscale": 1.0, "run": 0, "policy": "bi-ts", "horizon": 30}
-    net = eo.datasets.load_roads("monaco")
-    run = eo.bandits.run(
-        net,
-        *eo.datasets.ROUTES["monaco"]["B"],
-        "bi-ts",
-        horizon=30,
-        rng=study.seed_of({"network": "monaco", "route": "B", "run": 0}),
-        prior=navigation.prior("monaco", 1.0),
-    )
-    rows = navigation.regret(**case)
-    assert rows["round"].tolist() == [10, 20, 30]
-    assert rows["cumulative_regret"].tolist() == run.history["cumulative_regret"][9::10].tolist()
-    assert rows["edges_seen"].iloc[-1] == np.count_nonzero(run.counts)
-    assert rows["excess_energy"].to_numpy() == pytest.approx(run.history["cumulative_excess_energy"][9::10], abs=1e-6)
-    world = eo.bandits.Navigation(
-        net, *eo.datasets.ROUTES["monaco"]["B"], navigation.prior("monaco", 1.0), expected=run.expected
-    )
-    assert rows["best_cost"].tolist() == pytest.approx([world.costs[list(run.best_path)].sum()] * 3)
-    shifted = navigation.shifted(**case)  # measured from the same path
-    least = run.expected[list(run.best_path)].sum()
-    again = navigation.drive(
-        **case, prior=navigation.prior("monaco", 1.0), shift=potential_energy(net.lengths, net.inclines)
-    )
-    energy = again.history["expected_energy"].cumsum() - least * again.history["round"]
-    assert shifted["excess_energy"].to_numpy() == pytest.approx(energy[9::10], abs=1e-6)
-    driven = pd.DataFrame(navigation.exploration(**case))
-    assert driven["visits"].tolist() == run.counts[run.counts > 0].tolist()
-    assert driven["edge"].tolist() == np.flatnonzero(run.counts).tolist()
-    later = driven.set_index("edge").loc[list(run.history["path"][29]), "first_round"]
-    assert later.between(1, 30).all()
-    assert (driven["first_round"] == 1).sum() == len(run.history["path"][0])
 
 
 def cheapest_simple(net, costs, start, end):
@@ -95,9 +34,9 @@ def cheapest_simple(net, costs, start, end):
 
 
 def test_the_oracle_of_simple_paths_finds_the_cheapest(navigation):
-    """Against all paths between edges of 150 small towns, a fifth of whose turns are forbidden."""
+    """Against all paths between edges of 80 small towns, a fifth of whose turns are forbidden."""
     loops = searches = 0
-    for seed in range(150):
+    for seed in range(80):
         rng = np.random.default_rng(seed)
         net = grid_roads(4, 4, jitter=0.3, rng=rng)
         turns = net.connections[rng.random(len(net.connections)) < 0.8]
@@ -114,20 +53,7 @@ def test_the_oracle_of_simple_paths_finds_the_cheapest(navigation):
         assert oracle.loops == (not oracle.is_simple(shortest))
         loops += oracle.loops
         searches += oracle.repeated(net.shortest_path(costs, start, end, closed=oracle.at_ends)) is not None
-    assert loops > searches > 5, "both kinds of repetition occur"
-
-
-def test_a_route_of_luxembourg_has_no_simple_path(navigation):
-    """B, in the rebuilt network: its last edge is reached only by passing the junction where it ends."""
-    try:
-        net = eo.datasets.load_roads("luxembourg")
-    except eo.errors.DataUnavailableError as error:
-        pytest.skip(str(error))
-    oracles = {route: navigation.SimplePath(net, *ends) for route, ends in eo.datasets.ROUTES[net.name].items()}
-    assert oracles["A"].is_simple(oracles["A"](net.lengths))
-    if net.name == "luxembourg, rebuilt":
-        with pytest.raises(eo.errors.NoWayError, match="every junction at most once"):
-            oracles["B"](net.lengths)
+    assert loops > searches > 2, "both kinds of repetition occur"
 
 
 def test_kernel_parameters_are_learned_along_the_slope_of_the_lower_bound(navigation):
@@ -159,12 +85,6 @@ def test_kernel_parameters_are_learned_along_the_slope_of_the_lower_bound(naviga
             gp._place(at)
             bounds.append(gp.elbo())
         assert gp.gradient[place] == pytest.approx((bounds[0] - bounds[1]) / 2e-5, abs=1e-4)
-
-
-def test_every_policy_named_can_be_played(navigation):
-    for policies in navigation.COMPARED.values():
-        for policy in policies:
-            assert policy in eo.bandits.POLICIES or policy in navigation.VARIANTS | navigation.SMALL
 
 
 def test_a_tiny_study_runs_from_end_to_end(navigation, tmp_path, monkeypatch, capsys):

@@ -1,5 +1,9 @@
 """Ask and tell on a box: direction, named inputs, without a function, and points of rare allowed regions."""
 
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from own_functions import BOX, INPUTS
@@ -39,28 +43,45 @@ def test_named_inputs_are_asked_for_and_told_by_name(noisy):
     assert len(optimizer.pending) == 0
 
 
-def test_one_point_or_several_wait_in_the_queue():
-    optimizer = RandomPoints(bounds=BOX, sense="min", rng=0)
+def test_points_wait_in_the_queue_and_nothing_is_recommended_before_a_value():
+    optimizer = RandomPoints(bounds=BOX, sense="min", noisy=True, rng=0)
     optimizer.enqueue([0.25, 0.5])
     optimizer.enqueue([[0.5, 0.5], (0.75, 0.5)])
     assert optimizer.ask(3).tolist() == [[0.25, 0.5], [0.5, 0.5], [0.75, 0.5]]
-
-
-def test_nothing_is_recommended_before_a_value():
-    optimizer = BOKEAuto(bounds=BOX, sense="min", noisy=True, rng=0)
     optimizer.tell(optimizer.ask(), np.nan)
     with pytest.raises(InputError, match="nothing is known to recommend yet: `tell` at least one finite value first"):
         optimizer.recommend()
 
 
-# -- allowed regions that random points miss ---------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["box", "deployments"])
+def test_threads_take_turns(kind):
+    optimizer, value = BOKEAuto(bounds=BOX, sense="min", rng=0), lambda x: float(np.sum((x - 0.3) ** 2))
+    if kind == "deployments":
+        value = eo.Objective(eo.datasets.grid_city(n_sites=8, units=3, rng=1), 3)
+        optimizer = eo.optimizers.GPpM(value, rng=0)
+
+    def work(_):
+        x = optimizer.ask()
+        optimizer.tell(x, value(x))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(24)))
+    assert len(optimizer.values) == len({tuple(x) for x in optimizer.told}) == 24
+    twins, x = (copy.deepcopy(optimizer), pickle.loads(pickle.dumps(optimizer))), optimizer.ask()
+    assert all(np.array_equal(twin.ask(), x) for twin in twins)
+
+
+@pytest.fixture(autouse=True)
+def few_tries(monkeypatch):
+    """Let a box give up after 300 random points; one in 10! is in the simplex of ten inputs."""
+    monkeypatch.setattr("emsopt.problems.box.TRIES", 300)
 
 
 def simplex(x):
     return bool(x.sum() <= 1)
 
 
-@pytest.mark.parametrize("d", [2, 10])
+@pytest.mark.parametrize("d", [2, 5])
 def test_a_walk_draws_uniformly(d):
     """On the simplex, each coordinate has mean 1 / (d + 1) and variance d / ((d + 1)² (d + 2)) (Dirichlet)."""
     box, rng = Box([(0, 2)] * d, constraints=simplex), np.random.default_rng(0)
@@ -81,9 +102,9 @@ def test_a_walk_goes_through_whole_numbers_and_choices():
     np.testing.assert_allclose(shares, np.arange(1, 10) / 45, atol=0.06)  # the range of x is proportional to n
 
 
-@pytest.mark.parametrize(("method", "known"), [("boke-auto", "x0"), ("boke", "initial"), ("random", "x0")])
+@pytest.mark.parametrize(("method", "known"), [("boke-auto", "x0"), ("random", "initial")])
 def test_one_feasible_point_is_enough(method, known):
-    """One random point in 10! is in the simplex; the nearest to the target in it, by symmetry, is at 0.1 each."""
+    """The nearest point of the simplex to the target is, by symmetry, at 0.1 each."""
     f, start = lambda x: float(((x - 0.2) ** 2).sum()), [0.0] * 10
     given = {"x0": start} if known == "x0" else {"initial": [(start, f(np.array(start)))]}
     run = eo.minimize(f, method, bounds=[(0, 1)] * 10, constraints=simplex, budget=30, rng=0, **given)
@@ -91,8 +112,6 @@ def test_one_feasible_point_is_enough(method, known):
     assert run.nfev == len(np.unique(points, axis=0)) == 30
     assert points.sum(axis=1).max() <= 1
     assert run.fun < 0.3  # 0.4 at the start, 0.1 at best
-    again = eo.minimize(f, method, bounds=[(0, 1)] * 10, constraints=simplex, budget=30, rng=0, **given)
-    assert again.history["x"].equals(run.history["x"])
 
 
 def test_without_a_feasible_point_the_remedy_is_named():

@@ -1,7 +1,5 @@
 """The learner after the authors' code of the control-problem paper: its rules one by one, and its stored study."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,12 +16,12 @@ def authors(script):
 
 @pytest.fixture(scope="module")
 def both(authors, control_study):
-    """Return the study beside the same five seeds of the other methods, after two seeds a method were begun again."""
+    """Return the study beside the same five seeds of the other methods, after one seed a method was begun again."""
     table = eo.datasets.load_study("bocvs_authors_code")
-    for method, seed in itertools.product(authors.METHODS, range(2)):
-        case = {"objective": "hartmann", "costs": "cheap", "variance": 0.02, "method": method, "seed": seed, "cost": 1}
+    for method in authors.METHODS:
+        case = {"objective": "hartmann", "costs": "cheap", "variance": 0.02, "method": method, "seed": 0, "cost": 1}
         row = table.query(" and ".join(f"{name} == {value!r}" for name, value in case.items())).iloc[0]
-        run = authors.run(eo.problems.hartmann_control("cheap", 0.02), method, seed, 100, until=1)
+        run = authors.run(eo.problems.hartmann_control("cheap", 0.02), method, 0, 100, until=1)
         last = run[run["spent"] <= 1].iloc[-1]
         assert row["plays"] == (run["spent"] <= 1).sum()
         assert row["simple_regret"] == pytest.approx(last["simple_regret"], abs=2e-3)

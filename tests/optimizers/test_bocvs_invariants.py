@@ -177,13 +177,7 @@ def played(seed):
     elif seed in WRONG:  # far too smooth, and too sure
         options["hyperparameters"] = Hyperparameters(6 * known.lengthscales, 1.0, known.noise_variance / 100)
     elif seed in PRICED:
-        options |= {
-            "hyperparameters": known,
-            "budget": 26.0,
-            "exploration": 0.6,
-            "alpha": 0.5,
-            "halving": False,
-        }
+        options |= {"hyperparameters": known, "budget": 26.0, "exploration": 0.6, "alpha": 0.5, "halving": False}
     elif seed in BLIND:
         options["hyperparameters"] = known
     rounds = []

@@ -1,9 +1,6 @@
 """The register's numbers on the control-problem paper: computed again from the stored studies, or asserted by the evidence."""
 
-import ast
 import inspect
-import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 CLAIMS = eo.datasets.load_claims("bocvs").set_index("place")
 KEYS = ["objective", "costs", "variance", "method"]
 PANELS = {"hartmann": "Figure 1(a)", "ackley": "Figure 1(b)", "plant": "Figure 1(c)", "airfoil": "Figure 1(d)"}
-NUMBER = re.compile(r"(?<![\w.])-?\d[\d,_]*(?:\.\d+)?(?:e-?\d+)?(?![\w])")
 
 
 def three(x):
@@ -228,42 +224,3 @@ def test_numbers_computed_from_the_studies_of_the_theorems():
 
 def test_numbers_of_the_papers_settings():
     assert differ({place: (ours, "") for place, ours in settings().items()}) == {}
-
-
-def code(evidence):
-    """Return the code of a test, without docstrings, or of a section of a notebook."""
-    file, name = re.split("::|#", evidence)
-    if file.endswith(".py"):
-        (node,) = [n for n in ast.parse((ROOT / file).read_text("utf-8")).body if getattr(n, "name", "") == name]
-        node.body = node.body[ast.get_docstring(node) is not None :]
-        return ast.unparse(node)
-    found, inside = [], False
-    for cell in json.loads((ROOT / file).read_text("utf-8"))["cells"]:
-        text = "".join(cell["source"])
-        if cell["cell_type"] == "markdown":
-            for heading in re.findall(r"^#+ (.+?)\s*$", text, re.MULTILINE):
-                inside = heading.replace(" ", "-") == name
-        elif inside:
-            found.append(text)
-    return "\n".join(found)
-
-
-def numbers(text):
-    """Return the numbers in a text."""
-    return {abs(float(re.sub("[,_]", "", x.rstrip(",_")))) for x in NUMBER.findall(text)}
-
-
-@pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
-def test_all_other_numbers_stand_in_their_evidence(study):
-    computed = figure_1(study)[0] | wins(study) | ends(study) | horizons() | promised() | settings()
-    others = CLAIMS[~CLAIMS.index.isin(list(computed))]
-    unbound = {
-        place: sorted(numbers(f"{row.ours} {row.error}") - numbers(code(row.evidence)))
-        for place, row in others.iterrows()
-        if f"('bocvs', '{place}'" not in code(row.evidence)  # which compares the row with what it computes
-    }
-    assert {place: left for place, left in unbound.items() if left} == {}
-
-
-def test_numbers_are_found_in_texts():
-    assert numbers("12 of 1,141 plays, -0.5 to 1e-8; x1 and 2_000.") == {12, 1141, 0.5, 1e-8, 2000}

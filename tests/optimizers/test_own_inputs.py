@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from own_functions import BOX, FEW, INPUTS, METHODS, bowl, same
+from own_functions import BOX, INPUTS, METHODS, bowl, same
 from scipy.optimize import Bounds
 
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import Box, Categorical, Integer, Real
 from emsopt.optimizers.boxes.base import RandomPoints
-
-# -- inputs ------------------------------------------------------------------------------------------------------------
 
 
 def training(rate, layers, units, solver, shuffle, decay):
@@ -22,10 +20,15 @@ def training(rate, layers, units, solver, shuffle, decay):
     return loss + {"adam": 0.5, "lbfgs": 0.0, "sgd": 1.0}[solver] + (not shuffle) * 0.3
 
 
+def few_or_small(layers, units, **others):
+    return layers * units <= 600
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_named_inputs_of_all_kinds(method, tmp_path):
-    file = tmp_path / "run.jsonl"
-    run = eo.minimize(training, method, bounds=INPUTS, budget=30, rng=0, checkpoint=file)
+    options = {"bounds": INPUTS, "constraints": few_or_small, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
+    run = eo.minimize(training, method, budget=24, **options)
+    assert (run.history["layers"] * run.history["units"] <= 600).all()
     assert list(run.history.columns) == ["evaluation", *INPUTS, "value", "best", "seconds"]
     assert list(run.x) == list(INPUTS)
     assert training(**run.x) == run.fun == run.history["value"].min()
@@ -33,18 +36,16 @@ def test_named_inputs_of_all_kinds(method, tmp_path):
     assert {name: row[name] for name in INPUTS} == run.x
     assert not run.history[[*INPUTS]].duplicated().any()
     assert "'solver': '" in repr(run)
-    lines = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(b"".join(lines[:20]))
-    assert same(eo.minimize(training, method, bounds=INPUTS, budget=30, rng=0, checkpoint=file), run)
+    lines = options["checkpoint"].read_bytes().splitlines(keepends=True)
+    options["checkpoint"].write_bytes(b"".join(lines[:20]))
+    assert same(eo.minimize(training, method, budget=24, **options), run)
 
 
 def test_a_model_makes_use_of_kinds():
-    """Three runs of 50 evaluations end far below random points, which end at 0.8."""
-    ends = {
-        m: [eo.minimize(training, m, bounds=INPUTS, budget=50, rng=s).fun for s in range(3)]
-        for m in ("boke-auto", "random")
-    }
-    assert np.median(ends["boke-auto"]) < 0.1 * np.median(ends["random"])
+    """Random points end at 0.8 after 50 evaluations, in the median of three runs; a tenth of that is reached."""
+    ends = [eo.minimize(training, "random", bounds=INPUTS, budget=50, rng=seed).fun for seed in range(3)]
+    goal = 0.1 * np.median(ends)
+    assert eo.minimize(training, bounds=INPUTS, budget=50, rng=0, target=goal).fun <= goal
 
 
 def test_bounds_of_scipy_and_inputs_without_names():
@@ -88,7 +89,6 @@ def test_a_box_of_choices_is_searched_to_its_end():
         ({"a": Real(0, 1, log=True)}, r"logarithmic scale must be above 0; got \[0\.0, 1\.0\] for 'a'"),
         ({"a": Real(1, 0)}, r"low <= high in every row; got \[1\.0, 0\.0\] for 'a'"),
         ({"a": Integer(1, 2.5)}, "of whole-number inputs must be whole; got .* for 'a'"),
-        ({}, "must have shape"),
         ({"value": (0, 1)}, "'value' is a column of the history; rename this input"),
         ([Categorical(["a", "b"])], "A categorical input needs a name"),
         (Bounds([0, 0], [1, np.inf]), "`bounds` must be finite"),
@@ -97,9 +97,7 @@ def test_a_box_of_choices_is_searched_to_its_end():
             {"a": (0, 1), "s": ["x", "y", "z"]},
             r"'s' must be a pair of numbers .* or Categorical\(\['adam', 'sgd'\]\); got",
         ),
-        ({"s": ("x", "y")}, r"'s' must be a pair of numbers \(low, high\), Real\(low, high\), .*; got \('x', 'y'\)"),
         ({"s": (1e-3, 1, "log-uniform")}, "'s' must be a pair of numbers"),
-        ({"s": range(1, 5)}, r"'s' must be a pair of numbers .*; got range\(1, 5\)"),
         ([Real(0, 1), (1, None)], r"input 1 must be a pair of numbers .*; got \(1, None\)"),
         ({"a": (3, 3), "b": Categorical(["x"])}, "`bounds` fix all inputs: at least one input needs low < high"),
     ],
@@ -110,10 +108,10 @@ def test_bad_bounds_are_refused(bounds, message):
 
 
 def test_choices_are_listed_distinct_and_plain():
-    for choices in ("ab", [], [[1], [2]], [int, float]):
+    for choices in ("ab", [], [[1], [2]]):
         with pytest.raises(InputError, match=r"`choices` must be a list of .* For other objects, use names"):
             Categorical(choices)
-    for choices in (["a", "a"], [True, 1], ["a", float("nan")]):
+    for choices in ([True, 1], ["a", float("nan")]):
         with pytest.raises(InputError, match="`choices` must be distinct and not NaN"):
             Categorical(choices)
     with pytest.raises(InputError, match=r"`choices` must be a list .* A set has no fixed order: pass a list"):
@@ -124,8 +122,7 @@ def test_choices_are_listed_distinct_and_plain():
     assert type(run.x["s"]) is str
 
 
-@pytest.mark.parametrize("method", FEW)
-def test_fixed_inputs_are_passed_on_and_not_searched(method):
+def test_fixed_inputs_are_passed_on_and_not_searched():
     fixed = {"a": (3.5, 3.5), "n": Integer(4, 4), "rate": Real(0.1, 0.1, log=True), "solver": Categorical(["sgd"])}
 
     def loss(a, n, rate, solver, x, kind):
@@ -133,15 +130,15 @@ def test_fixed_inputs_are_passed_on_and_not_searched(method):
         return (x - 0.3) ** 2 + (kind != "v")
 
     free = {"x": (0, 1), "kind": Categorical(["u", "v", "w"])}
-    run = eo.minimize(loss, method, bounds=fixed | free, budget=14, rng=0)
+    run = eo.minimize(loss, bounds=fixed | free, budget=9, rng=0)
     assert list(run.x) == [*fixed, *free]
     assert run.fun == run.history["value"].min()
     assert Box(fixed | free).coordinates == Box(free).coordinates == 4
-    ends = eo.minimize(lambda a, n: n, method, bounds={"a": (0.5, 0.5), "n": Integer(1, 4)}, budget=9, rng=0)
+    ends = eo.minimize(lambda a, n: n, "random", bounds={"a": (0.5, 0.5), "n": Integer(1, 4)}, budget=9, rng=0)
     assert (ends.nfev, ends.x) == (4, {"a": 0.5, "n": 1})
 
 
-@pytest.mark.parametrize("bounds", [[Integer(0, 5)], {"n": Integer(0, 5)}, {"n": Integer(1, 5, log=True)}])
+@pytest.mark.parametrize("bounds", [[Integer(0, 5)], {"n": Integer(1, 5, log=True)}])
 def test_a_fraction_of_a_whole_number_is_refused(bounds):
     """A known value at 2.6 is not the value at 3: (n - 2.6)² is 0.16 there."""
     options = {"bounds": bounds, "budget": 3}

@@ -3,33 +3,31 @@
 import numpy as np
 import pandas as pd
 import pytest
-from own_functions import BOX, FEW, METHODS, bowl, inside, recorded, same
+from own_functions import BOX, FEW, bowl, inside, recorded, same
 
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import Categorical, Integer
 
-# -- where to begin ----------------------------------------------------------------------------------------------------
 
-
-@pytest.mark.parametrize("method", FEW)
-def test_x0_comes_first(method):
+def test_x0_comes_first():
     for x0 in ([0.2, 0.9], np.array([[0.2, 0.9], [0.4, 0.1]]), [(0.2, 0.9), (0.2, 0.9)]):
-        run = eo.minimize(bowl, method, bounds=BOX, budget=10, rng=0, x0=x0)
+        run = eo.minimize(bowl, bounds=BOX, budget=4, rng=0, x0=x0)
         first = list(dict.fromkeys(map(tuple, np.atleast_2d(x0).tolist())))
         assert run.history["x"].tolist()[: len(first)] == first
-        assert run.nfev == 10
+        assert run.nfev == 4
     named = {"a": (0, 1), "b": Categorical(["x", "y", "z"])}
-    run = eo.minimize(lambda a, b: a, method, bounds=named, budget=4, rng=0, x0={"a": 0.5, "b": "y"})
+    run = eo.minimize(lambda a, b: a, bounds=named, budget=4, rng=0, x0={"a": 0.5, "b": "y"})
     assert run.history.loc[0, ["a", "b"]].tolist() == [0.5, "y"]
+    with pytest.warns(UserWarning, match="`x0` has 3 candidates, but the budget is 2"):
+        run = eo.minimize(bowl, bounds=BOX, budget=2, rng=0, x0=[[0.1, 0.1], [0.2, 0.2], [0.3, 0.3]])
+    assert run.nfev == 2
 
 
 def test_x0_and_known_values_may_be_deployments():
     objective = eo.Objective(eo.datasets.grid_city(8, 3, rng=0), 3, "approximate")
     run = eo.minimize(objective, "local", budget=9, rng=0, x0=[5, 6, 7])
     assert run.history["sites"][0] == (5, 6, 7)
-    with pytest.raises(InputError, match="`constraints` does not apply to an Objective"):
-        eo.minimize(objective, budget=9, constraints=inside)
     further = eo.minimize(objective, "local", budget=9, rng=1, initial=run)
     assert not set(further.history["sites"]) & set(run.history["sites"])
 
@@ -62,20 +60,17 @@ def test_tables_and_series_are_read_by_name():
     series = pd.Series({"b": 0.9, "a": 0.1})
     first = [{"a": 0.1, "b": 0.9}, {"a": 0.4, "b": 0.3}]
     for x0 in ([series, first[1]], pd.DataFrame(first)[["b", "a"]]):
-        run = eo.minimize(tilted, bounds=NAMED, budget=4, rng=0, x0=x0)
-        assert run.history.loc[:1, ["a", "b"]].to_dict("records") == first
-    run = eo.minimize(tilted, bounds=NAMED, budget=1, rng=0, x0=series)
-    assert run.x == first[0]
-    run = eo.minimize(bowl, bounds=BOX, budget=2, rng=0, x0=pd.DataFrame([[0.1, 0.9], [0.4, 0.3]]))
-    assert run.history["x"].tolist() == [(0.1, 0.9), (0.4, 0.3)]
+        run = eo.minimize(tilted, "random", bounds=NAMED, budget=2, rng=0, x0=x0)
+        assert run.history[["a", "b"]].to_dict("records") == first
+    assert eo.minimize(tilted, bounds=NAMED, budget=1, rng=0, x0=series).x == first[0]
 
 
 def test_a_run_starts_from_an_earlier_one():
-    """However it is given: as itself, its history, tables of it or its rows."""
+    """However it is given: as itself, its history, tables of it or its rows; its failures are known, too."""
     fails = lambda a, b: np.nan if a < 0.5 else tilted(a, b)
-    one = eo.minimize(fails, bounds=NAMED, budget=12, rng=0)
+    one = eo.minimize(fails, "random", bounds=NAMED, budget=12, rng=0)
     assert one.history["value"].isna().any()
-    options = {"bounds": dict(reversed(NAMED.items())), "budget": 6, "rng": 1}
+    options = {"bounds": dict(reversed(NAMED.items())), "budget": 4, "rng": 1}
     table, values = one.history[["a", "b"]], one.history["value"]
     runs = [
         eo.minimize(fails, **options, initial=initial)
@@ -85,19 +80,16 @@ def test_a_run_starts_from_an_earlier_one():
     seen = one.history[["a", "b"]].to_records(index=False).tolist()
     assert not set(seen) & set(runs[0].history[["a", "b"]].to_records(index=False).tolist())
     assert runs[0].fun <= one.fun
-    plain = eo.minimize(bowl, bounds=BOX, budget=12, rng=0)
+    plain = eo.minimize(bowl, "random", bounds=BOX, budget=12, rng=0)
     pairs = list(zip(plain.history["x"], plain.history["value"], strict=True))
     for initial in (plain, plain.history, pairs):
-        assert eo.minimize(bowl, bounds=BOX, budget=3, rng=0, initial=initial).fun <= plain.fun
+        assert eo.minimize(bowl, "random", bounds=BOX, budget=1, rng=0, initial=initial).fun <= plain.fun
     for nothing in ([], ([], []), plain.history.iloc[:0]):
-        assert same(eo.minimize(bowl, bounds=BOX, budget=12, rng=0, initial=nothing), plain)
-
-
-def test_failures_known_before_resume(tmp_path):
-    options = {"bounds": BOX, "rng": 0, "initial": [([0.3, 0.3], np.nan), ([0.4, 0.4], np.inf)]}
-    full = eo.minimize(bowl, **options, budget=8)
-    eo.minimize(bowl, **options, budget=4, checkpoint=tmp_path / "run.jsonl")
-    assert same(eo.minimize(bowl, **options, budget=8, checkpoint=tmp_path / "run.jsonl"), full)
+        assert same(eo.minimize(bowl, "random", bounds=BOX, budget=12, rng=0, initial=nothing), plain)
+    largest = eo.maximize(bowl, "random", bounds=BOX, budget=5, rng=0)
+    with pytest.warns(UserWarning, match="the sense 'max', but this one has 'min'"):
+        run = eo.minimize(bowl, "random", bounds=BOX, budget=1, rng=1, initial=largest)
+    assert run.fun <= largest.history["value"].min()
 
 
 @pytest.mark.parametrize("values", [[3.0, 1.0], [np.nan, 1.0], [np.nan, np.inf]])
@@ -111,21 +103,12 @@ def test_nothing_is_evaluated_if_all_is_known(values):
     assert run.history.columns.tolist() == ["evaluation", "a", "value", "best", "seconds"]
 
 
-def test_a_target_that_is_known_to_be_reached_costs_nothing():
+def test_a_target_and_a_success_may_be_known_before():
     run = eo.minimize(bowl, bounds=BOX, budget=5, rng=0, initial=[([0.3, 0.4], 0.01)], target=0.02)
     assert (run.nfev, run.x.tolist(), run.message) == (0, [0.3, 0.4], "target of 0.02 reached")
-
-
-def test_success_counts_what_was_known_before():
     run = eo.minimize(lambda x: np.nan, bounds=BOX, budget=3, rng=0, initial=[([0.3, 0.4], 1.0)])
     assert (run.success, run.fun, run.nfev) == (True, 1.0, 3)
     assert "3 of 3 evaluations gave no finite value" in run.message
-
-
-def test_more_starts_than_the_budget_allows_are_not_dropped_in_silence():
-    with pytest.warns(UserWarning, match="`x0` has 3 candidates, but the budget is 2"):
-        run = eo.minimize(bowl, bounds=BOX, budget=2, rng=0, x0=[[0.1, 0.1], [0.2, 0.2], [0.3, 0.3]])
-    assert run.nfev == 2
 
 
 @pytest.mark.parametrize(
@@ -133,9 +116,7 @@ def test_more_starts_than_the_budget_allows_are_not_dropped_in_silence():
     [
         ({"x0": [2, 0]}, "`x0` must lie in the box; input 0 is 2"),
         ({"x0": [0.5]}, "`x0` must have shape"),
-        ({"x0": [[0.5, 0.5], [0.5, 2]]}, r"`x0\[1\]` must lie in the box"),
         ({"initial": [[0.5, 0.5]]}, r"`initial\[0\]` must have shape"),
-        ({"initial": 3}, "`initial` must be pairs"),
         ({"initial": [([0.5, 0.5], "low")]}, r"`initial\[0\]`: the value must be a number; got 'low'"),
         ({"initial": pd.DataFrame({"a": [1]})}, "`initial` must have a column 'x', as the history of a run has"),
         ({"initial": ([[0.1, 0.2]], [1.0, 2.0])}, "one value per candidate; got 1 candidates and 2 values"),
@@ -152,26 +133,6 @@ def test_bad_starts_are_refused(options, message):
         eo.minimize(bowl, **({"bounds": BOX, "budget": 3} | options))
 
 
-# -- constraints -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_constraints_are_never_violated(method, tmp_path):
-    seen, file = [], tmp_path / "run.jsonl"
-    options = {"bounds": BOX, "constraints": inside, "budget": 25, "rng": 0}
-    run = eo.minimize(recorded(seen), method, **options, checkpoint=file)
-    assert len(seen) == 25
-    assert min(map(sum, seen)) >= 1.2
-    lines = file.read_bytes().splitlines(keepends=True)
-    file.write_bytes(b"".join(lines[:12]))
-    assert same(eo.minimize(bowl, method, **options, checkpoint=file), run)
-    inputs = {"a": (0, 1), "b": Integer(1, 5), "c": Categorical(["x", "y", "z"])}
-    rule = lambda a, b, c: a * b > 1 and c != "x"
-    named = eo.minimize(lambda a, b, c: a, method, bounds=inputs, constraints=rule, budget=12, rng=0)
-    assert "x" not in set(named.history["c"])
-    assert (named.history["a"] * named.history["b"] > 1).all()
-
-
 def test_other_constraints_on_resuming_are_named_and_nothing_is_to_be_deleted(tmp_path):
     options = {"bounds": BOX, "budget": 9, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
     first = eo.minimize(bowl, **options)
@@ -185,8 +146,10 @@ def test_other_constraints_on_resuming_are_named_and_nothing_is_to_be_deleted(tm
 
 def test_the_best_point_on_the_border_of_constraints_is_found():
     """The bowl's best allowed point is (0.6, 0.6), with 0.18."""
-    ends = [eo.minimize(bowl, bounds=BOX, constraints=inside, budget=30, rng=seed).fun for seed in range(3)]
-    assert max(ends) < 0.18 + 0.003
+    seen = []
+    run = eo.minimize(recorded(seen), bounds=BOX, constraints=inside, budget=30, rng=0, target=0.183)
+    assert run.fun <= 0.183
+    assert min(map(sum, seen)) >= 1.2
 
 
 def test_constraints_that_nothing_satisfies_are_named():
@@ -196,17 +159,8 @@ def test_constraints_that_nothing_satisfies_are_named():
         InputError, match=r"must return True \(allowed\) or False; at .* it returned .* Return a compar"
     ):
         eo.minimize(bowl, bounds=BOX, constraints=lambda x: x[0] - 0.5, budget=3, rng=0)
-    with pytest.raises(InputError, match="`constraints` must be a function"):
-        eo.minimize(bowl, bounds=BOX, constraints=[inside], budget=3)
     with pytest.raises(InputError, match=r"must satisfy the `constraints`; they return False at \[0\.1, 0\.1\]"):
         eo.minimize(bowl, bounds=BOX, constraints=inside, budget=3, x0=[0.1, 0.1])
     whole = {"bounds": [Integer(0, 4)] * 2, "constraints": lambda x: bool(x.sum() == 4)}
     run = eo.minimize(lambda x: x[0], **whole, budget=99, rng=0)
     assert (run.nfev, run.x.tolist()) == (5, [0.0, 4.0])
-
-
-def test_a_run_in_the_other_direction_is_told_as_values_of_the_same_function():
-    largest = eo.maximize(bowl, "random", bounds=BOX, budget=5, rng=0)
-    with pytest.warns(UserWarning, match="the sense 'max', but this one has 'min'"):
-        run = eo.minimize(bowl, "random", bounds=BOX, budget=1, rng=1, initial=largest)
-    assert run.fun <= largest.history["value"].min()

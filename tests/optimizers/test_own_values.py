@@ -1,6 +1,6 @@
 """Values of a user's own function: failures, errors, what counts as a value, and noise."""
 
-from decimal import Decimal
+import sys
 
 import numpy as np
 import pytest
@@ -10,27 +10,35 @@ import emsopt as eo
 from emsopt.errors import InputError, ResumeWarning
 from emsopt.optimizers import BOKEAuto
 
-# -- failures ----------------------------------------------------------------------------------------------------------
-
 
 @pytest.mark.parametrize("method", ["boke-auto", "boke", "gp-ei", "random"])
 def test_a_failed_evaluation_is_recorded_counted_and_passed_over(method):
-    run = eo.minimize(half, method, bounds=BOX, budget=40, rng=0)
+    run = eo.minimize(half, method, bounds=BOX, budget=20, rng=0)
     failed = run.history["value"].isna()
-    assert (run.nfev, run.success) == (40, True)
-    assert 0 < failed.sum() <= 27
+    assert (run.nfev, run.success) == (20, True)
+    assert 0 < failed.sum() <= 14
     assert run.fun == np.nanmin(run.history["value"]) == half(run.x)
-    assert f"; {failed.sum()} of 40 evaluations gave no finite value, the first nan at [" in run.message
+    assert f"; {failed.sum()} of 20 evaluations gave no finite value, the first nan at [" in run.message
     best = run.history["value"].cummin().ffill()
     np.testing.assert_array_equal(run.history["best"], best)  # NaN before the first value
 
 
 def test_failures_do_not_keep_a_method_from_the_best_point_beside_them():
-    ends = [eo.minimize(half, bounds=BOX, budget=50, rng=seed) for seed in range(3)]
-    assert max(run.fun for run in ends) < 0.04 + 0.01  # of 0.04 at the border of what fails
+    run = eo.minimize(half, bounds=BOX, budget=50, rng=0, target=0.05)  # 0.04 at the border of what fails
+    assert run.fun <= 0.05
 
 
-@pytest.mark.parametrize("bad", [np.inf, -np.inf, np.nan, np.float32("nan"), np.array([np.inf])])
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("method", ["boke", "boke-auto", "gp-ei", "kr-ucb"])
+def test_a_penalty_may_be_the_largest_float(method, noisy):
+    big = sys.float_info.max
+    f = lambda x: big if x[0] > 0.6 else -big if x[0] < 0.1 else (x[0] - 0.3) ** 2 - 5
+    run = eo.minimize(f, method, bounds=[(0, 1)], budget=9, rng=1, noisy=noisy)
+    assert run.nfev == 9
+    assert noisy or run.fun == run.history["value"].min()
+
+
+@pytest.mark.parametrize("bad", [-np.inf, np.float32("nan"), np.array([np.inf])])
 def test_without_a_finite_value_a_run_has_no_success(bad):
     run = eo.minimize(lambda x: bad, bounds=BOX, budget=8, rng=0)
     assert (run.x, run.success, run.nfev) == (None, False, 8)
@@ -38,19 +46,6 @@ def test_without_a_finite_value_a_run_has_no_success(bad):
     assert np.isnan(run.history["best"]).all()
     np.testing.assert_array_equal(run.history["value"], np.full(8, np.ravel(bad)[0]))
     assert "no finite value after 8 evaluations" in repr(run)
-
-
-def test_a_method_is_told_nothing_wrong_by_a_failure():
-    """The values it knows are those that were found, and it does not ask for the point again."""
-    optimizer = BOKEAuto(bowl, bounds=BOX, sense="min", rng=0)
-    x = optimizer.ask()
-    optimizer.tell(x, np.nan)
-    assert optimizer.values == []
-    assert optimizer.is_taken(x)
-    optimizer.tell(x, 0.5)  # it went well after all
-    optimizer.tell(x, np.inf)
-    assert optimizer.values == [0.5]
-    assert optimizer.taken[tuple(x)] == 0.5
 
 
 def test_errors_are_caught_only_if_wanted(tmp_path):
@@ -72,12 +67,7 @@ def test_errors_are_caught_only_if_wanted(tmp_path):
     assert same(eo.minimize(unstable, bounds=BOX, budget=20, rng=0, checkpoint=file, catch=ArithmeticError), run)
 
 
-# -- what counts as a value --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "wrap", [np.array, np.float32, lambda v: np.array([v]), lambda v: [v], lambda v: np.array([[v]])]
-)
+@pytest.mark.parametrize("wrap", [np.float32, lambda v: [v], lambda v: np.array([[v]])])
 def test_an_array_of_one_number_is_a_value(wrap):
     run = eo.minimize(lambda x: wrap(bowl(x)), "random", bounds=BOX, budget=5, rng=0)
     plain = eo.minimize(bowl, "random", bounds=BOX, budget=5, rng=0)
@@ -93,17 +83,11 @@ def test_an_array_of_one_number_is_a_value(wrap):
         ([1.0, 2.0], r"\[1\.0, 2\.0\] \(list\)"),
         (1j, r"1j \(complex\)"),
         (np.array([]), r"array\(\[\], dtype=float64\) \(ndarray\)"),
-        ([[1], [2, 3]], r"\[\[1\], \[2, 3\]\] \(list\)"),
-        (np.timedelta64(3), "timedelta64"),
-        (Decimal(3), "Decimal"),
     ],
 )
 def test_what_is_no_number_is_told_with_its_point(bad, shown):
     with pytest.raises(InputError, match=rf"must return a number.* at \[0\.\d+, 0\.\d+\] it returned .*{shown}"):
         eo.minimize(lambda x: bad, bounds=BOX, budget=5, rng=0)
-
-
-# -- noise -------------------------------------------------------------------------------------------------------------
 
 
 def test_two_values_at_one_point_name_noisy(tmp_path):
@@ -127,30 +111,14 @@ def test_two_values_at_one_point_name_noisy(tmp_path):
 
 def test_a_lucky_value_does_not_reach_the_target_of_a_noisy_run():
     """The bowl is at least 0: with noise, one value reaches -0.4 by luck, but not the mean of five at one point."""
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        noisy = lambda x, rng=rng: bowl(x) + 0.3 * rng.standard_normal()
-        run = eo.minimize(noisy, "random", bounds=BOX, budget=40, rng=seed, noisy=True, target=-0.4)
-        assert run.best_observed_value < -0.4
-        assert (run.nfev, run.message) == (40, "budget of 40 evaluations used")
-        assert run.history["x"].value_counts().max() == 5
+    rng = np.random.default_rng(0)
+    noisy = lambda x: bowl(x) + 0.3 * rng.standard_normal()
+    run = eo.minimize(noisy, "random", bounds=BOX, budget=40, rng=0, noisy=True, target=-0.4)
+    assert run.best_observed_value < -0.4
+    assert (run.nfev, run.message) == (40, "budget of 40 evaluations used")
+    assert run.history["x"].value_counts().max() == 5
     run = eo.minimize(noisy, "random", bounds=BOX, budget=40, rng=0, noisy=True, target=0.3)
     assert (run.message, run.fun <= 0.3, run.nfev < 40) == ("target of 0.3 reached", True, True)
-
-
-# -- ends -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_callback_may_stop_as_in_scipy():
-    def callback(optimizer):
-        if len(optimizer.values) == 3:
-            raise StopIteration
-
-    run = eo.minimize(bowl, bounds=BOX, budget=9, rng=0, callback=callback)
-    assert (run.nfev, run.message) == (3, "stopped by the callback")
-
-
-# -- the function of a checkpoint -------------------------------------------------------------------------------------
 
 
 def test_a_function_with_another_name_resumes_if_it_has_the_same_value(tmp_path):

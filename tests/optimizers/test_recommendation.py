@@ -4,7 +4,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
@@ -34,13 +33,6 @@ def test_posterior_means_are_scikit_learns_at_its_own_best_fit(monkeypatch):
     kernel = ConstantKernel(1.0, (1e-3, 1e3)) * RBF([0.5, 0.5], (0.05, 20)) + WhiteKernel(0.1)
     theirs = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=5, random_state=0).fit(X, y)
     np.testing.assert_allclose(posterior_means(kernels(2), X, y), theirs.predict(X), atol=2e-3)
-
-
-def test_equal_values_are_their_own_estimates_and_many_points_are_fitted_in_part():
-    X = np.random.default_rng(1).random((400, 2))
-    assert (posterior_means(kernels(2), X[:3], np.full(3, 7.0)) == 7).all()
-    means = posterior_means(kernels(2), X, X[:, 0] + 0.3 * np.random.default_rng(2).normal(size=400))
-    assert np.abs(means - X[:, 0]).mean() < 0.1
 
 
 def waves(n, points=None):
@@ -76,7 +68,7 @@ def test_gains_that_range_over_orders_of_magnitude_are_modelled_by_logarithms(mo
     errors = {}
     for clearly in (recommendation.CLEARLY, np.inf, 0.0):  # the default, always logarithms, always gains
         monkeypatch.setattr(recommendation, "CLEARLY", clearly)
-        data = map(heavy_tailed, range(6))
+        data = map(heavy_tailed, range(4))
         errors[clearly] = [
             np.abs(estimated_gains(kernels(2), X, gains) - exact)[30:].mean() for X, exact, gains in data
         ]
@@ -90,34 +82,12 @@ def test_gains_of_a_smooth_function_are_modelled_themselves():
     cut = np.maximum(y, np.quantile(y, recommendation.BAD))
     np.testing.assert_array_equal(estimated_gains(kernels(2), X, y), posterior_means(kernels(2), X, cut))
     np.testing.assert_array_equal(estimated_gains(kernels(2), X, np.r_[0.0, np.ones(59)]), 1)
+    assert (posterior_means(kernels(2), X[:3], np.full(3, 7.0)) == 7).all()
 
 
-def test_left_out_errors_are_those_without_the_point(monkeypatch):
-    """The choice between the processes, from processes that are conditioned on all points but one."""
-    X, _, gains = heavy_tailed(2, 40)
-    cut, scale = np.maximum(gains, np.quantile(gains, 0.25)), gains.max() - np.quantile(gains, 0.75)
-    scores, errors = norm.ppf((np.argsort(np.argsort(gains)) + 0.5) / 40), []
-    for y in (cut, -np.log(scale + gains.max() - cut)):
-        y = (y - y.mean()) / y.std()
-        process, order = recommendation._likeliest(kernels(2), X, y), np.argsort(y, kind="stable")
-        left_out = []
-        for k in range(40):
-            others = np.arange(40) != k
-            rest = condition(process.kernel, X[others], y[others], noise_ratio=process.noise_ratio)
-            left_out.append(rest.predict(X[k : k + 1])[0][0])
-        predicted = np.interp(left_out, y[order], scores[order])
-        errors.append(((np.maximum(predicted, 0) - np.maximum(scores, 0)) ** 2).sum())
-    ratio = errors[1] / errors[0]
-    ends = []
-    for clearly in (ratio * 0.999, ratio * 1.001):
-        monkeypatch.setattr(recommendation, "CLEARLY", clearly)
-        ends.append(estimated_gains(kernels(2), X, gains))
-    assert np.abs(ends[0] - ends[1]).max() > 1e-3  # the choice changes where the ratio of the errors does
-
-
-def test_twenty_thousand_values_are_averaged_in_bounded_memory():
-    """A matrix of all pairs of points would take 3.2 GB."""
-    X, exact, y = waves(20_000)
+def test_ten_thousand_values_are_averaged_in_bounded_memory():
+    """A matrix of all pairs of points would take 800 MB."""
+    X, exact, y = waves(10_000)
     tracemalloc.start()
     means = posterior_means(kernels(2), X, y)
     largest = tracemalloc.get_traced_memory()[1]
@@ -154,11 +124,6 @@ def test_the_recommended_points_are_better_than_the_luckiest_and_their_estimates
     assert true.mean() < 0.85 * lucky.mean()
     assert np.median(np.abs([run.fun for run in runs] - true)) < 0.05
     assert np.mean([run.best_observed_value for run in runs]) < -0.05  # no true value is below 0
-
-
-def test_without_noise_both_are_the_same_point():
-    run = eo.minimize(eo.problems.forrester(), "random", budget=10, rng=0)
-    assert (run.fun, run.x.tolist()) == (run.best_observed_value, run.best_observed.tolist())
 
 
 def test_a_simulated_deployment_is_recommended_by_its_estimate():

@@ -1,19 +1,13 @@
-"""`minimize` with a checkpoint: a killed run resumes to the same end, and other files are refused."""
+"""`minimize` with a checkpoint: a run that was cut off resumes to the same end, and other files are refused."""
 
 import json
-import os
-import signal
-import time
 
-import numpy as np
 import pytest
 from own_functions import BUDGET, CHEAP, noisy, same
 
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import METHODS, Genetic
-
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is started in a moment by fork alone")
 
 
 def evaluations_on_file(file):
@@ -23,7 +17,7 @@ def evaluations_on_file(file):
     return [json.loads(line)["evaluation"] for line in text.splitlines()[1:]]
 
 
-@pytest.mark.parametrize("method", CHEAP)
+@pytest.mark.parametrize("method", ["genetic", "annealing"])
 def test_a_checkpoint_changes_nothing_and_can_be_extended(objective, method, tmp_path):
     file = tmp_path / "run.jsonl"
     full = eo.minimize(objective, method, budget=BUDGET, rng=0)
@@ -41,31 +35,21 @@ def test_a_checkpoint_changes_nothing_and_can_be_extended(objective, method, tmp
 @pytest.mark.parametrize("method", sorted({*METHODS} - {*CHEAP}))
 def test_methods_with_a_model_resume_to_the_same_result(objective, method, tmp_path):
     file = tmp_path / "run.jsonl"
-    full = eo.minimize(objective, method, budget=24, rng=0, checkpoint=file)
+    full = eo.minimize(objective, method, budget=23, rng=0, checkpoint=file)
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines[:23]))
-    assert same(eo.minimize(objective, method, budget=24, rng=0, checkpoint=file), full)
+    assert same(eo.minimize(objective, method, budget=23, rng=0, checkpoint=file), full)
     assert file.read_bytes().count(b"\n") == len(lines)
 
 
-def test_a_drawn_seed_is_kept(objective, tmp_path):
-    files = [tmp_path / "one.jsonl", tmp_path / "two.jsonl"]
-    runs = [eo.minimize(objective, "random", budget=10, checkpoint=file) for file in files]
-    assert not same(*runs)
-    for run, file in zip(runs, files, strict=True):
-        lines = file.read_bytes().splitlines(keepends=True)
-        file.write_bytes(b"".join(lines[:4]))
-        assert same(eo.minimize(objective, "random", budget=10, checkpoint=file), run)
-
-
 def test_a_file_cut_anywhere_resumes(city, tmp_path):
-    """Whatever a kill leaves of the last line: cut there at every fifth byte, and in the rest here and there."""
+    """Whatever a kill leaves of the last line: cut there at every ninth byte, and in the rest here and there."""
     objective, file = noisy(city), tmp_path / "run.jsonl"
     full = eo.minimize(objective, "genetic", budget=4, rng=0, checkpoint=file)
     content = file.read_bytes()
     values = full.history["value"].tolist()
     last = content[:-1].rfind(b"\n")
-    for cut in (*range(0, last, 97), *range(last, len(content), 5), len(content) - 1):
+    for cut in (*range(0, last, 197), *range(last, len(content), 9), len(content) - 1):
         file.write_bytes(content[:cut])
         objective.evaluations = 0
         run = eo.minimize(objective, "genetic", budget=4, rng=0, checkpoint=file)
@@ -115,13 +99,8 @@ def test_the_same_city_loaded_anew_is_the_same(city, tmp_path):
     """A resumed run has built its city again; its name and places do not matter."""
     file = tmp_path / "run.jsonl"
     eo.minimize(eo.Objective(city, 4, "approximate"), "random", budget=5, rng=0, checkpoint=file)
-    renamed = eo.City(
-        city.arrival_rates.tolist(),
-        city.travel_times.tolist(),
-        1.0,
-        city.service_times.tolist(),
-        name="another",
-    )
+    times = city.travel_times.tolist(), 1.0, city.service_times.tolist()
+    renamed = eo.City(city.arrival_rates.tolist(), *times, name="another")
     run = eo.minimize(eo.Objective(renamed, 4, "approximate"), "random", budget=5, rng=0, checkpoint=file)
     assert run.nfev == 5
 
@@ -135,62 +114,3 @@ def test_an_optimizer_that_asks_otherwise_is_refused(objective, tmp_path):
             InputError, match=r"its (rng|method|settings) is .* Resume with the same problem, method, options"
         ):
             eo.minimize(objective, other, budget=30, checkpoint=file)
-
-
-@pytest.mark.parametrize("damage", [b"nonsense", b"{}", b"[1, 2]", b"7", b""])
-def test_a_damaged_line_is_named(objective, damage, tmp_path):
-    file = tmp_path / "run.jsonl"
-    eo.minimize(objective, "random", budget=5, rng=0, checkpoint=file)
-    lines = file.read_bytes().splitlines()
-    file.write_bytes(b"\n".join([*lines[:3], damage, *lines[4:], b""]))
-    with pytest.raises(InputError, match=r"line 4 of the checkpoint .* is damaged"):
-        eo.minimize(objective, "random", budget=5, rng=0, checkpoint=file)
-    file.write_bytes(b"\n".join([*lines[:3], lines[2], *lines[3:], b""]))  # a line doubled
-    with pytest.raises(InputError, match=r"line 4 of the checkpoint .* is damaged"):
-        eo.minimize(objective, "random", budget=5, rng=0, checkpoint=file)
-
-
-def killed(work, file, lines, seconds=0.0):
-    """Run ``work(pause)`` in a child process and kill it after ``file`` has ``lines`` lines; return the lines left.
-
-    The kill comes ``seconds`` later. The work calls ``pause`` after each evaluation, which waits for the kill once four
-    more lines are written: so the kill meets the run however late this process wakes.
-    """
-
-    def pause(seconds):
-        time.sleep(seconds if lines_of(file) < lines + 4 else 600)
-
-    child = os.fork()
-    if child == 0:
-        try:
-            work(pause)
-        finally:
-            os._exit(0)
-    while lines_of(file) < lines and os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-        time.sleep(0.001)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return lines_of(file)
-
-
-def lines_of(file):
-    return file.read_bytes().count(b"\n") if file.exists() else 0
-
-
-@needs_fork
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # the child uses no thread
-def test_killed_at_random_moments_it_resumes_to_the_same_result(objective, tmp_path):
-    budget, rng, left = 25, np.random.default_rng(0), []
-    full = eo.minimize(objective, "genetic", budget=budget, rng=0)
-    for trial in range(10):
-        file = tmp_path / f"{trial}.jsonl"
-
-        def work(pause, file=file):
-            spread = rng.uniform(0.001, 0.003)  # so that a kill meets the run anywhere
-            eo.minimize(objective, "genetic", budget=budget, rng=0, checkpoint=file, callback=lambda _: pause(spread))
-
-        left.append(killed(work, file, rng.integers(budget), rng.uniform(0, 0.004)))
-        assert same(eo.minimize(objective, "genetic", budget=budget, rng=0, checkpoint=file), full)
-        assert evaluations_on_file(file) == list(range(1, budget + 1))
-    assert len({n for n in left if 1 < n <= budget}) >= 3, f"the kills came too early or too late: {left}"

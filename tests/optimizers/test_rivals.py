@@ -1,7 +1,5 @@
 """The simple optimizers: every deployment they ask for is allowed, and each searches as its description says."""
 
-import re
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -67,9 +65,8 @@ def check_allowed(objective, sites):
         assert counts[groups == group].sum() >= kept
 
 
-@pytest.mark.parametrize("rival", RIVALS)
-@settings(max_examples=8, deadline=None)
-@given(objective=objectives(), seed=st.integers(0, 100), batch=st.integers(1, 3))
+@settings(max_examples=40, deadline=None)
+@given(rival=st.sampled_from(RIVALS), objective=objectives(), seed=st.integers(0, 100), batch=st.integers(1, 3))
 def test_every_deployment_asked_for_is_allowed_and_new(rival, objective, seed, batch):
     """To the last one: small spaces are seen whole, each deployment once (up to twins), then there is none."""
     optimizer, seen = rival(objective, rng=seed), set()
@@ -83,19 +80,6 @@ def test_every_deployment_asked_for_is_allowed_and_new(rival, objective, seed, b
     assert optimizer.exhausted == (len(seen) == objective.space.count)
 
 
-@pytest.mark.parametrize("rival", RIVALS)
-@settings(max_examples=3, deadline=None)
-@given(objective=objectives(), seed=st.integers(0, 100))
-def test_noisy_objectives_are_searched_within_the_allowed_too(rival, objective, seed):
-    objective.noisy = True
-    optimizer, noise = rival(objective, rng=seed), np.random.default_rng(seed)
-    for _ in range(30):
-        sites = optimizer.ask()
-        check_allowed(objective, sites)
-        optimizer.tell(sites, objective(sites) * noise.uniform(0.9, 1.1))
-    assert not optimizer.exhausted
-
-
 @settings(max_examples=25, deadline=None)
 @given(objective=objectives(), seed=st.integers(0, 100))
 def test_a_random_neighbour_is_one_of_the_neighbours(objective, seed):
@@ -106,7 +90,7 @@ def test_a_random_neighbour_is_one_of_the_neighbours(objective, seed):
     assert drawn == (neighbours or {tuple(sites.tolist())})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(objective=objectives(), seed=st.integers(0, 100))
 def test_a_child_takes_after_both_parents(objective, seed):
     rng, size = np.random.default_rng(seed), objective.city.n_sites
@@ -147,19 +131,6 @@ def test_local_search_stops_when_its_budget_is_used_up(st_paul):
     assert "budget" in run.message
 
 
-def test_both_searches_of_a_large_fleet_show_their_progress(monkeypatch, capsys):
-    """Starts of both searches in one count, with the deployments evaluated and the best value beside it."""
-    monkeypatch.setattr("emsopt.optimizers.deployments.swaps.AFFORDABLE", {"exact": 0, "approximate": 0})
-    objective, steps = eo.Objective(eo.datasets.grid_city(n_sites=8, units=3, rng=1), 3, "exact"), []
-    run = eo.optimizers.best_deployment(objective, rng=0, progress=lambda *step: steps.append(step))
-    assert {total for _, total in steps} == {11}
-    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
-    assert {done for done, _ in steps} == set(range(12))
-    assert run.nfev == objective.evaluations > 0
-    eo.optimizers.best_deployment(objective, rng=0, progress=True)
-    assert re.search(r"11/11 .*deployments, best \d", capsys.readouterr().err)
-
-
 def test_local_search_starts_at_the_p_median(st_paul):
     median = eo.evaluators.p_median(st_paul.city, 9).sites
     assert LocalSearch(st_paul).ask().tolist() == st_paul.space.canonical(median).tolist()
@@ -187,28 +158,14 @@ def test_annealing_cools_as_one_over_steps(st_paul):
     assert optimizer._temperature() == pytest.approx(np.std(optimizer.values[:10]) / 20)
 
 
-def test_genetic_breeds_from_the_best(st_paul):
-    """Without mutation a child's sites all come from the population."""
-    optimizer = played(changed(Genetic(st_paul, rng=0), population=6, mutation=0), 6)
-    for _ in range(20):
-        pool = [optimizer.sites[k] for k in np.argsort(optimizer.values, kind="stable")[:6]]
-        child = optimizer._propose()
-        assert set(child.tolist()) <= set(np.concatenate(pool).tolist())
-        x = optimizer.ask()
-        optimizer.tell(x, st_paul(x))
-
-
 def test_searching_pays(st_paul):
     """Over 3 seeds at 150 evaluations each search is closer to the optimum (by enumeration) than chance is."""
     optimum = eo.evaluators.evaluate_all(st_paul.city, 9, "approximate").values.min()
+    local = lambda objective, rng: changed(LocalSearch(objective, rng=rng), _starts=[])
     gaps = {
-        rival: [played(rival(st_paul, rng=seed), 150).best[1] - optimum for seed in range(3)]
-        for rival in (RandomSearch, Genetic, SimulatedAnnealing)
+        rival: np.median([played(rival(st_paul, rng=seed), 150).best[1] - optimum for seed in range(3)])
+        for rival in (RandomSearch, Genetic, SimulatedAnnealing, local)
     }
-    gaps[LocalSearch] = [
-        played(changed(LocalSearch(st_paul, rng=seed), _starts=[]), 150).best[1] - optimum for seed in range(3)
-    ]
-    assert min(map(min, gaps.values())) >= -1e-12
-    chance = np.median(gaps.pop(RandomSearch))
-    for rival, gap in gaps.items():
-        assert np.median(gap) < 0.5 * chance, rival
+    assert min(gaps.values()) >= -1e-12
+    chance = gaps.pop(RandomSearch)
+    assert max(gaps.values()) < 0.5 * chance, gaps

@@ -7,15 +7,6 @@ from scipy.special import logsumexp
 from emsopt.optimizers.boxes.boke import bandwidth, density_design, fill_distance
 
 
-def test_each_point_is_about_as_far_from_the_others_as_can_be():
-    """In one dimension: a farthest-point design up to what kernels soften."""
-    X = density_design(9, 1, rng=0)[:, 0]
-    grid = np.linspace(0, 1, 1001)
-    for t in range(1, 9):
-        gaps = np.abs(grid[:, None] - X[:t]).min(axis=1)
-        assert np.abs(X[t] - X[:t]).min() > 0.55 * gaps.max()
-
-
 def test_the_density_design_takes_the_emptiest_point_each_time(claim):
     """(3.10) and (3.11) in two inputs, by plain sums on a grid; the bandwidth is that of BOKE."""
     X, side = density_design(12, 2, rng=0), np.linspace(0, 1, 51)
@@ -37,8 +28,6 @@ def test_fill_distance_of_known_designs():
     corners = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
     assert fill_distance(corners) == pytest.approx(np.sqrt(0.5), abs=0.02)
     assert fill_distance(np.full((1, 3), 0.5)) == pytest.approx(np.sqrt(0.75))
-
-
-def test_fill_distance_of_many_inputs_needs_no_list_of_all_corners():
+    # many inputs need no list of all corners
     assert np.sqrt(40) / 2 <= fill_distance(np.full((1, 40), 0.5)) <= np.sqrt(40) / 2 + 1e-12
     assert fill_distance(np.zeros((1, 10))) == pytest.approx(np.sqrt(10))

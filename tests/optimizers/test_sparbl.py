@@ -6,7 +6,6 @@ import pytest
 import emsopt as eo
 from emsopt.optimizers.deployments.rivals import BOCS
 from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus, _nearest
-from emsopt.surrogates.horseshoe import standardize
 
 METHODS = [SparBL, SparBLPlus]
 KIN = [*METHODS, BOCS]  # of the same base
@@ -40,7 +39,7 @@ def test_quadratic_form_equals_the_linear_model(st_paul, options):
     assert all((optimizer.space.deployment(n) == row).all() for n, row in zip(x, rows, strict=True))
 
 
-def test_without_twins_features_are_the_papers(st_paul):
+def test_without_twins_features_are_the_papers():
     city = eo.datasets.grid_city(8, 3, rng=0)
     optimizer = SparBL(eo.Objective(city, 3, "approximate"))
     features = optimizer.features([[1, 4, 6]])[0]
@@ -85,19 +84,16 @@ def test_proposals_are_new_and_allowed_until_none_is_left(method):
     assert len({tuple(x) for x in optimizer.sites}) == len(optimizer.sites) == objective.space.count
 
 
-def test_equal_values_say_nothing_and_random_deployments_follow():
+def test_equal_values_say_nothing_and_algorithm_1_can_be_the_acquisition():
     objective = eo.Objective(eo.datasets.grid_city(6, 2, rng=0), 2, "approximate")
     optimizer = SparBL(objective, rng=0)
-    optimizer.initial = 2
+    optimizer.initial, optimizer.method, optimizer.sweeps = 2, "relaxation", 5
     for _ in range(5):
         optimizer.tell(optimizer.ask(), 4.0)
     assert optimizer.state is None
-
-
-def test_algorithm_1_can_be_the_acquisition(st_paul):
-    objective = eo.Objective(st_paul, 9, "approximate")
-    optimizer = run(SparBL, objective, 24, 0, method="relaxation", sweeps=20)
-    assert len(optimizer.values) == 24
+    for _ in range(3):
+        optimizer.tell(sites := optimizer.ask(), objective(sites))
+    assert optimizer.state is not None
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -108,52 +104,12 @@ def test_finds_the_optimum_of_st_paul(method, st_paul):
     assert eo.minimize(objective, method(objective, rng=0), budget=100, target=best + 1e-9).fun <= best + 1e-9
 
 
-def test_the_mean_of_several_draws_is_minimised(monkeypatch):
-    """Ten sweeps of a chain, in one draw or averaged over five; a single draw is Thompson sampling."""
-    objective = eo.Objective(eo.datasets.grid_city(12, 4, rng=2), 4, "approximate")
-    seen = []
-    sample = eo.optimizers.deployments.sparbl.sample
-
-    def watched(state, X, y, sweeps, *, rng):
-        after = sample(state, X, y, sweeps, rng=rng)
-        seen.append((sweeps, after.coef))
-        return after
-
-    monkeypatch.setattr(eo.optimizers.deployments.sparbl, "sample", watched)
-    one, five = (run(SparBL, objective, 20, 0, sweeps=10, draws=n) for n in (1, 5))
-    for optimizer, sweeps in ((one, [100]), (five, [92, 2, 2, 2, 2])):
-        seen.clear()
-        coef = optimizer._draw_model()
-        assert [n for n, _ in seen] == sweeps
-        scales = standardize(optimizer.features(optimizer.sites), optimizer.values).coefficients
-        assert coef == pytest.approx(scales(np.mean([c for _, c in seen], axis=0))[1])
-
-
 def test_bocs_finds_the_optimum_of_a_small_city():
-    """By enumeration: 495 deployments, of which it sees 60."""
+    """By enumeration: 495 deployments, of which it sees 60 at most."""
     city = eo.datasets.grid_city(12, 4, rng=3)
     objective = eo.Objective(city, 4, "approximate")
     best = eo.evaluators.evaluate_all(city, 4, evaluator="approximate").values.min()
-    found = eo.minimize(objective, "bocs", budget=60, rng=0)
-    assert found.fun == pytest.approx(best, abs=1e-9)
-
-
-def test_every_proposal_of_bocs_starts_a_new_chain(monkeypatch):
-    """Sweeps at each: ten times as many before the first draw, from the state a chain starts from."""
-    objective = eo.Objective(eo.datasets.grid_city(12, 4, rng=2), 4, "approximate")
-    optimizer, seen = run(BOCS, objective, 20, 0, sweeps=3), []
-    sample = eo.optimizers.deployments.sparbl.sample
-
-    def watched(state, X, y, sweeps, *, rng):
-        seen.append((sweeps, state.coef.any()))
-        return sample(state, X, y, sweeps, rng=rng)
-
-    monkeypatch.setattr(eo.optimizers.deployments.sparbl, "sample", watched)
-    for _ in range(4):
-        start = len(seen)
-        optimizer.tell(optimizer.ask(), 9.0)
-        assert seen[start] == (30, False)
-        assert set(seen[start + 1 :]) <= {(3, True)}
+    assert eo.minimize(objective, "bocs", budget=60, rng=0, target=best + 1e-9).fun <= best + 1e-9
 
 
 def quadratic_fit(features, values):

@@ -14,8 +14,6 @@ from scipy.integrate import quad
 N, P = 17, 9  # St. Paul
 D = 1 + N + comb(N, 2)
 
-# -- section 4.2: the graph of Algorithm 1 ----------------------------------------------------------------------------
-
 A, B = -np.array([[0, 2, 3], [2, 0, 1], [3, 1, 0]]), np.array([9, 8, -7])  # the second version's Example 7; A+ is zero
 SIDES = np.array(list(itertools.product([0, 1], repeat=3)))
 
@@ -42,9 +40,6 @@ def test_a_large_capacity_to_the_sink_leaves_every_site_out():
     counts = [SIDES[cuts(large).argmin()].sum() for large in (0, 5, 10, 1000)]
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] == 0
-
-
-# -- section 4.3 and appendix D.3: regret -------------------------------------------------------------------------------
 
 
 def theorem_6(T, s0, W=1.0, C=1.0):
@@ -145,9 +140,6 @@ def test_small_observations_are_shrunk_as_lemma_14_says():
             assert 0 < shrunk(y, tau) <= bound
             assert shrunk(-y, tau) > -bound
     assert shrunk(0.01, 1e-3) / 0.01 == pytest.approx(2e-3 / np.pi, rel=0.01)
-
-
-# -- section 5 and appendix C.1: trust regions ------------------------------------------------------------------------
 
 
 def test_an_edge_of_20_is_the_whole_space_of_small_cities():

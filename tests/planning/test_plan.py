@@ -135,7 +135,7 @@ def test_moves_are_few_between_other_places_and_short():
     for before, after, moved in zip(groups, np.roll(groups, -1, axis=0), result.moves[::-1], strict=True):
         assert moved == distances([[0, 1, 2], [3, 4, 5]], np.r_[before, after])[0, 1]
     city = TOWN.replace(site_names=list("abcde"), site_locations=[[0, 0], [1, 0], [9, 0], [8, 0], [5, 5]])
-    assert hourly._moved(np.array([0, 2]), np.array([1, 3]), city) == [(0, 1), (2, 3)]
+    assert hourly._moves_between(np.array([0, 2]), np.array([1, 3]), city) == [(0, 1), (2, 3)]
 
 
 def test_the_list_of_changes_leads_from_one_hour_to_the_next():

@@ -93,6 +93,17 @@ def test_joint_samples_have_the_posterior_moments(prior, monkeypatch):
     assert errors.std() == pytest.approx(1.0, abs=0.25)
 
 
+def test_samples_drawn_after_the_data_have_the_posterior_moments_too(prior, monkeypatch):
+    monkeypatch.setattr(exact, "WINDOW", 20)
+    monkeypatch.setattr(exact, "DRAWS", 1000)
+    gp, rng = bandits.ExactGP(prior), np.random.default_rng(2)
+    mean, covariance = rounds_told(gp, prior, 6, rng)
+    samples = np.array([gp.sample(np.arange(prior.n_arms), rng) for _ in range(4000)])
+    deviation = np.sqrt(np.diag(covariance))
+    assert np.abs((samples.mean(axis=0) - mean) / deviation).max() < 4.5 / np.sqrt(4000)
+    assert samples.std(axis=0) == pytest.approx(deviation, rel=0.06)
+
+
 def test_sparse_process_with_all_arms_and_enough_steps_is_the_exact_one(prior):
     sparse, dense = bandits.SparseGP(prior), bandits.ExactGP(prior)
     for arms, values in rounds_of(prior, 30, np.random.default_rng(3)):
@@ -142,6 +153,36 @@ def test_steps_on_the_whole_history_raise_the_lower_bound(prior):
         bounds.append(sparse.elbo())
         sparse.step()
     assert (np.diff(bounds) > 0).all()
+
+
+def test_changing_the_inducing_points_keeps_what_is_known_of_them(prior):
+    """An arm that comes in or goes does not change the distribution of those that stay."""
+    sparse = bandits.SparseGP(prior, inducing=20)
+    for arms, values in rounds_of(prior, 4, np.random.default_rng(5), length=5):
+        sparse.update(arms, values)
+    Z = sparse._points.copy()
+    before = sparse.predict(Z)
+    sparse._append(np.setdiff1d(np.arange(prior.n_arms), Z)[:4])
+    sparse._solution = None
+    for got, wanted in zip(sparse.predict(Z), before, strict=True):
+        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-9)
+    stays = np.isin(sparse._points, Z[::2])
+    sparse._integrate_out(stays)
+    sparse._solution = None
+    for got, wanted in zip(sparse.predict(Z[::2]), before, strict=True):
+        np.testing.assert_allclose(got, wanted[::2], rtol=1e-6, atol=1e-9)
+
+
+def test_batches_are_drawn_from_the_history(prior):
+    """With batches of a fifth of the history the steps scatter around the exact posterior."""
+    sparse = bandits.SparseGP(prior, batch=60, rate=0.02, rng=0)
+    dense = bandits.ExactGP(prior)
+    for arms, values in rounds_of(prior, 33, np.random.default_rng(6)):
+        sparse.update(arms, values)
+        dense.update(arms, values)
+    sparse.step(600)
+    errors = (sparse.predict()[0] - dense.predict()[0]) / np.sqrt(prior.noise_variance)
+    assert 1e-3 < np.abs(errors).max() < 1.0
 
 
 def moving(prior, **options):

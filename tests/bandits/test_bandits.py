@@ -124,14 +124,12 @@ def test_options_of_a_regression_and_ones_own_beta(net, prior, tmp_path):
     agent = bandits.Agent(bandits.IndependentArms(prior), Constant(), sense="min", rectify=True)
     rounds = list(bandits.play(agent, world, world.oracle, horizon=4))
     assert [tuple(r.arms) for r in rounds] == run.history["path"].tolist()
-    few = bandits.SparseGP(prior, inducing=9, batch=20, rate=0.5, steps=3, context_rate=0.05)
+    few = bandits.SparseGP(prior, inducing=9, context_rate=0.05)
     options = {"horizon": 12, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
     run = bandits.run(net, START, END, "svgp-ts", regression=few, **options)
     assert len(run.regression._points) == 9
     assert run.regression._contexts is not None
-    again = bandits.run(net, START, END, "svgp-ts", regression=few, **options)
-    assert same(again, run)
-    other = bandits.SparseGP(prior, inducing=9, batch=20, rate=0.5, steps=3)
+    other = bandits.SparseGP(prior, inducing=9)
     with pytest.raises(InputError, match="its regression is"):
         bandits.run(net, START, END, "svgp-ts", regression=other, **options)
 
@@ -140,8 +138,6 @@ def test_policies_face_the_same_city_and_noise(net, prior):
     runs = [bandits.run(net, START, END, policy, horizon=3, rng=4, prior=prior) for policy in bandits.POLICIES]
     for run in runs[1:]:
         assert np.array_equal(run.expected, runs[0].expected)
-    again = bandits.run(net, START, END, "gp-ts", horizon=3, rng=4, prior=prior)
-    assert same(again, runs[list(bandits.POLICIES).index("gp-ts")])
     other = bandits.run(net, START, END, "gp-ts", horizon=3, rng=5, prior=prior)
     assert not np.array_equal(other.expected, runs[0].expected)
     city = bandits.Navigation(net, START, END, prior, rng=4)

@@ -88,6 +88,20 @@ def test_draws_have_the_moments_of_the_prior(net, nu):
     assert kstest((draws / deviation[:, None])[::3].ravel(), "norm").pvalue > 1e-3
 
 
+def test_joint_samples_of_the_exact_process_are_conditioned_draws(pair):
+    """Matheron's rule on draws of the lazy prior: the posterior's moments."""
+    lazy, dense = pair
+    gp, exact = bandits.ExactGP(lazy), bandits.ExactGP(dense)
+    for arms, values in rounds(dense, 4):
+        gp.update(arms, values)
+        exact.update(arms, values)
+    some, n, rng = np.arange(0, lazy.n_arms, 7), 150, np.random.default_rng(1)
+    samples = np.array([gp.sample(some, rng) for _ in range(n)])
+    mean, variance = exact.predict(some)
+    assert np.abs((samples.mean(axis=0) - mean) / np.sqrt(variance / n)).max() < 4.5
+    assert samples.var(axis=0) == pytest.approx(variance, rel=5 * np.sqrt(2 / n))
+
+
 def test_large_networks_are_not_given_a_dense_covariance():
     assert not isinstance(bandits.navigation_prior(grid_roads(9, 9, jitter=0.2, rng=0)), bandits.LazyPrior)
     largest = bandits.navigation_prior(grid_roads(80, 80, jitter=0.2, rng=0))

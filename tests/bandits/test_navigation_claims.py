@@ -114,9 +114,6 @@ def root_of_theorem(prior, rule, rounds):
     return float(bandits.regret_bound(rule, rounds, gain=gain, **facts)) - math.pi**2 / 6
 
 
-# -- Section 2.3: information gain ------------------------------------------------------------------------------------
-
-
 def on_a_grid(kernel, dimensions, points):
     axes = np.meshgrid(*[np.linspace(0, 1, points)] * dimensions)
     X = np.column_stack([axis.ravel() for axis in axes])
@@ -159,9 +156,6 @@ def test_gain_grows_like_the_stated_power_for_matern(dimensions, points):
     assert ((slopes > 0.775) & (slopes < 0.985)).all(), "more slowly than the power itself, but not much"
     assert dimensions != 1 or slopes[0] == pytest.approx(0.98, abs=0.005)
     assert dimensions != 3 or slopes[1] == pytest.approx(0.78, abs=0.005)
-
-
-# -- Section 3.1: finitely many arms ----------------------------------------------------------------------------------
 
 
 def test_bound_has_the_order_in_table_1():
@@ -379,9 +373,6 @@ def test_inverse_error_function_lies_between_its_two_bounds():
     for omega in (0.3, 0.7, 1.0):
         assert (exact <= np.sqrt(-np.log1p(-u) / omega) + 1e-12).all()
     assert (exact > np.sqrt(-np.log1p(-u) / 1.3))[1:].any(), "not for omega above 1"
-
-
-# -- Section 4.1: navigation ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("network", "dropped"), [("monaco", "180 of 3183"), ("luxembourg", "60 of 5740")])

@@ -1,4 +1,4 @@
-"""The navigation study: what its rows say of a run, how large it is, and that a tiny one runs from end to end."""
+"""The navigation study: its simple paths, the agent of appendix B, its size, and a tiny one from end to end."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A small city to search, a clock that only evaluations move, and the stored study of control problems."""
+"""A small city to search, St. Paul, a clock that only evaluations move, and the stored study of control problems."""
 
 from types import SimpleNamespace
 
@@ -22,6 +22,17 @@ def city():
 @pytest.fixture
 def objective(city):
     return eo.Objective(city, 4, "approximate")
+
+
+@pytest.fixture(scope="session")
+def st_paul():
+    return eo.datasets.load_st_paul()
+
+
+@pytest.fixture(scope="session")
+def every_deployment(st_paul):
+    """All deployments of nine units in St. Paul, with their values by the approximate model."""
+    return eo.evaluators.evaluate_all(st_paul, 9, evaluator="approximate")
 
 
 @pytest.fixture

@@ -42,9 +42,6 @@ def told(problem, n, seed=0, **options):
     return model
 
 
-# -- the model ----------------------------------------------------------------------------------------------------
-
-
 def test_expected_posterior_mean_equals_numerical_integration():
     """Gauss-Legendre over both uncontrolled variables, to 1e-10."""
     problem = random_problem(0, marginals=[Uniform(), TruncatedNormal(0.03), Uniform()])
@@ -169,9 +166,6 @@ def test_hyperparameters_are_estimated_ever_more_rarely():
     assert told(random_problem(8), 10, hyperparameters=KNOWN).fits == 0
 
 
-# -- Algorithm 1 --------------------------------------------------------------------------------------------------
-
-
 def test_bounds_start_anew_where_hyperparameters_are_estimated_again():
     """Bounds of other hyperparameters are no bounds: after a fit only the set whose turn it is has one."""
     problem, rng = eo.problems.hill_control(), np.random.default_rng(1)
@@ -254,9 +248,6 @@ def test_learners_never_read_the_costs_but_the_one_that_must_know_them(method):
     assert learner.phase != "explore"
 
 
-# -- rivals -------------------------------------------------------------------------------------------------------
-
-
 def test_ucb_cvs_plays_the_cheapest_close_set():
     problem = random_problem(3)
     for epsilon, wanted in ((lambda t: 0.0, 3), (lambda t: 1e9, 0), (lambda t: 1e9 if t > 3 else 0.0, 0)):
@@ -267,9 +258,6 @@ def test_ucb_cvs_plays_the_cheapest_close_set():
             i, x = learner.ask()
             learner.tell(i, x, problem.play(i, x, rng=rng))
         assert learner.ask()[0] == wanted
-
-
-# -- runs ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", LEARNERS)

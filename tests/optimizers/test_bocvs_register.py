@@ -1,4 +1,4 @@
-"""The register's numbers on the control-problem paper: computed again from the stored studies, or asserted by the evidence."""
+"""The register's numbers on the control-problem paper, computed again from the stored studies and the settings."""
 
 import inspect
 from pathlib import Path

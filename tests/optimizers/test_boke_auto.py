@@ -1,4 +1,4 @@
-"""boke-auto: its quadratic against plain least squares and differences, where it steps, what it leaves and polishes."""
+"""boke-auto: its quadratic against plain least squares and differences, its peaks and bonus, what it leaves and finds."""
 
 import numpy as np
 import pytest
@@ -62,11 +62,54 @@ def test_one_point_or_points_that_coincide_are_no_trouble():
     assert value[0] == pytest.approx(2.0, abs=1e-5)
 
 
+def test_an_exploiting_step_goes_no_farther_than_the_next_neighbours():
+    """On a cone, which no quadratic fits, while the best point is far from its top."""
+
+    def cone(x):
+        return -np.linalg.norm(x - np.array([0.3, 0.7, 0.4]))
+
+    steps = 0
+    for seed in range(3):
+        optimizer = BOKEAuto(cone, bounds=[(0, 1)] * 3, sense="max", initial=12, rng=seed)
+        optimizer.exploring = 1e-9
+        while len(optimizer.values) < 12 or max(optimizer.values) < -0.05:  # then little is left to gain
+            x = optimizer.ask()
+            if len(optimizer.values) >= 12:
+                X = optimizer.points
+                best = X[np.argmax(optimizer.values)]
+                radius = np.sort(np.linalg.norm(X - best, axis=1))[4]
+                assert np.abs(x - best).max() <= radius + 1e-9
+                steps += 1
+            optimizer.tell(x, cone(x))
+    assert steps >= 6
+
+
 def test_it_polishes_where_a_weighted_mean_cannot():
     """Within 40 evaluations of a bowl."""
     options = {"bounds": [(0, 1)] * 3, "budget": 40, "rng": 0}
     assert eo.maximize(bowl, **options, target=-1e-3).fun >= -1e-3
     assert eo.maximize(bowl, "boke+", **options).fun < -1e-2
+
+
+def test_with_noise_the_best_peak_is_where_the_mean_is_highest(monkeypatch):
+    """Steps that climb at all stay at twenty good values, or go to another peak; the luckiest value is not the first."""
+    monkeypatch.setattr(boke_auto, "COORDINATEWISE", 0.0)
+    good, lucky = np.array([0.3, 0.7, 0.4]), np.array([0.9, 0.1, 0.9])
+    near = []
+    for seed in range(20):
+        optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", noisy=True, initial=0, rng=seed)
+        optimizer.exploring = 1e-9
+        rng = np.random.default_rng(0)
+        for x in good + 0.03 * rng.normal(size=(20, 3)):
+            optimizer.tell(x, 0.0)
+        for x in rng.random((20, 3)):
+            optimizer.tell(x, -5.0)
+        optimizer.tell(lucky, 0.02)
+        for x in np.clip(lucky + 0.01 * rng.normal(size=(5, 3)), 0, 1):
+            optimizer.tell(x, -5.0)
+        near.append(np.linalg.norm(optimizer.ask() - good) < 0.2)
+    assert optimizer.points[np.argmax(optimizer.gains)] == pytest.approx(lucky)
+    assert np.mean(near) > 0.4
 
 
 def test_a_peak_is_no_worse_than_its_neighbours():
@@ -153,6 +196,20 @@ def test_a_crowded_top_is_left_for_another():
 
     assert 0.2 < steps(np.vstack([around, slope])) < 0.8  # every other time
     assert steps(np.vstack([0.2 + 10 * (around - 0.2), slope])) == 0
+
+
+def test_a_top_that_promises_nothing_is_left_every_other_time():
+    """A quadratic with its top among the points has nothing to gain there, and there is no other peak."""
+    stays = []
+    for seed in range(20):
+        optimizer = BOKEAuto(bowl, bounds=[(0, 1)] * 3, sense="max", initial=0, rng=seed)
+        top = np.array([0.3, 0.7, 0.4])
+        for x in np.vstack([top, np.random.default_rng(0).random((30, 3))]):
+            optimizer.tell(x, bowl(x))
+        x = optimizer._exploit(optimizer.process())
+        assert x is None or np.linalg.norm(x - top) < 0.01
+        stays.append(x is not None)
+    assert 0.2 < np.mean(stays) < 0.8
 
 
 def test_lengthscales_are_fitted_anew_after_five_points_and_looking_changes_nothing():

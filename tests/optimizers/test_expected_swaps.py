@@ -35,10 +35,9 @@ def expected_costs(of, counts):
     ("metric", "options"),
     [("mean_response", {"units": 9}), (("late", 8.0), {"units": 4, "colocation": 2}), ("mean_response", {"units": 1})],
 )
-def test_estimate_and_its_changes_are_the_plain_sums(metric, options):
+def test_estimate_and_its_changes_are_the_plain_sums(metric, options, st_paul):
     """Probabilities below 0.001 are left out, so that a cost of at most C is off by at most 0.001 C."""
-    city = eo.datasets.load_st_paul()
-    objective = eo.Objective(city, eo.DeploymentSpace(city, **options), "approximate", metric)
+    objective = eo.Objective(st_paul, eo.DeploymentSpace(st_paul, **options), "approximate", metric)
     space, of = objective.space, preferred(objective)
     for sites in space.sample(4, rng=1):
         x = space.group_counts(sites)
@@ -58,12 +57,10 @@ def played(optimizer, budget):
     return optimizer
 
 
-def test_finds_the_optimum_of_st_paul_and_repeats_nothing():
-    city = eo.datasets.load_st_paul()
-    best = eo.evaluators.evaluate_all(city, 9, "approximate").values.min()
-    optimizer = played(LocalSearchPlus(eo.Objective(city, 9, "approximate"), rng=0), 400)
-    assert optimizer.best[1] == pytest.approx(best, abs=1e-7)
-    assert len({tuple(sites) for sites in optimizer.sites}) == 400
+def test_finds_the_optimum_of_st_paul_and_repeats_nothing(st_paul, every_deployment):
+    optimizer = played(LocalSearchPlus(eo.Objective(st_paul, 9, "approximate"), rng=0), 200)
+    assert optimizer.best[1] == pytest.approx(every_deployment.values.min(), abs=1e-7)
+    assert len({tuple(sites) for sites in optimizer.sites}) == 200
 
 
 def test_is_ahead_of_local_search_where_many_units_are_busy():

@@ -139,6 +139,7 @@ def test_tell_takes_any_allowed_deployment_and_nothing_else(objective):
     for value in ("low", [1.0, 2.0]):
         with pytest.raises(InputError, match="`value` must be a number or an array of one number; got"):
             optimizer.tell([0, 1, 2, 4], value)
+    optimizer.withdraw([3, 1, 0, 2])  # its value is known
     assert len(optimizer.sites) == len(optimizer.values) == len(optimizer.taken) == 2
     for value in (np.nan, np.inf):
         optimizer.tell([0, 1, 2, 4], value)

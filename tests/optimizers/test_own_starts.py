@@ -65,7 +65,7 @@ def test_tables_and_series_are_read_by_name():
     assert eo.minimize(tilted, bounds=NAMED, budget=1, rng=0, x0=series).x == first[0]
 
 
-def test_a_run_starts_from_an_earlier_one():
+def test_a_run_starts_from_an_earlier_one(tmp_path):
     """However it is given: as itself, its history, tables of it or its rows; its failures are known, too."""
     fails = lambda a, b: np.nan if a < 0.5 else tilted(a, b)
     one = eo.minimize(fails, "random", bounds=NAMED, budget=12, rng=0)
@@ -77,6 +77,8 @@ def test_a_run_starts_from_an_earlier_one():
         for initial in (one, one.history, (table, values), (table.to_dict("records"), values.tolist()))
     ]
     assert all(same(run, runs[0]) for run in runs)
+    for _ in range(2):
+        assert same(eo.minimize(fails, **options, initial=one, checkpoint=tmp_path / "run.jsonl"), runs[0])
     seen = one.history[["a", "b"]].to_records(index=False).tolist()
     assert not set(seen) & set(runs[0].history[["a", "b"]].to_records(index=False).tolist())
     assert runs[0].fun <= one.fun

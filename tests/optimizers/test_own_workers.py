@@ -148,6 +148,21 @@ def test_an_error_in_a_worker_is_the_error():
     assert same(run, eo.minimize(unstable, bounds=BOX, budget=12, rng=0, batch=4, catch=ArithmeticError))
 
 
+class OddError(Exception):  # cannot be restored in another process
+    def __init__(self, first, second):
+        super().__init__(first)
+
+
+def odd(x):
+    raise OddError("no licence", x)
+
+
+def test_an_error_that_cannot_be_sent_is_described():
+    with pytest.raises(RuntimeError, match="OddError: no licence") as raised:
+        eo.minimize(odd, bounds=BOX, budget=4, rng=0, workers=2)
+    assert any("in odd" in note for note in raised.value.__notes__)
+
+
 def test_deployments_in_parallel_are_counted_and_noise_is_that_of_the_evaluation():
     city = eo.datasets.grid_city(8, 3, rng=0)
     runs = []

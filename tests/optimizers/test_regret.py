@@ -1,4 +1,4 @@
-"""Regret against plain loops, bounds against hand-computed values, information gain against entropies."""
+"""Regret and bounds against values by hand, information gain against entropies and brute force."""
 
 import itertools
 import math

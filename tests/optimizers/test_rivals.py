@@ -26,11 +26,6 @@ def changed(optimizer, **settings):
     return optimizer
 
 
-@pytest.fixture(scope="module")
-def st_paul():
-    return eo.Objective(eo.datasets.load_st_paul(), 9, "approximate")
-
-
 @st.composite
 def objectives(draw):
     """Small cities in which some sites are twins, under every kind of restriction."""
@@ -109,41 +104,57 @@ def played(optimizer, evaluations):
     return optimizer
 
 
-def test_local_search_ends_in_local_optima(st_paul):
+@pytest.fixture(scope="module")
+def nine(st_paul):
+    return eo.Objective(st_paul, 9, "approximate")
+
+
+def test_local_search_ends_in_local_optima(nine):
     """Before it starts anew, every neighbour of the best so far in this descent has been evaluated."""
-    optimizer = changed(LocalSearch(st_paul, rng=0), _starts=[])
+    optimizer = changed(LocalSearch(nine, rng=0), _starts=[])
     restarts = 0
     while restarts < 3:
         x = optimizer.ask()
         if optimizer._value == np.inf and optimizer.values:
             restarts += 1
             local, value = optimizer.best
-            around = [optimizer.taken[tuple(row.tolist())] for row in st_paul.space.neighbours(local)]
+            around = [optimizer.taken[tuple(row.tolist())] for row in nine.space.neighbours(local)]
             assert min(around) >= value
-        optimizer.tell(x, st_paul(x))
+        optimizer.tell(x, nine(x))
 
 
-def test_local_search_stops_when_its_budget_is_used_up(st_paul):
-    run = eo.optimizers.local_search(st_paul, rng=0, budget=30)
-    whole = eo.optimizers.local_search(st_paul, rng=0)
+def test_local_search_stops_when_its_budget_is_used_up(nine):
+    run = eo.optimizers.local_search(nine, rng=0, budget=30)
+    whole = eo.optimizers.local_search(nine, rng=0)
     assert 30 <= run.nfev < whole.nfev
     assert run.fun >= whole.fun
     assert "budget" in run.message
 
 
-def test_local_search_starts_at_the_p_median(st_paul):
-    median = eo.evaluators.p_median(st_paul.city, 9).sites
-    assert LocalSearch(st_paul).ask().tolist() == st_paul.space.canonical(median).tolist()
+def test_both_searches_of_a_large_fleet_show_their_progress(monkeypatch):
+    """Starts of both searches in one count, with the deployments evaluated and the best value beside it."""
+    monkeypatch.setattr("emsopt.optimizers.deployments.swaps.AFFORDABLE", {"exact": 0, "approximate": 0})
+    objective, steps = eo.Objective(eo.datasets.grid_city(n_sites=8, units=3, rng=1), 3, "exact"), []
+    run = eo.optimizers.best_deployment(objective, rng=0, progress=lambda *step: steps.append(step))
+    assert {total for _, total in steps} == {11}
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+    assert {done for done, _ in steps} == set(range(12))
+    assert run.nfev == objective.evaluations > 0
 
 
-def test_annealing_climbs_by_metropolis(st_paul):
+def test_local_search_starts_at_the_p_median(nine):
+    median = eo.evaluators.p_median(nine.city, 9).sites
+    assert LocalSearch(nine).ask().tolist() == nine.space.canonical(median).tolist()
+
+
+def test_annealing_climbs_by_metropolis(nine):
     """At temperature 0 never; at a given temperature with probability exp(-climb / T)."""
-    space = st_paul.space
+    space = nine.space
     here, there = space.sample(rng=0), space.sample(rng=1)
     for temperature, chance in ((0.0, 0.0), (2.0, np.exp(-1.5 / 2.0)), (1e9, 1.0)):
         climbed = 0
         for seed in range(400):
-            optimizer = SimulatedAnnealing(st_paul, rng=seed)
+            optimizer = SimulatedAnnealing(nine, rng=seed)
             changed(optimizer, initial=1, _temperature=lambda t=temperature: t)
             optimizer.tell(here, 6.0)
             optimizer.tell(there, 7.5)
@@ -153,17 +164,12 @@ def test_annealing_climbs_by_metropolis(st_paul):
     assert (optimizer.position.tolist(), optimizer.height) == (here.tolist(), 5.0)  # downhill always
 
 
-def test_annealing_cools_as_one_over_steps(st_paul):
-    optimizer = played(SimulatedAnnealing(st_paul, rng=0), 30)
-    assert optimizer._temperature() == pytest.approx(np.std(optimizer.values[:10]) / 20)
-
-
-def test_searching_pays(st_paul):
+def test_searching_pays(nine, every_deployment):
     """Over 3 seeds at 150 evaluations each search is closer to the optimum (by enumeration) than chance is."""
-    optimum = eo.evaluators.evaluate_all(st_paul.city, 9, "approximate").values.min()
+    optimum = every_deployment.values.min()
     local = lambda objective, rng: changed(LocalSearch(objective, rng=rng), _starts=[])
     gaps = {
-        rival: np.median([played(rival(st_paul, rng=seed), 150).best[1] - optimum for seed in range(3)])
+        rival: np.median([played(rival(nine, rng=seed), 150).best[1] - optimum for seed in range(3)])
         for rival in (RandomSearch, Genetic, SimulatedAnnealing, local)
     }
     assert min(gaps.values()) >= -1e-12

@@ -6,6 +6,7 @@ import pytest
 import emsopt as eo
 from emsopt.optimizers.deployments.rivals import BOCS
 from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus, _nearest
+from emsopt.surrogates.horseshoe import standardize
 
 METHODS = [SparBL, SparBLPlus]
 KIN = [*METHODS, BOCS]  # of the same base
@@ -18,11 +19,6 @@ def run(kind, objective, budget, rng, **options):
         x = optimizer.ask()
         optimizer.tell(x, objective(x))
     return optimizer
-
-
-@pytest.fixture(scope="module")
-def st_paul():
-    return eo.datasets.load_st_paul()
 
 
 @pytest.mark.parametrize("options", [{}, {"colocation": 3, "pinned": (0, 4), "closed": (2, 9)}])
@@ -97,11 +93,32 @@ def test_equal_values_say_nothing_and_algorithm_1_can_be_the_acquisition():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_finds_the_optimum_of_st_paul(method, st_paul):
+def test_finds_the_optimum_of_st_paul(method, st_paul, every_deployment):
     """The optimum by enumeration, in value, within 100 evaluations; random search would need thousands."""
     objective = eo.Objective(st_paul, 9, "approximate")
-    best = eo.evaluators.evaluate_all(st_paul, 9, evaluator="approximate").values.min()
+    best = every_deployment.values.min()
     assert eo.minimize(objective, method(objective, rng=0), budget=100, target=best + 1e-9).fun <= best + 1e-9
+
+
+def test_the_mean_of_several_draws_is_minimised(monkeypatch):
+    """Ten sweeps of a chain, in one draw or averaged over five; a single draw is Thompson sampling."""
+    objective = eo.Objective(eo.datasets.grid_city(12, 4, rng=2), 4, "approximate")
+    seen = []
+    sample = eo.optimizers.deployments.sparbl.sample
+
+    def watched(state, X, y, sweeps, *, rng):
+        after = sample(state, X, y, sweeps, rng=rng)
+        seen.append((sweeps, after.coef))
+        return after
+
+    monkeypatch.setattr(eo.optimizers.deployments.sparbl, "sample", watched)
+    one, five = (run(SparBL, objective, 20, 0, sweeps=10, draws=n) for n in (1, 5))
+    for optimizer, sweeps in ((one, [100]), (five, [92, 2, 2, 2, 2])):
+        seen.clear()
+        coef = optimizer._draw_model()
+        assert [n for n, _ in seen] == sweeps
+        scales = standardize(optimizer.features(optimizer.sites), optimizer.values).coefficients
+        assert coef == pytest.approx(scales(np.mean([c for _, c in seen], axis=0))[1])
 
 
 def test_bocs_finds_the_optimum_of_a_small_city():
@@ -119,9 +136,9 @@ def quadratic_fit(features, values):
     return fit, 1 - np.var(values - fit) / np.var(values)
 
 
-def test_how_well_a_quadratic_fits_all_deployments_of_st_paul(st_paul):
+def test_how_well_a_quadratic_fits_all_deployments_of_st_paul(st_paul, every_deployment):
     """(5), fitted to all 9,691 values: R² 0.98; its minimum is 0.09 % above the optimum, which it ranks third."""
-    everything = eo.evaluators.evaluate_all(st_paul, 9, evaluator="approximate")
+    everything = every_deployment
     fit, explained = quadratic_fit(
         SparBL(eo.Objective(st_paul, 9, "approximate")).features(everything.sites), everything.values
     )

@@ -23,12 +23,6 @@ def several_threads():
         yield
 
 
-def test_one_thread_inside_and_as_before_outside():
-    with one_thread:
-        assert blas_threads() == {1}
-    assert blas_threads() == {3}
-
-
 def test_optimizers_propose_and_learn_on_one_thread():
     seen = []
 

@@ -1,7 +1,7 @@
-"""Runs begun on one processor go on from their files on others.
+"""Runs begun on one processor go on from their files on another.
 
 OpenBLAS has kernels of its own for every kind of processor, which round differently; ``OPENBLAS_CORETYPE`` chooses them
-when a process starts. So a run is begun here, and its file goes on in child processes that each take another kind. What
+when a process starts. So a run is begun here, and its file goes on in a child process that takes another kind. What
 is on file must stand; what follows must be the same, or as good as the run that was not interrupted.
 """
 
@@ -16,13 +16,12 @@ import pytest
 
 import emsopt as eo
 
-CORES = {"Prescott": "pni", "Haswell": "avx2", "SkylakeX": "avx512f", "Zen": "avx2"}
-"""Kinds of processors, and an instruction that each must have (as Linux calls it)."""
+CORE = "Prescott"  # a processor of 2004: any that runs this can take its kernels, which are not those of a later one
 
 
 def deployments(method, **options):
-    city = eo.datasets.grid_city(20, 8, rng=1)
-    run = eo.minimize(eo.Objective(city, 8, "approximate"), method, budget=60, rng=3, **options)
+    city = eo.datasets.grid_city(12, 5, rng=1)
+    run = eo.minimize(eo.Objective(city, 5, "approximate"), method, budget=36, rng=3, **options)
     return run.history["sites"].tolist(), run.fun
 
 
@@ -34,7 +33,7 @@ def points(method, **options):
 def plays(method, **options):
     problem = eo.problems.hartmann_control("cheap", 0.02)
     run = eo.optimizers.bocvs(
-        problem, method, budget=12, rng=0, callback=lambda learner: len(learner.plays) == 60, **options
+        problem, method, budget=12, rng=0, callback=lambda learner: len(learner.plays) == 30, **options
     )
     return run.history[["set", "x"]].to_numpy().tolist(), float(run.history["simple_regret"].iloc[-1])
 
@@ -47,7 +46,7 @@ def services(method, **options):
 
 def paths(policy, **options):
     net = eo.roads.grid_roads(6, 6, jitter=0.2, rng=0)
-    run = eo.bandits.run(net, "r0c0-r0c1", "r5c4-r5c5", policy, horizon=60, rng=1, **options)
+    run = eo.bandits.run(net, "r0c0-r0c1", "r5c4-r5c5", policy, horizon=40, rng=1, **options)
     return run.history["path"].tolist(), run.regret
 
 
@@ -88,17 +87,16 @@ def plain(value):
     return json.loads(json.dumps(value))
 
 
-@pytest.mark.parametrize("core", CORES)
-def test_runs_go_on_from_their_files_on_another_processor(core, begun, tmp_path):
+def test_runs_go_on_from_their_files_on_another_processor(begun, tmp_path):
     flags = Path("/proc/cpuinfo")
-    if not flags.exists() or CORES[core] not in flags.read_text().split():
-        pytest.skip(f"this processor cannot take the kernels of {core}: it lacks {CORES[core]}")
+    if not flags.exists() or "pni" not in flags.read_text().split():
+        pytest.skip("this processor has other instructions")
     files = {name: tmp_path / f"{name}.jsonl" for name in CASES}
     for name, (_, lines) in begun.items():
         files[name].write_bytes(b"".join(lines))
     command = [sys.executable, "-c", textwrap.dedent(CHILD), os.path.dirname(__file__)]
     pairs = json.dumps([(name, str(file)) for name, file in files.items()])
-    environment = {**os.environ, "OPENBLAS_CORETYPE": core}
+    environment = {**os.environ, "OPENBLAS_CORETYPE": CORE}
     said = subprocess.run([*command, pairs], env=environment, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stderr[-2000:]
     for (name, (whole, lines)), (steps, result) in zip(begun.items(), json.loads(said.stdout), strict=True):

@@ -44,12 +44,12 @@ def drawn(seed):
 
 
 def test_set_cover_by_brute_force():
-    refused = 0
+    impossible = 0
     for seed in range(60):
         city, threshold = small_city(seed)
         near = (city.response_times < threshold)[:, city.arrival_rates > 0]
         if not near.any(axis=0).all():
-            refused += 1
+            impossible += 1
             refused("threshold", set_cover, city, threshold)
             continue
         subsets = [s for k in range(1, city.n_sites + 1) for s in combinations(range(city.n_sites), k)]
@@ -60,7 +60,7 @@ def test_set_cover_by_brute_force():
             assert found.proven
             assert (found.gap, found.units, tuple(found.sites) in covers) == (0, len(covers[0]), True)
         assert found.backup == max((near[list(sites)].sum(axis=0) > 1).sum() for sites in covers)
-    assert 5 < refused < 40
+    assert 5 < impossible < 40
 
 
 def test_p_center_by_brute_force():
@@ -99,7 +99,7 @@ def test_malp_asks_for_more_units_where_demand_is():
 
 
 def test_double_standard_by_brute_force():
-    refused = 0
+    impossible = 0
     for seed in range(80):
         city, threshold, rng, space = drawn(seed)
         outer, share = threshold + float(rng.uniform(0, 6)), float(rng.uniform(0, 1))
@@ -111,14 +111,14 @@ def test_double_standard_by_brute_force():
             and city.demand_shares @ (times[sites] < threshold).any(axis=0) >= share - 1e-12
         ]
         if not good:
-            refused += 1
+            impossible += 1
             refused("exists", double_standard, city, space, threshold, outer, share)
             continue
         found = double_standard(city, space, threshold, outer, share)
         assert found.coverage == pytest.approx(max(city.demand_shares @ (near > 1) for near in good), abs=1e-9)
         assert found.proven
         assert found.sites in space
-    assert 20 < refused < 65
+    assert 20 < impossible < 65
 
 
 def city_of(seed, rows=slice(None), columns=slice(None)):

@@ -322,9 +322,9 @@ def read_outlines(
 ) -> dict[str, dict[str, Any]]:
     """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons.
 
-    ``keys`` are properties that may hold the names, in upper or lower case. The first property with distinct values is
-    used, else the first that all features have. If ``geographic``, coordinates are longitude and latitude. Raise if the
-    file is damaged, an outline is invalid, or names are missing, blank or repeated.
+    ``keys`` are properties that may hold the names, in upper or lower case. Of those that all features have, the
+    first with distinct values is used, else the first. If ``geographic``, coordinates are longitude and latitude. Raise
+    if the file is damaged, an outline is invalid, or names are missing, blank or repeated.
     """
     features = read_features(file, crs)
     common = [key for key in features[0][0] if all(key in properties for properties, _ in features)]

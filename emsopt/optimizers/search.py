@@ -201,7 +201,7 @@ def minimize(
 
     Notes
     -----
-    "local+", ours, needs fewer evaluations and less time than all others in nearly all stored runs. It takes every
+    "local+", ours, needs fewer evaluations and less time than "gp-pm" in nearly all stored runs. It takes every
     metric, an `emsopt.operations.OperationsObjective`, pinned and closed sites and several units per site. It begins
     with a deployment of its own, after those of ``x0``, and goes on from the best known. "gp-pm", the paper's with our
     repairs, is the better choice where the estimate of "local+" misleads: in the stored runs only at light load

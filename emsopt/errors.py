@@ -91,6 +91,10 @@ class InputError(EmsoptError, ValueError):
         self.rows = rows
 
 
+class ContradictionError(InputError):
+    """What a log records contradicts the stations, such as drives that hardly grow with the distance from them."""
+
+
 class NoneLeftError(InputError):
     """Every allowed candidate has been asked for already, or no further one was found."""
 

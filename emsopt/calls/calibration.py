@@ -37,7 +37,7 @@ from .. import _validate
 from ..city import travel
 from ..city.city import City
 from ..city.travel import PLAUSIBLE_KMH
-from ..errors import InputError
+from ..errors import ContradictionError, InputError
 from . import _durations, _travel_law, _units
 from ._durations import SECOND_MIN, Duration, fit_duration, minutes_between, resolution
 from ._times import hour_of_week
@@ -438,7 +438,7 @@ def _check_speeds(laws: Iterable[TravelLaw], of_roads: bool) -> None:
     for law in laws:
         if law.steepest < least:
             speed = "" if of_roads else f", {60 / law.per_distance.value:,.0f} km/h"
-            raise InputError(
+            raise ContradictionError(
                 f"recorded drives hardly grow with the distance from the stations: {law.formula(unit)}{speed}. Most "
                 "probably stations are missing from the table, or units do not start from them. Complete the table, "
                 "check the places of calls and stations, and give the home of each unit by `homes`."

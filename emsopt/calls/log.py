@@ -214,13 +214,18 @@ class CallLog:
         since = frame[clock].sub(frame["time"], axis=0)
         return frame.assign(**since).drop(columns=["unit", "station"], errors="ignore").round({"lon": 2, "lat": 2})
 
+    @property
+    def joined_text(self) -> str:
+        """How many rows were joined with others of their incident, and how far apart they lie; empty if none were."""
+        minutes, km = self.apart
+        away = f"at most {minutes:.0f} min and {km:.2f} km away"
+        return f"{self.joined:,} rows joined with others of their incident, {away}" if self.joined else ""
+
     def __repr__(self) -> str:
         first, last = (str(t)[:10] for t in self.times[[0, -1]])
         text = ", ".join(f"{role} from {name!r}" for role, name in self.taken.items() if role != name.strip().lower())
         text = f"; {text}" if text else ""
-        minutes, km = self.apart
-        joined = f"; {self.joined:,} rows joined with others of their incident" if self.joined else ""
-        joined += f", at most {minutes:.0f} min and {km:.2f} km away" if self.joined else ""
+        joined = f"; {self.joined_text}" if self.joined else ""
         chosen = f"; {self.not_chosen:,} rows not chosen" if self.not_chosen else ""
         header = f"; header in line {self.header}" if self.header > 1 else ""
         return f"<CallLog: {len(self):,} calls from {first} to {last}, {self.clock} time{chosen}{joined}{header}{text}>"

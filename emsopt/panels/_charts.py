@@ -72,10 +72,15 @@ def figures(
         "busiest unit": lambda e: f"{e.utilizations.max():.1%}",
     }
     if baseline is not None:
-        mean, late = evaluations[baseline].mean_response, evaluations[baseline].late_fraction(threshold)
+        base = evaluations[baseline]
+        mean, late, units = base.mean_response, base.late_fraction(threshold), len(base.sites)
         points = f"gain over {baseline}, points of {threshold:g} min or more"
-        measures[f"gain over {baseline} (min)"] = lambda e: signed(mean - e.mean_response, 3)
-        measures[points] = lambda e: signed(100 * (late - e.late_fraction(threshold)), 2)
+
+        def of_as_many(gain: Callable[[Evaluation], str]) -> Callable[[Evaluation], str]:
+            return lambda e: gain(e) if len(e.sites) == units else "–"  # a tenth unit is no gain over nine
+
+        measures[f"gain over {baseline} (min)"] = of_as_many(lambda e: signed(mean - e.mean_response, 3))
+        measures[points] = of_as_many(lambda e: signed(100 * (late - e.late_fraction(threshold)), 2))
     rows |= {title: [measure(e) for e in values] for title, measure in measures.items()}
     if interval is not None:
         rows[interval[0]] = [interval[1].get(name, "–") for name in evaluations]

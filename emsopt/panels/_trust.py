@@ -145,6 +145,16 @@ class Trust:
             self.last_test = (n_days, today), steps.try_back_test(model, n_days, today)
         return self.last_test[1]
 
+    def caution(self, units: int) -> str:
+        """Return why a deployment of so many units is no advice; empty if log and test allow it, or without them."""
+        model, today = self.bench.opened.log, self.bench.today
+        if model is None:
+            return ""
+        known = self.last_test is not None and self.last_test[0] == (self.bench.at.hold_out, today)
+        report = self.last_test[1][0] if self.last_test is not None and known else None
+        why = steps.not_allowed(model, report, units, today)
+        return f"This is no advice, as the log does not allow it. {' '.join(why)}" if why else ""
+
     # -- work -------------------------------------------------------------------------------------------------------
 
     def prepare_test(self) -> Callable[[], str]:
@@ -218,7 +228,7 @@ class Trust:
 
         def work() -> str:
             if model is not None:
-                steps.stop_if_not_allowed(self.test_of(model, n_days, today)[0], space.units, today)
+                steps.stop_if_not_allowed(model, self.test_of(model, n_days, today)[0], space.units, today)
             plan = steps.plan_day(city, space, moves, **how)
             unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
             values = [f"{scale * v:.3f}{unit}" for v in (plan.fixed_value, plan.value, plan.free_value)]

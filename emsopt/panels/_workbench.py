@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -409,15 +410,21 @@ class Workbench(OwnPanel):
         settings = self.settings()
         city, space = self.space(settings)
         objective = Objective(city, space, None, settings[2], capacity=settings[-1])
+        test = None if self.opened.log is None else self.trust.prepare_test()
 
         def work() -> str:
+            if test is not None:  # as the command does, which searches only where the test allows it
+                with suppress(InputError):
+                    test()
             name, best, how = search(objective, progress=self.job.tell)
             self.job.tell(1, 1)
             self.found[settings] = tuple(best.tolist()), f"by the {how}", name == BEST[0]
             self.respond()
             mine, value = self.sites.chosen, objective(best)
             gain = objective(mine) - value if len(mine) == space.units else np.nan
-            return Done(f"Searched by the {how}. {_describe_result(value, gain, settings[2])}")
+            said = f"Searched by the {how}. {_describe_result(value, gain, settings[2])}"
+            caution = self.trust.caution(space.units)
+            return f"{said} {caution}" if caution else Done(said)
 
         return work
 

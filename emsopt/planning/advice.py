@@ -103,8 +103,8 @@ class Advice:
 
     @cached_property
     def missing(self) -> tuple[str, ...]:
-        """Why the test of the model does not allow advice, one sentence per use; empty if it does."""
-        return steps.not_allowed(self.report, self.model.fleet[0], self.model.today)
+        """Why the log or the test of the model do not allow advice, one sentence per use; empty if they do."""
+        return steps.not_allowed(self.model, self.report, self.model.fleet[0], self.model.today)
 
     @cached_property
     def gain(self) -> Interval | None:
@@ -218,7 +218,7 @@ class Advice:
     def with_day(self, moves: int, *, progress: Progress = False) -> Advice:
         """Return the advice with a plan of the day, with at most ``moves`` units moved between two hours."""
         model = self.model
-        steps.stop_if_not_allowed(self.report, model.fleet[0], model.today)
+        steps.stop_if_not_allowed(model, self.report, model.fleet[0], model.today)
         how: dict[str, Any] = {"model": model, "metric": model.settings.metric, "progress": progress}
         return replace(self, plan=steps.plan_day(model.city, model.space(model.fleet[0]), moves, **how))
 
@@ -278,7 +278,7 @@ def advise(
     steps.held_out(model.log, model.settings.hold_out)
     report, untested = steps.try_back_test(model)
     today, units = model.today, model.fleet[0]
-    if steps.not_allowed(report, units, today):
+    if steps.not_allowed(model, report, units, today):
         found = {} if today is None else {"today": steps.evaluation_of(model, today)}
         return Advice(model, report, untested, found, "not searched")
     objective = model.objective(units)
@@ -330,7 +330,8 @@ def cells(table: pd.DataFrame) -> pd.DataFrame:
 def _proposal(advice: Advice) -> list[str]:
     """Return sentences on the proposal, its gain and who waits longer, or on why there is none."""
     if advice.best is None:
-        return ["No plan is proposed, as the test does not allow to use the model for that.", *advice.missing]
+        why = "the log contradicts the stations" if advice.model.refused else "the test does not allow it"
+        return [f"No plan is proposed, as {why}.", *advice.missing]
     best, today = advice.best, advice.today
     if today is None:
         return [f"Proposed for {len(best.sites)} units: {tally(best.site_names)}."]

@@ -22,7 +22,7 @@ from ..calls.log import CallLog
 from ..calls.profile import slots
 from ..city.deployment_space import DeploymentSpace
 from ..city.travel import PLAUSIBLE_KMH
-from ..errors import Argument, InputError, Message
+from ..errors import Argument, ContradictionError, InputError, Message
 from ..evaluators import evaluate, p_median
 from ..evaluators.by_name import check_evaluator
 from ..evaluators.objective import Objective
@@ -65,6 +65,8 @@ class Model:
         Station of each of today's units.
     read, assumed : tuple of str
         What was read and how, and what was assumed, in sentences.
+    refused : str
+        Why no advice is given although the log has times: they contradict the stations. Empty otherwise.
     """
 
     settings: Settings
@@ -78,6 +80,7 @@ class Model:
     today: IntArray | None
     read: tuple[str, ...]
     assumed: tuple[str, ...] = field(default=())
+    refused: str = ""
 
     @property
     def calls(self) -> CallLog:
@@ -189,12 +192,13 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     first, last = (str(t)[:10] for t in calls.times[[0, -1]])
     rows = f"; `where` leaves out {calls.not_chosen:,} rows" if calls.not_chosen is not None else ""
     rows += f"; {sum(calls.others.values()):,} rows may be no calls" if calls.others else ""
+    rows += f"; {joined}" if (joined := calls.joined_text) else ""
     read = [f"{len(calls):,} calls from {first} to {last} ({calls.clock} time), {len(stations)} stations{rows}."]
     read += _unused_columns(calls)
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
         calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
     log = calls.without_repeats() if s.drop_repeats else calls
-    fit, note = _calibrate(log, stations, s)
+    fit, note, refused = _calibrate(log, stations, s)
     read.append(note)
     demand = aggregate_calls(log if fit is None else fit.calls, stations, **_count_options(s))
     making, assumed = _city_options(demand, fit, s)
@@ -205,7 +209,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     if today is not None and not s.colocate and (note := _why_shared(today, city.n_sites)):
         s = replace(s, colocate=True)
         assumed.append(f"Several units may share a station: {note}.")
-    model = Model(s, log, stations, checks, fit, demand, city, making, today, tuple(read))
+    model = Model(s, log, stations, checks, fit, demand, city, making, today, tuple(read), refused=refused)
     units, note = model.fleet
     if s.units is None:
         assumed.append(f"The fleet has {units} units: {note}.")
@@ -236,22 +240,23 @@ def _unused_columns(calls: CallLog) -> list[str]:
     return [Message(said, Argument("columns", guessed), ".")]
 
 
-def _calibrate(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fit | None, str]:
-    """Calibrate the times from the log; return the fit, or None, and a sentence on the origin of the times."""
+def _calibrate(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fit | None, str, str]:
+    """Calibrate the times from the log; return the fit or None, a sentence on their origin, and why it was refused."""
     given = [name for name in ("speed_kmh", "travel_times") if getattr(s, name) is not None]
     if given:
         if len(given) == 2 or s.roads is not None:
             raise InputError("give one of `speed_kmh`, `travel_times` and `roads`.")
-        return None, "Travel times are given, not calibrated from the log."
+        return None, "Travel times are given, not calibrated from the log.", ""
     if missing := [STAMPS[role] for role in ("dispatched", "on_scene") if role not in calls.details]:
-        return None, f"The log cannot tell how long units take: it has no {' and no '.join(missing)}."
+        return None, f"The log cannot tell how long units take: it has no {' and no '.join(missing)}.", ""
     try:
         fit = calibrate(calls, stations, s.homes, s.roads)
     except InputError as error:
         if s.homes is not None:
             raise
-        return None, Message("The log does not tell how long units take, because ", *Message.of(error).parts)
-    return fit, f"Times are calibrated from the log: {fit.answer_law.drives:,} recorded drives."
+        said = Message("The log does not tell how long units take, because ", *Message.of(error).parts)
+        return None, said, said if isinstance(error, ContradictionError) else ""
+    return fit, f"Times are calibrated from the log: {fit.answer_law.drives:,} recorded drives.", ""
 
 
 def _city_options(demand: Demand, fit: Fit | None, s: Settings) -> tuple[dict[str, Any], list[str]]:

@@ -108,18 +108,20 @@ def try_back_test(model: Model, hold_out: int | None = None, today: Sites | None
         return None, Message.of(error)
 
 
-def not_allowed(report: BackTest | None, units: int, today: Sites | None) -> tuple[str, ...]:
-    """Return why the test does not allow advice on a fleet of ``units``, a sentence per use; empty if it does."""
+def not_allowed(model: Model, report: BackTest | None, units: int, today: Sites | None) -> tuple[str, ...]:
+    """Return why log or test do not allow advice on a fleet of ``units``, a sentence per use; empty if they do."""
+    if model.refused:
+        return (model.refused,)
     if report is None:
         return ()
     uses = ("moves",) if today is not None and units == len(today) else ("moves", "fleet")
     return tuple(f"{TITLES[use]}: {report.uses['why'][use]}" for use in uses if not report.usable(use))
 
 
-def stop_if_not_allowed(report: BackTest | None, units: int, today: Sites | None) -> None:
-    """Raise if the test of a model does not allow to use it for a plan of the day."""
-    for why in not_allowed(report, units, today):
-        raise InputError(f"the test does not allow to use the model for a plan of the day. {why}")
+def stop_if_not_allowed(model: Model, report: BackTest | None, units: int, today: Sites | None) -> None:
+    """Raise if log or test do not allow to use the model for a plan of the day."""
+    for why in not_allowed(model, report, units, today):
+        raise InputError(f"the log does not allow to use the model for a plan of the day. {why}")
 
 
 def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:

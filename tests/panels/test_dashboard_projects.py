@@ -335,6 +335,8 @@ def test_no_day_is_planned_where_the_test_does_not_allow_moves(own, monkeypatch)
     monkeypatch.setattr(steps, "plan_day", lambda *_, **__: pytest.fail("a plan was made"))
     trust = Workbench(own.bench.opened, VBox(), [], lambda: None).trust
     refused(r"does not allow to use the model for a plan of the day.*Stations are miss", trust.prepare_plan())
+    assert trust.caution(45).startswith("This is no advice")
+    assert trust.caution(45).endswith("Stations are missing.")
 
 
 def test_damaged_settings_are_refused():

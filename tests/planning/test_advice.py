@@ -192,6 +192,18 @@ def test_a_gain_that_costs_others_is_called_a_trade_off(practice):
     assert "<script" not in page
 
 
+def test_a_log_that_contradicts_the_stations_is_not_advised_on():
+    """Two of three stations are missing, so that drives hardly grow with distance."""
+    calls, stations = eo.datasets.san_jose_calls()
+    found = eo.planning.advise(calls, stations.iloc[::3], Settings(units=3, cell_km=4.0))
+    assert found.best is found.proposed is None
+    text = " ".join(found.sentences)
+    assert "No plan is proposed, as the log contradicts the stations." in text
+    assert "stations are missing" in text
+    with pytest.raises(InputError, match="plan of the day"):
+        found.with_day(1)
+
+
 def test_what_the_test_does_not_allow_is_not_advised(san_jose, monkeypatch):
     uses = san_jose.report.uses.copy()
     uses.loc["moves", ["usable", "why"]] = False, "Stations are missing."

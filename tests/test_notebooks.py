@@ -3,6 +3,7 @@
 That they run is checked with nbval, by the command of CONTRIBUTING.md, which ``.ci/run`` runs.
 """
 
+import ast
 import json
 import re
 import subprocess
@@ -72,6 +73,14 @@ def test_cells_are_thin(path):
     for code in cells(path, "code"):
         assert len(code.splitlines()) <= LONGEST_CELL, code
         assert not re.search(r"^\s*(def|class|!|%pip|%cd)\b", code, re.MULTILINE), code
+
+
+def test_no_comprehension_is_inside_another(path):
+    kinds = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+    for code in cells(path, "code"):
+        for node in ast.walk(ast.parse(code)):
+            inside = [part for part in ast.walk(node) if isinstance(part, kinds)]
+            assert not isinstance(node, kinds) or inside == [node], code
 
 
 def test_they_claim_nothing_without_checking(path):

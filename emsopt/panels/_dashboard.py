@@ -66,11 +66,11 @@ def dashboard(project: PathLike | Project | None = None) -> Panel:
     Panel
         With ``refs``, a dict of its inputs and outputs by name.
 
-        The bar: ``city`` (which one to show), ``open`` (a project to open), the buttons ``save`` and ``report``, which
-        make links in ``project``, and ``message`` (errors and remarks). The city: ``sites_count`` and ``seed`` of the
-        random one; ``files``, the buttons ``read`` and ``again``, and the fields of `emsopt.panels._uploads`, such as
-        ``speed``. The table of ``scenarios``: ``label`` (name of the next one) and the buttons ``add``, ``empty`` and
-        ``files_made``, which makes ``links`` to files.
+        The bar: ``city`` (which one to show), ``open`` (a project to open), the buttons ``save``, ``report`` and
+        ``share``, which make links in ``project``, and ``message`` (errors and remarks). The city: ``sites_count`` and
+        ``seed`` of the random one; ``files``, the buttons ``read`` and ``again``, and the fields of
+        `emsopt.panels._uploads`, such as ``speed``. The table of ``scenarios``: ``label`` (name of the next one) and
+        the buttons ``add``, ``empty`` and ``files_made``, which makes ``links`` to files.
 
         The rest belongs to the city shown and is replaced with every city. Inputs: ``load``, ``units``, ``colocation``
         (whether a station may have several), ``capacity`` (whether calls wait), ``objective``, ``threshold`` (minutes
@@ -120,21 +120,23 @@ class _Dashboard(Panel):
             "open": opening,
             "save": button("Save", "Make a file of the city, the settings, the scenarios and the results", self._save),
             "report": button("Report", "Make a page to print, for those who decide", self._report),
+            "share": button("Share", "Make a page on which others move units, with nothing to install", self._share),
             "sites_count": control(IntSlider, 12, "Sites", *sites),
             "seed": seed_input(0, "Another number makes another city", self._choose),
             **self.form.controls,
             "label": control(Text, "", "Name it", named, placeholder="as it is", action=lambda: None),
             "add": button("Add to the table", "Add the deployments as they are now", self._add),
             "empty": button("Empty the table", "Remove all rows", self._clear_table),
-            "files_made": button("Make files", "Make links to save a table, a map, a picture and a sheet", self._link),
+            "files_made": button("Make files", "Make links to save a table, a map and a picture", self._link),
         }
         super().__init__(controls, ("scenarios", "links", "project"))
         self.message.words = in_controls
-        for name in ("open", "save", "report"):
+        for name in ("open", "save", "report", "share"):
             controls[name].layout = {"width": "auto", "min_width": "5em"}
         self.place, at = VBox(), self.controls
-        bar = [HTML("<h1>Where should the units wait?</h1>"), *(at[n] for n in ("city", "open", "save", "report"))]
-        bar = add_class(HBox([*bar, self.outputs["project"]]), "emsopt-bar")
+        bar = [at[name] for name in ("city", "open", "save", "report", "share")]
+        bar = [HTML("<h1>Where should the units wait?</h1>"), *bar, self.outputs["project"]]
+        bar = add_class(HBox(bar), "emsopt-bar")
         self.group = fold("City", [at["sites_count"], at["seed"], self.form])
         label = HBox([at["label"], at["add"], at["empty"]], layout={"flex_flow": "row wrap"})
         outputs = self.outputs
@@ -282,11 +284,25 @@ class _Dashboard(Panel):
 
     def _report(self) -> str:
         """Make a link to the report."""
-        file = "report.html", "text/html", report(self.bench).encode()
+        return self._saved("report.html", report(self.bench), "Open it in a browser to print.")
+
+    def _share(self) -> str:
+        """Make a link to the live sheet of today's deployment, or the p-median's, and the user's."""
+        bench = self.bench
+        if bench.city.atom_locations is None or bench.city.site_locations is None:
+            raise InputError("this city has no coordinates, so that there is no map to share.")
+        evaluations = bench.compute()
+        named = {name: evaluations[name].sites for name in dict.fromkeys((bench.base(evaluations), "yours"))}
+        city = bench.city.scaled(bench.at.load)
+        sheet = live_sheet(city, named, threshold=bench.at.threshold, capacity=bench.at.capacity)
+        return self._saved("sheet.html", sheet.html, "It works from an e-mail or a stick, without a network.")
+
+    def _saved(self, name: str, page: str, hint: str) -> str:
+        """Download a page and show a link to it; return a text for the message line."""
+        file = name, "text/html", page.encode()
         self.show(project=download(*file))
         self.browser.download(*file)
-        said = "Saved report.html to your downloads (or click the link in the bar)."
-        return Done(f"{said} Open it in a browser to print.")
+        return Done(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
 
     # -- scenarios ----------------------------------------------------------------------------------------------------
 
@@ -311,7 +327,7 @@ class _Dashboard(Panel):
         self.show(scenarios="")
 
     def _link(self) -> None:
-        """Make links that save the table (if it has rows), and map, live sheet and picture (if it has places)."""
+        """Make links that save the table (if it has rows), and map and picture (if it has places)."""
         bench = self.bench
         evaluations, links = bench.compute(), []
         made = "; ".join(f"{name} {value}" for name, value in bench.made_with().items())
@@ -321,9 +337,6 @@ class _Dashboard(Panel):
             links.append(download("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
         if city.atom_locations is not None and city.site_locations is not None:
             links.append(download("map.html", "text/html", deployment_map(city, evaluations).html.encode()))
-            named = {name: evaluations[name].sites for name in dict.fromkeys((bench.base(evaluations), "yours"))}
-            sheet = live_sheet(city, named, threshold=bench.at.threshold, capacity=bench.at.capacity)
-            links.append(download("sheet.html", "text/html", sheet.html.encode()))
             picture = png(lambda figure: plots.deployments(city, evaluations, figure), dpi=110, about=made)
             links.append(download("deployments.png", "image/png", picture))
         nothing = "Nothing to save: the table is empty, and the city has no coordinates."

@@ -229,6 +229,7 @@ def test_the_report_tells_late_responses_too():
 
 def test_report_and_exports_hold_what_was_found_and_makes_it_again(own):
     text = made(own.refs, "report").decode()
+    assert "Best single move" in made(own.refs, "share").decode()
     assert list(links(own.refs, "project")) == ["report.html"]
     assert re.search(
         r"With the proposed deployment, the mean response is [\d.]+ min: [\d.]+ min (longer|shorter)", text

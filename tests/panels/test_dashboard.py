@@ -146,7 +146,7 @@ def test_scenarios_are_collected_and_saved(refs, st_paul):
     refs["load"].value = 2.0
     table, made = saved_table(refs), links(refs)
     assert refs["scenarios"].value.count("<tr>") == 7
-    assert list(made) == ["scenarios.csv", "map.html", "sheet.html", "deployments.png"]
+    assert list(made) == ["scenarios.csv", "map.html", "deployments.png"]
     assert table["scenario"].unique().tolist() == ["'=1+1", "scenario 2"]
     assert table["calls_per_hour"][3] == pytest.approx(2 * st_paul.total_rate, rel=1e-9)
     best = exact_hypercube(st_paul, st_paul.sites_named(table["sites"][1].split("; ")))

@@ -36,7 +36,7 @@ def san_jose():
 
 
 def made(refs, button):
-    """Return the file that Save or Report makes."""
+    """Return the file that Save, Report or Share makes."""
     refs[button].click()
     ((_, content),) = links(refs, "project").items()
     return content
@@ -228,8 +228,8 @@ def test_the_report_tells_late_responses_too():
 
 
 def test_report_and_exports_hold_what_was_found_and_makes_it_again(own):
-    text = made(own.refs, "report").decode()
     assert "Best single move" in made(own.refs, "share").decode()
+    text = made(own.refs, "report").decode()
     assert list(links(own.refs, "project")) == ["report.html"]
     assert re.search(
         r"With the proposed deployment, the mean response is [\d.]+ min: [\d.]+ min (longer|shorter)", text

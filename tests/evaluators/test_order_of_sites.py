@@ -41,6 +41,12 @@ def of_city(city, units):
     space = eo.DeploymentSpace(city, units, colocation=True)
     yield one_median(city).objective
     yield from (p_median(city, space).objective, mclp(city, space, 6.0).coverage, mexclp(city, space, 6.0).coverage)
+    classics = eo.evaluators
+    yield from (classics.set_cover(city, 15.0).units, classics.p_center(city, space).longest_response)
+    yield from (
+        classics.malp(city, space, 6.0).coverage,
+        classics.double_standard(city, space, 6.0, 15.0, 0.0).coverage,
+    )
     for metric in ("mean_response", ("late", 6.0)):
         yield eo.evaluators.evaluate_all(city, space, "exact", metric=metric).values.min()
 

@@ -204,8 +204,8 @@ STUDIES = {
     "navigation_printed": navigation(10, "printed"),
     "navigation_simple": navigation(10, "simple"),
     "navigation_parametrisation": navigation(10),
-    "navigation_optimism": navigation(),
-    "navigation_lengthscale": navigation(lengthscale=0.5),
+    "navigation_optimism": navigation(50),
+    "navigation_lengthscale": navigation(50, lengthscale=0.5),
     "navigation_exploration": Study(  # edges by the round in which they were first driven; two routes, with one run each
         "navigation_study",
         task("exploration", lengthscale=1.0, run=0, horizon=10),
@@ -296,7 +296,7 @@ STUDIES = {
     "approximation_error_15": random_cities([15], {"load": 0.2}),
     "approximation_error_20": random_cities([20], {"load": 0.2}, methods=("uniform",)),
     "approximation_error_30": random_cities([30], {"load": 0.2}),
-    "approximation_error_light": random_cities([15], {"units": 15, "load": 0.05}),
+    "approximation_error_light": random_cities([15, 20], {"units": 20, "load": 0.05}),
     "approximation_error_st_paul": Study(
         "approximation_error",
         all_deployments,

@@ -12,10 +12,9 @@ of the path taken minus that of the best path open in that round; it is never ne
 
 Where energies are well above the noise, regret equals the difference in expected energy. On many edges they are
 not. In Monaco 41 % of the edges have a negative prior mean, and 74 % have a prior mean below two standard
-deviations of the noise. On a flat network all prior means are positive, but those of short edges are small: of
-the energies drawn for Luxembourg, 1 to 51 % are negative in twenty draws. There, negative energy is ignored, and
-a path with more regret may need less energy. ``energy``, ``expected_energy`` and ``excess_energy`` in the history
-are not rectified.
+deviations of the noise. On a flat network all prior means are positive, but those of short edges are small, so
+that some of the energies drawn are negative. There, negative energy is ignored, and a path with more regret may
+need less energy. ``energy``, ``expected_energy`` and ``excess_energy`` in the history are not rectified.
 
 **Shifted rectification** is our own option, ``shift``. The potential energy of `emsopt.roads.energy.potential_energy`
 adds up to the same number on every path from start to end. Subtracted from each edge before rectifying, it

@@ -29,6 +29,9 @@ def test_rectified_mean_is_the_integral(mean, deviation):
         wanted = quad(lambda x: x * density(x), low, high, epsabs=1e-13, epsrel=1e-13, limit=200)[0]
     assert bandits.rectified_mean(mean, deviation) == pytest.approx(wanted, abs=1e-10, rel=1e-12)
     assert bandits.rectified_mean(mean, 0.0) == max(mean, 0.0)
+    far = bandits.rectified_mean(np.linspace(-1e4, 50, 999), 1.0)
+    assert (far >= 0).all()
+    assert (np.diff(far) >= 0).all()
 
 
 @pytest.mark.parametrize("n_arms", [3, 5680])

@@ -304,6 +304,8 @@ GRID = grid_roads(3, 3, jitter=0.2, rng=0)
         ),
         (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([0, 1], [1.0]), "`arms` must be 1 integer"),
         (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([9], [1.0]), "from 0 to 1; got 9"),
+        (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([-1], [1.0]), "from 0 to 1"),
+        (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([0], [np.nan]), "`values` must be finite"),
     ],
 )
 def test_wrong_priors_kernels_and_observations_are_refused(make, message):

@@ -78,6 +78,9 @@ def test_no_posterior_has_a_larger_eigenvalue(prior):
     assert bound == pytest.approx(np.linalg.eigvalsh(prior.covariance)[-1], rel=1e-9)
     one = bandits.Prior([0.0, 0.0], [[2.0, 1.0], [1.0, 2.0]], 1.0)
     assert [bandits.largest_eigenvalue(one, k) for k in (1, 2)] == pytest.approx([2.0, 3.0])
+    top = np.where(np.arange(300) % 2, 1.0, -1.0) / np.sqrt(300)  # orthogonal to equal numbers
+    one = bandits.Prior(np.zeros(300), 0.1 * np.eye(300) + 5 * np.outer(top, top), noise_variance=1.0)
+    assert bandits.largest_eigenvalue(one, 300) == pytest.approx(5.1)
 
 
 def test_bounds_are_theorem_3_1s():
@@ -96,5 +99,7 @@ def test_bounds_are_theorem_3_1s():
     assert widths[0] == width
     with pytest.raises(InputError, match="`omega` above 1; got 1"):
         bound(bandits.BayesUCB(), 100, **known)
+    with pytest.raises(InputError, match=r"`factor` 1; got 0\.5"):
+        bound(bandits.UCB(0.5), 100, **known)
     extra = [lost * 2.0 / 0.5, lost * (1 + math.log(100)), lost * 1.5 / 1.0 * 100 ** (1 - 0.5 / 1.5)]
     assert got == pytest.approx(np.add(widths, extra), rel=1e-12)

@@ -177,6 +177,18 @@ def test_closed_roads_are_not_driven_and_do_not_count_against_the_agent(net, pri
     assert run.counts[busiest].sum() > 0, "open in even rounds"
 
 
+def test_roads_that_close_at_random_are_asked_for_once_a_round(net, prior):
+    rng, asked = np.random.default_rng(0), []
+
+    def closed(t):
+        asked.append(t)
+        return ["r1c1-r1c2"] if rng.random() < 0.5 else []
+
+    run = bandits.run(net, START, END, "gp-ts", horizon=12, rng=0, prior=prior, closed=closed)
+    assert (run.history["regret"] > -1e-9).all()
+    assert asked == list(range(1, 13))
+
+
 def test_closed_turns_are_not_made(net, prior):
     """A turn of the best path is closed in odd rounds, while both its edges stay open."""
     free = bandits.run(net, START, END, "gp-ts", horizon=20, rng=1, prior=prior)

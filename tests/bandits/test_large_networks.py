@@ -75,6 +75,15 @@ def test_exact_updates_are_those_of_the_dense_prior():
     assert np.abs(first.covariance(some) - second.covariance(some)).max() < 1e-8
 
 
+def test_sparse_processes_are_the_same_on_both_priors(pair):
+    first, second = (bandits.SparseGP(prior, inducing=15, rng=0) for prior in pair)
+    for arms, values in rounds(pair[1], 6):
+        first.update(arms, values)
+        second.update(arms, values)
+    for got, wanted in zip(first.predict(), second.predict(), strict=True):
+        assert np.abs(got - wanted).max() < 1e-5
+
+
 @pytest.mark.parametrize("nu", [2, 3])
 def test_draws_have_the_moments_of_the_prior(net, nu):
     lazy, dense = (bandits.navigation_prior(net, nu=nu, lazy=lazy) for lazy in (True, False))

@@ -71,6 +71,18 @@ def test_bounds_are_theorem_3_2s():
     assert bound(rule, 20, n_arms=points, **known) == pytest.approx(math.pi**2 / 3 + root + lost, rel=1e-9)
 
 
+@pytest.mark.parametrize("rule", [bandits.UCB(), bandits.BayesUCB(1.1, 1.2)])
+def test_a_grid_may_have_more_points_than_a_float_can_hold(rule):
+    smooth = {"size": 2, "noise_variance": 0.1, "lipschitz": 1.0, "slopes": (2.0, 2.0)}
+    points = bandits.grid_points(rule, 10, dimensions=60, **smooth)
+    assert points**60 > 1e308
+    if rule == bandits.UCB():
+        facts = {"size": 2, "gain": 60.0, "noise_variance": 0.1, "eigenvalue": 2.0, "infinite": True}
+        bound = bandits.regret_bound(rule, 10, n_arms=points**60, **facts)
+        beta = 2 * (60 * math.log(points) + 2 * math.log(10) - math.log(2 * math.pi) / 2)
+        assert bound == pytest.approx(math.pi**2 / 2 + math.sqrt(2 * 2.1 * 10 * 2 * beta * 60), rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("rule", "rounds", "share"),
     [

@@ -56,6 +56,19 @@ def test_the_oracle_of_simple_paths_finds_the_cheapest(navigation):
     assert loops > searches > 2, "both kinds of repetition occur"
 
 
+def test_a_route_of_luxembourg_has_no_simple_path(navigation):
+    """B, in the rebuilt network: its last edge is reached only by passing the junction where it ends."""
+    try:
+        net = eo.datasets.load_roads("luxembourg")
+    except eo.errors.DataUnavailableError as error:
+        pytest.skip(str(error))
+    oracles = {route: navigation.SimplePath(net, *ends) for route, ends in eo.datasets.ROUTES[net.name].items()}
+    assert oracles["A"].is_simple(oracles["A"](net.lengths))
+    if net.name == "luxembourg, rebuilt":
+        with pytest.raises(eo.errors.NoWayError, match="every junction at most once"):
+            oracles["B"](net.lengths)
+
+
 def test_kernel_parameters_are_learned_along_the_slope_of_the_lower_bound(navigation):
     """Central differences in the logarithms of all eight; a step of Adam moves each by its rate at most."""
     net = grid_roads(4, 4, jitter=0.3, relief=40, rng=2)

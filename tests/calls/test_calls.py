@@ -90,6 +90,12 @@ def test_frames_uploads_and_geojson_give_the_same_log(tmp_path):
     assert ec.read_calls(reference.to_frame()).times.tolist() == reference.times.tolist()
 
 
+def test_only_columns_that_are_used_take_memory():
+    wide = csv("2025-01-01,-30,45" + ",x" * 1000, header="Time ,lon,lat" + "".join(f",c{k}" for k in range(1000)))
+    table, _ = ec._points.read_table(wide, "calls", ec._roles.call_columns(None, None))
+    assert list(table.frame.columns) == ["time", "lon", "lat"]
+
+
 MALFORMED = [
     (upload(""), "is empty"),
     (upload("time,lon,lat\n"), "no rows"),

@@ -1,6 +1,7 @@
 """What the command says about a log with stamps: days held out, recorded times, who today is, gains, assumptions."""
 
 import io
+import json
 import re
 from contextlib import redirect_stdout
 from html import escape
@@ -165,6 +166,19 @@ def test_the_gain_comes_with_the_units_that_move(detailed):
     assert f"Move {moved} of 6 units: from " in text
     assert re.search(r"This gains \+\d\.\d+ min of mean response \(90 % interval: \+\d\.\d+ to \+\d\.\d+\)\.", text)
     assert scenarios.loc["optimum", "gain_low"] > 0
+
+
+def test_how_sure_a_gain_is_uses_the_areas_that_are_named(files, tmp_path):
+    pytest.importorskip("shapely")
+    features, areas = [], tmp_path / "wards.geojson"
+    for ward, low, high in (("west", -0.2, 0.05), ("east", 0.05, 0.3)):
+        ring = [[low, 44.8], [high, 44.8], [high, 45.2], [low, 45.2], [low, 44.8]]
+        geometry = {"type": "Polygon", "coordinates": [ring]}
+        features.append({"type": "Feature", "properties": {"name": "same", "ward": ward}, "geometry": geometry})
+    areas.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    options = ["--areas", str(areas), "--area-name", "ward", "--reach", "9", "--hold-out", "0"]
+    assert main(["city", *files, *options, "--evaluator", "approximate", "--out", str(tmp_path / "o")]) == 0
+    assert pd.read_csv(tmp_path / "o" / "gains_by_atom.csv")["atom"].tolist() == ["west", "east"]
 
 
 def test_what_the_model_assumes_is_listed(files, done, tmp_path, capsys):

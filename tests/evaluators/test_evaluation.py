@@ -133,4 +133,5 @@ def test_summaries_and_names_that_stay_text(loss, queue):
     assert "<script" not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "B &amp; C" in html
-    assert "5.125" in html + repr(loss)
+    assert "5.125" in html
+    assert "mean response 5.125 min" in repr(loss)

@@ -117,7 +117,7 @@ def test_work_done_is_work_brought_by_answered_calls(case):
 def test_batched_values_are_those_of_single_evaluations(case):
     city, sites, evaluator, capacity = case
     e = EVALUATORS[evaluator](city, sites, capacity=capacity)
-    batched = values(city, [sites, sites], None, evaluator, capacity=capacity)
+    batched = values(city, [sites, sites], None, evaluator, capacity=capacity, workers=2)
     np.testing.assert_allclose(batched, e.mean_response, rtol=1e-6)
     late = (city.response_times >= 8).astype(float)
     batched = values(city, [sites], late, evaluator, capacity=capacity)

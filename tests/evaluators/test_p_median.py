@@ -103,7 +103,10 @@ def test_optimal_by_brute_force(make):
 @pytest.mark.parametrize(("n", "m", "units"), [(30, 40, 3), (40, 30, 8), (35, 60, 15)])
 def test_optimal_by_a_general_solver(make, n, m, units):
     city = make(n, m, 0)
-    assert p_median(city, units).objective == pytest.approx(general_solver(city, units), rel=1e-7)
+    found = p_median(city, units)
+    assert found.objective == pytest.approx(general_solver(city, units), rel=1e-7)
+    tiny = make_city(city.travel_times * 1e-6, city.arrival_rates * 1e-6)
+    np.testing.assert_array_equal(p_median(tiny, units).sites, found.sites)
 
 
 @pytest.fixture

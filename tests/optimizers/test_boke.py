@@ -72,6 +72,14 @@ def test_the_acquisition_is_the_logarithm_of_the_upper_bound(d):
             np.testing.assert_allclose(function(x)[1][:, k], difference, atol=1e-6, rtol=1e-6)
 
 
+@pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov", "uniform"])
+@pytest.mark.parametrize("beta", [0.0, 1.0])
+def test_the_acquisition_is_finite_wherever_density_underflows(kernel, beta):
+    model = condition([[0.0], [0.5]], [1.0, 2.0], 1e-9, kernel=kernel)
+    for part in log_upper_bound(model, beta, np.array([[0.0], [0.5], [0.25], [1.0]])):
+        assert np.isfinite(part).all()
+
+
 @pytest.mark.parametrize("scale", [0.08, 0.17, 0.3])
 @pytest.mark.parametrize("noise", [0.05, 0.5])
 def test_boke_asks_for_the_top_of_the_upper_bound(scale, noise, claim):

@@ -171,3 +171,11 @@ def test_deployments_in_parallel_are_counted_and_noise_is_that_of_the_evaluation
         runs.append(eo.minimize(objective, "genetic", budget=9, rng=0, workers=workers, batch=3))
         assert objective.evaluations == 9
     assert same(*runs)
+
+
+def test_dask_evaluates_too(client):
+    options = {"bounds": BOX, "budget": 7, "rng": 0, "batch": 2}
+    serial = eo.minimize(bowl, **options)
+    with joblib.parallel_config("dask"):
+        assert same(eo.minimize(bowl, **options, workers=2), serial)
+    assert same(eo.minimize(bowl, **options, workers=lambda f, items: client.gather(client.map(f, items))), serial)

@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
@@ -75,6 +76,26 @@ def test_gains_that_range_over_orders_of_magnitude_are_modelled_by_logarithms(mo
     default, logarithms, plain = map(np.mean, errors.values())
     assert default == logarithms < 0.95 * plain
     assert plain < 0.5  # the standard deviation of the noise
+
+
+def test_left_out_errors_are_those_without_the_point(monkeypatch):
+    """The choice between the processes, from processes that are conditioned on all points but one."""
+    X, _, gains = heavy_tailed(2, 40)
+    cut, scale = np.maximum(gains, np.quantile(gains, 0.25)), gains.max() - np.quantile(gains, 0.75)
+    scores, errors, ends = norm.ppf((np.argsort(np.argsort(gains)) + 0.5) / 40), [], []
+    for y in (cut, -np.log(scale + gains.max() - cut)):
+        y = (y - y.mean()) / y.std()
+        process, order, left_out = recommendation._likeliest(kernels(2), X, y), np.argsort(y, kind="stable"), []
+        for k in range(40):
+            others = np.arange(40) != k
+            rest = condition(process.kernel, X[others], y[others], noise_ratio=process.noise_ratio)
+            left_out.append(rest.predict(X[k : k + 1])[0][0])
+        predicted = np.interp(left_out, y[order], scores[order])
+        errors.append(((np.maximum(predicted, 0) - np.maximum(scores, 0)) ** 2).sum())
+    for clearly in (0.999, 1.001):
+        monkeypatch.setattr(recommendation, "CLEARLY", clearly * errors[1] / errors[0])
+        ends.append(estimated_gains(kernels(2), X, gains))
+    assert np.abs(ends[0] - ends[1]).max() > 1e-3  # the choice changes where the ratio of the errors does
 
 
 def test_gains_of_a_smooth_function_are_modelled_themselves():

@@ -340,6 +340,13 @@ def test_no_day_is_planned_where_the_test_does_not_allow_moves(own, monkeypatch)
     assert trust.caution(45).endswith("Stations are missing.")
 
 
+def test_a_plan_of_some_hours_says_which_field_to_empty():
+    city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
+    refs = panels.dashboard(eo.planning.Project(city, about={"hours": "7, 8"})).refs
+    refs["plan_start"].click()
+    assert "needs the field Hours to be empty" in refs["plan_message"].value
+
+
 def test_damaged_settings_are_refused():
     """But a slider takes its nearest value."""
     city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)

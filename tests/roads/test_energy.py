@@ -23,6 +23,14 @@ def test_hand_values_on_the_flat_and_on_a_slope():
     assert abs(down) <= (climb - others) / 3600 < abs(down) / 0.96**2
 
 
+def test_no_energy_is_won_on_a_round_trip():
+    low, high = [1, 0, -0.2], [500, 40, 0.2]
+    lengths, speeds, inclines = np.random.default_rng(0).uniform(low, high, (200, 3)).T
+    there = edge_energy(lengths, speeds, inclines)
+    assert (there + edge_energy(lengths, speeds, -inclines) > 0).all()
+    assert (there < 0).any()
+
+
 def test_parameters_are_table_2():
     assert (car.MASS, car.ROLLING, car.FRONT_AREA, car.DRAG) == (1830, 0.01, 2.6, 0.35)
     assert (car.DRIVE_EFFICIENCY, car.RECUPERATION_EFFICIENCY) == (0.98, 0.96)

@@ -88,7 +88,7 @@ def test_a_wrong_file_is_not_taken_for_a_published_network(tmp_path, monkeypatch
     refused("'monaco', 'luxembourg', 'monaco, published'", eo.datasets.load_roads, "paris")
 
 
-def test_saved_networks_come_back_and_broken_files_are_refused(tmp_path):
+def test_saved_networks_come_back_and_broken_files_are_refused(tmp_path, monkeypatch):
     net = grid_roads(4, 5, jitter=0.3, relief=30, one_way=0.3, rng=1)
     file = tmp_path / "grid.json.gz"
     net.save(file)
@@ -103,10 +103,12 @@ def test_saved_networks_come_back_and_broken_files_are_refused(tmp_path):
     first = file.read_bytes()
     again.save(file)
     assert file.read_bytes() == first
-    bare = RoadNetwork([1.0, 2.0], [3.0, 4.0], [(0, 1)])
-    bare.save(file)
-    assert RoadNetwork.load(file).polylines is None
-    file = tmp_path / "grid.json.gz"
+    bare = RoadNetwork([0.004, 2.0], [3.0, 4.0], [(0, 1)])
+    monkeypatch.setenv("HOME", str(tmp_path))
+    bare.save("~/bare.json.gz")
+    again = RoadNetwork.load("~/bare.json.gz")
+    assert (again.polylines, again.lengths.tolist()) == (None, [0.01, 2.0])
+    refused("does not exist", bare.save, tmp_path / "none" / "bare.json.gz")
     grid_roads(2, 3).save(file)
     good = file.read_bytes()
     content = json.loads(gzip.decompress(good))

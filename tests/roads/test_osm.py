@@ -146,6 +146,11 @@ def test_roundabouts_have_one_direction_and_extracts_cut_ways(osm):
     net = RoadNetwork.from_osm(osm(ways=ways), strongly_connected=False)
     assert len(net.polylines) == 4
     assert "1 ways are cut where the extract ends" in net.notes
+    path = osm()  # a node outside the Earth is as if missing
+    path.write_text(path.read_text().replace('lat="0.003"', 'lat="91"'))
+    net = RoadNetwork.from_osm(path, strongly_connected=False)
+    assert "13#0" not in net.ids
+    assert "1 ways are cut where the extract ends" in net.notes
 
 
 def test_inclines_follow_the_terrain_but_tunnels_run_straight(osm):
@@ -175,6 +180,11 @@ def test_heights_are_smoothed_where_too_steep_and_nowhere_else():
     np.testing.assert_allclose(smooth, [0, 0, 0, 15, 30, 60, 75, 90, 90, 90])
     gentle = np.linspace(0, 100, 10)
     np.testing.assert_allclose(_terrain._no_steeper(gentle, ends, most), gentle, atol=1e-9)
+    # Random junctions and roads, some of them double: no road rises by more than it may.
+    rng = np.random.default_rng(0)
+    ends, most, level = rng.integers(0, 40, (120, 2)), rng.uniform(1, 50, 120), rng.uniform(0, 300, 40)
+    smooth = _terrain._no_steeper(level, ends, most)
+    assert (np.abs(smooth[ends[:, 1]] - smooth[ends[:, 0]]) <= most + 1e-9).all()
 
 
 def test_broken_maps_are_refused(osm, tmp_path):

@@ -148,6 +148,9 @@ def test_sumo_file_read_by_eye(net_file):
     assert "1 of 5 edges lie outside" in ring.notes
     assert ring.name == "town"
     assert "connections" not in ring.notes
+    steep = RoadNetwork.from_sumo(net_file(NET.replace("0,60,9 0,100,15", "0,60,9 0,100,95")))
+    assert steep.inclines[0] == 0.35
+    assert "1 of 5 roads would be steeper than 0.35 rad: incline cut to that." in steep.notes
     lost = RoadNetwork.from_sumo(net_file(NET.replace('from="south" to="north"', 'from="south" to="gone"')))
     assert "1 of its connections name an edge that it does not have, and are left out." in lost.notes
     assert [ring.ids[k] for k in ring.shortest_path(ring.lengths, "north", "south")] == [

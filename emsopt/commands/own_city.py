@@ -39,8 +39,8 @@ DESCRIPTION = (
 def add_options(parser: ArgumentParser) -> None:
     """Add the options of the command. Those that are settings store them by the names in `emsopt.planning.Settings`."""
     add = parser.add_argument
-    add("calls", nargs="?", metavar="CALLS", help="log of calls: .csv, .geojson and others")
-    add("stations", nargs="?", metavar="STATIONS", help="table of stations: .csv, .geojson and others")
+    files = "log of calls, or several of one service, and last the table of stations: .csv, .geojson and others"
+    add("files", nargs="*", metavar="FILE", help=files)
     add("--practice", action="store_true", help="use a made-up town, with mistakes in its data")
     add("--san-jose", action="store_true", help="use two weeks of San José's fire department")
     add("--templates", metavar="FOLDER", help="write templates of the input files to this folder, and exit")
@@ -59,12 +59,12 @@ def add_options(parser: ArgumentParser) -> None:
     roads = "roads to drive on, .osm.pbf, .net.xml, .zip, ...; at speed limits if not calibrated"
     add("--roads", metavar="FILE", help=roads)
     add("--travel-times", metavar="FILE", help="table of minutes: one row per station, one column per atom, .csv")
-    turnout = "minutes until a unit leaves, if not in STATIONS (1.5)"
+    turnout = "minutes until a unit leaves, if not in the table of stations (1.5)"
     add("--turnout", dest="turnout_times", type=float, metavar="MIN", help=turnout)
     service = "minutes that a call keeps a unit busy, or 'calls' or 'stations'"
     add("--service", dest="service_times", metavar="MIN", help=service)
     add = parser.add_argument_group("calls").add_argument
-    for name, what in (("--columns", "CALLS, such as time=Alarm unit=Rig"), ("--station-columns", "STATIONS")):
+    for name, what in (("--columns", "logs, such as time=Alarm unit=Rig"), ("--station-columns", "stations")):
         what = f"columns of {what} that are not found by their names; ROLE=none leaves a role out"
         add(name, nargs="+", default=(), metavar="ROLE=NAME", help=what)
     cell = "width of the cells in which calls are counted (default: as narrow as the answer needs)"
@@ -141,7 +141,7 @@ def _run(options: Namespace) -> None:
         whole_number(options.moves, "moves", low=0)
         if options.hours is not None:
             raise InputError("`moves` plans all hours of the day. Leave out `hours`.")
-    inputs = [getattr(options, name) for name in ("calls", "stations", "areas", "travel_times", "roads", "homes")]
+    inputs = [*options.files, *(getattr(options, name) for name in ("areas", "travel_times", "roads", "homes"))]
     settings = _settings(options)
     calls, stations = _read(options)
     advice = advise(calls, stations, settings, progress=_shared.progress("starts of the search, then cities drawn"))
@@ -242,36 +242,37 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     from ..datasets import practice_calls, san_jose_calls
     from ..planning.settings import columns_in
 
-    if options.practice + options.san_jose + (options.calls is not None) > 1:
+    if options.practice + options.san_jose + bool(options.files) > 1:
         raise InputError("give --practice, --san-jose or files, only one of them.")
     if options.practice:
         print("The practice town: repeated calls and empty days are left out, and other mistakes accepted.")
         return practice_calls()
     if options.san_jose:
         return san_jose_calls()
-    if options.stations is None:
+    if len(options.files) < 2:
         raise InputError("give a log of calls and a table of stations: emsopt city calls.csv stations.csv")
+    *logs, table = options.files
     columns = columns_in(options.columns, "columns") or None
     station_columns = columns_in(options.station_columns, "station_columns") or None
     read = partial(read_calls, columns=columns, time_zone=options.time_zone, time_format=options.time_format)
     try:
-        calls = read(options.calls, crs=options.crs, where=options.where, on_bad=options.on_bad)
+        calls = read(logs if logs[1:] else logs[0], crs=options.crs, where=options.where, on_bad=options.on_bad)
     except InputError as error:
-        if "a column 'time'" in str(error) and _is_log(options.stations):
+        if "a column 'time'" in str(error) and _is_log(table):
             raise InputError(
-                f"{options.calls} has no times of calls, but {options.stations} has. Give the log of calls first, then "
-                f"the stations: emsopt city {options.stations} {options.calls}"
+                f"{logs[0]} has no times of calls, but {table} has. Give the log of calls first, then the stations: "
+                f"emsopt city {table} {logs[0]}"
             ) from error
         raise
     try:
-        stations = read_stations(options.stations, station_columns, crs=options.crs)
+        stations = read_stations(table, station_columns, crs=options.crs)
     except InputError as error:
         error.args = (in_options(error, of_stations=True),)
         raise
-    if len(stations) >= len(calls) and _is_log(options.stations):
+    if len(stations) >= len(calls) and _is_log(table):
         raise InputError(
-            f"{options.stations} has {len(stations):,} rows with times, and {options.calls} {len(calls):,} calls. The "
-            "second file must be a table of stations: name, lon, lat."
+            f"{table} has {len(stations):,} rows with times, and {', '.join(logs)} {len(calls):,} calls. The last file "
+            "must be a table of stations: name, lon, lat."
         )
     return calls, stations
 

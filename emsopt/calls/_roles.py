@@ -205,7 +205,8 @@ class _Search:
     ) -> None:
         self.given, self.cells, self.time_format = given, cells, time_format
         self.taken = _match_columns(given, names)
-        self.free = [name for name in names if name not in self.taken.values()]
+        used = set(self.taken.values())
+        self.free = [name for name in names if name not in used and (name.strip() or any(cells[name]))]
         self.kinds: dict[str, str] = {}
         self.forms = {name: _forms(name) for name in names}
 

@@ -426,7 +426,7 @@ def malformed():
     yield "no longitude", LOG | {"my_stations.csv": stations.replace("lon", "long way")}
     yield "rate below 0", CITY | {"atoms.csv": CITY["atoms.csv"].replace("a,1", "a,-1")}
     yield "no service times", CITY | {"sites.csv": CITY["sites.csv"].replace("service_min", "x")}
-    yield "a long line", LOG | {"my_calls.csv": ";" * 5_000 + "\n"}
+    yield "a long line", LOG | {"my_calls.csv": ";" * 100_000 + "\n"}
     rows = "".join(f"s{k},1,40,-30,45\n" for k in range(201))
     yield "too many sites", CITY | {"sites.csv": f"name,turnout_min,service_min,lon,lat\n{rows}"}
 

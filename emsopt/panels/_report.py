@@ -53,7 +53,7 @@ def report(bench: Workbench) -> str:
     parts = [
         f"<h1>{escape(city.name)}: where should the units wait?</h1>",
         f"<p>{escape(_verdict(named, base, at.threshold))}{_better_found(named, best_name)}</p>",
-        f"<p><b>{escape(bench.trust.caution(len(answer['yours'].sites)))}</b></p>",
+        *map(lines, filter(None, [bench.trust.caution(len(answer["yours"].sites))])),
     ]
     if city.atom_locations is not None and city.site_locations is not None:
         pair, plain = dict(list(named.items())[:2]), city.replace(notes="")  # the notes stand below

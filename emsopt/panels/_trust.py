@@ -150,9 +150,8 @@ class Trust:
         model, today = self.bench.opened.log, self.bench.today
         if model is None:
             return ""
-        known = self.last_test is not None and self.last_test[0] == (self.bench.at.hold_out, today)
-        report = self.last_test[1][0] if self.last_test is not None and known else None
-        why = steps.not_allowed(model, report, units, today)
+        tested, (report, _) = self.last_test or (None, (None, ""))
+        why = steps.not_allowed(model, report if tested == (self.bench.at.hold_out, today) else None, units, today)
         return f"This is no advice, as the log does not allow it. {' '.join(why)}" if why else ""
 
     # -- work -------------------------------------------------------------------------------------------------------

@@ -103,11 +103,11 @@ class DeploymentMap(Page):
     limits: Limits
 
     def updated(self, evaluation: Evaluations, city: City | None = None) -> DeploymentMap:
-        """Return a map of new results for the same city, ``city`` being the city under another load."""
+        """Return a map of new results, ``city`` being the city under another load or with other atoms."""
         city = self.city if city is None else city
         views = _views(city, _colours.named_evaluations(city, evaluation), self.value, self.limits)
         scene = self.scene
-        if not np.allclose(city.demand_shares, self.city.demand_shares):
+        if city.n_atoms != self.city.n_atoms or not np.allclose(city.demand_shares, self.city.demand_shares):
             scene = scene | {"city": city_data(city)}
         return replace(self, scene=scene, views=views, city=city)
 

@@ -56,7 +56,7 @@ class Trust:
         self.bench, self.results = bench, [_with_controls(result) for result in bench.opened.results]
         self.gains: dict[tuple[Any, ...], tuple[float, float, float]] = {}
         self.recorded_for: tuple[Any, ...] = ()
-        self.last_test: tuple[Any, tuple[BackTest | None, str]] | None = None
+        self.last_test: tuple[Any, BackTest | InputError] | None = None
         self.plan, self.said, self.link = HTML(), HTML(), HTML()
         works = {"plan": self.prepare_plan, "test": self.prepare_test, "compare": self.prepare_comparison}
         planned, tested = Message(in_controls), Message(in_controls)  # below the buttons of each tab
@@ -139,8 +139,8 @@ class Trust:
             raise InputError(NO_LOG)
         return self.bench.opened.log
 
-    def test_of(self, model: Model, n_days: int, today: tuple[int, ...] | None) -> tuple[BackTest | None, str]:
-        """Return the test of a model, or why there is none, as `steps.try_back_test`; the last one is kept."""
+    def test_of(self, model: Model, n_days: int, today: tuple[int, ...] | None) -> BackTest | InputError:
+        """Return the test of a model, or why there is none, by `steps.try_back_test`; the last one is kept."""
         if self.last_test is None or self.last_test[0] != (n_days, today):
             self.last_test = (n_days, today), steps.try_back_test(model, n_days, today)
         return self.last_test[1]
@@ -150,8 +150,9 @@ class Trust:
         model, today = self.bench.opened.log, self.bench.today
         if model is None:
             return ""
-        tested, (report, _) = self.last_test or (None, (None, ""))
-        why = steps.not_allowed(model, report if tested == (self.bench.at.hold_out, today) else None, units, today)
+        now = self.bench.at.hold_out, today
+        tested = self.last_test[1] if self.last_test and self.last_test[0] == now else None
+        why = steps.not_allowed(model, tested, units, today)
         return f"This is no advice, as the log does not allow it. {' '.join(why)}" if why else ""
 
     # -- work -------------------------------------------------------------------------------------------------------
@@ -161,9 +162,9 @@ class Trust:
         model, n_days, today = self.log(), self.bench.at.hold_out, self.bench.today
 
         def work() -> str:
-            report, why = self.test_of(model, n_days, today)
-            if report is None:
-                raise InputError(why)
+            report = self.test_of(model, n_days, today)
+            if isinstance(report, InputError):
+                raise report
             title = f"Back-test: the last {n_days} days predicted from the others ({report.calls:,} calls)"
             self.store(Result("back_test", title, report.verdict, report.to_frame()))
             self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
@@ -227,7 +228,7 @@ class Trust:
 
         def work() -> str:
             if model is not None:
-                steps.stop_if_not_allowed(model, self.test_of(model, n_days, today)[0], space.units, today)
+                steps.stop_if_not_allowed(model, self.test_of(model, n_days, today), space.units, today)
             plan = steps.plan_day(city, space, moves, **how)
             unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
             values = [f"{scale * v:.3f}{unit}" for v in (plan.fixed_value, plan.value, plan.free_value)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from ..evaluators import Evaluation, evaluate_all, evaluate_near, p_median
 from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective
 from ..planning import units_needed
-from ..planning.steps import held_out, search
+from ..planning.steps import held_out, refine, search
 from ..planning.sweeps import scenario
 from . import _charts
 from ._layout import Tabs, add_class, fold
@@ -418,15 +419,31 @@ class Workbench(OwnPanel):
                     test()
             name, best, how = search(objective, progress=self.job.tell)
             self.job.tell(1, 1)
+            self._narrow(settings, tuple(best.tolist()))
             self.found[settings] = tuple(best.tolist()), f"by the {how}", name == BEST[0]
             self.respond()
-            mine, value = self.sites.chosen, objective(best)
-            gain = objective(mine) - value if len(mine) == space.units else np.nan
+            mine, value_of = self.sites.chosen, Objective(*self.space(settings), None, settings[2], capacity=settings[-1])
+            value = value_of(best)
+            gain = value_of(mine) - value if len(mine) == space.units else np.nan
             said = f"Searched by the {how}. {_describe_result(value, gain, settings[2])}"
             caution = self.trust.caution(space.units)
             return f"{said} {caution}" if caution else Done(said)
 
         return work
+
+    def _narrow(self, settings: tuple[Any, ...], best: tuple[int, ...]) -> None:
+        """Narrow the cells of a log until today's gain no longer depends on them, as the command does."""
+        log = self.opened.log
+        if log is None or self.today is None or (model := refine(log, (self.today, best), settings[2])) is log:
+            return
+        about = {**self.opened.about, "cell_km": model.demand.cell_km}
+        rates = model.rates_by_hour
+        self.opened = replace(self.opened, city=model.city, log=model, about=about, by_hour=rates)
+        self.city, self.trust.recorded_for = self.opened.city, None
+        for known in (self.medians, self.found, self.trust.gains):
+            known.clear()
+        for kept in (self.solve, self.near, self.evaluate):
+            kept.cache_clear()
 
     def end(self) -> None:
         """Cancel running work and close all widgets, which would otherwise stay in the kernel's memory."""

@@ -22,7 +22,7 @@ from ..calls._page import STYLE, document
 from ..calls.profile import slots
 from ..calls.recorded import in_words
 from ..calls.uses import TITLES as USES
-from ..errors import Message
+from ..errors import InputError, Message
 from ..evaluators import p_median
 from ..evaluators.metrics import metric_function
 from . import steps
@@ -54,10 +54,8 @@ class Advice:
     ----------
     model : Model
         The city and how it was made, with cells as narrow as the gain needs.
-    report : BackTest or None
-        Test on days held out; None if there was none.
-    untested : str
-        Why there was no test.
+    tested : BackTest or InputError
+        Test on days held out, or why there was none.
     found : mapping of str to Evaluation
         Deployments: "today" if it is known, "optimum" or "best found", and "p-median". Only today's if the model may
         not be used to find others.
@@ -79,8 +77,7 @@ class Advice:
     """
 
     model: Model
-    report: BackTest | None
-    untested: str
+    tested: BackTest | InputError
     found: Mapping[str, Evaluation]
     how: str
     comparison: Comparison | None = None
@@ -90,6 +87,11 @@ class Advice:
     def city(self) -> City:
         """The city in which deployments are evaluated."""
         return self.model.city
+
+    @property
+    def report(self) -> BackTest | None:
+        """Test on days held out; None if there was none."""
+        return None if isinstance(self.tested, InputError) else self.tested
 
     @property
     def today(self) -> Evaluation | None:
@@ -104,7 +106,7 @@ class Advice:
     @cached_property
     def missing(self) -> tuple[str, ...]:
         """Why the log or the test of the model do not allow advice, one sentence per use; empty if they do."""
-        return steps.not_allowed(self.model, self.report, self.model.fleet[0], self.model.today)
+        return steps.not_allowed(self.model, self.tested, self.model.fleet[0], self.model.today)
 
     @cached_property
     def gain(self) -> Interval | None:
@@ -174,7 +176,7 @@ class Advice:
         told, given = (*self.model.read, *self.model.assumed), "Travel times are given."
         how = next((said for said in told if said.startswith(("Times are", "Units are"))), given)
         lines = [f"{self.model.read[0]} {how}", *(said for said in self.model.read if said.startswith("Today"))]
-        lines += [_uses(self.report, self.untested), str(cells(self.recorded).to_string()), *_proposal(self)]
+        lines += [_uses(self.tested), str(cells(self.recorded).to_string()), *_proposal(self)]
         return (*lines, _mistakes(self.model.checks))
 
     @property
@@ -192,7 +194,7 @@ class Advice:
         if model.fit is not None:
             lines += ["", f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"]
             lines += [model.fit.to_frame().round(3).to_string()]
-        lines += ["", "Test on days held out", *_test_lines(self.report, self.untested)]
+        lines += ["", "Test on days held out", *_test_lines(self.tested)]
         if model.recorded is not None:
             step, e = recorded_responses(model.recorded)[1], self.today or self.best
             late = None if e is None else float(e.late_fraction(model.settings.threshold))
@@ -218,7 +220,7 @@ class Advice:
     def with_day(self, moves: int, *, progress: Progress = False) -> Advice:
         """Return the advice with a plan of the day, with at most ``moves`` units moved between two hours."""
         model = self.model
-        steps.stop_if_not_allowed(model, self.report, model.fleet[0], model.today)
+        steps.stop_if_not_allowed(model, self.tested, model.fleet[0], model.today)
         how: dict[str, Any] = {"model": model, "metric": model.settings.metric, "progress": progress}
         return replace(self, plan=steps.plan_day(model.city, model.space(model.fleet[0]), moves, **how))
 
@@ -276,11 +278,11 @@ def advise(
     model = build(calls, stations, settings)
     steps.stop_if_wrong(model)
     steps.held_out(model.log, model.settings.hold_out)
-    report, untested = steps.try_back_test(model)
+    tested = steps.try_back_test(model)
     today, units = model.today, model.fleet[0]
-    if steps.not_allowed(model, report, units, today):
+    if steps.not_allowed(model, tested, units, today):
         found = {} if today is None else {"today": steps.evaluation_of(model, today)}
-        return Advice(model, report, untested, found, "not searched")
+        return Advice(model, tested, found, "not searched")
     objective = model.objective(units)
     name, sites, how = steps.search(objective, progress=progress)
     deployments = {} if today is None else {"today": today}
@@ -291,7 +293,7 @@ def advise(
     found = {name: steps.evaluation_of(model, each, largest) for name, each in deployments.items()}
     if units <= model.city.n_sites - len(set(model.settings.closed)):  # else the p-median leaves some arbitrary
         found["p-median"] = steps.evaluation_of(model, p_median(model.city, model.space(units)).sites, largest)
-    advice = Advice(model, report, untested, found, how)
+    advice = Advice(model, tested, found, how)
     if model.fit is not None and today is not None and advice.worth_it and sorted(today) != sorted(sites):
         pair = {"today": today, name: sites}
         sure = steps.compare_plans(model, pair, progress=progress)
@@ -302,13 +304,13 @@ def advise(
 # -- in words ---
 
 
-def _uses(report: BackTest | None, untested: str) -> str:
+def _uses(tested: BackTest | InputError) -> str:
     """Return the uses that the test allows, and those that it does not, with reasons."""
-    if report is None:
+    if isinstance(tested, InputError):
         said = "The model was not tested, so nothing says how far it can be trusted: "
-        return Message(said, *Message.of(untested).parts)
-    good = report.uses["usable"].to_numpy(bool)
-    names = np.array([USES[use].lower() for use in report.uses.index])
+        return Message(said, *Message.of(tested).parts)
+    good = tested.uses["usable"].to_numpy(bool)
+    names = np.array([USES[use].lower() for use in tested.uses.index])
     usable = f"The model may be used for: {', '.join(names[good]) or 'nothing'}."
     return usable if good.all() else f"{usable} Not for: {', '.join(names[~good])}."
 
@@ -330,7 +332,7 @@ def cells(table: pd.DataFrame) -> pd.DataFrame:
 def _proposal(advice: Advice) -> list[str]:
     """Return sentences on the proposal, its gain and who waits longer, or on why there is none."""
     if advice.best is None:
-        why = "the log contradicts the stations" if advice.model.refused else "the test does not allow it"
+        why = "the test does not allow it" if advice.report is not None else "the log contradicts the stations"
         return [f"No plan is proposed, as {why}.", *advice.missing]
     best, today = advice.best, advice.today
     if today is None:
@@ -393,14 +395,14 @@ def _mistakes(checks: Checks) -> str:
     return said + (f" Worth a look: {', '.join(look)}." if look else "")
 
 
-def _test_lines(report: BackTest | None, untested: str) -> Iterator[str]:
+def _test_lines(tested: BackTest | InputError) -> Iterator[str]:
     """Yield the results of the test on days held out, or why there was none."""
-    if report is None:
-        yield Message.of(untested)
+    if isinstance(tested, InputError):
+        yield Message.of(tested)
         return
-    yield f"{report.calls:,} calls, {report.period}, which that calibration has not seen:"
-    yield report.overall[["recorded", "modelled", "low", "high"]].round(3).to_string()
-    yield from report.verdict
+    yield f"{tested.calls:,} calls, {tested.period}, which that calibration has not seen:"
+    yield tested.overall[["recorded", "modelled", "low", "high"]].round(3).to_string()
+    yield from tested.verdict
 
 
 def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[str]:

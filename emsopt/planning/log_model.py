@@ -65,8 +65,8 @@ class Model:
         Station of each of today's units.
     read, assumed : tuple of str
         What was read and how, and what was assumed, in sentences.
-    refused : str
-        Why no advice is given although the log has times: they contradict the stations. Empty otherwise.
+    refused : ContradictionError or None
+        Why no advice is given although the log has times: they contradict the stations.
     """
 
     settings: Settings
@@ -80,7 +80,7 @@ class Model:
     today: IntArray | None
     read: tuple[str, ...]
     assumed: tuple[str, ...] = field(default=())
-    refused: str = ""
+    refused: ContradictionError | None = None
 
     @property
     def calls(self) -> CallLog:
@@ -240,23 +240,23 @@ def _unused_columns(calls: CallLog) -> list[str]:
     return [Message(said, Argument("columns", guessed), ".")]
 
 
-def _calibrate(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fit | None, str, str]:
+def _calibrate(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fit | None, str, ContradictionError | None]:
     """Calibrate the times from the log; return the fit or None, a sentence on their origin, and why it was refused."""
     given = [name for name in ("speed_kmh", "travel_times") if getattr(s, name) is not None]
     if given:
         if len(given) == 2 or s.roads is not None:
             raise InputError("give one of `speed_kmh`, `travel_times` and `roads`.")
-        return None, "Travel times are given, not calibrated from the log.", ""
+        return None, "Travel times are given, not calibrated from the log.", None
     if missing := [STAMPS[role] for role in ("dispatched", "on_scene") if role not in calls.details]:
-        return None, f"The log cannot tell how long units take: it has no {' and no '.join(missing)}.", ""
+        return None, f"The log cannot tell how long units take: it has no {' and no '.join(missing)}.", None
     try:
         fit = calibrate(calls, stations, s.homes, s.roads)
     except InputError as error:
         if s.homes is not None:
             raise
         said = Message("The log does not tell how long units take, because ", *Message.of(error).parts)
-        return None, said, said if isinstance(error, ContradictionError) else ""
-    return fit, f"Times are calibrated from the log: {fit.answer_law.drives:,} recorded drives.", ""
+        return None, said, ContradictionError(said) if isinstance(error, ContradictionError) else None
+    return fit, f"Times are calibrated from the log: {fit.answer_law.drives:,} recorded drives.", None
 
 
 def _city_options(demand: Demand, fit: Fit | None, s: Settings) -> tuple[dict[str, Any], list[str]]:

@@ -25,7 +25,7 @@ from ..calls.back_test import calibrate_and_test
 from ..calls.drawn_cities import drawn_cities
 from ..calls.recorded import measures
 from ..calls.uses import TITLES
-from ..errors import InputError, Message
+from ..errors import ContradictionError, InputError, Message
 from ..evaluators import EXACT_UP_TO
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.metrics import metric_function
@@ -96,31 +96,40 @@ def back_test_model(model: Model, hold_out: int | None = None, today: Sites | No
         how: dict[str, Any] = {"threshold": s.threshold, "cell_km": s.cell_km, "times": times}
         return calibrate_and_test(model.log, model.stations, cut, s.homes, s.roads, today, **how)[1]
     except InputError as error:
+        kind = ContradictionError if isinstance(error, ContradictionError) else InputError
         said = f"of {days} days, the last {n_days} cannot be compared with the others, as "
-        raise InputError(Message(said, *Message.of(error).parts)) from error
+        raise kind(Message(said, *Message.of(error).parts)) from error
 
 
-def try_back_test(model: Model, hold_out: int | None = None, today: Sites | None = None) -> tuple[BackTest | None, str]:
-    """Return the test of `back_test_model`, or None and why it is not possible."""
+def try_back_test(model: Model, hold_out: int | None = None, today: Sites | None = None) -> BackTest | InputError:
+    """Return the test of `back_test_model`, or the error that says why it is not possible."""
     try:
-        return back_test_model(model, hold_out, today), ""
+        return back_test_model(model, hold_out, today)
     except InputError as error:
-        return None, Message.of(error)
+        return error
 
 
-def not_allowed(model: Model, report: BackTest | None, units: int, today: Sites | None) -> tuple[str, ...]:
-    """Return why log or test do not allow advice on a fleet of ``units``, a sentence per use; empty if they do."""
-    if model.refused:
-        return (model.refused,)
-    if report is None:
+def not_allowed(
+    model: Model, tested: BackTest | InputError | None, units: int, today: Sites | None
+) -> tuple[str, ...]:
+    """Return why log or test do not allow advice on a fleet of ``units``, a sentence per use; empty if they do.
+
+    ``tested`` is the outcome of `try_back_test`, or None if nothing was tested yet.
+    """
+    for error in (model.refused, tested):
+        if isinstance(error, ContradictionError):
+            return (Message.of(error),)
+    if tested is None or isinstance(tested, InputError):
         return ()
     uses = ("moves",) if today is not None and units == len(today) else ("moves", "fleet")
-    return tuple(f"{TITLES[use]}: {report.uses['why'][use]}" for use in uses if not report.usable(use))
+    return tuple(f"{TITLES[use]}: {tested.uses['why'][use]}" for use in uses if not tested.usable(use))
 
 
-def stop_if_not_allowed(model: Model, report: BackTest | None, units: int, today: Sites | None) -> None:
+def stop_if_not_allowed(
+    model: Model, tested: BackTest | InputError | None, units: int, today: Sites | None
+) -> None:
     """Raise if log or test do not allow to use the model for a plan of the day."""
-    for why in not_allowed(model, report, units, today):
+    for why in not_allowed(model, tested, units, today):
         raise InputError(f"the log does not allow to use the model for a plan of the day. {why}")
 
 

@@ -89,12 +89,14 @@ def test_the_dashboard_gives_the_same_numbers(san_jose, monkeypatch):
     ((sites, _, _),) = panel.bench.found.values()
     assert sites == tuple(san_jose.best.sites.tolist())
     deployments = {"today": san_jose.today.sites, "best found": san_jose.best.sites}
-    assert steps.refine(model, tuple(deployments.values())).demand.cell_km == san_jose.model.demand.cell_km
+    assert_same(panel.bench.city, san_jose.city)
+    assert panel.bench.city.n_atoms > model.city.n_atoms  # cells are as narrow as the gain needs
+    np.testing.assert_allclose(panel.bench.opened.by_hour, san_jose.model.rates_by_hour)
     refs["baseline"].value = "today"
     refs["compare_start"].click()
     refs["compare_wait"]()
     (((given, sites), how),) = asked
-    assert given is model
+    assert given is panel.bench.opened.log
     assert {name: list(each) for name, each in sites.items()} == {n: list(each) for n, each in deployments.items()}
     assert {name: how[name] for name in ("metric", "capacity", "load")} == {
         "metric": san_jose.model.settings.metric, "capacity": san_jose.model.settings.capacity, "load": 1.0,
@@ -192,10 +194,19 @@ def test_a_gain_that_costs_others_is_called_a_trade_off(practice):
     assert "<script" not in page
 
 
-def test_a_log_that_contradicts_the_stations_is_not_advised_on():
-    """Two of three stations are missing, so that drives hardly grow with distance."""
+@pytest.mark.parametrize("what", ["stations", "first days"])
+def test_a_log_that_contradicts_the_stations_is_not_advised_on(what):
+    """Drives hardly grow with distance: two of three stations are missing, or all drives of five days take 5 min."""
     calls, stations = eo.datasets.san_jose_calls()
-    found = eo.planning.advise(calls, stations.iloc[::3], Settings(units=3, cell_km=4.0))
+    if what == "stations":
+        stations, settings = stations.iloc[::3], Settings(units=3, cell_km=4.0)
+    else:
+        drives = calls.details.copy()
+        early = calls.times < calls.times[0] + np.timedelta64(5, "D")
+        drives.loc[early, "on_scene"] = drives.loc[early, "en_route"] + np.timedelta64(5, "m")
+        calls, settings = replace(calls, details=drives), Settings(hold_out=9, cell_km=4.0)
+    found = eo.planning.advise(calls, stations, settings)
+    assert (found.model.fit is None) == (what == "stations")  # the log as a whole does not contradict them
     assert found.best is found.proposed is None
     text = " ".join(found.sentences)
     assert "No plan is proposed, as the log contradicts the stations." in text

@@ -290,8 +290,8 @@ def test_figure_5():
         assert (trends(rise), trends(in_logs)) == (in_kwh, in_ratio)
         assert all(is_clear(own) for _, own in (in_logs["bi-bucb"] - in_logs["gp-bucb"]).groupby("route"))
         relatives.append(f"{network} {relative(by_lengthscale(network, 500))}")
-    widths = rises("Monaco", 500)[0][["bi-bucb", "bi-ts"]].groupby("route").agg(half_width)
-    assert f"up to {widths.max(axis=None):.0f} kWh" in register("Figure 5, BI").why
+    widths = [rises(n, 500)[0][["bi-bucb", "bi-ts"]].groupby("route").agg(half_width).max(axis=None) for n in networks]
+    assert f"up to {max(widths):.0f} kWh" in register("Figure 5, BI").why
     for place, policies in (("GP-BUCB", ["gp-bucb"]), ("GP-TS", ["gp-ts"]), ("BI", ["bi-bucb", "bi-ts"])):
         row = register(f"Figure 5, {place}")
         assert (row.ours, row.error) == listed(by_lengthscale("Monaco", 500), policies)
@@ -352,7 +352,7 @@ def test_runs_that_keep_to_a_bad_path():
         .query("run < 5")
         .pivot(index=["network", "route", "run"], columns=["policy", "round"], values="cumulative_regret")
     )
-    assert len(wide) == 20
+    assert len(wide) == wide["gp-ts-joint"].notna().all(axis=1).sum() == 20
     bad, still = (
         {p: int((wide[p, last] - wide[p, last - 100] > 2000).sum()) for p in ("gp-ts-joint", "gp-ts", "bi-ts")}
         for last in (200, 500)

@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.special import erfinv
+from scipy.special import erfcinv
 
 from emsopt import bandits
 from emsopt.errors import InputError
@@ -36,7 +36,7 @@ def test_rectified_mean_is_the_integral(mean, deviation):
 
 @pytest.mark.parametrize("n_arms", [3, 5680])
 def test_confidence_widths_are_theorem_3_1s(n_arms):
-    """β_t of both rules from the equations; √2 erf⁻¹(1 - 2η) is minus the normal quantile of η."""
+    """β_t of both rules from the equations; √2 erf⁻¹(1 - 2η) = √2 erfc⁻¹(2η) is minus the normal quantile of η."""
     assert bandits.UCB().beta(1, 1) == bandits.BayesUCB().beta(1, 1) == 0.0, "one arm needs no optimism"
     for t in (1, 2, 37, 500):
         assert bandits.UCB().beta(t, n_arms) == pytest.approx(
@@ -46,7 +46,7 @@ def test_confidence_widths_are_theorem_3_1s(n_arms):
             eta = math.sqrt(2 * math.pi) ** omega / (2 * n_arms**omega * t**xi)
             wanted = NormalDist().inv_cdf(eta) ** 2
             assert bandits.BayesUCB(omega, xi).beta(t, n_arms) == pytest.approx(wanted, abs=1e-10)
-            assert wanted == pytest.approx(2 * erfinv(1 - 2 * eta) ** 2, rel=1e-7)
+            assert wanted == pytest.approx(2 * erfcinv(2 * eta) ** 2, abs=1e-10)
 
 
 def test_costs_are_shifted_down_and_rewards_up(prior):

@@ -237,6 +237,7 @@ def test_optimism_lost_is_at_most_pi_squared_over_6(claim):
     assert unseen.sum() == pytest.approx(0.29, abs=0.005)
     assert [10 * unseen.sum(), math.pi**2 / 6] == pytest.approx([2.89, 1.64], abs=0.005), "exceeded with variance 100"
     _, prior = monaco()
+    assert np.diag(prior.covariance).max() < 1e6, "in square kilowatt hours below 1"
     numbers = np.diag(prior.covariance).mean(), math.sqrt(100) * unseen.sum(), 100, math.pi**2 / 6
     claim("navigation", "Section 2.1, prior variance", *numbers)
 
@@ -254,7 +255,7 @@ def test_optimism_lost_by_bayes_ucb_is_sublinear_logarithmic_or_constant(omega, 
     assert (lost / bound).max() == pytest.approx(share, abs=0.005)
     game = played(rule, rounds=100, runs=300)
     mean, error = mean_and_error(game["best"] - game["best_index"])
-    assert mean + 4 * error < bound[99]
+    assert mean + 4 * error < mean_and_error(game["lost"])[0] < lost[99]
     growth = math.log(bound[-1] / bound[999]) / math.log(10)
     assert growth == pytest.approx(max(1 - xi / omega, 0.0), abs=1e-9 if xi != omega else 0.15)
 
@@ -267,7 +268,7 @@ def test_widths_sum_to_at_most_the_root(rule):
     root *= math.sqrt(upper.beta(40, 8) / bandits.UCB().beta(40, 8))
     share = played(rule)["width"].sum(axis=0) / root
     assert 0.135 < share.mean() < 0.155
-    assert share.max() == pytest.approx(0.18, abs=0.01)
+    assert 0.17 < share.max() < 0.18
 
 
 @pytest.mark.parametrize("rule", [bandits.UCB(), bandits.BayesUCB(1.5, 2.0)])
@@ -277,7 +278,7 @@ def test_gap_of_upper_bounds_is_the_width_on_average(rule):
     difference, error = mean_and_error(game["index"] - game["chosen"] - game["width"])
     assert abs(difference) < 4 * error
     assert error == pytest.approx(0.13, abs=0.01)
-    assert game["width"].sum(axis=0).mean() == pytest.approx(44 if isinstance(rule, bandits.UCB) else 40, abs=0.6)
+    assert game["width"].sum(axis=0).mean() == pytest.approx(44 if isinstance(rule, bandits.UCB) else 40, abs=0.5)
 
 
 def test_gap_of_thompson_sampling_is_at_most_twice_the_root():
@@ -286,8 +287,8 @@ def test_gap_of_thompson_sampling_is_at_most_twice_the_root():
     gap, error = mean_and_error(game["index"] - game["chosen"])
     assert 2 * root_of_theorem(correlated(), bandits.UCB(), 40) + math.pi**2 / 6 == pytest.approx(601, abs=0.5)
     width = game["width"].sum(axis=0).mean()
-    assert [gap, error, width] == pytest.approx([41.8, 0.2, 41.9], abs=0.25)
-    assert abs(gap - width) < 2 * error
+    assert [gap, error, width] == pytest.approx([41.8, 0.2, 41.9], abs=0.05)
+    assert abs(gap - width) < error
 
 
 def test_variances_add_up_to_at_most_the_gain():
@@ -306,9 +307,9 @@ def test_variances_add_up_to_at_most_the_gain():
 @pytest.mark.parametrize(
     ("rule", "shares"),
     [
-        (bandits.UCB(), {1.0: 2.28, 4.0: 2.20}),
-        (bandits.BayesUCB(1.5, 2.0), {1.0: 2.38, 4.0: 2.29}),
-        (bandits.Thompson(joint=True), {1.0: 1.14, 4.0: 1.10}),
+        (bandits.UCB(), {1.0: 2.27, 4.0: 2.18}),
+        (bandits.BayesUCB(1.5, 2.0), {1.0: 2.36, 4.0: 2.27}),
+        (bandits.Thompson(joint=True), {1.0: 1.13, 4.0: 1.09}),
     ],
 )
 @pytest.mark.parametrize("variance", [1.0, 4.0])
@@ -322,7 +323,7 @@ def test_learners_of_pairs_stay_below_the_bound_and_guessing_does_not(rule, shar
     facts = {"n_arms": 6, "size": SIZE, "noise_variance": NOISE, "prior_variance": variance}
     facts["eigenvalue"] = K[0, 0] + K[0, 1]  # of neighbours; no pair has a larger one, before or after observations
     bound = bandits.regret_bound(rule, rounds, gain=bandits.spectral_gain(prior, rounds * SIZE), **facts)
-    truth = prior.draw(2000, rng=0)
+    truth = prior.draw(200_000, rng=0)
     guessing = rounds * (np.sort(truth, axis=0)[-SIZE:].sum(axis=0) - SIZE * truth.mean(axis=0)).mean()
     assert long_regret(rule, prior, rounds) < 0.005 * bound
     assert guessing / bound == pytest.approx(shares[variance], abs=0.005)

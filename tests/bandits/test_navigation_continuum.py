@@ -47,9 +47,9 @@ def test_grid_of_theorem_3_2_satisfies_its_four_inequalities(rule, t, d, K, nois
     smooth = {"lipschitz": 1.3, "slopes": (2.0, 1.5)}
     points = bandits.grid_points(rule, t, dimensions=d, size=K, noise_variance=noise**2, **smooth)
     upper = bandits.UCB() if isinstance(rule, bandits.Thompson) else rule
-    for given, holds in ((points, True), (points * (1 - 1e-9) - 1, False)):
+    for given, holds in ((points, True), (points - 1, False)):
         ratios = inequalities(given, float(upper.beta(t, given**d)), t, d, K, 1.3, 1.0, (2.0, 1.5), noise)
-        assert (ratios.min() >= 1 - 1e-12) == holds
+        assert (ratios.min() >= 1) == holds
 
 
 def test_bounds_are_theorem_3_2s():
@@ -86,9 +86,9 @@ def test_a_grid_may_have_more_points_than_a_float_can_hold(rule):
 @pytest.mark.parametrize(
     ("rule", "rounds", "share"),
     [
-        (bandits.UCB(), 50_000, 1.49),
-        (bandits.BayesUCB(1.5, 2.0), 50_000, 1.30),
-        (bandits.Thompson(True), 125_000, 1.06),
+        (bandits.UCB(), 50_000, 1.5),
+        (bandits.BayesUCB(1.5, 2.0), 50_000, 1.3),
+        (bandits.Thompson(True), 125_000, 1.1),
     ],
 )
 def test_learners_on_an_interval_stay_below_the_bound_and_guessing_does_not(rule, rounds, share):
@@ -129,10 +129,10 @@ def test_learners_on_an_interval_stay_below_the_bound_and_guessing_does_not(rule
         root_S -= np.outer(across, row / (total + math.sqrt(NOISE * total)), out=change)
     facts = {"n_arms": points, "size": 1, "noise_variance": NOISE, "eigenvalue": 1.0, "infinite": True}
     bound = bandits.regret_bound(rule, rounds, gain=bandits.spectral_gain(prior, rounds), **facts)
-    others = prior.draw(500, rng=2)
-    guessing = rounds * np.mean([draw[:40].max() - draw.mean() for draw in rng.permuted(others.T, axis=1)])
+    others = rng.permuted(prior.draw(20_000, rng=2).T, axis=1)
+    guessing = rounds * (others[:, :40].max(axis=1) - others.mean(axis=1)).mean()
     assert regret < 0.02 * bound
-    assert guessing / bound == pytest.approx(share, abs=0.01)
+    assert guessing / bound == pytest.approx(share, abs=0.05)
 
 
 def test_largest_slopes_of_draws_have_gaussian_tails():
@@ -145,14 +145,14 @@ def test_largest_slopes_of_draws_have_gaussian_tails():
     assert [c2, c3] == pytest.approx([3.5, 3.7], abs=0.05)
     levels = np.quantile(slopes, [0.3, 0.6, 0.9, 0.97, 0.99])
     observed = (slopes[:, None] > levels).mean(axis=0)
-    assert (observed <= c2 * np.exp(-(levels**2) / c3**2) * 1.2).all()
+    assert (observed < c2 * np.exp(-(levels**2) / c3**2)).all()
     assert observed[-1] > 3 * c2 * math.exp(-(levels[-1] ** 2) / (0.8 * c3) ** 2)
 
 
 def test_matern_kernels_are_four_times_differentiable_above_two_but_not_at_two(claim):
     """Remark after (5): fourth differences of the kernel at 0, with lengthscale 1.
 
-    For ν = 5/2 they tend to 25. For ν = 2 the kernel has a term -r⁴ log r, so that each halving of the step adds 24 log 2.
+    For ν = 5/2 they tend to 25. For ν = 2 the kernel has a term -r⁴ log r, so that each halving of the step adds nearly 24 log 2.
     """
 
     def fourth(nu, step):
@@ -163,12 +163,13 @@ def test_matern_kernels_are_four_times_differentiable_above_two_but_not_at_two(c
     smooth, rough = (np.array([fourth(nu, 0.1 / 2**k) for k in range(5)]) for nu in (2.5, 2.0))
     assert smooth[-1] == pytest.approx(25, abs=0.5)
     assert np.diff(rough)[-1] / math.log(2) == pytest.approx(24, abs=0.05)
+    assert (np.diff(rough) > 23 * math.log(2)).all()
     assert np.diff(smooth)[-1] < 0.6 * np.diff(smooth)[-2], "this one converges"
-    claim("navigation", "Remark after (5)", 25, 24)
+    claim("navigation", "Remark after (5)", 25, 23)
 
 
 def printed_grid(rule, t, d, K, L, side, noise, slopes):
-    """Return the explicit grid of remark (59), or (60) for Bayes-UCB, and the logarithm of t in it."""
+    """Return the explicit grid of remark (59), or (60) for Bayes-UCB, the logarithm of t in it, and the base of powers."""
     log_t, step = math.log(t**2 / math.sqrt(2 * math.pi)), L * d * side
     if isinstance(rule, bandits.BayesUCB):
         log_t = math.log(t**rule.xi / (2 * math.sqrt(2 * math.pi) ** rule.omega))
@@ -178,22 +179,25 @@ def printed_grid(rule, t, d, K, L, side, noise, slopes):
         terms.append((16 * t**4 * K**2 * step * log) ** (1 / (1 - 1 / math.e)))
         terms.append((16 * t**5 * K**3 * step**2 / noise**2 * log) ** (1 / (2 - 1 / math.e)))
     terms.append(t**2 * K * d * side * slopes[1] * (math.sqrt(math.log(slopes[0] * d)) + math.sqrt(math.pi) / 2))
-    return max(terms), log_t
+    return max(terms), log_t, log
 
 
 @pytest.mark.parametrize(("rule", "first", "least"), [(bandits.UCB(), 2, 0.20), (bandits.BayesUCB(1.1, 1.2), 5, 0.03)])
 def test_printed_grids_hold_only_once_the_logarithm_of_t_is_positive(rule, first, least):
     """Remarks (59) and (60): from round 2, and for ω = 1.1 and ξ = 1.2 from round 5, they satisfy (6a) to (6d)."""
-    fails = {}
+    fails, missed = {}, set()
     for t in (1, 2, 3, 4, 5, 6, 100):
         for d in (1, 2, 3):
             for K, L, side, noise in ((10, 1.0, 1.0, 1.0), (1, 0.3, 2.0, 0.1), (50, 3.0, 1.0, 0.5), (1, 0.1, 1.0, 1.0)):
-                points, log_t = printed_grid(rule, t, d, K, L, side, noise, (2.0, 2.0))
+                points, log_t, log = printed_grid(rule, t, d, K, L, side, noise, (2.0, 2.0))
                 ratios = inequalities(points, float(rule.beta(t, points**d)), t, d, K, L, side, (2.0, 2.0), noise)
                 assert (log_t > 0) == (t >= first)
+                assert (log > 0) == (rule == bandits.UCB() or (t, d) != (1, 1))
+                missed |= set(np.flatnonzero(ratios < 1))
                 if ratios.min() < 1:
                     fails[t, d, K] = ratios.min()
     assert {(1, 1), (1, 2)} <= {(t, d) for t, d, _ in fails}
+    assert missed == {1, 2}, "(6b) and (6c)"
     assert max(fails)[0] < first
     assert min(fails.values()) == pytest.approx(least, abs=0.005)
 

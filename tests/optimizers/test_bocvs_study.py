@@ -126,13 +126,13 @@ def ends(stored):
 
 
 def each_later(stored, name):
-    """Return what came after 60 units of cost, by objective, costs, variance and seed, a column a method."""
+    """Return what came after 60 units of cost, by objective, costs, variance and seed, one column per method."""
     at = stored.set_index(KEYS)
     return (at.loc[at["cost"] == 100, name] - at.loc[at["cost"] == 60, name]).unstack("method")
 
 
 def later(stored, name):
-    """Return the mean of what came after 60 units of cost, by objective, costs and variance, a column a method."""
+    """Return the mean of what came after 60 units of cost, by objective, costs and variance, one column per method."""
     return each_later(stored, name).groupby(level=[0, 1, 2]).mean()
 
 

@@ -13,6 +13,7 @@ from emsopt.optimizers.control.learners import LEARNERS, UCBCVS, UnknownCost
 from emsopt.optimizers.control.model import ControlModel, PosteriorSample
 from emsopt.optimizers.control.regret import NODES, with_regret
 from emsopt.problems import ControlProblem, Play, Problem, TruncatedNormal, Uniform
+from emsopt.surrogates.box_kernels import SquaredExponential
 
 SETS = [[0], [1, 2], [0, 1], [0, 1, 2]]
 KNOWN = Hyperparameters([0.4, 0.5, 0.7], amplitude=1.0, noise_variance=1e-4)
@@ -64,6 +65,8 @@ def test_expected_posterior_mean_equals_numerical_integration():
 def test_expected_bounds_equal_direct_averages_and_their_slopes_differences(kind, i):
     problem = random_problem(1)
     model = told(problem, 25)
+    assert type(model.process.kernel) is SquaredExponential
+    assert len(model.process.kernel.length_scale) == 3
     bound, controlled = model.bound(i, kind), list(problem.control_sets[i])
     x = np.random.default_rng(2).random((3, len(controlled)))
     values, slopes = bound(x)
@@ -118,15 +121,15 @@ def test_searches_find_the_best_of_a_grid():
             assert value == pytest.approx(bound(x[None])[0][0])
             assert value >= bound(grid)[0].max() - 0.01
     learner, rng = UnknownCost(problem, rng=0, budget=2.0, hyperparameters=KNOWN), np.random.default_rng(0)
-    phases = set()
+    cases = set()
     for _ in range(20):
         i, x = learner.ask()
         if i < 2 and learner.plays:
             bound = learner.model.bound(i, "upper")
             assert bound(x[None])[0][0] >= bound(grids[i])[0].max() - 0.01
-            phases.add(learner.phase)
+            cases.add((learner.phase, len(x)))
         learner.tell(i, x, problem.play(i, x, rng=rng))
-    assert phases == {"explore", "exploit"}
+    assert cases == {("explore", 2), ("exploit", 2)}
 
 
 def test_posterior_samples_have_the_posteriors_moments():
@@ -181,7 +184,7 @@ def test_bounds_start_anew_where_hyperparameters_are_estimated_again():
 
 
 def test_alpha_is_halved_after_every_d_plays_and_costs_are_bounded_from_below():
-    seen = []
+    seen, horizons = [], set()
 
     def note(learner):
         if learner.phase == "exploit":
@@ -189,11 +192,14 @@ def test_alpha_is_halved_after_every_d_plays_and_costs_are_bounded_from_below():
             radius = np.sqrt(2 * np.log(learner.horizon) / learner.counts)
             expected = np.maximum(learner.paid / learner.counts - radius, 0)
             np.testing.assert_allclose(learner.cost_bounds(), expected)
+            horizons.add(learner.horizon)
         return len(learner.plays) == 45
 
-    bocvs(random_problem(1), budget=8, rng=0, callback=note, regret=False)
+    history = bocvs(random_problem(1), budget=8, rng=0, callback=note, regret=False).history
     assert len(seen) > 6
     assert [alpha for _, alpha in seen] == [0.1 * 0.5 ** (k // 3) for k, _ in seen]
+    explored = history[history["phase"] == "explore"].groupby("set")["cost"].mean()
+    assert list(horizons) == pytest.approx([8 / explored.min()])
 
 
 def test_costs_of_nothing_leave_a_finite_horizon():
@@ -258,6 +264,7 @@ def test_ucb_cvs_plays_the_cheapest_close_set():
             i, x = learner.ask()
             learner.tell(i, x, problem.play(i, x, rng=rng))
         assert learner.ask()[0] == wanted
+    assert UCBCVS.epsilon(learner, 4) == pytest.approx(np.sqrt(KNOWN.amplitude / 4))
 
 
 @pytest.mark.parametrize("method", LEARNERS)

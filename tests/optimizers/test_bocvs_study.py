@@ -47,6 +47,7 @@ def test_every_method_has_every_run_and_every_run_its_costs(made, stored):
     seeds = stored.groupby([*KEYS[:4]])["seed"].nunique()
     assert len(seeds) == len(made.OBJECTIVES) * 2 * 2 * len(made.METHODS)
     assert seeds.tolist() == [made.MORE.get((key[0], key[2]), made.RUNS) for key in seeds.index]
+    assert (made.RUNS, made.MORE) == (5, {("ackley", 0.02): 12, ("plant", 0.04): 12})
 
 
 def test_mean_costs_are_covered_and_close_in_every_run(stored):
@@ -56,7 +57,7 @@ def test_mean_costs_are_covered_and_close_in_every_run(stored):
     assert stored.loc[stored["cost"] == 100, "cost_error"].median() < 0.01
 
 
-def test_cost_regret_grows_more_slowly_than_the_budget_if_exploration_does(horizon):
+def test_cost_regret_grows_more_slowly_than_the_budget_if_exploration_does(made, horizon):
     """Theorem 1 against the experiments' fixed share; the slope on logarithmic axes is 1 for linear growth."""
     table = horizon.query("exploration != 'none, UCB-CVS'")
     means = table.groupby(["exploration", "budget"])["cost_regret"].mean().unstack("exploration")
@@ -67,6 +68,9 @@ def test_cost_regret_grows_more_slowly_than_the_budget_if_exploration_does(horiz
     assert half == pytest.approx(1.0, abs=0.05)
     per_unit = means["shrinking"] / means.index
     assert (np.diff(per_unit) < 0).all()
+    shrinking = table[table["exploration"] == "shrinking"].groupby("budget")[["cost_regret", "plays"]].mean()
+    assert (np.diff(shrinking["cost_regret"] / shrinking["plays"]) < 0).all()
+    assert [made.SHARES["shrinking"](budget) for budget in (10, 80)] == pytest.approx([0.6, 0.6 / 8 ** (1 / 3)])
     late = table["cost_regret"] - table["cost_regret_explored"]
     assert (late[table["budget"] >= 80] <= 1.5).all()
 
@@ -74,7 +78,7 @@ def test_cost_regret_grows_more_slowly_than_the_budget_if_exploration_does(horiz
 def test_quality_regret_grows_more_slowly_than_the_budget(horizon):
     """If the exploration's share shrinks it even falls: the tolerated set is better than it must be, and wins back.
 
-    With the experiments' fixed share it doubles with the budget.
+    With the experiments' fixed share it grows linearly: its growth doubles with the budget.
     """
     means = horizon.groupby(["exploration", "budget"])["quality_regret"].mean().unstack("exploration")
     assert (means["shrinking"].diff().loc[40:] < 0).all()
@@ -83,26 +87,23 @@ def test_quality_regret_grows_more_slowly_than_the_budget(horizon):
 
 
 def test_a_share_below_half_has_lower_regrets_on_the_hill(made, horizon):
-    """From a budget of 40 on, where the shrinking share is 38 % and less."""
-    assert made.SHARES["shrinking"](40) < 0.4
-    means = (
-        horizon.query("budget >= 40")
-        .groupby(["budget", "exploration"])[["cost_regret", "quality_regret"]]
-        .mean()
-        .unstack("exploration")
-    )
+    """In every run from a budget of 40 on, where the shrinking share is 38 % and less."""
+    assert [made.SHARES["shrinking"](budget) for budget in (40, 160)] == pytest.approx([0.38, 0.24], abs=0.005)
+    runs = horizon.query("budget >= 40").set_index(["budget", "seed", "exploration"]).unstack("exploration")
     for name in ("cost_regret", "quality_regret"):
-        assert (means[name]["shrinking"] < means[name]["60 %"]).all()
+        assert (runs[name]["shrinking"] < runs[name]["60 %"]).all()
 
 
 def test_ucb_cvs_cost_regret_by_budget(horizon):
-    """On the hill its own regret stops growing while its cost regret grows faster than the budget."""
-    means = horizon.query("exploration == 'none, UCB-CVS'").groupby("budget")[["weighted_regret", "cost_regret"]].mean()
-    weighted, cost = means.loc[160] / means.loc[40]
-    assert weighted < 1.1
-    assert cost > 4 * 1.5
+    """On the hill its own regret stops growing in every run while its cost regret grows faster than the budget."""
+    runs = horizon.query("exploration == 'none, UCB-CVS'").set_index(["budget", "seed"])[
+        ["weighted_regret", "cost_regret"]
+    ]
+    grown = runs.loc[160] / runs.loc[40]
+    assert (grown["weighted_regret"] < 1.1).all()
+    assert (grown["cost_regret"] > 4 * 1.5).all()
     ours = horizon.query("exploration == 'shrinking' and budget == 160")
-    assert means.loc[160, "cost_regret"] > 3 * ours["cost_regret"].mean()
+    assert runs.loc[160, "cost_regret"].mean() > 3 * ours["cost_regret"].mean()
 
 
 def test_regrets_are_given_per_play_and_per_cost():
@@ -124,11 +125,20 @@ def ends(stored):
     return stored[stored["cost"] == 100].groupby([*KEYS[:4]], sort=False).mean(numeric_only=True)
 
 
-def later(stored, name):
-    """Return the mean of what came after 60 units of cost, by objective, costs, variance and method."""
+def each_later(stored, name):
+    """Return what came after 60 units of cost, by objective, costs, variance and seed, one column per method."""
     at = stored.set_index(KEYS)
-    after = at.loc[at["cost"] == 100, name] - at.loc[at["cost"] == 60, name]
-    return after.groupby(level=[0, 1, 2, 3], sort=False).mean().unstack("method")
+    return (at.loc[at["cost"] == 100, name] - at.loc[at["cost"] == 60, name]).unstack("method")
+
+
+def later(stored, name):
+    """Return the mean of what came after 60 units of cost, by objective, costs and variance, one column per method."""
+    return each_later(stored, name).groupby(level=[0, 1, 2]).mean()
+
+
+def reach(leads):
+    """Return by how much the ends of Student's 95 % interval differ from the mean of some groups."""
+    return leads.sem().mul(stats.t.ppf(0.975, leads.size() - 1), axis=0)
 
 
 def test_levy_is_in_the_study(stored):
@@ -149,7 +159,10 @@ def test_methods_that_ignore_costs_make_the_same_run_in_all_settings(stored):
 
 
 def test_plays_after_the_exploration(stored):
-    """Figure 2: far more than the baselines where a cheap set is good, hardly more on the plant."""
+    """Figure 2: far more than the baselines where a cheap set is good, hardly more on the plant.
+
+    More beyond chance but for one problem of Ackley's function, where every run has more.
+    """
     plays = later(stored, "plays")
     rivals = plays[["ucb-psq", "ts-psq", "etc-50"]].max(axis=1)
     ratio = (plays["unknown-cost"] / rivals).groupby(level="objective").min()
@@ -157,7 +170,14 @@ def test_plays_after_the_exploration(stored):
     assert ratio["ackley"] > 1.5
     assert ratio["levy"] > 1.5
     assert (plays.loc["plant", ["ucb-psq", "ts-psq", "etc-50"]] == 40).all(axis=None)
-    assert plays.loc["plant", "unknown-cost"].between(40, 41).all()
+    runs = each_later(stored, "plays")
+    assert (runs.loc["plant", "unknown-cost"] != 40).sum() == 1
+    leads = runs["unknown-cost"] - runs[["ucb-psq", "ts-psq", "etc-50"]].max(axis=1)
+    groups = leads.groupby(level=KEYS[:3])
+    more = groups.mean() > reach(groups)
+    assert more.loc["hartmann"].all()
+    assert more.index[~more].intersection(more.loc[["ackley"]].index).tolist() == [("ackley", "cheap", 0.04)]
+    assert runs.loc[("ackley", "cheap", 0.04), "unknown-cost"].agg(["size", "min"]).tolist() == [5, 52]
 
 
 def test_plays_on_the_airfoil(stored, ends):
@@ -173,7 +193,7 @@ def test_where_the_method_wins_no_cheap_set_is_acceptable(stored, monkeypatch):
     """Only the most expensive is on the plant, and the lead is there before exploitation; on Ackley a cheap one is played."""
     wins = control_verdicts(stored).query("verdict == 'win'").index
     assert {("plant", "cheap", 0.02), ("plant", "moderate", 0.02)} <= set(wins)
-    explored = stored[(stored["cost"] == 60) & (stored["variance"] == 0.02)]
+    explored = stored[(stored["cost"] == 55) & (stored["variance"] == 0.02)]
     explored = explored.groupby(["objective", "costs", "method"])["simple_regret"].mean().unstack("method").loc["plant"]
     assert (2 * explored["unknown-cost"] < explored.drop(columns="unknown-cost").min(axis=1)).all()
     share = later(stored, "on_target") / later(stored, "plays")
@@ -205,20 +225,22 @@ def test_cost_regret_by_method(stored, claim):
     """Ahead of all rivals on most functions with irrelevant variables; 0 for all on the plant, where the most expensive set is best."""
     end = stored[stored["cost"] == 100].set_index(KEYS)["cost_regret"].unstack("method")
     leads = end.drop(columns="unknown-cost").sub(end["unknown-cost"], axis=0).groupby(level=KEYS[:3])
-    reach = leads.sem().mul(stats.t.ppf(0.975, leads.size() - 1), axis=0)
-    ahead, behind = leads.mean() > reach, leads.mean() < -reach
+    ahead, behind = leads.mean() > reach(leads), leads.mean() < -reach(leads)
     wins = ahead.all(axis=1).groupby(level="objective").sum()
     assert wins.to_dict() == {"ackley": 4, "airfoil": 0, "hartmann": 1, "levy": 4, "plant": 0}
     assert ahead.loc["hartmann"].drop(columns="ucb-cvs").all(axis=None)
     tied = ~(ahead | behind)["ucb-cvs"]
     assert tied.loc["hartmann"].sum() == 3
-    assert tied.loc[("airfoil", "moderate", 0.02)]
+    assert tied.loc["airfoil"].xs(0.02, level="variance").all()
     assert behind["ucb-cvs"].loc["airfoil"].xs(0.04, level="variance").all()
     assert (end.loc["plant"] == 0).all(axis=None)
     means = end.loc["hartmann"].groupby(level=KEYS[1:3]).mean()
     ours, theirs = means["unknown-cost"], means.drop(columns="unknown-cost")
     extremes = (ours.min(), ours.max(), theirs.min(axis=None), theirs.max(axis=None))
     claim("bocvs", "Experiments, cost regret (not shown)", *extremes, wins.sum(), len(ahead))
+    target = stored[stored["cost"] == 100].set_index(KEYS)["on_target"].unstack("method").loc["hartmann"]
+    more = (target["unknown-cost"] - target["ucb-cvs"]).groupby(level=KEYS[1:3])
+    assert (more.mean().abs() < reach(more)).all()
 
 
 def test_the_exploration_costs_more_than_the_proof_of_theorem_3_allows(stored):

@@ -54,7 +54,7 @@ def test_largest_gain_of_a_smooth_kernel_grows_slowly(d, side, growth):
     """At most like (log T)^(d+1), from 100 to 10,000 plays, and far more slowly than √T."""
     bound = bounds.gain_bound(squared_exponential(grid(d, side), 0.5), 10_000)
     low, high = (float(bound(T)) for T in (100, 10_000))
-    assert high / low == pytest.approx(growth, abs=0.1)
+    assert high / low == pytest.approx(growth, abs=0.05)
     assert growth < min(2 ** (d + 1), 10)  # log T doubles, √T grows tenfold
 
 
@@ -64,7 +64,7 @@ def test_matern_gain_stays_below_its_rate(d, side, growth, rate):
     bound = bounds.gain_bound(matern(grid(d, side), 0.5), 10_000)
     power = d * (d + 1) / (5 + d * (d + 1))
     low, high = (float(bound(T)) for T in (100, 10_000))
-    assert high / low == pytest.approx(growth, abs=0.1)
+    assert high / low == pytest.approx(growth, abs=0.05)
     assert 2 * 100**power == pytest.approx(rate, abs=0.05)
     assert growth < rate
     smooth = bounds.gain_bound(squared_exponential(grid(d, side), 0.5), 10_000)
@@ -123,12 +123,17 @@ def test_quality_regret_stays_below_the_bound(stored):
 
 
 def test_quality_regret_stays_below_theorem_3(stored):
-    """(5), lower than (3), is below the regret of the worst plays from 100,000 plays on, and not up to 10,000."""
+    """(5), lower than (3), is below the regret of the worst plays from 100,000 plays on, and not up to 10,000.
+
+    There the acceptable sets and no others are feasible, though the exploration is shorter than Lemma 2 asks.
+    """
     assert (stored["quality_regret"] <= stored["bound_5"]).all()
     assert (stored["bound_5"] < stored["bound_3"]).all()
     telling = stored["bound_5"] < stored["worst_quality"]
     assert telling[stored["plays"] >= 100_000].all()
     assert not telling[stored["plays"] <= 10_000].any()
+    assert (stored.loc[stored["plays"] >= 100_000, "exact"] == 1).all()
+    assert stored["each"].max() < 43_000  # Lemma 2 as printed, in the test of its τ
 
 
 def test_cost_regret_stays_below_the_bound(made, stored):
@@ -157,7 +162,7 @@ def test_regret_per_play_falls(stored):
 
 def test_plays_settle_on_the_cheapest_acceptable_set(stored):
     long = stored[stored["plays"] >= 30_000]
-    assert long["on_target"].min() > 0.95
+    assert long["on_target"].min() > 0.999
 
 
 def test_phase_1_stays_below_the_proofs_bound(made):
@@ -221,7 +226,8 @@ def test_lemma_2s_tau_by_gap(made):
     assert printed == pytest.approx(43_000, abs=1000)
     assert 5 * bounds.exploration_needed(2 * gap, 3, bound, **known) < mended
     exact = eo.datasets.load_study("bocvs_exploration").groupby("each")["exact"].min()
-    assert exact[exact == 1].index.min() == 50
+    assert exact[exact == 1].index.tolist() == [50, 100, 300, 1000]
+    assert printed > 800 * 50
 
 
 # -- Tay et al.'s regret --------------------------------------------------------------------------------------------
@@ -232,6 +238,8 @@ def test_weighted_regret_is_at_most_quality_regret():
     problem = eo.problems.hill_control()
     history = eo.optimizers.bocvs(problem, budget=6, rng=0, alpha=0.0).history
     assert (history["weighted_regret"] <= history["quality_regret"] + 1e-9).all()
+    assert (np.diff(history["quality_regret"], prepend=0) > -1e-9).all()
+    assert problem.costs.max() <= 1
     assert history["weighted_regret"].iloc[-1] < 0.8 * history["quality_regret"].iloc[-1]
 
 
@@ -352,12 +360,12 @@ def test_cost_intervals_hold_all_at_once():
 
 
 def test_line_11_as_printed_leaves_the_exploration():
-    """Index kτ + i - 1 with k <= m, seven sets of 45 plays each: it passes 315, and is one of the 45 plays of set i once."""
+    """Index kτ + i - 1 with k <= m, seven sets of 45 plays each: it passes 315, and one of its 8 plays is of set i."""
     m, tau = 7, 45
     printed = {i: [k * tau + i for k in range(m + 1)] for i in range(1, m + 1)}  # play number t bounds with u_{t-1}
     assert max(map(max, printed.values())) == 322 > m * tau == 315
     own = {i: {k * m + i for k in range(tau)} for i in range(1, m + 1)}  # the plays of set i, in turn
-    assert [len(set(printed[i]) & own[i]) for i in printed] == [1] * m
+    assert [(len(set(printed[i]) & own[i]), len(printed[i])) for i in printed] == [(1, 8)] * m
     assert all({k * m + i for k in range(m + 1)} <= own[i] for i in own), "with m for τ"
 
 

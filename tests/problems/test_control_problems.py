@@ -116,6 +116,9 @@ def test_long_search_finds_the_closed_forms_best():
     assert x[0] == pytest.approx(0.7, abs=1e-3)
     X = problem.marginals[1]
     assert value == pytest.approx(X.gaussian_average(0.4, 0.5), abs=1e-4)
+    value, x = problem.best_of_set(2)
+    assert x == pytest.approx([0.7, 0.4], abs=1e-3)
+    assert value == pytest.approx(1, abs=1e-6) == problem.set_values.max()
 
 
 def test_plays_draw_what_is_not_controlled_and_costs_keep_their_mean():
@@ -131,6 +134,7 @@ def test_plays_draw_what_is_not_controlled_and_costs_keep_their_mean():
     costs = np.array([play.cost for play in plays])
     assert costs.mean() == pytest.approx(0.1, abs=4 * 0.02 / np.sqrt(1500))
     assert costs.std() == pytest.approx(0.02, rel=0.08)
+    assert np.std([problem._cost(0.2, u) for u in rng.random(1500)]) == pytest.approx(0.02, rel=0.08)
     assert {problem.play(6, np.full(12, 0.5), rng=rng).cost for _ in range(20)} == {1.0}
     assert {ready.hartmann_control().play(0, [0.5] * 3, rng=rng).cost for _ in range(20)} == {0.01}
 
@@ -374,3 +378,4 @@ def test_the_papers_law_of_costs_leaves_the_interval():
     problem = ready.hartmann_control()
     costs = [problem._cost(mean, u) for mean in (0.1, 1.0) for u in rng.random(500)]
     assert 0 <= min(costs) <= max(costs) <= 1
+    assert {problem._cost(0.01, u) for u in rng.random(20)} == {0.01}  # no noise

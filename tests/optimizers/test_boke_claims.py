@@ -485,14 +485,15 @@ def test_density_and_process_fill_alike(filled, claim):
 
 
 def test_fill_distances_fall_at_their_rate(filled, claim):
-    """Section 3.2: t^(-1/d), near which density and process are in up to three inputs, and random designs are not."""
+    """Section 3.2: t^(-1/d), near which density and process are in one and two inputs; in more they fall faster, random designs slower."""
     logs = np.log(filled.reset_index("t"))
     slopes = {d: np.polyfit(rows.pop("t"), rows, 1)[0] for d, rows in logs.groupby("inputs")}
     slopes = pd.DataFrame(slopes, index=filled.columns)
     designs = ["density", "process", "latin hypercube", "uniform"]
     claim("boke", "Section 3.2 (rate)", 4, 32, *slopes.loc[designs].to_numpy().ravel())
     share = slopes * slopes.columns
-    assert share.loc[designs[:2], [1, 2, 3]].stack().between(-1.5, -0.8).all()
+    assert share.loc[designs[:2], [1, 2]].stack().between(-1.25, -0.8).all()
+    assert (share.loc[designs[:2], [3, 5]] < -1.25).all(axis=None)
     assert (share.loc[designs[2:], [2, 3, 5]] > -0.9).all(axis=None)
 
 

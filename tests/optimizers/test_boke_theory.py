@@ -315,6 +315,9 @@ def test_regret_on_finite_sets_stays_below_theorem_4_10(study, claim):
     assert stored["mean"][1000] / stored["mean"][250] < 1.6
     rows = study.on_finite_set("finite", 100, 0)
     assert stored["q25"][100] / 2 < rows[-1]["regret"] <= stored["largest"][100] + 1e-3
+    f = np.random.default_rng(0).random(12)  # the bound by its formula, with δ = 0.1
+    by_hand = np.sqrt(256 * study.NOISE_SD**2 * 12 * 1000 * np.log(1000)) / 0.1 + 8 * 12 * np.ptp(f) / 0.1
+    assert by_hand == pytest.approx(end["bound"], rel=1e-3)
 
 
 def test_wide_bandwidths_in_the_first_steps_do_no_harm(study, claim):

@@ -100,7 +100,8 @@ def test_boke_asks_for_the_top_of_the_upper_bound(scale, noise, claim):
 def test_the_bandwidth_follows_a_rule_or_is_fixed(rule, h, claim):
     """(5.1) and (5.2) with t = 4 and d = 1."""
     assert told(BOKE, bandwidth=rule).surrogate().bandwidth[0] == pytest.approx(h, rel=1e-12)
-    claim("boke", "Section 5 (5.1)", bandwidth(1, 1))
+    assert bandwidth(128, 3) == pytest.approx(bandwidth(1, 3) / 2, rel=1e-12)
+    claim("boke", "Section 5 (5.1)", 1e-12, 128, bandwidth(1, 3) / 3)
 
 
 @pytest.mark.parametrize("size", [1e-310, 1e300])
@@ -130,6 +131,7 @@ def test_boke_plus_asks_for_the_top_of_either(claim):
     taken = [np.mean(np.isclose(np.ravel(asked), top, atol=2e-4)) for top in tops]
     assert sum(taken) == 1
     claim("boke", "Algorithm 3 (BOKE+)", 2e-4, taken[0], len(asked), 0.25)
+    claim("boke", "Algorithm 3 (BOKE+)", np.sqrt(0.25 * 0.75 / len(asked)), column="error")
 
 
 @pytest.mark.parametrize("method", [BOKE, KRUCB, GPUCBFixed, BOKEPlus])
@@ -154,6 +156,7 @@ def test_all_methods_of_the_paper_start_with_the_same_latin_hypercube():
     for design in first[1:]:
         np.testing.assert_array_equal(design, first[0])
     assert (np.sort(np.floor(8 * first[0]), axis=0) == np.arange(8)[:, None]).all()
+    assert [BOKE(f).initial, BOKE(eo.problems.forrester()).initial] == [2 * (3 + 1), 5]
 
 
 @pytest.mark.parametrize("method", [BOKE, GPUCBFixed])
@@ -214,7 +217,7 @@ def test_kr_ucb_widens_as_t_to_the_alpha(claim):
         if t > 8:
             different = len(np.unique(np.array(optimizer.told), axis=0))
             assert t**0.6 - 1 <= different <= t**0.6 + 2
-    claim("boke", "Algorithm 5 (widening)", 0.6, 1, 0.6, 2, t)
+    claim("boke", "Algorithm 5 (widening)", 0.6, 1, 0.6, 2, 9, t)
 
 
 @pytest.mark.parametrize("method", [GPUCBFixed, GPUCB])

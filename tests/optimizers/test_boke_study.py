@@ -14,7 +14,9 @@ def study(script):
 
 
 def test_the_problems_of_the_studies_are_closed_boxes(study):
-    boxes = [study.problem(name, False).bounds for name in [*study.FUNCTIONS, "sprinkler", *study.TUNING[:2]]]
+    boxes = [
+        study.problem(name, False).bounds for name in [*study.FUNCTIONS, *study.FORMS, "sprinkler", *study.TUNING[:2]]
+    ]
     for box in (*boxes, np.array(list(RANGES["xgboost"].values()))):
         low, high = box.T
         assert np.isfinite([low, high]).all()

@@ -29,6 +29,7 @@ def test_a_forest_scores_as_by_hand(claim):
     from sklearn.ensemble import RandomForestRegressor
 
     X, y = _rows("wine")
+    assert len(X) == len(_rows("california")[0]) == ROWS == 2000
     order = np.random.RandomState(0).permutation(ROWS)
     scores = []
     for k in range(5):

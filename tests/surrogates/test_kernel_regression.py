@@ -133,8 +133,10 @@ def test_ten_noisy_values_show_the_wave_unless_the_bandwidth_is_far_too_wide(cla
         errors.append([np.sqrt(np.mean((condition(X, y, k * h).predict(x)[0] - truth) ** 2)) for k in (1, 0.1, 10)])
     found = np.mean(errors, axis=0)
     of_the_mean = truth.std()
-    assert found[0] < found[1] < 0.5 * of_the_mean < found[2]
+    assert found[0] < found[1] < 0.5 * of_the_mean
+    assert found[2] == pytest.approx(of_the_mean, rel=0.02)
     claim("boke", "Figure 1", *found, of_the_mean)
+    claim("boke", "Figure 1", len(errors), column="error")
     claim("boke", "Figure 1 (middle)", 2)
 
 
@@ -153,11 +155,12 @@ def test_a_narrow_bandwidth_harms_a_regression_less_than_a_process_but_a_wide_on
         best = [widths[np.argmin([error(h) for h in widths])] for error in (of_regression, of_process)]
         errors.append([[of_regression(k * best[0]), of_process(k * best[1])] for k in (1, 0.1, 10)])
     at_best, narrow, wide = np.mean(errors, axis=0)
-    assert min(wide) > 0.38  # that of the mean of all values is 0.42
+    assert min(wide) > 0.95 * truth.std()  # the error of the function's mean
     assert at_best[1] < at_best[0] < 0.16
     ratios = narrow / at_best, wide / at_best
     assert ratios[0][0] < ratios[0][1] / 2
     claim("boke", "Section 3.1 (robustness)", *ratios[0], *ratios[1])
+    claim("boke", "Section 3.1 (robustness)", len(errors), column="error")
 
 
 def test_likelihood_bandwidth_shows_both_peaks_of_the_mixture(claim):
@@ -217,8 +220,9 @@ def test_rules_of_thumb_are_scipys_factors(claim):
         t = factors.n
         assert scott(t, d, scale=1.0) == pytest.approx(factors.scotts_factor(), rel=1e-14)
         assert silverman(t, d, scale=1.0) == pytest.approx(factors.silverman_factor(), rel=1e-14)
-    ratios = [silverman(50, d) / scott(50, d) for d in range(1, 21)]
-    claim("boke", "Section 5 (5.2)", min(ratios), max(ratios), 20)
+    ratios = np.array([[silverman(t, d) / scott(t, d) for t in (2, 50, 1000)] for d in range(1, 21)])
+    assert np.ptp(ratios, axis=1).max() < 1e-12  # the two rules differ by a factor
+    claim("boke", "Section 5 (5.2)", ratios.min(), ratios.max(), 20)
     assert scott(1, 3) == pytest.approx(np.random.default_rng(0).uniform(size=100_000).std(), rel=5e-3)
 
 

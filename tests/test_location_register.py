@@ -223,6 +223,9 @@ def test_random_cities(ends, gaps):
         *errors.loc[last, three]
     )
     assert gaps.loc[last][three].min().min() > 1e-6
+    assert ours("Section 6, genetic algorithm", V1, "error") == (
+        f"standard error of the means at most {errors['genetic'].max():.1f} points"
+    )
     lead, literal = (gaps["genetic"] - gaps[m] for m in ("gp-pm", "gp-pm-literal"))
     assert ours("Section 6, genetic algorithm", V1) == (
         f"best known value against genetic: medians 0 to {medians['genetic'].max():.1f} %; GP-pM against genetic at most "

@@ -71,7 +71,7 @@ def behind(city, units, restarts=0):
 
 
 def test_no_load_brings_the_p_median_as_far_behind_as_printed(claim):
-    """Not 23 % in our cities, except with a turnout of 0 at a load of 20, the last of three: there in some of them."""
+    """23 % below the p-median is 30 % of the best value: not in our cities, even with a turnout of 0 at a load of 20."""
     for sites, units, geometry in ((30, 15, "plane"), (30, 15, "uniform"), (50, 20, "plane")):
         excess = [
             behind(eo.datasets.grid_city(sites, units, load, rng=1, geometry=geometry), units)
@@ -79,7 +79,7 @@ def test_no_load_brings_the_p_median_as_far_behind_as_printed(claim):
         ]
         low, high, extreme = np.array(excess)
         assert (low < high).all()
-        assert extreme[0] < 20
+        assert max(extreme) < 100 / 0.77 - 100 == pytest.approx(30, abs=0.5)
         assert max(high) < 17
         assert (geometry == "plane") == (extreme[0] > 10)
     claim("server locations, version one", "Section 6, p-median", *high, *extreme)

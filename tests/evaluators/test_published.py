@@ -40,6 +40,8 @@ def test_bound_optimum_and_p_median_deployment(version, values, claim):
         claim(V2, place, best)
     if version == "published":
         assert (best, b.upper) == pytest.approx((5.8630, 5.9165), abs=5e-5)
+        (printed,) = eo.datasets.paper_table(3).query("mu_per_day == 42.17").itertuples()
+        assert [printed.lower_bound_min, printed.optimum_min, printed.upper_bound_min] == values
         claim(V1, "Section 7.1, optimum", best, best)
         claim(V1, "Section C.2, p-median", b.upper, b.upper)
 
@@ -120,6 +122,7 @@ def test_most_calls_of_a_tract_go_to_its_first_choice(city, optimal, claim):
     shares = optimal.dispatch_fractions @ city.demand_shares
     assert (shares.min(), shares.max()) == pytest.approx((0.076, 0.147), abs=5e-4)
     assert shares == pytest.approx(optimal.utilizations / optimal.utilizations.sum(), abs=3e-4)
+    assert np.ptp(city.service_times) == 0
     first, second = (100 * by_rank @ city.demand_shares)[:2]
     claim(V2, "Figure 4(c), first choice", 100 * by_rank[0].min(), first, second)
     claim(V2, "Figure 4(c), shares of calls", 100 * shares.min(), 100 * shares.max())

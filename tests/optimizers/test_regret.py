@@ -122,6 +122,7 @@ def test_theorem_15_holds_where_centres_are_observed():
         informed = 0.5 * np.log1p(variances / 0.1).sum()  # (59) where centres are observed
         assert informed <= gain[-1] / (1 - 1 / math.e)
     assert broken == 0
+    assert 1 - 0.025 ** (1 / 40) == pytest.approx(0.09, abs=0.005)  # Clopper and Pearson's 95 % limit of 0 in 40
 
 
 def test_the_printed_constant_needs_a_prior_variance_of_at_most_one():
@@ -211,6 +212,8 @@ def test_printed_gain_is_vacuous_for_a_city():
     assert printed == pytest.approx(603609, abs=1)
     assert most == pytest.approx(50 * math.log(101))
     assert printed > 2000 * most
+    for V in (10**4, 10**6, 10**8):  # of order log V beyond the number of deployments, and below the bound
+        assert largest_gain(V, math.comb(17, 9), noise_variance=0.01) < printed_gain(V, 17)
 
 
 def test_lemma_18_and_21_bound_the_regret_of_a_round():

@@ -64,11 +64,12 @@ def test_late_fractions(city, median, claim):
 
 
 def test_ranking_survives_the_approximation(city, everything):
-    """Spearman correlation 0.9987 and the same optimum, over all deployments."""
+    """Spearman correlation 0.9987 and the same optimum, over all deployments; here the best 100 and each sixteenth other."""
     from scipy.stats import spearmanr
 
-    rows = np.linspace(0, len(everything.values) - 1, 600).astype(int)
-    rows = np.r_[rows, everything.values.argsort()[:100]]
+    best, others = np.split(everything.values.argsort(), [100])
+    rows = np.r_[best, others[np.linspace(0, len(others) - 1, 600).astype(int)]]
+    assert len(set(rows)) == 700
     exact = values(city, everything.sites[rows], None, "exact")
     error = exact - everything.values[rows]
     assert spearmanr(exact, everything.values[rows]).statistic > 0.998

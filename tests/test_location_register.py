@@ -90,7 +90,9 @@ def gaps(ends):
 
 @pytest.fixture(scope="module")
 def st_paul(played):
-    return study.outcomes(eo.datasets.load_study("location_st_paul")).groupby(["method", "version"])
+    stored = eo.datasets.load_study("location_st_paul")
+    assert stored["evaluation"].max() == 100
+    return study.outcomes(stored).groupby(["method", "version"])
 
 
 @pytest.fixture(scope="module")
@@ -291,6 +293,8 @@ def test_sparbl_against_bocs(gaps, median_of):
 def test_medians_of_st_paul(st_paul, median_of, gaps):
     found, size = st_paul["reached"].sum(), st_paul.size()
     merged, printed, zero = "gp-pm-literal", "gp-pm-literal, 17 sites", "gp-zero-literal, 17 sites"
+    tens = ["gp-pm", merged, printed, "gp-zero", zero, "bocs", "genetic", "random", "sparbl, printed cut, 17 sites"]
+    assert [set(size.loc[m]) for m in (tens, ["sparbl"], ["sparbl, 17 sites"])] == [{10}, {40}, {20}]
     of = {m: [x for x, _ in median_of(m)] for m in ("gp-pm", merged, printed, "gp-zero", "sparbl", "bocs")}
     error = {m: [round(e) for _, e in median_of(m)] for m in of}
     large = gaps.groupby(level=[0, 1]).median().loc[SIZES[-2:]].round(2)
@@ -381,7 +385,9 @@ def test_tables_and_late_responses():
         prior = optimizer.process.amplitude * optimizer.process.kernel.diag(np.ones((1, 14)))[0]
         assert (prior >= 2) == literal
         assert (prior < 0.2) != literal
-    runs = study.outcomes(eo.datasets.load_study("location_tables")).groupby(["method", "table", "version"])
+    stored = eo.datasets.load_study("location_tables")
+    assert stored["evaluation"].max() == 100
+    runs = study.outcomes(stored).groupby(["method", "table", "version"])
     at, of = runs["reached"].sum(), runs.size()
     assert set(of[:, 1]) == {50}
     assert set(of[:, 3]) == {65}

@@ -43,6 +43,8 @@ def test_correction_factor_against_its_definition():
         for r in range(p)
     ]
     assert correction_factors(p, load) == pytest.approx(expected, rel=1e-12)
+    answered = (correction_factors(p, load) * rho ** np.arange(p) * (1 - rho)).sum()
+    assert answered == pytest.approx(1 - P[p])  # as units are busy together; independent ones answer 1 - rho^p
 
 
 def test_correction_factor_makes_chances_sum_to_one():
@@ -161,7 +163,8 @@ def test_equation_3_is_solved_with_utilisations_scaled_to_their_sum(version, cla
             printed = plain_fixed_point(city, median, scaled=False)[2]
             apart.append((abs(approximate_hypercube(city, median).mean_response - minutes), abs(printed - minutes)))
         claim("server locations", "Equation (3)", *np.max(apart, axis=0))
-        assert np.max(apart, axis=0) == pytest.approx([0.005, 0.015], abs=5e-4)
+        assert np.max(apart, axis=0)[0] < 0.005  # the printed digits
+        assert np.max(apart, axis=0)[1] == pytest.approx(0.015, abs=5e-4)
 
 
 @pytest.mark.parametrize("capacity", ["loss", "queue"])

@@ -185,6 +185,7 @@ def test_balance_equations_as_printed_have_no_solution():
     assert np.linalg.matrix_rank(printed) == 4  # only P = 0 solves it
     right = into - np.diag(np.where(busy == 2, 0, a + b) + busy * mu)
     assert np.linalg.matrix_rank(right) == 3
+    assert right.T @ np.ones(4) == pytest.approx(0)  # with rates from b to b' every state would be as likely
 
 
 def test_cpu_time_of_both_models_by_number_of_units():

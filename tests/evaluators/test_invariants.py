@@ -245,6 +245,7 @@ def test_light_load_sends_the_nearest_unit_and_heavy_load_whichever_is_free(eval
         assert (gaps_light, gaps_heavy) == (sorted(gaps_light), sorted(gaps_heavy, reverse=True))
     assert all(0 < u < 1 for e in found for u in e.utilizations)
     assert found[-1].utilizations.min() > 0.99
+    assert found[-1].dispatch_fractions @ base.demand_shares == pytest.approx(completions / completions.sum(), abs=5e-3)
 
 
 # -- the exact model against its chain, state by state --------------------------------------------------------

@@ -76,6 +76,7 @@ def test_table_1_holds_at_the_loads_of_the_data(version, ends, off, claim):
     assert city.offered_load(9) == pytest.approx(0.2231, abs=5e-5)
     beyond = table.offered_load[np.abs(best - table.optimum_min) > 0.005]  # more than the printing
     assert beyond.tolist() == [0.1, 0.6]
+    assert (best - table.optimum_min)[beyond.index].round(3).tolist() == [0.009, 0.008]
     odd = table.offered_load.between(0.2, 0.55)
     assert at_median[[0, -1]].round(2).tolist() == [5.56, 9.01]
     assert at_median[odd].round(2).tolist() == [5.92, 6.19, 6.63, 7.11]
@@ -158,8 +159,8 @@ def test_the_p_median_moves_two_units_outwards(city, optimum, median, claim):
     km = great_circle_km([city.site_locations[AT["38-67"]]], city.site_locations)[0]
     assert [km[AT[name]].round(1) for name in ("27-28-39", "62", "7-12", "9")] == [1.4, 2.3, 2.3, 3.4]
     claim(V1, "Section 7.1, p-median", *(km[AT[name]] for name in ("27-28-39", "62", "7-12", "9")))
-    for name, tracts in {"27-28-39": {27, 28}, "7-12": {7, 12}, "9": {9}, "62": {62}}.items():
-        assert tracts <= set(np.argsort(city.travel_times[AT[name]])[:3].tolist())
+    for name, tracts in {"27-28-39": [27, 28], "7-12": [12, 7], "9": [9], "62": [63, 62]}.items():
+        assert np.argsort(city.travel_times[AT[name]])[: len(tracts)].tolist() == tracts
 
 
 def test_seven_tracts_are_slower_under_the_p_median_but_the_edge_gains_little(city, optimum, median, claim):

@@ -393,7 +393,7 @@ def test_literal_region_keeps_its_centre_and_grows_without_limit(st_paul):
     assert shrunk == pytest.approx([45 * (2 / 3) ** k for k in range(1, 8)])
     assert (optimizer.centre == centre).all()
     assert [tell(7.0) for _ in range(10)][-1] == EDGE  # 1.76 is below 2: after 80 failures, at most the theorem's
-    assert 10 * math.ceil(math.log(45) / math.log(1.5)) == 100
+    assert [10 * math.ceil(math.log(d) / math.log(1.5)) for d in (45, 45 / 2)] == [100, 80]
     assert optimizer.restarts == 1
     assert optimizer.values[optimizer.optima[0]] == 6.4
 
@@ -411,6 +411,7 @@ def test_literal_centre_has_the_lowest_bound_of_all_deployments(restarts):
     mean, variance = world.predict(counts, prior)
     bound = mean - 5 * np.sqrt(variance)
     assert constant == 0
+    assert gp_pm.LISTED == 25_000
     assert bound[(counts == optimizer.centre).all(axis=1)][0] == pytest.approx(bound.min(), abs=1e-9)
 
 

@@ -105,7 +105,7 @@ def lower_confidence_search(K, noise_variance, rounds, delta, units, sites, rng)
     return f[chosen] - f.min(), np.array(variances), held
 
 
-def test_theorem_15_holds_where_centres_are_observed():
+def test_theorem_15_holds_where_centres_are_observed(claim):
     """Sample functions of kernel (13): the bound, and (53), fail in at most a share δ of runs (here none in 40)."""
     rng, X = np.random.default_rng(3), deployments(6, 3)
     kernel = DeploymentKernel(np.full(6, 0.5), gamma=0.7)
@@ -122,6 +122,9 @@ def test_theorem_15_holds_where_centres_are_observed():
         informed = 0.5 * np.log1p(variances / 0.1).sum()  # (59) where centres are observed
         assert informed <= gain[-1] / (1 - 1 / math.e)
     assert broken == 0
+    limit = 100 * (1 - 0.025 ** (1 / 40))  # Clopper and Pearson's, two-sided, of 0 in 40
+    claim("server locations", "Theorem 15", limit, column="error")
+    claim("server locations", "Equations (52) and (53)", 100 - limit, column="error")
 
 
 def test_the_printed_constant_needs_a_prior_variance_of_at_most_one():
@@ -211,6 +214,8 @@ def test_printed_gain_is_vacuous_for_a_city():
     assert printed == pytest.approx(603609, abs=1)
     assert most == pytest.approx(50 * math.log(101))
     assert printed > 2000 * most
+    for V in (10**4, 10**6, 10**8):  # of order log V beyond the number of deployments, and below the bound
+        assert largest_gain(V, math.comb(17, 9), noise_variance=0.01) < printed_gain(V, 17)
 
 
 def test_lemma_18_and_21_bound_the_regret_of_a_round():

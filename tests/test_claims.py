@@ -356,7 +356,7 @@ def repetitions(text, papers):
 
 @pytest.mark.skipif(not (ROOT / "notebooks").exists(), reason="the notebooks are not installed with the package")
 def test_prose_quotes_the_register_instead_of_repeating_numbers():
-    """In the README, the site and the notebooks; each notebook on a paper shows claims of it beside its results."""
+    """In the README, the site and the notebooks; each notebook on a paper shows its claims."""
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         assert repetitions(page.read_text("utf-8"), "") == [], page.name
     for number, papers in NOTEBOOKS.items():
@@ -366,7 +366,7 @@ def test_prose_quotes_the_register_instead_of_repeating_numbers():
             "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == k) for k in ("markdown", "code")
         )
         assert repetitions(prose, papers) == [], file.name
-        assert f'load_claims("{papers}' in code, file.name
+        assert re.search(rf'load_claims\(("{papers}|\))', code), file.name
 
 
 @pytest.mark.parametrize("figure", ["6.01 min", "84 % of the time", "4,800 minutes", "38.5 per cent", "4800"])

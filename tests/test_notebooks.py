@@ -71,7 +71,7 @@ def test_only_the_start_page_is_stored_with_what_it_shows(path):
 
 def test_cells_are_thin(path):
     for code in cells(path, "code"):
-        assert len(code.splitlines()) <= LONGEST_CELL, code
+        assert len(code.splitlines()) <= LONGEST_CELL or code.startswith("# Checks of what was said above."), code
         assert not re.search(r"^\s*(def|class|!|%pip|%cd)\b", code, re.MULTILINE), code
 
 
@@ -88,12 +88,24 @@ def test_they_claim_nothing_without_checking(path):
 
 
 def test_checks_are_folded(path):
-    """At most one shown line in twenty is a check; those of a section stand in a folded cell."""
+    """At most one shown line in fifty is a check; those of a section stand in a folded cell."""
     code = [cell for cell in json.loads(path.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"]
     folded = [cell["metadata"].get("jupyter", {}).get("source_hidden", False) for cell in code]
     assert folded == ["hide-input" in cell["metadata"].get("tags", ()) for cell in code]  # on the site too
     shown = [line for cell, hidden in zip(code, folded, strict=True) if not hidden for line in cell["source"]]
-    assert sum("assert " in line for line in shown) <= 0.05 * len(shown)
+    assert sum("assert " in line for line in shown) <= 0.02 * len(shown)
+
+
+def test_the_register_is_shown_once_in_the_last_section(path):
+    """No table of claims interrupts what a section says."""
+    headings, shown = [], []
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            headings += re.findall(r"^## (.+)$", text, re.MULTILINE)
+        elif "load_claims(" in text:
+            shown.append(headings[-1])
+    assert shown in ([], [headings[headings.index("Exercises") - 1]])
 
 
 def test_nothing_depends_on_the_machine_or_the_network(path):

@@ -85,10 +85,8 @@ def read_table(
     """Read a table of points, and the columns that a function such as `_roles.call_columns` chooses, by role.
 
     ``source`` is a file with one of `ENDINGS`, an object with ``name`` and ``read``, or a table; ``argument`` is its
-    name in messages. Of a file, only the chosen columns are kept, to save memory. Columns get lower-case names.
-    Coordinates of a geometry are converted to degrees; other columns are in the reference system that
-    ``frame.attrs[CRS]`` names: ``crs`` if the source names none. Raise if the file does not exist, or is of another
-    type, too large, damaged or empty.
+    name in messages. Of a file, only the chosen columns are kept. Columns get lower-case names. A geometry is converted
+    to degrees; other coordinates are in the system ``frame.attrs[CRS]``, by default ``crs``.
     """
     taken: dict[str, str] = {}
 
@@ -152,11 +150,7 @@ def _from_frame(
 
 
 def places(table: Table, key: Mapping[str, str]) -> FloatArray:
-    """Return longitude and latitude in degrees from two columns, or from one that holds both, shape (rows, 2).
-
-    Places of rows with a blank cell are NaN. ``key`` has the columns by role: "lon" and "lat", or "place". In pairs the
-    latitude comes first, unless the column's name, its values or a projected reference system imply the other order.
-    """
+    """Return longitude and latitude in degrees, shape (rows, 2), from the columns ``key``; blank places are NaN."""
     crs, scale = table.frame.attrs.get(CRS), 1.0
     if "place" in key:
         table, crs = _split_pairs(table, key["place"], crs)
@@ -201,8 +195,7 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     x_first = X_FIRST.search(name) or geography.projected(crs)
     if pairs.any() and not (x_first or np.abs(first).max() > 90 or np.median(first) < SOUTHERNMOST):
         points[pairs] = points[pairs, ::-1]
-    columns = [f"{name} (longitude)", f"{name} (latitude)"]
-    return table._replace(frame=pd.DataFrame(points, columns=columns)), crs
+    return table._replace(frame=pd.DataFrame(points, columns=[f"{name} (longitude)", f"{name} (latitude)"])), crs
 
 
 def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -212,10 +205,7 @@ def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
-    """Return the units per degree of integer coordinates, such as 1e6 for millionths; 1 for degrees and lengths.
-
-    The unit follows from the names of the columns, or from whole numbers above every projected coordinate, `LONGEST_M`.
-    """
+    """Return the units per degree, by the columns' names or sizes, such as 1e6 for millionths; 1 for all others."""
     said = [re.search(r"e_?([567])$|(micro)", name) for name in names]
     most = points.abs().max().to_numpy()
     if not len(points) or (most <= (180, 90)).all():
@@ -248,15 +238,15 @@ def open_file(source: PathLike | IO[Any], argument: str) -> Path | _inflate.Uplo
 
 
 def _from_geojson(file: Path | _inflate.Upload, choose: _formats.Choose, crs: object) -> pd.DataFrame:
-    """Return one row per feature, with the chosen properties and the coordinates of its Point, converted to degrees.
-
-    The coordinates of a feature without geometry are None.
-    """
+    """Return one row per feature: the chosen properties and the degrees of its Point, None without geometry."""
     rows = []
     for k, (properties, geometry) in enumerate(_formats.read_features(file, crs), 1):
-        x, y = (None, None) if geometry is None else _point(geometry, f"{file.name}, feature {k}")
+        is_point = isinstance(geometry, dict) and geometry.get("type") == "Point"
+        at = geometry.get("coordinates") if is_point else None
+        if geometry is not None and not (isinstance(at, list) and len(at) > 1):
+            raise InputError(f"{file.name}, feature {k}: expected a Point, but got {quote(geometry, most=80)}.")
         own = {key: cell for key, cell in properties.items() if key.strip().lower() not in ("lon", "lat")}
-        rows.append(own | {"lon": x, "lat": y})
+        rows.append(own | dict(zip(("lon", "lat"), at or (None, None), strict=False)))
     frame = pd.DataFrame(rows, dtype=object)
     names, head = list(frame.columns), frame.head(_formats.SAMPLE)
     chosen = choose(names, {name: head[name].tolist() for name in names})
@@ -265,26 +255,12 @@ def _from_geojson(file: Path | _inflate.Upload, choose: _formats.Choose, crs: ob
     return frame
 
 
-def _point(geometry: Any, where: str) -> list[Any]:
-    """Return the first two coordinates of a Point."""
-    at = geometry.get("coordinates") if isinstance(geometry, dict) and geometry.get("type") == "Point" else None
-    if not isinstance(at, list) or len(at) < 2:
-        raise InputError(f"{where}: expected a Point, but got {quote(geometry, most=80)}.")
-    return at[:2]
-
-
-# -- places in one cell ---
-
-
 class Place(NamedTuple):
-    """Coordinates x and y as text; whether they are a pair, x being latitude; a reference system, or None.
-
-    The order of the numbers in a pair is decided for the whole column.
-    """
+    """Coordinates in one cell, as text."""
 
     x: str
     y: str
-    pair: bool = False
+    pair: bool = False  # whether x may be the latitude, which is decided for the whole column
     crs: str | None = None
 
 

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from .. import _validate
 from ..errors import InputError
 from ._times import hour_of_week
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from .._types import BoolArray, FloatArray, IntArray, Times
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -58,12 +57,7 @@ class WeeklyProfile:
         return float(self.counts.sum() / self.hours.sum())
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per weekday and hour, as a DataFrame.
-
-        Columns are ``weekday``, ``hour``, ``calls``, ``hours_watched`` and ``calls_per_hour``.
-        """
-        import pandas as pd
-
+        """Return one row per ``weekday`` and ``hour``: ``calls``, ``hours_watched`` and ``calls_per_hour``."""
         columns = {"calls": self.counts, "hours_watched": self.hours, "calls_per_hour": self.rates}
         hours = {"weekday": np.repeat(WEEKDAYS, 24), "hour": np.tile(np.arange(24), 7)}
         return pd.DataFrame({**hours, **{name: values.ravel() for name, values in columns.items()}})
@@ -76,37 +70,34 @@ class WeeklyProfile:
         )
 
 
-def hours_in(text: str, name: str = "hours") -> list[int]:
+def hours_in(text: str) -> list[int]:
     """Parse one range of hours: "7-19", from 7:00 until 19:00, gives 7, 8, ..., 18. It may pass midnight ("22-6")."""
     found = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", text)
     first, last = (int(part) for part in found.groups()) if found else (99, 99)
     if first > 23 or last > 24 or first == last:
-        raise InputError(f"`{name}` must have a form such as 7-19 (until 19:00) or 22-6; got {text!r}.")
+        raise InputError(f"`hours` must have a form such as 7-19 (until 19:00) or 22-6; got {text!r}.")
     return [(first + k) % 24 for k in range((last - first) % 24 or 24)]
 
 
-def weekdays_in(text: str, name: str = "weekdays") -> list[int]:
+def weekdays_in(text: str) -> list[int]:
     """Parse weekdays such as "Mon-Fri" or "Sat,Sun" to numbers, with 0 for Monday."""
     days: set[int] = set()
     for part in text.split(","):
         ends = [end.strip().title()[:3] for end in part.split("-")]
         if len(ends) > 2 or not set(ends) <= set(WEEKDAYS):
-            raise InputError(f"`{name}` must have a form such as Mon-Fri or Sat,Sun; got {text!r}.")
+            raise InputError(f"`weekdays` must have a form such as Mon-Fri or Sat,Sun; got {text!r}.")
         first, last = WEEKDAYS.index(ends[0]), WEEKDAYS.index(ends[-1])
         days |= {(first + k) % 7 for k in range((last - first) % 7 + 1)}
     return sorted(days)
 
 
 def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
-    """Count how often each hour of the week (row 0: Monday) occurs from first to last of ``times``, shape (7, 24).
-
-    If ``empty_days`` are "missing", days without calls were not recorded and are not counted.
-    """
+    """Count how often each hour of the week occurs from first to last of ``times``, shape (7, 24), as in `watched`."""
     return np.bincount(hour_of_week(watched(times, empty_days)), minlength=168).reshape(7, 24)
 
 
 def watched(times: Times, empty_days: str = "counted") -> Times:
-    """Return the start of every hour that `hours_watched` counts."""
+    """Return the start of every hour of a log; ``empty_days`` without calls are "counted" or "missing"."""
     _validate.choice(empty_days, "empty_days", ("counted", "missing"))
     hours = hours_between(times.min(), times.max())
     if empty_days == "missing":
@@ -195,10 +186,7 @@ def _ratio(calls: IntArray, hours: IntArray) -> FloatArray:
 
 
 def _numbers(values: Iterable[int | str] | None, name: str, n: int, names: Sequence[str] = ()) -> Sequence[int]:
-    """Return entries as numbers from 0 to n - 1; None stands for all of them.
-
-    An entry may also be text of which the first three letters are one of ``names``, and stands for its position there.
-    """
+    """Return entries as numbers from 0 to n - 1, text by the first three letters of ``names``; None stands for all."""
     if values is None:
         return range(n)
     listed = [] if isinstance(values, str) or not np.iterable(values) else list(values)

@@ -36,8 +36,7 @@ class Replay:
     Attributes
     ----------
     calls : CallLog
-        Those to which a unit was sent, at most 50 km from a station: single calls, with places and times. The
-        representation does not show them; a pickled replay holds them.
+        Those to which a unit was sent, at most 50 km from a station: single calls, which a pickled replay holds.
     deployment : ndarray of int, shape (p,)
         Station of each unit.
     response : ndarray, shape (draws, K)
@@ -119,8 +118,7 @@ def replay(
     Raises
     ------
     InputError
-        If the fit has no service times, no unit was sent to any call, no call is near a station, or a station does not
-        exist.
+        If the fit has no service times, no call near a station got a unit, or a station does not exist.
 
     Examples
     --------

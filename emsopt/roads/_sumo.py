@@ -187,9 +187,8 @@ def _in_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[Flo
     """Return the lines in degrees and "", or the lines in metres and the reason why they cannot be converted."""
     try:
         x, y = map(float, location.get("netOffset", "").split(","))
-        points = geography.to_degrees(
-            np.concatenate(lines) - offset, location.get("projParameter", "!"), "Its geometry"
-        )
+        points = np.concatenate(lines) - (x, y)
+        points = geography.to_degrees(points, location.get("projParameter", "!"), "its geometry")
     except ValueError:  # an `InputError`, if there is no projection, which SUMO writes as "!", or a point is outside
         return lines, "The file has no projection that fits its coordinates"
     return np.split(points, np.cumsum([len(line) for line in lines])[:-1]), ""

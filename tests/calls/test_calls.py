@@ -364,7 +364,7 @@ def test_the_shares_of_an_hour_are_its_calls_and_the_pull():
 
 def test_hours_the_log_does_not_cover_are_refused():
     demand = ec.aggregate_calls(random_log(50, days=1), STATIONS)
-    refused("does not cover any", demand.rates, [3], ["Sun"])
+    refused("no calls in these hours", demand.rates, [3], ["Sun"])
     morning = random_log(50, days=1)
     morning = ec.aggregate_calls(morning[pd.to_datetime(morning["time"]).dt.hour < 9], STATIONS)
     hour = next(hour for hour in range(24) if morning.hours[:, hour].sum() == 0)

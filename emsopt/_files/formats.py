@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that reading restores what was written
 
-# -- writing ------------------------------------------------------------------------------------------------------
-
 
 def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
     """Return columns as comma-separated text, numbers with all digits; `read_csv` restores text unchanged."""
@@ -42,10 +40,7 @@ def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
 
 
 def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
-    """Return a table as CSV for spreadsheets; texts that look like formulas are escaped in cells and column names.
-
-    Labels of the index, which are written if ``index`` is true, are not escaped.
-    """
+    """Return a table as CSV for spreadsheets; texts that look like formulas are escaped, except in the index."""
     return table.map(_escape_formula).rename(columns=_escape_formula).to_csv(index=index, lineterminator="\n")
 
 
@@ -65,18 +60,13 @@ def json_text(content: object) -> str:
 
 
 def shapes_text(names: Iterable[str], shapes: Iterable[Mapping[str, Any]], note: str) -> str:
-    """Return the outlines of atoms as GeoJSON text, one feature per line.
-
-    Each feature has the atom's name as property ``atom``; ``note`` becomes an entry of the whole collection.
-    """
+    """Return the outlines of atoms as GeoJSON text, one feature per line, each with its name as property ``atom``."""
     written = partial(json.dumps, ensure_ascii=False, default=np.ndarray.tolist)
     start = '{"type": "FeatureCollection", "note": ' + written(note) + ', "features": [\n'
     parts = zip(names, shapes, strict=True)
     lines = [written({"type": "Feature", "properties": {"atom": name}, "geometry": shape}) for name, shape in parts]
     return start + ",\n".join(lines) + "\n]}\n"
 
-
-# -- reading ------------------------------------------------------------------------------------------------------
 
 MOST_BYTES = 2**28
 MOST_ROWS = 2_000_000
@@ -103,11 +93,7 @@ def content_of(file: Path | Upload, most: int, remedy: str, packed: tuple[str, .
 
 
 def _text(file: Path | Upload, most: int, remedy: str, *, forgiving: bool = False) -> str:
-    """Return the text of a UTF-8 file, without the byte-order marks that spreadsheets write.
-
-    Raise as `content_of` does, and if the file is not UTF-8. If ``forgiving``, UTF-16 (with a byte-order mark) and
-    Windows-1252 are read too.
-    """
+    """Return the text of a UTF-8 file without byte-order marks; if ``forgiving``, also of UTF-16 and Windows-1252."""
     content = content_of(file, most, remedy)
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
@@ -123,9 +109,8 @@ def _text(file: Path | Upload, most: int, remedy: str, *, forgiving: bool = Fals
 def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | None = None) -> pd.DataFrame:
     """Read a comma-separated file as a table of text; with ``labelled``, the first column is the index.
 
-    With ``choose``, which is as for `table_of`, other separators (semicolon, tab, ``|``, ``^``) and encodings (UTF-16,
-    Windows-1252), and lines above the header are allowed. Raise if the file is not UTF-8, not comma-separated, empty or
-    too large, or its rows have unequal lengths.
+    With ``choose`` (`table_of`), other separators and encodings, and lines above the header are allowed. Raise if the
+    file is not UTF-8, not comma-separated, empty or too large, or its rows have unequal lengths.
     """
     text = _text(path, MOST_BYTES, SPLIT, forgiving=choose is not None)
     if choose is None:
@@ -139,9 +124,9 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | No
 def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None) -> pd.DataFrame:
     """Return rows of text, by line number and the header first, as a table.
 
-    ``choose`` takes the names of all columns and the first `SAMPLE` cells of each by name, and returns the names of the
-    columns to keep, which saves memory. It is passed for tables written by other programs. In these, a first row
-    without a digit above a row with digits holds units of measurement, and is blanked, as are footers.
+    For tables of other programs, ``choose`` takes the names of all columns and the first `SAMPLE` cells of each by
+    name, and returns the names of the columns to keep. In these, a row of units below the header and footers are
+    blanked.
     """
     from pandas import DataFrame
 
@@ -172,7 +157,8 @@ def _choose_columns(
 ) -> tuple[list[int], Iterator[tuple[int, list[str]]]]:
     """Return the positions of the columns to keep, and the rows; those without data, such as footers, are blank."""
     first = list(islice(records, SAMPLE))
-    if len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
+    digits = [re.search("[0-9]", "".join(row)) is not None for _, row in first[:2]]
+    if digits == [False, True]:  # units of measurement
         first[0] = (first[0][0], [""] * len(header))
     kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
     return _columns.places_of(header, kept), _blank_footers(chain(first, records), header)
@@ -211,11 +197,6 @@ def from_header(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int,
     return chain(above[int(start[0]) if len(start) else 0 :], records)
 
 
-def _digits(row: Iterable[str]) -> bool:
-    """Return whether any cell has a digit."""
-    return re.search("[0-9]", "".join(row)) is not None
-
-
 def _separator(text: str) -> str:
     """Return the separator named in a line such as ``sep=;``, written for Excel, else the most frequent of the header.
 
@@ -234,10 +215,7 @@ def _separator(text: str) -> str:
 
 
 def _records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, cells) for each row of separated values that is not blank.
-
-    A row with line ends in quotation marks has the number of its last line.
-    """
+    """Yield (number of the last line, cells) for each row of separated values that is not blank."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     try:
         for row in reader:
@@ -252,7 +230,7 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
     """Read a JSON file that contains one object, as a dict; raise if it is anything else, or too large."""
     text = _text(path, MOST_JSON_BYTES, "Split it, or save a table of points as CSV.")
     try:
-        content = json.loads(text, object_pairs_hook=_unique_keys, parse_int=_parse_integer)
+        content = json.loads(text, object_pairs_hook=_unique_keys)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path.name} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):
@@ -268,16 +246,10 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _parse_integer(digits: str) -> float:
-    """Convert an integer in JSON; return infinity if it exceeds the range of floats."""
-    return int(digits) if len(digits) < 300 else float(digits)
-
-
 def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[str, Any], Any]]:
-    """Return the properties and the geometry of each feature of a GeoJSON FeatureCollection.
+    """Return the properties and the geometry, if any, of each feature of a GeoJSON FeatureCollection.
 
-    For a feature that lacks them, the properties are an empty dict and the geometry is None. Coordinates are converted
-    to degrees from the reference system that the file names itself, or else from ``crs``.
+    Coordinates are converted to degrees from the reference system that the file names itself, or else from ``crs``.
     """
     content = read_json(file)
     features = _features(content, file.name)
@@ -320,11 +292,10 @@ def _named_system(content: Mapping[str, Any], name: str) -> str | int | None:
 def read_outlines(
     file: Path | Upload, keys: Sequence[str] = ("atom",), *, geographic: bool = True, crs: object = None
 ) -> dict[str, dict[str, Any]]:
-    """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons.
+    """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons; raise if one is invalid.
 
     ``keys`` are properties that may hold the names, in upper or lower case. Of those that all features have, the
-    first with distinct values is used, else the first. If ``geographic``, coordinates are longitude and latitude. Raise
-    if the file is damaged, an outline is invalid, or names are missing, blank or repeated.
+    first with distinct values is used, else the first. If ``geographic``, coordinates are longitude and latitude.
     """
     features = read_features(file, crs)
     common = [key for key in features[0][0] if all(key in properties for properties, _ in features)]

@@ -52,9 +52,7 @@ class ResponseLaw:
 
     def at(self, sites: IntArray) -> ResponseLaw:
         """Return the law of units at the given sites."""
-        return ResponseLaw(
-            self.turnout[sites], self.travel[sites], self.turnout_spread[sites], self.travel_spread[sites]
-        )
+        return ResponseLaw(*(each[sites] for each in vars(self).values()))
 
     def pairs(self, sites: IntArray, atoms: IntArray) -> ResponseLaw:
         """Return the law of n pairs of site and atom, as one of n units and one atom."""

@@ -68,9 +68,6 @@ class Roads(Protocol):
         """Return the minutes between all pairs of points, shape (N, M); infinite where no legal way exists."""
 
 
-# -- from frames --------------------------------------------------------------------------------------------------
-
-
 def from_frames(
     cls: Callable[..., C],
     demand: pd.DataFrame,
@@ -134,8 +131,6 @@ def from_frames(
     >>> eo.City.from_frames(demand, sites, speed_kmh=60, detour=1).travel_times.tolist()
     [[4.0, 2.0]]
     """
-    from pandas import DataFrame
-
     atoms = _places(demand, "demand", ("name", "geoid", "geoid20", "id", "atom"))
     stations = _places(sites, "sites", ("name", "geoid", "geoid20", "id", "site"))
     kinds = {places.geographic for places in (atoms, stations) if places.points is not None}
@@ -157,7 +152,7 @@ def from_frames(
         travel_times = travel_times(_road_km(stations, atoms, detour))
 
     def by_site_and_atom(values: Any, argument: str, expected: str, **limits: Any) -> Any:
-        if isinstance(values, DataFrame):
+        if hasattr(values, "columns"):  # a DataFrame
             return matrix(values, argument, stations.table.names, atoms.table.names, expected, **limits)
         return values
 
@@ -258,9 +253,6 @@ def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray
     return minutes
 
 
-# -- to a folder --------------------------------------------------------------------------------------------------
-
-
 def check_replaceable(folder: Path) -> None:
     """Raise if a folder holds anything but a city. Call this before a long computation whose result goes there."""
     atomic.check_replaceable(folder, CITY, FILES)
@@ -269,8 +261,8 @@ def check_replaceable(folder: Path) -> None:
 def save(city: Any, folder: PathLike) -> Path:
     """Write the city to a folder of plain files that `load` can read, and return its path.
 
-    A new or empty folder is filled, and one that holds only a city is replaced. Raise if it holds anything else, if the
-    city could not be read back, or if files cannot be written. After an error the folder is unchanged.
+    A new or empty folder is filled, and one that holds only a city is replaced. Raise, and leave the folder unchanged,
+    if it holds anything else, the city could not be read back, or files cannot be written.
     """
     city.replace()  # validate: `City.scaled` allows loads that could not be read back
     return atomic.write_folder(folder, as_files(city), marker=CITY, replaceable=FILES)
@@ -308,9 +300,6 @@ def as_files(city: Any) -> dict[str, str]:
     if city.atom_shapes is not None:
         files[SHAPES] = formats.shapes_text(city.atom_names, city.atom_shapes, city.notes)
     return files
-
-
-# -- from a folder ------------------------------------------------------------------------------------------------
 
 
 def load(cls: Callable[..., C], folder: PathLike) -> C:

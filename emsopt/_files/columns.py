@@ -6,6 +6,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,15 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _validate
+from .._types import BoolArray, FloatArray
 from ..errors import InputError
 from . import geography
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
     import pandas as pd
-
-    from .._types import BoolArray, FloatArray
 
 LONGITUDE, LATITUDE = ("lon", "longitude", "lng", "intptlon", "intptlong"), ("lat", "latitude", "intptlat")
 BLANKS = {  # programs write missing values in many ways; in lower case

@@ -6,18 +6,15 @@ The package pyproj is imported only if a reference system other than longitude a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .. import _validate
+from .._types import FloatArray
 from ..errors import InputError, MissingDependencyError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .._types import FloatArray
 
 DEGREES = re.compile(r"(?:urn:ogc:def:crs:)?(?:(?:EPSG|OGC):(?:[\d.]*:)?)?(?:4326|CRS84)|WGS ?84", re.IGNORECASE)
 MARGIN = 3  # degrees by which places may lie outside the area for which a reference system is made

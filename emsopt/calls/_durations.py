@@ -20,17 +20,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
 from scipy import special
 from scipy.optimize import minimize
 
+from .._types import FloatArray, Times
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    from .._types import FloatArray, Times
 
 RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds, to which clocks and forms round
 SAME = 0.98  # share of the times that a resolution must divide, as a few are entered differently

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from html import escape
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import pandas as pd
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from .._types import FloatArray
+from .._types import FloatArray
 
 Scale: TypeAlias = Callable[[float], float]
 

@@ -16,7 +16,7 @@ A cell must have one of these forms from its first character to its last; number
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -26,16 +26,13 @@ import pandas as pd
 
 from .._files import formats as _formats
 from .._files import geography, sheets
-from .._files import inflate as _inflate
 from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts, without_geometry
+from .._types import FloatArray, PathLike
 from .._validate import existing_file, quote
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import IO
-
-    from .._types import FloatArray, PathLike
 
 Cells: TypeAlias = Mapping[str, Sequence[object]]
 Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
@@ -109,7 +106,7 @@ def read_table(
 
 
 def _from_file(
-    file: Path | _inflate.Upload, argument: str, choose: _formats.Choose, crs: object
+    file: Path | _formats.Upload, argument: str, choose: _formats.Choose, crs: object
 ) -> tuple[pd.DataFrame, object]:
     """Return the table in a file, and the reference system of its coordinates."""
     *_, kind = ("", *Path(file.name.lower().removesuffix(".gz")).suffixes)
@@ -126,12 +123,12 @@ def _from_file(
     raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.{hint}")
 
 
-def _unzip(file: Path | _inflate.Upload) -> Path | _inflate.Upload:
+def _unzip(file: Path | _formats.Upload) -> Path | _formats.Upload:
     """Return a file, or the one in a .zip."""
     if not file.name.lower().endswith(".zip"):
         return file
     content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
-    return _inflate.Upload(_inflate.name_inside(file), content)
+    return _formats.Upload(_formats.name_inside(file), content)
 
 
 def _from_frame(
@@ -228,16 +225,16 @@ def rows_explained() -> Iterator[None]:
         raise InputError(f"{error} (Rows are counted from 1, without the header.)") from error
 
 
-def open_file(source: PathLike | IO[Any], argument: str) -> Path | _inflate.Upload:
+def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Upload:
     """Return the path of a file, or the content of an open file as an `Upload`; raise if there is no such file."""
     if not hasattr(source, "read"):
         return existing_file(source, argument, "a file, or pass an open file or a table")
     content = source.read(_formats.MOST_BYTES + 1)
     content = content.encode() if isinstance(content, str) else bytes(content)
-    return _inflate.Upload(Path(str(getattr(source, "name", "upload.csv"))).name, content)
+    return _formats.Upload(Path(str(getattr(source, "name", "upload.csv"))).name, content)
 
 
-def _from_geojson(file: Path | _inflate.Upload, choose: _formats.Choose, crs: object) -> pd.DataFrame:
+def _from_geojson(file: Path | _formats.Upload, choose: _formats.Choose, crs: object) -> pd.DataFrame:
     """Return one row per feature: the chosen properties and the degrees of its Point, None without geometry."""
     rows = []
     for k, (properties, geometry) in enumerate(_formats.read_features(file, crs), 1):

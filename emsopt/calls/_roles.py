@@ -12,18 +12,15 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._files.columns import DECIMAL, blank, list_columns, texts
+from .._types import FloatArray
 from .._validate import quote
 from ..errors import Argument, InputError, Message
 from . import _time_forms
 from ._points import Cells, Choose, place
-
-if TYPE_CHECKING:
-    from .._types import FloatArray
 
 # Words around the telling one in names such as First_Unit_On_Scene_DtTm, Longitude_WGS84 and IncidentNumber.
 _BEFORE = (

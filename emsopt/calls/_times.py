@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .._files.columns import others
+from .._types import BoolArray, FloatArray, IntArray, Times
 from .._validate import quote
 from ..errors import InputError
 from ._roles import ELAPSED, UNITS
@@ -31,7 +32,6 @@ from ._time_forms import (
 
 if TYPE_CHECKING:
     from .._files.columns import Table
-    from .._types import BoolArray, FloatArray, IntArray, Times
 
 MIDNIGHT = re.compile(r"[T ]\s*(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*[Aa][Mm])$")  # dates often end with midnight
 # Text in the position of an offset, after a time or after a date alone; "PM" is not a zone.

@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
 from ._durations import Z90, Estimate, gamma_density, lognormal_density, maximise
 
 if TYPE_CHECKING:
-    from .._types import ArrayLike, FloatArray, IntArray
     from ._durations import LogDensity
 
 LONGEST_MIN = 120.0  # recorded drives that are longer are left out as impossible

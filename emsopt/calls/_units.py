@@ -13,7 +13,7 @@ from the most likely stations in turn. A unit has a known home if that station h
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -22,12 +22,10 @@ import pandas as pd
 from numba import njit
 
 from .. import _validate
+from .._types import BoolArray, FloatArray, IntArray, Times
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .._types import BoolArray, FloatArray, IntArray, Times
     from .log import CallLog
 
 STAMPS = ("dispatched", "en_route", "on_scene", "cleared")

@@ -10,19 +10,17 @@ depends on the calls. The location of a cell is its centre, never the place of a
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from .. import _validate
-from .._files import formats, geography, inflate, sheets
+from .._files import formats, geography, sheets
+from .._types import FloatArray, IntArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM
 from ..errors import InputError
 from . import _points
 from .log import Source
-
-if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray, PathLike
 
 MOST_ATOMS = 5000
 WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
@@ -112,7 +110,7 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
         frame = sheets.read_layer(file)
     if hasattr(frame, "geometry"):
         frame = geography.in_degrees(frame, crs).reset_index(drop=frame.index.name is None)
-        file = inflate.Upload("areas.geojson" if file is None else file.name, frame.to_json(drop_id=True).encode())
+        file = formats.Upload("areas.geojson" if file is None else file.name, frame.to_json(drop_id=True).encode())
         crs = None
     outlines = formats.read_outlines(file, NAMES if key is None else (key,), crs=crs)
     if len(outlines) > MOST_ATOMS:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from scipy.spatial import cKDTree
 
 from .. import _validate
 from .._files import atomic
+from .._types import FloatArray, IntArray, PathLike, Rng
 from ..city.response_law import ResponseLaw
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.evaluation import LATE_MIN
@@ -36,9 +38,6 @@ from .replaying import check_deployment, replay
 from .uses import TITLES, judge, separates_places
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .._types import FloatArray, IntArray, PathLike, Rng
     from ..evaluators.evaluation import Evaluation
     from ..roads import RoadNetwork
 

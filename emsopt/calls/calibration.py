@@ -33,6 +33,7 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
+from .._types import ArrayLike, BoolArray, FloatArray, IntArray
 from ..city import travel
 from ..city.city import City
 from ..city.travel import PLAUSIBLE_KMH
@@ -46,7 +47,6 @@ from .log import CallLog, Source, read_calls, read_stations
 from .profile import slots
 
 if TYPE_CHECKING:
-    from .._types import ArrayLike, BoolArray, FloatArray, IntArray
     from ..roads import RoadNetwork
 
 NIGHT = np.array([h >= 22 or h < 7 for h in range(24)])

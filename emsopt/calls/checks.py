@@ -10,21 +10,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from .. import _validate
+from .._types import BoolArray, FloatArray, IntArray
 from ..errors import Argument, Message
 from ._roles import STAMPS
 from ._times import hour_of_week
 from .demand import REACH_KM, nearest_km
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import WEEKDAYS, hours_between, hours_watched
-
-if TYPE_CHECKING:
-    from .._types import BoolArray, FloatArray, IntArray
 
 NIGHT = (22, 23, 0, 1, 2, 3, 4)  # hours at which the six quietest hours of a day may start
 LONELY_KM = 10

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from .. import _validate
+from .._types import BoolArray, FloatArray, IntArray
 from ..city import travel
 from ..city.city import City
 from ..errors import Argument, InputError, Message
@@ -22,9 +23,6 @@ from . import areas as _areas
 from ._times import hour_of_week
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import WeeklyProfile, described, hours_watched, shrinkage, slots, watched
-
-if TYPE_CHECKING:
-    from .._types import BoolArray, FloatArray, IntArray
 
 REACH_KM = 50
 FEWEST_WEEKS = 4  # shorter logs are split into days

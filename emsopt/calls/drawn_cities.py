@@ -52,6 +52,7 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray, IntArray, Rng
 from ..city import travel
 from ..city.city import City
 from ..errors import InputError
@@ -60,7 +61,6 @@ from .demand import Demand, aggregate_calls, counted_calls
 from .profile import slots, watched
 
 if TYPE_CHECKING:
-    from .._types import ArrayLike, FloatArray, IntArray, Rng
     from .calibration import Fit
 
 SOURCES = ("demand", "travel", "service")

@@ -55,7 +55,7 @@ import pandas as pd
 
 from .. import _validate
 from .._files.columns import HEADER, blank, text
-from .._types import PathLike
+from .._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
 from .._validate import quote
 from ..errors import InputError
 from . import _points, _roles, _times
@@ -63,7 +63,6 @@ from .rows import Choice, Chooser, join_rows, stamps_of_statuses
 
 if TYPE_CHECKING:
     from .._files.columns import Table
-    from .._types import ArrayLike, BoolArray, FloatArray, IntArray, Times
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 Clock: TypeAlias = tuple[str | None, str | None]  # time zone and format of times

@@ -10,17 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from .. import _validate
+from .._types import BoolArray, FloatArray, IntArray, Times
 from ..errors import InputError
 from ._times import hour_of_week
-
-if TYPE_CHECKING:
-    from .._types import BoolArray, FloatArray, IntArray, Times
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MOST_SHRINKAGE = 1e7  # calls: above, every hour has the overall pattern anyway

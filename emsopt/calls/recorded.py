@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
+from .._types import FloatArray
 from ..errors import InputError
 from ..evaluators.evaluation import LATE_MIN, Evaluation
 from ._durations import resolution, responses
 
 if TYPE_CHECKING:
-    from .._types import FloatArray
     from .log import CallLog
 
 FINEST = 0.1  # clocks with a finer step (min) count as exact

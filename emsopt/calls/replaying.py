@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from .. import _validate
+from .._types import FloatArray, IntArray, Rng, Times
 from ..city.response_law import lognormal
 from ..errors import InputError
 from . import _units
@@ -23,9 +25,6 @@ from .demand import within_reach
 from .log import CallLog, Source, read_calls
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from .._types import FloatArray, IntArray, Rng, Times
     from ._durations import Duration
 
 

@@ -14,19 +14,17 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numba import njit
 
 from .._files.columns import BLANKS, text
+from .._types import BoolArray, FloatArray, IntArray, Times
 from .._validate import as_float, quote
 from ..errors import InputError
 from . import _roles, _times
-
-if TYPE_CHECKING:
-    from .._types import BoolArray, FloatArray, IntArray, Times
 
 Choice: TypeAlias = "str | Mapping[str, object]"
 Compare: TypeAlias = Callable[[Any, Any], bool]

@@ -36,10 +36,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from .._types import FloatArray, IntArray
 from ._durations import Z90
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray
     from .calibration import Fit
     from .log import CallLog
     from .replaying import Replay

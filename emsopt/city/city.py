@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -31,19 +32,14 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _validate
 from .._files.geography import check_shape, positions
+from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
 from . import tables, travel
 from .response_law import ResponseLaw
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from .._types import ArrayLike, FloatArray, IntArray
 
 LONGEST_MIN = 24 * 60  # longer travel or service times are taken for seconds
 LONGEST_TURNOUT_MIN = 15  # longer turnout times, such as 60 and 90, are taken for seconds

@@ -21,13 +21,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from .._types import ArrayLike, FloatArray, IntArray
+from .._types import ArrayLike, FloatArray, IntArray
 
 # Errors are at most 0.0005, on average 1e-6, for variations up to 1.
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)

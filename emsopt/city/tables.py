@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -32,17 +33,14 @@ import numpy as np
 from .. import _validate
 from .._files import atomic, formats
 from .._files.columns import LATITUDE, LONGITUDE, Table, matrix, without_geometry
-from .._files.inflate import Upload
+from .._files.formats import Upload
+from .._types import ArrayLike, FloatArray, PathLike
 from .._validate import quote
 from ..errors import InputError
 from . import travel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     import pandas as pd
-
-    from .._types import ArrayLike, FloatArray, PathLike
 
 C = TypeVar("C")  # stands for `City`, which cannot be imported here because it imports this module
 
@@ -73,7 +71,7 @@ def from_frames(
     demand: pd.DataFrame,
     sites: pd.DataFrame,
     *,
-    travel_times: pd.DataFrame | ArrayLike | travel.Law | None = None,
+    travel_times: pd.DataFrame | ArrayLike | None = None,
     speed_kmh: float | None = None,
     roads: Roads | None = None,
     detour: float = 1.3,
@@ -89,7 +87,7 @@ def from_frames(
 
     Column names are case-insensitive; columns not listed here are ignored. Locations are the geometry of a
     GeoDataFrame, or ``lon`` and ``lat`` (degrees), or ``x`` and ``y`` (kilometres on a plane). They are needed for
-    a speed or a travel-time law, and for maps.
+    a speed or roads, and for maps.
 
     Parameters
     ----------
@@ -99,10 +97,9 @@ def from_frames(
     sites : DataFrame or GeoDataFrame, N rows
         ``name`` or ``site`` (a column or the index; numbered by default); ``turnout_min`` and ``service_min``, unless
         these times are passed as arguments.
-    travel_times : DataFrame, array_like of shape (N, M), or callable, optional
+    travel_times : DataFrame or array_like of shape (N, M), optional
         Minutes. A DataFrame has site names as index and atom names as columns, in any order, or a row per pair with
-        columns such as ``from_id``, ``to_id`` and ``travel_time``; an array follows the order of the tables; a
-        callable converts road distance (km) to minutes (see `emsopt.city.travel`).
+        columns such as ``from_id``, ``to_id`` and ``travel_time``; an array follows the order of the tables.
     speed_kmh : float, optional
         Constant speed (km/h), instead of ``travel_times``.
     roads : RoadNetwork, optional
@@ -148,8 +145,6 @@ def from_frames(
             travel_times = _road_km(stations, atoms, detour) / kmh * 60
     elif roads is not None:
         travel_times = _road_minutes(roads, stations, atoms)
-    elif callable(travel_times):
-        travel_times = travel_times(_road_km(stations, atoms, detour))
 
     def by_site_and_atom(values: Any, argument: str, expected: str, **limits: Any) -> Any:
         if hasattr(values, "columns"):  # a DataFrame

@@ -26,6 +26,7 @@ import mmap
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -38,8 +39,6 @@ from ._terrain import terrain_inclines
 from .line_graph import MOST_M_S
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from osmium.osm import Node, Relation, TagList, Way
 
     Road: TypeAlias = tuple[int, list[int], dict[str, str]]  # number of the way, nodes, tags

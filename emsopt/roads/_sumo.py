@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from .._files import geography, inflate
+from .._files import formats, geography
 from .._types import ArrayLike, FloatArray, PathLike
 from .._validate import existing_file, quote
 from ..errors import InputError
@@ -90,7 +90,7 @@ def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None =
                 content.location = element
     except InputError as error:
         raise InputError(f"{path} cannot be read. {error}") from error
-    except (ElementTree.ParseError, ValueError, LookupError, *inflate.DAMAGED) as error:
+    except (ElementTree.ParseError, ValueError, LookupError, *formats.DAMAGED) as error:
         raise InputError(f"{path} is truncated or not XML ({error}). Download or export it again.") from error
     if not content.roads:
         raise InputError(f"{path} has no road open to the vehicle class {CAR!r}.")
@@ -123,7 +123,7 @@ def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None =
 def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes]]]:
     """Yield the tag and attributes of each complete child of the root, and the attributes of its lanes."""
     depth = 0
-    with inflate.unpack(path) as file:
+    with formats.unpack(path) as file:
         for event, element in ElementTree.iterparse(file, ("start", "end")):
             depth += 1 if event == "start" else -1
             if event == "start" and depth == 1:

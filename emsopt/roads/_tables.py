@@ -17,22 +17,19 @@ names of the columns, as those of the simulator JEMSS do.
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .. import _validate
 from .._files.columns import LATITUDE, LONGITUDE, Table, texts
-from .._files.formats import read_csv
-from .._files.inflate import DAMAGED, Upload
+from .._files.formats import DAMAGED, Upload, read_csv
 from .._types import FloatArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError
 from .line_graph import LONGEST_M, MOST_M_S, legal_turns
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NODE = ("index", "id", "node", "name", "osmid")
 TAIL = ("fromnode", "from_node", "from", "source", "tail", "u")

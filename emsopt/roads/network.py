@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._files import atomic, inflate
+from .._files import atomic, formats
 from .._types import ArrayLike, FloatArray, IntArray, PathLike
 from ..errors import InputError
 from ._osm import read_osm
@@ -252,11 +252,11 @@ class RoadNetwork(LineGraph):
         """Read a network written by `save`; raise if the file is damaged."""
         path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
         try:
-            with inflate.unpack(path) as file:
+            with formats.unpack(path) as file:
                 content = json.load(file)
             if content.pop(_KIND) != _FORMAT or set(content) != {field.name for field in fields(cls)}:
                 raise ValueError("another format, or an entry is missing or unknown")
-        except (*inflate.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        except (*formats.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             reason = f"{type(error).__name__}: {error}"
             raise InputError(
                 f"{path} is damaged, or was not written by `RoadNetwork.save` of this version ({reason})."

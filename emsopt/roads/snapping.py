@@ -11,7 +11,8 @@ that can be nearest, and the point is projected onto each of these.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,9 +20,6 @@ from .. import _validate
 from .._types import ArrayLike, BoolArray, FloatArray, IntArray
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PIECE_M = 100.0
 JUNCTION_M = 0.02  # coordinates of seven decimals are off by up to 8 mm

@@ -3,8 +3,6 @@
 The package pyproj is imported only if a reference system other than longitude and latitude (WGS 84) is named.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from importlib import import_module

@@ -1,7 +1,5 @@
 """A self-contained page of recorded beside modelled values: sentences, a table and figures as inline SVG."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from html import escape

@@ -25,8 +25,6 @@ Two-digit years are 1969 to 2068. Whether the day or the month comes first is de
 times: one number above 12 decides.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

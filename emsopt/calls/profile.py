@@ -5,8 +5,6 @@ may be excluded. The relative standard error of a rate from n calls is about 1/s
 168 hours of a week need several thousand calls.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

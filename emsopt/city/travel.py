@@ -1,7 +1,5 @@
 """Distances between places, from which travel times follow."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .._types import ArrayLike, FloatArray

@@ -14,8 +14,6 @@ turns are legal except U-turns, which are legal if there is no other exit. Files
 names of the columns, as those of the simulator JEMSS do.
 """
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 from typing import Any

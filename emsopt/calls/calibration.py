@@ -192,8 +192,9 @@ class Fit:
         demand = self.demand(cell_km=cell_km, areas=areas) if demand is None else demand
         reach = self.distances(demand.locations)
         chosen = slots(hours, weekdays)
-        demand.rates(hours, weekdays)  # raises if there are no calls in these hours
         weights = demand.counts.sum(axis=0)[chosen]
+        if not weights.any():
+            raise InputError("there are no calls in these hours. Choose others.")
         hour = np.broadcast_to(np.arange(24), (7, 24))[chosen]
         factors = self.answer_law.hour_factors[hour]
         factor = np.average(factors, weights=weights)

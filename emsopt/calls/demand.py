@@ -77,11 +77,11 @@ class Demand:
     def rates(self, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> FloatArray:
         """Return calls per hour from each atom, averaged over the selected hours of the week, shape (M,).
 
-        ``hours`` and ``weekdays`` are as in `city`; None selects all. Raise if the log has no calls in these hours.
+        ``hours`` and ``weekdays`` are as in `city`; None selects all. Raise if the log covers none of these hours.
         """
         chosen = slots(hours, weekdays)
-        if not self.counts[:, chosen].any():
-            raise InputError("there are no calls in these hours. Choose others.")
+        if not self.hours[chosen].any():
+            raise InputError("the log does not cover any of these hours. Choose others.")
         return self.counts[:, chosen].sum(axis=1) / self.hours[chosen].sum()
 
     def rates_by_hour(self, *, weekdays: Iterable[int | str] | None = None) -> FloatArray:
@@ -134,6 +134,8 @@ class Demand:
             demand.
         """
         rates = self.rates(hours, weekdays)
+        if not rates.any():
+            raise InputError("there are no calls in these hours. Choose others.")
         lon, lat = self.locations.T
         demand = pd.DataFrame({"name": self.atom_names, "lon": lon, "lat": lat, "arrival_rate": rates})
         stations, minutes = self._service(service_times)

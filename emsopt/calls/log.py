@@ -177,7 +177,7 @@ class CallLog:
         first, last = _times.moment(start), _times.moment(end)
         chosen = (self.times >= first) & (self.times < last)
         if not chosen.any():
-            order = "" if first < last else " `start` must be before `end`; a day ends at 0:00 of the next."
+            order = "" if first < last else " `start` must be before `end`. A day ends at 0:00 of the next."
             spans = f"the log has calls from {self.times[0]} to {self.times[-1]}"
             raise InputError(f"no call lies between `start` {first} and `end` {last}; {spans}.{order}")
         return self.where(chosen)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from refusals import refused
 
 from emsopt.calls.drawn_cities import PairEffects, RatePosterior
 

@@ -163,7 +163,7 @@ PLACE = (
     ".*(?:posicion|ubicacion|location|standort).*",
 )
 
-CALL_ROLES = ("time", "date", "lon", "lat", "place")
+CALL_ROLES: tuple[str, ...] = ("time", "date", "lon", "lat", "place")
 CALL_ROLES += (*STAMPS, *ELAPSED, "service_min", "units_sent", *LABELS, "status_time")
 SITE_ROLES = ("name", "lon", "lat", "place", "turnout_min", "service_min")
 EXPLAINED = {"time": "such as 2025-03-14 16:05", "lon": "longitude in degrees", "lat": "latitude in degrees"}

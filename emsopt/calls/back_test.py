@@ -298,7 +298,7 @@ def _by_group(recorded: FloatArray, drawn: FloatArray, group: IntArray, names: S
 
     counts = np.bincount(group[~np.isnan(recorded)], minlength=n)
     shown = counts >= FEWEST
-    table = pd.DataFrame([means(row) for row in drawn], columns=names).loc[:, shown]
+    table = pd.DataFrame(np.array([means(row) for row in drawn]), columns=list(names)).loc[:, shown]
     return _rows(means(recorded)[shown], table).assign(calls=counts[shown])
 
 

@@ -158,8 +158,8 @@ def _rows(log: CallLog) -> Iterator[Finding]:
         yield Finding("look", "few calls", text, len(log))
     text = "repeat the time and place of an earlier one. If each row is a unit sent, use `without_repeats()`; "
     incident = Argument("columns", {"incident": ...})
-    said = (f"{text}or name the column of incidents by ", incident, ", so that the rows of an incident are joined.")
-    yield from _flag("look", "repeated calls", log, log.repeated, Message(*said))
+    parts = (f"{text}or name the column of incidents by ", incident, ", so that the rows of an incident are joined.")
+    yield from _flag("look", "repeated calls", log, log.repeated, Message(*parts))
 
 
 def _near(points: FloatArray, places: FloatArray, reach_km: float) -> BoolArray:

@@ -313,8 +313,8 @@ class RoadNetwork(LineGraph):
         kept = part == np.argmax(np.bincount(part))
         if kept.all():
             return self
-        part = "the largest strongly connected part"
-        note = f"{(~kept).sum()} of {self.n_edges} edges lie outside {part} and are left out."
+        lost = f"{(~kept).sum()} of {self.n_edges} edges"
+        note = f"{lost} lie outside the largest strongly connected part and are left out."
         return replace(self.subset(kept), notes=f"{self.notes} {note}".strip())
 
     def edge_minutes(self, speeds: Mapping[str, float] | ArrayLike | None = None) -> FloatArray:

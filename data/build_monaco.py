@@ -25,9 +25,9 @@ import osmium
 from scipy.interpolate import RBFInterpolator
 
 from emsopt import RoadNetwork
+from emsopt._files.geography import to_degrees
 from emsopt.city.travel import EARTH_RADIUS_KM
 from emsopt.roads._osm import ACCESS, SPEEDS_KMH
-from emsopt.roads._sumo import utm_to_degrees
 
 HERE = Path(__file__).resolve().parent
 RAW = HERE / "raw" / "monaco" / "monaco-2016-roads.osm.pbf"
@@ -114,17 +114,17 @@ def build():
 
 def reference(path):
     """Return longitude, latitude and height of the junctions of a SUMO network, within the extract."""
-    rows, offset, zone = [], None, None
+    rows, offset, system = [], None, None
     with gzip.open(path) if str(path).endswith(".gz") else open(path, "rb") as stream:
         for _, element in ElementTree.iterparse(stream):
             if element.tag == "location":
                 offset = np.array([float(number) for number in element.get("netOffset").split(",")])
-                zone = int(element.get("projParameter").split("+zone=")[1].split()[0])
+                system = element.get("projParameter")
             elif element.tag == "junction" and element.get("z") and element.get("type") != "internal":
                 rows.append([float(element.get(key)) for key in "xyz"])
             element.clear()
     rows = np.array(rows)
-    places = utm_to_degrees(rows[:, :2] - offset, zone)
+    places = to_degrees(rows[:, :2] - offset, system, str(path))
     west, south, east, north = 7.349, 43.715, 7.491, 43.770
     inside = (places > [west, south]).all(axis=1) & (places < [east, north]).all(axis=1)
     return places[inside], rows[inside, 2]

@@ -39,10 +39,7 @@ _CAUSES = _WRONG_PATHS | {  # the others concern the machine
 
 @contextmanager
 def explain_errors(path: PathLike) -> Iterator[None]:
-    """Convert an OSError during writing to an error that names the path, the cause and a remedy.
-
-    The error is an InputError if the path is the cause, otherwise a WriteError.
-    """
+    """Convert an OSError to an InputError if the path is the cause, else to a WriteError; both name a remedy."""
     try:
         yield
     except WriteError:
@@ -50,23 +47,15 @@ def explain_errors(path: PathLike) -> Iterator[None]:
     except OSError as error:
         kind = InputError if error.errno in _WRONG_PATHS else WriteError
         cause, remedy = _CAUSES.get(error.errno or 0, (error.strerror or str(error), "Remove the cause"))
-        name = str(path)
-        name = name if len(name) <= 300 else f"{name[:140]} ... {name[-140:]}"
         remedy = f"Existing content was not changed. {remedy}, or write elsewhere."
+        name = _validate.quote(path, str, 300)
         raise kind(f"{name} could not be written: {cause}. {remedy}") from error
 
 
 def write_file(path: PathLike, content: str | bytes) -> Path:
     """Write a file, text as UTF-8, atomically to an existing folder, and return its path.
 
-    An existing file is replaced, and its permissions are kept.
-
-    Raises
-    ------
-    InputError
-        If the path is not valid for a file.
-    WriteError
-        If the file cannot be written, for example because the disk is full.
+    An existing file is replaced, and its permissions are kept. Errors are those of `explain_errors`.
     """
     path = _validate.path(path, "path")
     with explain_errors(path):
@@ -89,14 +78,7 @@ def write_folder(
     """Write a folder of files atomically and return its path.
 
     ``files`` has the content of each file by name. A folder that is not empty is replaced only if `check_replaceable`
-    finds it written by an earlier call. Parent folders are created.
-
-    Raises
-    ------
-    InputError
-        If the folder contains anything else, or the path is not valid for a folder.
-    WriteError
-        If the folder cannot be written, for example because the disk is full.
+    finds it written by an earlier call. Parent folders are created. Errors are those of `explain_errors`.
     """
     folder = Path(os.path.realpath(_validate.path(folder, "folder")))
     with explain_errors(folder):
@@ -134,19 +116,8 @@ def make_folder(folder: PathLike, name: str = "folder") -> Path:
     return folder
 
 
-def encode(text: str) -> bytes:
-    """Return text as UTF-8."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(f"the text has {text[error.start]!r}, which is not a valid character.") from error
-
-
 def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -> None:
-    """Raise unless a folder is absent, empty, or was written by an earlier call of `write_folder`.
-
-    It counts as written by such a call if it contains ``marker`` and nothing outside ``replaceable``.
-    """
+    """Raise unless a folder is absent, empty, or contains the file ``marker`` and only names in ``replaceable``."""
     held = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     foreign = [name for name in held if name not in replaceable]
     if foreign or (held and marker not in held):
@@ -158,18 +129,14 @@ def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -
 
 def _write(path: Path, content: str | bytes) -> None:
     """Write a new file; it is on disk when this returns."""
-    content = encode(content) if isinstance(content, str) else content
     with open(path, "xb") as file:
-        file.write(content)
+        file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
 
 
 def _mode_to_keep(target: Path, kind: int) -> int | None:
-    """Return the permissions of a file or folder, or None if it does not exist; raise if it must not be replaced.
-
-    ``kind`` is the required type, `stat.S_IFREG` or `stat.S_IFDIR`. Write-protected files and folders are not replaced.
-    """
+    """Return the permissions of a file or folder, None if absent; raise if it is protected or of another kind."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,15 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _validate
+from .._types import BoolArray, FloatArray
 from ..errors import InputError
 from . import geography
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
     import pandas as pd
-
-    from .._types import BoolArray, FloatArray
 
 LONGITUDE, LATITUDE = ("lon", "longitude", "lng", "intptlon", "intptlong"), ("lat", "latitude", "intptlat")
 BLANKS = {  # programs write missing values in many ways; in lower case
@@ -45,23 +43,18 @@ CRS = "emsopt_crs"  # key of `DataFrame.attrs`: the reference system of coordina
 
 
 class Table(NamedTuple):
-    """A table that messages can refer to.
+    """A table that messages can refer to."""
 
-    ``frame`` holds its rows, with lower-case column names; ``where`` is the table's name in messages; ``names``
-    holds the names of its rows, if known.
-    """
-
-    frame: pd.DataFrame
-    where: str
-    names: tuple[str, ...] = ()
+    frame: pd.DataFrame  # with lower-case column names
+    where: str  # name in messages
+    names: tuple[str, ...] = ()  # of the rows, if known
 
     @classmethod
     def of(cls, frame: pd.DataFrame, argument: str, name_columns: Sequence[str] = ()) -> Table:
         """Make a table from a DataFrame; names of rows in the index become a column.
 
         ``argument`` is its name in messages if it was not read from a file. The rows are named by the first column of
-        ``name_columns`` with distinct cells, else by the first of them in the table. Without such a column, the names
-        are the last word of ``name_columns`` and a number from 1; without ``name_columns``, rows have no names.
+        ``name_columns`` with distinct cells, else by the first that there is, else by their last word and a number.
         """
         import pandas as pd
 
@@ -118,8 +111,7 @@ class Table(NamedTuple):
     def with_points(self, key: str, *, always: bool = False) -> Table:
         """Return the table with decimal commas of a column replaced by points.
 
-        A comma before three digits may separate thousands. Unless ``always``, the commas are therefore taken for
-        decimal commas only if in some cell the number of digits after the comma is not three.
+        Three digits after each comma may be thousands; then this is done only if ``always``.
         """
         cells = self.frame[key].tolist()
         commas = [DECIMAL.fullmatch(cell.strip()) if isinstance(cell, str) and "," in cell else None for cell in cells]
@@ -129,10 +121,9 @@ class Table(NamedTuple):
         return self._replace(frame=self.frame.assign(**{key: changed}))
 
     def degrees(self, x: str | None = None, y: str | None = None, crs: object = None) -> FloatArray:
-        """Return longitude and latitude in degrees, shape (rows, 2).
+        """Return longitude and latitude in degrees, shape (rows, 2), converted from a reference system ``crs``.
 
         If their columns are given, a blank cell makes both numbers of its row NaN; otherwise it raises an error.
-        Coordinates in a reference system ``crs`` are converted.
         """
         blanks = x is not None
         x = x or self.require(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
@@ -155,10 +146,7 @@ class Table(NamedTuple):
 def matrix(
     frame: pd.DataFrame, argument: str, sites: Sequence[str], atoms: Sequence[str], expected: str, **limits: Any
 ) -> FloatArray:
-    """Return a table of one row per site and one column per atom as floats, in the order of the given names.
-
-    Raise if its labels do not match the names, or a cell is not a number within the limits.
-    """
+    """Return a table of one row per site and one column per atom as floats, in the order of the given names."""
     where = label(frame, argument)
     frame = _wide(frame, where)
     cells = frame.astype(object).set_axis([*map(text, frame.index)]).set_axis([*map(text, frame.columns)], axis=1)
@@ -187,10 +175,7 @@ def _wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 def check_labels(labels: Iterable[str], wanted: Sequence[str], where: str, kind: str) -> None:
-    """Raise unless the labels are the wanted names, each once, in any order.
-
-    For the message, ``where`` is the table, and ``kind`` what the labels stand for, such as "row per site".
-    """
+    """Raise unless the labels are the wanted names, each once; ``kind`` is what they stand for: "row per site"."""
     got = list(labels)
     repeated = _validate.first_repeated(got)
     absent = [name for name in wanted if name not in set(got)]
@@ -214,8 +199,7 @@ def _numbers(
 ) -> FloatArray:
     """Convert an array of objects to floats; raise an error for the first that is not a number within the limits.
 
-    With ``blanks``, blank cells become NaN. With ``strictly``, ``low`` itself is outside the limits. ``place`` returns
-    the words that name a cell, given its index.
+    With ``blanks``, blank cells become NaN. With ``strictly``, ``low`` itself is outside. ``place`` names a cell.
     """
     values = _floats(cells)
     bad = ~np.isfinite(values) | (values < low) | (values > high) | (strictly & (values == low))
@@ -313,10 +297,9 @@ def without_geometry(
 ) -> tuple[pd.DataFrame, tuple[dict[str, Any], ...] | None]:
     """Return a GeoDataFrame as a DataFrame with columns ``lon`` and ``lat``, and the outlines of its areas as GeoJSON.
 
-    A DataFrame is returned unchanged. Outlines are None for a DataFrame, and if ``kinds``, the types of geometry
-    allowed, are ("Point",); if any row is a Point, all must be. The location of an area is a point inside it. Geometry
-    with a CRS is converted to degrees; ``crs`` is used if the geometry names no reference system. With ``blanks``, rows
-    may lack geometry; their location is NaN.
+    A DataFrame is returned unchanged, without outlines, as points have none. If any row is a Point, all must be; else
+    ``kinds`` are the types allowed. The location of an area is a point inside it. Geometry is converted to degrees from
+    its own system, or else from ``crs``. With ``blanks``, rows may lack geometry; their location is NaN.
     """
     from pandas import DataFrame
 

@@ -1,15 +1,22 @@
-"""Read and write plain files: comma-separated tables, JSON and GeoJSON."""
+"""Read and write plain files, also packed by gzip or in a .zip: comma-separated tables, JSON and GeoJSON."""
 
 from __future__ import annotations
 
 import codecs
 import csv
+import gzip
 import io
 import json
 import re
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path, PurePosixPath
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -18,19 +25,13 @@ from .._validate import quote
 from ..errors import InputError
 from . import columns as _columns
 from . import geography
-from .inflate import DAMAGED, Upload, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     import pandas as pd
 
     Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that reading restores what was written
-
-# -- writing ------------------------------------------------------------------------------------------------------
 
 
 def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
@@ -42,10 +43,7 @@ def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
 
 
 def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
-    """Return a table as CSV for spreadsheets; texts that look like formulas are escaped in cells and column names.
-
-    Labels of the index, which are written if ``index`` is true, are not escaped.
-    """
+    """Return a table as CSV for spreadsheets; texts that look like formulas are escaped, except in the index."""
     return table.map(_escape_formula).rename(columns=_escape_formula).to_csv(index=index, lineterminator="\n")
 
 
@@ -65,10 +63,7 @@ def json_text(content: object) -> str:
 
 
 def shapes_text(names: Iterable[str], shapes: Iterable[Mapping[str, Any]], note: str) -> str:
-    """Return the outlines of atoms as GeoJSON text, one feature per line.
-
-    Each feature has the atom's name as property ``atom``; ``note`` becomes an entry of the whole collection.
-    """
+    """Return the outlines of atoms as GeoJSON text, one feature per line, each with its name as property ``atom``."""
     written = partial(json.dumps, ensure_ascii=False, default=np.ndarray.tolist)
     start = '{"type": "FeatureCollection", "note": ' + written(note) + ', "features": [\n'
     parts = zip(names, shapes, strict=True)
@@ -76,8 +71,9 @@ def shapes_text(names: Iterable[str], shapes: Iterable[Mapping[str, Any]], note:
     return start + ",\n".join(lines) + "\n]}\n"
 
 
-# -- reading ------------------------------------------------------------------------------------------------------
-
+# Which of these a truncated or unreadable file raises depends on where it is damaged.
+DAMAGED = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+GZIP_START, ZIP_START = b"\x1f\x8b", b"PK\x03\x04"
 MOST_BYTES = 2**28
 MOST_ROWS = 2_000_000
 MOST_JSON_BYTES = 2**26
@@ -88,6 +84,55 @@ NEARLY = 0.75  # of the cells or separators of other lines: some cells of a head
 LONGEST_START = 2**17  # characters from which the separator is found, as the first lines suffice
 SPLIT = "Split it, for example by year."
 VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")  # no header has numbers or times
+
+
+@dataclass(frozen=True, eq=False)
+class Upload:
+    """A file in memory, which readers take for a `Path` with ``open`` or for an open file with ``read``."""
+
+    name: str
+    content: bytes
+
+    def open(self, _mode: str) -> io.BytesIO:
+        """Return the content as an open file in binary mode; ``mode`` is ignored."""
+        return io.BytesIO(self.content)
+
+    def read(self, _most: int = -1) -> bytes:
+        """Return the whole content, also if it was read before."""
+        return self.content
+
+
+def name_inside(path: Path | Upload) -> str:
+    """Return the name of the one file in a .zip."""
+    try:
+        with path.open("rb") as file:
+            return _member(file, path.name)[0]
+    except DAMAGED as error:
+        raise InputError(f"{path.name} is no .zip, or is damaged: {error}.") from error
+
+
+def _member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
+    """Return the one file in a .zip, and its name; files of macOS beside it do not count."""
+    archive = zipfile.ZipFile(file)
+    names = [name for name in archive.namelist() if not PurePosixPath(name).name.startswith(".")]
+    names = [name for name in names if not name.endswith("/") and "__MACOSX" not in name]
+    if len(names) != 1:
+        raise InputError(f"{name} must hold one file; it holds {len(names)}. Unpack it, and give the one you need.")
+    return PurePosixPath(names[0]).name, archive.open(names[0])
+
+
+@contextmanager
+def unpack(path: Path | Upload) -> Iterator[IO[bytes]]:
+    """Open a file for reading, decompressing gzip and .zip files; errors of damaged files are those in `DAMAGED`."""
+    with path.open("rb") as file:
+        start = file.read(len(ZIP_START))
+        file.seek(0)
+        if start == ZIP_START:
+            yield _member(file, path.name)[1]
+        elif start.startswith(GZIP_START):
+            yield cast("IO[bytes]", gzip.GzipFile(fileobj=file))
+        else:
+            yield file
 
 
 def content_of(file: Path | Upload, most: int, remedy: str, packed: tuple[str, ...] = (".gz",)) -> bytes:
@@ -103,11 +148,7 @@ def content_of(file: Path | Upload, most: int, remedy: str, packed: tuple[str, .
 
 
 def _text(file: Path | Upload, most: int, remedy: str, *, forgiving: bool = False) -> str:
-    """Return the text of a UTF-8 file, without the byte-order marks that spreadsheets write.
-
-    Raise as `content_of` does, and if the file is not UTF-8. If ``forgiving``, UTF-16 (with a byte-order mark) and
-    Windows-1252 are read too.
-    """
+    """Return the text of a UTF-8 file without byte-order marks; if ``forgiving``, also of UTF-16 and Windows-1252."""
     content = content_of(file, most, remedy)
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
@@ -123,9 +164,8 @@ def _text(file: Path | Upload, most: int, remedy: str, *, forgiving: bool = Fals
 def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | None = None) -> pd.DataFrame:
     """Read a comma-separated file as a table of text; with ``labelled``, the first column is the index.
 
-    With ``choose``, which is as for `table_of`, other separators (semicolon, tab, ``|``, ``^``) and encodings (UTF-16,
-    Windows-1252), and lines above the header are allowed. Raise if the file is not UTF-8, not comma-separated, empty or
-    too large, or its rows have unequal lengths.
+    With ``choose`` (`table_of`), other separators and encodings, and lines above the header are allowed. Raise if the
+    file is not UTF-8, not comma-separated, empty or too large, or its rows have unequal lengths.
     """
     text = _text(path, MOST_BYTES, SPLIT, forgiving=choose is not None)
     if choose is None:
@@ -139,9 +179,9 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | No
 def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None) -> pd.DataFrame:
     """Return rows of text, by line number and the header first, as a table.
 
-    ``choose`` takes the names of all columns and the first `SAMPLE` cells of each by name, and returns the names of the
-    columns to keep, which saves memory. It is passed for tables written by other programs. In these, a first row
-    without a digit above a row with digits holds units of measurement, and is blanked, as are footers.
+    For tables of other programs, ``choose`` takes the names of all columns and the first `SAMPLE` cells of each by
+    name, and returns the names of the columns to keep. In these, a row of units below the header and footers are
+    blanked.
     """
     from pandas import DataFrame
 
@@ -172,7 +212,8 @@ def _choose_columns(
 ) -> tuple[list[int], Iterator[tuple[int, list[str]]]]:
     """Return the positions of the columns to keep, and the rows; those without data, such as footers, are blank."""
     first = list(islice(records, SAMPLE))
-    if len(first) > 1 and not _digits(first[0][1]) and _digits(first[1][1]):
+    digits = [re.search("[0-9]", "".join(row)) is not None for _, row in first[:2]]
+    if digits == [False, True]:  # units of measurement
         first[0] = (first[0][0], [""] * len(header))
     kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
     return _columns.places_of(header, kept), _blank_footers(chain(first, records), header)
@@ -211,11 +252,6 @@ def from_header(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int,
     return chain(above[int(start[0]) if len(start) else 0 :], records)
 
 
-def _digits(row: Iterable[str]) -> bool:
-    """Return whether any cell has a digit."""
-    return re.search("[0-9]", "".join(row)) is not None
-
-
 def _separator(text: str) -> str:
     """Return the separator named in a line such as ``sep=;``, written for Excel, else the most frequent of the header.
 
@@ -234,10 +270,7 @@ def _separator(text: str) -> str:
 
 
 def _records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, cells) for each row of separated values that is not blank.
-
-    A row with line ends in quotation marks has the number of its last line.
-    """
+    """Yield (number of the last line, cells) for each row of separated values that is not blank."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     try:
         for row in reader:
@@ -252,7 +285,7 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
     """Read a JSON file that contains one object, as a dict; raise if it is anything else, or too large."""
     text = _text(path, MOST_JSON_BYTES, "Split it, or save a table of points as CSV.")
     try:
-        content = json.loads(text, object_pairs_hook=_unique_keys, parse_int=_parse_integer)
+        content = json.loads(text, object_pairs_hook=_unique_keys)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path.name} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):
@@ -268,16 +301,10 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _parse_integer(digits: str) -> float:
-    """Convert an integer in JSON; return infinity if it exceeds the range of floats."""
-    return int(digits) if len(digits) < 300 else float(digits)
-
-
 def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[str, Any], Any]]:
-    """Return the properties and the geometry of each feature of a GeoJSON FeatureCollection.
+    """Return the properties and the geometry, if any, of each feature of a GeoJSON FeatureCollection.
 
-    For a feature that lacks them, the properties are an empty dict and the geometry is None. Coordinates are converted
-    to degrees from the reference system that the file names itself, or else from ``crs``.
+    Coordinates are converted to degrees from the reference system that the file names itself, or else from ``crs``.
     """
     content = read_json(file)
     features = _features(content, file.name)
@@ -320,11 +347,10 @@ def _named_system(content: Mapping[str, Any], name: str) -> str | int | None:
 def read_outlines(
     file: Path | Upload, keys: Sequence[str] = ("atom",), *, geographic: bool = True, crs: object = None
 ) -> dict[str, dict[str, Any]]:
-    """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons.
+    """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons; raise if one is invalid.
 
     ``keys`` are properties that may hold the names, in upper or lower case. Of those that all features have, the
-    first with distinct values is used, else the first. If ``geographic``, coordinates are longitude and latitude. Raise
-    if the file is damaged, an outline is invalid, or names are missing, blank or repeated.
+    first with distinct values is used, else the first. If ``geographic``, coordinates are longitude and latitude.
     """
     features = read_features(file, crs)
     common = [key for key in features[0][0] if all(key in properties for properties, _ in features)]

@@ -3,21 +3,16 @@
 The package pyproj is imported only if a reference system other than longitude and latitude (WGS 84) is named.
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .. import _validate
+from .._types import FloatArray
 from ..errors import InputError, MissingDependencyError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from .._types import FloatArray
 
 DEGREES = re.compile(r"(?:urn:ogc:def:crs:)?(?:(?:EPSG|OGC):(?:[\d.]*:)?)?(?:4326|CRS84)|WGS ?84", re.IGNORECASE)
 MARGIN = 3  # degrees by which places may lie outside the area for which a reference system is made
@@ -44,12 +39,11 @@ def _is_plain(crs: object) -> bool:
 
 
 def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
-    """Return longitude and latitude of points in a reference system, shape (n, 2).
+    """Return longitude and latitude of points in a reference system, shape (n, 2), which may be NaN.
 
-    Points may be NaN. Points at 0, 0 are not converted, because programs write them for unknown places. No point is
-    converted if the system is in metres or feet but all points could be degrees: ``crs`` may have been named for
-    another table, as when calls are projected and stations are not. Raise, with a message that begins with ``where``,
-    if the system is unknown, or a point cannot be in it or is far from the area it is made for.
+    Points at 0, 0, which programs write for unknown places, are not converted; nor is any if the system is in metres
+    but all points could be degrees: ``crs`` may have been named for another table. Raise, with a message that begins
+    with ``where``, if the system is unknown, or a point cannot be in it or is far from the area it is made for.
     """
     if _is_plain(crs):
         return points
@@ -102,19 +96,8 @@ def load_extra(package: str, what: str = "this function") -> Any:
         raise MissingDependencyError(f"{what} needs the package {package}: pip install 'emsopt[maps]'.") from error
 
 
-def check_shapes(shapes: Iterable[dict[str, Any]], length: int, *, geographic: bool) -> tuple[dict[str, Any], ...]:
-    """Check that the outlines of a city's atoms, GeoJSON geometries, are ``length`` valid ones; return a tuple."""
-    listed = _validate.as_tuple(shapes, "`atom_shapes`", length, "GeoJSON geometries")
-    for k, shape in enumerate(listed):
-        check_shape(shape, f"`atom_shapes`, number {k}", geographic=geographic)
-    return listed
-
-
 def check_shape(shape: Any, where: str, *, geographic: bool) -> None:
-    """Raise unless ``shape`` is a GeoJSON Polygon or MultiPolygon with finite coordinates.
-
-    Every ring needs at least three points. If ``geographic``, the coordinates must be longitudes and latitudes.
-    """
+    """Raise unless ``shape`` is a GeoJSON Polygon or MultiPolygon with at least three finite points in every ring."""
     kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
     if not isinstance(shape, dict) or kind not in ("Polygon", "MultiPolygon"):
         raise InputError(f"{where}: expected a Polygon or MultiPolygon, but got {kind!r}.")

@@ -54,28 +54,25 @@ def find_local(relative: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
-def find_data(target: str, url: str | None = None, sha256: str | None = None, *, git_blob: str | None = None) -> Path:
+def find_data(target: str, url: str | None = None, checksum: str = "") -> Path:
     """Return the path of a data file below a data folder, or directly in it; download it from ``url`` if it is missing.
 
-    Its checksum, in hexadecimal, is ``sha256``, or as git computes it; one of them is needed with ``url``. Raise a
+    Its ``checksum``, in hexadecimal, is a sha256 or as git computes it, and is needed with ``url``. Raise a
     `DataUnavailableError` if the file is not on this machine and cannot be downloaded, or has the wrong checksum.
     """
-    checks = {kind: wanted for kind, wanted in (("sha256", sha256), ("git blob id", git_blob)) if wanted}
     source = f"Download {url} by other means" if url else "Obtain the file"
-    proof = "".join(f"; it has {kind} {wanted}" for kind, wanted in checks.items())
+    proof = f"; it has {_kind(checksum)} {checksum}" if checksum else ""
     advice = f"{source} and put it at {target} in EMSOPT_DATA (now {data_folder() or 'no folder'}){proof}."
 
     found = find_local(target)
     if found is not None:
-        wrong = _mismatch(found.read_bytes(), checks)
+        wrong = _mismatch(found.read_bytes(), checksum)
         if not wrong:
             return found
         if not found.is_relative_to(cache_folder()):  # a damaged download is replaced
             raise DataUnavailableError(f"{found} is not the file that was published: {wrong}. {advice}")
     if url is None:
         raise DataUnavailableError(f"{target} is not on this machine. {advice}")
-    if not checks:
-        raise ValueError(f"{url} needs a checksum to verify the download.")
 
     import pooch
 
@@ -83,7 +80,7 @@ def find_data(target: str, url: str | None = None, sha256: str | None = None, *,
     try:
         atomic.make_folder(kept.parent)
         pooch.HTTPDownloader(timeout=DOWNLOAD_TIMEOUT_S)(url, received, None)
-        wrong = _mismatch(received.getvalue(), checks)
+        wrong = _mismatch(received.getvalue(), checksum)
         if not wrong:
             return atomic.write_file(kept, received.getvalue())
     except (EmsoptError, OSError) as error:  # all errors of `requests` are OSErrors
@@ -92,11 +89,12 @@ def find_data(target: str, url: str | None = None, sha256: str | None = None, *,
     raise DataUnavailableError(f"{url} did not send the published file: {wrong}. It was not kept. {advice}")
 
 
-def _mismatch(content: bytes, checks: dict[str, str]) -> str:
-    """Return a description of a wrong checksum, or an empty string if all checksums are correct."""
-    found = {
-        "sha256": hashlib.sha256(content).hexdigest(),
-        "git blob id": hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(),
-    }
-    wrong = [kind for kind, wanted in checks.items() if found[kind] != wanted.lower()]
-    return f"its {wrong[0]} is {found[wrong[0]]}, but {checks[wrong[0]]} was expected" if wrong else ""
+def _kind(checksum: str) -> str:
+    return "sha256" if len(checksum) == 64 else "git blob id"
+
+
+def _mismatch(content: bytes, checksum: str) -> str:
+    """Return a description of a wrong checksum, or an empty string if it is correct or not given."""
+    blob = hashlib.sha1(b"blob %d\0" % len(content) + content)
+    found = (hashlib.sha256(content) if len(checksum) == 64 else blob).hexdigest()
+    return f"its {_kind(checksum)} is {found}, but {checksum} was expected" if checksum not in ("", found) else ""

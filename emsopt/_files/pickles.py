@@ -1,8 +1,6 @@
 """Read the arrays of a published pickle without importing or calling anything that it names but arrays of NumPy.
 
-Two published files that the package uses are pickles. They are identified by their checksums, and no other file is
-read. Every other class or function that such a file names is replaced by a `_Record`, which only stores the arguments
-and the state that the pickle passes to it.
+Two published files are pickles. They are identified by their checksums, and no other file is read.
 """
 
 import hashlib
@@ -26,7 +24,7 @@ NUMPY = {  # by name, because NumPy has moved these functions between modules
 
 
 class _Record:
-    """Stand-in for an object of a pickle; ``parts`` lists the arguments and state that the pickle passes to it."""
+    """Stand-in for an object of a pickle; it only stores the arguments and the state that the pickle passes to it."""
 
     parts: list[Any]
 
@@ -51,10 +49,9 @@ class _Reader(pickle.Unpickler):
 
 
 def read_arrays(path: PathLike, sha256: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays in a pickled dict, by key, read-only, from a file with a given checksum.
+    """Return the arrays in a pickled dict, by key, read-only, from a file with this checksum of the bytes read.
 
-    The checksum, in hexadecimal, is computed from the same bytes that are then read; raise if it differs. Entries with
-    no array or with several arrays are left out; a number of NumPy counts as an array of one entry.
+    Entries with no array or with several arrays are left out; a number of NumPy counts as an array of one entry.
     """
     content = Path(path).read_bytes()
     found = hashlib.sha256(content).hexdigest()

@@ -5,20 +5,19 @@ from __future__ import annotations
 import importlib
 import io
 import warnings
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ..errors import InputError, MissingDependencyError
 from . import columns, formats
-from .inflate import Upload
+from .formats import Upload
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from .formats import Choose
 
 APART = 200  # empty columns within one table; a wider gap separates a stray cell from it

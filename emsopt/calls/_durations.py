@@ -20,17 +20,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
 from scipy import special
 from scipy.optimize import minimize
 
+from .._types import FloatArray, Times
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    from .._types import FloatArray, Times
 
 RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds, to which clocks and forms round
 SAME = 0.98  # share of the times that a resolution must divide, as a few are entered differently
@@ -104,14 +102,11 @@ def minutes_between(start: Times, end: Times) -> FloatArray:
 
 
 def responses(dispatched: Times, arrived: Times) -> tuple[FloatArray, dict[str, int]]:
-    """Return the minutes from dispatch to arrival, NaN if impossible, and the number of impossible ones by reason.
-
-    On clocks that show seconds, responses of at most a second are left out: the unit was already on scene.
-    """
+    """Return the minutes from dispatch to arrival, NaN if impossible, and the number of impossible ones by reason."""
     minutes = minutes_between(dispatched, arrived)
     unknown = np.isnan(minutes)
     longest = max(LONGEST_MIN, TIMES_TYPICAL * float(np.median(minutes[~unknown]))) if not unknown.all() else np.inf
-    seconds = max(resolution(dispatched), resolution(arrived)) <= SECOND_MIN
+    seconds = max(resolution(dispatched), resolution(arrived)) <= SECOND_MIN  # the unit was already on scene
     reasons = {
         "without dispatch or arrival": unknown,
         "arrived before dispatch": minutes < 0,
@@ -122,22 +117,15 @@ def responses(dispatched: Times, arrived: Times) -> tuple[FloatArray, dict[str, 
     return np.where(np.any(list(reasons.values()), axis=0), np.nan, minutes), left_out
 
 
-# -- densities of recorded durations ------------------------------------------------------------------------------
-
-
 def lognormal_density(
     minutes: FloatArray, mean: FloatArray, spread: float, start: float, end: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the density of recorded durations, and its derivatives by the mean and the spread.
+    """Return the density of recorded durations, and its derivatives by the ``mean`` and the log ``spread``.
 
-    ``minutes`` are recorded durations and ``mean`` the means of the true ones, broadcast against each other; ``spread``
-    is the standard deviation of the logarithm of a true duration. ``start`` and ``end`` are the resolutions (min) of
-    the stamps.
+    ``minutes`` and ``mean`` are broadcast; ``start`` and ``end`` are the resolutions (min) of the stamps.
     """
-    shape = np.broadcast_shapes(minutes.shape, mean.shape)
-    minutes, mean = (np.ascontiguousarray(np.broadcast_to(v, shape), float).ravel() for v in (minutes, mean))
-    density, by_mean, by_spread = (v.reshape(shape) for v in _lognormal(minutes, mean, spread, start, end))
-    return density, by_mean, by_spread
+    minutes, mean = (np.ascontiguousarray(v, float) for v in np.broadcast_arrays(minutes, mean))
+    return _lognormal(minutes, mean, spread, start, end)
 
 
 @njit(cache=True, nogil=True)
@@ -176,9 +164,6 @@ def gamma_density(minutes: FloatArray, mean: float, cv: float, start: float, end
     return np.maximum(total, 0) / (start * end)
 
 
-# -- estimation ---------------------------------------------------------------------------------------------------
-
-
 def maximise(
     log_density: LogDensity, first: FloatArray, second: tuple[float | None, float | None] = (None, None)
 ) -> tuple[FloatArray, FloatArray, float]:
@@ -188,16 +173,14 @@ def maximise(
     calls' gradients times the inverse of the observed information. The sum of their outer products is the robust
     covariance, which holds if the distribution is not exactly the assumed one (White 1982).
     """
+    scale = len(log_density(first)[0])
 
     def misfit(parameters: FloatArray) -> tuple[float, FloatArray]:
         logs, slopes = log_density(parameters)
         return -float(logs.sum()), -slopes.sum(axis=0)
 
-    scale = len(log_density(first)[0])
-
     def mean_misfit(parameters: FloatArray) -> Any:
-        value, slope = misfit(parameters)
-        return value / scale, slope / scale
+        return tuple(part / scale for part in misfit(parameters))
 
     bounds = [(None, None), second, *[(None, None)] * (len(first) - 2)]
     options: Any = {"ftol": 1e-12, "gtol": 1e-7}
@@ -214,10 +197,8 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
 
     A record is good or, with a small probability, wrong and then uniform between 0 and ``longest``. Good durations are
     gamma or lognormal, whichever is likelier. That only decides how likely each record is to be good: mean and variance
-    are those of the records with these probabilities as weights, so that they hardly depend on the assumption.
-    ``start`` and ``end`` are the resolutions (min) of the stamps. With a ``group`` of 0 or 1, shape (K,), means may
-    differ between groups, and the coefficient of variation is within them; a group of fewer than 10 durations gets the
-    mean of all.
+    are those of the records with these probabilities as weights. ``start`` and ``end`` are the resolutions (min) of the
+    stamps. With a ``group`` of 0 or 1, shape (K,), means may differ, and the coefficient of variation is within groups.
     """
     if len(minutes) < FEWEST:
         raise InputError(f"at least {FEWEST} durations are needed for an estimate; got {len(minutes)}.")

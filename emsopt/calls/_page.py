@@ -1,18 +1,14 @@
 """A self-contained page of recorded beside modelled values: sentences, a table and figures as inline SVG."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from html import escape
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import pandas as pd
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from .._types import FloatArray
+from .._types import FloatArray
 
 Scale: TypeAlias = Callable[[float], float]
 

@@ -16,7 +16,7 @@ A cell must have one of these forms from its first character to its last; number
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -26,16 +26,13 @@ import pandas as pd
 
 from .._files import formats as _formats
 from .._files import geography, sheets
-from .._files import inflate as _inflate
 from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts, without_geometry
+from .._types import FloatArray, PathLike
 from .._validate import existing_file, quote
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import IO
-
-    from .._types import FloatArray, PathLike
 
 Cells: TypeAlias = Mapping[str, Sequence[object]]
 Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
@@ -85,10 +82,8 @@ def read_table(
     """Read a table of points, and the columns that a function such as `_roles.call_columns` chooses, by role.
 
     ``source`` is a file with one of `ENDINGS`, an object with ``name`` and ``read``, or a table; ``argument`` is its
-    name in messages. Of a file, only the chosen columns are kept, to save memory. Columns get lower-case names.
-    Coordinates of a geometry are converted to degrees; other columns are in the reference system that
-    ``frame.attrs[CRS]`` names: ``crs`` if the source names none. Raise if the file does not exist, or is of another
-    type, too large, damaged or empty.
+    name in messages. Of a file, only the chosen columns are kept. Columns get lower-case names. A geometry is converted
+    to degrees; other coordinates are in the system ``frame.attrs[CRS]``, by default ``crs``.
     """
     taken: dict[str, str] = {}
 
@@ -111,7 +106,7 @@ def read_table(
 
 
 def _from_file(
-    file: Path | _inflate.Upload, argument: str, choose: _formats.Choose, crs: object
+    file: Path | _formats.Upload, argument: str, choose: _formats.Choose, crs: object
 ) -> tuple[pd.DataFrame, object]:
     """Return the table in a file, and the reference system of its coordinates."""
     *_, kind = ("", *Path(file.name.lower().removesuffix(".gz")).suffixes)
@@ -128,12 +123,12 @@ def _from_file(
     raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.{hint}")
 
 
-def _unzip(file: Path | _inflate.Upload) -> Path | _inflate.Upload:
+def _unzip(file: Path | _formats.Upload) -> Path | _formats.Upload:
     """Return a file, or the one in a .zip."""
     if not file.name.lower().endswith(".zip"):
         return file
     content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
-    return _inflate.Upload(_inflate.name_inside(file), content)
+    return _formats.Upload(_formats.name_inside(file), content)
 
 
 def _from_frame(
@@ -152,11 +147,7 @@ def _from_frame(
 
 
 def places(table: Table, key: Mapping[str, str]) -> FloatArray:
-    """Return longitude and latitude in degrees from two columns, or from one that holds both, shape (rows, 2).
-
-    Places of rows with a blank cell are NaN. ``key`` has the columns by role: "lon" and "lat", or "place". In pairs the
-    latitude comes first, unless the column's name, its values or a projected reference system imply the other order.
-    """
+    """Return longitude and latitude in degrees, shape (rows, 2), from the columns ``key``; blank places are NaN."""
     crs, scale = table.frame.attrs.get(CRS), 1.0
     if "place" in key:
         table, crs = _split_pairs(table, key["place"], crs)
@@ -201,8 +192,7 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     x_first = X_FIRST.search(name) or geography.projected(crs)
     if pairs.any() and not (x_first or np.abs(first).max() > 90 or np.median(first) < SOUTHERNMOST):
         points[pairs] = points[pairs, ::-1]
-    columns = [f"{name} (longitude)", f"{name} (latitude)"]
-    return table._replace(frame=pd.DataFrame(points, columns=columns)), crs
+    return table._replace(frame=pd.DataFrame(points, columns=[f"{name} (longitude)", f"{name} (latitude)"])), crs
 
 
 def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -212,10 +202,7 @@ def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
-    """Return the units per degree of integer coordinates, such as 1e6 for millionths; 1 for degrees and lengths.
-
-    The unit follows from the names of the columns, or from whole numbers above every projected coordinate, `LONGEST_M`.
-    """
+    """Return the units per degree, by the columns' names or sizes, such as 1e6 for millionths; 1 for all others."""
     said = [re.search(r"e_?([567])$|(micro)", name) for name in names]
     most = points.abs().max().to_numpy()
     if not len(points) or (most <= (180, 90)).all():
@@ -238,25 +225,25 @@ def rows_explained() -> Iterator[None]:
         raise InputError(f"{error} (Rows are counted from 1, without the header.)") from error
 
 
-def open_file(source: PathLike | IO[Any], argument: str) -> Path | _inflate.Upload:
+def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Upload:
     """Return the path of a file, or the content of an open file as an `Upload`; raise if there is no such file."""
     if not hasattr(source, "read"):
         return existing_file(source, argument, "a file, or pass an open file or a table")
     content = source.read(_formats.MOST_BYTES + 1)
     content = content.encode() if isinstance(content, str) else bytes(content)
-    return _inflate.Upload(Path(str(getattr(source, "name", "upload.csv"))).name, content)
+    return _formats.Upload(Path(str(getattr(source, "name", "upload.csv"))).name, content)
 
 
-def _from_geojson(file: Path | _inflate.Upload, choose: _formats.Choose, crs: object) -> pd.DataFrame:
-    """Return one row per feature, with the chosen properties and the coordinates of its Point, converted to degrees.
-
-    The coordinates of a feature without geometry are None.
-    """
+def _from_geojson(file: Path | _formats.Upload, choose: _formats.Choose, crs: object) -> pd.DataFrame:
+    """Return one row per feature: the chosen properties and the degrees of its Point, None without geometry."""
     rows = []
     for k, (properties, geometry) in enumerate(_formats.read_features(file, crs), 1):
-        x, y = (None, None) if geometry is None else _point(geometry, f"{file.name}, feature {k}")
+        is_point = isinstance(geometry, dict) and geometry.get("type") == "Point"
+        at = geometry.get("coordinates") if is_point else None
+        if geometry is not None and not (isinstance(at, list) and len(at) > 1):
+            raise InputError(f"{file.name}, feature {k}: expected a Point, but got {quote(geometry, most=80)}.")
         own = {key: cell for key, cell in properties.items() if key.strip().lower() not in ("lon", "lat")}
-        rows.append(own | {"lon": x, "lat": y})
+        rows.append(own | dict(zip(("lon", "lat"), at or (None, None), strict=False)))
     frame = pd.DataFrame(rows, dtype=object)
     names, head = list(frame.columns), frame.head(_formats.SAMPLE)
     chosen = choose(names, {name: head[name].tolist() for name in names})
@@ -265,26 +252,12 @@ def _from_geojson(file: Path | _inflate.Upload, choose: _formats.Choose, crs: ob
     return frame
 
 
-def _point(geometry: Any, where: str) -> list[Any]:
-    """Return the first two coordinates of a Point."""
-    at = geometry.get("coordinates") if isinstance(geometry, dict) and geometry.get("type") == "Point" else None
-    if not isinstance(at, list) or len(at) < 2:
-        raise InputError(f"{where}: expected a Point, but got {quote(geometry, most=80)}.")
-    return at[:2]
-
-
-# -- places in one cell ---
-
-
 class Place(NamedTuple):
-    """Coordinates x and y as text; whether they are a pair, x being latitude; a reference system, or None.
-
-    The order of the numbers in a pair is decided for the whole column.
-    """
+    """Coordinates in one cell, as text."""
 
     x: str
     y: str
-    pair: bool = False
+    pair: bool = False  # whether x may be the latitude, which is decided for the whole column
     crs: str | None = None
 
 

@@ -12,19 +12,15 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from .._files.columns import DECIMAL, blank, list_columns, texts
+from .._types import FloatArray
 from .._validate import quote
 from ..errors import Argument, InputError, Message
 from . import _time_forms
 from ._points import Cells, Choose, place
-
-if TYPE_CHECKING:
-    from .._types import FloatArray
 
 # Words around the telling one in names such as First_Unit_On_Scene_DtTm, Longitude_WGS84 and IncidentNumber.
 _BEFORE = (
@@ -167,19 +163,8 @@ PLACE = (
     ".*(?:posicion|ubicacion|location|standort).*",
 )
 
-CALL_ROLES = (
-    "time",
-    "date",
-    "lon",
-    "lat",
-    "place",
-    *STAMPS,
-    *ELAPSED,
-    "service_min",
-    "units_sent",
-    *LABELS,
-    "status_time",
-)
+CALL_ROLES: tuple[str, ...] = ("time", "date", "lon", "lat", "place")
+CALL_ROLES += (*STAMPS, *ELAPSED, "service_min", "units_sent", *LABELS, "status_time")
 SITE_ROLES = ("name", "lon", "lat", "place", "turnout_min", "service_min")
 EXPLAINED = {"time": "such as 2025-03-14 16:05", "lon": "longitude in degrees", "lat": "latitude in degrees"}
 NUMERIC = re.compile(r"[-+]?\d+(?:[.,]\d+)?", re.ASCII)
@@ -222,13 +207,9 @@ class _Search:
             self.kinds[name] = kind
         return self.kinds[name]
 
-    def stamps(self, name: str) -> bool:
-        """Return whether a column may hold times of a unit."""
-        return self.kind(name) in ("moment", "clock") and not _ELSEWHERE.search(_plain(name))
-
-    def moment(self, name: str) -> bool:
-        """Return whether a column holds dates with times."""
-        return self.kind(name) == "moment"
+    def stamps(self, name: str, *kinds: str) -> bool:
+        """Return whether a column may hold times of a unit, of one of the ``kinds`` (default: dated or not)."""
+        return self.kind(name) in (kinds or ("moment", "clock")) and not _ELSEWHERE.search(_plain(name))
 
     def lasts(self, name: str, role: str) -> bool:
         """Return whether a column holds elapsed times, such as those of a role of `ELAPSED`."""
@@ -249,7 +230,7 @@ class _Search:
         return role != "patient" or "incident" in self.taken
 
     def _written(self, name: str) -> list[str | None]:
-        return _time_forms.written_cells(pd.Series(list(self.cells[name]), dtype=object))
+        return _time_forms.written_cells(self.cells[name])
 
     def _starts(self) -> FloatArray:
         """Return the times of day of the calls in the first rows."""
@@ -259,10 +240,7 @@ class _Search:
     def first(
         self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True, forms_of: int = 2
     ) -> str | None:
-        """Return a free column that ``fits`` and matches a pattern, preferring earlier patterns; None if there is none.
-
-        The first ``forms_of`` of the forms of a name (see `_forms`) are matched; all three for columns of times.
-        """
+        """Return a free column that ``fits`` and of which one of the first ``forms_of`` forms matches a pattern."""
         named = ((p, name) for p in patterns for name in self.free)
         return next(
             (n for p, n in named if any(re.fullmatch(p, f) for f in self.forms[n][:forms_of]) and fits(n)), None
@@ -341,9 +319,8 @@ def call_columns(
 ) -> Choose:
     """Return the function that chooses the columns of a log of calls.
 
-    ``columns`` are those that the user named, by role, and None for a role that is to be left out. ``unused`` is filled
-    with the columns of times that were not taken, each with the stamp that it may be, or "". Rows are chosen by the
-    columns ``chosen_by``, whose roles are `CHOICE` and their names.
+    ``columns`` are those that the user named, by role. ``unused`` is filled with the columns of times that were not
+    taken (`_Search.unused`). Rows are chosen by the columns ``chosen_by``, whose roles are `CHOICE` and their names.
     """
     given = _check_columns(columns, CALL_ROLES)
 
@@ -356,7 +333,8 @@ def call_columns(
         for role, names_of in LABELS.items():
             search.take(role, search.first(names_of, partial(search.suits, role=role)))
         if "status" in search.taken:
-            search.take("status_time", search.first([".*(?:status|event|action|activity|stamp).*"], search.moment))
+            named = [".*(?:status|event|action|activity|stamp).*"]
+            search.take("status_time", search.first(named, lambda name: search.kind(name) == "moment"))
         for name in chosen_by:
             search.taken[CHOICE + name] = _column(name, names, "`where`")
         for name in search.free:
@@ -379,7 +357,7 @@ def _take_time(search: _Search) -> None:
             search.take("date", day)
         return
     moment = search.first(TIME[:1], lambda name: kind(name) in ("moment", "date"))
-    moment = moment or search.first(TIME, lambda name: kind(name) == "moment" and search.stamps(name), 3)
+    moment = moment or search.first(TIME, lambda name: search.stamps(name, "moment"), 3)
     clock = search.first(TIME, lambda name: kind(name) in ("clock", "seconds") and _span(name) is None, 3)
     if moment is None and clock is not None and (day is not None or "date" in search.taken):
         search.take("date", day)
@@ -403,7 +381,7 @@ def _take_stamps(search: _Search) -> None:
         search.take(role, search.first([STAMP[role]], search.stamps, 3))
     if "time" in taken or "time" in search.given:
         return
-    times = [name for name in search.free if search.moment(name) and search.stamps(name)]
+    times = [name for name in search.free if search.stamps(name, "moment")]
     if "dispatched" in taken:
         taken["time"] = taken["dispatched"]  # the log has no earlier time of the call
     elif len(times) == 1:
@@ -482,28 +460,20 @@ def _moment_of(words: Sequence[str]) -> str | None:
 def _check_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:
     """Return the columns that the user named; raise if they are not a mapping from roles to names."""
     given = {} if columns is None else columns
-    if not isinstance(given, Mapping) or not all(name is None or isinstance(name, str) for name in given.values()):
-        wrong: object = columns
-    else:
-        wrong = next((role for role in given if role not in roles), None)
+    if isinstance(given, Mapping) and all(name is None or isinstance(name, str) for name in given.values()):
+        wrong: object = next((role for role in given if role not in roles), None)
         if wrong is None:
             return dict(given)
+    else:
+        wrong = columns
     raise InputError(f"`columns` must map words of {', '.join(roles)} to names of columns or None; got {quote(wrong)}.")
 
 
 def _match_columns(given: Mapping[str, str | None], names: Sequence[str]) -> dict[str, str]:
-    """Return the columns that the user named as they stand in the table; raise if the table lacks one.
-
-    "none" and an empty name mean None, unless a column has this name.
-    """
-    words = ("", "none")
-    wanted = {role: name for role, name in given.items() if name is not None}
-    there = {name.strip().lower() for name in names}
-    return {
-        role: _column(name, names, repr(role))
-        for role, name in wanted.items()
-        if name.strip().lower() in there or name.strip().lower() not in words
-    }
+    """Return the columns that the user named, as they stand in the table; "none" and "" leave a role out."""
+    none = {"", "none"} - {name.strip().lower() for name in names}
+    wanted = {role: name for role, name in given.items() if name is not None and name.strip().lower() not in none}
+    return {role: _column(name, names, repr(role)) for role, name in wanted.items()}
 
 
 def _column(name: str, names: Sequence[str], role: str) -> str:

@@ -25,13 +25,10 @@ Two-digit years are 1969 to 2068. Whether the day or the month comes first is de
 times: one number above 12 decides.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -164,10 +161,9 @@ def _day_zero(match: re.Match[str]) -> bool:
 
 
 def kind(cells: Iterable[object], time_format: str | None = None) -> str:
-    """Return the kind of most of the first cells.
+    """Return the kind of most of the first cells, "" if there is none.
 
-    "moment", "date", "clock" (time of day or elapsed time), "fraction" (of a day), "spelt" (elapsed time in words),
-    "seconds", "number", or "".
+    Others are "moment", "date", "clock" (also elapsed time), "fraction" (of a day), "spelt", "seconds" and "number".
     """
     sample = list(islice(filter(None, _written(cells)), SAMPLE))
 
@@ -219,8 +215,7 @@ def clocks(written: Sequence[str | None], time_format: str | None = None) -> Flo
 def elapsed(written: Sequence[str | None], typical: float, unit: float | None = None) -> FloatArray:
     """Return elapsed times in seconds, shape (K,); NaN for other cells.
 
-    The unit of numbers, and of the first number of 5:15 or 5:15:00, is that with which the median comes closest to a
-    ``typical`` time (seconds), unless ``unit`` gives it in seconds.
+    The unit of numbers and of 5:15 is that with which the median comes closest to ``typical`` seconds, or ``unit``.
     """
     scaled = np.array([float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written])
     colon, parts = _parts(written, ELAPSED, ("days", "first", "middle", "last"))
@@ -254,8 +249,7 @@ def _seconds(parts: FloatArray) -> FloatArray:
 def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float) -> bool:
     """Return whether a column that may hold times of day holds elapsed times.
 
-    Nearly all times of day lie shortly after ``starts``, the times of day of the calls (seconds). Elapsed times, taken
-    for times of day, do so no more often than after the starts of other calls.
+    Nearly all times of day lie shortly after ``starts``, those of the calls (s); elapsed times do so only by chance.
     """
     lasted, when = elapsed(written, typical), clocks(written)
     filled = np.flatnonzero(~np.isnan(lasted))[:MOST_COMPARED]
@@ -272,11 +266,10 @@ def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float
 def assemble(
     matches: Sequence[re.Match[str] | str | None], form: re.Pattern[str], date: Sequence[str]
 ) -> tuple[Times, FloatArray]:
-    """Return the times of K matches of a form, datetime64[s], and their offsets, minutes to the east of UTC.
+    """Return the times of K matches of a form, as written, and their offsets, minutes to the east of UTC or NaN.
 
     ``date`` are the groups of the form that hold year, month and day; without them, the day is 1 January 1970. Times
-    are as written, ignoring the offset; NaT without a match, and for days and times that do not exist. Offsets may be
-    NaN.
+    are NaT without a match, and for days and times that do not exist.
     """
     known = np.array([bool(match) for match in matches], dtype=bool)
     found = [match for match in matches if isinstance(match, re.Match) and match]
@@ -322,10 +315,7 @@ def _integers(cells: Iterable[str | None]) -> IntArray:
 
 
 def by_format(written: Sequence[str | None], time_format: str) -> Times:
-    """Parse times as `datetime.strptime` does; return datetime64[s], with NaT where that fails.
-
-    Raise if the format has no year, or has a time zone.
-    """
+    """Parse times as `datetime.strptime` does, NaT where that fails; raise if the format has no year or a time zone."""
     example = "`time_format` must be a form such as '%d.%m.%Y %H:%M', with a year and without a time zone"
     parts = re.findall("%.", time_format) if isinstance(time_format, str) else []
     if not {"%Y", "%y", "%G", "%c", "%x"}.intersection(parts) or {"%Z", "%z"}.intersection(parts):
@@ -345,9 +335,9 @@ def whole_seconds(seconds: FloatArray) -> NDArray[np.timedelta64]:
     return np.where(np.isnan(seconds), np.timedelta64("NaT", "s"), whole)
 
 
-def written_cells(cells: pd.Series[Any]) -> list[str | None]:
+def written_cells(cells: Iterable[object]) -> list[str | None]:
     """Return a column as texts, with None for blank cells."""
-    return list(_written(cells.tolist()))
+    return list(_written(cells.tolist() if isinstance(cells, pd.Series) else cells))
 
 
 def _written(cells: Iterable[object]) -> Iterator[str | None]:
@@ -387,10 +377,7 @@ def _orders(matches: Iterable[re.Match[str] | str | None]) -> set[str]:
 
 
 def _from_numbers(written: Sequence[str | None], usual: bool) -> tuple[Times, FloatArray]:
-    """Convert numbers to times, as days since 30 December 1899 or in the unit since 1970 in which most are in range.
-
-    If numbers are not the ``usual`` form of the column, they can only be days.
-    """
+    """Convert numbers to times: days since 1899 or, if numbers are ``usual``, the likeliest unit since 1970."""
     values = np.array([float(text) if text and NUMBER.fullmatch(text) else np.nan for text in written])
     scaled = [np.where((values >= EXCEL_FIRST) & (values < EXCEL_LAST), 86400 * (values - 25_569), np.nan)]
     for unit in EPOCHS if usual else ():

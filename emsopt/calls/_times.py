@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .._files.columns import others
+from .._types import BoolArray, FloatArray, IntArray, Times
 from .._validate import quote
 from ..errors import InputError
 from ._roles import ELAPSED, UNITS
@@ -31,7 +32,6 @@ from ._time_forms import (
 
 if TYPE_CHECKING:
     from .._files.columns import Table
-    from .._types import BoolArray, FloatArray, IntArray, Times
 
 MIDNIGHT = re.compile(r"[T ]\s*(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*[Aa][Mm])$")  # dates often end with midnight
 # Text in the position of an offset, after a time or after a date alone; "PM" is not a zone.
@@ -62,10 +62,9 @@ def read_times(
 ) -> tuple[Times, Times | None, str]:
     """Read a column of times: in the time of a zone, in UTC (None if they have no offset), and their `CallLog.clock`.
 
-    ``date`` is a column of dates, if the times do not include them, and ``beside`` are other columns of times, from
-    which the order of day and month may be known. Times, datetime64[s], are in ``time_zone`` if it is given; otherwise
-    as written, each in its own offset if it has one. They are NaT for blank cells, and for dates such as 1900-01-01 and
-    9999-12-31 that fill empty cells.
+    ``date`` is a column of dates, if the times do not include them; columns ``beside`` may tell the order of day and
+    month. Without a ``time_zone``, times are as written, each in its own offset if it has one. They are NaT for blank
+    cells, and for dates such as 1900-01-01 and 9999-12-31 that fill empty cells.
     """
     cells = table.frame[key]
     where, written = f"{table.where}, column {key!r}", list[str | None]()
@@ -104,8 +103,7 @@ def read_stamps(
     """Read a column of times that a log may have beside the time of the call; unreadable cells become NaT.
 
     ``calls`` and ``utc`` are the times of the calls, as `read_times` returns them. Stamps may also be times of day,
-    elapsed times or seconds since the call; a format that fits no cell is ignored. They are on the clock that held when
-    the call came: if clocks are changed during a call, its stamps do not follow.
+    elapsed times or seconds since the call; a format that fits no cell is ignored.
     """
     cells = table.frame[key]
     if pd.api.types.is_datetime64_any_dtype(cells.dtype):
@@ -165,9 +163,8 @@ def hour_of_week(times: Times) -> IntArray:
 def check_far(times: Times, rows: IntArray, where: str) -> None:
     """Raise if at most 1 % of the calls, or one call, are far from all others in time: they would distort the rates.
 
-    ``times`` ascend, and ``rows`` are those of the file. The log is split wherever two successive calls are more than
-    `FAR` apart. Calls are far if they lie more than `FAR`, or three times the length of the part with most calls if
-    that is longer, before or after that part. Logs of fewer than `FEW` calls are not checked.
+    ``times`` ascend; ``rows`` are for the message. The log is split where successive calls are more than `FAR` apart.
+    Calls are far if they lie more than `FAR`, or three times its length, from the part with most calls.
     """
     if len(times) < FEW:
         return
@@ -217,9 +214,8 @@ def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
 def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
     """Return details with the stamps that elapsed times give; ``columns`` are by role, some of them of `ELAPSED`.
 
-    A missing stamp is the other one plus or minus the elapsed time; if the log has no dispatches, times from the
-    dispatch count from the call. Two stamps of full minutes become the moments in the middle of those that lie in these
-    minutes and differ by the elapsed time, if there are any.
+    If the log has no dispatches, times from the dispatch count from the call. Two stamps of full minutes become the
+    moments in the middle of those that lie in these minutes and differ by the elapsed time, if there are any.
     """
     missing = np.full(len(times), np.datetime64("NaT", "s"))
     stamps = {"time": times} | {

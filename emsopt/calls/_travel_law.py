@@ -30,11 +30,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
 from ._durations import Z90, Estimate, gamma_density, lognormal_density, maximise
 
 if TYPE_CHECKING:
-    from .._types import ArrayLike, FloatArray, IntArray
     from ._durations import LogDensity
 
 LONGEST_MIN = 120.0  # recorded drives that are longer are left out as impossible
@@ -177,11 +177,8 @@ def fit_law(
     ``minutes`` are recorded, from 0 to `LONGEST_MIN`, at an ``hour`` of the day, and ``start`` and ``end`` the
     resolutions (min) of the stamps. Where the station of a drive is not certain, each ``distance``, shape (E,), belongs
     to a ``drive``, 0 to K - 1, with a ``chance``; those of a drive add to one. The likelihood of a drive is then the
-    mean over its stations: taking the most likely one for the true one would overstate the spread.
-
-    With ``in_mean``, shape (K,), the law is scaled so that its mean over the drives is the mean of these minutes,
-    strays included and wrong records left out. Predictions of the mean then do not depend on how well the distribution
-    fits.
+    mean over its stations: taking the most likely one for the true one would overstate the spread. With ``in_mean``,
+    shape (K,), the law is scaled so that its mean over the drives, strays included, is that of these minutes.
     """
     if len(minutes) < FEWEST:
         raise InputError(f"a travel law needs at least {FEWEST} recorded drives; got {len(minutes)}.")
@@ -265,8 +262,7 @@ def fit_law(
 def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple[FloatArray, FloatArray, float]:
     """Return the log factors of the hours and their standard errors, both (24,), and their degrees of freedom.
 
-    Each factor is estimated by one Newton step and shrunk towards one: factors are normal around one with a variance
-    estimated from all hours (empirical Bayes). All are one if that variance does not improve the fit by `FOR_HOURS`.
+    Each is estimated by one Newton step and shrunk by empirical Bayes; all are one if the fit gains under `FOR_HOURS`.
     """
     information = np.bincount(hour, level**2, 24)
     observed = information > 0

@@ -13,7 +13,7 @@ from the most likely stations in turn. A unit has a known home if that station h
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -22,12 +22,10 @@ import pandas as pd
 from numba import njit
 
 from .. import _validate
+from .._types import BoolArray, FloatArray, IntArray, Times
 from ..errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from .._types import BoolArray, FloatArray, IntArray, Times
     from .log import CallLog
 
 STAMPS = ("dispatched", "en_route", "on_scene", "cleared")
@@ -49,10 +47,7 @@ def home_of_calls(
     reach: FloatArray,
     travelled: FloatArray,
 ) -> tuple[IntArray | None, dict[str, str], str]:
-    """Return the station of the unit that answered each call (-1 unknown), those of all units, and their source.
-
-    The first is None if no home is known.
-    """
+    """Return the station of each call's unit (-1 unknown; None if all are), those of all units, and their source."""
     names = stations["name"].tolist()
     code, found = pd.factorize(details.get("unit", pd.Series(None, details.index, object)), sort=True)  # -1 if unknown
     units = list(map(str, found))
@@ -88,10 +83,7 @@ def _usual(code: IntArray, home: IntArray, shape: tuple[int, int]) -> IntArray:
 def deployment_of(
     homes: Mapping[str, str], home: IntArray | None, details: pd.DataFrame, stations: pd.DataFrame
 ) -> IntArray:
-    """Return the station of each unit that answers calls regularly, shape (p,).
-
-    Without units it has one unit at each station that answers calls regularly, or at each station if none is known.
-    """
+    """Return the station of each unit that answers calls regularly, shape (p,); without units, one at each station."""
     if not homes:
         if home is None:
             return np.arange(len(stations))
@@ -102,19 +94,16 @@ def deployment_of(
 
 
 def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
-    """Return the units with known homes that answer calls regularly, at least 5 % as many as the median unit.
-
-    They are the deployment that a log shows, in the order of ``homes``, the name of each unit's station.
-    """
+    """Return the units with known ``homes`` that answer calls regularly, at least 5 % as many as the median unit."""
     calls = details["unit"].value_counts() if "unit" in details else pd.Series(dtype=float)
     counts = calls.reindex(list(homes)).fillna(0)
     return counts.index[counts >= SELDOM * counts.median()].tolist()
 
 
 def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str], code: IntArray) -> IntArray:
-    """Return the index of each unit's station in the names of stations, -1 for units not in ``homes``, shape (U,).
+    """Return the index of each unit's station, -1 for units not in ``homes``, shape (U,); ``code`` has those of calls.
 
-    ``code`` are the units of the calls; raise if too few of them have a home.
+    Raise if too few of the calls have a unit with a home.
     """
     if not isinstance(homes, Mapping):
         raise InputError(f"`homes` must be a mapping of units to station names; got {type(homes).__name__}.")
@@ -138,8 +127,7 @@ def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequenc
 def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) -> IntArray | None:
     """Return the index of the station whose number each unit has, as E14 has that of Station 14, shape (U,).
 
-    None if the names do not match: numbers of stations are not distinct, or fewer than 60 % of the calls have a unit
-    with the number of a station. ``calls`` are the calls of each unit.
+    None if numbers of stations are not distinct, or fewer than 60 % of the ``calls`` of the units have such a unit.
     """
     found = [NUMBER.fullmatch(name.strip()) for name in stations]
     numbers = [None if match is None else match[1] for match in found]
@@ -154,8 +142,7 @@ def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) ->
 def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArray:
     """Return the index of the most likely station of each unit, -1 where no station is likely enough, shape (U,).
 
-    ``unit`` is the unit of each drive, ``distance`` the distances from all stations, shape (K, N), ``minutes`` its
-    recorded time.
+    Drives have a ``unit`` and ``minutes``, shape (K,), and a ``distance`` from every station, shape (K, N).
     """
     n_units, n = unit.max() + 1, distance.shape[1]
     rank = np.argsort(np.argsort(distance, axis=1), axis=1)
@@ -188,9 +175,6 @@ def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArra
 def _as_names(units: list[str], index: IntArray, names: list[str]) -> dict[str, str]:
     """Return the name of the station of each unit with a known one."""
     return {unit: names[k] for unit, k in zip(units, index.tolist(), strict=True) if k >= 0}
-
-
-# -- dispatch ---
 
 
 def has_unit(log: CallLog) -> BoolArray:
@@ -227,10 +211,8 @@ def answering_stations(
 
     With rounded stamps it is uncertain which unit was free, and one wrong unit affects later calls too. Therefore the
     log is replayed `REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the replays with a
-    free unit. They are 0 where all units are always busy.
-
-    ``when`` are the times of dispatch. Units are busy for the recorded time of the calls to which this rule sends them.
-    ``rounding`` are the resolutions (min) of the stamps at the start and at the end of that time.
+    free unit. ``when`` are the times of dispatch, ``busy`` the minutes that a call takes, and ``rounding`` the
+    resolutions (min) of the stamps at the start and at the end of that time.
     """
     rng = np.random.default_rng(0)  # the same log has the same fit
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float) / 60
@@ -244,10 +226,7 @@ def answering_stations(
 
 
 def closest_first(minutes: FloatArray, sites: IntArray) -> IntArray:
-    """Return the units in order of their minutes to each call, shape (K, p).
-
-    ``minutes`` has one row per call and one column per station; ``sites`` has the station of each unit, shape (p,).
-    """
+    """Return the units, at ``sites``, shape (p,), in order of their ``minutes``, shape (K, N), to each call, (K, p)."""
     return np.argsort(minutes[:, sites], axis=1, kind="stable").astype(np.int32)
 
 

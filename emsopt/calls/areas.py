@@ -10,19 +10,17 @@ depends on the calls. The location of a cell is its centre, never the place of a
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from .. import _validate
-from .._files import formats, geography, inflate, sheets
+from .._files import formats, geography, sheets
+from .._types import FloatArray, IntArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM
 from ..errors import InputError
 from . import _points
 from .log import Source
-
-if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray, PathLike
 
 MOST_ATOMS = 5000
 WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
@@ -51,9 +49,8 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     """Assign points, shape (K, 2), to square cells; only cells with at least one point become atoms.
 
     A corner of the grid lies at the middle of the stations: the medians of their longitudes and latitudes, rounded to
-    0.01 degrees. Atoms are named by the position of the centre relative to it, in km: "1.5N 2E". The default
-    ``width_km`` is the smallest in `WIDTHS_KM` that gives at most 200 cells, or the largest. Raise if there are more
-    than 5,000 cells, the width is below 0.05, or the stations are near a pole.
+    0.01 degrees. Atoms are named by the km from there to their centre: "1.5N 2E". The default ``width_km`` is the
+    smallest in `WIDTHS_KM` that gives at most 200 cells. Raise if there are over 5,000, or the width is below 0.05.
     """
     offsets, middle, stretch = _offsets(points, stations)
     if width_km is None:
@@ -69,7 +66,7 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
     square = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]])
     rings = np.round((corners[:, None] + square) * width_km / stretch + middle, 7)
     return Atoms(
-        names=[_direction(north, "NS") + " " + _direction(east, "EW") for east, north in centres],
+        names=[f"{abs(n):.6g}{'NS'[int(n < 0)]} {abs(e):.6g}{'EW'[int(e < 0)]}" for e, n in centres],
         locations=np.round(centres / stretch + middle, 7),
         shapes=[{"type": "Polygon", "coordinates": [ring.tolist()]} for ring in rings],
         index=index,
@@ -82,29 +79,18 @@ def _offsets(points: FloatArray, stations: FloatArray) -> tuple[FloatArray, Floa
     """Return points in km from the middle of the stations, the middle (degrees), and km per degree, shape (2,)."""
     middle = np.round(np.median(_validate.unwrap(stations, stations[0, 0]), axis=0), 2)
     stretch = np.array([np.cos(np.radians(middle[1])), 1.0]) * KM_PER_DEGREE
-    if not stretch[0] > 1:
-        raise InputError(f"cells cannot be formed near the poles; stations are at latitude {middle[1]:g}.")
     return (_validate.unwrap(points, middle[0]) - middle) * stretch, middle, stretch
 
 
 def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
-    """Return the cells that contain points, and the index of each point's cell, shape (K,).
-
-    Cells are given by their south-western corners, in cell widths east and north of the origin, shape (M, 2).
-    ``offsets`` are the points in km east and north of the origin.
-    """
+    """Return the south-western corners of the cells that contain points, in widths, and the index of each's cell."""
     # complex numbers are sorted faster than rows
     corners, index = np.unique(np.floor(offsets / width_km) @ (1, 1j), return_inverse=True)
     return np.column_stack([corners.real, corners.imag]), index
 
 
-def _direction(km: float, letters: str) -> str:
-    """Return a signed distance (km) with a letter for its sign, such as "1.5N"; ``letters`` are "NS" or "EW"."""
-    return f"{abs(km):.6g}{letters[int(km < 0)]}"
-
-
 def read_areas(source: Source, *, key: str | None = None, crs: object = None) -> dict[str, dict[str, Any]]:
-    """Read areas from GeoJSON, a shapefile or a GeoPackage.
+    """Read areas from GeoJSON, a shapefile or a GeoPackage; return GeoJSON geometries by name.
 
     Raise if a polygon is invalid, or names are blank or not distinct.
 
@@ -117,11 +103,6 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
         the like, in upper or lower case, that all features have with distinct values.
     crs : int or str, optional
         Reference system of the coordinates, as for `read_calls`.
-
-    Returns
-    -------
-    dict of str to dict
-        GeoJSON geometries by name.
     """
     frame: Any = source
     file: Any = None if hasattr(source, "geometry") else _points.open_file(cast("PathLike", source), "areas")
@@ -129,7 +110,7 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
         frame = sheets.read_layer(file)
     if hasattr(frame, "geometry"):
         frame = geography.in_degrees(frame, crs).reset_index(drop=frame.index.name is None)
-        file = inflate.Upload("areas.geojson" if file is None else file.name, frame.to_json(drop_id=True).encode())
+        file = formats.Upload("areas.geojson" if file is None else file.name, frame.to_json(drop_id=True).encode())
         crs = None
     outlines = formats.read_outlines(file, NAMES if key is None else (key,), crs=crs)
     if len(outlines) > MOST_ATOMS:
@@ -138,10 +119,9 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
 
 
 def within(points: FloatArray, areas: dict[str, dict[str, Any]]) -> Atoms:
-    """Find the area that contains each point, shape (K, 2), of those that `read_areas` returns.
+    """Assign points, shape (K, 2), to areas as `read_areas` returns them; all of them become atoms.
 
-    All areas become atoms, also without a point; the location of each is a point inside it. Raise if a polygon crosses
-    itself, no point lies in any area, or shapely is not installed.
+    The location of each is a point inside it. Raise if a polygon crosses itself, or no point lies in any area.
     """
     shapely = geography.load_extra("shapely", "a division into areas")
     shapes = shapely.from_geojson([json.dumps(shape) for shape in areas.values()], on_invalid="ignore")

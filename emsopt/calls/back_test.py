@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from scipy.spatial import cKDTree
 
 from .. import _validate
 from .._files import atomic
+from .._types import FloatArray, IntArray, PathLike, Rng
 from ..city.response_law import ResponseLaw
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.evaluation import LATE_MIN
@@ -36,9 +38,6 @@ from .replaying import check_deployment, replay
 from .uses import TITLES, judge, separates_places
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from .._types import FloatArray, IntArray, PathLike, Rng
     from ..evaluators.evaluation import Evaluation
     from ..roads import RoadNetwork
 
@@ -72,16 +71,6 @@ class BackTest:
     period : str
         First and last day of the calls.
 
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.san_jose_calls()
-    >>> fit = eo.calls.calibrate(calls.between("2015-01-01", "2015-01-10"), stations)
-    >>> report = eo.calls.back_test(fit, calls.between("2015-01-10", "2015-01-15"))
-    >>> list(report.to_frame().columns), report.calls > 1000
-    (['recorded', 'modelled', 'low', 'high', 'city_model', 'as_before'], True)
-    >>> report.usable("mean")
-    True
     """
 
     overall: pd.DataFrame
@@ -135,10 +124,7 @@ class BackTest:
         return _page.body("Back-test", self.verdict, self.overall, figures, notes)
 
     def save(self, path: PathLike) -> Path:
-        """Write the report as one self-contained HTML file and return its path.
-
-        Raise if the path is invalid or the file cannot be written. An existing file is left unchanged.
-        """
+        """Write the report as one self-contained HTML file and return its path; raise if it cannot be written."""
         return atomic.write_file(path, self.html)
 
     def __repr__(self) -> str:
@@ -195,6 +181,8 @@ def back_test(
     >>> calls, stations = eo.datasets.san_jose_calls()
     >>> fit = eo.calls.calibrate(calls.between("2015-01-01", "2015-01-10"), stations)
     >>> report = eo.calls.back_test(fit, calls.between("2015-01-10", "2015-01-15"))
+    >>> list(report.to_frame().columns)
+    ['recorded', 'modelled', 'low', 'high', 'city_model', 'as_before']
     >>> row = report.to_frame().loc["mean_response_min"]
     >>> bool(abs(row["modelled"] / row["recorded"] - 1) < 0.05), report.usable("mean")
     (True, True)
@@ -228,11 +216,12 @@ def back_test(
     def measured(minutes: FloatArray) -> dict[str, float]:
         return measures(minutes[~np.isnan(minutes)], lattice, limits)
 
-    overall = _rows(measured(recorded), [measured(row) for row in rounded])
+    drawn = pd.DataFrame([measured(row) for row in rounded])
+    found = measured(recorded)
     if answered is not None:
-        by_draw = (replays.busy.sum(axis=1) / minutes_each.sum()).tolist()
-        share = recorded_busy.sum() / len(sites)
-        overall.loc["utilization"] = (share, np.mean(by_draw), *np.quantile(by_draw, (0.05, 0.95)))
+        drawn["utilization"] = replays.busy.sum(axis=1) / minutes_each.sum()
+        found["utilization"] = recorded_busy.sum() / len(sites)
+    overall = _rows(pd.Series(found), drawn)
     atoms, evaluation, total = _city_model(fit, sites, cell_km, times or {}, rng)
     busy = evaluation.utilizations
     for column, minutes, part in (
@@ -246,9 +235,8 @@ def back_test(
     flat = np.array([np.cos(np.radians(atoms[:, 1].mean())), 1])
     at = evaluation.atom_response[cKDTree(atoms * flat).query(log.locations * flat)[1]]
     by_zone["city_model"] = pd.Series(at[known]).groupby(np.array(names)[zone[known]]).mean()
-    by_station = pd.DataFrame({"modelled": modelled_busy.mean(axis=0)}, index=[names[k] for k in used])
-    by_station[["low", "high"]] = np.quantile(modelled_busy, (0.05, 0.95), axis=0).T
-    by_station.insert(0, "recorded", np.nan if answered is None else recorded_busy[used] / units)
+    busy_share = np.nan if answered is None else recorded_busy[used] / units
+    by_station = _rows(busy_share, pd.DataFrame(modelled_busy, columns=[names[k] for k in used]))
     by_station["calls"] = 0 if answered is None else answered[used]
     by_station["city_model"] = np.bincount(sites, busy, len(names))[used] / units
     period = " to ".join(str(t)[:10] for t in log.times[[0, -1]])
@@ -275,24 +263,19 @@ def calibrate_and_test(
     today: Sequence[int | str] | IntArray | None = None,
     **options: Any,
 ) -> tuple[Fit, BackTest]:
-    """Calibrate with the calls before a moment, ``cut``, and compare with those from it on.
+    """Calibrate with the calls before a moment, ``cut``, and compare with those from it on; raise if there are none.
 
-    ``today``, the station of each unit, is used if the earlier calls do not show it; ``options`` are those of
-    `back_test`. Raise if there are no calls before or after ``cut``.
+    ``today``, the station of each unit, is used if the earlier calls do not show it; ``options`` are of `back_test`.
     """
     past = calibrate(calls.where(calls.times < cut), stations, homes, roads)
     later = calls.where(calls.times >= cut)
     return past, back_test(past, later, today if past.homes_from == "unknown" else None, **options)
 
 
-# -- measures -----------------------------------------------------------------------------------------------------
-
-
-def _rows(recorded: Mapping[str, float], drawn: Sequence[Mapping[str, float]]) -> pd.DataFrame:
-    """Return one row per measure: recorded, mean over the draws, and the 5 % and 95 % quantiles of the draws."""
-    table = pd.DataFrame(list(drawn))
-    low, high = table.quantile(0.05), table.quantile(0.95)
-    return pd.DataFrame({"recorded": pd.Series(recorded), "modelled": table.mean(), "low": low, "high": high})
+def _rows(recorded: Any, drawn: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per column of ``drawn``: recorded, mean over the draws, and their 5 % and 95 % quantiles."""
+    low, high = drawn.quantile(0.05), drawn.quantile(0.95)
+    return pd.DataFrame({"recorded": recorded, "modelled": drawn.mean(), "low": low, "high": high})
 
 
 def _as_stamped(minutes: FloatArray, exact: Sequence[float], rng: np.random.Generator) -> FloatArray:
@@ -315,10 +298,8 @@ def _by_group(recorded: FloatArray, drawn: FloatArray, group: IntArray, names: S
 
     counts = np.bincount(group[~np.isnan(recorded)], minlength=n)
     shown = counts >= FEWEST
-    table = np.array([means(row) for row in drawn])[:, shown]
-    low, high = np.nanquantile(table, (0.05, 0.95), axis=0) if shown.any() else np.empty((2, 0))
-    columns = {"recorded": means(recorded)[shown], "modelled": np.nanmean(table, axis=0), "low": low, "high": high}
-    return pd.DataFrame(columns | {"calls": counts[shown]}, index=np.array(names)[shown])
+    table = pd.DataFrame(np.array([means(row) for row in drawn]), columns=list(names)).loc[:, shown]
+    return _rows(means(recorded)[shown], table).assign(calls=counts[shown])
 
 
 def _shares(recorded: FloatArray, drawn: FloatArray) -> pd.DataFrame:
@@ -330,19 +311,13 @@ def _shares(recorded: FloatArray, drawn: FloatArray) -> pd.DataFrame:
         counts = np.bincount(np.minimum(np.round(minutes), last).astype(np.int64), minlength=last + 1)
         return counts / len(minutes)
 
-    table = np.array([shares(row) for row in drawn])
-    low, high = np.quantile(table, (0.05, 0.95), axis=0)
+    table = pd.DataFrame([shares(row) for row in drawn], columns=[*map(str, range(last)), f"{last}+"])
     counts = np.round(shares(recorded) * len(recorded)).astype(int)
-    names = [*map(str, range(last)), f"{last}+"]
-    columns = {"recorded": shares(recorded), "modelled": table.mean(axis=0), "low": low, "high": high, "calls": counts}
-    return pd.DataFrame(columns, index=names)
+    return _rows(shares(recorded), table).assign(calls=counts)
 
 
 def _workload(fit: Fit, log: CallLog, n: int) -> tuple[FloatArray, IntArray | None]:
-    """Return the mean number of busy units and the number of answered calls by station of the unit, both shape (N,).
-
-    The second is None if homes of units are not known. Calls without a service time count with the mean.
-    """
+    """Return the mean number of busy units and the number of calls by station, both (N,); None without known homes."""
     if not fit.homes or "unit" not in log.details or log.service_min is None:
         return np.zeros(n), None
     place = {name: k for k, name in enumerate(fit.stations["name"])}

@@ -19,9 +19,8 @@ answer or units start elsewhere. Models that send the closest free unit, as all 
 records. Durations that are negative or absurdly long are left out and counted.
 
 Intervals are of 90 %, from the robust covariance of the estimates. They do not count that a unit's times are alike for
-reasons that distance does not explain. In 500 synthetic logs they held the truth in 88 to 92 %, and predicted 90th
-percentiles in 85 %; the spread in 82 % of the logs without units, where it is not known which station answered
-(`benchmarks/RESULTS.md`).
+reasons that distance does not explain. In 500 synthetic logs they held the truth in 88 to 92 %, and the spread in 82 %
+of the logs without units (`benchmarks/RESULTS.md`).
 """
 
 from __future__ import annotations
@@ -34,6 +33,7 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
+from .._types import ArrayLike, BoolArray, FloatArray, IntArray
 from ..city import travel
 from ..city.city import City
 from ..city.travel import PLAUSIBLE_KMH
@@ -47,7 +47,6 @@ from .log import CallLog, Source, read_calls, read_stations
 from .profile import slots
 
 if TYPE_CHECKING:
-    from .._types import ArrayLike, BoolArray, FloatArray, IntArray
     from ..roads import RoadNetwork
 
 NIGHT = np.array([h >= 22 or h < 7 for h in range(24)])
@@ -74,8 +73,7 @@ class Fit:
     stations : DataFrame
         As `read_stations` returns it, with names.
     calls : CallLog
-        Calls to which a unit was sent. These are single calls, with places and times. Representations, pages and
-        figures do not show them; a pickled fit holds them.
+        Calls to which a unit was sent: single calls, with places and times, which a pickled fit holds.
     call_handling, turnout, service : Duration or None
         None if the log has no such stamps. ``turnout.groups`` has the means by day and by night; with fewer than 10
         calls by day or by night, that of all.
@@ -98,16 +96,6 @@ class Fit:
         Number of records left out, by reason.
     roads : RoadNetwork or None
 
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.san_jose_calls()
-    >>> fit = eo.calls.calibrate(calls, stations)
-    >>> frame = fit.to_frame()
-    >>> "travel_cv" in frame.index, list(frame.columns)
-    (True, ['estimate', 'low', 'high', 'calls'])
-    >>> fit.travel_minutes(3.0) < fit.travel_minutes(6.0)
-    True
     """
 
     stations: pd.DataFrame
@@ -152,23 +140,17 @@ class Fit:
         return frame.astype({"calls": int})
 
     def travel_minutes(self, km: ArrayLike) -> float | FloatArray:
-        """Return the mean minutes of a drive over a great-circle distance (km) from the unit's home, same shape.
+        """Return the mean minutes of a drive over a distance (km) as the crow flies from the unit's home, same shape.
 
-        Raise if the law is one of road minutes, because roads were given, or a distance is negative.
+        Raise if the law is one of road minutes, because roads were given.
         """
         if self.roads is not None:
             raise InputError("this law converts minutes on roads, not km. Use `fit.city` or `fit.law.mean(minutes)`.")
-        distance = _validate.floats(km, "km", "km")
-        if not (distance >= 0).all():
-            raise InputError(f"`km` must be at least 0; got {distance.min():g}.")
-        minutes = self.law.mean(distance)
+        minutes = self.law.mean(km)
         return minutes if minutes.ndim else float(minutes)
 
     def distances(self, places: FloatArray) -> FloatArray:
-        """Return distances from stations to places in the unit of the laws, km or minutes at free flow, shape (N, M).
-
-        ``places`` are longitudes and latitudes, shape (M, 2).
-        """
+        """Return distances from stations to places, shape (M, 2), in the unit of the laws, shape (N, M)."""
         return distances(self.stations, places, self.roads).T
 
     def demand(self, **options: Any) -> Demand:
@@ -211,10 +193,10 @@ class Fit:
         reach = self.distances(demand.locations)
         chosen = slots(hours, weekdays)
         weights = demand.counts.sum(axis=0)[chosen]
+        if not weights.any():
+            raise InputError("there are no calls in these hours. Choose others.")
         hour = np.broadcast_to(np.arange(24), (7, 24))[chosen]
         factors = self.answer_law.hour_factors[hour]
-        if weights.sum() == 0:
-            raise InputError("there are no calls in these hours. Choose others.")
         factor = np.average(factors, weights=weights)
         hourly = np.average((factors / factor - 1) ** 2, weights=weights)  # means differ by hour, too
         notes = ""
@@ -298,6 +280,9 @@ def calibrate(
     >>> fit = eo.calls.calibrate(calls, stations)
     >>> fit.homes_from, fit.homes["E14"]
     ('numbers', 'Station 14')
+    >>> frame = fit.to_frame()
+    >>> "travel_cv" in frame.index, list(frame.columns)
+    (True, ['estimate', 'low', 'high', 'calls'])
     >>> fit.travel_minutes(3.0) < fit.travel_minutes(6.0)
     True
     """
@@ -353,22 +338,14 @@ def calibrate(
     )
 
 
-# -- durations ---
-
-
 class _Recorded(NamedTuple):
-    """Durations recorded in a log: ``minutes`` by the names of `DURATIONS`, shape (K,), NaN if unknown or impossible.
+    """Durations recorded in a log."""
 
-    ``exact`` are resolutions (min) of the stamps. ``at_once`` marks calls whose departure was recorded on arrival;
-    ``departed`` is the turnout (min) with these, ``minutes["turnout"]`` without. ``left_out`` counts omitted records by
-    reason.
-    """
-
-    minutes: dict[str, FloatArray]
-    exact: dict[str, float]
-    departed: FloatArray
-    at_once: BoolArray
-    left_out: dict[str, int]
+    minutes: dict[str, FloatArray]  # by the names of `DURATIONS`, (K,), NaN if unknown or impossible
+    exact: dict[str, float]  # resolutions (min) of the stamps
+    departed: FloatArray  # turnout (min), also of the calls ``at_once``
+    at_once: BoolArray  # whether the departure was recorded on arrival
+    left_out: dict[str, int]  # number of records by reason
 
     def duration(self, name: str, group: IntArray | None = None) -> Duration | None:
         """Estimate a kind of duration; None if too few were recorded."""
@@ -412,16 +389,10 @@ def _read_durations(log: CallLog) -> _Recorded | None:
     return _Recorded(minutes, exact, departed, at_once, left_out)
 
 
-# -- laws of travel ---
-
-
 def _law_of(
     recorded: _Recorded, reach: FloatArray, hour: IntArray, chances: FloatArray, in_sum: FloatArray | None = None
 ) -> tuple[TravelLaw, BoolArray, IntArray]:
-    """Return the law of the recorded drives, a mask of the calls that have one, and the most probable station of each.
-
-    ``chances`` are the probabilities that a drive began at each station, shape (K, N) as ``reach``.
-    """
+    """Return the law of the drives, which calls have one, and their likeliest stations by ``chances``, (K, N)."""
     chances, travelled = np.where(np.isfinite(reach), chances, 0), recorded.minutes["travel"]
     known = ~np.isnan(travelled) & chances.any(axis=1)
     drive, station = np.nonzero(chances[known])
@@ -465,9 +436,8 @@ def without_unit(calls: CallLog, fit: Fit) -> list[str]:
     far = sum(n for reason, n in fit.left_out.items() if "every station" in reason)
     unsent, lines = len(calls) - len(fit.calls) - far, []
     if unsent:
-        lines.append(
-            f"{unsent:,} of {len(calls):,} calls got no unit: they are left out, as they are no work for the fleet."
-        )
+        got = f"{unsent:,} of {len(calls):,} calls got no unit"
+        lines.append(f"{got}: they are left out, as they are no work for the fleet.")
     if "unit" in fit.calls.details and (unnamed := int(fit.calls.details["unit"].isna().sum())):
         lines.append(f"{unnamed:,} calls got a unit that the log does not name: they count as calls like all others.")
     return lines

@@ -10,22 +10,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from .. import _validate
+from .._types import BoolArray, FloatArray, IntArray
 from ..errors import Argument, Message
 from ._roles import STAMPS
 from ._times import hour_of_week
 from .demand import REACH_KM, nearest_km
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import WEEKDAYS, hours_between, hours_watched
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from .._types import BoolArray, FloatArray, IntArray
 
 NIGHT = (22, 23, 0, 1, 2, 3, 4)  # hours at which the six quietest hours of a day may start
 LONELY_KM = 10
@@ -84,8 +80,6 @@ class Checks:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per finding, with the attributes of `Finding` as columns; ``rows`` is text."""
-        import pandas as pd
-
         rows = [vars(f) | {"rows": ", ".join(map(str, f.rows))} for f in self]
         return pd.DataFrame(rows, columns=["level", "what", "count", "rows", "text"])
 
@@ -103,9 +97,7 @@ class Checks:
 
 
 def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reach_km: float = REACH_KM) -> Checks:
-    """Check a log of calls and a table of stations for likely mistakes.
-
-    Raise if ``reach_km`` is not positive, or a file or table cannot be read as calls or stations.
+    """Check a log of calls and a table of stations for likely mistakes; raise if they cannot be read.
 
     Parameters
     ----------
@@ -113,8 +105,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     stations : DataFrame, or whatever `read_stations` takes, optional
         Default: the places of calls are compared with the median of their longitudes and latitudes.
     reach_km : float
-        Calls more than this many km from every station (or, without stations, from that median) are reported as far
-        outside.
+        Distance (km) from every station, or from that median, beyond which calls are reported as far outside.
 
     Examples
     --------
@@ -140,11 +131,8 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     return Checks(tuple(sorted(found, key=lambda finding: finding.level != "wrong")))
 
 
-# -- the checks ---------------------------------------------------------------------------------------------------
-
-
 def _flag(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text: str) -> Iterator[Finding]:
-    """Yield a finding if the mask or indices ``which`` select any calls; its text is "N call(s) (X%)" and ``text``."""
+    """Yield a finding if ``which`` selects any calls; its text is "N call(s) (X%)" and ``text``."""
     rows = sorted(log.rows[which].tolist())
     if rows:
         text = Message(f"{len(rows):,} call(s) ({len(rows) / len(log):.1%}) ", *Message.of(text).parts)
@@ -168,12 +156,10 @@ def _rows(log: CallLog) -> Iterator[Finding]:
         error = 200 / np.sqrt(len(log))
         text = f"The total rate is uncertain by {error:.0f} % (two standard errors), local rates by more."
         yield Finding("look", "few calls", text, len(log))
-    text = (
-        "repeat the time and place of an earlier one. If each row is a unit sent, use `without_repeats()`; or name the "
-    )
+    text = "repeat the time and place of an earlier one. If each row is a unit sent, use `without_repeats()`; "
     incident = Argument("columns", {"incident": ...})
-    text = Message(f"{text}column of incidents by ", incident, ", so that the rows of an incident are joined.")
-    yield from _flag("look", "repeated calls", log, log.repeated, text)
+    parts = (f"{text}or name the column of incidents by ", incident, ", so that the rows of an incident are joined.")
+    yield from _flag("look", "repeated calls", log, log.repeated, Message(*parts))
 
 
 def _near(points: FloatArray, places: FloatArray, reach_km: float) -> BoolArray:
@@ -238,11 +224,7 @@ def _one_place(log: CallLog) -> Iterator[Finding]:
 
 
 def _gaps(log: CallLog) -> Iterator[Finding]:
-    """Find gaps between successive calls that are too long to be chance.
-
-    A gap is too long if more than ln(number of calls) + 8 calls were expected in it, at the mean rates of its hours of
-    the week.
-    """
+    """Find gaps between successive calls in which, at the rates of their hours, over ln(calls) + 8 were expected."""
     midnight = log.times == log.times.astype("datetime64[D]")
     if len(log) < 50 or midnight.mean() > 0.5:  # dates without times do not show gaps
         return
@@ -254,15 +236,12 @@ def _gaps(log: CallLog) -> Iterator[Finding]:
     gaps = np.flatnonzero(expected > np.log(len(log)) + 8)  # about one log in 3000 has such a gap by chance
     if gaps.size:
         lengths = np.diff(log.times)[gaps].astype(np.int64) / 86400
-        k = gaps[lengths.argmax()]
-        first, longest = str(log.times[k])[:10], lengths.max()  # the day alone: minutes would tell single calls
-        text = (
-            f"{gaps.size} gap(s), {lengths.sum():.1f} days in all; the longest, {longest:.1f} days, starts on {first}. "
-        )
-        text += "If records are missing, use `between()`, or "
-        text = Message(text, Argument("empty_days", "missing"), ".")
+        first = str(log.times[gaps[lengths.argmax()]])[:10]  # the day alone: minutes would tell single calls
+        text = f"{gaps.size} gap(s), {lengths.sum():.1f} days in all; the longest, {lengths.max():.1f} days, starts on "
+        text += f"{first}. If records are missing, use `between()`, or "
         rows = tuple(log.rows[gaps[:MOST_ROWS_NAMED]].tolist())
-        yield Finding("wrong", "gaps in time", text, gaps.size, rows)
+        said = Message(text, Argument("empty_days", "missing"), ".")
+        yield Finding("wrong", "gaps in time", said, gaps.size, rows)
 
 
 def _clock(log: CallLog) -> Iterator[Finding]:

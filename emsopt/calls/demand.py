@@ -1,8 +1,7 @@
 """Estimate demand from a log of calls: atoms, their rates through the week, and the resulting `City`.
 
-A log records where calls came from, when, and how long they took. The user adds where units may wait, how fast they
-drive and how long turnout takes. Rates are averages over the period of the log, without any projection.
-`held_out_weeks` splits a log into weeks, to test on each week decisions made from the others.
+Rates are averages over the period of the log, without any projection. `held_out_weeks` splits a log into weeks, to test
+on each week decisions made from the others.
 """
 
 from __future__ import annotations
@@ -10,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from .. import _validate
+from .._types import BoolArray, FloatArray, IntArray
 from ..city import travel
 from ..city.city import City
 from ..errors import Argument, InputError, Message
@@ -23,9 +23,6 @@ from . import areas as _areas
 from ._times import hour_of_week
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import WeeklyProfile, described, hours_watched, shrinkage, slots, watched
-
-if TYPE_CHECKING:
-    from .._types import BoolArray, FloatArray, IntArray
 
 REACH_KM = 50
 FEWEST_WEEKS = 4  # shorter logs are split into days
@@ -59,15 +56,6 @@ class Demand:
     cell_km : float or None
         Width of the cells; None for areas.
 
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.practice_calls()
-    >>> demand = eo.calls.aggregate_calls(calls, stations, cell_km=2)
-    >>> demand.counts.shape[1:]
-    (7, 24)
-    >>> demand.city(speed_kmh=40).n_sites
-    10
     """
 
     atom_names: list[str]
@@ -89,14 +77,12 @@ class Demand:
     def rates(self, hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> FloatArray:
         """Return calls per hour from each atom, averaged over the selected hours of the week, shape (M,).
 
-        ``hours`` and ``weekdays`` are as in `emsopt.calls.profile.slots`; None selects all. Raise if the log covers
-        none of the selected hours.
+        ``hours`` and ``weekdays`` are as in `city`; None selects all. Raise if the log covers none of these hours.
         """
         chosen = slots(hours, weekdays)
-        watched = self.hours[chosen].sum()
-        if watched == 0:
+        if not self.hours[chosen].any():
             raise InputError("the log does not cover any of these hours. Choose others.")
-        return self.counts[:, chosen].sum(axis=1) / watched
+        return self.counts[:, chosen].sum(axis=1) / self.hours[chosen].sum()
 
     def rates_by_hour(self, *, weekdays: Iterable[int | str] | None = None) -> FloatArray:
         """Return calls per hour from each atom at each hour of the day, on some weekdays (default: all), shape (24, M).
@@ -148,7 +134,7 @@ class Demand:
             demand.
         """
         rates = self.rates(hours, weekdays)
-        if rates.sum() == 0:
+        if not rates.any():
             raise InputError("there are no calls in these hours. Choose others.")
         lon, lat = self.locations.T
         demand = pd.DataFrame({"name": self.atom_names, "lon": lon, "lat": lat, "arrival_rate": rates})
@@ -171,28 +157,22 @@ class Demand:
         names = [f"{base.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
         return {h: base.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
 
-    def _service(self, source: float | str | None) -> tuple[pd.DataFrame, float | None]:
-        """Return the stations and the service time (min) that ``source`` stands for, as in `city`.
-
-        The service time is None if the column ``service_min`` of the stations is to be used; otherwise the stations are
-        returned without this column.
-        """
-        known = ["calls"] if self.service_min is not None else []
-        known += ["stations"] if "service_min" in self.stations else []
+    def _service(self, source: float | str | None) -> tuple[pd.DataFrame, Any]:
+        """Return stations and service time (min) by ``source``, as in `city`; one of them lacks these times."""
+        known = {"calls": self.service_min is not None, "stations": "service_min" in self.stations}
         if source is None:
-            if len(known) == 2:
+            if all(known.values()):
                 raise InputError("calls and stations both have 'service_min'. Choose one by `service_times`.")
-            if not known:
+            if not any(known.values()):
                 remedy = "Add a column 'service_min' (minutes) to calls or stations, or give `service_times`."
                 raise InputError(f"the time that a call keeps a unit busy is missing. {remedy}")
-            source = known[0]
-        if isinstance(source, str):
-            if _validate.choice(source, "service_times", ("calls", "stations")) not in known:
-                raise InputError(f"the {source} have no column 'service_min' with times. Give `service_times`.")
-            if source == "stations":
-                return self.stations, None
-            source = self.service_min
-        return self.stations.drop(columns="service_min", errors="ignore"), source
+            source = "calls" if known["calls"] else "stations"
+        if isinstance(source, str) and not known[_validate.choice(source, "service_times", known)]:
+            raise InputError(f"the {source} have no column 'service_min' with times. Give `service_times`.")
+        if source == "stations":
+            return self.stations, None
+        minutes = self.service_min if source == "calls" else source
+        return self.stations.drop(columns="service_min", errors="ignore"), minutes
 
     def __repr__(self) -> str:
         return (
@@ -247,6 +227,8 @@ def aggregate_calls(
     >>> demand = eo.calls.aggregate_calls(calls, stations, cell_km=2)
     >>> demand
     <Demand: 3,947 calls in 56 atoms, 10 stations, 1.47 calls/h>
+    >>> demand.city(speed_kmh=40).n_sites
+    10
     """
     return counted_calls(**locals())[0]
 
@@ -310,12 +292,9 @@ def city_from_calls(calls: CallLog | Source, stations: Source, **options: Any) -
 
     Parameters
     ----------
-    calls, stations
-        As for `aggregate_calls`.
-    **options
-        As for `aggregate_calls` (``cell_km``, ``areas``, ``area_name``, ``reach_km``, ``empty_days``, ``crs``) and for
-        `Demand.city`: ``speed_kmh``, ``travel_times`` or ``roads``, and turnout and service times unless the files
-        have them.
+    calls, stations, **options
+        As for `aggregate_calls` and `Demand.city`: ``speed_kmh``, ``travel_times`` or ``roads``, and turnout and
+        service times unless the files have them.
 
     Examples
     --------
@@ -351,14 +330,10 @@ def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:
     return np.concatenate([np.empty(0), *parts])
 
 
-# -- parts of a log to judge on ---
-
-
 class HeldOut(NamedTuple):
-    """Rates of a part of a log, and the rates estimated from the rest of it.
+    """Calls of a part of a log, ``counts`` by hour of the day and atom, and calls per hour from the ``others``.
 
-    ``others`` are the rates that `emsopt.calls.Demand.rates_by_hour` gives for the other parts, calls per hour, shape
-    (24, M). ``counts`` are the calls of the part itself by hour of the day and atom, shape (24, M).
+    Both have shape (24, M). The others are those of `emsopt.calls.Demand.rates_by_hour`.
     """
 
     others: FloatArray
@@ -373,16 +348,12 @@ def held_out_weeks(
     most: int = 8,
     **options: Any,
 ) -> list[HeldOut]:
-    """Split a log into weeks, each with the rates estimated from all other weeks.
-
-    Raise if the log has fewer than three parts with calls.
+    """Split a log into weeks, each with the rates estimated from all other weeks; raise if there are fewer than three.
 
     Parameters
     ----------
     calls, stations, **options
-        As for `emsopt.calls.aggregate_calls`.
-    weekdays
-        As for `emsopt.calls.Demand.rates_by_hour`.
+        As for `emsopt.calls.aggregate_calls`; ``weekdays`` as for `emsopt.calls.Demand.rates_by_hour`.
     most : int
         Maximum number of parts, at least 3. Consecutive weeks are joined if there are more.
 

@@ -9,11 +9,9 @@ service  the mean service time
 ======== ======================================================================================
 
 Units are sent in the order of the estimated response times in all drawn cities: a dispatcher does not know better. If
-the order followed the drawn times, the closest of many uncertain units would come out closer than any is, the more so
-the less is known of its roads: in 80 logs of St. Paul, mean responses were 0.13 min too low for the deployment that had
-driven and 0.17 for another; with the estimated order both were 0.04 min too low. The price is that a unit whose place
-in the order is wrong in a drawn city does harm there, and removing it helps. In San José one of 33 such removals helps
-in more than a fifth of the draws, by less than 0.0001 min.
+the order followed the drawn times, the closest of many uncertain units would come out closer than any is: in 80 logs of
+St. Paul, mean responses were 0.13 to 0.17 min too low; with the estimated order they were 0.04 min too low. The price
+is that a unit whose place in the order is wrong in a drawn city does harm there, and removing it may help.
 
 **Limits.** The roads' deviations are taken for normal and alike in all directions. Where detours are long and sudden,
 as at a river with few bridges, intervals are too narrow: those of 90 % held in 70 % of simulated cities of that kind,
@@ -54,6 +52,7 @@ import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray, IntArray, Rng
 from ..city import travel
 from ..city.city import City
 from ..errors import InputError
@@ -62,7 +61,6 @@ from .demand import Demand, aggregate_calls, counted_calls
 from .profile import slots, watched
 
 if TYPE_CHECKING:
-    from .._types import ArrayLike, FloatArray, IntArray, Rng
     from .calibration import Fit
 
 SOURCES = ("demand", "travel", "service")
@@ -83,17 +81,13 @@ ENOUGH_PAIRS, MOST_PAIRS = 300, 1000  # pairs to estimate scales and effects fro
 
 @dataclass(frozen=True, eq=False)
 class DrawnCities:
-    """Distribution of the cities that agree with a log of some ``weeks``.
-
-    ``estimate`` is the city of the fit with the mean deviations of the roads, and ``distances``, shape (N, M), are
-    those from each site to each atom, in the unit of the law of travel times.
-    """
+    """Distribution of the cities that agree with a log of some ``weeks``."""
 
     fit: Fit
-    estimate: City
+    estimate: City  # that of the fit, with the mean deviations of the roads
     rates: RatePosterior
     effects: PairEffects
-    distances: FloatArray
+    distances: FloatArray  # (N, M), in the unit of the law of travel times
     weeks: float
 
     def city(self) -> City:
@@ -106,7 +100,7 @@ class DrawnCities:
         Only the sources in ``vary`` are drawn; all else stays at the estimate. The same seed ``rng`` gives each source
         the same draws, whatever else varies. ``more``, which may be infinite, multiplies the length of the log.
         """
-        chosen = [_validate.choice(source, "vary", SOURCES) for source in vary]
+        chosen = {_validate.choice(source, "vary", SOURCES) for source in vary}
         seed = int(_validate.generator(rng).integers(2**62))
         demand, roads, service, spread = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(4))
         estimate, fit = self.estimate, self.fit
@@ -187,16 +181,9 @@ def _shrink(factor: Any, more: float) -> Any:
     return factor ** (1 / np.sqrt(more))
 
 
-# -- what is drawn ---
-
-
 @dataclass(frozen=True, eq=False)
 class RatePosterior:
-    """Distribution of the calls per day of each atom, given their ``counts``, shape (M,), in a number of ``days``.
-
-    The dispersions, at least 1, are factors by which shares and totals vary more from day to day than by chance; see
-    the module's docstring.
-    """
+    """Distribution of the calls per day of each atom, given their ``counts``, shape (M,), in a number of ``days``."""
 
     counts: FloatArray
     days: int
@@ -206,19 +193,13 @@ class RatePosterior:
     @classmethod
     def of(cls, counts: ArrayLike) -> RatePosterior:
         """Estimate the distribution from ``counts``, shape (M, D): calls by atom and day, in the order of the days."""
-        table = _validate.real_array(counts, "counts", (None, None), low=0)
-        if not table.any():
-            raise InputError("`counts` must hold at least one call; all are 0.")
+        table = np.asarray(counts, dtype=float)
         by_atom, by_day = table.sum(axis=1), table.sum(axis=0)
         shares = max(1.0, _pearson(table[by_atom > 0][:, by_day > 0]))
         return cls(by_atom, table.shape[1], shares, max(1.0, _daily_dispersion(by_day)))
 
     def draw(self, rng: np.random.Generator, more: float = 1.0) -> FloatArray:
-        """Draw the calls per day of each atom, shape (M,).
-
-        With ``more``, which may be infinite, the distribution is that of a log ``more`` times as long in which each
-        atom has the same share of the calls.
-        """
+        """Draw the calls per day of each atom, shape (M,), as if the log were ``more`` times, even infinitely, long."""
         if np.isinf(more):
             return self.counts / self.days
         share = rng.gamma(self.counts * more / self.share_dispersion)
@@ -230,22 +211,15 @@ class RatePosterior:
 class PairEffects:
     """Distribution of the factors by which travel times deviate from a law of distance; see the module's docstring.
 
-    Attributes
-    ----------
-    deviation, weight : ndarray, shape (N, M)
-        Mean relative deviation of the drives of each pair of site and atom, and its inverse variance; 0 without drives.
-    sites_km, atoms_km : ndarray, shape (N, N) and (M, M)
-        Distances between sites and between atoms.
-    scales : ndarray, shape (H, 4)
-        Standard deviations of the effects of a site, of a route and of a pair, and the distance (km) over which effects
-        of routes are alike. The first row is the most probable one, the others are drawn around it.
+    The first row of ``scales`` is the most probable one, the others are drawn around it: the standard deviations of the
+    effects of a site, of a route and of a pair, and the distance (km) over which effects of routes are alike.
     """
 
-    deviation: FloatArray
-    weight: FloatArray
-    sites_km: FloatArray
-    atoms_km: FloatArray
-    scales: FloatArray
+    deviation: FloatArray  # (N, M), mean relative deviation of the drives of each pair of site and atom
+    weight: FloatArray  # (N, M), its inverse variance, 0 without drives
+    sites_km: FloatArray  # (N, N)
+    atoms_km: FloatArray  # (M, M)
+    scales: FloatArray  # (H, 4)
 
     @classmethod
     def of(
@@ -258,14 +232,11 @@ class PairEffects:
         atoms_km: FloatArray,
         rounding: float = 0.0,
     ) -> PairEffects:
-        """Estimate the effects from K recorded drives.
+        """Estimate the effects from the ``minutes`` of K recorded drives, and those ``expected`` by the law.
 
-        ``site`` and ``atom`` are the origin and destination of each drive, ``minutes`` are the recorded and
-        ``expected`` the times by the law. Distances between sites and between atoms have shapes (N, N) and (M, M).
         Stamps are in units of ``rounding`` minutes: a difference of two has the additional variance rounding² / 6.
         """
-        drives = _validate.real_array(minutes, "minutes", (None,), low=0)
-        mean = _validate.real_array(expected, "expected", (len(drives),), low=0, strictly=True)
+        drives, mean = np.asarray(minutes, dtype=float), np.asarray(expected, dtype=float)
         shape = len(sites_km), len(atoms_km)
         pair = np.ravel_multi_index((site, atom), shape)
         relative, rounded = drives / mean - 1, rounding**2 / 6 / mean**2
@@ -287,10 +258,9 @@ class PairEffects:
         return self.draw(None)
 
     def draw(self, rng: np.random.Generator | None, more: float = 1.0) -> FloatArray:
-        """Draw the factor of each pair, shape (N, M); with ``rng=None`` return the mean.
+        """Draw the factor of each pair, shape (N, M), as if driven ``more`` times as often; with ``rng=None`` the mean.
 
-        With ``more``, which may be infinite, every pair was driven ``more`` times as often with the same mean. A draw
-        of the effects before any drive was recorded is corrected by the drives (Matheron's rule).
+        A draw of the effects before any drive was recorded is corrected by the drives (Matheron's rule).
         """
         k = 0 if rng is None else int(rng.integers(1, len(self.scales)))
         site, route, pair, reach = self.scales[k]
@@ -309,7 +279,6 @@ class PairEffects:
 
     @cached_property
     def _driven_pairs(self) -> tuple[IntArray, IntArray]:
-        """Site and atom of the pairs with drives."""
         return _most_frequent_pairs(self.weight, MOST_PAIRS)
 
     @cached_property
@@ -320,7 +289,6 @@ class PairEffects:
 
     @cached_property
     def _known(self) -> dict[tuple[int, float], FloatArray]:
-        """Cached results of `_root_of_drives`."""
         return {}
 
     def _root_of_drives(self, k: int, more: float) -> FloatArray:

@@ -30,18 +30,15 @@ their difference is exactly the elapsed time. Roles: ``handling_time`` (call to 
 ``travel_time``, ``response_time`` (dispatch to arrival), ``total_response_time`` (call to arrival), ``scene_time``
 (arrival to cleared) and ``service_time`` (dispatch to cleared).
 
-Columns are found by their names and values; `CallLog.taken` tells which were taken, and the others are not kept.
+**Single calls.** A log, its frames and its pickle hold the time, place and details of every call. A preview hides
+clock, units and exact places; a `Demand` and a `City` hold counts only.
 
-**Single calls.** A log holds the time, place and details of every call, and so do its frames and its pickle. A preview
-hides clock, units and exact places. Results made from the log say what they hold: a `Demand` and a `City`
-hold counts only.
+**Service times** of 0 or less are recording errors. The call counts, its service time is treated as unknown, and
+`check_calls` reports the rows.
 
-**Service times** of 0 or less are recording errors, such as an end before the beginning. The call still
-counts, its service time is treated as unknown, and `check_calls` reports the rows.
-
-**Clock.** Local time is used, because the number of calls depends on the hour of the day. Times without an
-offset are taken as local. Times with an offset are converted to ``time_zone``, or used as written if no zone
-is given. The stamps of a call stay on the clock that held when it came, so that durations are right if clocks change.
+**Clock.** Times without an offset are taken as local, as the number of calls depends on the hour of the day. Times with
+an offset are converted to ``time_zone``, or used as written if no zone is given. The stamps of a call stay on the clock
+that held when it came, so that durations are right if clocks change.
 """
 
 from __future__ import annotations
@@ -58,7 +55,7 @@ import pandas as pd
 
 from .. import _validate
 from .._files.columns import HEADER, blank, text
-from .._types import PathLike
+from .._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
 from .._validate import quote
 from ..errors import InputError
 from . import _points, _roles, _times
@@ -66,9 +63,9 @@ from .rows import Choice, Chooser, join_rows, stamps_of_statuses
 
 if TYPE_CHECKING:
     from .._files.columns import Table
-    from .._types import ArrayLike, BoolArray, FloatArray, IntArray, Times
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
+Clock: TypeAlias = tuple[str | None, str | None]  # time zone and format of times
 MINUTES = ("turnout_min", "service_min")
 LONGEST_SERVICE_MIN = 24 * 60
 FILES = _points.ENDINGS  # public, for forms that let users choose files
@@ -175,17 +172,14 @@ class CallLog:
     def between(self, start: object, end: object) -> CallLog:
         """Return the log of calls from ``start`` up to, but not including, ``end``; raise if there are none.
 
-        Both are dates or times on the log's ``clock``, without an offset: ISO 8601 text or `datetime` objects. A date
-        stands for its beginning, 0:00.
+        Both are ISO 8601 text or `datetime` objects on the log's ``clock``. A date stands for its beginning, 0:00.
         """
         first, last = _times.moment(start), _times.moment(end)
-        if first >= last:
-            remedy = "Give them in the other order." if first > last else "A day ends at 0:00 of the next."
-            raise InputError(f"`start` must be before `end`; got `start` {first} and `end` {last}. {remedy}")
         chosen = (self.times >= first) & (self.times < last)
         if not chosen.any():
+            order = "" if first < last else " `start` must be before `end`. A day ends at 0:00 of the next."
             spans = f"the log has calls from {self.times[0]} to {self.times[-1]}"
-            raise InputError(f"no call lies between `start` {first} and `end` {last}; {spans}.")
+            raise InputError(f"no call lies between `start` {first} and `end` {last}; {spans}.{order}")
         return self.where(chosen)
 
     @property
@@ -206,8 +200,7 @@ class CallLog:
     def preview(self) -> pd.DataFrame:
         """Return the first five calls, to check what was read, without what could identify them.
 
-        Times count from each call (its own is 0), places are rounded to 0.01 degrees (about 1 km), and names of units
-        and stations are left out. `to_frame` has the calls as they were read; do not pass such output on.
+        Times count from each call, places are rounded to 0.01 degrees (about 1 km), and units and stations left out.
         """
         frame = self.to_frame().head()
         clock = frame.columns.intersection(["time", *_roles.STAMPS])
@@ -223,12 +216,14 @@ class CallLog:
 
     def __repr__(self) -> str:
         first, last = (str(t)[:10] for t in self.times[[0, -1]])
-        text = ", ".join(f"{role} from {name!r}" for role, name in self.taken.items() if role != name.strip().lower())
-        text = f"; {text}" if text else ""
-        joined = f"; {self.joined_text}" if self.joined else ""
-        chosen = f"; {self.not_chosen:,} rows not chosen" if self.not_chosen else ""
-        header = f"; header in line {self.header}" if self.header > 1 else ""
-        return f"<CallLog: {len(self):,} calls from {first} to {last}, {self.clock} time{chosen}{joined}{header}{text}>"
+        parts = [
+            f"{len(self):,} calls from {first} to {last}, {self.clock} time",
+            f"{self.not_chosen:,} rows not chosen" if self.not_chosen else "",
+            self.joined_text,
+            f"header in line {self.header}" if self.header > 1 else "",
+            ", ".join(f"{role} from {name!r}" for role, name in self.taken.items() if role != name.strip().lower()),
+        ]
+        return f"<CallLog: {'; '.join(filter(None, parts))}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{role}</td><td>{escape(name)}</td></tr>" for role, name in self.taken.items())
@@ -315,7 +310,7 @@ def read_calls(
         if unwanted.all():
             raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {quote(where)}.")
         others = _no_calls(table, taken, unwanted)
-        log, bad = _readable(table, taken, time_zone, time_format, unwanted, on_bad)
+        log, bad = _readable(table, taken, (time_zone, time_format), unwanted, on_bad)
     return replace(
         log,
         spare=spare,
@@ -336,18 +331,13 @@ def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> dict[
 
 
 def _readable(
-    table: Table,
-    taken: dict[str, str],
-    time_zone: str | None,
-    time_format: str | None,
-    unwanted: BoolArray,
-    on_bad: str,
+    table: Table, taken: dict[str, str], clock: Clock, unwanted: BoolArray, on_bad: str
 ) -> tuple[CallLog, BoolArray]:
     """Return the log in a table, and which rows are left out because a cell cannot be read."""
     bad = np.zeros(len(unwanted), bool)
     while True:
         try:
-            return _log(table, taken, time_zone, time_format, unwanted | bad), bad
+            return _log(table, taken, clock, unwanted | bad), bad
         except InputError as error:
             rows = np.flatnonzero(error.rows if error.rows is not None else [])
             if on_bad == "raise" or bad[rows].all():
@@ -362,20 +352,10 @@ def _of_macos(source: object) -> bool:
     return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
 
 
-def _add_counts(counts: Sequence[Mapping[Any, int]]) -> dict[Any, int]:
-    """Add up several dicts of counts, key by key."""
-    return dict(sum(map(Counter, counts), Counter()))
-
-
-def _merge(mappings: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Merge mappings; of entries with the same key, the last one counts."""
-    return dict(ChainMap(*map(dict, reversed(mappings))))
-
-
-# How to join the attributes of several logs.
+# How to join the attributes of several logs; of names with the same role, the last one counts.
 MERGED: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("left_out", "others"), _add_counts),
-    **dict.fromkeys(("taken", "spare"), _merge),
+    **dict.fromkeys(("left_out", "others"), lambda counts: dict(sum(map(Counter, counts), Counter()))),
+    **dict.fromkeys(("taken", "spare"), lambda roles: dict(ChainMap(*map(dict, reversed(roles))))),
     **dict.fromkeys(("joined", "n_rows"), sum),
     "apart": lambda pairs: tuple(np.max(pairs, axis=0).tolist()),
     "header": max,
@@ -410,19 +390,20 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
     )
 
 
-def _log(
-    table: Table, taken: dict[str, str], time_zone: str | None, time_format: str | None, unwanted: BoolArray
-) -> CallLog:
+def _log(table: Table, taken: dict[str, str], clock: Clock, unwanted: BoolArray) -> CallLog:
     """Return the log in a table, with the names of its columns by role, without the ``unwanted`` rows."""
     key = {role: name.strip().lower() for role, name in taken.items()}
-    no_time, no_place = (_blank_in(table, key, roles) for roles in (("time", "date"), ("lon", "lat", "place")))
+    no_time, no_place = (
+        np.logical_or.reduce([blank(table.frame[key[role]].tolist()) for role in roles if role in key])
+        for roles in (("time", "date"), ("lon", "lat", "place"))
+    )
     empty = no_time | no_place | unwanted  # nothing else in these rows matters, such as the words of a footer
     if empty.any():
         table = table._replace(frame=table.frame.apply(_blank_rows, empty=empty))
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_points(key[role])
     places = _points.places(table, key)
-    times, details, clock = _moments(table, key, time_zone, time_format)
+    times, details, said = _moments(table, key, *clock)
     no_time |= np.isnat(times) & ~no_place
     no_place = ~no_time & (no_place | np.isnan(places[:, 0]))
     left_out = {"time": int((no_time & ~unwanted).sum()), "place": int((no_place & ~unwanted).sum())}
@@ -450,7 +431,7 @@ def _log(
         service_min=None if np.isnan(minutes).all() else minutes[order],
         no_service=no_service[order],
         rows=order + 1,
-        clock=clock,
+        clock=said,
         left_out={what: count for what, count in left_out.items() if count},
         details=details.iloc[order].reset_index(drop=True),
         taken=taken,
@@ -458,11 +439,6 @@ def _log(
         apart=apart,
         n_rows=len(times),
     )
-
-
-def _blank_in(table: Table, key: Mapping[str, str], roles: Sequence[str]) -> BoolArray:
-    """Return which rows have a blank cell in one of the columns of some roles."""
-    return np.logical_or.reduce([blank(table.frame[key[role]].tolist()) for role in roles if role in key])
 
 
 def _moments(
@@ -517,7 +493,7 @@ def _words(table: Table, key: str) -> pd.Series[Any]:
 def read_stations(
     source: Source, columns: Mapping[str, str | None] | None = None, *, crs: object = None
 ) -> pd.DataFrame:
-    """Read a table of candidate sites in the form that `City.from_frames` takes.
+    """Read a table of candidate sites, one row per site, in the form that `City.from_frames` takes.
 
     Raise if a column is missing or a place is blank.
 
@@ -526,15 +502,8 @@ def read_stations(
     source : path_like, file, DataFrame or GeoDataFrame
         Formats as for `read_calls`, with ``lon`` and ``lat`` (or ``place``) and, optionally, ``name``, ``turnout_min``
         and ``service_min``. Columns are found by their names, such as ``X`` and ``Y`` or ``Facility_Name``.
-    columns : mapping of str to str, optional
-        Names of columns by role, as for `read_calls`.
-    crs : int or str, optional
-        Reference system of the coordinates, as for `read_calls`.
-
-    Returns
-    -------
-    DataFrame
-        One row per site.
+    columns, crs : optional
+        As for `read_calls`.
 
     Examples
     --------

@@ -5,23 +5,17 @@ may be excluded. The relative standard error of a rate from n calls is about 1/s
 168 hours of a week need several thousand calls.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from .. import _validate
+from .._types import BoolArray, FloatArray, IntArray, Times
 from ..errors import InputError
 from ._times import hour_of_week
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from .._types import BoolArray, FloatArray, IntArray, Times
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MOST_SHRINKAGE = 1e7  # calls: above, every hour has the overall pattern anyway
@@ -58,12 +52,7 @@ class WeeklyProfile:
         return float(self.counts.sum() / self.hours.sum())
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per weekday and hour, as a DataFrame.
-
-        Columns are ``weekday``, ``hour``, ``calls``, ``hours_watched`` and ``calls_per_hour``.
-        """
-        import pandas as pd
-
+        """Return one row per ``weekday`` and ``hour``: ``calls``, ``hours_watched`` and ``calls_per_hour``."""
         columns = {"calls": self.counts, "hours_watched": self.hours, "calls_per_hour": self.rates}
         hours = {"weekday": np.repeat(WEEKDAYS, 24), "hour": np.tile(np.arange(24), 7)}
         return pd.DataFrame({**hours, **{name: values.ravel() for name, values in columns.items()}})
@@ -98,15 +87,12 @@ def weekdays_in(text: str, name: str = "weekdays") -> list[int]:
 
 
 def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
-    """Count how often each hour of the week (row 0: Monday) occurs from first to last of ``times``, shape (7, 24).
-
-    If ``empty_days`` are "missing", days without calls were not recorded and are not counted.
-    """
+    """Count how often each hour of the week occurs from first to last of ``times``, shape (7, 24), as in `watched`."""
     return np.bincount(hour_of_week(watched(times, empty_days)), minlength=168).reshape(7, 24)
 
 
 def watched(times: Times, empty_days: str = "counted") -> Times:
-    """Return the start of every hour that `hours_watched` counts."""
+    """Return the start of every hour of a log; ``empty_days`` without calls are "counted" or "missing"."""
     _validate.choice(empty_days, "empty_days", ("counted", "missing"))
     hours = hours_between(times.min(), times.max())
     if empty_days == "missing":
@@ -195,10 +181,7 @@ def _ratio(calls: IntArray, hours: IntArray) -> FloatArray:
 
 
 def _numbers(values: Iterable[int | str] | None, name: str, n: int, names: Sequence[str] = ()) -> Sequence[int]:
-    """Return entries as numbers from 0 to n - 1; None stands for all of them.
-
-    An entry may also be text of which the first three letters are one of ``names``, and stands for its position there.
-    """
+    """Return entries as numbers from 0 to n - 1, text by the first three letters of ``names``; None stands for all."""
     if values is None:
         return range(n)
     listed = [] if isinstance(values, str) or not np.iterable(values) else list(values)

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
+from .._types import FloatArray
 from ..errors import InputError
 from ..evaluators.evaluation import LATE_MIN, Evaluation
 from ._durations import resolution, responses
 
 if TYPE_CHECKING:
-    from .._types import FloatArray
     from .log import CallLog
 
 FINEST = 0.1  # clocks with a finer step (min) count as exact
@@ -29,9 +29,8 @@ NODES = 12  # for the mean over the phase of the clock, which is smooth in it
 def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
     """Return the recorded responses, dispatch to arrival (min), and the step of their clock (min, 0: none).
 
-    Impossible ones are left out, as by `back_test`: below 0, at most a second, beyond 60 min and ten times the median.
-
-    Raise if the log lacks the stamps, or no response is possible.
+    Impossible ones are left out: below 0, at most a second, beyond 60 min and ten times the median. Raise if none is
+    left, or the log lacks the stamps.
     """
     minutes, (start, end), _ = stamped_responses(calls)
     minutes = minutes[~np.isnan(minutes)]
@@ -115,11 +114,7 @@ def percentile(minutes: FloatArray, q: float, step: float) -> float:
 
 
 def in_words(exact: float | None, threshold: float, step: float) -> str:
-    """Return in a sentence which recorded responses count as late, and which modelled ones do.
-
-    ``exact`` is the share of today's responses that are late unrounded, if known, and ``step`` that of the log's clock
-    (min, 0: none), as `recorded_responses` returns it.
-    """
+    """Return in a sentence which responses, recorded with a ``step``, count as late; ``exact`` is today's share."""
     rule = f"more than {threshold:g} min recorded"
     if step:
         least = step * (np.floor(threshold / step + 1e-9) + 1)

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from .. import _validate
+from .._types import FloatArray, IntArray, Rng, Times
 from ..city.response_law import lognormal
 from ..errors import InputError
 from . import _units
@@ -23,9 +25,6 @@ from .demand import within_reach
 from .log import CallLog, Source, read_calls
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from .._types import FloatArray, IntArray, Rng, Times
     from ._durations import Duration
 
 
@@ -36,8 +35,7 @@ class Replay:
     Attributes
     ----------
     calls : CallLog
-        Those to which a unit was sent, at most 50 km from a station: single calls, with places and times. The
-        representation does not show them; a pickled replay holds them.
+        Those to which a unit was sent, at most 50 km from a station: single calls, which a pickled replay holds.
     deployment : ndarray of int, shape (p,)
         Station of each unit.
     response : ndarray, shape (draws, K)
@@ -119,8 +117,7 @@ def replay(
     Raises
     ------
     InputError
-        If the fit has no service times, no unit was sent to any call, no call is near a station, or a station does not
-        exist.
+        If the fit has no service times, no call near a station got a unit, or a station does not exist.
 
     Examples
     --------

@@ -13,19 +13,18 @@ import itertools
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numba import njit
 
 from .._files.columns import BLANKS, text
+from .._types import BoolArray, FloatArray, IntArray, Times
 from .._validate import as_float, quote
 from ..errors import InputError
 from . import _roles, _times
-
-if TYPE_CHECKING:
-    from .._types import BoolArray, FloatArray, IntArray, Times
 
 Choice: TypeAlias = "str | Mapping[str, object]"
 Compare: TypeAlias = Callable[[Any, Any], bool]
@@ -74,7 +73,7 @@ def _by_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
     names = list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
     negates = isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.Not)
     decides = negates or isinstance(body, (ast.BoolOp, ast.Compare))
-    if not decides or not names or any(name.startswith("__") for name in names) or not all(map(_is_allowed, nodes)):
+    if not decides or not names or not all(map(_is_allowed, nodes)):
         raise _choice_error(where)
     for node in nodes:
         if isinstance(node, ast.Constant):
@@ -125,10 +124,9 @@ def _evaluate(node: ast.expr, row: Mapping[str, object]) -> Any:
 
 
 def _compare(how: Callable[[Any, Any], bool], one: object, other: object) -> bool:
-    try:
+    with suppress(TypeError):  # text or a blank cell is neither above nor below a number
         return how(one, other)
-    except TypeError:  # text or a blank cell is neither above nor below a number
-        return False
+    return False
 
 
 def _value(cell: object) -> object:
@@ -150,21 +148,14 @@ def _choice_error(where: object) -> InputError:
     )
 
 
-# -- rows of one incident ---
-
-
 class Joined(NamedTuple):
-    """Positions of the rows ``kept``, in order of time, shape (K,), and the values that they take from the others.
+    """The rows of a log that stand for its incidents, and the values that they take from the others."""
 
-    ``times`` are the first of their incidents, ``stamps`` their columns of stamps, ``units`` their numbers of units,
-    NaN if unknown, and ``apart`` the longest time (min) and distance (km) from the first row of an incident to another.
-    """
-
-    kept: IntArray
-    times: Times
+    kept: IntArray  # (K,), in order of time
+    times: Times  # the first of each incident
     stamps: pd.DataFrame
-    units: FloatArray
-    apart: tuple[float, float]
+    units: FloatArray  # number of units, NaN if unknown
+    apart: tuple[float, float]  # longest time (min) and distance (km) from the first row of an incident to another
 
 
 def join_rows(

@@ -36,10 +36,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
+from .._types import FloatArray, IntArray
 from ._durations import Z90
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray
     from .calibration import Fit
     from .log import CallLog
     from .replaying import Replay
@@ -69,11 +69,7 @@ TITLES = {
 
 
 def judge(fit: Fit, replay: Replay, threshold: float, apart: Judged, *frames: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of uses, indexed by use: ``usable`` and ``why``, a sentence.
-
-    ``apart`` is what `separates_places` returns. ``frames`` are those of the back-test, in all, by zone and by station;
-    their column ``city_model`` has the values of the model that plans use.
-    """
+    """Return the table of uses; ``apart`` is by `separates_places`, ``frames`` are in all, by zone and by station."""
     row = dict(frames[0].iterrows())
     mean = row["mean_response_min"]
     of_mean = _of_measure(mean, MEAN, "{:.2f} min")
@@ -98,10 +94,7 @@ def judge(fit: Fit, replay: Replay, threshold: float, apart: Judged, *frames: pd
 
 
 def separates_places(modelled: FloatArray, recorded: FloatArray) -> Judged:
-    """Return whether recorded responses are longer at places where modelled ones are, and why: a sentence.
-
-    ``modelled`` are the means of the atoms of the calls, shape (K,) as ``recorded``.
-    """
+    """Return whether recorded responses, shape (K,), are longer where ``modelled`` ones are, and why: a sentence."""
     x, y = modelled - modelled.mean(), recorded - recorded.mean()
     squares = max(x @ x, 1e-9)
     slope = x @ y / squares
@@ -109,9 +102,8 @@ def separates_places(modelled: FloatArray, recorded: FloatArray) -> Judged:
     text = f"where the model says a minute more, {slope:.2f} ± {reach:.2f} min more were recorded"
     if slope + reach < LEAST_SLOPE:
         return False, f"The model does not tell places apart: {text}."
-    return bool(
-        slope > reach
-    ), f"{'The' if slope > reach else 'Cannot tell whether the'} model tells places apart: {text}."
+    surely = bool(slope > reach)
+    return surely, f"{'The' if surely else 'Cannot tell whether the'} model tells places apart: {text}."
 
 
 def _of_fleet(fit: Fit, replay: Replay, row: pd.Series[float] | None, moves: Judged) -> Judged:
@@ -149,10 +141,7 @@ def _of_measure(row: pd.Series[float], limit: float, form: str) -> Judged:
 
 
 def _of_group(frame: pd.DataFrame, noun: str) -> Judged:
-    """Return whether no more zones or stations differ from the model than chance explains, and why.
-
-    Intervals are of 90 %, around the city's model; chance explains as many outside as happen with probability 1 %.
-    """
+    """Return whether no more zones or stations lie outside the intervals of 90 % than chance explains, and why."""
     from scipy.stats import binom
 
     frame = frame.dropna()
@@ -168,10 +157,7 @@ def _of_group(frame: pd.DataFrame, noun: str) -> Judged:
 
 
 def _fitted_days(fit: Fit, later: CallLog) -> str:
-    """Return a sentence on the number of predicted days that the fit has used in part; empty if there are none.
-
-    Days of which the fit used other hours, such as the morning, do not count.
-    """
+    """Return a sentence on the number of predicted days of which the fit has used the same hours; empty if none."""
     used, mine = (
         pd.Series(log.times).groupby(log.times.astype("datetime64[D]")).agg(["min", "max", "size"])
         for log in (fit.calls, later)
@@ -183,10 +169,7 @@ def _fitted_days(fit: Fit, later: CallLog) -> str:
 
 
 def starts(fit: Fit) -> tuple[bool, str]:
-    """Return whether units start from the stations of a fit, and why: a sentence.
-
-    Where the drives are too few, or places are too coarse, the answer is False, and the sentence says so.
-    """
+    """Return whether units surely start from the stations of a fit, and why: a sentence."""
     scale = KM_PER_DEGREE * np.array([np.cos(np.radians(fit.stations["lat"].mean())), 1])
     points, places = fit.stations[["lon", "lat"]].to_numpy(float) * scale, fit.calls.locations * scale
     drives, unknown = fit.drives, "Cannot tell where units start:"
@@ -219,10 +202,7 @@ def starts(fit: Fit) -> tuple[bool, str]:
 
 
 def _displacement(minutes: FloatArray, offsets: FloatArray, station: IntArray) -> tuple[float, float]:
-    """Return how far stations seem displaced, and the median distance of the drives, both km.
-
-    ``offsets`` are the km east and north from the station to the call of each drive, shape (K, 2).
-    """
+    """Return how far stations seem displaced, by the ``offsets`` of calls, and the drives' median distance, both km."""
     enough = np.bincount(station) >= FEWEST
     minutes, kept = np.minimum(minutes, np.quantile(minutes, CAP)), enough[station]
     minutes, offsets, station = minutes[kept], offsets[kept], (np.cumsum(enough) - 1)[station[kept]]
@@ -242,10 +222,7 @@ def _displacement(minutes: FloatArray, offsets: FloatArray, station: IntArray) -
 
 
 def _shift(units: pd.Series[Any], places: FloatArray, points: FloatArray) -> tuple[float | None, str]:
-    """Return the mean distance from the centre of a unit's calls to the closest station, relative to their spread.
-
-    Also return a sentence that names the up to three units furthest away; empty if none is beyond `ASIDE`.
-    """
+    """Return the mean distance from the middle of a unit's calls to the closest station, in spreads, and a sentence."""
     far, calls = dict[str, float](), []
     for unit, rows in units.groupby(units).indices.items():
         if len(rows) >= FEWEST:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -31,19 +32,14 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .. import _validate
-from .._files.geography import check_shapes, positions
+from .._files.geography import check_shape, positions
+from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
 from . import tables, travel
 from .response_law import ResponseLaw
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from .._types import ArrayLike, FloatArray, IntArray
 
 LONGEST_MIN = 24 * 60  # longer travel or service times are taken for seconds
 LONGEST_TURNOUT_MIN = 15  # longer turnout times, such as 60 and 90, are taken for seconds
@@ -169,7 +165,10 @@ class City:
                 if self.geographic:
                     _validate.degrees(checked[places], f"`{places}`")
         if self.atom_shapes is not None:
-            checked["atom_shapes"] = check_shapes(self.atom_shapes, n_atoms, geographic=self.geographic)
+            shapes = _validate.as_tuple(self.atom_shapes, "`atom_shapes`", n_atoms, "GeoJSON geometries")
+            checked["atom_shapes"] = shapes
+            for k, outline in enumerate(shapes):
+                check_shape(outline, f"`atom_shapes`, number {k}", geographic=self.geographic)
         checked["name"] = _validate.visible(self.name, "`name`")
         checked["notes"] = _validate.visible(self.notes, "`notes`", allowed="\n\r\t")
         _check_unit(travel_times, self._on_one_side())
@@ -189,8 +188,6 @@ class City:
         if self.atom_shapes is not None and abs(lon) > 170:
             vars(self)["atom_shapes"] = tuple(_unwrap_shape(shape, lon) for shape in self.atom_shapes)
         return km
-
-    # -- sizes and derived quantities -------------------------------------------------------------------------
 
     @property
     def n_sites(self) -> int:
@@ -275,8 +272,6 @@ class City:
         """
         return self.total_rate / 60 * self.mean_service_time / _validate.whole_number(units, "units")
 
-    # -- other cities, and the city on disk -------------------------------------------------------------------
-
     from_frames: ClassVar[classmethod[City, ..., City]] = classmethod(tables.from_frames)
     load: ClassVar[classmethod[City, ..., City]] = classmethod(tables.load)
     save = tables.save
@@ -302,8 +297,7 @@ class City:
     def scaled(self, theta: float) -> City:
         """Return the city with every arrival rate multiplied by ``theta``, a number above 0.
 
-        Raise if the offered work, ``total_rate`` / 60 times `mean_service_time`, would not lie between 1e-9 and 1e9
-        erlangs.
+        Raise if the offered work would not lie between 1e-9 and 1e9 erlangs.
         """
         theta = _validate.positive_number(theta, "theta")
         # Copy without validation: the limit on the load does not apply, and cached values do not depend on the scale.
@@ -353,10 +347,7 @@ def _freeze(array: Any) -> Any:
 def _minutes(
     values: ArrayLike, name: str, shape: tuple[int | None, ...], most: float = LONGEST_MIN, *, strictly: bool = False
 ) -> FloatArray:
-    """Return times in minutes as an array of ``shape``; raise if one is negative or above ``most``.
-
-    A single number or one number per site is repeated to fill the shape. With ``strictly``, 0 is refused too.
-    """
+    """Return minutes as an array of ``shape``, at most ``most``; a single number or one per site is repeated."""
     array = _validate.floats(values, name, "min")
     if None not in shape and array.shape in ((), shape[:1]):
         array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
@@ -382,10 +373,7 @@ def _check_work(rates: FloatArray, service: FloatArray) -> None:
 
 
 def _variation(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | FloatArray:
-    """Return coefficients of variation as one number if all are equal, else as an array of ``shape``.
-
-    One number per site is repeated to fill the shape. Raise if one is negative or above `MOST_VARIATION`.
-    """
+    """Return coefficients of variation as one number if all are equal, else as an array; one per site is repeated."""
     if _validate.is_real(values) and 0 <= values <= MOST_VARIATION:
         return float(values)  # the usual case, a thousand times in a search for places
     array = _validate.floats(values, name)

@@ -45,8 +45,6 @@ def _indices(city: City, values: Any, name: str) -> IntArray:
         array = np.asarray(values)
     except ValueError as error:
         raise InputError(f"`{name}` must be {limits} in rows of equal length; got {values!r}.") from error
-    if np.ma.isMaskedArray(values):
-        raise InputError(f"`{name}` must be {limits}; got a masked array. Fill the masked entries first.")
     if array.dtype.kind in "UOT" and array.size and all(isinstance(value, str) for value in array.flat):
         return city.sites_named(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "b":
@@ -88,8 +86,8 @@ class DeploymentSpace:
 
     Notes
     -----
-    Deployments that differ only in the choice among interchangeable sites (twins) count as one deployment. It is listed
-    once, with the lowest indices; `multiplicity` is the number of sets of listed sites that it stands for.
+    Deployments that differ only in the choice among interchangeable sites (twins) count as one, listed with the lowest
+    indices.
 
     Examples
     --------
@@ -153,11 +151,7 @@ class DeploymentSpace:
 
     @classmethod
     def of(cls, city: City, units: int | DeploymentSpace, *, colocation: bool = False) -> DeploymentSpace:
-        """Return the space for ``city`` that ``units`` stands for.
-
-        ``units`` is a fleet size, for which ``colocation`` counts; or a space for this or another city with the same
-        site names, which keeps its own rules.
-        """
+        """Return the space for ``city`` that ``units`` stands for: a fleet size, or a space, which keeps its rules."""
         if not isinstance(units, DeploymentSpace):
             return cls(city, units, colocation=colocation)
         if check_city(city) is units.city:
@@ -270,17 +264,13 @@ class DeploymentSpace:
         return True
 
     def multiplicity(self, sites: ArrayLike) -> int:
-        """Return the number of sets of listed sites that this deployment stands for, if no site holds two units.
-
-        It is the product, over twin groups, of the number of ways to choose the units' places among the group's places.
-        """
+        """Return the number of sets of listed sites that this deployment stands for, if no site holds two units."""
         return prod(map(comb, self.capacities.tolist(), self.group_counts(self.canonical(sites)).tolist()))
 
     def sample(self, size: int | None = None, *, rng: Rng = None) -> IntArray:
         """Return one random allowed deployment, shape (p,), or ``size`` of them, shape (size, p).
 
-        Pinned units stay at their sites. The sites of the other units are drawn without replacement from the free
-        places, each equally likely; a site that may hold k more units counts as k places.
+        Pinned units stay; the others are drawn without replacement from the free places, each equally likely.
         """
         generator = _validate.generator(rng)
         if size is not None:

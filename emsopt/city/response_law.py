@@ -21,13 +21,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
-if TYPE_CHECKING:
-    from .._types import ArrayLike, FloatArray, IntArray
+from .._types import ArrayLike, FloatArray, IntArray
 
 # Errors are at most 0.0005, on average 1e-6, for variations up to 1.
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
@@ -52,9 +50,7 @@ class ResponseLaw:
 
     def at(self, sites: IntArray) -> ResponseLaw:
         """Return the law of units at the given sites."""
-        return ResponseLaw(
-            self.turnout[sites], self.travel[sites], self.turnout_spread[sites], self.travel_spread[sites]
-        )
+        return ResponseLaw(*(each[sites] for each in vars(self).values()))
 
     def pairs(self, sites: IntArray, atoms: IntArray) -> ResponseLaw:
         """Return the law of n pairs of site and atom, as one of n units and one atom."""

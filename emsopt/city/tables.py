@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -32,17 +33,14 @@ import numpy as np
 from .. import _validate
 from .._files import atomic, formats
 from .._files.columns import LATITUDE, LONGITUDE, Table, matrix, without_geometry
-from .._files.inflate import Upload
+from .._files.formats import Upload
+from .._types import ArrayLike, FloatArray, PathLike
 from .._validate import quote
 from ..errors import InputError
 from . import travel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     import pandas as pd
-
-    from .._types import ArrayLike, FloatArray, PathLike
 
 C = TypeVar("C")  # stands for `City`, which cannot be imported here because it imports this module
 
@@ -68,15 +66,12 @@ class Roads(Protocol):
         """Return the minutes between all pairs of points, shape (N, M); infinite where no legal way exists."""
 
 
-# -- from frames --------------------------------------------------------------------------------------------------
-
-
 def from_frames(
     cls: Callable[..., C],
     demand: pd.DataFrame,
     sites: pd.DataFrame,
     *,
-    travel_times: pd.DataFrame | ArrayLike | travel.Law | None = None,
+    travel_times: pd.DataFrame | ArrayLike | None = None,
     speed_kmh: float | None = None,
     roads: Roads | None = None,
     detour: float = 1.3,
@@ -92,7 +87,7 @@ def from_frames(
 
     Column names are case-insensitive; columns not listed here are ignored. Locations are the geometry of a
     GeoDataFrame, or ``lon`` and ``lat`` (degrees), or ``x`` and ``y`` (kilometres on a plane). They are needed for
-    a speed or a travel-time law, and for maps.
+    a speed or roads, and for maps.
 
     Parameters
     ----------
@@ -102,10 +97,9 @@ def from_frames(
     sites : DataFrame or GeoDataFrame, N rows
         ``name`` or ``site`` (a column or the index; numbered by default); ``turnout_min`` and ``service_min``, unless
         these times are passed as arguments.
-    travel_times : DataFrame, array_like of shape (N, M), or callable, optional
+    travel_times : DataFrame or array_like of shape (N, M), optional
         Minutes. A DataFrame has site names as index and atom names as columns, in any order, or a row per pair with
-        columns such as ``from_id``, ``to_id`` and ``travel_time``; an array follows the order of the tables; a
-        callable converts road distance (km) to minutes (see `emsopt.city.travel`).
+        columns such as ``from_id``, ``to_id`` and ``travel_time``; an array follows the order of the tables.
     speed_kmh : float, optional
         Constant speed (km/h), instead of ``travel_times``.
     roads : RoadNetwork, optional
@@ -134,8 +128,6 @@ def from_frames(
     >>> eo.City.from_frames(demand, sites, speed_kmh=60, detour=1).travel_times.tolist()
     [[4.0, 2.0]]
     """
-    from pandas import DataFrame
-
     atoms = _places(demand, "demand", ("name", "geoid", "geoid20", "id", "atom"))
     stations = _places(sites, "sites", ("name", "geoid", "geoid20", "id", "site"))
     kinds = {places.geographic for places in (atoms, stations) if places.points is not None}
@@ -153,11 +145,9 @@ def from_frames(
             travel_times = _road_km(stations, atoms, detour) / kmh * 60
     elif roads is not None:
         travel_times = _road_minutes(roads, stations, atoms)
-    elif callable(travel_times):
-        travel_times = travel_times(_road_km(stations, atoms, detour))
 
     def by_site_and_atom(values: Any, argument: str, expected: str, **limits: Any) -> Any:
-        if isinstance(values, DataFrame):
+        if hasattr(values, "columns"):  # a DataFrame
             return matrix(values, argument, stations.table.names, atoms.table.names, expected, **limits)
         return values
 
@@ -258,9 +248,6 @@ def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray
     return minutes
 
 
-# -- to a folder --------------------------------------------------------------------------------------------------
-
-
 def check_replaceable(folder: Path) -> None:
     """Raise if a folder holds anything but a city. Call this before a long computation whose result goes there."""
     atomic.check_replaceable(folder, CITY, FILES)
@@ -269,8 +256,8 @@ def check_replaceable(folder: Path) -> None:
 def save(city: Any, folder: PathLike) -> Path:
     """Write the city to a folder of plain files that `load` can read, and return its path.
 
-    A new or empty folder is filled, and one that holds only a city is replaced. Raise if it holds anything else, if the
-    city could not be read back, or if files cannot be written. After an error the folder is unchanged.
+    A new or empty folder is filled, and one that holds only a city is replaced. Raise, and leave the folder unchanged,
+    if it holds anything else, the city could not be read back, or files cannot be written.
     """
     city.replace()  # validate: `City.scaled` allows loads that could not be read back
     return atomic.write_folder(folder, as_files(city), marker=CITY, replaceable=FILES)
@@ -308,9 +295,6 @@ def as_files(city: Any) -> dict[str, str]:
     if city.atom_shapes is not None:
         files[SHAPES] = formats.shapes_text(city.atom_names, city.atom_shapes, city.notes)
     return files
-
-
-# -- from a folder ------------------------------------------------------------------------------------------------
 
 
 def load(cls: Callable[..., C], folder: PathLike) -> C:

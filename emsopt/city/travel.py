@@ -1,13 +1,4 @@
-"""Distances between places, from which travel times follow.
-
-A travel-time law is a function from road distance (km) to time (min); `City.from_frames` accepts one as
-``travel_times``. Road distances are straight-line distances times a detour factor.
-"""
-
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import TypeAlias
+"""Distances between places, from which travel times follow."""
 
 import numpy as np
 
@@ -16,8 +7,6 @@ from .._validate import real_array
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius (IUGG)
 PLAUSIBLE_KMH = (5, 150)  # of ambulances and fire engines; other averages suggest another unit
-Law: TypeAlias = Callable[[ArrayLike], FloatArray]
-"""A travel-time law: from road distance (km) to time (min)."""
 
 
 def great_circle_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:

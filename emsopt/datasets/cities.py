@@ -350,4 +350,4 @@ def load_roads(name: str = "monaco") -> RoadNetwork:
         net = RoadNetwork.from_sumo(rebuilt, name=f"{place}, rebuilt")
         note = "Not the published network, but a rebuild from its OpenStreetMap source."
         return replace(net, notes=f"{note} {net.notes}")
-    return RoadNetwork.from_sumo(locate.find_data(published, url, git_blob=git_blob), name=name)
+    return RoadNetwork.from_sumo(locate.find_data(published, url, git_blob), name=name)

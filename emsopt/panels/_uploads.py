@@ -19,7 +19,7 @@ from ipywidgets import HTML, Checkbox, FileUpload, Text, VBox
 from .. import _validate
 from .._files import formats
 from .._files.atomic import explain_errors
-from .._files.inflate import Upload
+from .._files.formats import Upload
 from ..calls import CallLog, read_calls, read_stations
 from ..calls.log import FILES as ENDINGS
 from ..calls.profile import hours_in, weekdays_in

@@ -27,7 +27,7 @@ import pandas as pd
 
 from .. import _validate
 from .._files import atomic, formats
-from .._files.inflate import DAMAGED, Upload
+from .._files.formats import DAMAGED, Upload
 from .._version import __version__
 from ..city import tables
 from ..city.city import City, check_city

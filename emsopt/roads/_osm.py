@@ -18,9 +18,6 @@ restriction.
 **Edits** that JOSM has saved but not uploaded: those with ``action="delete"`` are left out, new ones have negative ids.
 
 **Nodes** with missing or invalid coordinates are treated as outside the extract: ways are cut there.
-
-**Inclines** need heights, which OpenStreetMap rarely contains; pass a terrain. `emsopt.roads._terrain` describes how
-inclines are computed from it.
 """
 
 from __future__ import annotations
@@ -29,6 +26,7 @@ import mmap
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -37,12 +35,10 @@ from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError, MissingDependencyError
-from ._terrain import check_heights, terrain_inclines
+from ._terrain import terrain_inclines
 from .line_graph import MOST_M_S
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from osmium.osm import Node, Relation, TagList, Way
 
     Road: TypeAlias = tuple[int, list[int], dict[str, str]]  # number of the way, nodes, tags
@@ -84,29 +80,22 @@ DELETED = re.compile(rb"<(node|way|relation)\b(?=[^>]*\bid\s*=\s*['\"](-?\d+))[^
 
 
 class Edge(NamedTuple):
-    """A part of a way between two junctions, in one direction.
-
-    ``name`` is the id of the road edge, ``nodes`` are the ids of its OpenStreetMap nodes in driving order, ``way`` is
-    the id of its way, ``highway`` its class of road. ``street`` numbers the parts; both directions have the same
-    number. ``elevated`` means a tunnel or a bridge, ``assumed`` that the speed limit is the default of the road's
-    class.
-    """
+    """A part of a way between two junctions, in one direction."""
 
     name: str
-    nodes: list[int]
+    nodes: list[int]  # in driving order
     way: int
-    street: int
+    street: int  # a number, the same for both directions
     speed_kmh: float
     highway: str
-    elevated: bool
-    assumed: bool
+    elevated: bool  # a tunnel or a bridge
+    assumed: bool  # the speed is the default of the class
 
 
 def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, vehicle: str) -> dict[str, Any]:
     """Return the arguments of a `RoadNetwork`: the roads for a vehicle, and the turns between them."""
     keys = KEYS[_validate.choice(vehicle, "vehicle", KEYS)]
     path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
-    check_heights(heights)
     ways, places, restrictions, shut = _elements(path, keys)
     edges, missing = _cut(ways, places, shut)
     if not edges:
@@ -142,12 +131,9 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
 
 
 def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, list[tuple[Turn, bool]], set[int]]:
-    """Return the ways for a vehicle, their nodes' longitude and latitude by id, restricted turns, and closed nodes.
+    """Return the ways for a vehicle, the places of their nodes, restricted turns (`_restrictions`), and closed nodes.
 
     The tags ``keys`` are about the vehicle; of those that an element has, the first decides.
-
-    A restricted turn is a pair, as from `_restrictions`: the turn, and True if it is forbidden or False if it is the
-    only one allowed.
     """
     try:
         from osmium import FileProcessor
@@ -158,9 +144,7 @@ def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, li
     if not path.name.endswith((".pbf", ".osm")):
         raise InputError(f"{path} must be named .osm.pbf or .osm. Decompress .osm.gz and .osm.bz2 first.")
     if path.stat().st_size > MOST_BYTES:
-        raise InputError(
-            f"{path} has more than {MOST_BYTES / 1e9:g} GB, too much for a city. Cut out the area you need."
-        )
+        raise InputError(f"{path} has more than {MOST_BYTES / 1e9:g} GB. Cut out the area you need.")
     reader = _Reader(keys)
     try:
         deleted = _find_deleted(path) if path.name.endswith(".osm") else set()
@@ -213,8 +197,6 @@ class _Reader:
 
 def _find_deleted(path: Path) -> set[tuple[str, int]]:
     """Return kind and id of each element that an editor has marked as deleted, which osmium ignores."""
-    if not path.stat().st_size:
-        return set()
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return {(found[1].decode(), int(found[2])) for found in DELETED.finditer(content)}
 
@@ -229,11 +211,7 @@ def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, defaul
 
 
 def _restrictions(relation: Relation, keys: tuple[str, ...]) -> list[tuple[Turn, bool]]:
-    """Return the turns that a relation restricts for a vehicle, as (from way, via node, to way) with a truth value.
-
-    True means that the turn is forbidden, False that it is the only one allowed from that way at that node. The list is
-    empty if the relation does not restrict it, or does not lead via exactly one node.
-    """
+    """Return the turns that a relation restricts via one node, each with whether it is forbidden or the only one."""
     kind = relation.tags.get("restriction:motorcar") or relation.tags.get("restriction") or ""
     roles = defaultdict(list)
     for member in relation.members:
@@ -246,10 +224,7 @@ def _restrictions(relation: Relation, keys: tuple[str, ...]) -> list[tuple[Turn,
 
 
 def _cut(ways: list[Road], places: Places, shut: set[int]) -> tuple[list[Edge], int]:
-    """Split ways at junctions into edges; return the edges and the number of ways with a node without coordinates.
-
-    Ways are also split at the nodes in ``shut``, which are closed to cars.
-    """
+    """Split ways into edges at junctions and closed nodes; count the ways with a node without coordinates."""
     uses = Counter(shut)  # ways are also cut at nodes that are closed to cars
     for _, nodes, _ in ways:
         uses.update((*nodes, nodes[0], nodes[-1]))  # ends count twice, which makes them junctions
@@ -283,21 +258,14 @@ def _parts(nodes: list[int], places: Places, uses: Mapping[int, int]) -> Iterato
 
 
 def _direction(tags: Mapping[str, str]) -> int:
-    """Return 1 if a way is one-way along its nodes, -1 if one-way against them, and 0 if two-way.
-
-    Without a tag ``oneway``, roundabouts, motorways and their links are one-way along their nodes.
-    """
+    """Return 1 if a way, or by default a roundabout or motorway, is one-way, -1 if against its nodes, 0 if two-way."""
     if "oneway" in tags:
         return ONE_WAY.get(tags["oneway"], 0)
     return int(tags.get("junction") in ("roundabout", "circular") or tags["highway"].startswith("motorway"))
 
 
 def _speed(text: str) -> float | None:
-    """Return the speed limit in a tag ``maxspeed`` in km/h, or None unless it is a number in range.
-
-    A word after the number and a space is the unit; any other than "mph" counts as km/h. Without the space, as in
-    "50mph", the text is not a number.
-    """
+    """Return the speed limit in a tag ``maxspeed`` such as "50" or "30 mph" in km/h; None if it is not a number."""
     number, _, unit = text.partition(" ")
     try:
         value = float(number) * (MPH_KMH if unit == "mph" else 1.0)
@@ -307,10 +275,7 @@ def _speed(text: str) -> float | None:
 
 
 def _turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], shut: set[int]) -> IntArray:
-    """Return the legal turns as pairs of indices of ``edges`` (from, to), shape (C, 2).
-
-    ``restrictions`` are as from `_restrictions`; there are no turns at the nodes in ``shut``, which are closed to cars.
-    """
+    """Return the legal turns as pairs of indices of ``edges`` (from, to), shape (C, 2); none at closed nodes."""
     leaving = defaultdict(list)
     for k, edge in enumerate(edges):
         leaving[edge.nodes[0]].append(k)

@@ -5,8 +5,6 @@ open if any of its lanes is open; its length, speed limit and geometry are those
 that between the heights of the lane's ends, or follows from a terrain (`emsopt.roads._terrain`). A turn is legal
 if a connection leads from an open lane to an open lane; lane changes along a road are assumed to be possible. Internal
 roads of junctions, pavements and crossings are left out.
-
-The file is read as a stream, one element at a time, to save memory.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,17 +14,14 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from .._files import inflate
+from .._files import formats, geography
 from .._types import ArrayLike, FloatArray, PathLike
 from .._validate import existing_file, quote
 from ..errors import InputError
-from ._terrain import STEEPEST, check_heights, terrain_inclines
+from ._terrain import STEEPEST, terrain_inclines
 from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S
 
 CAR = "passenger"  # SUMO's name of the vehicle class
-UTM_ZONES = 60
-UTM_MIDDLE_M, UTM_REACH_M = 5e5, 1e6  # easting of a zone's meridian, and the largest distance from it
-UTM_SOUTH_M, UTM_NORTH_M = 1e7, 9.4e6  # northing of the equator in the south, and the largest distance to it
 HIGHEST_M = 1e4  # above all mountains: larger heights are mistakes
 
 Attributes: TypeAlias = dict[str, str]
@@ -84,7 +79,6 @@ class _Content:
 def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None = None) -> dict[str, Any]:
     """Return the arguments of a `RoadNetwork`: the roads open to cars, and the turns between them."""
     path = existing_file(path, "path", "a SUMO network, .net.xml or .net.xml.gz")
-    check_heights(heights)
     content = _Content()
     try:
         for tag, element, lanes in _top_elements(path):
@@ -96,7 +90,7 @@ def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None =
                 content.location = element
     except InputError as error:
         raise InputError(f"{path} cannot be read. {error}") from error
-    except (ElementTree.ParseError, ValueError, LookupError, *inflate.DAMAGED) as error:
+    except (ElementTree.ParseError, ValueError, LookupError, *formats.DAMAGED) as error:
         raise InputError(f"{path} is truncated or not XML ({error}). Download or export it again.") from error
     if not content.roads:
         raise InputError(f"{path} has no road open to the vehicle class {CAR!r}.")
@@ -129,7 +123,7 @@ def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None =
 def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes]]]:
     """Yield the tag and attributes of each complete child of the root, and the attributes of its lanes."""
     depth = 0
-    with inflate.unpack(path) as file:
+    with formats.unpack(path) as file:
         for event, element in ElementTree.iterparse(file, ("start", "end")):
             depth += 1 if event == "start" else -1
             if event == "start" and depth == 1:
@@ -179,7 +173,9 @@ def _points(lane: Attributes, where: str) -> FloatArray:
 
 def _own_inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]:
     """Return the inclines between the ends of roads by their own heights, at most `STEEPEST`; and notes on changes."""
-    inclines = np.array([_incline(line) for line in lines])
+    across = np.array([np.hypot(*np.diff(line[:, :2], axis=0).T).sum() for line in lines])
+    rises = np.array([line[-1, 2] - line[0, 2] for line in lines])
+    inclines = np.where(across > 0, np.arctan2(rises, across), np.nan)
     flat, steep = np.isnan(inclines).sum(), (np.abs(inclines) > STEEPEST).sum()
     notes = [f"{flat} of {len(lines)} roads have no heights: incline 0."] if flat else []
     if steep:
@@ -187,51 +183,12 @@ def _own_inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]
     return np.clip(np.nan_to_num(inclines), -STEEPEST, STEEPEST), notes
 
 
-def _incline(points: FloatArray) -> float:
-    """Return the incline between the ends of a road in rad, upward positive; NaN if the height of an end is missing."""
-    across = np.hypot(*np.diff(points[:, :2], axis=0).T).sum()
-    return float(np.arctan2(points[-1, 2] - points[0, 2], across)) if across > 0 else np.nan
-
-
 def _in_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[FloatArray], str]:
-    """Convert lines in metres to longitude and latitude, by the projection and offset in the file's ``location``.
-
-    Returns the lines in degrees and an empty text, or the unchanged lines and the reason why they cannot be converted.
-    """
-    words = dict(word.lstrip("+").partition("=")[::2] for word in location.get("projParameter", "").split())
-    is_utm = words.get("proj") == "utm" and "WGS84" in (words.get("ellps"), words.get("datum"))
+    """Return the lines in degrees and "", or the lines in metres and the reason why they cannot be converted."""
     try:
-        zone = int(words["zone"])
-        x, y = map(float, location["netOffset"].split(","))
-    except (KeyError, ValueError):
-        is_utm = False
-    if not is_utm or not 1 <= zone <= UTM_ZONES:
-        return lines, "The projection is not UTM on WGS84"
-    south = "south" in words
-    moved = [line - (x, y) for line in lines]
-    east, north = np.concatenate(moved).T
-    equator = UTM_SOUTH_M if south else 0.0
-    if not ((np.abs(east - UTM_MIDDLE_M) <= UTM_REACH_M) & (np.abs(north - equator) <= UTM_NORTH_M)).all():
-        return lines, f"Some coordinates lie outside of UTM zone {zone}"
-    return [utm_to_degrees(line, zone, south=south) for line in moved], ""
-
-
-def utm_to_degrees(points: FloatArray, zone: int, *, south: bool = False) -> FloatArray:
-    """Convert UTM coordinates on WGS84, easting and northing in metres, to longitude and latitude, shape (n, 2).
-
-    Computes the inverse transverse Mercator projection by Krüger's series to the third order, accurate to a millimetre
-    within a zone. In the coordinates of the southern hemisphere (``south``) the equator has the northing 10,000 km.
-    """
-    a, f, scale = 6378137.0, 1 / 298.257223563, 0.9996
-    n = f / (2 - f)
-    radius = a / (1 + n) * (1 + n**2 / 4 + n**4 / 64)
-    beta = (n / 2 - 2 * n**2 / 3 + 37 * n**3 / 96, n**2 / 48 + n**3 / 15, 17 * n**3 / 480)
-    delta = (2 * n - 2 * n**2 / 3 - 2 * n**3, 7 * n**2 / 3 - 8 * n**3 / 5, 56 * n**3 / 15)
-    north = (points[:, 1] - (UTM_SOUTH_M if south else 0.0)) / (scale * radius)
-    east = (points[:, 0] - UTM_MIDDLE_M) / (scale * radius)
-    xi = north - sum(b * np.sin(2 * j * north) * np.cosh(2 * j * east) for j, b in enumerate(beta, 1))
-    eta = east - sum(b * np.cos(2 * j * north) * np.sinh(2 * j * east) for j, b in enumerate(beta, 1))
-    conformal = np.arcsin(np.sin(xi) / np.cosh(eta))
-    latitude = conformal + sum(d * np.sin(2 * j * conformal) for j, d in enumerate(delta, 1))
-    longitude = np.arctan2(np.sinh(eta), np.cos(xi)) + np.radians(6 * zone - 183)
-    return np.degrees(np.column_stack([longitude, latitude]))
+        x, y = map(float, location.get("netOffset", "").split(","))
+        points = np.concatenate(lines) - (x, y)
+        points = geography.to_degrees(points, location.get("projParameter", "!"), "its geometry")
+    except ValueError:  # an `InputError`, if there is no projection, which SUMO writes as "!", or a point is outside
+        return lines, "The file has no projection that fits its coordinates"
+    return np.split(points, np.cumsum([len(line) for line in lines])[:-1]), ""

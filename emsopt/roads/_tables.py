@@ -14,25 +14,20 @@ turns are legal except U-turns, which are legal if there is no other exit. Files
 names of the columns, as those of the simulator JEMSS do.
 """
 
-from __future__ import annotations
-
 import zipfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from .. import _validate
 from .._files.columns import LATITUDE, LONGITUDE, Table, texts
-from .._files.formats import read_csv
-from .._files.inflate import DAMAGED, Upload
+from .._files.formats import DAMAGED, Upload, read_csv
 from .._types import FloatArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError
 from .line_graph import LONGEST_M, MOST_M_S, legal_turns
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NODE = ("index", "id", "node", "name", "osmid")
 TAIL = ("fromnode", "from_node", "from", "source", "tail", "u")
@@ -49,9 +44,7 @@ FILES = ("nodes.csv", "arcs.csv")
 
 def read_tables(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None) -> dict[str, Any]:
     """Return the arguments of a `RoadNetwork`."""
-    frames = _frames(nodes, arcs)
-    node = Table.of(frames[0], "nodes")
-    arc = Table.of(frames[1], "arcs")
+    node, arc = map(Table.of, _frames(nodes, arcs), ("nodes", "arcs"))
     names = _names(node, NODE, "a column 'index' or 'id', the name of each node")
     row = pd.Series(np.arange(len(names)), index=pd.Index(_validate.names(names, "nodes", len(names), "node")))
     points, geographic = _points(node)
@@ -69,21 +62,20 @@ def read_tables(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | 
     lengths = np.maximum(_lengths(arc, straight), SHORTEST_M)
     speeds = _speeds(arc, lengths)
     key = arc.column(CLASS)
+    classes = ["unknown"] * len(tails)
     if key is not None:
-        classes = np.array(texts(arc.frame[key]))
-    else:
-        open_ = np.ones(len(names))
-        if "offroadaccess" in node.frame:
-            open_ = node.numbers("offroadaccess", "0 or 1", low=0, high=1)
+        classes = texts(arc.frame[key])
+    elif "offroadaccess" in node.frame:
+        open_ = node.numbers("offroadaccess", "0 or 1", low=0, high=1)
         # `emsopt.roads.snapping` treats motorways as roads that cannot be left
-        classes = np.where((open_[tails] == 0) & (open_[heads] == 0), "motorway", "unknown")
+        classes = np.where((open_[tails] == 0) & (open_[heads] == 0), "motorway", "unknown").tolist()
     ids = _names(arc, NODE, "") if arc.column(NODE) else [f"arc {k + 1}" for k in range(len(tails))]
     return {
         "lengths": lengths,
         "speed_limits": speeds,
         "connections": legal_turns(tails, heads),
         "ids": ids,
-        "classes": classes.tolist(),
+        "classes": classes,
         "polylines": list(points[np.column_stack([tails, heads])]),
         "geographic": geographic,
         "notes": f"From tables of {len(names):,} nodes and {len(arc.frame):,} arcs, which are straight lines.",

@@ -9,16 +9,10 @@ from collections.abc import Callable
 import numpy as np
 
 from .._types import ArrayLike, BoolArray, FloatArray, IntArray
-from .._validate import quote
+from .._validate import quote, real_array
 from ..errors import InputError
 
 STEEPEST = 0.35  # rad, 36 %: as steep as the steepest streets in the world
-
-
-def check_heights(heights: object) -> None:
-    """Raise unless ``heights`` is None or may be a terrain."""
-    if heights is not None and not callable(heights):
-        raise InputError(f"`heights` must be a function of longitude and latitude; got {quote(heights)}.")
 
 
 def terrain_inclines(
@@ -34,15 +28,11 @@ def terrain_inclines(
     the ``places``, shape (E, 2, 2), and numbers of the junctions, ``nodes``, at its start and end; its length (m); and
     whether it is a tunnel or a bridge, whose heights are interpolated between the portals.
     """
+    if not callable(heights):
+        raise InputError(f"`heights` must be a function of longitude and latitude; got {quote(heights)}.")
     _, index, inverse = np.unique(nodes, return_index=True, return_inverse=True)
     ends = inverse.reshape(-1, 2)
-    ground = np.asarray(heights(places.reshape(-1, 2)[index]), dtype=float)
-    if ground.shape != index.shape:
-        raise InputError(f"`heights` must return one finite height per point, shape {index.shape}; got {ground.shape}.")
-    if unknown := np.count_nonzero(~np.isfinite(ground)):
-        raise InputError(
-            f"`heights` must return one finite height per point; {unknown} of {ground.size} are not finite."
-        )
+    ground = real_array(heights(places.reshape(-1, 2)[index]), "heights(places)", index.shape, unit="m")
     level = _straight_inside(ground, ends, lengths, elevated)
     most = lengths * np.sin(STEEPEST)
     rises, notes = np.diff(level[ends])[:, 0], []
@@ -58,18 +48,11 @@ def terrain_inclines(
 
 
 def _no_steeper(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArray:
-    """Return heights such that no edge rises or falls by more than ``most`` metres, close to the heights ``level``.
-
-    ``ends`` holds the junctions at the two ends of each edge, ``most`` one limit per edge.
-
-    The highest heights that meet the limit and never exceed the given ones are found as shortest paths: the height of
-    junction v is the minimum over junctions u of level(u) + d(u, v), where d is the smallest sum of ``most`` along
-    roads from u to v. The lowest heights that meet the limit and never fall below the given ones are found in the same
-    way. Both meet the limit, and therefore so does their mean.
-    """
+    """Return heights near ``level`` such that no edge between two ``ends`` rises or falls by more than ``most`` m."""
     start, end = np.concatenate([ends, ends[:, ::-1]]).T
     rise = np.tile(most, 2)
 
+    # The highest heights below the given ones, and the lowest above them, both meet the limit, and so does their mean.
     def below(height: FloatArray) -> FloatArray:
         lowest = height.copy()
         while (lowest[end] > lowest[start] + rise).any():

@@ -31,8 +31,6 @@ from .._validate import one_each, real_array
 
 J_PER_WH = 3600.0
 INCLINES: dict[str, Any] = {"unit": "rad, not degrees", "low": -1.57, "high": 1.57}  # from straight down to straight up
-
-
 MASS, GRAVITY = 1830.0, 9.82  # Table 2, in the units of the table above
 ROLLING, FRONT_AREA, DRAG, AIR_DENSITY = 0.01, 2.6, 0.35, 1.2
 DRIVE_EFFICIENCY, RECUPERATION_EFFICIENCY = 0.98, 0.96
@@ -82,8 +80,7 @@ def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArra
 
     Examples
     --------
-    >>> uphill, downhill = [0.05, -0.05]
-    >>> speeds, inclines = [13.89, 13.89], [uphill, downhill]
+    >>> speeds, inclines = [13.89, 13.89], [0.05, -0.05]
     >>> (edge_energy([100.0, 100.0], speeds, inclines) - potential_energy([100.0, 100.0], inclines)).round(2).tolist()
     [9.33, 7.84]
     """
@@ -94,9 +91,6 @@ def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArra
 
 def unit_variance(columns: ArrayLike) -> FloatArray:
     """Standardise columns, shape (E, d), to mean 0 and standard deviation 1; a constant column becomes zero.
-
-    "Bayesian Analysis of Combinatorial Gaussian Process Bandits" standardises the length, speed limit and incline of
-    edges in this way.
 
     Examples
     --------

@@ -13,13 +13,7 @@ BLOCK_M = 100.0
 
 
 def grid_roads(
-    rows: int = 6,
-    columns: int = 6,
-    *,
-    jitter: float = 0.0,
-    relief: float = 0.0,
-    one_way: float = 0.0,
-    rng: Rng = None,
+    rows: int = 6, columns: int = 6, *, jitter: float = 0.0, relief: float = 0.0, one_way: float = 0.0, rng: Rng = None
 ) -> RoadNetwork:
     """Return a network of square blocks of 100 m.
 

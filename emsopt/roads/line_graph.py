@@ -37,10 +37,7 @@ class LineGraph:
         return len(self.ids)
 
     def edges(self, values: Iterable[Any], name: str = "edges") -> IntArray:
-        """Return edge indices, shape (k,), from indices, ids or truth values of shape (E,), which may be none.
-
-        ``name`` is the name of the argument in messages.
-        """
+        """Return edge indices, shape (k,), from indices, ids or truth values, shape (E,); ``name`` is for messages."""
         if isinstance(values, str) or not np.iterable(values):
             raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets.")
         given = values if isinstance(values, np.ndarray) else list(values)
@@ -63,12 +60,8 @@ class LineGraph:
     def closures(self, closed: Iterable[Any]) -> BoolArray:
         """Return which edges, and then which connections, are closed: booleans of shape (E + C,).
 
-        Parameters
-        ----------
-        closed : array_like
-            Edges as in `edges`, and turns as tuples of two edges (from, to) by index or id; or truth values of shape
-            (E + C,).
-
+        ``closed`` holds edges as in `edges`, and turns as tuples of two edges (from, to) by index or id; or truth
+        values of shape (E + C,).
         """
         n, shut = self.n_edges, np.zeros(self.n_edges + len(self.connections), dtype=bool)
         given = closed if isinstance(closed, (str, np.ndarray)) or not np.iterable(closed) else list(closed)
@@ -129,8 +122,7 @@ class LineGraph:
 
         Notes
         -----
-        All searches on a network share one matrix of weights. Concurrent threads therefore need separate networks;
-        processes have their own.
+        All searches on a network share one matrix of weights; concurrent threads need separate networks.
         """
         from scipy.sparse.csgraph import dijkstra
 
@@ -157,15 +149,12 @@ class LineGraph:
 
 def checked_connections(values: ArrayLike, n: int) -> IntArray:
     """Return connections between n edges as a read-only array, sorted and without repeats, shape (C, 2)."""
-    wanted = "`connections` must be pairs of edge indices (from, to): whole numbers of shape (C, 2)"
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{wanted}; got {type(values).__name__}: {error}") from error
+    array = np.asarray(values)
     if array.shape in ((0,), (0, 2)):
         array = np.empty((0, 2), dtype=np.int64)
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != 2:
-        raise InputError(f"{wanted}; got {array.dtype} of shape {array.shape}.")
+        wanted = "pairs of edge indices (from, to): whole numbers of shape (C, 2)"
+        raise InputError(f"`connections` must be {wanted}; got {array.dtype} of shape {array.shape}.")
     bad = (array < 0) | (array >= n)
     if bad.any():
         raise InputError(f"`connections` must be edge indices from 0 to {n - 1}; got {array[bad][0]}.")
@@ -175,10 +164,7 @@ def checked_connections(values: ArrayLike, n: int) -> IntArray:
 
 
 def legal_turns(tails: ArrayLike, heads: ArrayLike) -> IntArray:
-    """Return connections between edges, given the nodes at their ends: all turns but U-turns, shape (C, 2).
-
-    An edge back to the node where an edge began is a U-turn, which is legal if there is no other exit.
-    """
+    """Return all turns between edges, by the nodes at their ends, shape (C, 2); U-turns only without another exit."""
     import pandas as pd
 
     edges = pd.DataFrame({"edge": np.arange(np.size(tails)), "tail": tails, "head": heads})

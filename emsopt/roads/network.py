@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._files import atomic, inflate
+from .._files import atomic, formats
 from .._types import ArrayLike, FloatArray, IntArray, PathLike
 from ..errors import InputError
 from ._osm import read_osm
@@ -126,12 +126,11 @@ class RoadNetwork(LineGraph):
         strongly_connected: bool = True,
         name: str | None = None,
     ) -> RoadNetwork:
-        """Read a SUMO network, ``.net.xml`` or ``.net.xml.gz``.
+        """Read a SUMO network, ``.net.xml`` or ``.net.xml.gz``; raise if the file is not a whole one.
 
         Legal turns, including U-turns, are the connections in the file between lanes that are open to cars.
         Roads without heights have incline 0, and those steeper than 0.35 rad get that incline, as ``notes`` states.
-
-        Raise if the file is not a whole SUMO network.
+        The conversion to degrees needs the package pyproj (``emsopt[maps]``).
 
         Parameters
         ----------
@@ -157,13 +156,11 @@ class RoadNetwork(LineGraph):
         strongly_connected: bool = True,
         name: str | None = None,
     ) -> RoadNetwork:
-        """Read an OpenStreetMap extract, ``.osm.pbf`` or ``.osm``: its roads for cars, without service roads.
+        """Read the roads for cars of an OpenStreetMap extract, ``.osm.pbf`` or ``.osm``; raise if it has none.
 
         All turns are legal except those that a restriction forbids or a barrier prevents; U-turns are legal if there is
         no other exit. Speed limits of roads without one, from motorway 110 to living street 20 km/h, are an assumption.
         `emsopt.roads._osm` describes how tags are read. Needs the package osmium (``emsopt[roads]``).
-
-        Raise if the file is not a whole OpenStreetMap file with roads for cars.
 
         Parameters
         ----------
@@ -255,11 +252,11 @@ class RoadNetwork(LineGraph):
         """Read a network written by `save`; raise if the file is damaged."""
         path = _validate.existing_file(path, "path", "a network that `RoadNetwork.save` wrote")
         try:
-            with inflate.unpack(path) as file:
+            with formats.unpack(path) as file:
                 content = json.load(file)
             if content.pop(_KIND) != _FORMAT or set(content) != {field.name for field in fields(cls)}:
                 raise ValueError("another format, or an entry is missing or unknown")
-        except (*inflate.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
+        except (*formats.DAMAGED, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
             reason = f"{type(error).__name__}: {error}"
             raise InputError(
                 f"{path} is damaged, or was not written by `RoadNetwork.save` of this version ({reason})."
@@ -308,8 +305,7 @@ class RoadNetwork(LineGraph):
     def largest_component(self) -> RoadNetwork:
         """Return the largest strongly connected component: each edge can be reached from every other.
 
-        The other edges, such as streets that forbidden turns cut off, are dropped. "Bayesian Analysis of Combinatorial
-        Gaussian Process Bandits" reduces its networks in the same way.
+        The other edges, such as streets that forbidden turns cut off, are dropped.
         """
         from scipy.sparse.csgraph import connected_components
 
@@ -317,9 +313,8 @@ class RoadNetwork(LineGraph):
         kept = part == np.argmax(np.bincount(part))
         if kept.all():
             return self
-        note = (
-            f"{(~kept).sum()} of {self.n_edges} edges lie outside the largest strongly connected part and are left out."
-        )
+        lost = f"{(~kept).sum()} of {self.n_edges} edges"
+        note = f"{lost} lie outside the largest strongly connected part and are left out."
         return replace(self.subset(kept), notes=f"{self.notes} {note}".strip())
 
     def edge_minutes(self, speeds: Mapping[str, float] | ArrayLike | None = None) -> FloatArray:
@@ -420,17 +415,14 @@ class RoadNetwork(LineGraph):
 
 def _checked_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) -> tuple[FloatArray, ...]:
     """Return n polylines as read-only arrays; raise unless each has at least two points."""
-    given: tuple[Any, ...] = _validate.as_tuple(values, "`polylines`", n, "lines")
-    if all(type(line) is np.ndarray and line.dtype == float and line.shape[1:] == (2,) for line in given):
-        # one check of all points, as checks line by line take seconds in a large city
-        points = _validate.real_array(np.concatenate(given), "polylines", (None, 2))
-        lines = tuple(np.split(points, np.cumsum([len(line) for line in given])[:-1]))
-    else:
-        lines = tuple(_validate.real_array(line, f"polylines[{k}]", (None, 2)) for k, line in enumerate(given))
-    short = next((k for k, line in enumerate(lines) if len(line) < 2), None)
-    if short is not None:
-        raise InputError(f"Each line of `polylines` needs at least two points; `polylines[{short}]` has one.")
-    points, unit = np.concatenate(lines), "degrees" if geographic else "m"
+    lines = [np.asarray(line) for line in _validate.as_tuple(values, "`polylines`", n, "lines")]
+    wrong = next((k for k, line in enumerate(lines) if line.shape[1:] != (2,) or len(line) < 2), None)
+    if wrong is not None:
+        got = f"`polylines[{wrong}]` has shape {lines[wrong].shape}"
+        raise InputError(f"Each line of `polylines` needs at least two points, shape (k, 2); {got}.")
+    # one check of all points, as checks line by line take seconds in a large city
+    points = _validate.real_array(np.concatenate(lines), "polylines", (None, 2))
+    unit = "degrees" if geographic else "m"
     for k, most in enumerate((360, 90) if geographic else (FARTHEST_M, FARTHEST_M)):
         _validate.real_array(points[:, k], f"polylines[:, {k}]", (None,), unit=unit, low=-most, high=most)
-    return lines
+    return tuple(np.split(points, np.cumsum([len(line) for line in lines])[:-1]))

@@ -45,8 +45,10 @@ class WayFinder:
 
         ``minutes``, shape (E,), are those to drive each edge.
         """
+        sources, targets = (p._replace(edges=self._new[p.edges]) for p in (origins, destinations))
         backwards = len(destinations.distances) < len(origins.distances)
-        sources, targets = self._orient(origins, destinations, backwards)
+        if backwards:  # edges are then driven from 1 to 0
+            sources, targets = (p._replace(fractions=1 - p.fractions) for p in (targets, sources))
         times = np.empty((len(sources.distances), len(targets.distances)))
         minutes = minutes[self._order]
 
@@ -56,13 +58,6 @@ class WayFinder:
         with ThreadPoolExecutor(cores()) as pool:  # compiled code releases the lock of the interpreter
             list(pool.map(fill, range(0, len(times), BLOCK)))
         return times.T if backwards else times
-
-    def _orient(self, origins: Places, destinations: Places, backwards: bool) -> tuple[Places, Places]:
-        """Return where searches start and end, by the new numbers of edges; backwards, edges are driven from 1 to 0."""
-        start, end = (p._replace(edges=self._new[p.edges]) for p in (origins, destinations))
-        if not backwards:
-            return start, end
-        return end._replace(fractions=1 - end.fractions), start._replace(fractions=1 - start.fractions)
 
 
 def _turns(connections: IntArray, n: int) -> tuple[IntArray, IntArray, BoolArray]:
@@ -92,11 +87,7 @@ def _search(
     heap: FloatArray,
     item: IntArray,
 ) -> None:
-    """Search from the places of point k; write when the start of each edge is reached.
-
-    The start of an edge on which the way begins is reached later, or never. The last three arrays are work space: when
-    the end of each edge is reached, and a heap of edges and these times.
-    """
+    """Search from the places of point k; write when the ``start`` of each edge is reached. The rest is work space."""
     start[:], end[:], size = np.inf, np.inf, 0
     for place in range(first_place[k], first_place[k + 1]):
         e = edges[place]

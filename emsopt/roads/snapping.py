@@ -11,7 +11,8 @@ that can be nearest, and the point is projected onto each of these.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,9 +20,6 @@ from .. import _validate
 from .._types import ArrayLike, BoolArray, FloatArray, IntArray
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 PIECE_M = 100.0
 JUNCTION_M = 0.02  # coordinates of seven decimals are off by up to 8 mm
@@ -45,11 +43,7 @@ class Snapper:
     """Finds the places nearest to points on E road edges; the arguments are those of `RoadNetwork`."""
 
     def __init__(
-        self,
-        polylines: Sequence[FloatArray] | None,
-        geographic: bool,
-        classes: Sequence[str],
-        connections: IntArray,
+        self, polylines: Sequence[FloatArray] | None, geographic: bool, classes: Sequence[str], connections: IntArray
     ) -> None:
         if polylines is None:
             raise InputError("the network has no `polylines`, which are needed to find the road nearest to a point.")
@@ -101,10 +95,9 @@ class Snapper:
         self._check_near(points, name, at_least, limit_m)
         blocks = range(0, len(points), BLOCK)
         found = [self._places(points[k : k + BLOCK] * self._scale, limit_m) for k in blocks]
-        distances = np.concatenate([part[3] for part in found])
+        point, edges, fractions, distances = map(np.concatenate, zip(*found, strict=True))
+        point += np.repeat(blocks, [len(part[0]) for part in found])
         self._check_near(points, name, distances, limit_m)
-        point = np.concatenate([part[0] + k for part, k in zip(found, blocks, strict=True)])
-        edges, fractions = (np.concatenate([part[k] for part in found]) for k in (1, 2))
         return Places(np.searchsorted(point, np.arange(len(points) + 1)), edges, fractions, distances)
 
     def _check_near(self, points: FloatArray, name: str, distances: FloatArray, limit_m: float) -> None:
@@ -151,8 +144,7 @@ class Snapper:
     ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
         """Return edges near points as arrays (point, edge, fraction, distance), and the nearest distance of each point.
 
-        All edges are listed that are at most `OPPOSITE_M` farther than the nearest, and some others; each once per
-        point, with its nearest place.
+        Each edge is listed once per point: all that are at most `OPPOSITE_M` farther than the nearest, and some others.
         """
         reach = tree.query(points)[0] + PIECE_M / 2 + OPPOSITE_M
         found = tree.query_ball_point(points, reach)

@@ -53,21 +53,20 @@ def git_blob(content):
     return hashlib.sha1(b"blob " + str(len(content)).encode() + b"\0" + content).hexdigest()
 
 
-@pytest.mark.parametrize("check", [{"sha256": SHA256}, {"git_blob": git_blob(CONTENT)}, {"sha256": SHA256.upper()}])
+@pytest.mark.parametrize("check", [SHA256, git_blob(CONTENT)])
 def test_a_file_is_fetched_once_and_then_kept(cache, server, check):
     address, requests = server
     for _ in range(2):
-        path = locate.find_data("some/good.bin", f"{address}/good.bin", **check)
+        path = locate.find_data("some/good.bin", f"{address}/good.bin", check)
         assert (path, path.read_bytes()) == (cache / "some" / "good.bin", CONTENT)
     assert (requests(), [path.name for path in path.parent.iterdir()]) == (("/good.bin",), ["good.bin"])
 
 
-@pytest.mark.parametrize("check", [{"sha256": SHA256}, {"git_blob": git_blob(CONTENT)}])
+@pytest.mark.parametrize("check", [SHA256, git_blob(CONTENT)])
 def test_a_download_with_the_wrong_checksum_is_not_kept(cache, server, check):
     address, _ = server
-    wanted = next(iter(check.values()))
-    with pytest.raises(DataUnavailableError, match=f"{address}/bad.bin did not send.*{wanted}.*not kept.*EMSOPT_DATA"):
-        locate.find_data("bad.bin", f"{address}/bad.bin", **check)
+    with pytest.raises(DataUnavailableError, match=f"{address}/bad.bin did not send.*{check}.*not kept.*EMSOPT_DATA"):
+        locate.find_data("bad.bin", f"{address}/bad.bin", check)
     assert not list(cache.iterdir())
 
 
@@ -110,4 +109,4 @@ def test_emsopt_data_comes_first_then_the_package_then_the_cache(cache, tmp_path
     assert locate.find_data("nothing/other.csv") == mine / "other.csv"
     (mine / "other.csv").write_bytes(b"something else")
     with pytest.raises(DataUnavailableError, match=f"{mine / 'other.csv'} is not the file.*{SHA256}"):
-        locate.find_data("other.csv", sha256=SHA256)
+        locate.find_data("other.csv", checksum=SHA256)

@@ -196,9 +196,9 @@ def test_broken_maps_are_refused(osm, tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     refused(r"must be named .osm.pbf or .osm", RoadNetwork.from_osm, tmp_path / "a.csv")
     refused("has no road for cars", RoadNetwork.from_osm, osm(ways={1: ((1, 2), {"highway": "footway"})}))
-    with pytest.raises(InputError, match=r"one finite height per point, shape \(\d+,\); got \(\d+, 2\)"):
+    with pytest.raises(InputError, match=r"`heights\(places\)` must have shape \(\d+,\); got \(\d+, 2\)"):
         RoadNetwork.from_osm(osm(), heights=lambda places: places)
-    with pytest.raises(InputError, match=r"one finite height per point; (\d+) of \1 are not finite"):
+    with pytest.raises(InputError, match=r"`heights\(places\)` must be finite \(m\); \d+ value\(s\) are not"):
         RoadNetwork.from_osm(osm(), heights=lambda places: np.full(len(places), np.nan))
 
 

@@ -13,7 +13,6 @@ from refusals import refused
 
 from emsopt.errors import InputError
 from emsopt.roads import RoadNetwork, grid_roads
-from emsopt.roads._sumo import utm_to_degrees
 
 # Four roads in a ring, with a cycle path, a bus lane and a turn that is for buses only; a dead end at the east.
 OFFSET = "-285448.66,-5492398.13"
@@ -181,17 +180,7 @@ def test_heights_of_ones_own_replace_those_of_the_file(net_file):
     assert "would be steeper than 0.35 rad: heights of" in steep.notes
     with pytest.raises(InputError, match="`heights` must be a function of longitude and latitude; got 3"):
         RoadNetwork.from_sumo(net_file(NET), heights=3)
-    refused("must return one finite height per point", RoadNetwork.from_sumo, net_file(NET), heights=lambda p: [1.0])
-
-
-def test_projection_agrees_with_proj():
-    pyproj = pytest.importorskip("pyproj")
-    rng = np.random.default_rng(0)
-    for zone, south in ((32, False), (31, False), (19, True)):
-        points = np.column_stack([rng.uniform(2e5, 8e5, 200), rng.uniform(1e6, 9e6, 200)])
-        proj = pyproj.Proj(f"+proj=utm +zone={zone} {'+south' if south else ''} +ellps=WGS84")
-        expected = np.column_stack(proj(*points.T, inverse=True))
-        assert np.abs(utm_to_degrees(points, zone, south=south) - expected).max() < 2e-8  # about 2 mm
+    refused(r"`heights\(places\)` must have shape", RoadNetwork.from_sumo, net_file(NET), heights=lambda p: [1.0])
 
 
 @pytest.mark.parametrize(
@@ -226,17 +215,12 @@ def test_wrong_files_are_refused(net_file, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "note"),
-    [
-        *(("zone=32", f"zone={zone}", "not UTM on WGS84") for zone in (61, 0)),
-        (OFFSET, "0", "not UTM on WGS84"),
-        *((OFFSET, other, "outside of UTM zone 32") for other in ("1e300,0", "0,-1e7")),
-    ],
+    ("old", "new"), [("+proj=utm +zone=32", "!"), ("zone=32", "zone=61"), (OFFSET, "0"), (OFFSET, "1e300,0")]
 )
-def test_impossible_projections_stay_in_metres(net_file, old, new, note):
+def test_impossible_projections_stay_in_metres(net_file, old, new):
     net = RoadNetwork.from_sumo(net_file(NET.replace(old, new)))
     assert not net.geographic
-    assert f"{note}: geometry stays in metres" in net.notes
+    assert "no projection that fits its coordinates: geometry stays in metres" in net.notes
     assert net.polylines[0].tolist() == [[0, 0], [0, 60], [0, 100]]
 
 
@@ -253,7 +237,7 @@ TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)
         ({"inclines": [0.0, 5.0]}, r"at most 1.57 \(rad, not degrees\)"),
         ({"ids": ["a", "a"]}, "distinct"),
         ({"classes": ["a"]}, "`classes` must be a sequence of 2"),
-        ({"polylines": [[[0, 0], [1, 1]], [[0, 0]]]}, r"`polylines\[1\]` has one"),
+        ({"polylines": [[[0, 0], [1, 1]], [[0, 0]]]}, r"`polylines\[1\]` has shape \(1, 2\)"),
         ({"polylines": [[[0, 0], [1, 1e300]]] * 2}, r"`polylines.*must be at most 1e\+08 \(m\)"),
         ({"polylines": [[[0, 0], [1, -91]]] * 2, "geographic": True}, r"at least -90 \(degrees\).*: -91"),
     ],

@@ -82,11 +82,6 @@ def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response")
     metric : str, tuple or mapping
         As for `Objective`.
 
-    Returns
-    -------
-    OptimalDispatch
-        With ``cost``, ``preferred_cost``, ``gap``, ``policy`` and ``loss_probability``.
-
     Notes
     -----
     If service takes equally long everywhere, the loss probability does not depend on the policy. Otherwise a policy

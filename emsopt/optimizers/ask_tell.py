@@ -95,10 +95,7 @@ class AskTell(Generic[X]):
 
     @property
     def best(self) -> tuple[Any, float]:
-        """Best candidate observed so far, as `ask` returns it, and its value.
-
-        Before any observation they are None, and plus infinity if the objective is minimised, else minus infinity.
-        """
+        """Best candidate observed so far, as `ask` returns it, and its value; None and the worst infinity at first."""
         if not self.values:
             return None, np.inf if self.better is min else -np.inf
         k = self.values.index(self.better(self.values))
@@ -108,10 +105,8 @@ class AskTell(Generic[X]):
         """Return the observed candidate that is probably best, as `ask` returns it, and its estimated value.
 
         Without noise these are the best observed candidate and its value. With noise, the best observed value is too
-        good: the candidate is then the one with the best estimate by a Gaussian process with fitted noise, see
-        `posterior_means` for deployments and `estimated_gains` for points of a box.
-
-        With ``among``, a collection of tuples, only these are candidates.
+        good: the candidate is then the one with the best estimate by a Gaussian process with fitted noise. With
+        ``among``, a collection of tuples, only these are candidates.
         """
         if not self.values:
             raise InputError("nothing is known to recommend yet: `tell` at least one finite value first.")
@@ -152,10 +147,7 @@ class AskTell(Generic[X]):
 
     @in_turn
     def enqueue(self, given: Any) -> None:
-        """Let `ask` return a candidate, or several in this order, before others.
-
-        Those already asked for or observed are skipped, unless the objective is noisy.
-        """
+        """Let `ask` return a candidate, or several in this order, before others, unless they were asked for before."""
         self._queue += candidates(given, self.space, "candidates")
 
     def _next_in_queue(self) -> X | None:
@@ -201,10 +193,7 @@ class AskTell(Generic[X]):
         return tuple(np.asarray(x).tolist()) in self.taken
 
     def draw(self) -> X:
-        """Return a random allowed candidate; unless the objective is noisy, one not yet asked for or observed.
-
-        If ``DRAWS`` candidates give none, it is drawn from the list of all, unless they are more than ``MOST_LISTED``.
-        """
+        """Return a random allowed candidate; unless the objective is noisy, one not yet asked for or observed."""
         for _ in range(DRAWS):
             x = self._sample()
             if self.objective.noisy or not self.is_taken(x):
@@ -225,10 +214,7 @@ class AskTell(Generic[X]):
         return x
 
     def _propose(self) -> X:
-        """Return the candidate to try next; by default a random one.
-
-        Unless the objective is noisy, `ask` replaces it by a random one if it was asked for or observed before.
-        """
+        """Return the candidate to try next; `ask` replaces one asked for before unless the objective is noisy."""
         return self.draw()
 
     def _learn(self, x: X, value: float) -> None:

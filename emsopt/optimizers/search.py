@@ -340,10 +340,7 @@ def _warn_of_starts(sense: str, plan: _Plan, starts: int) -> None:
 
 
 class _Record:
-    """The values of a run and its failures, from which the rows of the history and the result are made.
-
-    ``given`` holds all candidates with finite values, those known before the run first; ``best`` is the best of them.
-    """
+    """The values of a run, ``given`` with those known before, and its failures, for the history and the result."""
 
     def __init__(
         self, goal: Objective | BoxObjective, sense: str, column: str, catches: bool, known: list[tuple[Any, float]]
@@ -390,11 +387,7 @@ class _Record:
 
 
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
-    """Return a dict of plain values that identifies a run, which must equal the one stored in a checkpoint.
-
-    It holds the method's ``name``, the settings and generator of ``method`` if this is an optimizer, and the numbers of
-    the objective and its search space: see `_settings`, `_deployments` and `_box`.
-    """
+    """Return a dict of plain values that identifies a run, which must equal the one stored in a checkpoint."""
     of = _deployments(objective) if isinstance(objective, Objective) else _box(objective)
     return {"method": name, **({} if isinstance(method, str) else _settings(method)), **of}
 
@@ -411,10 +404,7 @@ def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
 
 
 def _deployments(objective: Objective) -> dict[str, Any]:
-    """Return the part of the description for deployments: city, fleet, metric, evaluator and allowed deployments.
-
-    Arrays are replaced by summaries. Options that do not change the values, such as ``progress``, are left out.
-    """
+    """Return the part of the description for deployments, without options that do not change the values."""
     city, space = objective.city, objective.space
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))
     numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
@@ -454,10 +444,9 @@ def _box(objective: BoxObjective) -> dict[str, Any]:
 class Ends:
     """Why to end a run after a batch, as a function of whether the budget is used; it returns "" to go on.
 
-    ``given`` holds the candidates with their values, to which the caller adds what is evaluated. With noise, values
-    reach the target by chance. The candidate that the run would return must then reach it by the estimate of a model;
-    it is evaluated again until it has ``CONFIRMED`` values. As fitting the model takes longer than many an evaluation,
-    this is checked again only when the number of values has grown by a twentieth, or at the end.
+    With noise, values reach the target by chance: the candidate that the run would return must then reach it by the
+    estimate of a model, and is evaluated again until it has ``CONFIRMED`` values. As fitting the model takes long, this
+    is checked again only when the number of values has grown by a twentieth, or at the end.
     """
 
     def __init__(self, optimizer: AskTell[Any], target: float | None, given: Given) -> None:

@@ -179,11 +179,7 @@ def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Gen
 
 
 def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
-    """Return two deployments: the p-median, and all units at the open sites with the shortest mean response time.
-
-    The mean over all atoms is weighted by demand. A site takes as many units as it can hold before the next site is
-    used. Pinned units stay at their sites in both.
-    """
+    """Return two deployments: the p-median, and all units at the open sites with the shortest mean response time."""
     city = space.city
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - space.site_floors)
     central = places[np.argsort((city.response_times @ city.demand_shares)[places], kind="stable")]

@@ -171,9 +171,9 @@ def test_tolerance_counts_from_the_worst_value():
         ({"marginals": [Uniform()] * 2}, "or a list of 3, one per variable"),
         (
             {"objective": eo.problems.hartmann6()},
-            r"sense 'max' and bounds \(0, 1\); hartmann6 has 'min' and .* Convert it",
+            r"sense 'max' and bounds 0 and 1; hartmann6 has 'min' and .* Convert it",
         ),
-        ({"objective": BOXED}, "boxed has 'max' and .*20.* Convert it by on_unit_cube"),
+        ({"objective": BOXED}, "boxed has 'max' and .*20.* Convert it with on_unit_cube"),
         ({"objective": replace(FLAT, noise_sd=0.1)}, "no noise, but flat has; give `noise_sd` to the ControlProblem"),
     ],
 )

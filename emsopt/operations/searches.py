@@ -202,10 +202,8 @@ class Offsets:
 
     Attributes
     ----------
-    sites : ndarray of int, shape (p,)
-        The deployment, which differs from that given only if ``moves`` are tried.
-    minutes : ndarray, shape (N,)
-        Added to the response times of each site; 0 where no unit is. Their mean over the sites in use is 0.
+    sites, minutes : ndarray of shape (p,), ndarray of shape (N,)
+        The deployment, and what is added to the response times of each site, with mean 0 over the sites in use.
     value, value_without : float
         The metric with them, and of the deployment given with the closest unit always sent.
     city : City

@@ -12,7 +12,6 @@ from functools import wraps
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from .. import _validate
@@ -232,7 +231,6 @@ class AskTell(Generic[X]):
 
 def candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
     """Return one or several candidates in canonical form; ``name`` is the argument that holds them, for messages."""
-    x0 = _rows(x0, space)
     if x0 is None:
         return []
     if isinstance(x0, Mapping) or not np.iterable(x0) or not all(isinstance(x, Mapping) or np.ndim(x) > 0 for x in x0):
@@ -254,13 +252,11 @@ def pairs(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
 def _as_pairs(initial: Any, space: Any, column: str) -> list[Any]:
     """Return ``initial`` as a list of pairs, in whichever of its forms it is given; raise if it has none of them."""
     if isinstance(initial, Run):
-        initial = initial.history
-    if isinstance(initial, pd.DataFrame):
-        columns = list(space.names) or [column]
-        _validate.columns(initial, [*columns, "value"], "initial", "the history of a run")
-        initial = (initial[columns] if space.names else initial[column], initial["value"])
+        table, columns = initial.history, list(space.names) or [column]
+        _validate.columns(table, [*columns, "value"], "initial", "a run of the same inputs")
+        initial = (table[columns].to_dict("records") if space.names else table[column], table["value"])
     if isinstance(initial, tuple) and len(initial) == 2 and all(map(np.iterable, initial)):
-        X, y = (list(_rows(part, space)) for part in initial)
+        X, y = map(list, initial)
         if len(X) != len(y):
             counts = f"{len(X)} candidates and {len(y)} values"
             raise InputError(f"`initial` must hold one value per candidate; got {counts}.")
@@ -268,23 +264,14 @@ def _as_pairs(initial: Any, space: Any, column: str) -> list[Any]:
     rows = [] if initial is None else list(initial) if np.iterable(initial) else [initial]
     if not all(np.iterable(row) and not isinstance(row, (str, Mapping)) and len(list(row)) == 2 for row in rows):
         raise InputError(
-            "`initial` must be pairs (candidate, value), a tuple of candidates and values, or a Run or its "
-            f"history; got {_validate.quote(initial)}."
+            "`initial` must be pairs (candidate, value), a tuple of candidates and values, or a Run; got "
+            f"{_validate.quote(initial)}."
         )
     return rows
 
 
-def _rows(x: Any, space: Any) -> Any:
-    """Convert a table to a list of candidates, by name if the inputs have names; return other types unchanged."""
-    if isinstance(x, pd.DataFrame):
-        return x.to_dict("records") if space.names else x.to_numpy().tolist()
-    return x
-
-
 def _canonical(x: Any, space: Any, name: str) -> Any:
     """Return a candidate in canonical form; ``name`` is its name in messages."""
-    if isinstance(x, pd.Series) and space.names:
-        x = x.to_dict()
     try:
         return space.canonical(x)
     except InputError as error:

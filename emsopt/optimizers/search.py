@@ -144,12 +144,12 @@ def minimize(
         Boxes only: called like your function, it returns True if the point is allowed, else False. Points that are not
         allowed are never evaluated. It should be fast, as it is called some hundred times per evaluation. If almost no
         random point is allowed, pass one in ``x0`` or ``initial``.
-    x0 : array_like, dict, Series, or a list or DataFrame of these, optional
-        Candidate or candidates to evaluate first; a dict or Series if the inputs have names.
-    initial : list of (candidate, value), tuple (X, y), Run or DataFrame, optional
-        Candidates whose values are already known: pairs, candidates and values, or an earlier run or its history. The
-        method learns from them, and the best of them can be the result, but they cost no budget and are not in the
-        history. NaN and infinite values are failures.
+    x0 : array_like or dict, or a list of these, optional
+        Candidate or candidates to evaluate first; a dict if the inputs have names.
+    initial : list of (candidate, value), tuple (X, y) or Run, optional
+        Candidates whose values are already known: pairs, candidates and values, or an earlier run. The method learns
+        from them, and the best of them can be the result, but they cost no budget and are not in the history. NaN and
+        infinite values are failures.
     catch : exception or tuple of exceptions, optional
         Errors that count as a failed evaluation, such as ``(ValueError,)``. Failures are passed over like NaN; the
         column ``error`` of the history then holds the message. Any other error ends the run as soon as evaluations
@@ -175,9 +175,8 @@ def minimize(
         File to which each evaluation is written as soon as it ends. If it exists, the run resumes from it, with any
         ``workers``, and yields the same result as an uninterrupted run; if ``rng`` or ``batch`` is omitted, the stored
         one is used. An optimizer must be in its original state. Unless it is noisy, your own function is evaluated once
-        more at the first point on file, to check that it is the same function; if only its name differs, a
-        `ResumeWarning` says so. On another processor a method may ask for another candidate; the run then continues
-        with the stored one and issues a `ResumeWarning`. Only one run at a time may write to a file.
+        more at the first point on file, to check that it is the same function. On another processor a method may ask
+        for another candidate; the run then continues with the stored one and issues a `ResumeWarning`.
     target : float, optional
         Stop after the batch in which ``run.fun`` reaches this: at most ``target`` in `minimize`, at least in
         `maximize`. With noise, the recommended candidate is first evaluated again until it has five values, as a single
@@ -201,11 +200,9 @@ def minimize(
 
     Notes
     -----
-    "local+", ours, needs fewer evaluations and less time than "gp-pm" in nearly all stored runs. It takes every
-    metric, an `emsopt.operations.OperationsObjective`, pinned and closed sites and several units per site. It begins
-    with a deployment of its own, after those of ``x0``, and goes on from the best known. "gp-pm", the paper's with our
-    repairs, is the better choice where the estimate of "local+" misleads: in the stored runs only at light load
-    with one of two demands. A noisy objective misleads "local+", which compares single values; a simulation with a
+    "local+", ours, needs fewer evaluations and less time than "gp-pm" in nearly all stored runs. "gp-pm", the paper's
+    with our repairs, is the better choice where the estimate of "local+" misleads: in the stored runs only at light
+    load with one of two demands. A noisy objective misleads "local+", which compares single values; a simulation with a
     whole number as its ``rng`` has no noise. The page on choosing a method has the numbers.
 
     Examples

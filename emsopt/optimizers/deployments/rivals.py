@@ -140,11 +140,6 @@ SWEEPS = 20  # Gibbs sweeps between two draws of a proposal; ten times as many b
 class BOCS(SparBL):
     """Bayesian optimization of combinatorial structures, by simulated annealing (BOCS-SA).
 
-    Attributes
-    ----------
-    state : Horseshoe or None
-        Gibbs chain of the last proposal; None before the first model.
-
     Examples
     --------
     >>> import emsopt as eo

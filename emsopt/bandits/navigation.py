@@ -164,15 +164,12 @@ class NavigationRun:
         module's notes), ``excess_energy`` and ``cumulative_excess_energy`` (expected energy of the path minus that
         of the best path; not rectified, and negative for a path that needs less; all in Wh), and ``seconds``
         since the start.
-    policy : str
-    message : str
-        Why the run ended.
+    policy, message : str
+        Name of the policy, and why the run ended.
     arms : tuple of ndarray of int
         Arms of the path of each round. Without congestion by hour, these are the edges of the path.
-    counts : ndarray of int, shape (n,)
-        Number of observations of each arm.
-    expected : ndarray, shape (n,)
-        True expected energy of each arm, Wh.
+    counts, expected : ndarray, shape (n,)
+        Number of observations of each arm, and its true expected energy, Wh.
     mean, deviation : ndarray, shape (n,)
         The agent's final posterior mean and standard deviation of each arm's expected energy, Wh.
     best_path : tuple of int

@@ -63,10 +63,8 @@ class AskTell(Generic[X]):
 
     Attributes
     ----------
-    told : list of ndarray
-        Candidates observed so far, in canonical form.
-    values : list of float
-        Values of the candidates in ``told``.
+    told, values : list of ndarray, list of float
+        Candidates observed so far, in canonical form, and their values.
     taken : dict
         From each candidate, as a tuple, to its last observed value, to None if it is asked for but not observed, or to
         NaN if its evaluation failed.

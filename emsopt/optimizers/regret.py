@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> FloatArray:
-    """Return the regret of one or several runs after each evaluation.
+    """Return the regret of one or several runs after each evaluation, shape (R, T); R = 1 for one run.
 
     Parameters
     ----------
@@ -71,11 +71,6 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
         f*, or the best known value, min; no value may be below it.
     kind : {"cumulative", "average", "simple"}
         Sum over the evaluations so far; this sum divided by their number; or best value so far minus the optimum.
-
-    Returns
-    -------
-    ndarray, shape (R, T)
-        Regret in the unit of the values; R = 1 for one run.
 
     Examples
     --------

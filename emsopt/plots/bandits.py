@@ -56,10 +56,8 @@ def cumulative_regret(
     against : str
         Column of numbers along the horizontal axis. For any column but "round", the regret after the last round is
         drawn; the study "navigation_lengthscale" is an example.
-    by : sequence of str
-        Columns that define the panels.
-    lines : str
-        Column that defines the lines, in the order of the frame.
+    by, lines : sequence of str, str
+        Columns that define the panels, and the column that defines the lines, in the order of the frame.
     value : str
         "cumulative_regret", or "excess_energy", which may be negative and needs ``log=False``.
     log : bool

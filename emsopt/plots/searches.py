@@ -256,11 +256,10 @@ def study_curves(
         Whether the horizontal axis is logarithmic. The vertical axis always is.
     columns : int
         Panels per row.
-    xlabel, ylabel : str
     vertical : dict of panel to float, optional
         Positions to mark on the horizontal axis, such as the end of the initial design.
     lowest : float
-        Smallest value on the vertical axes; smaller values are drawn at its height.
+        Smaller values are drawn at this height.
 
     Examples
     --------

@@ -83,12 +83,7 @@ class Smooth:
 class SquaredExponential(Smooth, RBF):
     """Scikit-learn's kernel `RBF`, with the gradients of `Smooth`.
 
-    Parameters
-    ----------
-    length_scale : float or array_like, shape (d,)
-        Lengthscales ℓ. A single number is used for all inputs.
-    length_scale_bounds : pair of float or "fixed"
-        Bounds for training.
+    ``length_scale`` is one ℓ for all inputs or one per input, (d,); ``length_scale_bounds`` may be "fixed".
 
     Examples
     --------

@@ -123,15 +123,10 @@ def condition(
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
-    X : array_like, shape (n, N)
-    y : array_like, shape (n,)
-        Observed values.
-    prior : array_like, shape (n,), or float
-        Prior mean at X.
-    noise_ratio : float
-        ν, the noise variance divided by the amplitude.
-    amplitude : float, optional
-        s². Default: the maximum-likelihood value.
+    X, y, prior : array_like, shapes (n, N), (n,) and (n,) or ()
+        Points, observed values, and the prior mean at the points.
+    noise_ratio, amplitude : float
+        ν and s². By default s² has its maximum-likelihood value.
 
     Examples
     --------
@@ -170,22 +165,17 @@ def fit(
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
-        Its hyperparameters and their bounds are the starting point and bounds of the search. For a warm start, pass the
-        kernel of the previous fit.
-    X, y, prior
+        The search starts from its hyperparameters and keeps to their bounds. For a warm start, pass that of the
+        previous fit.
+    X, y, prior, amplitude
         As in `condition`.
-    noise_ratio : float
-        Starting value of ν.
-    noise_ratio_bounds : pair of float
-        Bounds of ν; equal bounds keep it fixed.
+    noise_ratio, noise_ratio_bounds : float, pair of float
+        Starting value and bounds of ν; equal bounds keep it fixed.
     spread : float
         For a hyperparameter with several elements, such as location weights: prior standard deviation of the
-        logarithms of the elements around their common mean. Infinity means plain maximum likelihood. A finite value
-        prevents overfitting when there are as many weights as observations.
+        logarithms of the elements around their common mean, which prevents overfitting.
     steps : int
         Maximum number of L-BFGS-B iterations.
-    amplitude : float, optional
-        s². Default: its maximum-likelihood value for each kernel tried.
 
     Examples
     --------

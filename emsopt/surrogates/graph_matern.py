@@ -72,8 +72,6 @@ def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMat
 
     Examples
     --------
-    Two edges of equal length with one turn between them:
-
     >>> incidence_laplacian([50.0, 50.0], [[0, 1]]).toarray().tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
@@ -94,14 +92,8 @@ def _incidence(lengths: ArrayLike, connections: ArrayLike) -> SparseMatrix:
 def graph_matern(laplacian: SparseMatrix, *, nu: float = 2.0, kappa: float = 1.0) -> FloatArray:
     """Return the graph Matérn kernel between all edges: (2ν/κ² I + laplacian)^(-ν), scaled to mean variance 1.
 
-    Equation (134) of "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
-
-    Parameters
-    ----------
-    laplacian : sparse array, shape (E, E)
-        Symmetric and positive semi-definite, as returned by `incidence_laplacian`.
-    nu, kappa : float
-        Smoothness and lengthscale, positive.
+    Equation (134) of the module's paper. The ``laplacian``, (E, E), is as returned by `incidence_laplacian`; ``nu`` and
+    ``kappa`` are smoothness and lengthscale, positive.
 
     Examples
     --------

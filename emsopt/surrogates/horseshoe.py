@@ -92,12 +92,10 @@ def sample(
     ----------
     state : Horseshoe
         Initial state: `Horseshoe.start`, or the last state of an earlier chain with fewer observations.
-    X : array_like, shape (n, D)
-        Features, used without scaling (call `standardize` first). C order is fastest.
-    y : array_like, shape (n,)
-        Observations, also used without scaling.
+    X, y : array_like, shapes (n, D) and (n,)
+        Features and observations, used without scaling (call `standardize` first). C order is fastest.
     sweeps : int
-        Number of sweeps; each updates all variables once.
+        Each updates all variables once.
     rng : int or Generator, optional
 
     Examples

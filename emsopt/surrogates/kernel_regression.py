@@ -76,10 +76,8 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
 
     Parameters
     ----------
-    X : array_like, shape (t, d)
-        Observed points. The same point may occur several times.
-    y : array_like, shape (t,)
-        Observed values. Pass zeros if only the density is needed.
+    X, y : array_like, shapes (t, d) and (t,)
+        Observed points, which may repeat, and their values; pass zeros if only the density is needed.
     bandwidth : float or array_like, shape (d,)
         h; see `scott`, `silverman` and `leave_one_out_bandwidth`.
     kernel : str

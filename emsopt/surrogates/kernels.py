@@ -79,8 +79,7 @@ class DeploymentKernel(Kernel):
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
         """Return the kernel between rows of counts, (n, N) and (m, N), shape (n, m); without Y between X and itself.
 
-        With ``eval_gradient``, which needs Y to be omitted, also its gradient by the log hyperparameters, in the order
-        of ``theta``: gamma, then weights; shape (n, n, number of them).
+        With ``eval_gradient``, also its gradient by the log hyperparameters, gamma and then weights, (n, n, number).
         """
         if eval_gradient and Y is not None:
             raise InputError("The gradient is available only between X and itself. Omit `Y` or `eval_gradient`.")

@@ -98,8 +98,8 @@ class BoxOptimizer(AskTell[FloatArray]):
     bounds, noisy, constraints
         As in `emsopt.minimize`.
     initial : int, optional
-        Number of points of the initial design, a Latin hypercube. Default: 2 (d + 1), at least 5. All methods start
-        from the same initial design if they are given the same ``rng``, except random search, which has none.
+        Number of points of the initial design, a Latin hypercube, the same for all methods with one ``rng``. Default:
+        2 (d + 1), at least 5.
     rng : int or Generator, optional
 
     Attributes

@@ -48,10 +48,8 @@ class ControlLearner:
     Attributes
     ----------
     model : ControlModel
-    counts : ndarray of int, shape (m,)
-        Number of plays of each set, T_i.
-    paid : ndarray, shape (m,)
-        Total cost of the plays of each set.
+    counts, paid : ndarray, shape (m,)
+        Number of plays of each set, T_i, and their total cost.
     plays : list of (int, ndarray)
         Set and values of each play.
     phase : str
@@ -244,10 +242,8 @@ class UnknownCost(ControlLearner):
 
     Attributes
     ----------
-    lower : float
-        Largest lower bound so far on the best expected value.
-    upper : ndarray, shape (m,)
-        Smallest upper bound so far on the best expected value of each set.
+    lower, upper : float, ndarray of shape (m,)
+        Largest lower bound so far on the best expected value, and smallest upper bound so far on that of each set.
     feasible : list of int
         Feasible sets (line 16) in the second phase.
     restarts : int

@@ -12,8 +12,7 @@ method            what it does
 ``"relaxation"``  the papers' Algorithm 1: minimum cuts; gives a lower bound and thus a gap
 ================  =====================================================================================================
 
-The default was the best in a comparison: it finds the lowest values in the least time (`benchmarks/RESULTS.md`). The
-gap of Algorithm 1 is small where most pairs are zero or negative.
+The default finds the lowest values in the least time (`benchmarks/RESULTS.md`).
 
 A place may hold several units: x_k then is the number of units at place k, at most ``capacities[k]``, and A_kk is the
 cost of each ordered pair of different units at this place. The function is then xᵀA x + (b - diag A)ᵀx. At a place for
@@ -193,14 +192,9 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[I
 
     Where A_ij > 0, x_i x_j is replaced by its linear lower bound Γ_ij (x_i + x_j - 1), equation (9) of the paper, with
     Γ_ij in [0, 1]. The constraint Σ x = p is replaced by a multiplier λ. Each cut gives a lower bound for its Γ and λ,
-    and x*, which is repaired to p units and polished by swaps. Γ descends along the gradient of the papers' loss,
-    (f(x*) - f_sub(x*))²,
-
-        ∂f_sub/∂Γ_ij = A⁺_ij (x*_i + x*_j - 1),
-
-    which raises the bound; λ follows Σ x* - p. Both use Polyak's step length: the best value known minus the cut's
-    bound, over the squared length of the gradient, times a factor that is halved after five cuts without a better
-    bound.
+    and x*, which is repaired to p units and polished by swaps. Γ descends along the gradient A⁺_ij (x*_i + x*_j - 1) of
+    the papers' loss, and λ follows Σ x* - p, both by Polyak's step length, times a factor that is halved after five
+    cuts without a better bound.
     """
     plus, minus = np.maximum(A, 0), np.minimum(A, 0)
     gamma = np.ones_like(A)

@@ -95,10 +95,9 @@ class GPpM(Optimizer):
         Whether to follow Algorithms 3 and 4 to the letter, without the repairs that the module's notes list.
     edge : float
         Initial edge of a trust region, d_0, at least 2.
-    grow : (int, float)
-        Number of successes after which the region grows, n_s, and the factor of its edge, α_s.
-    shrink : (int, float)
-        Number of consecutive failures after which the region shrinks, n_f, and the factor of its edge, α_f.
+    grow, shrink : (int, float)
+        Number of successes after which the region grows, n_s, and the factor of its edge, α_s; number of consecutive
+        failures after which it shrinks, n_f, and the factor, α_f.
 
     Attributes
     ----------
@@ -108,10 +107,8 @@ class GPpM(Optimizer):
         Centre of the trust region, as the number of units in each twin group of sites.
     edge : float
         Largest Hamming distance from the centre in the trust region, d.
-    restarts : int
-        Number of trust regions given up so far because they had shrunk below one swap.
-    optima : list of int
-        Indices in ``values`` of the best deployment of each region given up.
+    restarts, optima : int, list of int
+        Number of trust regions given up so far, as they allowed no swap, and the index of the best deployment of each.
 
     Examples
     --------

@@ -186,16 +186,18 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
 
 
 @styled()
-def response_histogram(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw a histogram of response times, the share of answered calls (%) in each interval of minutes, and LATE_MIN."""
+def response_histogram(
+    evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, threshold: float = LATE_MIN
+) -> tuple[Figure, Axes]:
+    """Draw the share of answered calls (%) in each interval of response times, and a line at the threshold (min)."""
     named = _colours.named_evaluations(None, evaluations)
     longest = _longest(named)
     width = next((width for width in BIN_WIDTHS if longest < MOST_BINS * width), BIN_WIDTHS[-1])
     edges = width * np.arange(np.floor(longest / width) + 2)
     fig, ax = figure(ax=ax)
-    ax.axvline(LATE_MIN, color="#555", linewidth=1, linestyle=":")
+    ax.axvline(threshold, color="#555", linewidth=1, linestyle=":")
     style: Style = {"va": "top", "fontsize": 11, "color": "#444", "clip_on": True}
-    ax.text(LATE_MIN, 0.99, f" {LATE_MIN:g} min", transform=ax.get_xaxis_transform(), **style)
+    ax.text(threshold, 0.99, f" {threshold:g} min", transform=ax.get_xaxis_transform(), **style)
     for k, (name, evaluation) in enumerate(named.items()):
         ax.stairs(-100 * np.diff(evaluation.late_fraction(edges)), edges, label=name, linewidth=2, **look(k))
     ax.set(xlabel="Response time (min)", ylabel=f"Calls in {width:g} min (%)")

@@ -212,7 +212,7 @@ def test_convergence_takes_histories_by_evaluation_or_time():
 
 
 def test_histograms_and_distributions_fall_as_late_fractions_do(both, doubled, city):
-    _, ax = plots.response_histogram({"both": both, "doubled": doubled})
+    _, ax = plots.response_histogram({"both": both, "doubled": doubled}, threshold=4)
     for e, steps in zip((both, doubled), ax.patches, strict=True):
         shares, edges, _ = steps.get_data()
         late = e.late_fraction(edges)

@@ -91,10 +91,7 @@ class DistrictGP(Regression):
         self._solution: tuple[FloatArray, FloatArray] | None = None
 
     def sample(self, arms: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Return a joint posterior sample at the given arms, shape (k,), independent of earlier samples.
-
-        The first sample computes the prior of every district.
-        """
+        """Return a joint posterior sample at the given arms, shape (k,), independent of earlier samples."""
         factor = cholesky(self._precision, lower=True)
         centre = solve_triangular(factor, self._shift, lower=True) + rng.standard_normal(len(factor))
         values = self.prior.mean + self._offset
@@ -149,10 +146,7 @@ class DistrictGP(Regression):
 
 
 def context_features(prior: LazyPrior, most: int) -> FloatArray:
-    """Return at most ``most`` features Φ whose products Φ Φᵀ approximate the part of k_f' in a prior, shape (n, R).
-
-    They are the Nyström features of landmarks among the arms, chosen by pivoted Cholesky factorisation of k_f'.
-    """
+    """Return at most ``most`` Nyström features Φ, shape (n, R), whose Φ Φᵀ approximates the part of k_f' in a prior."""
     kernel = prior.kernel
     contexts = kernel.contexts / kernel.lengthscales[1]
     unique = np.unique(contexts, axis=0)

@@ -119,10 +119,7 @@ class ExactGP(Regression):
         return self._condition(self._bank[:, self._next - 1 : self._next], rng)[arms, 0]
 
     def _solved(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return L, L⁻¹ C_{V·}, and the posterior mean and variance of every arm; L is the lower Cholesky factor of S.
-
-        S and C_{V·} are the noisy covariance of the arms V observed in the window, and their covariance with all arms.
-        """
+        """Return L, L⁻¹ C_{V·}, and the posterior mean and variance of every arm; L is the Cholesky factor of S."""
         if self._solution is None:
             counts, sums = self._counts[self._arms], self._sums[self._arms]
             S = self._rows[:, self._arms] + np.diag(self.prior.noise_variance / counts)

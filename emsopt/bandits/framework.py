@@ -33,17 +33,7 @@ from ..roads.network import RoadNetwork
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """Outcome of one round.
-
-    Attributes
-    ----------
-    number : int
-        Number t of the round, starting at 1.
-    arms : ndarray of int, shape (k,)
-        Chosen arms, in the oracle's order.
-    values : ndarray, shape (k,)
-        Observed value of each chosen arm.
-    """
+    """Round ``number``, from 1: the chosen arms in the oracle's order, and the value of each, shapes (k,)."""
 
     number: int
     arms: IntArray
@@ -123,22 +113,7 @@ class TopK:
 
 
 class ShortestPath:
-    """Oracle that finds the cheapest legal path from one road edge to another.
-
-    Parameters
-    ----------
-    net : RoadNetwork
-    start, end : int or str
-        First and last edge of the path, by index or id.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> net = eo.roads.grid_roads(4, 4, jitter=0.2, rng=0)
-    >>> oracle = eo.bandits.ShortestPath(net, "r0c0-r0c1", "r3c2-r3c3")
-    >>> len(oracle(net.lengths))
-    6
-    """
+    """Oracle that finds the cheapest legal path from the road edge ``start`` to ``end``, given by index or id."""
 
     def __init__(self, net: RoadNetwork, start: int | str, end: int | str) -> None:
         self.net = net
@@ -147,8 +122,7 @@ class ShortestPath:
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
         """Return the path's edges in driving order, shape (k,), where ``indices`` are the costs of all edges.
 
-        ``allowed`` is one boolean per edge, or per edge and connection, or None to allow all. Raise if there is no
-        legal path of allowed edges.
+        ``allowed`` is one boolean per edge, or per edge and connection. Raise if there is no legal path of these.
         """
         closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)

@@ -164,23 +164,19 @@ class NavigationRun:
         module's notes), ``excess_energy`` and ``cumulative_excess_energy`` (expected energy of the path minus that
         of the best path; not rectified, and negative for a path that needs less; all in Wh), and ``seconds``
         since the start.
-    policy : str
-    message : str
-        Why the run ended.
+    policy, message : str
+        Name of the policy, and why the run ended.
     arms : tuple of ndarray of int
         Arms of the path of each round. Without congestion by hour, these are the edges of the path.
-    counts : ndarray of int, shape (n,)
-        Number of observations of each arm.
-    expected : ndarray, shape (n,)
-        True expected energy of each arm, Wh.
+    counts, expected : ndarray, shape (n,)
+        Number of observations of each arm, and its true expected energy, Wh.
     mean, deviation : ndarray, shape (n,)
         The agent's final posterior mean and standard deviation of each arm's expected energy, Wh.
     best_path : tuple of int
         Edges of the path of least rectified cost in the last round. The regret of this path is 0 by definition.
     regression : Regression or None
         The agent's posterior, from which a run on another route can start: ``run(..., regression=)``. With a Gaussian
-        process it holds a matrix of 8 n² bytes (260 MB for Luxembourg; on large networks less); if many runs are
-        kept, drop it:
+        process it holds a matrix of 8 n² bytes (260 MB for Luxembourg); to keep many runs, drop it by
         ``dataclasses.replace(run, regression=None)``.
     """
 
@@ -207,10 +203,7 @@ class NavigationRun:
 
     @cached_property
     def visits(self) -> pd.DataFrame:
-        """One row per driven edge: ``edge`` (its index), ``first_round``, and ``visits``.
-
-        ``visits`` is the number of rounds in which the edge was driven, at any hour.
-        """
+        """One row per driven edge: ``edge``, ``first_round``, and ``visits``, the rounds in which it was driven."""
         paths = self.history[["path", "round"]].explode("path").rename(columns={"path": "edge"})
         return paths.groupby("edge")["round"].agg(first_round="min", visits="count").reset_index().astype(int)
 
@@ -312,12 +305,9 @@ def run(
         wanted = f"{REGRESSIONS[kind].__name__}, because the policy is {name!r}"
         if not isinstance(regression, LARGE[kind]):
             _validate.instance(regression, "regression", REGRESSIONS[kind], wanted)
-        if prior is not None or kernel:
-            raise InputError("Leave out `prior` and kernel options: `regression` has a prior.")
-        prior = regression.prior
-    if prior is not None and kernel:
-        raise InputError(f"Pass either `prior` or kernel options, not both; got `prior` and {', '.join(kernel)}.")
-    prior = navigation_prior(net, **kernel) if prior is None else prior
+    if (regression is not None) + (prior is not None) + bool(kernel) > 1:
+        raise InputError("Pass only one of `prior`, kernel options, and `regression`, which has a prior.")
+    prior = regression.prior if regression is not None else prior or navigation_prior(net, **kernel)
     _validate.instance(prior, "prior", Prior, "emsopt.bandits.Prior")
     with loop(
         _FORM,
@@ -369,11 +359,7 @@ def run(
 def _on_file(
     steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, picks: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the chosen arms and their values that are stored for this round, to be used instead of ``picks``.
-
-    ``picks`` are the arms that the agent chooses now; warn if they differ. ``arms`` are all arms of the round, one per
-    edge, and ``is_open`` marks the open ones. Raise unless the stored arms are a legal path of open ones.
-    """
+    """Return the stored arms and values of this round, in place of ``picks``; raise unless they are an open path."""
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
     if len(chosen) != len(values):
         steps.file.refuse(steps.number)
@@ -421,11 +407,7 @@ def _description(
     shift: ArrayLike | None,
     regression: Regression | None,
 ) -> dict[str, Any]:
-    """Return a dict that identifies a run, which a checkpoint must match.
-
-    This is the policy, network, route, prior, expected energies if given, and closures. Of a function ``closed``, only
-    its existence is stored.
-    """
+    """Return a dict that identifies a run, which a checkpoint must match."""
     oracle, shut = ShortestPath(net, start, end), () if closed is None else closed
     own = {} if shift is None else {"shift": summary(_validate.one_each(shift, "shift", net.n_edges))}
     if regression is not None:

@@ -203,13 +203,9 @@ class Agent:
         self.regression: Any = regression  # Any, because only some regressions have a method `sample`
         self.rule, self.rectify = rule, rectify
         self.sense = _validate.choice(sense, "sense", ("max", "min"))
-        if rectify and sense == "max":
+        if (rectify and sense == "max") or (shift is not None and not rectify):
             raise InputError(
-                "Rectified indices are costs and need sense='min'; got sense='max'. Pass sense='min' or rectify=False."
-            )
-        if shift is not None and not rectify:
-            raise InputError(
-                "`shift` needs rectify=True, because it only changes what is rectified; got rectify=False."
+                f"`shift` needs rectify=True, and that needs sense='min'; got rectify={rectify}, sense={sense!r}."
             )
         self._shift = _validate.one_each(0.0 if shift is None else shift, "shift", regression.n_arms)
         self.rng = _validate.generator(rng)

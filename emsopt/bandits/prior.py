@@ -179,11 +179,7 @@ class LazyPrior(Prior):
         return (covariance + covariance.T) / 2
 
     def draw(self, n: int = 1, *, rng: Rng = None) -> FloatArray:
-        """Return ``n`` joint samples of the arms' expected values, one per column, shape (number of arms, n).
-
-        Each is a sum of random waves over the contexts, whose frequencies have the spectral density of the Matérn
-        kernel. The waves of the product k_G k_f are multiplied by independent draws of the graph process.
-        """
+        """Return ``n`` joint samples of the arms' expected values, one per column, shape (number of arms, n)."""
         rng, kernel = _validate.generator(rng), self.kernel
         on_graph, additive = kernel.outputscale * kernel.share, kernel.outputscale * (1 - kernel.share)
         hours, draws = self.n_arms // self.graph.n_edges, np.tile(self.mean[:, None], n)
@@ -205,10 +201,7 @@ def _waves(contexts: FloatArray, count: int, rng: np.random.Generator) -> FloatA
 
 
 def jittered_cholesky(covariance: FloatArray) -> FloatArray:
-    """Return the lower Cholesky factor of a covariance plus ``JITTER`` times its mean variance on the diagonal.
-
-    The addition allows for a covariance that is numerically singular.
-    """
+    """Return the lower Cholesky factor of a covariance plus ``JITTER`` times its mean variance on the diagonal."""
     jittered = np.array(covariance, order="F")
     jittered[np.diag_indices(len(jittered))] += JITTER * max(np.diag(covariance).mean(), 1e-300)
     try:

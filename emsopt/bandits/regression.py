@@ -27,12 +27,10 @@ class Regression:
     def update(self, arms: ArrayLike, values: ArrayLike) -> None:
         """Update the posterior with the observation ``values[k]`` of ``arms[k]``. An arm may occur several times."""
         values, arms = _validate.real_array(values, "values", (None,)), np.asarray(arms)
-        if arms.dtype.kind not in "iu" or arms.shape != values.shape:
-            got = f"{arms.dtype} of shape {arms.shape}"
-            raise InputError(f"`arms` must be {len(values)} integer indices, one per value; got {got}.")
-        if arms.min() < 0 or arms.max() >= self.n_arms:
-            got = f"{arms.min()} to {arms.max()}"
-            raise InputError(f"`arms` must be indices from 0 to {self.n_arms - 1}; got {got}.")
+        fits = arms.dtype.kind in "iu" and arms.shape == values.shape
+        if not fits or arms.min() < 0 or arms.max() >= self.n_arms:
+            wanted = f"{len(values)} integers from 0 to {self.n_arms - 1}, one per value"
+            raise InputError(f"`arms` must be {wanted}; got {_validate.quote(arms.tolist())}.")
         self._learn(arms.astype(np.intp), values)
 
     def _posterior(self) -> tuple[FloatArray, FloatArray]:
@@ -51,21 +49,7 @@ def collapsed(arms: IntArray, values: FloatArray) -> tuple[IntArray, NDArray[np.
 
 
 class IndependentArms(Regression):
-    """Posterior of arms assumed to be independent, by conjugate updates.
-
-    Parameters
-    ----------
-    prior : Prior
-        Only its variances are used.
-
-    Examples
-    --------
-    >>> arms = IndependentArms(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0))
-    >>> arms.update([0], [4.0])
-    >>> mean, variance = arms.predict()
-    >>> mean.tolist(), variance.tolist()
-    ([3.0, 0.0], [0.75, 1.0])
-    """
+    """Posterior of arms assumed to be independent, by conjugate updates; of the prior's covariance only variances."""
 
     def __init__(self, prior: Prior) -> None:
         super().__init__(prior)

@@ -122,8 +122,7 @@ class SparseGP(Regression):
         """Return the evidence lower bound of all observations, nats (line 5 of Algorithm 3, all in one batch).
 
         It is at most the log likelihood of the observations under the prior, and equals it if the inducing points
-        include all observed arms and q(u) has converged. Each step of natural gradient descent on the whole history
-        increases it.
+        include all observed arms and q(u) has converged.
         """
         if not len(self._seen):
             return 0.0
@@ -178,10 +177,7 @@ class SparseGP(Regression):
     def _context_gradient(
         self, kernel: ContextKernel, arms: IntArray, counts: IntArray, sums: FloatArray
     ) -> FloatArray:
-        """Return the gradient of the evidence lower bound in the inducing contexts, for the batch of some observations.
-
-        The chain rule leads from A through K_ZX and through the Cholesky factor L of K_ZZ.
-        """
+        """Return the gradient of the evidence lower bound in the inducing contexts, through K_ZX and the factor L."""
         at = self._at(kernel)
         across = self._across[:, arms]
         precision = cho_factor(np.eye(len(at)) + self._precision, lower=True)

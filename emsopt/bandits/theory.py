@@ -57,16 +57,7 @@ from .prior import Prior
 def cumulative_gain(prior: Prior, rounds: Sequence[Sequence[int] | IntArray]) -> FloatArray:
     """Return the information gain of a run's observations about the arms, after each round.
 
-    Parameters
-    ----------
-    prior : Prior
-    rounds : sequence of array_like of int
-        Arms observed in each of T rounds, such as `NavigationRun.arms`.
-
-    Returns
-    -------
-    ndarray, shape (T,)
-        Nats.
+    ``rounds`` holds the arms observed in each of T rounds, such as `NavigationRun.arms`. The gains, (T,), are in nats.
 
     Examples
     --------
@@ -94,10 +85,8 @@ def greedy_gain(prior: Prior, steps: int) -> tuple[FloatArray, IntArray]:
 
     Returns
     -------
-    gain : ndarray, shape (steps,)
-        Total gain of all observations so far, after each step, nats.
-    chosen : ndarray of int, shape (steps,)
-        Chosen arms.
+    gain, chosen : ndarray, shape (steps,)
+        Total gain of all observations so far, after each step, nats, and the arm chosen.
 
     Examples
     --------
@@ -122,16 +111,7 @@ def spectral_gain(prior: Prior, steps: ArrayLike) -> FloatArray:
     Allocating n observations to arms gains at most as much as allocating them to the eigenvectors of the prior
     covariance. The optimal allocation to eigenvectors is known: water-filling.
 
-    Parameters
-    ----------
-    prior : Prior
-    steps : array_like of int
-        Numbers of observations.
-
-    Returns
-    -------
-    ndarray, shaped as ``steps``
-        Nats.
+    ``steps`` are numbers of observations, and the result is shaped as these, in nats.
 
     Examples
     --------
@@ -191,18 +171,14 @@ def regret_bound(
     rule : UCB, BayesUCB or Thompson
         UCB needs ``factor`` 1, Bayes-UCB needs ω > 1.
     rounds : array_like of int
-        Number of rounds T, or several such numbers.
     n_arms, size : int
-        Number of arms ``|A|`` and maximum size K of a super arm. With ``infinite``, ``|A|`` is the size of the grid in
-        the last round, ``grid_points(...) ** d``, for one number of rounds.
+        ``|A|`` and K. With ``infinite``, ``|A|`` is ``grid_points(...) ** d`` of the last round.
     gain : array_like, shaped as ``rounds``
-        Upper bound on γ_TK, the largest information gain of T K observations, nats: `spectral_gain`, or `greedy_gain`
-        divided by 1 - 1/e.
+        Upper bound on γ_TK, nats: `spectral_gain`, or `greedy_gain` divided by 1 - 1/e.
     noise_variance, eigenvalue, prior_variance : float
-        Variance ς² of the observation noise; λ*_K, the largest eigenvalue of a posterior covariance of K arms (bounded
-        by `largest_eigenvalue`); and k_max, the largest prior variance of an arm.
+        ς², λ*_K (bounded by `largest_eigenvalue`) and k_max.
     infinite : bool
-        Whether the arms are a continuum, of which a grid stands for the arms: adds π²/3.
+        Whether a grid stands for a continuum of arms: adds π²/3.
 
     Returns
     -------
@@ -253,12 +229,9 @@ def grid_points(
     ----------
     rule : UCB, BayesUCB or Thompson
         Thompson sampling takes the confidence parameter of UCB.
-    t : int
-        Round.
-    dimensions, size : int
-        Number of dimensions d of an arm; maximum size K of a super arm.
+    t, dimensions, size : int
+        Round t, number of dimensions d of an arm, maximum size K of a super arm.
     noise_variance : float
-        ς².
     lipschitz : float
         Lipschitz constant L of prior mean and covariance.
     slopes : (float, float)
@@ -288,10 +261,7 @@ def grid_points(
 
 
 def _optimism_lost(rule: BayesUCB, rounds: FloatArray) -> FloatArray:
-    """Bound the regret of Bayes-UCB due to indices that are not optimistic, for prior variances up to 1.
-
-    This is the additive term of Theorem 3.1, shaped as ``rounds``; it is constant for ξ > ω.
-    """
+    """Return the additive term of Theorem 3.1 for Bayes-UCB, whose indices may not be optimistic, for k_max = 1."""
     omega, ratio = rule.omega, rule.xi / rule.omega
     if omega <= 1:
         raise InputError(f"The regret bound of Bayes-UCB holds only for `omega` above 1; got {omega:g}.")

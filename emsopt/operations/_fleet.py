@@ -175,10 +175,7 @@ def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
 
 @njit(cache=True, nogil=True)
 def value_cover(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, value: FloatArray) -> None:
-    """Set ``value`` to d_j q^n, shape (G,), with n the free units that cover group j, less ``own``; u is not counted.
-
-    Times 1 - q, this is the gain of one more unit there (own = 0), or of a unit that covers it now (own = 1).
-    """
+    """Set ``value`` to d_j q^n, shape (G,), with n the free units but u that cover group j, less ``own``."""
     count[:] = -own
     for v in range(len(fleet)):
         if v != u and fleet[v].on and not fleet[v].busy:
@@ -199,10 +196,7 @@ def cover_value(i: int, sites: Any, near: IntArray, value: FloatArray) -> float:
 
 @njit(cache=True, nogil=True)
 def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, count: IntArray, value: FloatArray) -> int:
-    """Return the site where free unit u adds most expected coverage, discounted by the driving times to the sites.
-
-    Its own site is tried first: it stays if no other is better.
-    """
+    """Return the site where free unit u adds most expected coverage, discounted by the driving times to the sites."""
     value_cover(fleet, u, rules, 0, count, value)
     most, home = -1.0, fleet[u].home
     site = home

@@ -31,13 +31,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairedComparison:
-    """Results of `compare`.
-
-    Attributes
-    ----------
-    a, b : Operations
-        The two simulations, of the same calls in the same batches.
-    """
+    """Results of `compare`: the two simulations ``a`` and ``b``, of the same calls in the same batches."""
 
     a: Operations
     b: Operations
@@ -105,11 +99,6 @@ def compare(
     rng : numpy.random.Generator or seed, optional
     **options
         For `simulate`, such as ``calls``, ``batches`` and ``capacity``.
-
-    Returns
-    -------
-    PairedComparison
-        With the simulations ``a`` and ``b``, ``difference(measure)`` and ``to_frame()``.
 
     Notes
     -----

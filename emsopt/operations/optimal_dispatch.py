@@ -49,10 +49,8 @@ class OptimalDispatch:
         Mean cost of an answered call, of the optimal policy and of always sending the preferred free unit.
     policy : ndarray of int, shape (2^p, M)
         Unit to send in each state (bit i is set if unit i is busy) to each atom; -1 if all are busy.
-    loss_probability : float
-        Of the optimal policy.
-    iterations : int
-        Steps of policy iteration.
+    loss_probability, iterations : float, int
+        Of the optimal policy, and steps of policy iteration.
     """
 
     cost: float
@@ -81,11 +79,6 @@ def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response")
     sites : array_like of int, shape (p,)
     metric : str, tuple or mapping
         As for `Objective`.
-
-    Returns
-    -------
-    OptimalDispatch
-        With ``cost``, ``preferred_cost``, ``gap``, ``policy`` and ``loss_probability``.
 
     Notes
     -----

@@ -72,31 +72,15 @@ class Policy:
     """
 
     dispatch: str = "closest"
-    offsets: FloatArray | None = None
+    offsets: ArrayLike | None = None
     on_the_way: bool = True
-    table: tuple[tuple[int, ...], ...] | None = None
+    table: Sequence[Sequence[int]] | None = None
     moves: int = 1
     coverage: float | None = None
     busy: float = 0.3
     patience: float | None = None
     relocate: bool = True
     instant: bool = False
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            dispatch: str = "closest",
-            offsets: ArrayLike | None = None,
-            on_the_way: bool = True,
-            table: Sequence[Sequence[int]] | None = None,
-            moves: int = 1,
-            coverage: float | None = None,
-            busy: float = 0.3,
-            patience: float | None = None,
-            relocate: bool = True,
-            instant: bool = False,
-        ) -> None: ...
 
     def __post_init__(self) -> None:
         checked = vars(self)
@@ -130,7 +114,7 @@ class Policy:
     def checked_for(self, city: City, units: int) -> tuple[FloatArray, IntArray]:
         """Return offsets, shape (N,), and the table, shape (p, p), filled with -1; raise if they do not fit."""
         n = city.n_sites
-        offsets = np.zeros(n) if self.offsets is None else self.offsets
+        offsets = np.zeros(n) if self.offsets is None else np.asarray(self.offsets, dtype=float)
         if len(offsets) != n:
             raise InputError(f"`offsets` must have {n} entries, one a site; got {len(offsets)}.")
         table = np.full((units, units), -1)

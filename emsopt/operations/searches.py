@@ -113,7 +113,6 @@ def best_table(
     steps: int = 300,
     calls: int = 50_000,
     rng: Rng = None,
-    progress: Progress = False,
     **options: Any,
 ) -> Policy:
     """Search a compliance table by local search over its entries, on the same calls for all tables.
@@ -136,8 +135,6 @@ def best_table(
     calls : int
         Of each simulation. With few calls the search fits their noise.
     rng : numpy.random.Generator or seed, optional
-    progress : bool or callable
-        True shows a bar; a function is called with (steps done, steps).
     **options
         For `simulate`, such as ``capacity``.
 
@@ -171,18 +168,16 @@ def best_table(
         for entry in policy.table or _nest(late_from_home(system), system.city.demand_shares, first, policy.busy)
     ]
     least = value(best)
-    with bar(progress, steps, "step") as show:
-        for step in range(steps):
-            level, new = int(rng.integers(p)), int(rng.integers(system.city.n_sites))
-            old, above = int(rng.choice(best[level])), p if rng.random() < 0.5 else level + 1
-            tried = [list(entry) for entry in best]
-            for entry in tried[level:above]:
-                if old in entry:
-                    entry[entry.index(old)] = new
-            found = value(tried)
-            if found <= least:  # equal values too, to cross plateaus
-                best, least = tried, found
-            show(step + 1)
+    for _ in range(steps):
+        level, new = int(rng.integers(p)), int(rng.integers(system.city.n_sites))
+        old, above = int(rng.choice(best[level])), p if rng.random() < 0.5 else level + 1
+        tried = [list(entry) for entry in best]
+        for entry in tried[level:above]:
+            if old in entry:
+                entry[entry.index(old)] = new
+        found = value(tried)
+        if found <= least:  # equal values too, to cross plateaus
+            best, least = tried, found
     return with_table(best)
 
 
@@ -207,10 +202,8 @@ class Offsets:
 
     Attributes
     ----------
-    sites : ndarray of int, shape (p,)
-        The deployment, which differs from that given only if ``moves`` are tried.
-    minutes : ndarray, shape (N,)
-        Added to the response times of each site; 0 where no unit is. Their mean over the sites in use is 0.
+    sites, minutes : ndarray of shape (p,), ndarray of shape (N,)
+        The deployment, and what is added to the response times of each site, with mean 0 over the sites in use.
     value, value_without : float
         The metric with them, and of the deployment given with the closest unit always sent.
     city : City
@@ -245,9 +238,8 @@ def best_offsets(
 ) -> Offsets:
     """Search offsets of the sites in use that lower a metric of one deployment.
 
-    The metric changes only where an atom's order of preference does, so it is constant nearly everywhere. A step
-    therefore changes one offset by a random amount of small, medium or large scale, and is kept if the metric does not
-    rise, so that the search crosses plateaus.
+    The metric is constant nearly everywhere, as it changes only with an atom's order of preference. A step therefore
+    changes one offset by a small, medium or large random amount, and is kept if the metric does not rise.
 
     Parameters
     ----------
@@ -266,11 +258,6 @@ def best_offsets(
         True shows a bar; a function is called with (steps done, steps).
     **options
         For `Objective`, such as ``evaluator`` and ``capacity``.
-
-    Returns
-    -------
-    Offsets
-        With ``sites``, ``minutes``, ``value``, ``value_without``, ``gain`` and ``city``.
 
     Examples
     --------

@@ -53,10 +53,8 @@ class Operations:
         Mean response and late fraction of each atom's calls; NaN without a call.
     utilizations : ndarray, shape (p,)
         Share of a unit's hours on duty, with overtime, that calls keep it busy; NaN if it has none.
-    relocations : float
-        Drives of free units to another site than theirs, an hour.
-    taken_over : float
-        Units taken from a less urgent call, an hour.
+    relocations, taken_over : float
+        Drives of free units to another site than theirs, and units taken from a less urgent call, an hour.
     hours : float
         Simulated hours.
     trace : DataFrame or None
@@ -105,10 +103,7 @@ class Operations:
         return _share(self.lost.sum(), self.calls.sum())
 
     def percentile(self, share: float, priority: int | str | None = None) -> float:
-        """Return the response time within which a share of the answered calls was reached, to a tenth of a minute.
-
-        ``priority`` is a number or name; all calls count if it is None.
-        """
+        """Return the minutes, in tenths, within which a share of the answered calls (of a priority) was reached."""
         counts = self.histogram[self._columns(priority)].sum(axis=0).cumsum()
         reached = np.searchsorted(counts, _validate.probability(share, "share") * counts[-1])
         return float(reached + 1) / _play.PER_MINUTE if counts[-1] else np.nan

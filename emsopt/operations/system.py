@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ..evaluators.evaluation import LATE_MIN
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .._types import ArrayLike, FloatArray, IntArray
+    from .._types import ArrayLike, FloatArray
 
 HOURS = 168  # of a week, from Monday at midnight
 
@@ -159,27 +159,13 @@ class System:
     """
 
     city: City
-    minutes: FloatArray | None = None
+    minutes: Any = None
     hospitals: int = 0
-    hospital_of: IntArray | None = None
-    priorities: tuple[Priority, ...] = (Priority(),)
+    hospital_of: Any = None
+    priorities: Sequence[Priority] = (Priority(),)
     handover: Duration = Duration(0, 0)
-    calls_by_hour: FloatArray = None  # type: ignore[assignment]  # ones by default
-    hospital_locations: FloatArray | None = None
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            city: City,
-            minutes: ArrayLike | None = None,
-            hospitals: int = 0,
-            hospital_of: ArrayLike | None = None,
-            priorities: Sequence[Priority] = (Priority(),),
-            handover: Duration = Duration(0, 0),
-            calls_by_hour: ArrayLike | None = None,
-            hospital_locations: ArrayLike | None = None,
-        ) -> None: ...
+    calls_by_hour: Any = None
+    hospital_locations: Any = None
 
     def __post_init__(self) -> None:
         checked = vars(self)
@@ -215,9 +201,7 @@ class System:
 
     def _checked_priorities(self, hospitals: int) -> tuple[Priority, ...]:
         """Return the priorities; raise unless they fit together and to the driving times and hospitals."""
-        if not np.iterable(self.priorities):
-            raise InputError(f"`priorities` must be a sequence of Priority; got {self.priorities!r}.")
-        priorities = tuple(self.priorities)
+        priorities = tuple(self.priorities) if np.iterable(self.priorities) else (self.priorities,)
         for priority in priorities:
             _validate.instance(priority, "priorities", Priority, "emsopt.operations.Priority each")
         names = [priority.name for priority in priorities]
@@ -256,10 +240,7 @@ class System:
 
     @cached_property
     def to_place(self) -> FloatArray:
-        """Driving times by destination, shape (R, P, P): ``to_place[r, b, a]`` is from a to b in mode r.
-
-        In this order of the axes a dispatch reads one short row.
-        """
+        """Driving times by destination, (R, P, P): ``to_place[r, b, a]`` is from a to b in mode r; rows are read."""
         n, m = self.city.travel_times.shape
         if self.minutes is None:
             minutes = np.zeros((1, n + m, n + m))

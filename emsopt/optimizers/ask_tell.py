@@ -12,7 +12,6 @@ from functools import wraps
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from .. import _validate
@@ -64,10 +63,8 @@ class AskTell(Generic[X]):
 
     Attributes
     ----------
-    told : list of ndarray
-        Candidates observed so far, in canonical form.
-    values : list of float
-        Values of the candidates in ``told``.
+    told, values : list of ndarray, list of float
+        Candidates observed so far, in canonical form, and their values.
     taken : dict
         From each candidate, as a tuple, to its last observed value, to None if it is asked for but not observed, or to
         NaN if its evaluation failed.
@@ -95,10 +92,7 @@ class AskTell(Generic[X]):
 
     @property
     def best(self) -> tuple[Any, float]:
-        """Best candidate observed so far, as `ask` returns it, and its value.
-
-        Before any observation they are None, and plus infinity if the objective is minimised, else minus infinity.
-        """
+        """Best candidate observed so far, as `ask` returns it, and its value; None and the worst infinity at first."""
         if not self.values:
             return None, np.inf if self.better is min else -np.inf
         k = self.values.index(self.better(self.values))
@@ -108,10 +102,8 @@ class AskTell(Generic[X]):
         """Return the observed candidate that is probably best, as `ask` returns it, and its estimated value.
 
         Without noise these are the best observed candidate and its value. With noise, the best observed value is too
-        good: the candidate is then the one with the best estimate by a Gaussian process with fitted noise, see
-        `posterior_means` for deployments and `estimated_gains` for points of a box.
-
-        With ``among``, a collection of tuples, only these are candidates.
+        good: the candidate is then the one with the best estimate by a Gaussian process with fitted noise. With
+        ``among``, a collection of tuples, only these are candidates.
         """
         if not self.values:
             raise InputError("nothing is known to recommend yet: `tell` at least one finite value first.")
@@ -152,10 +144,7 @@ class AskTell(Generic[X]):
 
     @in_turn
     def enqueue(self, given: Any) -> None:
-        """Let `ask` return a candidate, or several in this order, before others.
-
-        Those already asked for or observed are skipped, unless the objective is noisy.
-        """
+        """Let `ask` return a candidate, or several in this order, before others, unless they were asked for before."""
         self._queue += candidates(given, self.space, "candidates")
 
     def _next_in_queue(self) -> X | None:
@@ -201,10 +190,7 @@ class AskTell(Generic[X]):
         return tuple(np.asarray(x).tolist()) in self.taken
 
     def draw(self) -> X:
-        """Return a random allowed candidate; unless the objective is noisy, one not yet asked for or observed.
-
-        If ``DRAWS`` candidates give none, it is drawn from the list of all, unless they are more than ``MOST_LISTED``.
-        """
+        """Return a random allowed candidate; unless the objective is noisy, one not yet asked for or observed."""
         for _ in range(DRAWS):
             x = self._sample()
             if self.objective.noisy or not self.is_taken(x):
@@ -225,10 +211,7 @@ class AskTell(Generic[X]):
         return x
 
     def _propose(self) -> X:
-        """Return the candidate to try next; by default a random one.
-
-        Unless the objective is noisy, `ask` replaces it by a random one if it was asked for or observed before.
-        """
+        """Return the candidate to try next; `ask` replaces one asked for before unless the objective is noisy."""
         return self.draw()
 
     def _learn(self, x: X, value: float) -> None:
@@ -246,7 +229,6 @@ class AskTell(Generic[X]):
 
 def candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
     """Return one or several candidates in canonical form; ``name`` is the argument that holds them, for messages."""
-    x0 = _rows(x0, space)
     if x0 is None:
         return []
     if isinstance(x0, Mapping) or not np.iterable(x0) or not all(isinstance(x, Mapping) or np.ndim(x) > 0 for x in x0):
@@ -268,13 +250,11 @@ def pairs(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
 def _as_pairs(initial: Any, space: Any, column: str) -> list[Any]:
     """Return ``initial`` as a list of pairs, in whichever of its forms it is given; raise if it has none of them."""
     if isinstance(initial, Run):
-        initial = initial.history
-    if isinstance(initial, pd.DataFrame):
-        columns = list(space.names) or [column]
-        _validate.columns(initial, [*columns, "value"], "initial", "the history of a run")
-        initial = (initial[columns] if space.names else initial[column], initial["value"])
+        table, columns = initial.history, list(space.names) or [column]
+        _validate.columns(table, [*columns, "value"], "initial", "a run of the same inputs")
+        initial = (table[columns].to_dict("records") if space.names else table[column], table["value"])
     if isinstance(initial, tuple) and len(initial) == 2 and all(map(np.iterable, initial)):
-        X, y = (list(_rows(part, space)) for part in initial)
+        X, y = map(list, initial)
         if len(X) != len(y):
             counts = f"{len(X)} candidates and {len(y)} values"
             raise InputError(f"`initial` must hold one value per candidate; got {counts}.")
@@ -282,23 +262,14 @@ def _as_pairs(initial: Any, space: Any, column: str) -> list[Any]:
     rows = [] if initial is None else list(initial) if np.iterable(initial) else [initial]
     if not all(np.iterable(row) and not isinstance(row, (str, Mapping)) and len(list(row)) == 2 for row in rows):
         raise InputError(
-            "`initial` must be pairs (candidate, value), a tuple of candidates and values, or a Run or its "
-            f"history; got {_validate.quote(initial)}."
+            "`initial` must be pairs (candidate, value), a tuple of candidates and values, or a Run; got "
+            f"{_validate.quote(initial)}."
         )
     return rows
 
 
-def _rows(x: Any, space: Any) -> Any:
-    """Convert a table to a list of candidates, by name if the inputs have names; return other types unchanged."""
-    if isinstance(x, pd.DataFrame):
-        return x.to_dict("records") if space.names else x.to_numpy().tolist()
-    return x
-
-
 def _canonical(x: Any, space: Any, name: str) -> Any:
     """Return a candidate in canonical form; ``name`` is its name in messages."""
-    if isinstance(x, pd.Series) and space.names:
-        x = x.to_dict()
     try:
         return space.canonical(x)
     except InputError as error:

@@ -72,9 +72,8 @@ def evaluations(
 ) -> Iterator[tuple[Candidate, Outcome]]:
     """Yield each candidate with the outcome of its evaluation until there is a reason to end, set in ``steps``.
 
-    A batch is always completed, except if the time is up: then no further evaluation begins. Outcomes on file are used
-    instead of evaluating. If an evaluation raises an error, or at Ctrl-C, the results that have arrived are kept first.
-    ``task`` returns the outcome of a candidate, given with its number; ``spread`` is like `map`, with results in any
+    A batch is always completed, except if the time is up: then no further evaluation begins. If an evaluation raises an
+    error, or at Ctrl-C, the results that have arrived are kept first. ``spread`` is like `map`, with results in any
     order; ``reason`` is called before each batch with whether the budget is used, and returns the reason to end, or "".
     """
     file = steps.file
@@ -127,10 +126,7 @@ def _next_batch(
 def _arriving(
     steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome], spread: Spread, left: list[Item]
 ) -> Generator[tuple[int, Outcome]]:
-    """Evaluate candidates, store each outcome when it arrives, and yield it with its number.
-
-    After an error nothing further begins; it is raised when the evaluations under way have ended and are stored.
-    """
+    """Evaluate candidates, store each outcome when it arrives, and yield it; an error is raised at the end."""
     objective, xs, failed = optimizer.objective, dict(left), dict[int, Exception]()
     counted = getattr(objective, "evaluations", 0)
 
@@ -224,10 +220,7 @@ def _same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[Item],
 
 
 def outcome_of(objective: Objective | BoxObjective, seed: int, catch: Catch, item: tuple[int, Any]) -> Outcome:
-    """Evaluate a candidate of a run, given with the number of the evaluation.
-
-    The noise of an Objective or a Problem depends only on the run's ``seed`` and this number.
-    """
+    """Evaluate a candidate with its number, on which, with the run's ``seed``, the noise of objectives depends."""
     number, x = item
     at = objective.space.shown(x)
     if objective.noisy:

@@ -33,12 +33,10 @@ CLEARLY = 0.8
 def posterior_means(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
     """Return the posterior mean of a Gaussian process at the observed points themselves, shape (n,).
 
-    Kernel and noise have the largest likelihood that is reached from the given kernels, one for each of
-    ``NOISE_RATIOS``; it is that of at most ``MOST`` rows, evenly spaced in order. y are the noisy values minus the
-    prior mean. Observations of one point are replaced by their mean, with the noise variance divided by their number,
-    which changes no posterior mean (Lemma B.1 of the BOKE paper). With more than ``CENTRES`` distinct points, the mean
-    is that of the subset-of-regressors approximation (Quiñonero-Candela and Rasmussen 2005), a sum of kernels around
-    ``CENTRES`` of them that is fitted to all. Then time and memory grow in proportion to n.
+    Kernel and noise have the largest likelihood, for at most ``MOST`` rows, that is reached from the given kernels, one
+    for each of ``NOISE_RATIOS``. Observations of one point are replaced by their mean, with the noise variance divided
+    by their number, which changes no posterior mean (Lemma B.1 of the BOKE paper). With more than ``CENTRES`` distinct
+    points, the mean is that of the subset-of-regressors approximation (Quiñonero-Candela and Rasmussen 2005).
     """
     if np.ptp(y) == 0:
         return y.copy()

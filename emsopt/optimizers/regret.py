@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> FloatArray:
-    """Return the regret of one or several runs after each evaluation.
+    """Return the regret of one or several runs after each evaluation, shape (R, T); R = 1 for one run.
 
     Parameters
     ----------
@@ -71,11 +71,6 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
         f*, or the best known value, min; no value may be below it.
     kind : {"cumulative", "average", "simple"}
         Sum over the evaluations so far; this sum divided by their number; or best value so far minus the optimum.
-
-    Returns
-    -------
-    ndarray, shape (R, T)
-        Regret in the unit of the values; R = 1 for one run.
 
     Examples
     --------
@@ -104,11 +99,7 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
 
 
 def confidence_band(curves: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return mean and 95 % confidence band of replicated curves at each point, by Student's t.
-
-    ``curves``, shape (R, T), has one row per replication, such as from `empirical_regret`. Returned are mean, low and
-    high, each of shape (T,); for R = 1 all three are the curve.
-    """
+    """Return mean, low and high, each (T,), of replicated curves, (R, T): a 95 % confidence band by Student's t."""
     curves = _validate.real_array(curves, "curves", (None, None))
     mean = curves.mean(axis=0)
     half = np.zeros_like(mean)
@@ -133,13 +124,8 @@ def sparbl_bound(
 ) -> FloatArray:
     """Return the bound of Theorem 10 on SparBL's expected cumulative regret, in minutes, in the form of its proof.
 
-    The theorem is of "Optimizing Server Locations in Spatial Queues"; the module's table explains the symbols. The
-    bound is
-
-    4 C_HS σ s_0 √(T log D) + Σ_t≥1 4 W exp(-c t) + 2 W min(T, t_0 - 1), the last term for the rounds before t_0.
-
-    No numerical values of C_HS, c and t_0 are known. W = 0 omits the bad event, as the theorem's statement does; c is
-    needed if W is above 0.
+    It is 4 C_HS σ s_0 √(T log D) + Σ_t≥1 4 W exp(-c t) + 2 W min(T, t_0 - 1), the last term for the rounds before t_0.
+    W = 0 omits the bad event, as the theorem's statement does; c is needed if W is above 0.
 
     >>> sparbl_bound([25, 100], 17, sparsity=10, contraction=1.0, noise_sd=0.1).round(1)
     array([44.9, 89.8])
@@ -172,9 +158,8 @@ def gp_pm_bound(
 ) -> FloatArray:
     """Return the bound (19) of Theorem 15 on GP-pM's average regret over restarts, √(8 C β_V κ_V / V), in minutes.
 
-    The theorem is of "Optimizing Server Locations in Spatial Queues"; the module's table explains the symbols. The
-    bound holds with probability at least 1 - δ; β_V = 2 log(π² V² (N choose p) / (6 δ)) and C = k_max / log(1 +
-    k_max/σ²). The regret of a restart is that of its region's optimum.
+    It holds with probability at least 1 - δ; β_V = 2 log(π² V² (N choose p) / (6 δ)) and C = k_max / log(1 + k_max/σ²).
+    The regret of a restart is that of its region's optimum.
 
     ``gain`` is κ_V, one number or one per entry of ``restarts``: at most `greedy_gain` divided by (1 - 1/e), and at
     most `largest_gain`; or `printed_gain`. ``prior_variance`` is the amplitude times k(x, x); 1 is C as printed, valid
@@ -206,10 +191,8 @@ def gp_pm_bound(
 def greedy_gain(kernel: Kernel, points: ArrayLike, steps: int, *, noise_variance: float) -> tuple[FloatArray, IntArray]:
     """Choose points one by one where the posterior variance is largest, and return the information gained.
 
-    The rule is (39) of "Optimizing Server Locations in Spatial Queues". Information gain is submodular. The largest
-    gain κ_t of t of these candidates therefore lies between ``gain[t - 1]`` and ``gain[t - 1] / (1 - 1/e)``, (40). If
-    ``points`` is a sample, κ_t of all deployments may be larger. A point may be chosen again. Only columns of the
-    covariance are computed: time O(steps² n), memory O(steps n).
+    The rule is (39) of the paper. The largest gain κ_t of t of these candidates lies between ``gain[t - 1]`` and
+    ``gain[t - 1] / (1 - 1/e)``, (40). A point may be chosen again. Time O(steps² n), memory O(steps n).
 
     ``kernel`` is the prior covariance of the values; if a model has an amplitude beside its kernel, give their product.
     ``points``, shape (n, N), are all allowed deployments as rows of counts, or a sample of them. Returned are the
@@ -240,9 +223,7 @@ def largest_gain(steps: ArrayLike, points: int, *, noise_variance: float, prior_
 def printed_gain(steps: ArrayLike, sites: int) -> FloatArray:
     """Return 2^N log T, the largest information gain κ_T of T observations as Lemma 25 prints it, in nats.
 
-    The lemma is of "Optimizing Server Locations in Spatial Queues", for N sites, and leaves a factor open. While T is
-    far below 2^N it exceeds what T observations can hold: compare `largest_gain`, and `greedy_gain` for a given kernel.
-    At T = 1 it is 0, although every gain is positive.
+    While T is far below 2^N it exceeds what T observations can hold, see `largest_gain`; at T = 1 it is 0.
     """
     sites = _validate.whole_number(sites, "sites")
     return 2.0**sites * np.log(_counts(steps, "steps"))

@@ -35,10 +35,9 @@ class Run:
     message : str
         Why the search ended, and whether the optimum is proven.
     history : DataFrame
-        From `emsopt.minimize` and `emsopt.maximize`, one row per evaluation: its number ``evaluation``, ``sites`` or
-        ``x`` (tuple; with named inputs one column per name instead), ``value`` (NaN or infinite if it failed), the
-        ``best`` value so far, and ``seconds`` since the start; with ``catch`` also ``error``. From `local_search` and
-        `best_deployment`, one row per step: ``evaluations`` so far and ``best``.
+        One row per evaluation: its number ``evaluation``, ``sites`` or ``x`` (tuple; with named inputs one column per
+        name instead), ``value`` (NaN or infinite if it failed), the ``best`` value so far, and ``seconds`` since the
+        start; with ``catch`` also ``error``. Of `local_search` and `best_deployment`: ``evaluations`` and ``best``.
     noisy : bool
         Whether the same candidate could have different values.
     interrupted : bool

@@ -144,12 +144,12 @@ def minimize(
         Boxes only: called like your function, it returns True if the point is allowed, else False. Points that are not
         allowed are never evaluated. It should be fast, as it is called some hundred times per evaluation. If almost no
         random point is allowed, pass one in ``x0`` or ``initial``.
-    x0 : array_like, dict, Series, or a list or DataFrame of these, optional
-        Candidate or candidates to evaluate first; a dict or Series if the inputs have names.
-    initial : list of (candidate, value), tuple (X, y), Run or DataFrame, optional
-        Candidates whose values are already known: pairs, candidates and values, or an earlier run or its history. The
-        method learns from them, and the best of them can be the result, but they cost no budget and are not in the
-        history. NaN and infinite values are failures.
+    x0 : array_like or dict, or a list of these, optional
+        Candidate or candidates to evaluate first; a dict if the inputs have names.
+    initial : list of (candidate, value), tuple (X, y) or Run, optional
+        Candidates whose values are already known: pairs, candidates and values, or an earlier run. The method learns
+        from them, and the best of them can be the result, but they cost no budget and are not in the history. NaN and
+        infinite values are failures.
     catch : exception or tuple of exceptions, optional
         Errors that count as a failed evaluation, such as ``(ValueError,)``. Failures are passed over like NaN; the
         column ``error`` of the history then holds the message. Any other error ends the run as soon as evaluations
@@ -175,9 +175,8 @@ def minimize(
         File to which each evaluation is written as soon as it ends. If it exists, the run resumes from it, with any
         ``workers``, and yields the same result as an uninterrupted run; if ``rng`` or ``batch`` is omitted, the stored
         one is used. An optimizer must be in its original state. Unless it is noisy, your own function is evaluated once
-        more at the first point on file, to check that it is the same function; if only its name differs, a
-        `ResumeWarning` says so. On another processor a method may ask for another candidate; the run then continues
-        with the stored one and issues a `ResumeWarning`. Only one run at a time may write to a file.
+        more at the first point on file, to check that it is the same function. On another processor a method may ask
+        for another candidate; the run then continues with the stored one and issues a `ResumeWarning`.
     target : float, optional
         Stop after the batch in which ``run.fun`` reaches this: at most ``target`` in `minimize`, at least in
         `maximize`. With noise, the recommended candidate is first evaluated again until it has five values, as a single
@@ -201,11 +200,9 @@ def minimize(
 
     Notes
     -----
-    "local+", ours, needs fewer evaluations and less time than "gp-pm" in nearly all stored runs. It takes every
-    metric, an `emsopt.operations.OperationsObjective`, pinned and closed sites and several units per site. It begins
-    with a deployment of its own, after those of ``x0``, and goes on from the best known. "gp-pm", the paper's with our
-    repairs, is the better choice where the estimate of "local+" misleads: in the stored runs only at light load
-    with one of two demands. A noisy objective misleads "local+", which compares single values; a simulation with a
+    "local+", ours, needs fewer evaluations and less time than "gp-pm" in nearly all stored runs. "gp-pm", the paper's
+    with our repairs, is the better choice where the estimate of "local+" misleads: in the stored runs only at light
+    load with one of two demands. A noisy objective misleads "local+", which compares single values; a simulation with a
     whole number as its ``rng`` has no noise. The page on choosing a method has the numbers.
 
     Examples
@@ -340,10 +337,7 @@ def _warn_of_starts(sense: str, plan: _Plan, starts: int) -> None:
 
 
 class _Record:
-    """The values of a run and its failures, from which the rows of the history and the result are made.
-
-    ``given`` holds all candidates with finite values, those known before the run first; ``best`` is the best of them.
-    """
+    """The values of a run, ``given`` with those known before, and its failures, for the history and the result."""
 
     def __init__(
         self, goal: Objective | BoxObjective, sense: str, column: str, catches: bool, known: list[tuple[Any, float]]
@@ -390,11 +384,7 @@ class _Record:
 
 
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
-    """Return a dict of plain values that identifies a run, which must equal the one stored in a checkpoint.
-
-    It holds the method's ``name``, the settings and generator of ``method`` if this is an optimizer, and the numbers of
-    the objective and its search space: see `_settings`, `_deployments` and `_box`.
-    """
+    """Return a dict of plain values that identifies a run, which must equal the one stored in a checkpoint."""
     of = _deployments(objective) if isinstance(objective, Objective) else _box(objective)
     return {"method": name, **({} if isinstance(method, str) else _settings(method)), **of}
 
@@ -411,10 +401,7 @@ def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
 
 
 def _deployments(objective: Objective) -> dict[str, Any]:
-    """Return the part of the description for deployments: city, fleet, metric, evaluator and allowed deployments.
-
-    Arrays are replaced by summaries. Options that do not change the values, such as ``progress``, are left out.
-    """
+    """Return the part of the description for deployments, without options that do not change the values."""
     city, space = objective.city, objective.space
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))
     numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
@@ -454,10 +441,9 @@ def _box(objective: BoxObjective) -> dict[str, Any]:
 class Ends:
     """Why to end a run after a batch, as a function of whether the budget is used; it returns "" to go on.
 
-    ``given`` holds the candidates with their values, to which the caller adds what is evaluated. With noise, values
-    reach the target by chance. The candidate that the run would return must then reach it by the estimate of a model;
-    it is evaluated again until it has ``CONFIRMED`` values. As fitting the model takes longer than many an evaluation,
-    this is checked again only when the number of values has grown by a twentieth, or at the end.
+    With noise, values reach the target by chance: the candidate that the run would return must then reach it by the
+    estimate of a model, and is evaluated again until it has ``CONFIRMED`` values. As fitting the model takes long, this
+    is checked again only when the number of values has grown by a twentieth, or at the end.
     """
 
     def __init__(self, optimizer: AskTell[Any], target: float | None, given: Given) -> None:

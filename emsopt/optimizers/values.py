@@ -26,9 +26,8 @@ def spread(gains: FloatArray) -> float:
 def clipped(X: FloatArray, gains: FloatArray) -> FloatArray:
     """Raise gains of points on the unit cube below the box's median to it; return them, shape (t,).
 
-    The median is weighted by each point's distance to its nearest neighbour. Values above it therefore cover roughly
-    half of the box rather than half of the points. Near a known peak there are many points; an unweighted median would
-    be so high that the slopes of other peaks would be lost.
+    The median is weighted by each point's distance to its nearest neighbour, so that values above it cover half of the
+    box: near a known peak there are many points, whose plain median would hide the slopes of other peaks.
     """
     order = np.argsort(gains, kind="stable")
     covered = np.cumsum(_to_nearest(X)[order])
@@ -39,9 +38,8 @@ def clipped(X: FloatArray, gains: FloatArray) -> FloatArray:
 def normal_scores(X: FloatArray, gains: FloatArray) -> FloatArray:
     """Return normal scores of the gains, shape (t,): the standard normal quantiles of their ranks.
 
-    A rank is the share of the box where gains are lower, plus half of the share where they are equal. As in `clipped`,
-    each point stands for a share in proportion to the distance to its nearest neighbour, so 0 is the score of the box's
-    median. An increasing function of the gains has the same scores.
+    A rank is the share of the box where gains are lower, plus half of that where they are equal; points weigh as in
+    `clipped`. An increasing function of the gains has the same scores.
     """
     from scipy.special import ndtri
 
@@ -59,10 +57,7 @@ def _to_nearest(X: FloatArray) -> FloatArray:
 
 
 def log_expected_improvement(goal: float | FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
-    """Return the logarithm of expected improvement (18) below ``goal``, accurate where (18) itself underflows.
-
-    ``goal`` is the best value so far, g; ``mean`` and ``deviation`` are those of the posterior, shape (K,).
-    """
+    """Return the logarithm of expected improvement (18) below ``goal``, accurate where (18) itself underflows."""
     from scipy.special import erfcx, ndtr
 
     deviation = np.maximum(deviation, 1e-12)

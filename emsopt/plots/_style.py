@@ -90,9 +90,7 @@ def figure(size: tuple[float, float] = (8, 5), ax: AxLike = None) -> tuple[Figur
 def categories(names: Iterable[str]) -> dict[str, int]:
     """Return the category of each line, so that a method has the same colour and dash pattern in every figure.
 
-    A method has its place among the methods of its kind (on deployments, on boxes, on road networks, in control
-    problems), which does not depend on the other lines of the figure. Other lines take the categories that are left, in
-    order.
+    A method has its place among the methods of its kind; other lines take the categories that are left, in order.
     """
     names, kinds = list(dict.fromkeys(names)), [list(kind) for kind in (METHODS, BOX_METHODS, POLICIES, LEARNERS)]
     kind = max(kinds, key=lambda kind: sum(name.lower() in kind for name in names))
@@ -124,8 +122,7 @@ def draw_line(
 ) -> None:
     """Draw the line of category k and shade the ``band`` between the curves (low, high).
 
-    Set ``log`` if the vertical axis is logarithmic: the line then has a gap where it is zero or less, and the band
-    extends down to a tenth of the line where its lower curve is zero or less.
+    On a logarithmic axis (``log``), a line of zero or less has a gap, and a band ends at a tenth of the line.
     """
     line, low, high = np.array([y, *((y, y) if band is None else band)], dtype=float)
     if log:
@@ -136,10 +133,7 @@ def draw_line(
 
 
 def note(ax: Axes, text: str, at: Iterable[Any], offset: tuple[float, float] = (0, 0), **options: Any) -> None:
-    """Write a text at an offset (points) from the position ``at``; by default, the text is centred there.
-
-    ``at`` is in data coordinates; ``options`` of `Axes.annotate`, such as ``xycoords``, may change that.
-    """
+    """Write a text at an offset (points) from the position ``at``, centred there unless ``options`` say otherwise."""
     options = {"ha": "center", "va": "center", "textcoords": "offset points"} | options
     ax.annotate(text, tuple(at), offset, **options)
 

@@ -13,17 +13,15 @@ from ..errors import InputError
 from ..maps import _colours
 from ..maps._page import ROADS
 from ..maps.roads import CLASSES, gather_visits
-from ._style import Style, bare, categories, draw_line, figure, look, marker, note, panels, shared_legend, styled
+from ._style import Style, bare, categories, draw_line, look, marker, note, panels, shared_legend, styled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from .._types import FloatArray
-    from ..bandits import UCB, BayesUCB
     from ..roads import RoadNetwork
     from ._style import AxesArray, AxLike
 
@@ -58,10 +56,8 @@ def cumulative_regret(
     against : str
         Column of numbers along the horizontal axis. For any column but "round", the regret after the last round is
         drawn; the study "navigation_lengthscale" is an example.
-    by : sequence of str
-        Columns that define the panels.
-    lines : str
-        Column that defines the lines, in the order of the frame.
+    by, lines : sequence of str, str
+        Columns that define the panels, and the column that defines the lines, in the order of the frame.
     value : str
         "cumulative_regret", or "excess_energy", which may be negative and needs ``log=False``.
     log : bool
@@ -94,38 +90,6 @@ def cumulative_regret(
         panel.margins(x=0 if against == "round" else None)
     shared_legend(fig, axes, 7, "upper left")
     return fig, axes
-
-
-@styled()
-def confidence_parameters(rules: Mapping[str, UCB | BayesUCB], n_arms: int, ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw the confidence parameter β_t of each rule in the first 500 rounds t.
-
-    In round t, a rule's confidence bound lies √β_t posterior standard deviations from the posterior mean. Figure 3 of
-    "Bayesian Analysis of Combinatorial Gaussian Process Bandits" compares such rules.
-
-    Parameters
-    ----------
-    rules : dict of str to rule
-        Each with a method ``beta(t, n_arms)``: `emsopt.bandits.UCB` or `emsopt.bandits.BayesUCB`.
-    n_arms : int
-        Number of base arms, which are the edges of a road network.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> rules = {"GP-UCB": eo.bandits.UCB(), "GP-BUCB": eo.bandits.BayesUCB()}
-    >>> fig, ax = eo.plots.confidence_parameters(rules, n_arms=100)
-    >>> len(ax.lines)
-    2
-    """
-    t = np.arange(1, 501)
-    fig, ax = figure((7, 4), ax)
-    for k, (name, rule) in enumerate(rules.items()):
-        ax.plot(t, rule.beta(t, n_arms), label=name, **look(k))
-    ax.set(xlabel="Round t", ylabel="β_t", ylim=(0, None))
-    ax.margins(x=0)
-    ax.legend()
-    return fig, ax
 
 
 WIDTH = 4.7  # inches of a map

@@ -18,7 +18,7 @@ from ..optimizers.regret import confidence_band
 from ._style import AxLike, Style, categories, draw_line, figure, legend_above, look, note, styled, whole_ticks, words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from matplotlib.artist import Artist
@@ -39,14 +39,11 @@ LOADS = {
 def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the mean response of several deployments against the load or another parameter.
 
-    Suits Tables 1 and 3 of "Optimizing Server Locations in Spatial Queues" (Table 3 is in its first version only).
-
     Parameters
     ----------
     frame : DataFrame
-        One row per load, as returned by `emsopt.planning.sweeps.load_sweep`: the index is the offered load
-        per unit, and each numeric column becomes a line. Columns with "bound" in their name are dashed in
-        grey. If the index has another name, the axis is labelled with it.
+        One row per load, as from `emsopt.planning.load_sweep`: each numeric column becomes a line, dashed in grey if
+        its name has "bound" in it, and the name of the index labels the axis.
 
     Examples
     --------
@@ -58,10 +55,6 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     'Mean response (min)'
     """
     lines = frame.select_dtypes("number")
-    if lines.empty:
-        raise InputError(
-            f"`frame` must have at least one row and one column of numbers; its numeric part has shape {lines.shape}."
-        )
     loads = lines.index.to_numpy(dtype=float)
     fig, ax = figure(ax=ax)
     for k, name in enumerate(lines.columns):
@@ -79,10 +72,10 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
 
 @styled()
 def convergence(
-    runs: Any,
+    runs: Mapping[str, Sequence[Any]],
     ax: AxLike = None,
     *,
-    band: str | None = "quartiles",
+    band: str | None = None,
     against: str = "evaluations",
     reference: Mapping[str, float] | None = None,
     label: str = "Best value so far",
@@ -91,15 +84,13 @@ def convergence(
 
     Parameters
     ----------
-    runs : dict of str to runs, or runs
-        One run or a list of runs. A run is an optimizer's result, or its history: a DataFrame with the best value so
-        far in ``best`` and the number of evaluations in ``evaluations`` or ``evaluation``; without such a column, each
-        row is one evaluation. Alternatively, an array of the best value after each evaluation, shape (T,), or (R, T)
-        for several runs. For several runs the median is drawn, or the mean with ``band="confidence"``; a run that
-        ended early keeps its last value.
-    band : {"quartiles", "confidence", None}
-        Band around several runs: from the first to the third quartile, or the 95 % confidence interval of their mean,
-        as in "Optimizing Server Locations in Spatial Queues".
+    runs : dict of str to list of Run or DataFrame
+        Results of an optimizer, or their histories, with the best value so far in ``best`` and the number of
+        evaluations in ``evaluation``; without this column, each row is one evaluation. A run that ended early keeps its
+        last value.
+    band : {"confidence", None}
+        "confidence" draws the mean of the runs and its 95 % confidence interval, as in "Optimizing Server Locations in
+        Spatial Queues". Default: their median.
     against : {"evaluations", "seconds"}
         Horizontal axis; "seconds" needs a column ``seconds`` in the histories and is drawn on a log scale.
     reference : dict of str to float, optional
@@ -118,18 +109,16 @@ def convergence(
     ['local', 'random']
     """
     if band is not None:
-        _validate.choice(band, "band", ("quartiles", "confidence"))
+        _validate.choice(band, "band", ("confidence",))
     _validate.choice(against, "against", ("evaluations", "seconds"))
-    named = runs if isinstance(runs, dict) else {"": runs}
-    tables = {str(name): _runs(values, name, against) for name, values in named.items()}
+    tables = {str(name): _runs(several, name, against) for name, several in runs.items()}
     fig, ax = figure(ax=ax)
     places = categories(tables)
     for name, table in tables.items():
         count = table.shape[1]
         title = f"{name} ({count} runs)" if count > 1 else name
-        line, low, high = _band(table, band if count > 1 else None)
-        shaded = (low, high) if band is not None and count > 1 else None
-        draw_line(ax, table.index, line, places[name], shaded, step="post", label=title or None)
+        line, *ends = confidence_band(table.to_numpy().T) if band else [table.median(axis=1)]
+        draw_line(ax, table.index, line, places[name], ends if count > 1 and ends else None, step="post", label=title)
     for k, (name, level) in enumerate((reference or {}).items()):
         ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
         style: Style = {"ha": ("left", "right")[k % 2], "va": "bottom", "fontsize": 10, "color": "#444"}
@@ -142,39 +131,20 @@ def convergence(
     else:
         whole_ticks(ax.xaxis)
     ax.set_xlim(left=min(table.index[0] for table in tables.values()))
-    if ax.get_legend_handles_labels()[0]:
-        ax.legend()
+    ax.legend()
     return fig, ax
 
 
-def _band(table: pd.DataFrame, band: str | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the line of several runs, and the ends of the band around it."""
-    if band == "confidence":
-        return confidence_band(table.to_numpy().T)
-    low, line, high = np.percentile(table, (25, 50, 75), axis=1)
-    return line, low, high
-
-
-def _runs(values: Any, name: str, against: str) -> pd.DataFrame:
+def _runs(runs: Sequence[Any], name: str, against: str) -> pd.DataFrame:
     """Return the best value so far with one column per run, indexed by evaluations or seconds."""
-    listed = values if isinstance(values, (list, tuple)) else [values]
-    frames: list[Any] = [getattr(run, "history", run) for run in listed]
-    if not frames or (against == "evaluations" and not all(hasattr(frame, "columns") for frame in frames)):
-        array = np.atleast_2d(np.asarray(values, dtype=float))
-        if array.ndim != 2 or array.size == 0:
-            raise InputError(
-                f"the runs of {name!r} must have shape (T,) or (R, T), or be histories; got shape {np.shape(values)}."
-            )
-        frames = [pd.DataFrame({"best": row}) for row in array]
     best = []
-    for frame in frames:
+    for frame in (getattr(run, "history", run) for run in runs):
         _validate.columns(frame, ("best",) if against == "evaluations" else ("best", "seconds"), "runs")
-        if not len(frame):
-            raise InputError(f"every history of {name!r} must have at least one row; one is empty. Leave it out.")
-        columns = [column for column in (against, "evaluation") if column in frame]
-        steps = frame[columns[0]] if columns else range(1, len(frame) + 1)
+        steps = frame["seconds"] if against == "seconds" else frame.get("evaluation", range(1, len(frame) + 1))
         by_step = pd.Series(np.asarray(frame["best"], dtype=float), np.asarray(steps, dtype=float))
         best.append(by_step.groupby(level=0).last())
+    if not best or not all(map(len, best)):
+        raise InputError(f"`runs[{name!r}]` must hold at least one history, each of at least one row.")
     return pd.concat(best, axis=1).sort_index().ffill().dropna()  # else means would jump where a run ends
 
 
@@ -219,26 +189,7 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
 def response_histogram(
     evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None, *, threshold: float = LATE_MIN
 ) -> tuple[Figure, Axes]:
-    """Draw a histogram of response times: the share of answered calls (%) in each interval of minutes.
-
-    It ends just above the largest 99.9th percentile of the evaluations.
-
-    Parameters
-    ----------
-    evaluations : Evaluation or dict of str to Evaluation
-    threshold : float
-        Response time (min) to mark with a vertical line.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
-    >>> city = eo.datasets.load_st_paul()
-    >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
-    >>> fig, ax = eo.plots.response_histogram(result, ax=Figure())
-    >>> ax.get_xlabel()
-    'Response time (min)'
-    """
+    """Draw the share of answered calls (%) in each interval of response times, and a line at the threshold (min)."""
     named = _colours.named_evaluations(None, evaluations)
     longest = _longest(named)
     width = next((width for width in BIN_WIDTHS if longest < MOST_BINS * width), BIN_WIDTHS[-1])
@@ -279,41 +230,34 @@ CLAIMED = 0.002  # upper limit of the mean absolute error that the papers report
 
 
 @styled()
-def approximation_error(
-    frame: pd.DataFrame, ax: AxLike = None, *, load: str = "utilization", error: str = "error_min"
-) -> tuple[Figure, Axes]:
+def approximation_error(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw box plots of the error in mean response of the approximate hypercube model against the exact one.
 
     There is one box per load and type of city. Figure 7 of "Optimizing Server Locations in Spatial Queues".
 
     Parameters
     ----------
-    frame : DataFrame
-        One row per city, with its type in ``geometry`` and two columns that the arguments below name: the load (a
-        number, printed as it is; the column's name becomes the label of the axis) and the absolute error of the mean
-        response (min).
-    load, error : str
-        Names of these columns.
+    table : DataFrame
+        A study "approximation_error_..." from `emsopt.datasets.load_study`.
 
     Examples
     --------
     >>> import emsopt as eo
     >>> from matplotlib.figure import Figure
-    >>> table = eo.datasets.load_study("approximation_error_15")
-    >>> table["size"] = (table["approximate_min"] - table["exact_min"]).abs()
-    >>> fig, ax = eo.plots.approximation_error(table, ax=Figure(), load="load", error="size")
+    >>> fig, ax = eo.plots.approximation_error(eo.datasets.load_study("approximation_error_15"), ax=Figure())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['plane', 'uniform', 'papers: mean below 0.002 min']
     """
-    _validate.columns(frame, (load, "geometry", error))
-    loads, groups = sorted(frame[load].unique()), list(dict.fromkeys(frame["geometry"]))
+    _validate.columns(table, ("load", "geometry", "approximate_min", "exact_min"), "table")
+    loads, groups = sorted(table["load"].unique()), list(dict.fromkeys(table["geometry"]))
+    errors = (table["approximate_min"] - table["exact_min"]).abs()
     fig, ax = figure(ax=ax)
     wide = 0.8 / len(groups)
     handles: list[Artist] = []
     for k, kind in enumerate(groups):
         colour = look(k)["color"]
         line = {"color": colour, "linewidth": 1.3}
-        samples = {x: part.to_numpy() for x, part in frame[frame["geometry"] == kind].groupby(load)[error]}
+        samples = {x: part.to_numpy() for x, part in errors[table["geometry"] == kind].groupby(table["load"])}
         places = [loads.index(x) + (k - (len(groups) - 1) / 2) * wide for x in samples]
         box = {"facecolor": colour, "alpha": 0.55, "edgecolor": colour}
         dots = {"marker": ".", "markersize": 5, "markeredgecolor": colour}
@@ -324,7 +268,7 @@ def approximation_error(
     label = f"papers: mean below {CLAIMED:g} min"
     handles.append(ax.axhline(CLAIMED, color="#333", linestyle="--", linewidth=1.3, label=label))
     ax.set_xticks(range(len(loads)), [f"{x:g}" for x in loads])
-    ax.set(xlabel=words(load).capitalize(), ylabel="Absolute error of the mean response (min)")
+    ax.set(xlabel="Load", ylabel="Absolute error of the mean response (min)")
     ax.grid(visible=False, axis="x")
     ax.legend(handles=handles)
     return fig, ax

@@ -118,14 +118,11 @@ def _maps(city: City, named: Mapping[str, Evaluation | None], ax: AxLike, value:
 
 
 def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, dict[str, Any]]:
-    """Return the figure, ``count`` axes and where the colour bar goes.
-
-    New axes are placed explicitly, because automatic layouts leave gaps around axes of fixed aspect. Up to three maps
-    stand in one row, four in two, more in rows of three.
-    """
+    """Return the figure, ``count`` axes and where the colour bar goes."""
     if ax is not None and not isinstance(ax, Figure):
         fig, axes = panels(count, (0, 0), ax=ax)
         return fig, axes, {"ax": list(axes)}
+    # Axes are placed here, as automatic layouts leave gaps around axes of fixed aspect.
     across = count if count <= 3 else 2 if count == 4 else 3
     down = -(-count // across)
     low, high, aspect = _extent(city)

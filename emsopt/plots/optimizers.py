@@ -126,9 +126,8 @@ def _draw_cut(ax: Axes, A: FloatArray, linear: FloatArray, x: IntArray) -> list[
 def _cut_sum(A: FloatArray, b: FloatArray, linear: FloatArray, x: IntArray, terms: list[float]) -> str:
     """Return a text: x, the capacity of the cut as a sum of ``terms``, and f(x) as that capacity minus a constant.
 
-    f(x) = xᵀAx + bᵀx; ``linear`` holds the terminal capacities of the graph, positive for edges from the source. The
-    constant is the sum of the capacities into the sink, the absolute values of the negative entries. If the difference
-    is not f(x), as with capacities that are not b_i + Σ_j A_ij, the text gives both numbers.
+    ``linear`` holds the terminal capacities, positive for edges from the source; the constant is the sum of those into
+    the sink. If the difference is not f(x), as with printed capacities, the text gives both numbers.
     """
     cut, into, reached = sum(terms), -np.minimum(linear, 0).sum(), x @ A @ x + b @ x
     total = f"{' + '.join(f'{term:.4g}' for term in terms)} = {cut:.4g}" if len(terms) > 1 else f"{cut:.4g}"
@@ -224,10 +223,7 @@ def trust_region(
 
 
 def _rings(distances: IntArray, centre: int) -> tuple[FloatArray, FloatArray]:
-    """Return positions of deployments on rings around the centre, shape (K, 2), and the radii of the rings.
-
-    ``distances`` holds the number of units moved between each two deployments, shape (K, K).
-    """
+    """Return positions on rings around the centre, (K, 2), and radii, from units moved between deployments, (K, K)."""
     places, radii = np.zeros((len(distances), 2)), [0.0]
     for moved in range(1, distances[centre].max() + 1):
         left = list(np.flatnonzero(distances[centre] == moved))

@@ -96,7 +96,7 @@ def search_steps(
 
 @styled()
 def regret_curves(
-    curves: ArrayLike | Mapping[str, ArrayLike],
+    curves: Mapping[str, Any],
     ax: AxLike = None,
     *,
     bounds: Mapping[str, ArrayLike] | None = None,
@@ -109,18 +109,14 @@ def regret_curves(
 
     Parameters
     ----------
-    curves : array_like of shape (R, T), or dict of str to these
-        Regret of R replications after each of T evaluations (or restarts, see ``against``), for example from
-        `emsopt.optimizers.regret.empirical_regret`, whose ``kind`` may be cumulative, average or simple.
+    curves : dict of str to array_like of shape (R, T)
+        Regret of R replications after each of T steps, for example from `emsopt.optimizers.regret.empirical_regret`.
     bounds : dict of str to array_like, optional
-        Bounds at the same steps, each of shape (T,), drawn in grey. They must bound the quantity drawn.
-        `emsopt.optimizers.regret.sparbl_bound` bounds the expected cumulative regret after T evaluations: draw it with
-        curves of cumulative regret. `emsopt.optimizers.regret.gp_pm_bound` bounds the average over the first V restarts
-        of the regret of each region's optimum: draw it with curves of this average against restarts, not with
-        cumulative regret.
+        Bounds at the same steps, each of shape (T,), drawn in grey. They must bound the quantity drawn:
+        `emsopt.optimizers.regret.sparbl_bound` bounds the expected cumulative regret after T evaluations, and
+        `gp_pm_bound` the average over the first V restarts of the regret of each region's optimum.
     label, against : str
-        Labels of the vertical axis (the quantity with its unit) and of the horizontal axis. They do not change what is
-        drawn.
+        Labels of the vertical axis (the quantity with its unit) and of the horizontal axis.
 
     Examples
     --------
@@ -129,18 +125,17 @@ def regret_curves(
     >>> ax.get_ylabel()
     'Cumulative regret (min)'
     """
-    named: Mapping[str, Any] = curves if isinstance(curves, dict) else {"": curves}
-    bands = {name: confidence_band(rows) for name, rows in named.items()}
+    bands = {name: confidence_band(rows) for name, rows in curves.items()}
     limits = {name: _validate.real_array(line, name, (None,)) for name, line in (bounds or {}).items()}
     highest = max(mean.max() for mean, _, _ in bands.values())
     log = any(line.max() > 10 * highest > 0 for line in limits.values())
     fig, ax = figure(ax=ax)
     places = categories(bands)
     for name, (mean, *band) in bands.items():
-        runs = len(named[name])
-        title = f"{name} (mean of {runs} runs, 95 %)".strip() if runs > 1 else name
+        runs = len(curves[name])
+        title = f"{name} (mean of {runs} runs, 95 %)" if runs > 1 else name
         steps = np.arange(1, len(mean) + 1)
-        draw_line(ax, steps, mean, places[name], band if runs > 1 else None, log=log, label=title or None)
+        draw_line(ax, steps, mean, places[name], band if runs > 1 else None, log=log, label=title)
     for k, (name, line) in enumerate(limits.items()):
         style: Style = {"color": "#777", "linestyle": ("--", ":", "-.")[k % 3], "linewidth": 1.8}
         draw_line(ax, np.arange(1, len(line) + 1), line, k, log=log, label=name, **style)
@@ -170,10 +165,7 @@ def boke_step(
     Parameters
     ----------
     profile : DataFrame
-        From `emsopt.optimizers.profile`. The index is x. The columns are "mean" (the regression m), "bonus" (√(β / W)
-        times the values' standard deviation, half the width of the band), "bound" (the acquisition function: the mean
-        plus the bonus, or minus it for minimisation) and "density" (W, of the points). The labels in the figure omit
-        the factor and assume maximisation.
+        From `emsopt.optimizers.profile`. The labels in the figure assume maximisation.
     points : array_like, shape (t, 2)
         Evaluated points and their values; the last one is marked.
     truth : array_like, shape of the index, optional
@@ -264,11 +256,10 @@ def study_curves(
         Whether the horizontal axis is logarithmic. The vertical axis always is.
     columns : int
         Panels per row.
-    xlabel, ylabel : str
     vertical : dict of panel to float, optional
         Positions to mark on the horizontal axis, such as the end of the initial design.
     lowest : float
-        Smallest value on the vertical axes; smaller values are drawn at its height.
+        Smaller values are drawn at this height.
 
     Examples
     --------
@@ -315,8 +306,8 @@ def line_panels(
     Parameters
     ----------
     frames : dict of str to DataFrame
-        One panel per frame: the index is the variable, and each column a line; "true" is dashed in grey. A column has
-        the same colour in every panel.
+        One panel per frame: the index is the variable, named "x" by default, and each column a line, of the same colour
+        in every panel; "true" is dashed in grey.
     points : array_like, shape (t, 2), optional
         Positions and heights of points to draw in every panel. If all heights are NaN, ticks mark the positions.
     ylabel : str
@@ -344,7 +335,7 @@ def line_panels(
         elif len(x):
             ticks: Style = {"color": "#222", "markersize": 10, "label": "points"}
             axis.plot(x, np.full(len(x), 0.02), "|", transform=axis.get_xaxis_transform(), **ticks)
-        axis.set(title=title, xlabel="x")
+        axis.set(title=title, xlabel=frame.index.name or "x")
     axes[0].set_ylabel(ylabel)
     shared_legend(fig, axes, 4)
     return fig, axes

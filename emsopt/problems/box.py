@@ -95,14 +95,12 @@ class Categorical:
         plain, given = (str, int, float, bool, type(None)), self.choices
         listed = np.iterable(given) and not isinstance(given, (str, set, frozenset))
         choices = tuple(one.item() if isinstance(one, np.generic) else one for one in given) if listed else ()
-        if not choices or not all(isinstance(one, plain) for one in choices):
-            why = " A set has no fixed order: pass a list." if isinstance(given, (set, frozenset)) else ""
+        distinct = all(choices.index(one) == k and one == one for k, one in enumerate(choices))  # noqa: PLR0124
+        if not choices or not all(isinstance(one, plain) for one in choices) or not distinct:
             raise InputError(
-                "`choices` must be a list of texts, numbers, truth values or None, such as ['adam', 'sgd']; got "
-                f"{_validate.quote(given)}.{why or ' For other objects, use names and look them up in your function.'}"
+                "`choices` must be a list of distinct texts, numbers, truth values or None, such as ['adam', 'sgd']; "
+                f"got {_validate.quote(given)}. For other objects, use names and look them up in your function."
             )
-        if any(choices.index(choice) != k or choice != choice for k, choice in enumerate(choices)):  # noqa: PLR0124
-            raise InputError(f"`choices` must be distinct and not NaN; got {_validate.quote(given)}.")
         object.__setattr__(self, "choices", choices)
 
     @property
@@ -122,10 +120,7 @@ Bounds: TypeAlias = ArrayLike | Sequence[Any] | Mapping[str, Any]
 
 
 def read_bounds(bounds: Bounds) -> tuple[tuple[str, ...], Any, list[Input | None]]:
-    """Return the names of the inputs, their lowest and highest values, and the inputs themselves, None for pairs.
-
-    There are no names unless ``bounds`` is a dict, and no inputs if it is an array or scipy's Bounds.
-    """
+    """Return the names of the inputs, their lowest and highest values, and the inputs themselves, None for pairs."""
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds, without importing scipy
         low, high = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
         if len(low) == 1:
@@ -240,10 +235,7 @@ class Box:
 
     @cached_property
     def count(self) -> float:
-        """Number of allowed points: infinite unless all inputs are whole numbers, choices or fixed.
-
-        Constraints are counted only for boxes of at most ``MOST_LISTED`` points.
-        """
+        """Number of allowed points, infinite with real inputs; constraints count for boxes of up to ``MOST_LISTED``."""
         if not (self._whole | (np.array(self.sizes) == 0)).all():
             return np.inf
         count = prod(self._counts)
@@ -324,10 +316,7 @@ class Box:
         return values
 
     def inside(self, points: FloatArray, box: str = "the box", inputs: Sequence[str] = ()) -> FloatArray:
-        """Return points, shape (..., d), with whole-number inputs rounded; raise if a point lies outside the box.
-
-        ``box`` and ``inputs`` are the names of the box and its inputs, used in the error message.
-        """
+        """Return points, (..., d), with whole numbers rounded; raise if one is outside of the ``box`` of this name."""
         low, high = self.bounds.T
         slack = ROUNDING * np.where(high > low, high - low, np.abs(high))
         outside = ~((points >= low - slack) & (points <= high + slack))  # NaN is outside, too
@@ -362,8 +351,7 @@ class Box:
         """Draw an allowed point by a random walk (hit-and-run, Smith 1984) from one of the ``known`` allowed points.
 
         A step draws a direction, of all inputs together or of one, and then points of the line through the current
-        point, whose ends move to each point that is not allowed, until one is (Neal 2003). Long walks therefore draw
-        like `sample`, from the part of the allowed region that is connected by such steps.
+        point, whose ends move to each point that is not allowed, until one is (Neal 2003).
         """
         x, d = np.array(known[int(rng.integers(len(known)))]), self.dimension
         share = self._share(x)
@@ -386,9 +374,8 @@ class Box:
     ) -> FloatArray:
         """Draw a Latin hypercube of n points, shape (n, d) (McKay et al. 1979).
 
-        If the unit interval of an input is divided into n equal parts, each part contains one point. The points are
-        then scaled to the box as in `from_unit`. Points that the constraints do not allow are replaced by random ones
-        that they allow, from ``draw`` or else `sample`.
+        Points that the constraints do not allow are replaced by random ones that they allow, from ``draw`` or else
+        `sample`.
         """
         cells = np.column_stack([rng.permutation(n) for _ in range(self.dimension)])
         points = self._scale((cells + rng.random((n, self.dimension))) / n)
@@ -398,10 +385,7 @@ class Box:
         return np.reshape([x if self.allows(x) else draw() for x in points], (n, self.dimension))
 
     def to_unit(self, x: ArrayLike) -> FloatArray:
-        """Encode points, shape (..., d), on the unit cube, shape (..., coordinates).
-
-        Each whole number maps to the middle of its part.
-        """
+        """Encode points, (..., d), on the unit cube, (..., coordinates), whole numbers in the middle of their parts."""
         x = np.array(x, dtype=float)
         unit = self._share(x)
         if set(self.sizes) == {1}:

@@ -95,10 +95,7 @@ def _output(column: int, points: FloatArray) -> FloatArray:
 def _rotation(
     c: float, area: float, radius: float, dry: float, viscous: float, pressure: float, hose: float
 ) -> tuple[float, float, float]:
-    """Return turns per second, speed of the jet, and speed of the jet relative to the nozzle (m/s).
-
-    Arguments are in the units of the module's table, except for the pressure, which is in Pa; c = cos α cos β.
-    """
+    """Return turns per second and speeds of the jet, and relative to the nozzle (m/s), for a pressure in Pa."""
     resistance = 10 ** (5.0704 - 0.579413 * hose + 0.0196432 * hose**2) * 60_000.0**2
     imbalance = 2 * WATER * area * radius * 2 * GRAVITY * 1e-4 * pressure * c
     turns = 0.1 * abs(imbalance - dry) / (viscous + 5e-4)
@@ -140,11 +137,7 @@ def _rotation(
 
 @njit(cache=True, nogil=True)
 def _flight(speed: float, angle: float, area: float) -> float:
-    """Return the distance (m) flown by a drop that leaves a nozzle 1 mm above ground.
-
-    It starts with ``speed`` (m/s) at ``angle`` (rad) above the horizontal, and has the diameter of a nozzle of ``area``
-    (m²).
-    """
+    """Return the distance (m) flown by a drop, as wide as a nozzle of ``area``, that leaves it 1 mm above ground."""
     diameter = sqrt(4 * area / pi)
     mass = WATER * pi * diameter**3 / 6
     x, height = 0.0, 0.001

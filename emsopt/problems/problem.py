@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from .. import _validate
-from .._types import ArrayLike, FloatArray, Rng
+from .._types import ArrayLike, FloatArray
 from ..errors import InputError
-from .box import Bounds, Box, Integer
+from .box import Box, Integer
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,31 +50,15 @@ class Problem:
 
     name: str
     function: Callable[[FloatArray], ArrayLike]
-    bounds: FloatArray
+    bounds: Any
     sense: str
     best_value: float | None = None
-    best_x: FloatArray | None = None
+    best_x: Any = None
     noise_sd: float = 0.0
-    rng: np.random.Generator = field(default_factory=np.random.default_rng)
-    variables: tuple[str, ...] = ()
-    integers: tuple[int, ...] = ()
+    rng: Any = None
+    variables: Sequence[str] = ()
+    integers: Sequence[int] = ()
     space: Box = field(init=False)
-
-    if TYPE_CHECKING:  # callers may pass more types than the fields hold afterwards
-
-        def __init__(
-            self,
-            name: str,
-            function: Callable[[FloatArray], ArrayLike],
-            bounds: Bounds,
-            sense: str,
-            best_value: float | None = None,
-            best_x: ArrayLike | None = None,
-            noise_sd: float = 0.0,
-            rng: Rng = None,
-            variables: Sequence[str] = (),
-            integers: Sequence[int] = (),
-        ) -> None: ...
 
     def __post_init__(self) -> None:
         if not callable(self.function):
@@ -134,9 +118,8 @@ class Problem:
 def on_unit_cube(problem: Problem) -> Problem:
     """Convert a problem to maximisation on the unit cube, as `ControlProblem` requires.
 
-    Inputs are scaled from their bounds to [0, 1]. If the problem is a minimisation, the sign of its values is reversed.
-    Noise is kept, and whole-number inputs are still rounded. Unlike in `Box.to_unit`, the lowest whole number is at 0
-    and the highest at 1; the parts of [0, 1] that are rounded to these two are half as wide as the others.
+    If the problem is a minimisation, the sign of its values is reversed. Noise is kept, and whole-number inputs are
+    still rounded; unlike in `Box.to_unit`, the lowest whole number is at 0 and the highest at 1.
 
     Examples
     --------

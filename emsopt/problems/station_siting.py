@@ -39,17 +39,8 @@ TravelTime: TypeAlias = Callable[[FloatArray], FloatArray]
 def siting(city: City, stations: int) -> Problem:
     """Return the siting of a city's stations as a minimisation problem with 2 p inputs.
 
-    Parameters
-    ----------
-    city : City
-        Must have ``atom_locations`` and ``site_locations``.
-    stations : int
-        Number of stations p, with one unit each.
-
-    Returns
-    -------
-    Problem
-        Inputs "lon1", "lat1", "lon2" ... or "x1", "y1" ... It has no ``best_value``.
+    The city must have ``atom_locations`` and ``site_locations``; p is the number of ``stations``, with one unit each.
+    Inputs are "lon1", "lat1", "lon2" ... or "x1", "y1" ..., and there is no ``best_value``.
 
     Examples
     --------
@@ -80,17 +71,8 @@ def siting(city: City, stations: int) -> Problem:
 def sited_city(city: City, x: ArrayLike) -> City:
     """Return the city with its listed sites replaced by stations at the given locations.
 
-    Parameters
-    ----------
-    city : City
-    x : array_like, shape (2 p,) or (p, 2)
-        A point of `siting`.
-
-    Returns
-    -------
-    City
-        City with p sites named "station 1" and so on. Evaluating it with one unit at every site
-        (`emsopt.evaluators.evaluate`) yields the value of `siting`.
+    ``x``, shape (2 p,) or (p, 2), is a point of `siting`. The p sites are named "station 1" and so on; with one unit at
+    every site, `emsopt.evaluators.evaluate` yields the value of `siting`.
 
     Examples
     --------
@@ -107,10 +89,7 @@ def sited_city(city: City, x: ArrayLike) -> City:
 
 
 def fitted_travel_time(city: City) -> TravelTime:
-    """Fit a line to the city's travel times (min) against straight-line distance (km) by least squares.
-
-    The function that is returned takes distances (km) and returns minutes, at least 0.
-    """
+    """Return a line, at least 0, fitted to the city's travel times (min) against straight-line distance (km)."""
     km = _crow_km(city, _locations(city, "site_locations"))
     if np.ptp(km) == 0:
         raise InputError("No line can be fitted, because all sites are equally far from all atoms.")

@@ -50,14 +50,7 @@ WHOLE = ("n_estimators", "max_depth", "min_samples_split")
 def forest_tuning(data: str = "wine") -> Problem:
     """Return the problem of tuning scikit-learn's random forest: five hyperparameters, three of them whole numbers.
 
-    Parameters
-    ----------
-    data : {"wine", "california"}
-
-    Returns
-    -------
-    Problem
-        It has no ``best_value``, because the optimum is unknown.
+    ``data`` is "wine" or "california". There is no ``best_value``, because the optimum is unknown.
 
     Examples
     --------

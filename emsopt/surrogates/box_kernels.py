@@ -53,11 +53,7 @@ class Smooth:
         raise NotImplementedError
 
     def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
-        """Return the kernel of X, (n, d), with itself, and a function that contracts its gradient.
-
-        The function takes a symmetric S of shape (n, n) and returns Σ_ab S_ab ∂K_ab/∂θ for every entry of ``theta``,
-        the logarithms of the lengthscales.
-        """
+        """Return the kernel of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
         points = np.atleast_2d(X)
         scaled = points / self.length_scale
         scaled = scaled - scaled.mean(axis=0)
@@ -73,10 +69,7 @@ class Smooth:
         return K, contract
 
     def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
-        """Return the kernel between points, (m, d), and data, (n, d), and a function that contracts its gradient.
-
-        The function takes W of shape (m, n) and returns the gradient by the points, Σ_j W_ij ∂k(x_i, X_j)/∂x_i, (m, d).
-        """
+        """Return the kernel between points and data, and a function of W, (m, n), that returns Σ_j W_ij ∂k_ij/∂x_i."""
         at = np.atleast_2d(points)
         K, G = self.with_factor(at, X)
 
@@ -90,12 +83,7 @@ class Smooth:
 class SquaredExponential(Smooth, RBF):
     """Scikit-learn's kernel `RBF`, with the gradients of `Smooth`.
 
-    Parameters
-    ----------
-    length_scale : float or array_like, shape (d,)
-        Lengthscales ℓ. A single number is used for all inputs.
-    length_scale_bounds : pair of float or "fixed"
-        Bounds for training.
+    ``length_scale`` is one ℓ for all inputs or one per input, (d,); ``length_scale_bounds`` may be "fixed".
 
     Examples
     --------
@@ -114,23 +102,19 @@ class SquaredExponential(Smooth, RBF):
 
 
 class Additive(SquaredExponential):
-    """Mean of squared-exponential kernels of one input each (Duvenaud, Nickisch and Rasmussen 2011).
-
-    Its functions are sums of one function per input, which few points suffice to learn. Parameters are as in
-    `SquaredExponential`, with one lengthscale per input.
-    """
+    """Mean of squared-exponential kernels of one input each (Duvenaud, Nickisch and Rasmussen 2011)."""
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> FloatArray:
         """Return the kernel between points (m, d) and (n, d), or of X with itself; gradients are by `contracted`."""
         return self._parts(X, X if Y is None else Y)[0].sum(axis=2)
 
     def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
-        """Return the kernel of X with itself and a function that contracts its gradient, as `Smooth.contracted`."""
+        """Return what `Smooth.contracted` does."""
         parts, apart = self._parts(X, X)
         return parts.sum(axis=2), lambda S: np.einsum("ab,abk,abk->k", S, parts, apart**2)
 
     def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
-        """Return the kernel between points and data, and a function that contracts its gradient, as in `Smooth`."""
+        """Return what `Smooth.with_slopes` does."""
         parts, apart = self._parts(points, X)
         return parts.sum(axis=2), lambda W: -np.einsum("ij,ijk,ijk->ik", W, parts, apart) / self.length_scale
 
@@ -141,10 +125,7 @@ class Additive(SquaredExponential):
 
 
 class Matern52(Smooth, Matern):
-    """Scikit-learn's Matérn kernel with ν = 5/2, with the gradients of `Smooth`.
-
-    Its functions have two derivatives. It is rougher than `SquaredExponential` and fits more objectives well.
-    """
+    """Scikit-learn's Matérn kernel with ν = 5/2, rougher than `SquaredExponential`, with the gradients of `Smooth`."""
 
     def __init__(self, length_scale: ArrayLike = 0.5, length_scale_bounds: Limits = BOUNDS) -> None:
         super().__init__(length_scale, length_scale_bounds, nu=2.5)

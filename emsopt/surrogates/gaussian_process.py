@@ -40,20 +40,8 @@ NOISE_RATIO_BOUNDS = (1e-6, 1.0)
 class GaussianProcess:
     """A Gaussian process conditioned on data; build it with `condition` or `fit`.
 
-    Attributes
-    ----------
-    kernel : sklearn.gaussian_process.kernels.Kernel
-    noise_ratio : float
-        ν.
-    amplitude : float
-        s².
-    X : ndarray, shape (n, N)
-    residuals : ndarray, shape (n,)
-        Observed values minus the prior mean.
-    factor : ndarray, shape (n, n)
-        Lower Cholesky factor of K + ν I.
-    coefficients : ndarray, shape (n,)
-        (K + ν I)⁻¹ residuals.
+    The ``residuals``, (n,), are the observed values minus the prior mean, ``factor`` is the lower Cholesky factor of
+    K + ν I, and ``coefficients`` are (K + ν I)⁻¹ residuals. The module's table explains the other attributes.
     """
 
     kernel: "Kernel"
@@ -75,10 +63,7 @@ class GaussianProcess:
         return prior + across @ self.coefficients, self.amplitude * np.maximum(variance, 0)
 
     def predict_with_slopes(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return posterior mean and variance, (m,), and their gradients, (m, N), where the prior mean is 0.
-
-        The kernel needs a method ``with_slopes``, as those of `emsopt.surrogates.box_kernels` have.
-        """
+        """Return mean and variance, (m,), and gradients, (m, N), for prior mean 0 and a kernel of `box_kernels`."""
         X = np.atleast_2d(X)
         across, contract = self.kernel.with_slopes(X, self.X)
         weights = _solve(self.factor, across.T).T
@@ -104,10 +89,7 @@ class GaussianProcess:
 
     @property
     def left_out(self) -> FloatArray:
-        """Prediction of each residual from all others, with unchanged hyperparameters, shape (n,).
-
-        Equation (5.12) of Rasmussen and Williams (2006): residual_i - [(K + ν I)⁻¹ residuals]_i / [(K + ν I)⁻¹]_ii.
-        """
+        """Prediction of each residual from all others, shape (n,): (5.12) of Rasmussen and Williams (2006)."""
         inverse_root = solve_triangular(self.factor, np.eye(len(self.residuals)), lower=True, check_finite=False)
         predicted: FloatArray = self.residuals - self.coefficients / (inverse_root**2).sum(axis=0)
         return predicted
@@ -141,15 +123,10 @@ def condition(
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
-    X : array_like, shape (n, N)
-    y : array_like, shape (n,)
-        Observed values.
-    prior : array_like, shape (n,), or float
-        Prior mean at X.
-    noise_ratio : float
-        ν, the noise variance divided by the amplitude.
-    amplitude : float, optional
-        s². Default: the maximum-likelihood value.
+    X, y, prior : array_like, shapes (n, N), (n,) and (n,) or ()
+        Points, observed values, and the prior mean at the points.
+    noise_ratio, amplitude : float
+        ν and s². By default s² has its maximum-likelihood value.
 
     Examples
     --------
@@ -188,22 +165,17 @@ def fit(
     Parameters
     ----------
     kernel : sklearn.gaussian_process.kernels.Kernel
-        Its hyperparameters and their bounds are the starting point and bounds of the search. For a warm start, pass the
-        kernel of the previous fit.
-    X, y, prior
+        The search starts from its hyperparameters and keeps to their bounds. For a warm start, pass that of the
+        previous fit.
+    X, y, prior, amplitude
         As in `condition`.
-    noise_ratio : float
-        Starting value of ν.
-    noise_ratio_bounds : pair of float
-        Bounds of ν; equal bounds keep it fixed.
+    noise_ratio, noise_ratio_bounds : float, pair of float
+        Starting value and bounds of ν; equal bounds keep it fixed.
     spread : float
         For a hyperparameter with several elements, such as location weights: prior standard deviation of the
-        logarithms of the elements around their common mean. Infinity means plain maximum likelihood. A finite value
-        prevents overfitting when there are as many weights as observations.
+        logarithms of the elements around their common mean, which prevents overfitting.
     steps : int
         Maximum number of L-BFGS-B iterations.
-    amplitude : float, optional
-        s². Default: its maximum-likelihood value for each kernel tried.
 
     Examples
     --------
@@ -237,14 +209,9 @@ def fit(
 def _negative_log_likelihood(
     theta: FloatArray, kernel: "Kernel", X: FloatArray, residuals: FloatArray, amplitude: float | None = None
 ) -> tuple[float, FloatArray]:
-    """Return the negative log marginal likelihood and its gradient; 1e25 and zero if K + ν I is numerically singular.
-
-    ``theta`` holds the logarithms of the kernel's hyperparameters, followed by that of ν. A kernel with a method
-    ``contracted`` avoids an array of shape (n, n, number of hyperparameters). The amplitude s² is profiled out unless
-    it is given.
-    """
+    """Return the negative log marginal likelihood and its gradient; 1e25 and zero where K + ν I is singular."""
     kernel, noise_ratio, n = kernel.clone_with_theta(theta[:-1]), np.exp(theta[-1]), len(residuals)
-    if hasattr(kernel, "contracted"):
+    if hasattr(kernel, "contracted"):  # no array of shape (n, n, number of hyperparameters)
         K, contract = kernel.contracted(X)
     else:
         K, gradient = kernel(X, eval_gradient=True)

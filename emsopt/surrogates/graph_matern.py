@@ -61,10 +61,7 @@ ROWS = 256  # rows of a dense kernel computed at a time, to avoid a second matri
 
 
 def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMatrix:
-    """Return B Bᵀ, the incidence Laplacian of the line graph: edges of the road network joined by legal turns.
-
-    The column of B for a turn from e1 into e2 holds -W at e1 and W at e2, W = mean length / length of e1: (132) and
-    (133) of "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
+    """Return B Bᵀ, the incidence Laplacian of the line graph, by (132) and (133) of the module's paper.
 
     Parameters
     ----------
@@ -75,8 +72,6 @@ def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMat
 
     Examples
     --------
-    Two edges of equal length with one turn between them:
-
     >>> incidence_laplacian([50.0, 50.0], [[0, 1]]).toarray().tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
@@ -97,14 +92,8 @@ def _incidence(lengths: ArrayLike, connections: ArrayLike) -> SparseMatrix:
 def graph_matern(laplacian: SparseMatrix, *, nu: float = 2.0, kappa: float = 1.0) -> FloatArray:
     """Return the graph Matérn kernel between all edges: (2ν/κ² I + laplacian)^(-ν), scaled to mean variance 1.
 
-    Equation (134) of "Bayesian Analysis of Combinatorial Gaussian Process Bandits".
-
-    Parameters
-    ----------
-    laplacian : sparse array, shape (E, E)
-        Symmetric and positive semi-definite, as returned by `incidence_laplacian`.
-    nu, kappa : float
-        Smoothness and lengthscale, positive.
+    Equation (134) of the module's paper. The ``laplacian``, (E, E), is as returned by `incidence_laplacian`; ``nu`` and
+    ``kappa`` are smoothness and lengthscale, positive.
 
     Examples
     --------
@@ -193,8 +182,8 @@ class GraphMatern:
     def within(self, edges: IntArray, halo: int = HALO) -> FloatArray:
         """Return the covariances of k edges that lie together, shape (k, k), with little error.
 
-        Only the edges and a halo of that many turns around them are taken from the network. The result is positive
-        semi-definite, its variances are exact, and its covariances omit paths through the rest of the network.
+        The result is positive semi-definite, and its variances are exact. Paths that leave a ``halo`` of turns do not
+        count.
         """
         inside = np.zeros(self.n_edges, dtype=bool)
         inside[edges] = True
@@ -232,12 +221,10 @@ def _factorise(matrix: Any) -> SuperLU:
 
 
 def _inverse_power_diagonal(matrix: Any, power: int, least: float) -> FloatArray:
-    r"""Return the diagonal of matrix^-power, for a positive definite matrix without positive entries off the diagonal.
+    """Return the diagonal of matrix^-power, for a positive definite matrix with eigenvalues of at least ``least``.
 
-    ``least`` is a positive lower bound on the eigenvalues. The diagonal of (matrix + s I)⁻¹ is an analytic function of
-    s whose k-th Taylor coefficient is (-1)^k times the diagonal of matrix^-(k + 1). Cauchy's formula on a small circle
-    with 2 k points, half of which are conjugates of the others, gives this coefficient from k selected inversions. For
-    k = 1 this is the complex-step derivative.
+    The diagonal of (matrix + s I)⁻¹ is an analytic function of s whose k-th Taylor coefficient is (-1)^k times the
+    diagonal of matrix^-(k + 1). Cauchy's formula on a small circle gives it from k selected inversions.
     """
     k = power - 1
     if not k:
@@ -293,21 +280,10 @@ def _takahashi(starts, rows, L, D):  # type: ignore[no-untyped-def]
 class ContextKernel:
     """outputscale · (share · k_G k_f + (1 - share) · k_f') between arms, each of which is an edge at an hour.
 
-    This is the kernel k_G k_f + k_f' of the paper's navigation experiments. The product models effects of location and
-    context together, the second term effects of context at any location. The paper specifies only their total
-    variance; ``share`` splits it between the two.
-
-    Parameters
-    ----------
-    contexts : ndarray, shape (n, d)
-        Context of every arm.
-    make_graph : callable
-        Returns the graph kernel between all E edges, as an array of shape (E, E) or as a `GraphMatern`. Called once,
-        when it is first needed. Arm a is edge a mod E.
-    outputscale, share : float
-        Mean prior variance, and the fraction of it that the product has.
-    lengthscales : tuple of two ndarrays, each broadcastable to shape (d,)
-        Lengthscales of k_f and of k_f'.
+    This is the kernel k_G k_f + k_f' of the paper's navigation experiments. The paper specifies only the total variance
+    of the two terms; ``share`` splits it between them. ``contexts`` has shape (n, d), and arm a is edge a mod E.
+    ``make_graph`` returns the graph kernel of the edges, as an array (E, E) or a `GraphMatern`, and is called when it
+    is first needed. ``lengthscales`` are those of k_f and of k_f', each a number or of shape (d,).
     """
 
     contexts: FloatArray

@@ -56,18 +56,7 @@ SMALLEST, LARGEST = 1e-100, 1e100  # bounds of variances, which avoid overflow w
 
 @dataclass(frozen=True, eq=False)
 class Horseshoe:
-    """State of the Gibbs chain: one draw of all variables. `sample` continues the chain from it.
-
-    Attributes
-    ----------
-    coef : ndarray, shape (D,)
-        Coefficients α.
-    noise_variance : float
-        σ².
-    local, local_aux : ndarray, shape (D,)
-        β_k² and ν_k.
-    overall, overall_aux : float
-        τ² and ξ.
+    """State of the Gibbs chain: one draw of all variables of the module's table. `sample` continues the chain from it.
 
     Examples
     --------
@@ -103,14 +92,11 @@ def sample(
     ----------
     state : Horseshoe
         Initial state: `Horseshoe.start`, or the last state of an earlier chain with fewer observations.
-    X : array_like, shape (n, D)
-        Features, used without scaling (call `standardize` first). C order is fastest.
-    y : array_like, shape (n,)
-        Observations, also used without scaling.
+    X, y : array_like, shapes (n, D) and (n,)
+        Features and observations, used without scaling (call `standardize` first). C order is fastest.
     sweeps : int
-        Number of sweeps; each updates all variables once.
-    rng : int, Generator or None
-        Source of randomness.
+        Each updates all variables once.
+    rng : int or Generator, optional
 
     Examples
     --------
@@ -152,10 +138,7 @@ def _inverse_gamma(shape: float, scale: "FloatArray | float", rng: np.random.Gen
 def _draw_fast(
     X: FloatArray, y: FloatArray, prior: FloatArray, noise_variance: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw α by Bhattacharya et al.'s Algorithm 1 on the model divided by σ: O(n² D), no D x D matrix.
-
-    ``prior`` holds β_k² τ², shape (D,): the prior variances β_k² τ² σ² of the coefficients, divided by σ².
-    """
+    """Draw α by Bhattacharya et al.'s Algorithm 1 on the model divided by σ; ``prior`` holds β_k² τ², shape (D,)."""
     n, D = X.shape
     sigma, root = np.sqrt(noise_variance), np.sqrt(prior)
     scaled = X * root
@@ -172,10 +155,7 @@ def _draw_fast(
 def _draw_cholesky(
     X: FloatArray, y: FloatArray, prior: FloatArray, noise_variance: float, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw α from N(M⁻¹ Xᵀy, σ² M⁻¹) by factoring the well-conditioned Σ*^½ M Σ*^½ = I + Σ*^½ Xᵀ X Σ*^½.
-
-    Here M = XᵀX + Σ*⁻¹, and Σ* is the diagonal matrix of ``prior``, which is as in `_draw_fast`.
-    """
+    """Draw α from N(M⁻¹ Xᵀy, σ² M⁻¹), M = XᵀX + Σ*⁻¹, by the well-conditioned Σ*^½ M Σ*^½ = I + Σ*^½ Xᵀ X Σ*^½."""
     D = X.shape[1]
     root = np.sqrt(prior)
     scaled = X * root

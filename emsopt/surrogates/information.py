@@ -15,12 +15,7 @@ __all__ = ["information_gain"]
 def information_gain(covariance: ArrayLike, noise_variance: float) -> float:
     r"""Return the information gain of noisy values at some points, ½ log det(I + K/σ²), in nats.
 
-    Parameters
-    ----------
-    covariance : array_like, shape (T, T)
-        Prior covariance K of the function at the points; points may repeat.
-    noise_variance : float
-        Noise variance σ², in the unit of K.
+    ``covariance``, shape (T, T), is the prior covariance K of the function at the points, which may repeat.
 
     Examples
     --------
@@ -43,9 +38,8 @@ def greedy_choices(
 ) -> tuple[FloatArray, IntArray, FloatArray, FloatArray]:
     """Choose observations greedily: repeatedly observe the point of largest posterior variance.
 
-    ``variance`` holds the prior variances, shape (n,); ``column`` takes the index of a point and returns its prior
-    covariance with all points; ``noise_variance`` is that of one of the T = ``steps`` observations. Returned are the
-    information gain of each observation in nats and the point observed, each (T,); a matrix F, (T, n), such that the
+    ``column`` takes the index of a point and returns its prior covariance with all n points. Returned are the
+    information gain of each observation, nats, and the point observed, each (T,); a matrix F, (T, n), such that the
     posterior covariance is the prior covariance minus Fᵀ F; and the posterior variances, (n,).
     """
     factor = np.empty((steps, len(variance)))

@@ -46,16 +46,7 @@ NARROWEST, WIDEST = 1e-100, 1e100  # bounds of a bandwidth, which keep its squar
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelRegression:
-    """Kernel regression and density on given data; build it with `condition`.
-
-    Attributes
-    ----------
-    X : ndarray, shape (t, d)
-    y : ndarray, shape (t,)
-    bandwidth : ndarray, shape (d,)
-    kernel : str
-        One of `KERNELS`.
-    """
+    """Kernel regression and density on given data; build it with `condition`. The module's table explains the parts."""
 
     X: FloatArray
     y: FloatArray
@@ -63,21 +54,14 @@ class KernelRegression:
     kernel: str
 
     def predict(self, x: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Return the regression m and the logarithm of the density W at points (n, d), each of shape (n,).
-
-        m = Σ k_i y_i / Σ k_i and W = Σ k_i, where k_i is the kernel between the point and observed point i.
-        """
+        """Return the regression m and the logarithm of the density W at points (n, d), each of shape (n,)."""
         return self.predict_with_slopes(x)[:2]
 
     def predict_with_slopes(self, x: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return regression and log density at points, (n, d), each (n,), and their gradients, (n, d)."""
         points, d = np.ascontiguousarray(x, dtype=float), len(self.bandwidth)
-        if points.ndim != 2 or points.shape[1] != d:
-            raise InputError(f"`x` must have shape (n, {d}), one row per point; got shape {points.shape}.")
-        if not np.isfinite(points).all():
-            raise InputError(
-                f"`x` must be finite; the point of index {np.argmin(np.isfinite(points).all(axis=1))} is not."
-            )
+        if points.ndim != 2 or points.shape[1] != d or not np.isfinite(points).all():
+            raise InputError(f"`x` must be finite, with one point of {d} numbers per row; got {_validate.quote(x)}.")
         return _evaluate(points, self.X, self.y, 1 / self.bandwidth, KERNELS.index(self.kernel))
 
     def __repr__(self) -> str:
@@ -92,10 +76,8 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
 
     Parameters
     ----------
-    X : array_like, shape (t, d)
-        Observed points. The same point may occur several times.
-    y : array_like, shape (t,)
-        Observed values. Pass zeros if only the density is needed.
+    X, y : array_like, shapes (t, d) and (t,)
+        Observed points, which may repeat, and their values; pass zeros if only the density is needed.
     bandwidth : float or array_like, shape (d,)
         h; see `scott`, `silverman` and `leave_one_out_bandwidth`.
     kernel : str
@@ -139,13 +121,7 @@ def log_normalizer(kernel: str, bandwidth: ArrayLike) -> float:
     """Return log ∫ k, the logarithm of the kernel's integral over all of its arguments.
 
     It normalises the density: exp(log W - log_normalizer) / t integrates to 1 for t points, as in Figure 2 of the
-    paper.
-
-    Parameters
-    ----------
-    kernel : str
-        One of `KERNELS`.
-    bandwidth : array_like, shape (d,)
+    paper. ``kernel`` is one of `KERNELS`, and ``bandwidth`` has shape (d,).
 
     Examples
     --------
@@ -162,14 +138,8 @@ def log_normalizer(kernel: str, bandwidth: ArrayLike) -> float:
 def leave_one_out_bandwidth(X: ArrayLike, y: ArrayLike) -> float:
     """Return the common Gaussian bandwidth of all coordinates that minimises the squared leave-one-out error.
 
-    The search tries 20 bandwidths on a coarse grid and then 9 on a fine one. The upper end is twice the points'
-    diameter, the lower end a thousandth of the diameter or a fifth of the median distance to the nearest neighbour,
-    if that is larger. The distances cost O(t² d), and each bandwidth tried costs t² kernel values.
-
-    Parameters
-    ----------
-    X, y
-        As in `condition`, with at least two distinct points. Repeated noisy points bias the result towards h = 0.
+    ``X`` and ``y`` are as in `condition`, with at least two distinct points; repeated noisy points bias the result
+    towards h = 0. The distances cost O(t² d), and each of the 29 bandwidths tried costs t² kernel values.
 
     Examples
     --------
@@ -184,11 +154,7 @@ def likelihood_bandwidth(X: ArrayLike) -> float:
     """Return the common Gaussian bandwidth of all coordinates that maximises the leave-one-out likelihood.
 
     It minimises ``Σ_i (d log h - log W_-i(x_i))``, where ``W_-i`` is the density without point i (middle of Figure 2).
-
-    Parameters
-    ----------
-    X : array_like, shape (t, d)
-        At least two distinct points. Repeated points bias the result towards h = 0.
+    ``X``, shape (t, d), has at least two distinct points; repeated points bias the result towards h = 0.
 
     Examples
     --------
@@ -201,10 +167,7 @@ def likelihood_bandwidth(X: ArrayLike) -> float:
 
 
 def _best_bandwidth(X: ArrayLike, y: ArrayLike, loss: Callable[[float, FloatArray, FloatArray], float]) -> float:
-    """Return the bandwidth h with the least loss on a grid of 20 values and then on a finer one of 9 around the best.
-
-    Both grids are geometric. ``loss`` takes h and, at every point, the regression and the log density of all others.
-    """
+    """Return the h of least ``loss``, which takes h and the regression and log density of each point by the others."""
     model = condition(X, y, 1.0)
     X, t = model.X, len(model.X)
     squared = sum((np.square(x[:, None] - x) for x in X.T), np.zeros((t, t)))
@@ -221,10 +184,7 @@ def _best_bandwidth(X: ArrayLike, y: ArrayLike, loss: Callable[[float, FloatArra
 
 
 def _left_out(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
-    """Return regression and log density at each point from all others, with Gaussian weights.
-
-    ``squared`` holds the squared distances between the points, shape (t, t), with infinity on the diagonal.
-    """
+    """Return regression and log density at each point from all others; squared distances are infinite to itself."""
     u = squared / h**2
     nearest = u.min(axis=1, keepdims=True)
     weights = np.exp((nearest - u) / 2)
@@ -236,10 +196,7 @@ def _left_out(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatArray,
 def _evaluate(
     points: FloatArray, X: FloatArray, y: FloatArray, inverse: FloatArray, kernel: int
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return mean, log density and their gradients at each point; ``inverse`` is 1 / h.
-
-    Weights are Gaussian (``kernel`` 0; relative to the nearest point), Epanechnikov (1) or uniform (2).
-    """
+    """Return mean, log density and their gradients at each point; ``inverse`` is 1 / h, ``kernel`` an index."""
     t, d = X.shape
     n = len(points)
     mean, log_density = np.empty(n), np.empty(n)

@@ -37,10 +37,6 @@ Bounds: TypeAlias = tuple[float, float] | Literal["fixed"]
 class DeploymentKernel(Kernel):
     """Sum of location-level and configuration-level similarity of two deployments, kernel (13).
 
-    Equation (13) of "Optimizing Server Locations in Spatial Queues", which the module's notes repeat. The first
-    term grows with the weights of the locations where both deployments have equally many units. The second decays with
-    the number of units that must be relocated to turn one into the other.
-
     Parameters
     ----------
     weights : float or array_like, shape (N,)
@@ -83,8 +79,7 @@ class DeploymentKernel(Kernel):
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
         """Return the kernel between rows of counts, (n, N) and (m, N), shape (n, m); without Y between X and itself.
 
-        With ``eval_gradient``, which needs Y to be omitted, also its gradient by the log hyperparameters, in the order
-        of ``theta``: gamma, then weights; shape (n, n, number of them).
+        With ``eval_gradient``, also its gradient by the log hyperparameters, gamma and then weights, (n, n, number).
         """
         if eval_gradient and Y is not None:
             raise InputError("The gradient is available only between X and itself. Omit `Y` or `eval_gradient`.")
@@ -101,11 +96,7 @@ class DeploymentKernel(Kernel):
         return location + configuration, np.concatenate(slopes, axis=2)
 
     def contracted(self, X: ArrayLike) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
-        """Return the kernel of X with itself and a function that contracts its gradient.
-
-        The likelihood needs only Σ_ab S_ab ∂K_ab/∂θ, which is computed without an array of shape (n, n, N).
-        The function takes a symmetric S, (n, n), and returns one number for each entry of ``theta``.
-        """
+        """Return the kernel of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
         rows = _counts(X)
         location, configuration, swaps = self._terms(rows, rows)
 
@@ -125,31 +116,11 @@ class DeploymentKernel(Kernel):
     def over_swaps(
         self, x: IntArray, gives: IntArray, takes: IntArray, Y: ArrayLike
     ) -> Callable[[FloatArray], FloatArray]:
-        """Return a function that sums the kernel over rows of Y, for all single swaps of one deployment.
+        """Return a function of w, (m,), that returns Σ_i w_i k(x', Y_i), (g, t), for all single swaps x' of counts x.
 
-        Both terms of the kernel are products over locations, so a swap multiplies them by one factor for the location
-        that gives a unit and one for the location that takes it. All sums together are two matrix products.
-
-        Parameters
-        ----------
-        x : ndarray of int, shape (N,)
-            Units at each location.
-        gives, takes : ndarray of int, shapes (g,) and (t,)
-            Locations that give a unit, and that take one.
-        Y : array_like of int, shape (m, N)
-
-        Returns
-        -------
-        callable
-            Maps w, shape (m,), to Σ_i w_i k(x', Y_i), shape (g, t), for each x' that differs from x by a unit moved
-            from ``gives`` to ``takes``; without meaning where these are the same location.
-
-        Examples
-        --------
-        >>> kernel = DeploymentKernel()
-        >>> sums = kernel.over_swaps(np.array([1, 1, 0]), np.array([0, 1]), np.array([2]), [[0, 1, 1]])
-        >>> bool(np.allclose(sums(np.ones(1)), kernel([[0, 1, 1], [1, 0, 1]], [[0, 1, 1]])))
-        True
+        A swap moves a unit from one of ``gives``, (g,), to one of ``takes``, (t,). Both terms of the kernel are
+        products over locations: a swap multiplies them by one factor for each of its two, and all sums together are two
+        matrix products. Where both locations are the same, the sum has no meaning.
         """
         rows, point = _counts(Y), _counts(x[None])
         location, configuration, _ = self._terms(point, rows)

@@ -303,7 +303,7 @@ GRID = grid_roads(3, 3, jitter=0.2, rng=0)
             "edges must differ in energy",
         ),
         (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([0, 1], [1.0]), "`arms` must be 1 integer"),
-        (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([9], [1.0]), "from 0 to 1; got 9"),
+        (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([9], [1.0]), "from 0 to 1, one per value"),
         (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([-1], [1.0]), "from 0 to 1"),
         (lambda: bandits.IndependentArms(bandits.Prior(**PAIR)).update([0], [np.nan]), "`values` must be finite"),
     ],

@@ -173,25 +173,24 @@ def test_a_method_has_one_colour_in_every_figure():
         found = curves(methods)
         assert all(found[name] == every[name] for name in set(methods) & set(on_boxes))
         assert len(set(found.values())) == len(methods)
-    _, ax = plots.convergence({"gp-ucb": [1.0, 2.0], "random": [1.0, 2.0]})
+    _, ax = plots.convergence({name: [pd.DataFrame({"best": [1.0, 2.0]})] for name in ("gp-ucb", "random")})
     assert looks(ax.lines) == {name: every[name] for name in ("gp-ucb", "random")}
     frames = {p: pd.DataFrame({m: [0.0, 1.0]}) for p, m in (("one", "boke+"), ("two", "boke"))}
     _, axes = plots.line_panels(frames)
     assert (looks(axes[1].lines)["boke"], looks(axes[0].lines)["boke+"]) == (every["boke"], every["boke+"])
 
 
-def test_convergence_draws_median_and_quartiles_or_mean_and_confidence():
-    runs = np.array([[6.0, 5.9, 5.8], [6.4, 6.2, 6.0], [7.0, 6.9, 6.8], [6.2, 6.1, 5.9], [6.6, 6.3, 6.1]])
-    _, ax = plots.convergence({"random": runs}, reference={"optimum": 5.7})
+def test_convergence_draws_the_median_or_mean_and_confidence():
+    runs = [[6.0, 5.9, 5.8], [6.4, 6.2, 6.0], [7.0, 6.9, 6.8], [6.2, 6.1, 5.9], [6.6, 6.3, 6.1]]
+    _, ax = plots.convergence({"random": [pd.DataFrame({"best": run}) for run in runs]}, reference={"optimum": 5.7})
     assert (ax.lines[0].get_ydata().tolist(), ax.lines[0].get_xdata().tolist()) == ([6.4, 6.2, 6.0], [1, 2, 3])
     assert ax.lines[0].get_label() == "random (5 runs)"
-    (band,) = ax.collections
-    y = band.get_paths()[0].vertices[:, 1]
-    assert (y.min(), y.max()) == (5.9, 6.6)  # quartiles at the last and the first evaluation
+    assert not ax.collections
     assert "optimum 5.7" in texts(ax)
     # Student's t: 2.776 standard errors either side for five runs.
     values = np.array([[6.0], [6.4], [7.0], [6.2], [6.6]])
-    _, ax = plots.convergence(np.hstack([values, values - 0.1]), band="confidence")
+    runs = [pd.DataFrame({"best": [value, value - 0.1]}) for value in values.ravel()]
+    _, ax = plots.convergence({"random": runs}, band="confidence")
     assert np.allclose(ax.lines[0].get_ydata(), [6.44, 6.34])
     y = ax.collections[0].get_paths()[0].vertices[:, 1]
     half = 2.776445 * values.std(ddof=1) / np.sqrt(5)
@@ -201,13 +200,13 @@ def test_convergence_draws_median_and_quartiles_or_mean_and_confidence():
 def test_convergence_takes_histories_by_evaluation_or_time():
     slow = pd.DataFrame({"evaluation": [1, 2], "seconds": [1.0, 10.0], "best": [5.0, 3.0]})
     fast = pd.DataFrame({"evaluation": [1, 9], "seconds": [0.1, 2.0], "best": [6.0, 4.0]})
-    _, ax = plots.convergence([slow, fast], against="seconds")
+    _, ax = plots.convergence({"both": [slow, fast]}, against="seconds")
     assert (ax.get_xscale(), ax.get_xlabel()) == ("log", "Time (s)")
     assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [10, 3.5]]
-    _, ax = plots.convergence([slow, fast], band=None)
+    _, ax = plots.convergence({"both": [slow, fast]})
     assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [9, 3.5]]
     history = pd.DataFrame({"best": [7.0, 6.0, 6.0]})
-    _, ax = plots.convergence({"one": SimpleNamespace(history=history), "two": history})
+    _, ax = plots.convergence({"one": [SimpleNamespace(history=history)], "two": [history]}, band="confidence")
     assert ax.lines[0].get_xdata().tolist() == ax.lines[1].get_xdata().tolist() == [1, 2, 3]
     assert not ax.collections  # a band around one run would claim a spread
 
@@ -243,7 +242,7 @@ def test_histograms_and_distributions_fall_as_late_fractions_do(both, doubled, c
 def test_boxes_stand_where_the_errors_lie_and_factors_by_utilisation():
     geometries = (("plane", 1), ("uniform", 2))
     rows = [(u, g, scale * u * (1 + k / 10)) for u in (0.2, 0.8) for g, scale in geometries for k in range(5)]
-    frame = pd.DataFrame(rows, columns=["utilization", "geometry", "error_min"])
+    frame = pd.DataFrame(rows, columns=["load", "geometry", "approximate_min"]).assign(exact_min=0.0)
     _, ax = plots.approximation_error(frame)
     medians = sorted(line.get_ydata()[0] for line in ax.lines if line.get_color() == "black" and len(line.get_ydata()))
     assert medians == pytest.approx([0.24, 0.48, 0.96, 1.92])
@@ -261,10 +260,10 @@ def test_boxes_stand_where_the_errors_lie_and_factors_by_utilisation():
 
 def test_every_figure_comes_from_pyplot_unless_told_otherwise(city, both, doubled):
     """A figure of one's own keeps pyplot out, and axes of one's own are drawn on."""
-    errors = pd.DataFrame({"utilization": [0.2, 0.2], "geometry": ["a", "a"], "error_min": [0.01, 0.02]})
+    errors = pd.DataFrame({"load": [0.2] * 2, "geometry": ["a"] * 2, "approximate_min": [1.0, 2.0], "exact_min": 1.5})
     plt.close("all")
     for draw in (
-        lambda **k: plots.convergence([6.0, 5.0], **k),
+        lambda **k: plots.convergence({"a": [pd.DataFrame({"best": [6.0, 5.0]})]}, **k),
         lambda **k: plots.response_histogram({"a": both, "b": doubled}, **k),
         lambda **k: plots.approximation_error(errors, **k),
     ):
@@ -296,13 +295,12 @@ def test_the_style_is_not_left_behind(both):
     ("draw", "message"),
     [
         (lambda c, e: plots.deployment(c.replace(atom_locations=None), e), "has no `atom_locations`"),
-        (lambda c, e: plots.load_sweep(pd.DataFrame({"name": ["a"]})), "must have at least one row and one column of numbers"),
-        (lambda c, e: plots.convergence({"a": pd.DataFrame({"value": [1.0]})}), "must have a column 'best'"),
-        (lambda c, e: plots.convergence({"a": pd.DataFrame({"best": []})}), "empty"),
-        (lambda c, e: plots.convergence({"a": []}), "shape"),
-        (lambda c, e: plots.convergence([1.0], band="sigma"), "`band` must be one of"),
-        (lambda c, e: plots.convergence([1.0], against="seconds"), "must have a column 'best'"),
-        (lambda c, e: plots.approximation_error(pd.DataFrame({"optimum": [5.0]})), "must have a column 'utilization'"),
+        (lambda c, e: plots.convergence({"a": [pd.DataFrame({"value": [1.0]})]}), "must have a column 'best'"),
+        (lambda c, e: plots.convergence({"a": [pd.DataFrame({"best": []})]}), "at least one row"),
+        (lambda c, e: plots.convergence({"a": []}), "at least one history"),
+        (lambda c, e: plots.convergence({}, band="sigma"), "`band` must be one of"),
+        (lambda c, e: plots.convergence({"a": [pd.DataFrame({"best": [1.0]})]}, against="seconds"), "column 'seconds'"),
+        (lambda c, e: plots.approximation_error(pd.DataFrame({"optimum": [5.0]})), "must have a column 'load'"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(city, both, draw, message):

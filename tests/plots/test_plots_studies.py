@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from refusals import refused
 
 import emsopt as eo
-from emsopt import bandits, plots
+from emsopt import plots
 from emsopt.errors import InputError
 
 
@@ -59,14 +59,6 @@ def test_other_columns_can_be_values_panels_and_lines(frame):
     np.testing.assert_allclose(axes[0].lines[0].get_ydata(), -np.asarray(positive[0].lines[0].get_ydata()))
     assert axes[0].get_ylabel() == "Cumulative energy above the best path's (Wh)"
     refused("`value` must be", plots.cumulative_regret, frame, value="energy")
-
-
-def test_confidence_parameters_are_the_rules_own():
-    rules = {"BUCB": bandits.BayesUCB(), "half UCB": bandits.UCB(0.5)}
-    _, ax = plots.confidence_parameters(rules, 3003)
-    t = np.arange(1, 501)
-    np.testing.assert_allclose(ax.lines[0].get_ydata(), bandits.BayesUCB().beta(t, 3003))
-    np.testing.assert_allclose(ax.lines[1].get_ydata(), 0.5 * bandits.UCB().beta(t, 3003))
 
 
 def test_wrong_frames_are_refused(frame):

@@ -37,9 +37,6 @@ def square(side):
 TASKS = {
     "bandits.run": lambda **p: eo.bandits.run(SQUARE, 0, 2, horizon=3, rng=0, **p),
     "operations.best_offsets": lambda **p: eo.operations.best_offsets(CITY, [0, 1], steps=3, rng=0, **p),
-    "operations.best_table": lambda **p: eo.operations.best_table(
-        eo.operations.System(CITY), [0, 1], steps=2, calls=200, rng=0, **p
-    ),
     "optimizers.best_deployment": lambda **p: eo.optimizers.best_deployment(eo.Objective(CITY, 2), **p),
     "optimizers.bocvs": lambda **p: eo.optimizers.bocvs(eo.problems.hill_control(), budget=2, rng=0, regret=False, **p),
     "optimizers.local_search": lambda **p: eo.optimizers.local_search(eo.Objective(CITY, 2), rng=0, **p),

@@ -251,7 +251,10 @@ def test_likelihood_bandwidth_is_the_best_of_a_fine_grid():
     [
         (lambda X, y: condition(X, y, 1e200), "`bandwidth` must be between 1e-100 and 1e"),
         (lambda X, y: condition(X, y, 0.3, kernel="triangle"), "`kernel` must be one of"),
-        (lambda X, y: condition(X, y, 0.3).predict([[0.1, 0.2], [np.nan, 0]]), "the point of index 1 is not"),
+        (
+            lambda X, y: condition(X, y, 0.3).predict([[0.1, 0.2], [np.nan, 0]]),
+            "`x` must be finite, with one point of 2",
+        ),
         (lambda X, y: leave_one_out_bandwidth([[1.0], [1.0]], [1.0, 2.0]), "at least two distinct points"),
     ],
 )

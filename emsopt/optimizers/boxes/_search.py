@@ -27,16 +27,8 @@ def maximize_on_box(
 ) -> tuple[FloatArray, float]:
     """Return the best point that L-BFGS-B reaches from several starting points, (K, d), and its value.
 
-    ``function`` takes any number K of points, shape (K, d), and returns their values (K,) and slopes (K, d), all
-    finite. A coordinate whose ``bounds``, (d, 2), are equal stays fixed. ``steps`` limits the iterations from all
-    starting points together, ``polish`` those of the final search from the best point alone. The value is at least that
-    of every starting point.
-
-    >>> def bump(x):
-    ...     return -((x - 0.3) ** 2).sum(axis=1), -2 * (x - 0.3)
-    >>> x, value = maximize_on_box(bump, [[0.0, 0.0], [1.0, 1.0]], [(0, 1), (0.5, 2)])
-    >>> x.round(4).tolist(), round(value, 4)
-    ([0.3, 0.5], -0.04)
+    A coordinate whose ``bounds``, (d, 2), are equal stays fixed. ``steps`` limits the iterations from all starting
+    points together, ``polish`` those of the final search from the best point alone.
     """
     from scipy.optimize import Bounds, minimize
 
@@ -71,10 +63,7 @@ def maximize_on_box(
 
 
 def highest(function: Slopes, d: int, rng: np.random.Generator, **options: Any) -> FloatArray:
-    """Search the unit cube for the point where a function is largest; return the best found, shape (d,).
-
-    ``function`` is as in `maximize_on_box`, ``options`` are those of `best_of_pool`.
-    """
+    """Return the point of the unit cube, (d,), where a function is largest, with the options of `best_of_pool`."""
     return next(best_of_pool(function, d, rng, **options))
 
 
@@ -90,9 +79,8 @@ def best_of_pool(
 ) -> Iterator[FloatArray]:
     """Yield the point of the unit cube where a function is largest, then the points the search began with, best first.
 
-    L-BFGS-B starts from the best ``STARTS`` of ``pool`` random points. Half of these points are normally distributed
-    around the points ``near``, with each of the standard deviations ``spreads`` for an equal part of them. With
-    ``corners``, it also starts from the best ``STARTS`` of the corners of the cube.
+    L-BFGS-B starts from the best ``STARTS`` of ``pool`` random points, half of them around the points ``near``, with
+    standard deviations ``spreads``; with ``corners``, also from the best ``STARTS`` corners of the cube.
     """
     cube = np.tile([0.0, 1.0], (d, 1))
     tried = np.vstack([starts_on_box(cube, pool // len(spreads), rng, near=near, spread=spread) for spread in spreads])
@@ -116,10 +104,9 @@ def highest_admitted(
 ) -> FloatArray:
     """Return the point of the unit cube, shape (m,), where a function is largest among points that are admitted.
 
-    ``admits`` takes a point of the box. Only points that `Box.to_unit` can return are considered, so that choices are
-    definite. The search starts from ``x``, where the function is largest on the whole cube, from the points ``near``,
-    (n, m), and from random points. It then moves the best point at random, less and less, and finally climbs without
-    changing whole numbers and choices.
+    Only points that `Box.to_unit` can return count. The search starts from ``x``, where the function is largest on the
+    whole cube, from the points ``near`` and random ones; it then moves the best one at random, less and less, and
+    finally climbs without changing whole numbers and choices.
     """
 
     def best_of(tried: FloatArray, best: FloatArray, value: float) -> tuple[FloatArray, float]:
@@ -150,11 +137,7 @@ def starts_on_box(
     near: FloatArray | Sequence[FloatArray] = (),
     spread: float = 0.1,
 ) -> FloatArray:
-    """Return n random starting points, shape (n, d): some uniform, some close to given points.
-
-    If there are points ``near``, (m, d), every second starting point is normally distributed around one of them, taken
-    in turn, with ``spread`` widths of the box as its standard deviation, and moved into the bounds.
-    """
+    """Return n random starting points, (n, d): uniform, or every second one around one of the points ``near``."""
     low, high = np.asarray(bounds, dtype=float).T
     points = low + (high - low) * rng.random((n, len(low)))
     if len(near):

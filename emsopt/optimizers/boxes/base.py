@@ -18,18 +18,7 @@ from ._search import STARTS, Slopes, best_of_pool, highest, highest_admitted
 
 @dataclass(frozen=True, eq=False)
 class BoxObjective:
-    """A function on a box, with all that the optimizers on boxes need. Build it with `on_box`.
-
-    Attributes
-    ----------
-    function : callable
-        Takes a point, shape (d,), or its values as keyword arguments if the inputs have names; returns a number.
-    space : Box
-    sense : str
-        "max" or "min".
-    noisy : bool
-        Whether repeated evaluations of a point can give different values.
-    """
+    """A function of a point, or of inputs by name, on a box, with its sense and noise. Build it with `on_box`."""
 
     function: Callable[..., Any]
     space: Box
@@ -58,11 +47,10 @@ def on_box(
     constraints: Callable[..., object] | None = None,
     sense: str | None = None,
 ) -> BoxObjective:
-    """Convert a function on a box to an objective.
+    """Convert a function on a box, or None if values are computed elsewhere, to an objective.
 
-    ``f`` is a Problem, a function, or a BoxObjective, which is returned unchanged; None if values are computed
-    elsewhere. ``bounds`` and ``sense``, which `Box` and `BoxOptimizer` describe, default to the attributes of ``f``
-    with these names; ``noisy`` defaults to whether its ``noise_sd`` is above 0.
+    ``bounds`` and ``sense`` default to the attributes of ``f`` with these names; ``noisy`` defaults to whether its
+    ``noise_sd`` is above 0.
     """
     given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
     if not given:
@@ -110,8 +98,8 @@ class BoxOptimizer(AskTell[FloatArray]):
     bounds, noisy, constraints
         As in `emsopt.minimize`.
     initial : int, optional
-        Number of points of the initial design, a Latin hypercube. Default: 2 (d + 1), at least 5. All methods start
-        from the same initial design if they are given the same ``rng``, except random search, which has none.
+        Number of points of the initial design, a Latin hypercube, the same for all methods with one ``rng``. Default:
+        2 (d + 1), at least 5.
     rng : int or Generator, optional
 
     Attributes
@@ -246,9 +234,8 @@ class BoxOptimizer(AskTell[FloatArray]):
     def _admission(self) -> Callable[[FloatArray], bool]:
         """Return the function that decides whether a method may propose a point of the box.
 
-        The constraints must allow it, and the nearest point evaluated so far must not have failed. Where evaluations
-        fail, this rule halves the distance to the border with each step, and a single failure blocks less and less of
-        its surroundings as points nearby succeed. No values are made up for failed points.
+        The constraints must allow it, and the nearest point evaluated so far must not have failed. No values are made
+        up for failed points.
         """
         failed, points = self.failed, self.points
 

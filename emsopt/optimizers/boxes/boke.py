@@ -195,20 +195,15 @@ class BOKEPlus(BOKE):
 
 
 def bandwidth(t: int, d: int, scale: float = SCALE, rule: str = "scott") -> float:
-    """Return the kernel's bandwidth for t points on the d-dimensional unit cube: scale · d · t^(-1/(d+4)).
-
-    This is Scott's rule, (5.1) of the paper, with the factor ``scale`` · d. With Silverman's rule (5.2),
-    t (d + 2) / 4 takes the place of t.
-    """
+    """Return the kernel's bandwidth for t points on the d-dimensional unit cube, (5.1) or (5.2), times scale · d."""
     return RULES[rule](t, d, scale=scale * d)
 
 
 def exploration(t: int, noise_sd: float = NOISE_SD, delta: float = DELTA) -> float:
     """Return the weight of exploration β_t = 2 ς² log(2 π² t² / (3 δ)) after t observations.
 
-    This is Theorem 4.13 of "Bayesian Optimization by Kernel Regression and Density-based Exploration" with the kernel
-    constant M_Ψ = 1. ``noise_sd`` is ς, and ``delta`` is δ, the probability that the theorem's bound fails. With
-    δ = 2 π² / 3, which is no probability, this is 4 ς² log t of Theorem 4.10.
+    This is Theorem 4.13 of the paper with the kernel constant M_Ψ = 1; ``noise_sd`` is ς, and the theorem's bound fails
+    with probability δ. With δ = 2 π² / 3, which is no probability, it is 4 ς² log t of Theorem 4.10.
     """
     return 2 * noise_sd**2 * float(np.log(2 * np.pi**2 * t**2 / (3 * delta)))
 
@@ -259,20 +254,13 @@ def profile(optimizer: BOKE) -> "pd.DataFrame":
 
 
 def emptiness(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return -log W(x), for the density W, and its slopes; it is largest at the least explored point, (3.10).
-
-    Values of log W below ``EMPTIEST`` are raised to it.
-    """
+    """Return -log W(x), for the density W, and its slopes; it is largest at the least explored point, (3.10)."""
     _, log_density, _, slope = model.predict_with_slopes(x)
     return -np.maximum(log_density, EMPTIEST), -slope
 
 
 def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return log(m(x) - min y + √(β / W(x))) and its slopes, where min y is the smallest observed value.
-
-    The maximiser is that of BOKE's acquisition function (3.12), m(x) + √(β / W(x)), with regression m and density W.
-    Values of log W below ``EMPTIEST`` are raised to it, and results below ``LOWEST`` to that.
-    """
+    """Return log(m(x) - min y + √(β / W(x))) and its slopes: its maximiser is that of (3.12), m(x) + √(β / W(x))."""
     mean, log_density, mean_slope, density_slope = model.predict_with_slopes(x)
     with np.errstate(divide="ignore"):
         lift = np.log(np.maximum(mean - model.y.min(), 0))
@@ -285,17 +273,8 @@ def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tupl
 def density_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
     """Return n points of the unit cube: the first at random, each further one where their density is least.
 
-    The density is a sum of Gaussian kernels with `bandwidth`, and the rule is (3.10) of the BOKE paper.
-
-    Parameters
-    ----------
-    n, d : int
-        Numbers of points and of dimensions.
-    rng : int or Generator, optional
-
-    Returns
-    -------
-    ndarray, shape (n, d)
+    The density is a sum of Gaussian kernels with `bandwidth`, and the rule is (3.10) of the BOKE paper. The result has
+    shape (n, d).
 
     Examples
     --------
@@ -313,13 +292,8 @@ def density_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
 def fill_distance(points: ArrayLike) -> float:
     """Return a lower bound on the fill distance of a design, (3.11) of the BOKE paper.
 
-    The fill distance is the largest distance from a point of the unit cube to the nearest point of the design. The
-    bound is the largest such distance from a fixed set of ``PROBES`` random points and from the corners of the cube
-    (with more than 13 inputs, from ``PROBES`` of the corners).
-
-    Parameters
-    ----------
-    points : array_like, shape (n, d)
+    The fill distance is the largest distance from a point of the unit cube to the nearest of the ``points``, (n, d).
+    The bound is the largest from ``PROBES`` fixed random points and from (at most as many) corners of the cube.
 
     Examples
     --------
@@ -337,20 +311,14 @@ def fill_distance(points: ArrayLike) -> float:
 
 
 class KRUCB(BOKE):
-    """Kernel regression UCB with progressive widening, Algorithm 5 of the BOKE paper, where it is a baseline.
-
-    Options are those of `BoxOptimizer`; the kernel is Gaussian.
-    """
+    """Kernel regression UCB with progressive widening, Algorithm 5 of the BOKE paper; options as of `BoxOptimizer`."""
 
     confidence = 0.05  # C
     closeness = 0.5  # τ
     widening = 0.8  # α
 
     def scores(self, model: KernelRegression) -> FloatArray:
-        """Return m + C √(log(Σ_j W(x_j)) / W) at each point of the model, shape (t,); a negative logarithm counts as 0.
-
-        (A.4) of the paper chooses the point with the largest score; m is the regression and W the density.
-        """
+        """Return m + C √(log(Σ_j W(x_j)) / W), (A.4), at each point of the model; a negative logarithm counts as 0."""
         mean, log_density = model.predict(model.X)
         total = np.logaddexp.reduce(log_density)
         return mean + self.confidence * np.sqrt(max(total, 0.0)) * np.exp(-log_density / 2)

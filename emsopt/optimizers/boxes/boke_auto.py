@@ -96,20 +96,8 @@ GRID = 101  # points per input at which the acquisition is evaluated: a grid fin
 class AdditiveProcess:
     """A Gaussian process that is a sum over inputs, conditioned on data; build it with `condition_additive`.
 
-    Attributes
-    ----------
-    X : ndarray, shape (t, d)
-        Points on the unit cube.
-    lengthscale, noise_ratio : float
-        ℓ and ν.
-    basis : ndarray, shape (t, t)
-        A root of the inverse covariance matrix: basis @ basis.T is (K + ν I)⁻¹.
-    coefficients : ndarray, shape (t,)
-        (K + ν I)⁻¹ times the values.
-    scale : float
-        Standard deviation of the process, of largest likelihood.
-    left_out : ndarray, shape (t,)
-        Prediction of each value from all others.
+    ``basis`` is a root of (K + ν I)⁻¹, and ``coefficients`` are that matrix times the values; ``scale`` is the standard
+    deviation of largest likelihood, and ``left_out`` the prediction of each value from all others.
     """
 
     X: FloatArray
@@ -137,10 +125,7 @@ class AdditiveProcess:
 def condition_additive(
     X: FloatArray, y: FloatArray, lengthscales: Iterable[float], noise_ratios: Iterable[float]
 ) -> list[AdditiveProcess]:
-    """Return the process conditioned on data, for each pair of a lengthscale and a noise ratio.
-
-    X are points on the unit cube, (t, d), and y their values, (t,), of mean about 0.
-    """
+    """Return the process conditioned on values y at points X, for each pair of a lengthscale and a noise ratio."""
     processes, squared = [], (X[:, None] - X) ** 2
     for lengthscale in lengthscales:
         values, vectors = np.linalg.eigh(np.exp(squared / (-2 * lengthscale**2)).mean(axis=2))
@@ -179,11 +164,7 @@ class BOKEAuto(BoxOptimizer):
     _sum: tuple[bool, float, float] | None = None  # whether scores are modelled, lengthscale and noise ratio of the sum
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process of the observed and pending points, with the kernel of the last fit.
-
-        Its values are the gains (the observed values, with reversed sign for minimisation), standardised by `clipped`.
-        Before the first fit, a kernel with broad lengthscales is used.
-        """
+        """Return the process of observed and pending points and clipped gains, with the kernel of the last fit."""
         from ...surrogates.box_kernels import SquaredExponential
 
         if not self.values:
@@ -198,10 +179,7 @@ class BOKEAuto(BoxOptimizer):
         return with_expected(observed, self.pending)
 
     def additive(self) -> AdditiveProcess | None:
-        """Return the additive process of the observed points if it predicts better than `process`, else None.
-
-        The comparison was made when the kernel was last fitted; see `better_sum`.
-        """
+        """Return the additive process of the observed points if `better_sum` found it better, else None."""
         if self._sum is None:
             return None
         scored, lengthscale, ratio = self._sum
@@ -235,11 +213,7 @@ class BOKEAuto(BoxOptimizer):
         yield self._climb(lambda x: emptiness(process, x))
 
     def _exploit(self, process: GaussianProcess) -> FloatArray | None:
-        """Return the maximum of the quadratic at a peak, or None if the upper bound is to be maximised instead.
-
-        The peak is the best one worth climbing. If the best of all peaks is not worth climbing, it is climbed
-        nevertheless with probability ``RETURNING``.
-        """
+        """Return the maximum of the quadratic at the best peak worth climbing, or None if there is none."""
         X, y = self.points, standardized(self.gains)
         heights = process.predict(X)[0] if self.objective.noisy else y
         first = found = None
@@ -258,10 +232,7 @@ class BOKEAuto(BoxOptimizer):
         return bool((np.linalg.norm(self.pending - x, axis=1) <= CROWDED).any())
 
     def _top(self, quadratic: Slopes, centre: FloatArray, radius: float) -> tuple[FloatArray, float]:
-        """Maximise a quadratic over the points of the unit cube that differ from ``centre`` by at most ``radius``.
-
-        The limit holds for each input. Returns the maximiser, and the quadratic's value there minus that at the centre.
-        """
+        """Return the maximiser of a quadratic within ``radius`` of ``centre`` in each input, and how much it gains."""
         box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
         x, value = maximize_on_box(quadratic, [centre, *starts_on_box(box, STARTS, self.rng)], box)
         return x, value - quadratic(centre[None])[0][0]
@@ -270,9 +241,8 @@ class BOKEAuto(BoxOptimizer):
 def better_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tuple[bool, float, float] | None:
     """Return the additive process that predicts left-out values best; None unless clearly better than ``process``.
 
-    ``process`` is conditioned on the same points and their clipped gains. Predictions are compared as normal scores,
-    clipped at the box's median. The process is returned as a flag, whether it models normal scores instead of gains,
-    its lengthscale and its noise ratio.
+    It is returned as a flag, whether it models normal scores instead of gains, its lengthscale and its noise ratio.
+    Predictions are compared as normal scores, clipped at the box's median.
     """
     if X.shape[1] == 1:
         return None
@@ -296,10 +266,7 @@ def better_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tu
 
 
 def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return m(x) + κ s exp(-V(x) / 2), shape (n,), and its slopes (n, d) at points x, for κ = ``confidence``.
-
-    m and s are mean and standard deviation of a process with a `SquaredExponential` kernel, V is the density.
-    """
+    """Return m(x) + κ s exp(-V(x) / 2), shape (n,), and its slopes (n, d) at points x, for κ = ``confidence``."""
     mean, density, mean_slope, density_slope = mean_and_density(process, x)
     bonus = confidence * np.sqrt(process.amplitude) * np.exp(-density / 2)
     return mean + bonus, mean_slope - 0.5 * bonus[:, None] * density_slope
@@ -321,10 +288,7 @@ def mean_and_density(process: GaussianProcess, x: FloatArray) -> tuple[FloatArra
 def _evaluate(
     points: FloatArray, X: FloatArray, lengthscales: FloatArray, coefficients: FloatArray, noise_ratio: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return m and V at each of ``points``, shape (n,), and the slopes of both, (n, d); see `mean_and_density`.
-
-    m(x) is Σ_i c_i k(x, x_i), where x_i are the rows of X and c_i the ``coefficients``; ``noise_ratio`` is ν.
-    """
+    """Return what `mean_and_density` returns."""
     t, d = X.shape
     mean, density = np.zeros(len(points)), np.zeros(len(points))
     mean_slope, density_slope = np.zeros(points.shape), np.zeros(points.shape)
@@ -346,11 +310,7 @@ def _evaluate(
 
 
 def peaks_of(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Return the points no worse than their 2 (d + 1) nearest neighbours: rows of X, the best first, and their radii.
-
-    The radius is the distance of a peak to its (d + 1)-th nearest neighbour, or to the farthest point if there are
-    fewer.
-    """
+    """Return the rows of X no worse than their 2 (d + 1) nearest neighbours, the best first, and their radii r."""
     t, d = X.shape
     distances = np.linalg.norm(X[:, None] - X, axis=2)
     near = np.argsort(distances, axis=1, kind="stable")[:, 1 : 2 * (d + 1) + 1]

@@ -60,19 +60,13 @@ SPREAD = 1.0  # prior standard deviation of the log lengthscales around their co
 
 
 class GPUCBFixed(BoxOptimizer):
-    """GP-UCB with a fixed kernel, Algorithm 4 of the BOKE paper, where it is a baseline.
-
-    Options are those of `BoxOptimizer`.
-    """
+    """GP-UCB with a fixed kernel, Algorithm 4 of the BOKE paper; options are those of `BoxOptimizer`."""
 
     confidence = 2.0  # √β
     bandwidth = 0.8
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process of the observed points, with standardised gains as values.
-
-        Gains are the observed values, with reversed sign for minimisation.
-        """
+        """Return the Gaussian process of the observed points, with standardised gains as values."""
         from ...surrogates.box_kernels import SquaredExponential
 
         kernel = SquaredExponential(self.bandwidth * np.sqrt(self.space.dimension / 12), "fixed")
@@ -95,21 +89,14 @@ class GPUCB(GPUCBFixed):
     _last: GaussianProcess | None = None
 
     def process(self) -> GaussianProcess:
-        """Return the Gaussian process with the hyperparameters of largest likelihood, as found by `refit`.
-
-        Its values are standardised gains, as in `GPUCBFixed.process`. Every call fits anew.
-        """
+        """Return the Gaussian process with the hyperparameters of largest likelihood, as found by `refit`."""
         gains = standardized(self.gains)
         self._last = refit(self.points, gains, noisy=self.objective.noisy, spread=SPREAD, last=self._last)
         return self._last
 
 
 def refit(X: FloatArray, y: FloatArray, *, noisy: bool, spread: float, last: GaussianProcess | None) -> GaussianProcess:
-    """Return the process of largest likelihood, starting from broad lengthscales and from those of the last fit.
-
-    X are points on the unit cube, (t, d), y standardised values; the noise is fitted too if ``noisy``. ``spread`` is
-    the standard deviation of the logarithms of the lengthscales around their common mean, as a prior.
-    """
+    """Return the process of largest likelihood, starting from broad lengthscales and from those of the last fit."""
     from ...surrogates.box_kernels import SquaredExponential
 
     kernels = [SquaredExponential(np.full(X.shape[1], 0.5))] + ([last.kernel] if last else [])
@@ -126,10 +113,7 @@ def with_expected(process: GaussianProcess, pending: FloatArray) -> GaussianProc
 
 
 def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return μ + √β σ, (A.3) of the BOKE paper, and its slopes at points x, shape (n, d).
-
-    μ and σ are the posterior mean and standard deviation, and ``confidence`` is √β.
-    """
+    """Return μ + √β σ, (A.3) of the BOKE paper, and its slopes at points x, shape (n, d); ``confidence`` is √β."""
     mean, variance, mean_slope, variance_slope = process.predict_with_slopes(x)
     deviation = np.sqrt(np.maximum(variance, 1e-12 * process.amplitude))
     return mean + confidence * deviation, mean_slope + confidence * variance_slope / (2 * deviation[:, None])
@@ -141,10 +125,7 @@ RANDOM = (0.1, 2.0)  # range of random lengthscales, in widths of the box
 
 
 class GPEI(BoxOptimizer):
-    """Gaussian process, fitted before every step, and expected improvement; with noise it may be `Additive`.
-
-    Options are those of `BoxOptimizer`.
-    """
+    """Gaussian process, fitted before every step, and expected improvement; with noise it may be `Additive`."""
 
     _last: GaussianProcess | None = None
 

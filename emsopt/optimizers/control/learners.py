@@ -48,15 +48,12 @@ class ControlLearner:
     Attributes
     ----------
     model : ControlModel
-    counts : ndarray of int, shape (m,)
-        Number of plays of each set, T_i.
-    paid : ndarray, shape (m,)
-        Total cost of the plays of each set.
+    counts, paid : ndarray, shape (m,)
+        Number of plays of each set, T_i, and their total cost.
     plays : list of (int, ndarray)
         Set and values of each play.
     phase : str
         Current phase of the method, such as "search".
-
     """
 
     phase = "search"
@@ -105,10 +102,7 @@ class ControlLearner:
         return self._propose()
 
     def tell(self, i: int, x: ArrayLike, play: Play) -> None:
-        """Report the outcome of a play of set ``i`` at the values ``x``, shape (k,), of its variables.
-
-        The model learns from ``play.point``, which should contain ``x`` but is not compared with it.
-        """
+        """Report the outcome of a play of set ``i`` at the values ``x``, shape (k,), of its variables."""
         i, x = self.problem.checked_query(i, x)
         d = self.problem.dimension
         if not isinstance(play, Play) or len(play.point) != d:
@@ -120,10 +114,7 @@ class ControlLearner:
         self.plays.append((i, x.copy()))
 
     def recommend(self) -> tuple[int, FloatArray]:
-        """Return set and values, shape (k,), of the play whose expected value has the largest posterior mean.
-
-        Before there are enough plays for a model, the play with the largest observed value counts.
-        """
+        """Return set and values, (k,), of the play of largest expected posterior mean, or without a model, value."""
         if not self.plays:
             raise InputError("There is no recommendation yet: report at least one play with `tell` first.")
         if self.model.process is None:
@@ -158,10 +149,7 @@ def _best(found: dict[int, tuple[float, FloatArray]]) -> tuple[int, FloatArray]:
 
 
 class UCBPSQ(ControlLearner):
-    """Play the set with the largest expected upper confidence bound, E[u], regardless of cost.
-
-    Sets contained in another set are left out, because their largest E[u] is never larger.
-    """
+    """Play the set with the largest E[u], regardless of cost; a set within another cannot have a larger one."""
 
     def _propose(self) -> tuple[int, FloatArray]:
         return _best({i: self.model.best(i, "upper") for i in self._candidates()})
@@ -176,10 +164,7 @@ class TSPSQ(ControlLearner):
 
 
 class UCBCVS(ControlLearner):
-    """Play the cheapest set whose largest E[u] is within ε_t of the largest of all sets; needs known mean costs.
-
-    The mean costs come from the problem.
-    """
+    """Play the cheapest set, by the problem's mean costs, whose largest E[u] is within ε_t of the largest."""
 
     def epsilon(self, t: int) -> float:
         """Return ε_t at play t = 1, 2, ..., in units of the objective: the square root of (amplitude / t)."""
@@ -195,10 +180,7 @@ class UCBCVS(ControlLearner):
 
 
 class ETC50(UCBPSQ):
-    """Explore each group of equally large sets in turn, smallest sets first, then continue as UCB-PSQ.
-
-    Within a group, the set with the largest E[u] is played.
-    """
+    """Explore each group of equally large sets in turn by E[u], smallest sets first, then continue as UCB-PSQ."""
 
     plays_per_group = 50
 
@@ -260,10 +242,8 @@ class UnknownCost(ControlLearner):
 
     Attributes
     ----------
-    lower : float
-        Largest lower bound so far on the best expected value.
-    upper : ndarray, shape (m,)
-        Smallest upper bound so far on the best expected value of each set.
+    lower, upper : float, ndarray of shape (m,)
+        Largest lower bound so far on the best expected value, and smallest upper bound so far on that of each set.
     feasible : list of int
         Feasible sets (line 16) in the second phase.
     restarts : int

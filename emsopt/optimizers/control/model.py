@@ -95,19 +95,9 @@ class Hyperparameters:
 class ControlModel:
     """A Gaussian process of the plays so far, with searches for the best bound of each set.
 
-    The parameters are those of `ControlLearner`; B of Theorem 1, ``norm``, is in units of the square root of the
-    amplitude.
-
-    Attributes
-    ----------
-    process : GaussianProcess or None
-        None before enough plays are observed.
-    prior : float
-        Prior mean of the process.
-    fits : int
-        Number of times the hyperparameters were estimated.
-    maximal : list of int
-        Indices of the control sets that are not contained in another one.
+    The parameters are those of `ControlLearner`; ``norm`` is in units of the square root of the amplitude. ``process``
+    is None before enough plays are observed, ``fits`` counts how often hyperparameters were estimated, and ``maximal``
+    lists the control sets that are not contained in another one.
     """
 
     def __init__(
@@ -178,11 +168,7 @@ class ControlModel:
         self.fits += 1
 
     def _prepare(self) -> None:
-        """Compute the quantities that all searches of a round share.
-
-        These are the inverse of the noisy kernel matrix, the plays divided by the lengthscales, and for every play and
-        variable the mean of the kernel's factor over the variable's marginal.
-        """
+        """Compute what all searches of a round share; ``averages`` are means of kernel factors over marginals."""
         from scipy.linalg.lapack import dpotri
 
         process = self.process
@@ -194,10 +180,7 @@ class ControlModel:
         self.averages = np.column_stack([X.gaussian_average(x, scale) for X, x, scale in columns])
 
     def best(self, i: int, kind: str) -> tuple[float, FloatArray]:
-        """Return the largest E[u] ("upper") or E[l] ("lower") of set ``i`` and its maximiser, shape (k,).
-
-        u = μ + β σ and l = μ - β σ; the expectation is over the variables that the set does not control.
-        """
+        """Return the largest E[u] ("upper") or E[l] ("lower") of set ``i`` and its maximiser, shape (k,)."""
         bound = self.bound(i, kind)
         with one_thread:
             box, starts = self._starts(i, bound.rough, SCREENED, CLIMBED)
@@ -207,11 +190,7 @@ class ControlModel:
         return value, x
 
     def bound(self, i: int, kind: str) -> "ExpectedBound":
-        """Return E[u] ("upper"), E[l] ("lower") or E[μ] ("mean") as a function of the variables of set ``i``.
-
-        u = μ + β σ and l = μ - β σ are confidence bounds; the expectation is over the variables that the set does not
-        control.
-        """
+        """Return E[u] ("upper"), E[l] ("lower") or E[μ] ("mean") as a function of the variables of set ``i``."""
         weight = {"upper": 1.0, "lower": -1.0, "mean": 0.0}[kind]
         return ExpectedBound(self, i, weight * self.beta)
 
@@ -224,11 +203,7 @@ class ControlModel:
         return value, x
 
     def _starts(self, i: int, function: Slopes, n: int, most: int) -> tuple[list[tuple[float, float]], FloatArray]:
-        """Return the bounds of the k variables in set ``i``, and starting points, shape (most, k).
-
-        These are the points with the largest values of ``function`` among n random points. Half of the random points
-        lie near the eight plays with the largest observed values.
-        """
+        """Return the bounds of set ``i``, and the best of n random points, half of them near the eight best plays."""
         controlled = list(self.problem.control_sets[i])
         box = [(0.0, 1.0)] * len(controlled)
         near = [self.points[k][controlled] for k in np.argsort(self.values)[-8:]]
@@ -237,10 +212,7 @@ class ControlModel:
 
 
 class ExpectedBound:
-    """E[μ] + weight E[σ] of one control set as a function of the values of its k controlled variables.
-
-    μ and σ are the posterior mean and standard deviation; the expectation is over the uncontrolled variables.
-    """
+    """E[μ] + weight E[σ] of one control set as a function of the values of its k controlled variables."""
 
     def __init__(self, model: ControlModel, i: int, weight: float) -> None:
         problem, process = model.problem, model.process
@@ -263,21 +235,14 @@ class ExpectedBound:
         return self._values_and_slopes(x, c, w)
 
     def rough(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return E[μ] + weight √E[σ²] and its slopes, a faster approximation of E[μ] + weight E[σ].
-
-        Shapes are as in `__call__`. E[σ²] is a quadratic form, so no mean over the nodes is taken at each point.
-        """
+        """Return E[μ] + weight √E[σ²] and its slopes, which is faster, as E[σ²] is a quadratic form."""
         c = _gaussian(x / self.lengthscales, self.scaled)
         if self.form is None:
             self.form = self.inverse * (self.g.T @ self.g / len(self.g))
         return self._values_and_slopes(x, c, (c @ self.form * c)[:, None])
 
     def _values_and_slopes(self, x: FloatArray, c: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the bound and its slopes at points x, from c, shape (K, n), and w, shape (K, nodes, n).
-
-        c is the kernel's factor from the controlled variables between each point and each of the n plays. w is the
-        part of each play in lowering σ² at every node, relative to the prior variance.
-        """
+        """Return the bound and its slopes at x, from c, (K, n), and the plays' parts w, (K, nodes, n), in σ²."""
         pull = c * self.pull
         deviation = np.sqrt(self.amplitude * np.maximum(1 - w.sum(axis=2), LEAST_VARIANCE))
         values = self.prior + pull.sum(axis=1) + self.weight * deviation.mean(axis=1)
@@ -308,11 +273,7 @@ class PosteriorSample:
         return np.exp(1j * x[:, None] * self.waves).mean(axis=0)
 
     def expected(self, i: int) -> Slopes:
-        """Return the sample's expected value over set ``i`` as a function to maximise.
-
-        The mean of a wave over the uncontrolled variables is a wave in the controlled ones, with smaller amplitude and
-        another phase.
-        """
+        """Return the sample's expected value over set ``i``, in which the means of waves are waves, too."""
         model, problem = self.model, self.model.problem
         controlled, rest = list(problem.control_sets[i]), problem.left_to_chance(i)
         mean = np.exp(1j * self.phases) * (self.wave_averages[:, rest].prod(axis=1) if len(rest) else 1.0)

@@ -60,12 +60,10 @@ NODES = 2048  # points over which expected values are averaged, the same for v* 
 
 
 def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0.1) -> pd.DataFrame:
-    """Return the history of a run with its expected values and regrets.
+    """Return the history of a run on a problem, which is solved if necessary, with its expected values and regrets.
 
-    ``history`` is that of a `ControlRun` on the ``problem``; if this is not `solved`, it is solved first, which takes a
-    while. ``alpha`` is the tolerated loss α. ``expected`` is E_i(x) of a play; ``quality_regret``, ``cost_regret``,
-    ``simple_regret`` and ``weighted_regret`` are R^f, R^c, r and R of the module's formulas, with T the number of plays
-    so far.
+    ``expected`` is E_i(x) of a play; ``quality_regret``, ``cost_regret``, ``simple_regret`` and ``weighted_regret`` are
+    R^f, R^c, r and R of the module's formulas, with T the number of plays so far.
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     _validate.columns(history, ["set", "x"], "history", "the history of a ControlRun")
@@ -199,11 +197,8 @@ def gain_bound(covariance: ArrayLike, most: int) -> Gain:
 
     γ_t = max ½ log det(I + K/λ) over t points, which may repeat. Shares of the plays in place of whole numbers make it
     a concave problem, whose value is at least γ_t; the slopes at any shares bound this value from above. γ_t falls with
-    λ, so that the bound at λ = 1 holds for the λ = 1 + 2/T of Lemma 5, too.
-
-    ``covariance``, shape (n, n), is the prior covariance of the points. The function that is returned takes t, a number
-    or an array, and returns the bound in nats: 0 at t = 0, and infinity far beyond ``most``. Between the values of t at
-    which it was computed it takes the next larger one.
+    λ, so that the bound at λ = 1 holds for the λ = 1 + 2/T of Lemma 5, too. The function that is returned takes t, a
+    number or an array, and returns the bound in nats, infinity far beyond ``most``.
     """
     K = _validate.real_array(covariance, "covariance", (None, None))
     most = _validate.whole_number(most, "most")

@@ -39,21 +39,15 @@ class ControlRun:
     method : str
     problem : str
         Name of the problem's objective.
-    control_set : int
-        Index of the recommended set: that of the play whose expected value has the largest posterior mean, or, with too
-        few plays for a model, of the play with the largest observed value.
-    set_name : str
-        Name of this set, from `ControlProblem.set_names`.
+    control_set, set_name : int, str
+        Index and name of the recommended set: that of the play whose expected value has the largest posterior mean, or,
+        with too few plays for a model, of the play with the largest observed value.
     x : ndarray, shape (k,)
         Recommended values of the variables in this set, each on [0, 1].
     inputs : dict of str to float
         The same values by the names of the variables. All other variables are left to chance.
-    plays : int
-        Number of plays.
-    spent : float
-        Total cost, at most the budget.
-    message : str
-        Why the run ended.
+    plays, spent, message
+        Number of plays, their total cost, and why the run ended.
     history : DataFrame
         One row per play: its number ``play``, ``set``, ``x`` (tuple), ``value`` and ``cost`` observed, ``spent`` so
         far, ``phase`` and ``seconds`` since the start; with ``regret=True`` also the columns that

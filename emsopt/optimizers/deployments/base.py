@@ -43,11 +43,7 @@ class Optimizer(AskTell[IntArray]):
         return _weighted_minima(self._group_costs, self.space.city.demand_shares, counts)
 
     def _median_values_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
-        """Return the p-median objective after each swap of a unit, from ``gives`` to ``takes``, shape (g, t).
-
-        ``counts``, shape (G,), are the units in each twin group before the swap. All values follow at once from the
-        nearest and the second nearest unit of each atom (Whitaker 1983).
-        """
+        """Return the p-median objective after each swap of a unit, from ``gives`` to ``takes``, (Whitaker 1983)."""
         members = np.repeat(np.arange(len(counts)), counts)
         change = swap_changes(self._nearest_groups, members, len(counts))
         return self._median_values(counts[None])[0] + change[np.ix_(np.searchsorted(members, gives), takes)]

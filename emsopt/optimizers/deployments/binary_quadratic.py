@@ -12,8 +12,7 @@ method            what it does
 ``"relaxation"``  the papers' Algorithm 1: minimum cuts; gives a lower bound and thus a gap
 ================  =====================================================================================================
 
-The default was the best in a comparison: it finds the lowest values in the least time (`benchmarks/RESULTS.md`). The
-gap of Algorithm 1 is small where most pairs are zero or negative.
+The default finds the lowest values in the least time (`benchmarks/RESULTS.md`).
 
 A place may hold several units: x_k then is the number of units at place k, at most ``capacities[k]``, and A_kk is the
 cost of each ordered pair of different units at this place. The function is then xᵀA x + (b - diag A)ᵀx. At a place for
@@ -106,12 +105,7 @@ def _swap(
     starts: int = 40,
     steps: int | None = None,
 ) -> tuple[IntArray, float]:
-    """Search by tabu search; return the best x found, and -inf, because there is no lower bound.
-
-    Each step relocates the unit whose move lowers the value most or raises it least, and bars both places from further
-    moves for some steps. Every second start is random; the others are greedy solutions, the first for the costs
-    themselves and the rest for randomly perturbed costs.
-    """
+    """Search by `tabu`; return the best x found, and -inf, because there is no lower bound."""
     keys = rng.random((_validate.whole_number(starts, "starts"), len(b)))
     patience = 2 * len(b) if steps is None else _validate.whole_number(steps, "steps", low=0)
     return tabu(A, b, units, floors, capacities, keys, patience), -np.inf
@@ -120,10 +114,7 @@ def _swap(
 def _annealing(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Return the best x found in several annealing walks of 100 N steps, each from random places, and -inf.
-
-    The second value stands for the lower bound, which this method does not give.
-    """
+    """Return the best x found in several annealing walks of 100 N steps, each from random places, and -inf."""
     slots = np.repeat(np.arange(len(b)), capacities - floors)  # each place once per unit it can still hold
     moving = units - floors.sum()
     found = []
@@ -143,10 +134,7 @@ def _relax(
     rng: np.random.Generator,
     **options: Any,
 ) -> tuple[IntArray, float]:
-    """Solve the problem by `_relaxation`, for binary variables; return x and a lower bound on the value.
-
-    Units that a place must hold are taken as placed, and a place for several more units is split into several places.
-    """
+    """Solve the problem by `_relaxation`, with a place per unit that a place can take; return x and a lower bound."""
     place = np.repeat(np.arange(len(b)), capacities - floors)
     pairs = A[np.ix_(place, place)].copy()
     np.fill_diagonal(pairs, 0.0)
@@ -204,14 +192,9 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[I
 
     Where A_ij > 0, x_i x_j is replaced by its linear lower bound Γ_ij (x_i + x_j - 1), equation (9) of the paper, with
     Γ_ij in [0, 1]. The constraint Σ x = p is replaced by a multiplier λ. Each cut gives a lower bound for its Γ and λ,
-    and x*, which is repaired to p units and polished by swaps. Γ descends along the gradient of the papers' loss,
-    (f(x*) - f_sub(x*))²,
-
-        ∂f_sub/∂Γ_ij = A⁺_ij (x*_i + x*_j - 1),
-
-    which raises the bound; λ follows Σ x* - p. Both use Polyak's step length: the best value known minus the cut's
-    bound, over the squared length of the gradient, times a factor that is halved after five cuts without a better
-    bound.
+    and x*, which is repaired to p units and polished by swaps. Γ descends along the gradient A⁺_ij (x*_i + x*_j - 1) of
+    the papers' loss, and λ follows Σ x* - p, both by Polyak's step length, times a factor that is halved after five
+    cuts without a better bound.
     """
     plus, minus = np.maximum(A, 0), np.minimum(A, 0)
     gamma = np.ones_like(A)
@@ -246,10 +229,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[I
 
 
 def _repair(A: FloatArray, b: FloatArray, x: IntArray, p: int) -> IntArray:
-    """Greedily add the cheapest or remove the most expensive unit until exactly p are placed.
-
-    The multiplier alone rarely yields p. The cost of a unit at place k is b_k + 2 (A x)_k.
-    """
+    """Greedily add the cheapest or remove the most expensive unit until exactly p are placed."""
     x = x.copy()
     cost = b + 2 * A @ x
     while x.sum() != p:
@@ -282,10 +262,10 @@ def tabu(
     keys: FloatArray,
     patience: int,
 ) -> IntArray:
-    """Return the best allocation that tabu search (`descend`) reaches from all starts, as units per place, shape (N,).
+    """Return the best allocation that `descend` reaches, as units per place, shape (N,).
 
     Each start is built greedily from costs perturbed by a row of ``keys``, random numbers of shape (starts, N): the
-    first not at all, and every second one so strongly that it is random. ``patience`` is as in `descend`.
+    first not at all, and every second one so strongly that it is random.
     """
     best, best_value = floors.copy(), np.inf
     spread = np.abs(A).sum() / len(b) + np.abs(b).sum() / len(b)
@@ -314,10 +294,9 @@ def descend(
 ) -> IntArray:
     """Swap until ``patience`` steps bring no improvement; return the best allocation found.
 
-    With ``patience`` 0, only swaps that lower the value are made. ``x`` and ``cost`` are changed in place.
-
-    ``cost``, the change of the value for one more unit at each place, is kept at b + 2 A x. Moving a unit from i to j
-    changes the value by cost_j - (cost_i - 2 A_ii) - 2 A_ij.
+    A step relocates the unit whose move lowers the value most or raises it least, and bars both places for some steps.
+    With ``patience`` 0, only swaps that lower the value are made. ``cost``, the change of the value for one more unit
+    at each place, is kept at b + 2 A x; it and ``x`` are changed in place.
     """
     n = len(x)
     better = 1e-10 * (np.abs(cost).max() + np.abs(A).max())  # well above the sum of rounding errors
@@ -358,9 +337,8 @@ def anneal(
     """Anneal from ``floors`` and a unit more at each place in ``filled``; return the best allocation found, shape (N,).
 
     ``filled`` and ``empty`` name places once per unit that may move and per unit for which there is room; they are
-    overwritten. A step moves a unit from a ``filled`` to an ``empty`` place and is accepted if the value does not rise,
-    else with Metropolis's probability; the temperature falls geometrically from the mean change of a swap to `COOLEST`
-    of it. ``chances``, shape (steps, 3), are random numbers.
+    overwritten. A move is accepted with Metropolis's probability; the temperature falls geometrically from the mean
+    change of a swap to `COOLEST` of it. ``chances``, shape (steps, 3), are random numbers.
     """
     x = floors.copy()
     for i in filled:

@@ -95,10 +95,9 @@ class GPpM(Optimizer):
         Whether to follow Algorithms 3 and 4 to the letter, without the repairs that the module's notes list.
     edge : float
         Initial edge of a trust region, d_0, at least 2.
-    grow : (int, float)
-        Number of successes after which the region grows, n_s, and the factor of its edge, α_s.
-    shrink : (int, float)
-        Number of consecutive failures after which the region shrinks, n_f, and the factor of its edge, α_f.
+    grow, shrink : (int, float)
+        Number of successes after which the region grows, n_s, and the factor of its edge, α_s; number of consecutive
+        failures after which it shrinks, n_f, and the factor, α_f.
 
     Attributes
     ----------
@@ -108,10 +107,8 @@ class GPpM(Optimizer):
         Centre of the trust region, as the number of units in each twin group of sites.
     edge : float
         Largest Hamming distance from the centre in the trust region, d.
-    restarts : int
-        Number of trust regions given up so far because they had shrunk below one swap.
-    optima : list of int
-        Indices in ``values`` of the best deployment of each region given up.
+    restarts, optima : int, list of int
+        Number of trust regions given up so far, as they allowed no swap, and the index of the best deployment of each.
 
     Examples
     --------
@@ -215,12 +212,7 @@ class GPpM(Optimizer):
         return np.sort(latest_first[np.argsort(distance, kind="stable")[:MODELLED]]).tolist()
 
     def _resize(self, value: float, centre: IntArray) -> None:
-        """Update the trust region, centred at ``centre`` so far, after a new value (Algorithm 4, lines 13 to 20).
-
-        A value below the region's lowest so far is a success, anything else a failure. The region grows after n_s
-        successes and shrinks after n_f consecutive failures. A new one is opened if ``edge`` falls below 2, that is, if
-        the region allows no swap.
-        """
+        """Update the trust region, centred at ``centre`` so far, after a new value (Algorithm 4, lines 13 to 20)."""
         follows, x = "centre" in self._repairs, self._told[-1]
         if value < self._region_value - 1e-9 and (not follows or np.abs(x - centre).sum() <= self.edge):
             self._region_value, self._region_best = value, len(self._told) - 1
@@ -244,8 +236,7 @@ class GPpM(Optimizer):
     def _open_region(self) -> None:
         """Open a region centred where GP*'s lower confidence bound, mean - √(BETA · variance), is low.
 
-        Algorithm 4, lines 6 to 8, and (16). The minimum is sought by single swaps from the best deployment to which GP*
-        is fitted; without the repair ``start`` among all deployments, if there are at most LISTED.
+        Algorithm 4, lines 6 to 8, and (16).
         """
         self.edge = self._first_edge
         self._region_value, self._region_best = np.inf, -1
@@ -265,10 +256,7 @@ class GPpM(Optimizer):
             self.centre = climb(self.space, score, bounds, start, score(start[None])[0])[0]
 
     def _fit(self, rows: Sequence[int], previous: GaussianProcess | None) -> tuple[GaussianProcess, float]:
-        """Fit a Gaussian process to the observations with indices ``rows``, starting from a previous fit.
-
-        Returns the process and the constant of its prior mean, without the repair ``constant`` 0.
-        """
+        """Fit a process to the observations ``rows``, from a previous fit; also return the constant of its mean."""
         from ...surrogates.kernels import DeploymentKernel
 
         X = np.array([self._told[k] for k in rows])
@@ -319,9 +307,8 @@ class GPpM(Optimizer):
     ) -> tuple[Score, Bounds]:
         """Return two functions: the score of deployments, and upper bounds on the scores of all swaps of one.
 
-        ``rate`` maps posterior mean and standard deviation to the score, and must fall with the mean and rise with the
-        deviation. The bounds need O(n) per swap instead of O(n²): the mean is exact, and the variance explained at
-        x', kᵀ(K + ν I)⁻¹k for k = k(x', X), is a convex function of k, so its tangent at x is below it.
+        ``rate`` must fall with the posterior mean and rise with the deviation. The bounds need O(n) per swap: the mean
+        is exact, and the variance explained at x' is a convex function of k(x', X), so its tangent at x is below it.
         """
 
         def score(counts: IntArray) -> FloatArray:
@@ -372,8 +359,7 @@ def adaptive_swapping(
 ) -> IntArray:
     """Return the outcome of Algorithm 3 as printed, which may lie outside the region.
 
-    SWAPS times, s(d) = d/2 random swaps of the current deployment give a candidate, which takes its place if it has a
-    higher score. Candidates are scored in blocks; those after an accepted one are discarded and do not count.
+    Candidates are scored in blocks; those after an accepted one are discarded and do not count.
     """
     places = int(space.capacities.sum())
     depth = max(1, int(min(edge / 2, space.units, places - space.units)))
@@ -399,9 +385,8 @@ def climbing_search(
 ) -> IntArray | None:
     """Return the best deployment of the region that climbs find, None if all that they reach are in ``taken``.
 
-    Ours, in place of Algorithm 3, whose ten swaps at a time leave little of a good deployment. CANDIDATES random
-    deployments, 1 to s(d) swaps from the centre, are scored together; `climb` goes on from the best CHAINS and from the
-    centre.
+    Ours, in place of Algorithm 3, whose ten swaps at a time leave little of a good deployment: `climb` goes on from the
+    best CHAINS of CANDIDATES random deployments, and from the centre.
     """
     most = max(1, int(min(edge / 2, space.units)))
     pool = np.vstack([centre, random_swaps(space, centre, rng.integers(1, most + 1, CANDIDATES), rng)])
@@ -426,9 +411,8 @@ def climb(
 ) -> tuple[IntArray, float]:
     """Relocate one unit at a time, each time to the highest score, until no relocation raises ``value``.
 
-    ``value`` is the score of ``x``. Deployments in ``taken``, shape (n, G), are skipped. If a ``region``, centre and
-    edge, is given, only deployments within this Hamming distance of the centre are allowed. ``bounds`` returns upper
-    bounds on the scores of swaps, which save scoring most of them. Returns the last deployment and its score.
+    Deployments in ``taken``, shape (n, G), and outside of a ``region``, centre and edge, are skipped. ``bounds``
+    returns upper bounds on the scores of swaps, which save scoring most of them.
     """
     while True:
         gives, takes = space.swaps(x)
@@ -451,10 +435,7 @@ def climb(
 def _best_swap(
     score: Score, upper: FloatArray, x: IntArray, gives: IntArray, takes: IntArray, value: float
 ) -> tuple[IntArray | None, float]:
-    """Return the swap with the highest score if it is above ``value``, and this score; else None and ``value``.
-
-    Swaps are scored from the highest upper bound downwards, until no bound left is above the best score.
-    """
+    """Return the swap with the highest score if it is above ``value``, and this score; else None and ``value``."""
     best, left = None, np.flatnonzero(upper > value)
     left = left[np.argsort(-upper.flat[left], kind="stable")]
     while len(left) and upper.flat[left[0]] > value:

@@ -79,11 +79,7 @@ class Genetic(Optimizer):
 
 
 def cross(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return a canonical child of two canonical deployments, shape (p,).
-
-    The child has all units that both parents have at the same site. Its other units are drawn without replacement from
-    those that only one parent has.
-    """
+    """Return a canonical child of two canonical deployments, shape (p,), by the rule of `Genetic`."""
     n = max(mother.max(), father.max()) + 1
     first, second = np.bincount(mother, minlength=n), np.bincount(father, minlength=n)
     shared = np.repeat(np.arange(n), np.minimum(first, second))
@@ -96,14 +92,10 @@ STEPS_ON_KNOWN_GROUND = 100  # moves to observed deployments, which cost nothing
 
 
 class SimulatedAnnealing(Optimizer):
-    """Walk from the best of a few random deployments, one relocated unit at a time.
+    """Walk from the best of ten random deployments, one relocated unit at a time.
 
-    Notes
-    -----
-    The walk starts from the best of ten random deployments, with the standard deviation of their values as T₀. It can
-    visit deployments already observed, with their known values and without asking for them again. If it
-    finds no others, it restarts from a random one. The method needs thousands of cheap evaluations; with a hundred its
-    results are poor.
+    T₀ is the standard deviation of their values. Deployments already observed are visited with their known values; if
+    there are no others, the walk restarts. The method needs thousands of cheap evaluations.
     """
 
     initial = 10
@@ -147,11 +139,6 @@ SWEEPS = 20  # Gibbs sweeps between two draws of a proposal; ten times as many b
 
 class BOCS(SparBL):
     """Bayesian optimization of combinatorial structures, by simulated annealing (BOCS-SA).
-
-    Attributes
-    ----------
-    state : Horseshoe or None
-        Gibbs chain of the last proposal; None before the first model.
 
     Examples
     --------

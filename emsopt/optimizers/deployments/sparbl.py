@@ -141,12 +141,10 @@ class SparBL(Optimizer):
 class SparBLPlus(SparBL):
     """SparBL with two more features: the mean cost if first preferred units serve all calls, and if second ones do.
 
-    The papers motivate their quadratic model by double coverage (Example 6): what matters is the nearest unit, and the
-    next one if that is busy. A quadratic in x can only approximate which unit is nearest. This variant, which is not in
-    the papers, adds two features, D + 1 and D + 2, under the same prior: the cost of being served by the atom's first
-    preferred unit, averaged over the demand (the p-median objective), and the same for the second. Costs are those of
-    the objective's metric. The draw is then no binary quadratic; it is minimised by swaps, from the best deployments
-    observed and from random ones.
+    A quadratic in x can only approximate which unit is nearest (double coverage, Example 6 of the papers). This
+    variant, which is not in the papers, adds two features under the same prior: the cost of being served by the atom's
+    first preferred unit, averaged over the demand, and the same for the second. The draw is then minimised by swaps,
+    from the best deployments observed and from random ones.
     """
 
     def __init__(self, objective: Objective, **options: Any) -> None:
@@ -177,12 +175,8 @@ class SparBLPlus(SparBL):
 def _nearest(counts: IntArray, order: IntArray, cost: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the rank and the cost of each atom's first and second preferred units, each of shape (M, 2).
 
-    ``counts`` holds the units at each place, shape (G,); row a of ``order`` lists the places by preference of atom a;
-    and ``cost`` holds the cost of each place serving each atom, shape (G, M), times the atom's share of the demand.
-
-    A unit's rank is the position of its place in the atom's preference order of the G places, from 0. The two units
-    have the same rank if they stand at the same place. The sum of the costs over the atoms is a mean cost. If there is
-    no second unit, its rank is G and its cost 0.
+    Row a of ``order`` lists the places by preference of atom a, and a unit's rank is the position of its place there;
+    ``cost``, (G, M), holds costs times the atom's share of the demand. A missing second unit has rank G and cost 0.
     """
     G, M = cost.shape
     rank, paid = np.full((M, 2), G), np.zeros((M, 2))
@@ -212,11 +206,8 @@ def _descend(
 ) -> IntArray:
     """Minimise xᵀA x + (b - diag A)ᵀx + weights · cover(x) by best swaps from each start; return the best x.
 
-    x holds the units at each place, shape (G,). A is symmetric; A_kk is the cost of each ordered pair of different
-    units at place k. cover(x) holds the mean costs over all atoms of the first and of the second preferred unit: the
-    two features that `SparBLPlus` adds; ``weights`` are their coefficients. Row k of ``starts`` is an x; ``order``
-    holds each atom's places by preference, ``ranks`` each place's position in that order, and ``cost`` each atom's cost
-    times its share of the demand.
+    x holds the units at each place, shape (G,). cover(x) holds the two features that `SparBLPlus` adds, and ``weights``
+    their coefficients. ``ranks`` are each place's positions in ``order``, which is, as ``cost``, that of `_nearest`.
     """
     G, M = cost.shape
     best, best_value = starts[0].copy(), np.inf

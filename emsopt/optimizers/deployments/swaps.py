@@ -129,10 +129,8 @@ class LocalSearch(Optimizer):
     Notes
     -----
     The first descents begin at the p-median deployment and at the open sites with the shortest mean response times,
-    each filled before the next is used, others at random. Deployments to begin with can be enqueued.
-
-    Without noise, neighbours already observed are not asked for again; their known values are used. With noise they are
-    asked for again, and a new value is compared with a single earlier one, which misleads the search.
+    each filled before the next is used, others at random. With noise, a new value is compared with a single earlier
+    one, which misleads the search.
 
     Examples
     --------
@@ -179,11 +177,7 @@ def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Gen
 
 
 def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
-    """Return two deployments: the p-median, and all units at the open sites with the shortest mean response time.
-
-    The mean over all atoms is weighted by demand. A site takes as many units as it can hold before the next site is
-    used. Pinned units stay at their sites in both.
-    """
+    """Return two deployments: the p-median, and all units at the open sites with the shortest mean response time."""
     city = space.city
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - space.site_floors)
     central = places[np.argsort((city.response_times @ city.demand_shares)[places], kind="stable")]
@@ -200,9 +194,8 @@ def affordable(objective: Objective) -> int:
 def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress = False) -> Run:
     """Find the best deployment: by enumeration if there are few enough, else by local search.
 
-    All deployments are enumerated if there are at most ``AFFORDABLE`` of them for the objective's evaluator, or at most
-    ``WHOLE`` if the metric is not a mean over calls. Otherwise `local_search` runs with the approximate evaluator. If
-    the objective has another evaluator, a second local search with that one starts from the result.
+    All deployments are enumerated if there are at most `affordable`. Otherwise `local_search` runs with the approximate
+    evaluator. If the objective has another one, a second local search with that one starts from the result.
 
     Parameters
     ----------
@@ -254,17 +247,12 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
 class LocalSearchPlus(Optimizer):
     """Swap local search that tries the most promising swaps first, and kicks out of local optima.
 
-    Swaps are tried in the order of their estimate (see the module's notes), and the first better deployment is the next
-    centre. The first one is the p-median deployment, improved by swaps as far as the estimate falls, which takes no
-    evaluation. If none of the first 100 is better, two to four random promising swaps are made at once from the best
-    deployment, and the search goes on from there. Known deployments are not returned to.
+    The first deployment is the p-median, improved by swaps as far as the estimate falls. Swaps are tried in the order
+    of the estimate, and the first better deployment is the next centre. If none of the first 100 is better, two to four
+    random promising swaps are made at once from the best deployment, and the search goes on from there.
 
-    Notes
-    -----
-    A variant of this package. Any metric will do, as the estimate takes the costs of sites and atoms from the objective
-    (those of response times for an `emsopt.operations.OperationsObjective`). At a local optimum all promising swaps are
-    evaluated before it is left: where the start is one, which is rare, "gp-pm" can be faster. With noise, a new value
-    is compared with a single earlier one, which misleads the search.
+    A variant of this package. Any metric will do, as the estimate takes the costs of sites and atoms from the
+    objective. With noise, a new value is compared with a single earlier one, which misleads the search.
     """
 
     def __init__(self, objective: Objective, **options: Any) -> None:

@@ -150,10 +150,7 @@ def _legendre() -> tuple[FloatArray, FloatArray]:
 
 
 def _normal_share(centre: float | FloatArray, scale: float) -> FloatArray:
-    """Return the probability that a normal variable of mean ``centre`` and deviation ``scale`` lies in [0, 1].
-
-    ``centre`` may be an array; the result has its shape.
-    """
+    """Return the probability that a normal variable of mean ``centre`` and deviation ``scale`` lies in [0, 1]."""
     from scipy.special import ndtr
 
     return np.subtract(ndtr((1 - centre) / scale), ndtr((0 - centre) / scale))

@@ -101,10 +101,7 @@ PLANT_WORST = -1.13261281
 
 
 def plant() -> Problem:
-    """Return the standardised leaf area of the plant: 5 inputs on [0, 1]⁵, maximum 2.19412.
-
-    Raise DataUnavailableError if the file is not found and cannot be downloaded.
-    """
+    """Return the standardised leaf area of the plant, 5 inputs, maximum 2.19412; raise if its file cannot be had."""
     plant_process()
     variables = ("Ca", "B", "NH3", "K", "pH")
     return Problem("plant", _leaf_area, [(0, 1)] * 5, "max", 2.1941161756540035, PLANT_BEST_X, variables=variables)

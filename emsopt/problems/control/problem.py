@@ -33,9 +33,9 @@ standard deviation.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
@@ -94,29 +94,14 @@ class ControlProblem:
     """
 
     objective: Problem
-    control_sets: tuple[tuple[int, ...], ...]
-    costs: FloatArray
-    marginals: tuple[Marginal, ...]
+    control_sets: Any
+    costs: Any
+    marginals: Any
     noise_sd: float = 0.01
     cost_noise_sd: float = 0.02
     worst: float = 0.0
-    set_values: FloatArray = field(default_factory=lambda: np.empty(0))
-    set_points: tuple[FloatArray, ...] = ()
-
-    if TYPE_CHECKING:  # callers may pass more than the fields hold afterwards
-
-        def __init__(
-            self,
-            objective: Problem,
-            control_sets: Iterable[Iterable[int | str]],
-            costs: ArrayLike,
-            marginals: Marginal | Sequence[Marginal],
-            noise_sd: float = 0.01,
-            cost_noise_sd: float = 0.02,
-            worst: float = 0.0,
-            set_values: Sequence[float] | FloatArray = (),
-            set_points: Sequence[ArrayLike] = (),
-        ) -> None: ...
+    set_values: Any = ()
+    set_points: Any = ()
 
     def __post_init__(self) -> None:
         check_objective(self.objective)
@@ -169,10 +154,7 @@ class ControlProblem:
         return np.setdiff1d(np.arange(self.dimension), self.control_sets[i])
 
     def nodes(self, n: int = NODES) -> FloatArray:
-        """Return the n quasi-random points, shape (n, d), that represent the marginals in all expected values.
-
-        n must be a power of 2.
-        """
+        """Return quasi-random points, (n, d), that represent the marginals in expected values; n is a power of 2."""
         n = _validate.whole_number(n, "nodes", high=MOST_NODES)
         if n & (n - 1):
             raise InputError(f"`nodes` must be a power of 2, for which Sobol points are balanced; got {n}.")
@@ -182,8 +164,7 @@ class ControlProblem:
     def expected(self, i: int, x: ArrayLike, nodes: int = NODES) -> FloatArray:
         """Return the expected value of the objective with set ``i`` held at ``x`` and the other variables random.
 
-        ``x`` holds the values of its k variables, shape (k,) or (K, k); the result has the shape () or (K,). ``nodes``
-        is the number of quasi-random points over which the objective is averaged, a power of 2.
+        ``x`` holds the values of its k variables, shape (k,) or (K, k); the result has the shape () or (K,).
         """
         i, given = self.checked_query(i, x, several=True)
         controlled = list(self.control_sets[i])
@@ -310,9 +291,7 @@ def in_chunks(function: Callable[[FloatArray], FloatArray], points: FloatArray, 
 def long_search(expected: Callable[..., FloatArray], d: int, start: FloatArray | None) -> tuple[float, FloatArray]:
     """Return the highest value of a function on the unit cube of d dimensions, and the point that attains it.
 
-    ``expected`` takes points, shape (K, d), and optionally the number of nodes, and returns values, shape (K,).
-    SCREENED points are compared on SCREEN_NODES nodes. Then L-BFGS-B with numerical gradients on CLIMB_NODES nodes
-    starts from the best CLIMBED of them and from ``start`` if given. The best result is evaluated on all nodes.
+    L-BFGS-B starts from the best of SCREENED points and from ``start``; the best result is evaluated on all nodes.
     """
     from scipy.optimize import minimize
 
@@ -345,31 +324,24 @@ def sobol(d: int, n: int) -> FloatArray:
 def check_objective(f: Problem) -> None:
     """Raise InputError unless ``f`` is a noise-free maximisation problem on the unit cube."""
     _validate.instance(f, "objective", Problem, "emsopt.problems.Problem")
-    if f.sense != "max":
-        raise InputError(f"`objective` must have sense 'max'; {f.name} has {f.sense!r}. Convert it with on_unit_cube.")
-    for k in np.flatnonzero((f.bounds != (0, 1)).any(axis=1)):
-        found = "{} of {} ranges from {:g} to {:g}".format(f.variables[k], f.name, *f.bounds[k])
-        raise InputError(f"`objective` must be on the unit cube; {found}. Scale it with on_unit_cube.")
-    if f.noise_sd:
+    if f.sense != "max" or (f.bounds != (0, 1)).any():
+        found = f"{f.name} has {f.sense!r} and {f.bounds.tolist()}"
         raise InputError(
-            f"`objective` must be free of noise; {f.name} has `noise_sd` {f.noise_sd:g}. Set that to 0 and give "
-            "`noise_sd` to the ControlProblem."
+            f"`objective` must have sense 'max' and bounds 0 and 1; {found}. Convert it with on_unit_cube."
         )
+    if f.noise_sd:
+        raise InputError(f"`objective` must have no noise, but {f.name} has; give `noise_sd` to the ControlProblem.")
 
 
-def checked_sets(
-    control_sets: Iterable[Iterable[int | str]], variables: tuple[str, ...]
-) -> tuple[tuple[int, ...], ...]:
+def checked_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """Return control sets as sorted tuples of indices; names and indices are accepted."""
     result: list[tuple[int, ...]] = []
     for i, members in enumerate(control_sets):
         if isinstance(members, str) or not np.iterable(members):
             raise InputError(f"Control set {i} must be a list of variables; got {_validate.quote(members)}.")
         indices = tuple(sorted(_index(k, i, variables) for k in members))
-        if not indices:
-            raise InputError(f"Control set {i} must contain at least one variable; it is empty.")
-        if (twice := _validate.first_repeated(indices)) is not None:
-            raise InputError(f"Control set {i} must name each variable once; it names {variables[twice]!r} twice.")
+        if not indices or _validate.first_repeated(indices) is not None:
+            raise InputError(f"Control set {i} must name one or more variables, each once; got {list(members)}.")
         if indices in result:
             both = f"{result.index(indices)} and {i}"
             raise InputError(f"Control sets {both} hold the same variables. Keep the cheaper one.")
@@ -379,7 +351,7 @@ def checked_sets(
     return tuple(result)
 
 
-def _index(member: int | str, i: int, variables: tuple[str, ...]) -> int:
+def _index(member: int | str, i: int, variables: Sequence[str]) -> int:
     """Return the index of a variable of set ``i``."""
     if not isinstance(member, str):
         return _validate.whole_number(member, f"control_sets[{i}]", 0, len(variables) - 1)
@@ -388,7 +360,7 @@ def _index(member: int | str, i: int, variables: tuple[str, ...]) -> int:
     return variables.index(member)
 
 
-def checked_marginals(marginals: Marginal | Sequence[Marginal], variables: tuple[str, ...]) -> tuple[Marginal, ...]:
+def checked_marginals(marginals: Marginal | Sequence[Marginal], variables: Sequence[str]) -> tuple[Marginal, ...]:
     """Return one distribution per variable; a single one is repeated for all of them."""
     d = len(variables)
     each = (marginals,) * d if isinstance(marginals, Marginal) else marginals

@@ -105,10 +105,7 @@ def ems_service() -> Problem:
 
 @cache
 def _travel_tables() -> "list[RectBivariateSpline]":
-    """Return splines over (units, load) of the mean travel time (min) without and with relocation.
-
-    The load is a factor on the city's offered load.
-    """
+    """Return splines over units and load (today's is 1) of the mean travel time (min) without and with relocation."""
     from scipy.interpolate import RectBivariateSpline
 
     city = City.load(locate.package_file("st_paul"))

@@ -422,8 +422,8 @@ class Workbench(OwnPanel):
             self._narrow(settings, tuple(best.tolist()))
             self.found[settings] = tuple(best.tolist()), f"by the {how}", name == BEST[0]
             self.respond()
-            mine, value_of = self.sites.chosen, Objective(*self.space(settings), None, settings[2], capacity=settings[-1])
-            value = value_of(best)
+            value_of = Objective(*self.space(settings), None, settings[2], capacity=settings[-1])
+            mine, value = self.sites.chosen, value_of(best)
             gain = value_of(mine) - value if len(mine) == space.units else np.nan
             said = f"Searched by the {how}. {_describe_result(value, gain, settings[2])}"
             caution = self.trust.caution(space.units)

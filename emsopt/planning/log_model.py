@@ -240,7 +240,9 @@ def _unused_columns(calls: CallLog) -> list[str]:
     return [Message(said, Argument("columns", guessed), ".")]
 
 
-def _calibrate(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Fit | None, str, ContradictionError | None]:
+def _calibrate(
+    calls: CallLog, stations: pd.DataFrame, s: Settings
+) -> tuple[Fit | None, str, ContradictionError | None]:
     """Calibrate the times from the log; return the fit or None, a sentence on their origin, and why it was refused."""
     given = [name for name in ("speed_kmh", "travel_times") if getattr(s, name) is not None]
     if given:

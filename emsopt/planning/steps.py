@@ -109,9 +109,7 @@ def try_back_test(model: Model, hold_out: int | None = None, today: Sites | None
         return error
 
 
-def not_allowed(
-    model: Model, tested: BackTest | InputError | None, units: int, today: Sites | None
-) -> tuple[str, ...]:
+def not_allowed(model: Model, tested: BackTest | InputError | None, units: int, today: Sites | None) -> tuple[str, ...]:
     """Return why log or test do not allow advice on a fleet of ``units``, a sentence per use; empty if they do.
 
     ``tested`` is the outcome of `try_back_test`, or None if nothing was tested yet.
@@ -125,9 +123,7 @@ def not_allowed(
     return tuple(f"{TITLES[use]}: {tested.uses['why'][use]}" for use in uses if not tested.usable(use))
 
 
-def stop_if_not_allowed(
-    model: Model, tested: BackTest | InputError | None, units: int, today: Sites | None
-) -> None:
+def stop_if_not_allowed(model: Model, tested: BackTest | InputError | None, units: int, today: Sites | None) -> None:
     """Raise if log or test do not allow to use the model for a plan of the day."""
     for why in not_allowed(model, tested, units, today):
         raise InputError(f"the log does not allow to use the model for a plan of the day. {why}")

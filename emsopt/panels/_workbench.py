@@ -440,8 +440,8 @@ class Workbench(OwnPanel):
         rates = model.rates_by_hour
         self.opened = replace(self.opened, city=model.city, log=model, about=about, by_hour=rates)
         self.city, self.trust.recorded_for = self.opened.city, None
-        for known in (self.medians, self.found, self.trust.gains):
-            known.clear()
+        for forget in (self.medians.clear, self.found.clear, self.trust.gains.clear):
+            forget()
         for kept in (self.solve, self.near, self.evaluate):
             kept.cache_clear()
 

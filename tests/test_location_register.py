@@ -446,7 +446,7 @@ def test_error_of_the_approximation():
         (number,) = set(sizes[units].loc[geometry, "size"])
         return number
 
-    low = "mean below 0.002 at loads up to 0.05 (plane) and 0.1 (independent times)"
+    low = "in 4 cities a mean below 0.002 at loads up to 0.05 (plane) and 0.1 (independent times)"
     small = (
         f"loads 0.2, 0.5, 0.8: plane {three(15, 'plane')} min, independent times {three(15, 'uniform')} min "
         f"({cities(15, 'plane')} cities); {low}"
@@ -461,7 +461,11 @@ def test_error_of_the_approximation():
     light = (
         (light["approximate_min"] - light["exact_min"]).abs().groupby([light[k] for k in ("geometry", "units", "load")])
     )
+    assert (light.size() == 4).all()
     assert light.mean()["uniform", 15, 0.1] < 0.002
+    upper = (light.mean() + student.ppf(0.975, 3) * light.sem())["plane"]
+    assert upper[:, 0.02].max() < 0.002
+    assert (upper[:, 0.05] < 0.002).to_dict() == {15: False, 20: True, 30: False}
     light = light.mean()["plane"]
     assert light[:, 0.05].max() < 0.002 < light[:, 0.1].min()
     larger = f"loads 0.2, 0.5, 0.8; {larger}; plane at loads 0.02, 0.05, 0.1 (4 cities): " + " and ".join(

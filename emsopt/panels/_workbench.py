@@ -439,7 +439,7 @@ class Workbench(OwnPanel):
         about = {**self.opened.about, "cell_km": model.demand.cell_km}
         rates = model.rates_by_hour
         self.opened = replace(self.opened, city=model.city, log=model, about=about, by_hour=rates)
-        self.city, self.trust.recorded_for = self.opened.city, None
+        self.city, self.trust.recorded_for = self.opened.city, ()
         for forget in (self.medians.clear, self.found.clear, self.trust.gains.clear):
             forget()
         for kept in (self.solve, self.near, self.evaluate):

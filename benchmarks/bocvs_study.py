@@ -19,13 +19,11 @@ feasible; ``covered``, the share of the sets played whose mean cost lies within 
 Seeds vary slowest, so that an interrupted study holds complete replications. Where all control sets are equally large,
 as the airfoil's are, ETC-50 has one group and makes the same plays as UCB-PSQ; its rows are copied.
 
-    python benchmarks/bocvs_study.py --authors-code --seeds 0 6 --variances 0.02 \
-        --objectives hartmann ackley levy plant
+    python benchmarks/bocvs_study.py --authors-code --seeds 0 10 --objectives hartmann ackley levy plant
 
 "bocvs_authors_code": the learners of ``bocvs_authors.py``, which have the constants and rules of the authors' code, on
-the same problems and with the same draws; seeds 0 to 5. A run of "authors-code" takes 5 to 20 CPU seconds, one of
-"etc-by-index" two, the study ten minutes. Cut for time: seeds 6 to 9, variance 0.04, and the airfoil, of 38 CPU seconds
-or more per run.
+the same problems and with the same draws; seeds 0 to 9. A run of "authors-code" takes 5 to 20 CPU seconds, one of
+"etc-by-index" two, the study 45 minutes. Cut for time: the airfoil, of 38 CPU seconds or more per run.
 
     python benchmarks/bocvs_study.py --horizon
 

@@ -7,6 +7,8 @@ import pytest
 import emsopt as eo
 from emsopt.optimizers import control_verdicts
 
+PROBLEM = ["objective", "costs", "variance", "method"]
+
 
 @pytest.fixture(scope="module")
 def authors(script):
@@ -26,8 +28,8 @@ def both(authors, control_study):
         assert row["plays"] == (run["spent"] <= 1).sum()
         assert row["simple_regret"] == pytest.approx(last["simple_regret"], abs=2e-3)
         assert row["quality_regret"] == pytest.approx(last["quality_regret"], abs=2e-3)
-    others = control_study.query("variance == 0.02 and objective != 'airfoil'")
-    return pd.concat([others, table]).query("seed < 5")
+    assert set(table.groupby(PROBLEM)["seed"].nunique()) == {10}
+    return pd.concat([control_study.query("objective != 'airfoil'"), table]).query("seed < 5")
 
 
 def test_costs_are_drawn_as_in_the_authors_code(authors, claim):
@@ -48,10 +50,9 @@ def test_costs_are_drawn_as_in_the_authors_code(authors, claim):
 
 
 def test_etc_groups_by_size_and_as_in_the_authors_code(authors, both, claim):
-    """Groups of equal size are those of the text; the code's two groups mix sizes, and end higher in the mean, but tied."""
+    """Groups of equal size are those of the text; the code's two groups mix sizes, mostly end higher, but are tied."""
     ends = control_verdicts(both, "etc-by-index", ["etc-50"])
-    assert len(ends) == 8
-    assert (ends["lead"] < 0).all()
+    assert ((ends["lead"] < 0).sum(), len(ends)) == (14, 16)
     assert (ends["verdict"] == "tie").all()
     problem, groups = eo.problems.levy_control(), []
     for kind in (eo.optimizers.LEARNERS["etc-50"], authors.ETCByIndex):
@@ -71,23 +72,27 @@ def test_etc_groups_by_size_and_as_in_the_authors_code(authors, both, claim):
     assert sizes == [{3, 6}, {3, 6, 12}]
     assert kind(problem, rng=0).plays_per_group == 50
     claim("bocvs", "Experiments, ETC-50", 50)
+    assert "on 14 of 16 problems" in eo.datasets.load_claims("bocvs", "Experiments, ETC-50").iloc[0].why
 
 
 def test_the_paper_explains_its_text_better_than_the_authors_code(both, claim):
     """Plays after the exploration, of which Figure 2 speaks, and simple regret at the end, of which Figure 1 does."""
-    assert set(both.groupby(["objective", "costs", "method"])["seed"].nunique()) == {5}
+    assert set(both.groupby(PROBLEM)["seed"].nunique()) == {5}
     claim("bocvs", "Experiments, text on Figure 1")
-    plays = both.set_index(["objective", "costs", "method", "seed", "cost"])["plays"].unstack("cost")
-    late = (plays[100] - plays[60]).groupby(level=[0, 1, 2]).mean().unstack("method")
+    plays = both.set_index([*PROBLEM, "seed", "cost"])["plays"].unstack("cost")
+    late = (plays[100] - plays[60]).groupby(level=[0, 1, 2, 3]).mean().unstack("method")
     assert (late[["ucb-psq", "ts-psq", "etc-50", "etc-by-index"]] == 40).all(axis=None)
-    assert (late.loc[["hartmann", "ackley"], "unknown-cost"] > 2 * 40).all()
+    assert (late.loc[["hartmann", "ackley"], "unknown-cost"] > 1.75 * 40).all()
     assert (late.loc["hartmann", "authors-code"] > 2.5 * 40).all()
-    assert (late.loc["ackley", "authors-code"] < 1.25 * 40).all()
-    assert "win" not in set(control_verdicts(both, "authors-code", ["unknown-cost"])["verdict"])
+    assert (late.loc["ackley", "authors-code"] < 1.25 * 40).sum() == 3
+    assert late.loc["ackley", "authors-code"].max() < 1.75 * 40
+    against = control_verdicts(both, "authors-code", ["unknown-cost"])["verdict"]
+    assert against.value_counts().to_dict() == {"tie": 13, "loss": 3}
     naive = [
         control_verdicts(both, name, ["ucb-psq", "ts-psq"])["verdict"] for name in ("unknown-cost", "authors-code")
     ]
-    assert [set(verdict[verdict == "win"].index.get_level_values("objective")) for verdict in naive] == [
-        {"levy", "plant"},
-        {"levy"},
+    found = [
+        {kind: set(verdict[verdict == kind].index.get_level_values("objective")) for kind in ("win", "loss")}
+        for verdict in naive
     ]
+    assert found == [{"win": {"levy", "plant"}, "loss": set()}, {"win": {"levy"}, "loss": {"hartmann"}}]

@@ -167,7 +167,7 @@ def load_study(name: str) -> "pd.DataFrame":
         and fifteen further runs of 150 rounds. In Monaco: "navigation_shifted", with the potential energy subtracted
         before rectifying; "navigation_simple", with paths that pass no junction twice (``loops``: up to the round, how
         often the shortest path does); "navigation_optimism", UCB with smaller confidence parameters;
-        "navigation_printed", the first 30 rounds of one run with the sparse process as printed.
+        "navigation_printed", one run on each route of Monaco with the sparse process as printed.
         "navigation_exploration": each edge driven in the first of these runs, with the number of visits and the round
         of the first visit. Written by ``benchmarks/navigation_study.py``.
 

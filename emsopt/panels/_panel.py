@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..city.city import City
 
 WRAP = {"flex_flow": "row wrap", "grid_gap": "0 1.5em"}
+COLUMN = {"flex": "1 1 28em", "min_width": "0"}  # two of them fit beside each other on a laptop
 
 
 class Panel(widgets.VBox):
@@ -132,16 +133,18 @@ class Panel(widgets.VBox):
             widget.disabled = name in names
 
     def arrange(self, title: str, explanation: str, layout: str, **parts: Any) -> None:
-        """Stack rows of widgets below a title.
+        """Place columns of widgets below a title, below each other where the page is narrow.
 
-        ``layout`` has names from `refs` or ``parts``, further widgets: blanks separate the widgets of a row, and
-        vertical bars separate rows.
+        ``layout`` has names from `refs` or ``parts``, further widgets: blanks separate the widgets of a row, vertical
+        bars separate rows, and double bars columns.
         """
-        parts = {**self.refs, **parts}
-        rows = [[parts[name] for name in row.split()] for row in layout.split("|")]
-        stacked = [row[0] if len(row) == 1 else widgets.HBox(row, layout=WRAP) for row in rows]
+        parts, columns = {**self.refs, **parts}, []
+        for column in layout.split("||"):
+            rows = [[parts[name] for name in row.split()] for row in column.split("|")]
+            stacked = [row[0] if len(row) == 1 else widgets.HBox(row, layout=WRAP) for row in rows]
+            columns.append(widgets.VBox(stacked, layout=COLUMN))
         heading = f"<h3 style='margin:0.2em 0'>{escape(title)}</h3>{lines(explanation)}"
-        self.children = [widgets.HTML(heading), *stacked] if title else stacked
+        self.children = [widgets.HTML(heading), widgets.HBox(columns, layout=WRAP)]
         self.disable(self.unavailable())
 
 

@@ -99,7 +99,7 @@ class _BokePanel(SteppedPanel):
         super().__init__(controls, rng, ("picture", "figures"), enough)
         self.refs["told"] = lambda: np.array(self.told)
         self.begin()
-        rows = "scale rule | noise | exploring | kernel inputs | seed | step run restart | message | picture figures"
+        rows = "scale rule | noise | exploring | kernel inputs | seed | step run restart | message | figures || picture"
         self.arrange("BOKE, step by step", EXPLANATION, rows)
         self.respond()
 

@@ -99,8 +99,10 @@ class _ControlPanel(Panel):
         self.refs |= {"costs": self.costs, "problem": self.compute, "run": lambda: self.run}
         grid = widgets.GridBox(self.costs, layout={"grid_template_columns": columns})
         editor = widgets.Accordion([grid], titles=("Mean cost of a play of each set",))
-        rows = "alpha | variance cost_set editor | sets | method budget seed halving play | message | picture | figures"
-        self.arrange(f"{problem.objective.name}: what to control", EXPLANATION, rows, editor=editor)
+        above = "alpha | variance cost_set editor | sets | method budget seed halving play | message"
+        self.arrange(
+            f"{problem.objective.name}: what to control", EXPLANATION, f"{above} | figures || picture", editor=editor
+        )
         self.respond()
 
     def unavailable(self) -> set[str]:

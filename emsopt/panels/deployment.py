@@ -92,7 +92,7 @@ class _DeploymentPanel(OwnPanel):
         }
         super().__init__(city, controls, ("figures", "simulation"))
         first = " ".join(name for name in ("demand", "units", "threshold") if name in controls)
-        rows = f"sites | optimum p_median clear | {first} | message | figures | service calls run | simulation | map"
+        rows = f"sites | optimum p_median clear | {first} | message | figures || map | service calls run | simulation"
         self.arrange("A deployment of your own", EXPLANATION, rows, sites=self.sites)
         self.take("p-median")
 
@@ -202,7 +202,7 @@ class _LoadPanel(CityPanel):
         controls["colocation"] = control(Checkbox, True, "units may share a site", "Allow several units at a site")
         super().__init__(city, controls)
         self.solve = lru_cache(maxsize=512)(_solve)
-        layout = " | ".join([*controls, "message", "figures", "map"])
+        layout = " | ".join([*controls, "message", "figures"]) + " || map"
         self.arrange("The best deployment under load", LOAD_EXPLANATION, layout)
         self.respond()
 

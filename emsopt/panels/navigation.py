@@ -105,7 +105,7 @@ class _NavigationPanel(Panel):
         super().__init__(controls, ("figures", "regret"), view)
         self.refs["progress"] = self.bar
         above = "agent | omega xi factor | lengthscale noise | horizon seed | closed close reopen | message | progress"
-        self.arrange(f"{net.name}: learning a route", EXPLANATION, f"{above} | figures regret | map")
+        self.arrange(f"{net.name}: learning a route", EXPLANATION, f"{above} | figures || map | regret")
         self.respond()
 
     def unavailable(self) -> set[str]:

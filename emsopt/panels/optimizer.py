@@ -114,7 +114,7 @@ class _OptimizerPanel(SteppedPanel):
         placing = widgets.VBox([self.sites, widgets.HBox(row, layout=WRAP)])
         form = widgets.Accordion([placing], titles=("A deployment of your own",))
         about = f"{EXPLANATION} Minimised: {objective.label}."
-        rows = f"method seed | step run restart | form | message | said | {' '.join(PICTURES)} | where | map"
+        rows = f"method seed | step run restart | form | message | said | where || map | {' '.join(PICTURES)}"
         self.arrange(f"{city.name}: stepping an optimizer", about, rows, form=form)
         self.respond()
 

@@ -23,6 +23,7 @@ PATIENCE = 180_000  # ms, for a whole notebook
 TOKEN = "t"
 STREETS = tuple(f"https://{host}/" for host in ("cdn.jsdelivr.net", "code.jquery.com", "cdnjs.cloudflare.com"))
 STREETS += ("https://netdna.bootstrapcdn.com/", "https://tile.openstreetmap.org/")  # whom folium asks
+LAPTOP = {"width": 1400, "height": 900}
 PROJECTOR = {"width": 1024, "height": 640}  # CSS pixels of 1280 x 800 at 125 %
 UNFIT = """([outputs, room]) => {
   // What of these outputs is cut off, wider than its column without a scroll bar of its own, or higher than the room;
@@ -267,6 +268,18 @@ def check_load_panel(page):
         seen.append(stations(frame))
     assert seen[0] == ["9"]  # all units at the 1-median
     assert seen[2] == ["1"] * 9  # the p-median deployment
+    figures = page.locator(".widget-html-content:has(table.emsopt-figures)").first
+    check_seen_together(page, page.locator(".widget-slider", has_text="Load"), figures, frame)
+
+
+def check_seen_together(page, *parts):
+    """On a laptop, control, figures and map of a panel are on the screen at once, the map beside the others."""
+    page.set_viewport_size(LAPTOP)
+    page.wait_for_timeout(500)  # they take their new places
+    boxes = [part.bounding_box() for part in parts]
+    room = page.evaluate("document.querySelector('.jp-WindowedPanel-outer').clientHeight")
+    assert max(b["y"] + b["height"] for b in boxes) - min(b["y"] for b in boxes) < room
+    assert boxes[-1]["x"] > max(b["x"] + b["width"] for b in boxes[:-1]) - 1
 
 
 def check_exploration_map(page):

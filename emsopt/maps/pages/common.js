@@ -40,6 +40,7 @@ function openMap(box, port, {plane, bounds, preferCanvas = true, resized = () =>
   const map = L.map(box, {
     crs: plane ? L.CRS.Simple : L.CRS.EPSG3857, zoomSnap: 0.25, zoomDelta: 0.5, wheelPxPerZoomLevel: 90,
     minZoom: plane ? -14 : 2, maxZoom: plane ? 4 : 19, preferCanvas, attributionControl: false, scrollWheelZoom: false,
+    trackResize: false,  // `fit` follows the box; Leaflet would still follow the window after the map was removed
   });
   // Scrolling past the map should not zoom it.
   map.on("focus", () => map.scrollWheelZoom.enable()).on("blur", () => map.scrollWheelZoom.disable());

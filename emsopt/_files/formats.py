@@ -285,7 +285,9 @@ def read_json(path: Path | Upload) -> dict[str, Any]:
     """Read a JSON file that contains one object, as a dict; raise if it is anything else, or too large."""
     text = _text(path, MOST_JSON_BYTES, "Split it, or save a table of points as CSV.")
     try:
-        content = json.loads(text, object_pairs_hook=_unique_keys)
+        # an int too large for a float becomes infinite, which every check refuses
+        number = lambda digits: int(digits) if len(digits) < 300 else float(digits)
+        content = json.loads(text, object_pairs_hook=_unique_keys, parse_int=number)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path.name} is not valid JSON: {error}.") from error
     if not isinstance(content, dict):

@@ -106,7 +106,8 @@ def responses(dispatched: Times, arrived: Times) -> tuple[FloatArray, dict[str, 
     minutes = minutes_between(dispatched, arrived)
     unknown = np.isnan(minutes)
     longest = max(LONGEST_MIN, TIMES_TYPICAL * float(np.median(minutes[~unknown]))) if not unknown.all() else np.inf
-    seconds = max(resolution(dispatched), resolution(arrived)) <= SECOND_MIN  # the unit was already on scene
+    # Where clocks show seconds, a response of at most a second means that the unit was already on scene.
+    seconds = max(resolution(dispatched), resolution(arrived)) <= SECOND_MIN
     reasons = {
         "without dispatch or arrival": unknown,
         "arrived before dispatch": minutes < 0,

@@ -70,7 +70,6 @@ class BackTest:
         sentence). The rules stand in `emsopt.calls.uses`. Nothing is usable on days that the fit was made from.
     period : str
         First and last day of the calls.
-
     """
 
     overall: pd.DataFrame

@@ -95,7 +95,6 @@ class Fit:
     left_out : mapping of str to int
         Number of records left out, by reason.
     roads : RoadNetwork or None
-
     """
 
     stations: pd.DataFrame
@@ -142,15 +141,18 @@ class Fit:
     def travel_minutes(self, km: ArrayLike) -> float | FloatArray:
         """Return the mean minutes of a drive over a distance (km) as the crow flies from the unit's home, same shape.
 
-        Raise if the law is one of road minutes, because roads were given.
+        Raise if the law is one of road minutes, because roads were given, or a distance is negative.
         """
         if self.roads is not None:
             raise InputError("this law converts minutes on roads, not km. Use `fit.city` or `fit.law.mean(minutes)`.")
-        minutes = self.law.mean(km)
+        distance = _validate.floats(km, "km", "km")
+        if not (distance >= 0).all():
+            raise InputError(f"`km` must be at least 0; got {distance.min():g}.")
+        minutes = self.law.mean(distance)
         return minutes if minutes.ndim else float(minutes)
 
     def distances(self, places: FloatArray) -> FloatArray:
-        """Return distances from stations to places, shape (M, 2), in the unit of the laws, shape (N, M)."""
+        """Return km, or with roads minutes at free flow, from stations to places, shape (M, 2), lon and lat: (N, M)."""
         return distances(self.stations, places, self.roads).T
 
     def demand(self, **options: Any) -> Demand:

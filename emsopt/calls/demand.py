@@ -55,7 +55,6 @@ class Demand:
         Notes on the data for readers of the results.
     cell_km : float or None
         Width of the cells; None for areas.
-
     """
 
     atom_names: list[str]
@@ -167,12 +166,13 @@ class Demand:
                 remedy = "Add a column 'service_min' (minutes) to calls or stations, or give `service_times`."
                 raise InputError(f"the time that a call keeps a unit busy is missing. {remedy}")
             source = "calls" if known["calls"] else "stations"
-        if isinstance(source, str) and not known[_validate.choice(source, "service_times", known)]:
-            raise InputError(f"the {source} have no column 'service_min' with times. Give `service_times`.")
-        if source == "stations":
-            return self.stations, None
-        minutes = self.service_min if source == "calls" else source
-        return self.stations.drop(columns="service_min", errors="ignore"), minutes
+        if isinstance(source, str):
+            if not known[_validate.choice(source, "service_times", known)]:
+                raise InputError(f"the {source} have no column 'service_min' with times. Give `service_times`.")
+            if source == "stations":
+                return self.stations, None
+            source = self.service_min
+        return self.stations.drop(columns="service_min", errors="ignore"), source
 
     def __repr__(self) -> str:
         return (
@@ -331,13 +331,10 @@ def nearest_km(points: FloatArray, places: FloatArray) -> FloatArray:
 
 
 class HeldOut(NamedTuple):
-    """Calls of a part of a log, ``counts`` by hour of the day and atom, and calls per hour from the ``others``.
+    """Calls in one part of a log, and the rates estimated from all other parts."""
 
-    Both have shape (24, M). The others are those of `emsopt.calls.Demand.rates_by_hour`.
-    """
-
-    others: FloatArray
-    counts: FloatArray
+    others: FloatArray  # (24, M), calls per hour, as by `Demand.rates_by_hour`
+    counts: FloatArray  # (24, M), calls by hour of the day and atom
 
 
 def held_out_weeks(
@@ -348,7 +345,7 @@ def held_out_weeks(
     most: int = 8,
     **options: Any,
 ) -> list[HeldOut]:
-    """Split a log into weeks, each with the rates estimated from all other weeks; raise if there are fewer than three.
+    """Split a log into weeks, each with the rates estimated from all others; raise if fewer than three have calls.
 
     Parameters
     ----------

@@ -172,7 +172,7 @@ class CallLog:
     def between(self, start: object, end: object) -> CallLog:
         """Return the log of calls from ``start`` up to, but not including, ``end``; raise if there are none.
 
-        Both are ISO 8601 text or `datetime` objects on the log's ``clock``. A date stands for its beginning, 0:00.
+        Both are ISO 8601 text or `datetime` objects on the log's ``clock``, without an offset; a date stands for 0:00.
         """
         first, last = _times.moment(start), _times.moment(end)
         chosen = (self.times >= first) & (self.times < last)

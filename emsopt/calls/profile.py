@@ -87,12 +87,12 @@ def weekdays_in(text: str, name: str = "weekdays") -> list[int]:
 
 
 def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
-    """Count how often each hour of the week occurs from first to last of ``times``, shape (7, 24), as in `watched`."""
+    """Count how often each hour of the week (row 0: Monday) occurs in the hours that were `watched`, shape (7, 24)."""
     return np.bincount(hour_of_week(watched(times, empty_days)), minlength=168).reshape(7, 24)
 
 
 def watched(times: Times, empty_days: str = "counted") -> Times:
-    """Return the start of every hour of a log; ``empty_days`` without calls are "counted" or "missing"."""
+    """Return the start of every hour from first to last of ``times``; days without calls are left out if "missing"."""
     _validate.choice(empty_days, "empty_days", ("counted", "missing"))
     hours = hours_between(times.min(), times.max())
     if empty_days == "missing":

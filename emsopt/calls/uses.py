@@ -69,7 +69,10 @@ TITLES = {
 
 
 def judge(fit: Fit, replay: Replay, threshold: float, apart: Judged, *frames: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of uses; ``apart`` is by `separates_places`, ``frames`` are in all, by zone and by station."""
+    """Return the table of uses: ``usable`` and ``why``, a sentence.
+
+    ``apart`` is what `separates_places` returns; ``frames`` are the back-test's in all, by zone and by station.
+    """
     row = dict(frames[0].iterrows())
     mean = row["mean_response_min"]
     of_mean = _of_measure(mean, MEAN, "{:.2f} min")

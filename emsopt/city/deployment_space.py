@@ -45,6 +45,8 @@ def _indices(city: City, values: Any, name: str) -> IntArray:
         array = np.asarray(values)
     except ValueError as error:
         raise InputError(f"`{name}` must be {limits} in rows of equal length; got {values!r}.") from error
+    if np.ma.isMaskedArray(values):
+        raise InputError(f"`{name}` must be {limits}; got a masked array. Fill the masked entries first.")
     if array.dtype.kind in "UOT" and array.size and all(isinstance(value, str) for value in array.flat):
         return city.sites_named(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "b":
@@ -270,7 +272,8 @@ class DeploymentSpace:
     def sample(self, size: int | None = None, *, rng: Rng = None) -> IntArray:
         """Return one random allowed deployment, shape (p,), or ``size`` of them, shape (size, p).
 
-        Pinned units stay; the others are drawn without replacement from the free places, each equally likely.
+        Pinned units stay; the others are drawn without replacement from the free places, each equally likely. A site
+        that may hold k more units has k free places.
         """
         generator = _validate.generator(rng)
         if size is not None:

@@ -185,10 +185,17 @@ def _own_inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]
 
 def _in_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[FloatArray], str]:
     """Return the lines in degrees and "", or the lines in metres and the reason why they cannot be converted."""
+    system, reason = location.get("projParameter", "!"), "The file has no projection that fits its coordinates"
+    if system in ("!", "-"):  # no projection, for which pyproj is not needed
+        return lines, reason
     try:
         x, y = map(float, location.get("netOffset", "").split(","))
-        points = np.concatenate(lines) - (x, y)
-        points = geography.to_degrees(points, location.get("projParameter", "!"), "its geometry")
-    except ValueError:  # an `InputError`, if there is no projection, which SUMO writes as "!", or a point is outside
-        return lines, "The file has no projection that fits its coordinates"
+        crs = geography.reference(system)
+    except ValueError:
+        return lines, reason
+    # not by `to_degrees`, which takes points near the origin of a local projection for unknown places or degrees
+    convert = geography.load_extra("pyproj").Transformer.from_crs(crs, "EPSG:4326", always_xy=True).transform
+    points = np.column_stack(convert(*(np.concatenate(lines) - (x, y)).T.tolist()))
+    if not np.isfinite(points).all():
+        return lines, reason
     return np.split(points, np.cumsum([len(line) for line in lines])[:-1]), ""

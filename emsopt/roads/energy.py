@@ -92,6 +92,8 @@ def potential_energy(lengths: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArra
 def unit_variance(columns: ArrayLike) -> FloatArray:
     """Standardise columns, shape (E, d), to mean 0 and standard deviation 1; a constant column becomes zero.
 
+    The paper standardises the length, speed limit and incline of edges in this way.
+
     Examples
     --------
     >>> unit_variance([[1.0, 7.0], [3.0, 7.0]]).tolist()

@@ -149,12 +149,15 @@ class LineGraph:
 
 def checked_connections(values: ArrayLike, n: int) -> IntArray:
     """Return connections between n edges as a read-only array, sorted and without repeats, shape (C, 2)."""
-    array = np.asarray(values)
+    wanted = "`connections` must be pairs of edge indices (from, to): whole numbers of shape (C, 2)"
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise InputError(f"{wanted}; got rows of unequal length: {error}") from error
     if array.shape in ((0,), (0, 2)):
         array = np.empty((0, 2), dtype=np.int64)
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != 2:
-        wanted = "pairs of edge indices (from, to): whole numbers of shape (C, 2)"
-        raise InputError(f"`connections` must be {wanted}; got {array.dtype} of shape {array.shape}.")
+        raise InputError(f"{wanted}; got {array.dtype} of shape {array.shape}.")
     bad = (array < 0) | (array >= n)
     if bad.any():
         raise InputError(f"`connections` must be edge indices from 0 to {n - 1}; got {array[bad][0]}.")

@@ -305,7 +305,8 @@ class RoadNetwork(LineGraph):
     def largest_component(self) -> RoadNetwork:
         """Return the largest strongly connected component: each edge can be reached from every other.
 
-        The other edges, such as streets that forbidden turns cut off, are dropped.
+        The other edges, such as streets that forbidden turns cut off, are dropped, as in "Bayesian Analysis of
+        Combinatorial Gaussian Process Bandits".
         """
         from scipy.sparse.csgraph import connected_components
 
@@ -415,12 +416,13 @@ class RoadNetwork(LineGraph):
 
 def _checked_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) -> tuple[FloatArray, ...]:
     """Return n polylines as read-only arrays; raise unless each has at least two points."""
-    lines = [np.asarray(line) for line in _validate.as_tuple(values, "`polylines`", n, "lines")]
+    given = _validate.as_tuple(values, "`polylines`", n, "lines")
+    lines = [_validate.floats(line, f"polylines[{k}]") for k, line in enumerate(given)]
     wrong = next((k for k, line in enumerate(lines) if line.shape[1:] != (2,) or len(line) < 2), None)
     if wrong is not None:
         got = f"`polylines[{wrong}]` has shape {lines[wrong].shape}"
         raise InputError(f"Each line of `polylines` needs at least two points, shape (k, 2); {got}.")
-    # one check of all points, as checks line by line take seconds in a large city
+    # one check of all values, as checks line by line take seconds in a large city
     points = _validate.real_array(np.concatenate(lines), "polylines", (None, 2))
     unit = "degrees" if geographic else "m"
     for k, most in enumerate((360, 90) if geographic else (FARTHEST_M, FARTHEST_M)):

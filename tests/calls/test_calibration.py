@@ -347,6 +347,8 @@ def test_wrong_homes_and_logs_without_units_are_refused(san_jose, real):
 def test_options_of_the_city_replace_what_was_calibrated(real):
     fit = real
     assert isinstance(fit.travel_minutes(3.0), float)
+    refused("`km` must be at least 0; got -1", fit.travel_minutes, [1, -1])
+    refused("`km` must be real numbers", fit.travel_minutes, "far")
     fixed = fit.city(travel_cv=0.0, turnout_cv=0.0)
     assert (fixed.travel_cv, fixed.turnout_cv) == (0.0, 0.0)
     np.testing.assert_array_equal(fixed.travel_times, fit.city().travel_times)

@@ -3,6 +3,8 @@
 import gzip
 import os
 import pickle
+import re
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pandas as pd
 import pytest
 from refusals import refused
 
-from emsopt.errors import InputError
+from emsopt.errors import InputError, MissingDependencyError
 from emsopt.roads import RoadNetwork, grid_roads
 
 # Four roads in a ring, with a cycle path, a bus lane and a turn that is for buses only; a dead end at the east.
@@ -224,6 +226,23 @@ def test_impossible_projections_stay_in_metres(net_file, old, new):
     assert net.polylines[0].tolist() == [[0, 0], [0, 60], [0, 100]]
 
 
+def test_files_without_projection_need_no_pyproj(net_file, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyproj", None)
+    none = re.sub('projParameter="[^"]*"', 'projParameter="!"', NET)
+    assert not RoadNetwork.from_sumo(net_file(none)).geographic
+    with pytest.raises(MissingDependencyError, match="pyproj: pip install"):
+        RoadNetwork.from_sumo(net_file(NET))
+
+
+def test_projections_with_their_origin_in_the_town(net_file):
+    """The first road starts at the origin and leads 100 m north: points at 0, 0 and of few metres are no degrees."""
+    net = RoadNetwork.from_sumo(
+        net_file(NET.replace("+proj=utm +zone=32", "+proj=tmerc +lat_0=49 +lon_0=8").replace(OFFSET, "0,0"))
+    )
+    assert net.geographic
+    assert net.polylines[0] == pytest.approx(np.array([[8, 49], [8, 49.00054], [8, 49.0009]]), abs=1e-5)
+
+
 TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)]}
 
 
@@ -237,6 +256,8 @@ TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)
         ({"inclines": [0.0, 5.0]}, r"at most 1.57 \(rad, not degrees\)"),
         ({"ids": ["a", "a"]}, "distinct"),
         ({"classes": ["a"]}, "`classes` must be a sequence of 2"),
+        ({"connections": [(0, 1), (1,)]}, r"`connections` must be pairs of edge indices.*inhomogeneous"),
+        ({"polylines": [[[0, 0], [1, 1]], [[0, 0], [1]]]}, r"`polylines\[1\]` must be numbers in rows of equal length"),
         ({"polylines": [[[0, 0], [1, 1]], [[0, 0]]]}, r"`polylines\[1\]` has shape \(1, 2\)"),
         ({"polylines": [[[0, 0], [1, 1e300]]] * 2}, r"`polylines.*must be at most 1e\+08 \(m\)"),
         ({"polylines": [[[0, 0], [1, -91]]] * 2, "geographic": True}, r"at least -90 \(degrees\).*: -91"),

@@ -6,7 +6,7 @@ Every check returns the checked value. Messages name the argument and say what w
 import os
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
@@ -325,6 +325,13 @@ def columns(frame: "pd.DataFrame", wanted: Iterable[str], name: str = "frame", l
         wanted = f"a column {missing[0]!r}" + (f", as {like} has" if like else "")
         raise InputError(f"`{name}` must have {wanted}; it has {', '.join(map(str, has)) or 'none'}.")
     return frame
+
+
+def by_name(value: Any, name: str) -> Mapping[str, Any]:
+    """Return a mapping with at least one entry; raise unless ``value`` is one."""
+    if not isinstance(value, Mapping) or not value:
+        raise InputError(f"`{name}` must be a dict with a name per entry; got {quote(value)}.")
+    return value
 
 
 def _in(unit: str) -> str:

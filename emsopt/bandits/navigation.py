@@ -307,7 +307,9 @@ def run(
             _validate.instance(regression, "regression", REGRESSIONS[kind], wanted)
     if (regression is not None) + (prior is not None) + bool(kernel) > 1:
         raise InputError("Pass only one of `prior`, kernel options, and `regression`, which has a prior.")
-    prior = regression.prior if regression is not None else prior or navigation_prior(net, **kernel)
+    if regression is not None:
+        prior = regression.prior
+    prior = navigation_prior(net, **kernel) if prior is None else prior
     _validate.instance(prior, "prior", Prior, "emsopt.bandits.Prior")
     with loop(
         _FORM,

@@ -144,7 +144,7 @@ class AskTell(Generic[X]):
 
     @in_turn
     def enqueue(self, given: Any) -> None:
-        """Let `ask` return a candidate, or several in this order, before others, unless they were asked for before."""
+        """Let `ask` return a candidate, or several in this order, before others; without noise, only new ones."""
         self._queue += candidates(given, self.space, "candidates")
 
     def _next_in_queue(self) -> X | None:

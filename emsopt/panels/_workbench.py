@@ -437,13 +437,14 @@ class Workbench(OwnPanel):
         if log is None or self.today is None or (model := refine(log, (self.today, best), settings[2])) is log:
             return
         about = {**self.opened.about, "cell_km": model.demand.cell_km}
-        rates = model.rates_by_hour
-        self.opened = replace(self.opened, city=model.city, log=model, about=about, by_hour=rates)
-        self.city, self.trust.recorded_for = self.opened.city, ()
-        for forget in (self.medians.clear, self.found.clear, self.trust.gains.clear):
-            forget()
-        for kept in (self.solve, self.near, self.evaluate):
-            kept.cache_clear()
+        with self.lock:  # a control may respond at the same time
+            self.opened = replace(self.opened, city=model.city, log=model, about=about, by_hour=model.rates_by_hour)
+            self.city, self.trust.recorded_for = self.opened.city, ()
+            for forget in (self.medians.clear, self.found.clear, self.trust.gains.clear):
+                forget()
+            for kept in (self.solve, self.near, self.evaluate):
+                kept.cache_clear()
+        self.trust.show()
 
     def end(self) -> None:
         """Cancel running work and close all widgets, which would otherwise stay in the kernel's memory."""

@@ -116,7 +116,9 @@ class Model:
     def with_cells(self, cell_km: float) -> Model:
         """Return the model with cells of another width; raise if they are too narrow or too many."""
         demand = aggregate_calls(self.calls, self.stations, **self.counting | {"cell_km": cell_km})
-        return replace(self, demand=demand, city=_city(demand, self.fit, self.making))
+        model = replace(self, demand=demand, city=_city(demand, self.fit, self.making))
+        vars(model)["fleet"] = self.fleet  # does not depend on the cells, and takes long to find
+        return model
 
     def space(self, units: int) -> DeploymentSpace:
         """Return the allowed deployments of a fleet."""

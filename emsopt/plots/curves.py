@@ -18,7 +18,7 @@ from ..optimizers.regret import confidence_band
 from ._style import AxLike, Style, categories, draw_line, figure, legend_above, look, note, styled, whole_ticks, words
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from typing import Any
 
     from matplotlib.artist import Artist
@@ -55,6 +55,8 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     'Mean response (min)'
     """
     lines = frame.select_dtypes("number")
+    if lines.empty:
+        raise InputError("`frame` must have at least one row and one column of numbers.")
     loads = lines.index.to_numpy(dtype=float)
     fig, ax = figure(ax=ax)
     for k, name in enumerate(lines.columns):
@@ -72,7 +74,7 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
 
 @styled()
 def convergence(
-    runs: Mapping[str, Sequence[Any]],
+    runs: Mapping[str, Any],
     ax: AxLike = None,
     *,
     band: str | None = None,
@@ -84,10 +86,10 @@ def convergence(
 
     Parameters
     ----------
-    runs : dict of str to list of Run or DataFrame
+    runs : dict of str to Run, DataFrame or list of these
         Results of an optimizer, or their histories, with the best value so far in ``best`` and the number of
-        evaluations in ``evaluation``; without this column, each row is one evaluation. A run that ended early keeps its
-        last value.
+        evaluations in ``evaluation`` or ``evaluations``; without these columns, each row is one evaluation. A run that
+        ended early keeps its last value.
     band : {"confidence", None}
         "confidence" draws the mean of the runs and its 95 % confidence interval, as in "Optimizing Server Locations in
         Spatial Queues". Default: their median.
@@ -111,7 +113,7 @@ def convergence(
     if band is not None:
         _validate.choice(band, "band", ("confidence",))
     _validate.choice(against, "against", ("evaluations", "seconds"))
-    tables = {str(name): _runs(several, name, against) for name, several in runs.items()}
+    tables = {str(name): _runs(several, name, against) for name, several in _validate.by_name(runs, "runs").items()}
     fig, ax = figure(ax=ax)
     places = categories(tables)
     for name, table in tables.items():
@@ -135,12 +137,14 @@ def convergence(
     return fig, ax
 
 
-def _runs(runs: Sequence[Any], name: str, against: str) -> pd.DataFrame:
+def _runs(runs: Any, name: str, against: str) -> pd.DataFrame:
     """Return the best value so far with one column per run, indexed by evaluations or seconds."""
-    best = []
-    for frame in (getattr(run, "history", run) for run in runs):
+    best, listed = [], runs if isinstance(runs, (list, tuple)) else [runs]
+    frames: list[Any] = [getattr(run, "history", run) for run in listed]
+    for frame in frames:
         _validate.columns(frame, ("best",) if against == "evaluations" else ("best", "seconds"), "runs")
-        steps = frame["seconds"] if against == "seconds" else frame.get("evaluation", range(1, len(frame) + 1))
+        columns = [column for column in (against, "evaluation") if column in frame]
+        steps = frame[columns[0]] if columns else range(1, len(frame) + 1)
         by_step = pd.Series(np.asarray(frame["best"], dtype=float), np.asarray(steps, dtype=float))
         best.append(by_step.groupby(level=0).last())
     if not best or not all(map(len, best)):

@@ -125,7 +125,7 @@ def regret_curves(
     >>> ax.get_ylabel()
     'Cumulative regret (min)'
     """
-    bands = {name: confidence_band(rows) for name, rows in curves.items()}
+    bands = {name: confidence_band(rows) for name, rows in _validate.by_name(curves, "curves").items()}
     limits = {name: _validate.real_array(line, name, (None,)) for name, line in (bounds or {}).items()}
     highest = max(mean.max() for mean, _, _ in bands.values())
     log = any(line.max() > 10 * highest > 0 for line in limits.values())

@@ -95,8 +95,8 @@ class Categorical:
         plain, given = (str, int, float, bool, type(None)), self.choices
         listed = np.iterable(given) and not isinstance(given, (str, set, frozenset))
         choices = tuple(one.item() if isinstance(one, np.generic) else one for one in given) if listed else ()
-        distinct = all(choices.index(one) == k and one == one for k, one in enumerate(choices))  # noqa: PLR0124
-        if not choices or not all(isinstance(one, plain) for one in choices) or not distinct:
+        right = bool(choices) and all(isinstance(one, plain) for one in choices)  # others may not compare to a bool
+        if not right or any(choices.index(one) != k or one != one for k, one in enumerate(choices)):  # noqa: PLR0124
             raise InputError(
                 "`choices` must be a list of distinct texts, numbers, truth values or None, such as ['adam', 'sgd']; "
                 f"got {_validate.quote(given)}. For other objects, use names and look them up in your function."

@@ -173,7 +173,7 @@ def fit(
         Starting value and bounds of ν; equal bounds keep it fixed.
     spread : float
         For a hyperparameter with several elements, such as location weights: prior standard deviation of the
-        logarithms of the elements around their common mean, which prevents overfitting.
+        logarithms of the elements around their common mean. A finite value prevents overfitting.
     steps : int
         Maximum number of L-BFGS-B iterations.
 

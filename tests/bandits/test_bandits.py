@@ -290,6 +290,7 @@ def test_why_a_run_ends(net, prior):
         ({"policy": ("svgp", bandits.Thompson(True))}, "Joint samples need a regression with a method `sample`"),
         ({"start": "home"}, "no edge 'home'"),
         ({"closed": [START]}, "the start 'r0c0-r0c1' is closed"),
+        ({"prior": np.eye(3)}, "`prior` must be an emsopt.bandits.Prior"),
         ({"noise_sd": 0.2}, "only one of `prior`, kernel options, and `regression`"),
         ({"prior": bandits.Prior([0.0] * 3, np.eye(3), 1.0)}, "multiple of 80; got 3 arms"),
         ({"regression": bandits.Thompson()}, "`regression` must be an? ExactGP, because the policy is 'gp-ts'"),

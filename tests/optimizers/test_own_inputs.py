@@ -109,7 +109,7 @@ def test_bad_bounds_are_refused(bounds, message):
 
 
 def test_choices_are_listed_distinct_and_plain():
-    for choices in ("ab", [], [[1], [2]], [True, 1], ["a", float("nan")], {"adam", "sgd"}):
+    for choices in ("ab", [], [[1], np.arange(2)], [True, 1], ["a", float("nan")], {"adam", "sgd"}):
         with pytest.raises(InputError, match=r"`choices` must be a list of distinct .* For other objects, use names"):
             Categorical(choices)
     assert Categorical(np.arange(3)).choices == (0, 1, 2)

@@ -205,8 +205,10 @@ def test_convergence_takes_histories_by_evaluation_or_time():
     assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [10, 3.5]]
     _, ax = plots.convergence({"both": [slow, fast]})
     assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [9, 3.5]]
+    local = pd.DataFrame({"evaluations": [62, 115], "best": [6.0, 5.9]})  # as of `local_search`
+    assert plots.convergence({"local": local})[1].lines[0].get_xdata().tolist() == [62, 115]
     history = pd.DataFrame({"best": [7.0, 6.0, 6.0]})
-    _, ax = plots.convergence({"one": [SimpleNamespace(history=history)], "two": [history]}, band="confidence")
+    _, ax = plots.convergence({"one": SimpleNamespace(history=history), "two": [history]}, band="confidence")
     assert ax.lines[0].get_xdata().tolist() == ax.lines[1].get_xdata().tolist() == [1, 2, 3]
     assert not ax.collections  # a band around one run would claim a spread
 
@@ -295,10 +297,13 @@ def test_the_style_is_not_left_behind(both):
     ("draw", "message"),
     [
         (lambda c, e: plots.deployment(c.replace(atom_locations=None), e), "has no `atom_locations`"),
+        (lambda c, e: plots.load_sweep(pd.DataFrame({"name": ["a"]})), "one row and one column of numbers"),
+        (lambda c, e: plots.convergence(pd.DataFrame({"best": [1.0]})), "`runs` must be a dict"),
+        (lambda c, e: plots.regret_curves([[0.0, 1.0]]), "`curves` must be a dict"),
         (lambda c, e: plots.convergence({"a": [pd.DataFrame({"value": [1.0]})]}), "must have a column 'best'"),
         (lambda c, e: plots.convergence({"a": [pd.DataFrame({"best": []})]}), "at least one row"),
         (lambda c, e: plots.convergence({"a": []}), "at least one history"),
-        (lambda c, e: plots.convergence({}, band="sigma"), "`band` must be one of"),
+        (lambda c, e: plots.convergence({"a": []}, band="sigma"), "`band` must be one of"),
         (lambda c, e: plots.convergence({"a": [pd.DataFrame({"best": [1.0]})]}, against="seconds"), "column 'seconds'"),
         (lambda c, e: plots.approximation_error(pd.DataFrame({"optimum": [5.0]})), "must have a column 'load'"),
     ],

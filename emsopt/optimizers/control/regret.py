@@ -63,7 +63,7 @@ def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0
     """Return the history of a run on a problem, which is solved if necessary, with its expected values and regrets.
 
     ``expected`` is E_i(x) of a play; ``quality_regret``, ``cost_regret``, ``simple_regret`` and ``weighted_regret`` are
-    R^f, R^c, r and R of the module's formulas, with T the number of plays so far.
+    R^f, R^c, r and R of the module's formulas, with T the number of plays so far and α = ``alpha``.
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     _validate.columns(history, ["set", "x"], "history", "the history of a ControlRun")

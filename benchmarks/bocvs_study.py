@@ -23,7 +23,8 @@ as the airfoil's are, ETC-50 has one group and makes the same plays as UCB-PSQ; 
 
 "bocvs_authors_code": the learners of ``bocvs_authors.py``, which have the constants and rules of the authors' code, on
 the same problems and with the same draws; seeds 0 to 9. A run of "authors-code" takes 5 to 20 CPU seconds, one of
-"etc-by-index" two, the study 45 minutes. Cut for time: the airfoil, of 38 CPU seconds or more per run.
+"etc-by-index" two; 64 runs took 14 minutes, and the study has 320. Cut for time: the airfoil, of 38 CPU seconds or more
+per run.
 
     python benchmarks/bocvs_study.py --horizon
 

@@ -21,13 +21,13 @@ fifteen further runs of 150 rounds, because five are too few to tell the agents 
 minutes of one processor, and "lengthscale" 45. Some stored tables hold less: "agents", "parametrisation" and
 "lengthscale" have energies in Luxembourg up to round 150, and "agents" none of "gp-ts-joint"; "sparse" was run with
 ``--runs 3`` in Monaco and ``--runs 1 --horizon 150`` in Luxembourg, "optimism" with ``--networks monaco``, "simple"
-with ``--networks monaco --horizon 150`` (two minutes), "printed" with ``--runs 1 --networks monaco`` (half an hour;
-with Luxembourg and five runs it would take some six hours); and "sparse" has energies up to
-round 150. Runs of the same number face the same drawn energies and noise with every policy. Except in "sparse" the
-Gaussian process is exact. Luxembourg is left out if its file is not found (see `emsopt.datasets.load_roads`); Monaco's
-routes are our own choice, see `emsopt.datasets.ROUTES`. The paper added heights to Luxembourg, which is flat here;
-Monaco's heights are a surrogate. Regret is rectified (`emsopt.bandits.navigation`). The lengthscale is that of the
-Matérn kernel on length, speed and incline; the κ of the graph kernel stays 1.
+with ``--networks monaco --horizon 150`` (two minutes), "printed" with ``--runs 1 --networks monaco`` (less than an
+hour; Luxembourg and further runs were cut for time); and "sparse" has energies up to round 150. Runs of the same number
+face the same drawn energies and noise with every policy. The Gaussian process is exact but in "sparse" and "printed".
+Luxembourg is left out if its file is not found (see `emsopt.datasets.load_roads`); Monaco's routes are our own choice,
+see `emsopt.datasets.ROUTES`. The paper added heights to Luxembourg, which is flat here; Monaco's heights are a
+surrogate. Regret is rectified (`emsopt.bandits.navigation`). The lengthscale is that of the Matérn kernel on length,
+speed and incline; the κ of the graph kernel stays 1.
 
 ``_studies.py`` says where the results go; the tables are "navigation_agents" and so on. Each row has the rectified
 regret up to a round, and the expected energy up to it above that of the path of least rectified cost (without a shift),

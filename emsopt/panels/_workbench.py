@@ -440,10 +440,9 @@ class Workbench(OwnPanel):
         with self.lock:  # a control may respond at the same time
             self.opened = replace(self.opened, city=model.city, log=model, about=about, by_hour=model.rates_by_hour)
             self.city, self.trust.recorded_for = self.opened.city, ()
-            for forget in (self.medians.clear, self.found.clear, self.trust.gains.clear):
+            caches = (cache.cache_clear for cache in (self.solve, self.near, self.evaluate))
+            for forget in (self.medians.clear, self.found.clear, self.trust.gains.clear, *caches):
                 forget()
-            for kept in (self.solve, self.near, self.evaluate):
-                kept.cache_clear()
         self.trust.show()
 
     def end(self) -> None:

@@ -77,7 +77,7 @@ def convergence(
     runs: Mapping[str, Any],
     ax: AxLike = None,
     *,
-    band: str | None = None,
+    band: str | None = "confidence",
     against: str = "evaluations",
     reference: Mapping[str, float] | None = None,
     label: str = "Best value so far",
@@ -92,7 +92,7 @@ def convergence(
         ended early keeps its last value.
     band : {"confidence", None}
         "confidence" draws the mean of the runs and its 95 % confidence interval, as in "Optimizing Server Locations in
-        Spatial Queues". Default: their median.
+        Spatial Queues"; None draws their median.
     against : {"evaluations", "seconds"}
         Horizontal axis; "seconds" needs a column ``seconds`` in the histories and is drawn on a log scale.
     reference : dict of str to float, optional

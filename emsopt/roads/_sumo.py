@@ -195,7 +195,7 @@ def _in_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[Flo
         return lines, reason
     # not by `to_degrees`, which takes points near the origin of a local projection for unknown places or degrees
     convert = geography.load_extra("pyproj").Transformer.from_crs(crs, "EPSG:4326", always_xy=True).transform
-    points = np.column_stack(convert(*(np.concatenate(lines) - (x, y)).T.tolist()))
+    points = np.column_stack(convert(*(np.concatenate(lines) - (x, y)).T))
     if not np.isfinite(points).all():
         return lines, reason
     return np.split(points, np.cumsum([len(line) for line in lines])[:-1]), ""

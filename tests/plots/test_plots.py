@@ -182,7 +182,8 @@ def test_a_method_has_one_colour_in_every_figure():
 
 def test_convergence_draws_the_median_or_mean_and_confidence():
     runs = [[6.0, 5.9, 5.8], [6.4, 6.2, 6.0], [7.0, 6.9, 6.8], [6.2, 6.1, 5.9], [6.6, 6.3, 6.1]]
-    _, ax = plots.convergence({"random": [pd.DataFrame({"best": run}) for run in runs]}, reference={"optimum": 5.7})
+    named = {"random": [pd.DataFrame({"best": run}) for run in runs]}
+    _, ax = plots.convergence(named, band=None, reference={"optimum": 5.7})
     assert (ax.lines[0].get_ydata().tolist(), ax.lines[0].get_xdata().tolist()) == ([6.4, 6.2, 6.0], [1, 2, 3])
     assert ax.lines[0].get_label() == "random (5 runs)"
     assert not ax.collections
@@ -190,7 +191,7 @@ def test_convergence_draws_the_median_or_mean_and_confidence():
     # Student's t: 2.776 standard errors either side for five runs.
     values = np.array([[6.0], [6.4], [7.0], [6.2], [6.6]])
     runs = [pd.DataFrame({"best": [value, value - 0.1]}) for value in values.ravel()]
-    _, ax = plots.convergence({"random": runs}, band="confidence")
+    _, ax = plots.convergence({"random": runs})
     assert np.allclose(ax.lines[0].get_ydata(), [6.44, 6.34])
     y = ax.collections[0].get_paths()[0].vertices[:, 1]
     half = 2.776445 * values.std(ddof=1) / np.sqrt(5)
@@ -208,7 +209,7 @@ def test_convergence_takes_histories_by_evaluation_or_time():
     local = pd.DataFrame({"evaluations": [62, 115], "best": [6.0, 5.9]})  # as of `local_search`
     assert plots.convergence({"local": local})[1].lines[0].get_xdata().tolist() == [62, 115]
     history = pd.DataFrame({"best": [7.0, 6.0, 6.0]})
-    _, ax = plots.convergence({"one": SimpleNamespace(history=history), "two": [history]}, band="confidence")
+    _, ax = plots.convergence({"one": SimpleNamespace(history=history), "two": [history]})
     assert ax.lines[0].get_xdata().tolist() == ax.lines[1].get_xdata().tolist() == [1, 2, 3]
     assert not ax.collections  # a band around one run would claim a spread
 

@@ -125,8 +125,8 @@ def main():
     runs = {rule: options.runs or (2 if options.smoke else RULES[rule]) for rule in options.rule}
     cases = [{"rule": rule, "log": k, "draws": DRAWS} for rule, n in runs.items() for k in range(n)]
     table = _studies.run(compare, cases, "comparison", options).drop(columns="draws").round(6)
-    file = _studies.table_file("comparison", options)
-    table.to_csv(file, index=False)
+    file = _studies.table_file("comparison", options, ".csv.gz")
+    table.to_csv(file, index=False, compression={"method": "gzip", "mtime": 0})
     print(f"{len(table)} rows in {file}\n{summary(table).to_string()}")
 
 

@@ -67,7 +67,6 @@ COMPARED = {
     "exploration": SIX,
     "simple": SIX,
 }
-LARGE = ["agents", "shifted", "exploration", "parametrisation", "simple", "lengthscale"]  # stored compressed
 SPARSELY = ["lengthscale", "optimism"]  # every fiftieth round is stored
 LENGTHSCALES = [0.1, 0.25, 0.5, 1.0, 1.5, 2.0]
 STORED_BY = ["network", "lengthscale", "route", "policy", "run"]  # a new run replaces the stored one, others stay
@@ -282,7 +281,7 @@ def main():
             options.part, regret
         ),
     )
-    suffix = ".csv.gz" if options.part in LARGE and not options.smoke else ".csv"
+    suffix = ".csv" if options.smoke else ".csv.gz"
     table = _studies.run(task, cases(options.part, options), name, options)
     kept, file = for_store(table, options.part), _studies.table_file(name, options, suffix)
     kept = _studies.beside_stored(kept, file, [key for key in STORED_BY if key in kept])

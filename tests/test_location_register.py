@@ -167,6 +167,9 @@ def test_curves_break_after_the_random_start():
 
 def test_random_cities(ends, gaps):
     at = ends.groupby("method")["reached"].sum()
+    every = ends.groupby(["n_sites", "units", "method"])["reached"].all().unstack()
+    for method in ("gp-pm", "gp-pm-literal"):
+        assert every.index[every[method] & every["sparbl"]].tolist() == [(10, 5)]
     assert ours("Section 6") == (
         f"after 120 evaluations at the best known value: GP-pM {at['gp-pm']} (as printed {at['gp-pm-literal']}), SparBL "
         f"{at['sparbl']} of {len(gaps)} runs"
@@ -246,19 +249,12 @@ def test_random_cities(ends, gaps):
         f"best known value against genetic: medians 0 to {medians['genetic'].max():.1f} %; GP-pM against genetic at most "
         f"{literal.max():.1f} % in any city, {lead.max():.1f} % with our repairs"
     )
-    assert ours("Section 6, p-median", V1).startswith(
-        f"best known value against p-median: medians {pm.min():.1f} to {pm.max():.1f} %, worst city "
-        f"{gaps['p-median'].max():.1f} % (load 0.5, plane)"
-    )
     one = lambda values: ", ".join(f"{x:.1f}" for x in values)
-    spread, most = errors["p-median"], max(errors["p-median"].max(), lead.groupby(level=[0, 1]).sem().max())
-    assert ours("Section 6, p-median", V1, "error") == (
-        f"standard error of the means {spread.min():.1f} to {spread.max():.1f} points, ten cities per size"
-    )
+    most = max(errors["p-median"].max(), lead.groupby(level=[0, 1]).sem().max())
     assert ours("Section 6, size", V1, "error") == f"standard errors at most {most:.1f} points"
     assert ours("Section 6, size", V1) == (
         f"over genetic {one(lead.groupby(level=[0, 1]).mean())} %; over the p-median {one(means['p-median'])} % (means of "
-        "GP-pM with our repairs, and of the best known value)"
+        "GP-pM with our repairs, and of the best known value; sizes in the order of Figure 2)"
     )
 
 
@@ -345,8 +341,8 @@ def test_medians_of_st_paul(st_paul, median_of, gaps):
         assert {lead(one, other) for other in others} == {-1}
     assert lead("sparbl", "bocs") == 0
     assert ours("Section 7.2, speed") == (
-        f"GP-pM as printed on 17 binaries {both(of[printed])}, with our repairs {both(of['gp-pm'])}; SparBL {both(of['sparbl'])} "
-        "evaluations (proxy and authors' demand)"
+        f"median evaluations (proxy and authors' demand): GP-pM as printed on 17 binaries {both(of[printed])}, with our repairs "
+        f"{both(of['gp-pm'])}; SparBL {both(of['sparbl'])}"
     )
     assert ours("Section 7.2, speed", column="error") == "; ".join(both(error[m]) for m in (printed, "gp-pm", "sparbl"))
     assert ours("Figure 4(b)") == (
@@ -366,8 +362,9 @@ def test_medians_of_st_paul(st_paul, median_of, gaps):
         f"medians of SparBL {one:g} and {other:g}, error {error_1:.0f} to {error_2:.0f}"
     )
     assert ours("Section 7.1, guarantee", V1) == (
-        f"{40 - found['sparbl', 'embedded']} of 40 runs of SparBL and {10 - found[printed, 'embedded']} of 10 of GP-pM "
-        "as printed miss it within 100 (proxy demand)"
+        f"missed within 100 evaluations by SparBL in {40 - found['sparbl', 'embedded']} of 40 runs and by GP-pM as printed in "
+        f"{10 - found[printed, 'embedded']} of 10 (proxy demand), by SparBL with the second version's printed cut in "
+        f"{10 - found['sparbl, printed cut, 17 sites', 'published']} of 10 (authors' demand)"
     )
     assert ours("Figure 5", V1) == (
         f"median evaluations (authors' demand): GP-pM as printed {of[printed][1]:g}, with our repairs {of['gp-pm'][1]:g}; "
@@ -462,7 +459,7 @@ def test_error_of_the_approximation():
         (light["approximate_min"] - light["exact_min"]).abs().groupby([light[k] for k in ("geometry", "units", "load")])
     )
     assert (light.size() == 4).all()
-    assert light.mean()["uniform", 15, 0.1] < 0.002
+    assert light.mean()["uniform", 15].max() < 0.002
     upper = (light.mean() + student.ppf(0.975, 3) * light.sem())["plane"]
     assert upper[:, 0.02].max() < 0.002
     assert (upper[:, 0.05] < 0.002).to_dict() == {15: False, 20: True, 30: False}
@@ -526,10 +523,10 @@ def test_algorithm_4_of_version_one(ends, st_paul):
 
 def test_share_of_deployments_evaluated(st_paul, claim):
     """Section 7.1 of version one: at most 100 of the distinct deployments, or of those of listed sites."""
-    missed = st_paul["reached"].agg(lambda reached: (~reached).sum())
-    assert missed[["gp-pm-literal, 17 sites", "sparbl"]][:, "published"].tolist() == [0, 0]
-    assert missed["sparbl, printed cut, 17 sites", "published"] == 3
-    assert missed["gp-pm-literal, 17 sites", "embedded"] == 4
+    found = st_paul["reached"].agg(["sum", "size"])
+    methods = ["gp-pm-literal, 17 sites", "sparbl", "sparbl, printed cut, 17 sites"]
+    assert found.loc[[(m, "published") for m in methods]].values.tolist() == [[10, 10], [40, 40], [7, 10]]
+    assert found.loc[("gp-pm-literal, 17 sites", "embedded")].tolist() == [6, 10]
     city = eo.datasets.load_st_paul()
     distinct, listed = len(eo.evaluators.evaluate_all(city, 9, "approximate").values), math.comb(city.n_sites, 9)
     shares = [100 * (1 - 100 / count) for count in (distinct, listed)]
@@ -568,8 +565,8 @@ def test_layouts_and_loads_of_random_cities():
     worst = [(behind / (ends["best_known"] - 1.75 + turnout)).max() for turnout in (0, 1.75)]  # stored with 1.75 min
     gaps = ends.pivot_table(index=["layout", "load", "seed"], columns="method", values="gap")
     assert gaps.notna().all(axis=None)
-    (row,) = eo.datasets.load_claims(V1, "Section 6, p-median").itertuples()
-    assert f"none of {len(gaps)} cities of 30 sites does (at most {worst[0]:.1f} %)" in row.why
+    assert set(gaps) == {"gp-pm", "sparbl", "genetic"}
+    assert worst[0] < 100 / 0.77 - 100
     for rival in ("sparbl", "genetic"):
         assert ttest_rel(gaps["gp-pm"], gaps[rival], alternative="less").pvalue < 0.001
     first = ends.groupby(gaps.index.names)[["p_median", "best_known"]].first()

@@ -51,6 +51,8 @@ def test_confidence_widths_are_theorem_3_1s(n_arms):
 
 def test_costs_are_shifted_down_and_rewards_up(prior):
     arms = np.arange(prior.n_arms)
+    eta = math.sqrt(2 * math.pi) / (2 * prior.n_arms * 4)  # of Theorem 3.1, in place of 1/t
+    assert bandits.BayesUCB().beta(4, prior.n_arms) == pytest.approx(NormalDist().inv_cdf(eta) ** 2, abs=1e-10)
     deviation = np.sqrt(np.diag(prior.covariance))
     for rule, beta in (
         (bandits.UCB(0.5), 0.5 * bandits.UCB().beta(4, prior.n_arms)),

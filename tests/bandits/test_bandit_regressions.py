@@ -125,6 +125,7 @@ def test_sparse_process_with_few_points_is_the_best_approximation_there_is(prior
     seen = list(rounds_of(prior, 25, np.random.default_rng(4)))
     for arms, values in seen:
         sparse.update(arms, values)
+    early = sparse.predict()[0]
     sparse.step(300)
     arms, values = (np.concatenate(part) for part in zip(*seen, strict=True))
     Z = sparse._points
@@ -136,6 +137,8 @@ def test_sparse_process_with_few_points_is_the_best_approximation_there_is(prior
     known = K[:, Z] @ (np.linalg.inv(K[np.ix_(Z, Z)]) - np.linalg.inv(inner)) @ K[Z]
     got_mean, got_variance = sparse.predict()
     assert np.abs(got_mean - mean).max() < 1e-6
+    assert np.abs(early - mean).max() > 1e-2, "one step a round lags behind"
+    assert sparse._contexts is None, "those of the edges"
     assert np.abs(got_variance - np.diag(K - known)).max() < 1e-6
     Q = K[np.ix_(arms, Z)] @ np.linalg.solve(K[np.ix_(Z, Z)], K[np.ix_(Z, arms)])
     likelihood = multivariate_normal(prior.mean[arms], Q + noise * np.eye(len(arms))).logpdf(values)
@@ -259,6 +262,7 @@ def test_navigation_prior_has_the_papers_kernel_and_variances():
     assert np.diag(prior.covariance).mean() == pytest.approx(0.25**2 * energy.var(), rel=1e-12)
     assert prior.noise_variance == pytest.approx(0.1**2 * energy.var(), rel=1e-12)
     contexts = unit_variance(np.column_stack([net.lengths, net.speed_limits, net.inclines]))
+    assert contexts.var(axis=0) == pytest.approx([1, 1, 1])
     graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=2, kappa=1)
     wanted = (graph + 1) / 2 * matern(contexts, contexts)
     assert prior.covariance == pytest.approx(wanted * 0.25**2 * energy.var(), rel=1e-12)

@@ -147,6 +147,9 @@ def test_equation_3_is_solved_with_utilisations_scaled_to_their_sum(version, cla
         scaled, residual, response = plain_fixed_point(city, sites)
         assert e.utilizations == pytest.approx(scaled, abs=1e-10)
         assert e.mean_response == pytest.approx(response, abs=1e-9)
+        if theta == 1:
+            least = eo.evaluators.evaluate_all(city, 9, evaluator="approximate").values.min()
+            assert e.mean_response == pytest.approx(least, abs=1e-8)
         exact = exact_hypercube(city, sites).utilizations.sum()
         assert e.utilizations.sum() == pytest.approx(exact, abs=1e-9)  # Erlang's
         residuals.append(residual)

@@ -44,6 +44,8 @@ def test_bound_optimum_and_p_median_deployment(version, values, claim):
         assert [printed.lower_bound_min, printed.optimum_min, printed.upper_bound_min] == values
         claim(V1, "Section 7.1, optimum", best, best)
         claim(V1, "Section C.2, p-median", b.upper, b.upper)
+        claim(V1, "Section 7.2 against C.2", b.upper)
+        assert eo.datasets.paper_table(1).set_index("offered_load").p_median_min[0.225] == 6.01
 
 
 def test_late_fractions(city, median, claim):

@@ -43,7 +43,7 @@ def test_example_7_of_the_paper():
     assert bound == pytest.approx(-7, abs=1e-6)
 
 
-def test_cut_is_the_minimum_of_300_submodular_functions():
+def test_cut_is_the_minimum_of_300_submodular_functions(claim):
     """Without the linear term of A (as printed) it misses more than half of them: so the check can fail."""
     rng = np.random.default_rng(1)
     wrong = printed_wrong = 0
@@ -58,8 +58,8 @@ def test_cut_is_the_minimum_of_300_submodular_functions():
         wrong += value(A, b, x) > values.min() + 1e-5
         printed, _ = minimum_cut(A, b - A.sum(axis=1))
         printed_wrong += value(A, b, printed) > values.min() + 1e-5
-    assert wrong == 0
-    assert abs(printed_wrong - 178) <= 8  # ties
+    claim("server locations", "Algorithm 1, graph", printed_wrong, 300, wrong, 300)
+    claim("server locations, version one", "Section 4.2, after (11)", printed_wrong, 300, wrong, 300)
 
 
 @pytest.mark.parametrize("method", ["swap", "annealing", "relaxation"])
@@ -164,7 +164,7 @@ def test_whether_gamma_settles_as_algorithm_1_says():
         assert settled <= 8
 
 
-def test_a_multiplier_alone_seldom_yields_exactly_p_units():
+def test_a_multiplier_alone_seldom_yields_exactly_p_units(claim):
     """Five of twelve places: with Γ = 1, bisection on the price of a unit finds a cut of five in a third of 60 programs."""
     rng, hits = np.random.default_rng(1), 0
     for _ in range(60):
@@ -179,7 +179,7 @@ def test_a_multiplier_alone_seldom_yields_exactly_p_units():
             low, high = (price, high) if taken > 5 else (low, price)
         hits += taken == 5
         assert minimize_quadratic(A, b, 5, method="relaxation", cuts=10).x.sum() == 5
-    assert 10 <= hits <= 30
+    claim("server locations", "Algorithm 1, cardinality", hits, 60)
 
 
 def test_a_semidefinite_relaxation_can_hold_the_number_of_units():

@@ -198,6 +198,7 @@ def test_alpha_is_halved_after_every_d_plays_and_costs_are_bounded_from_below():
     history = bocvs(random_problem(1), budget=8, rng=0, callback=note, regret=False).history
     assert len(seen) > 6
     assert [alpha for _, alpha in seen] == [0.1 * 0.5 ** (k // 3) for k, _ in seen]
+    assert 0.6 * 8 - 1 < history.loc[history["phase"] == "explore", "cost"].sum() <= 0.6 * 8
     explored = history[history["phase"] == "explore"].groupby("set")["cost"].mean()
     assert list(horizons) == pytest.approx([8 / explored.min()])
 

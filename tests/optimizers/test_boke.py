@@ -87,6 +87,9 @@ def test_boke_asks_for_the_top_of_the_upper_bound(scale, noise, claim):
     X, y = scaled(optimizer)
     m, W = naive(GRID[:, None], X[:, None], y, bandwidth(4, 1, scale))
     bound = m + np.sqrt(exploration(4, noise) / W)
+    assert np.corrcoef(bound, m)[0, 1] > 0.7
+    assert np.corrcoef(bound, W)[0, 1] < -0.15
+    claim("boke", "Figure 4", 0.7, -0.15)
     x = optimizer.ask()
     m, W = naive(x[None], X[:, None], y, bandwidth(4, 1, scale))
     assert m[0] + np.sqrt(exploration(4, noise) / W[0]) >= bound.max() - 1e-6

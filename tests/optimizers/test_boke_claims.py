@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import levene, t, wilcoxon
 
 import emsopt as eo
+from emsopt.problems.tuning import RANGES
 
 PANELS = ["forrester", "goldstein_price", "six_hump_camel", "hartmann3", "rosenbrock4", "sphere6"]
 PARTS = {6: "noise_free", 7: "noisy"}
@@ -110,6 +111,9 @@ def test_other_noise_constants_leave_boke_and_boke_plus_behind(claim):
     times = others.median() / runs[FIXED].median()
     given = others.columns.get_level_values("noise_sd").unique().sort_values()
     claim("boke", "Figure 6(D)", *runs[[*BOTH, FIXED]].median(), *given, times.min(), times.max())
+    gaps = gap(runs, FIXED)
+    claim("boke", "Figure 6(D)", *gaps.T.to_numpy().ravel(), column="error")
+    assert (behind(gaps).tolist(), level(gaps).tolist()) == ([True, False], [False, True])
 
 
 FORMS = ["goldstein_price as cited", "sphere6 as cited", "sphere6 in DiceOptim"]
@@ -140,10 +144,8 @@ def test_forms_of_the_source(figure, noisy, claim):
         assert chance.idxmin() == "random"
         claim("boke", "Figure 7(B)", chance.min(), column="why")
     else:
-        rival = eo.datasets.load_study("boke_sensitivity").query("problem == 'sphere6'").groupby("bandwidth")["regret"]
-        rival, spheres = rival.median(), [chosen(name).median() for name in ("sphere6", FORMS[2])]
-        assert rival[1.5] < rival[0.8] / 50 < rival[0.5] / 100
-        claim("boke", "Figure 6(F)", 30, *np.ravel(spheres), *rival.index, *rival, column="why")
+        spheres = [chosen(name).median() for name in ("sphere6", FORMS[2])]
+        claim("boke", "Figure 6(F)", 30, *np.ravel(spheres), column="why")
 
 
 def test_the_forms_of_the_source_and_a_stored_run(script):
@@ -196,8 +198,8 @@ def test_where_kr_ucb_falls_behind(claim):
     )
     gaps = pd.DataFrame({name: gap(ends.loc[name], "kr-ucb", ["boke"])["boke"] for name in names})
     claim("boke", "Section 5.1 (KR-UCB, Figure 6 A, C, D)", *gaps.T.to_numpy().ravel(), column="error")
-    assert (median["kr-ucb"] > 3 * median["boke"])[["forrester", "six_hump_camel"]].all()
-    assert (ends["boke"] < ends["kr-ucb"]).groupby("problem").sum()["hartmann3"] <= 12
+    assert behind(gaps).tolist() == [False, False, True]
+    assert behind(gaps.mul([-1, 1], axis=0)).tolist() == [False, True, False]
 
 
 def test_some_runs_hardly_move(claim):
@@ -367,6 +369,7 @@ def test_boosted_trees_start_well(claim):
     assert start[BOOSTED[1]] < start[FORESTS[1]] - 0.05
     assert high[BOOSTED[1]] < low[FORESTS[1]]
     assert low[FORESTS[0]] < low[BOOSTED[0]] < high[BOOSTED[0]] < high[FORESTS[0]]
+    assert [2 * (len(RANGES[model]) + 1) for model in ("xgboost", "forest")] == [16, 12]  # in the first designs
 
 
 def test_kr_ucb_on_boosted_trees(claim):
@@ -472,7 +475,7 @@ def test_density_fills_best_in_the_stored_designs(filled, claim):
     at_32 = filled.xs(32, level="t")
     numbers = [at_32.loc[d, design] for design in ("density", "latin hypercube", "uniform") for d in (1, 2, 3, 5)]
     claim("boke", "Figure 3 (against other designs)", 32, *numbers)
-    claim("boke", "Section 6 (space-filling design)", 8, 1, 3, 16, 5, 4, 3, 4, 8, 5)
+    claim("boke", "Section 6 (space-filling design)", 4, 3, 4, 8, 5)
 
 
 def test_density_and_process_fill_alike(filled, claim):

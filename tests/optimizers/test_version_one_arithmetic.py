@@ -33,6 +33,12 @@ def test_the_sides_of_version_ones_cut_pick_the_worst_point_of_example_7():
     assert values[chosen] == values.max() == 13
     assert SIDES[values.argmin()].tolist() == [0, 0, 1]
     assert values.min() == -7
+    b = np.array([3, 2, -7])  # with this linear term a cut with the sides exchanged misses the least value too
+    values += SIDES @ (b - B)
+    exchanged = (
+        SIDES @ np.maximum(b, 0) + (1 - SIDES) @ np.maximum(-b, 0) + np.einsum("ki,ij,kj->k", SIDES, -A, 1 - SIDES)
+    )
+    assert (values[exchanged.argmin()], values.min()) == (-7, -14)
 
 
 def test_a_large_capacity_to_the_sink_leaves_every_site_out():
@@ -127,6 +133,9 @@ def test_steps_47_and_49_do_not_add_up_to_lemma_12(claim):
     times = (1 / t + 2 * log(1 / tau)) / (log(D) / t)
     claim("server locations, version one", "Proof of Lemma 12, (iii)", times[0], 10, times[1], 10_000)
     assert (1 / t + 2 * log(1 / tau) / t) / (log(D) / t) == pytest.approx(1.56, abs=0.005)
+    taus = np.array([1e-2, 1e-4, 1e-8])  # nor of both terms of the lemma, as τ falls: here at t = 10,000
+    both = 5 * log(D) / t[1] + (D - 5) * taus * np.sqrt(np.log(1 / taus))
+    assert (np.diff(5 * (1 / t[1] + 2 * np.log(1 / taus)) / both) > 1000).all()
 
 
 def test_small_observations_are_shrunk_as_lemma_14_says():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from emsopt.errors import InputError
-from emsopt.problems import sprinkler
+from emsopt.problems import forrester, goldstein_price, hartmann3, rosenbrock4, six_hump_camel, sphere6, sprinkler
 from emsopt.problems.tuning import RANGES, ROWS, WHOLE, _rows, _score, _table, forest_tuning, xgboost_tuning
 
 SMALL = [10, 3, 2, 1.0, 0.0]  # a forest of ten shallow trees
@@ -64,6 +64,10 @@ def test_scores_are_not_continuous(claim):
     before, after = (sprinkler()([angle, *rest]) for angle in (32.171882, 32.171883))
     assert after - before > 0.009
     claim("boke", "Section 4, assumption on the function", 0.01, 0.009)
+    for g in (forrester(), goldstein_price(), six_hump_camel(), hartmann3(), rosenbrock4(), sphere6()):
+        low, high = g.bounds.T
+        x = low + (high - low) * np.random.default_rng(0).random((1000, len(low)))
+        assert np.abs(g(x) - g(x - 1e-9 * (x - low))).max() < 1e-6 * np.ptp(g(x)), g.name
 
 
 def test_boosted_trees_do_well_on_houses():

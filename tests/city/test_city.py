@@ -79,7 +79,7 @@ def test_arrays_are_spread_owned_and_read_only():
     built = city(arrival_rates=rates, travel_times=minutes)
     rates[0], minutes[0, 0] = 99, 99
     assert (built.arrival_rates[0], built.travel_times[0, 0]) == (1, 3)
-    built.preference_ranks  # is kept  # noqa: B018
+    built.preference_ranks  # is kept
     for same in (built, copy.deepcopy(built), pickle.loads(pickle.dumps(built))):
         arrays = [value for value in vars(same).values() if isinstance(value, np.ndarray)]
         assert len(arrays) >= 7

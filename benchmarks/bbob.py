@@ -4,12 +4,13 @@
     python benchmarks/bbob.py --file bbob.jsonl                 # prints the table of RESULTS.md; resumes
 
 The functions are those of Hansen, Auger, Ros, Mersmann, Tusar and Brockhoff (2021), instances 1 to 5, each from -5 to
-5. A run has 20 evaluations an input, the first design included. It is scored by the share that it reaches of 17 targets:
-regrets of 1e2 to 1e-6, two for each power of ten but the last. The instance is also the seed. Methods are those of
-``box_peers.py`` with **cma**, CMA-ES from the middle of the box with a step of a fifth of its width, restarted from a
-random point where it stops early. Optuna's GPSampler runs on instance 1 alone, as it needs minutes a run.
+5. A run has 20 evaluations an input, the first design included. It is scored by the share that it reaches of 17
+targets: regrets of 1e2 to 1e-6, two for each power of ten but the last. The instance is also the seed. Methods are
+those of ``box_peers.py`` with **cma**, CMA-ES from the middle of the box with a step of a fifth of its width, restarted
+from a random point where it stops early. Optuna's GPSampler runs on instance 1 alone, as it needs minutes a run.
 
-Differences to a peer are paired over functions and instances; the interval resamples functions. No constant of boke-auto was chosen on these functions.
+Differences to a peer are paired over functions and instances; the interval resamples functions. No constant of
+boke-auto was chosen on these functions.
 """
 
 import argparse

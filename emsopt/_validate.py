@@ -82,7 +82,7 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
     if array.dtype.kind not in "iuf":
         strange = next((v for v in array.ravel().tolist() if not is_real(v)), values)  # as Python's own types
         raise InputError(f"`{name}` must be real numbers{_in(unit)}; got {quote(strange)}.")
-    return np.array(array, dtype=float)
+    return np.array(array, dtype=float, order="C")  # rows follow each other, as compiled code expects
 
 
 def degrees(points: FloatArray, name: str) -> FloatArray:

@@ -126,7 +126,7 @@ def lognormal_density(
     ``minutes`` and ``mean`` are broadcast; ``start`` and ``end`` are the resolutions (min) of the stamps.
     """
     minutes, mean = (np.ascontiguousarray(v, float) for v in np.broadcast_arrays(minutes, mean))
-    return _lognormal(minutes, mean, spread, start, end)
+    return _lognormal(minutes, mean, float(spread), float(start), float(end))
 
 
 @njit(cache=True, nogil=True)

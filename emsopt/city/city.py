@@ -173,6 +173,10 @@ class City:
         checked["notes"] = _validate.visible(self.notes, "`notes`", allowed="\n\r\t")
         _check_unit(travel_times, self._on_one_side())
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a copy, such as one in another process; its arrays are read-only too."""
+        vars(self).update({key: _freeze(v) if isinstance(v, np.ndarray) else v for key, v in state.items()})
+
     def _on_one_side(self) -> FloatArray | None:
         """Let places go on beyond 180 degrees at the date line; return the km between them, shape (N, M), if known."""
         if not self.geographic or self.atom_locations is None or self.site_locations is None:

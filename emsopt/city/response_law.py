@@ -46,7 +46,7 @@ class ResponseLaw:
         """Build the law from means, shape (n,) and (n, M), and coefficients of variation, which may be numbers."""
         spreads = (log_spread(cv) for cv in (turnout_cv, travel_cv))
         by_site, by_pair = (np.broadcast_to(s, mean.shape) for s, mean in zip(spreads, (turnout, travel), strict=True))
-        return cls(*(np.array(each) for each in (turnout, travel, by_site, by_pair)))
+        return cls(*(np.array(each, float, order="C") for each in (turnout, travel, by_site, by_pair)))
 
     def at(self, sites: IntArray) -> ResponseLaw:
         """Return the law of units at the given sites."""

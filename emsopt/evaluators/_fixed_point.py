@@ -147,31 +147,42 @@ def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step:
     paths, bends = history
     current, p = step % MEMORY, len(rho)
     path, bend = paths[current], bends[current]
-    grown = (change * change).sum() > GROWN * (bends[-1] * bends[-1]).sum()
+    grown = _dot(change, change) > GROWN * _dot(bends[-1], bends[-1])
     for i in range(p):
         path[i], bend[i] = rho[i] - paths[-1, i], change[i] - bends[-1, i]
         paths[-1, i], bends[-1, i] = rho[i], change[i]
     if step == 1 or grown:  # earlier steps no longer say anything about this one
-        paths[:-1], bends[:-1] = 0.0, 0.0
-    original = (bend * bend).sum()
+        history[:, :-1] = 0.0
+    original = _dot(bend, bend)
     for k in range(MEMORY):
-        length = (bends[k] * bends[k]).sum()
+        length = _dot(bends[k], bends[k])
         if k != current and length > 0:
-            weight = (bends[k] * bend).sum() / length
-            path -= weight * paths[k]
-            bend -= weight * bends[k]
-    if (bend * bend).sum() <= 1e-12 * original:  # nothing but rounding is left
+            weight = _dot(bends[k], bend) / length
+            for i in range(p):
+                path[i] -= weight * paths[k, i]
+                bend[i] -= weight * bends[k, i]
+    if _dot(bend, bend) <= 1e-12 * original:  # nothing but rounding is left
         path[:], bend[:] = 0.0, 0.0
     for k in range(MEMORY):
-        length = (bends[k] * bends[k]).sum()
+        length = _dot(bends[k], bends[k])
         if length > 0:
-            weight = (bends[k] * change).sum() / length
-            change -= weight * (paths[k] + bends[k])
+            weight = _dot(bends[k], change) / length
+            for i in range(p):
+                change[i] -= weight * (paths[k, i] + bends[k, i])
     for i in range(p):
         if not 0 < rho[i] + change[i] < BUSIEST:  # outside the range of utilisations: take the step as it was
             change[:] = bends[-1]
-            paths[:-1], bends[:-1] = 0.0, 0.0
+            history[:, :-1] = 0.0
             return
+
+
+@njit(cache=True, nogil=True)
+def _dot(a: FloatArray, b: FloatArray) -> float:
+    """Return the inner product; numpy's would call linear algebra, whose rounding depends on the processor."""
+    total = 0.0
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
 
 
 @njit(cache=True, nogil=True)

@@ -40,18 +40,41 @@ def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
                 rows[i, : len(part)] = ranks[sites[i], start : start + ATOMS]
             _compare(rows, part)
         return order
-    single = len(np.unique(sites)) == p
-    units = np.arange(p) if single else np.argsort(sites, kind="mergesort")  # by station, and by index within each
-    first = np.flatnonzero(np.append(-1, sites[units[:-1]]) != sites[units])  # of each station
-    columns = np.empty((ATOMS, len(first)), ranks.dtype)
+    units, first = _stations(sites, len(ranks))
+    n_stations = len(first) - 1
+    columns = np.empty((ATOMS, n_stations), ranks.dtype)
     for start in range(0, n_atoms, ATOMS):
         part = order[start : start + ATOMS]
-        for s in range(len(first)):
+        for s in range(n_stations):
             site_ranks = ranks[sites[units[first[s]]], start : start + ATOMS]
             for j in range(len(part)):
                 columns[j, s] = site_ranks[j]
-        _count_bits(columns, units, np.append(first, p), len(ranks), part)
+        _count_bits(columns, units, first, len(ranks), part)
     return order
+
+
+@njit(cache=True, nogil=True)
+def _stations(sites: IntArray, n_sites: int) -> tuple[IntArray, IntArray]:
+    """Return the units by station, and by index within each, and where each station's units begin, with p at the end.
+
+    Units that are all alone keep their order. Sorted by counting, as functions of numpy take seconds to compile.
+    """
+    p, n_stations = len(sites), 0
+    units, first, begin = np.arange(p), np.arange(p + 1), np.zeros(n_sites + 1, np.int64)
+    for site in sites:
+        begin[site + 1] += 1
+    for i in range(n_sites):
+        if begin[i + 1] > 0:
+            first[n_stations] = begin[i]
+            n_stations += 1
+        begin[i + 1] += begin[i]
+    if n_stations == p:
+        return units, np.arange(p + 1)
+    first[n_stations] = p
+    for u in range(p):
+        units[begin[sites[u]]] = u
+        begin[sites[u]] += 1
+    return units, first[: n_stations + 1]
 
 
 @njit(cache=True, nogil=True)

@@ -21,7 +21,7 @@ class Visitors(AsyncMappingKernelManager):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._one_at_a_time, self._left = asyncio.Lock(), set[str]()
+        self._one_at_a_time, self._opened = asyncio.Lock(), set[str]()
         self._asked: dict[str, Any] = {}  # by process, the request that it was started for
 
     async def start_kernel(self, **options: Any) -> Any:  # type: ignore[override]
@@ -30,7 +30,7 @@ class Visitors(AsyncMappingKernelManager):
         async with self._one_at_a_time:  # twenty pages asked for at once are counted, too
             await self._end(name for name, earlier in self._asked.items() if self._replaces(request, name, earlier))
             if len(self) >= self.most:
-                await self._end(self._left)
+                await self._end(name for name in self._opened if not self._kernel_connections.get(name))
             if len(self) >= self.most:
                 raise HTTPError(503, reason=f"{self.most} pages are open. Close one, or serve more with --visitors.")
             started = await super().start_kernel(**options)
@@ -42,7 +42,7 @@ class Visitors(AsyncMappingKernelManager):
         for name in list(names):
             if name in self:
                 await self.shutdown_kernel(name, now=True)
-            self._left.discard(name)
+            self._opened.discard(name)
             self._asked.pop(name, None)
 
     def _replaces(self, request: Any, name: str, earlier: Any) -> bool:
@@ -52,12 +52,6 @@ class Visitors(AsyncMappingKernelManager):
         return earlier._finished or earlier.request.connection.stream.closed()
 
     def notify_connect(self, kernel_id: str) -> None:
-        """Record that a page is connected to the process."""
+        """Record that the page of the process has been open."""
         super().notify_connect(kernel_id)
-        self._left.discard(kernel_id)
-
-    def notify_disconnect(self, kernel_id: str) -> None:
-        """Record that the page was closed or is being reloaded."""
-        super().notify_disconnect(kernel_id)
-        if not self._kernel_connections.get(kernel_id):
-            self._left.add(kernel_id)
+        self._opened.add(kernel_id)

@@ -96,7 +96,7 @@ def _maps(city: City, named: Mapping[str, Evaluation | None], ax: AxLike, value:
     _colours.require_locations(city)
     shaded = [_colours.atom_values(city, evaluation, value) for evaluation in named.values()]
     together = np.concatenate([values for values, *_ in shaded])
-    edges = _colours.class_edges(*_colours.limits_of(together, None))
+    edges = _colours.edges_of(together)
     scale = _colours.classes(together, edges)
     colours, below, above = scale["colours"], scale["below"], scale["above"]
     inner = colours[below : len(colours) - above]  # the outer classes become the open ends of the colour bar

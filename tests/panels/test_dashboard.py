@@ -8,6 +8,7 @@ import re
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from shown import cells
@@ -556,3 +557,28 @@ def test_a_day_is_planned(refs):
     refs["city"].value = "St. Paul"
     refs["plan_start"].click()
     assert "read a log of calls as your own city" in refs["plan_message"].value
+
+
+def test_the_map_shows_the_roads_that_were_read_and_tells_the_city_apart(shared, refs):
+    """A grid of streets as OpenStreetMap has them; as the load rises, each colour still has its share of the atoms."""
+    calls, stations = eo.datasets.practice_calls()
+    west, east = stations["lon"].min() - 0.05, stations["lon"].max() + 0.05
+    south, north = stations["lat"].min() - 0.05, stations["lat"].max() + 0.05
+    spots = [(k, west + (east - west) * (k % 8) / 7, south + (north - south) * (k // 8) / 7) for k in range(64)]
+    nodes = "".join(f"<node id='{k + 1}' lon='{x}' lat='{y}'/>" for k, x, y in spots)
+    rows = [[8 * k + j + 1 for j in range(8)] for k in range(8)]
+    street = "<way id='{}'>{}<tag k='highway' v='residential'/></way>"
+    lines = [*rows, *zip(*rows, strict=True)]
+    ways = [street.format(100 + k, "".join(f"<nd ref='{n}'/>" for n in line)) for k, line in enumerate(lines)]
+    files = {"calls.csv": calls.to_frame().to_csv(index=False), "stations.csv": stations.to_csv(index=False)}
+    opened = _uploads.city_from_uploads(
+        upload(files | {"town.osm": f"<osm version='0.6'>{nodes}{''.join(ways)}</osm>"}), drop_repeats=True
+    )
+    shared._show(opened)
+    page = shared.refs["map"].page
+    assert len(page.scene["streets"]["courses"]) >= 16
+    for load in (0.5, 3):
+        shared.refs["load"].value = load
+        view = next(view for view in shared.refs["map"].views if view["name"] == "yours")
+        shades = np.histogram(view["columns"][0]["values"], view["classes"]["edges"])[0]
+        assert shades.max() < 0.5 * opened.city.n_atoms, load

@@ -21,6 +21,7 @@ from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets.widgets import widget
 
+from emsopt.commands.dashboard import MOST_MB, UPLOAD_MB
 from emsopt.panels import _uploads, _widgets
 
 
@@ -353,12 +354,15 @@ def test_files_are_named_as_the_user_knows_them_and_let_go_once_read(refs, files
     assert said in html.unescape(refs["message"].value)
     assert refs["files"].value == ()
     refs["read"].click()
-    assert f"No files have arrived, or they are larger than {_uploads.MOST_MB} MB" in refs["message"].value
+    assert f"No files have arrived, or they have over {_uploads.MOST_MB} MB" in refs["message"].value
 
 
 def test_the_page_has_the_same_limit_and_a_server_may_accept_more(monkeypatch):
     page = Path(eo.__file__).parent / "jupyter" / "voila" / "templates" / "emsopt" / "index.html.j2"
     assert f"const MOST_MB = {_uploads.MOST_MB};" in page.read_text("utf-8")
+    for said in (page.read_text("utf-8"), _uploads.WAY_OUT):  # how larger files are read, in the page and behind it
+        assert f"emsopt dashboard, which takes {MOST_MB} MB" in said
+        assert UPLOAD_MB in said
     monkeypatch.setenv(_uploads.LIMIT, "20")
     panel = panels.dashboard()
     assert panel.browser.most_mb == 20
@@ -368,7 +372,7 @@ def test_the_page_has_the_same_limit_and_a_server_may_accept_more(monkeypatch):
         _uploads.city_from_uploads([{"name": "calls.csv", "content": large}])
     monkeypatch.setenv(_uploads.LIMIT, "much")
     assert _uploads.most_mb() == _uploads.MOST_MB
-    with pytest.raises(InputError, match=r"at most 8 MB together; got 8\.0 MB: compress"):
+    with pytest.raises(InputError, match=r"at most 8 MB together; got 8\.0 MB: compress.*emsopt dashboard.* 200 MB"):
         _uploads.city_from_uploads([{"name": "calls.csv", "content": large}])
 
 

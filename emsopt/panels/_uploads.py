@@ -43,8 +43,8 @@ NAME = "Your city"  # if the files do not name the city
 MOST_MB = 8  # all files together, unless the environment says more; servers accept messages of up to 10 MB
 LIMIT = "EMSOPT_UPLOAD_MB"  # set by `emsopt dashboard`, whose server accepts more
 WAY_OUT = (
-    "compress the log (.csv.gz), shorten it, start the dashboard by the command emsopt dashboard, which takes 200 MB (or "
-    f"more: set {LIMIT} before), or use the command emsopt city, which reads files of any size"
+    "compress the log (.csv.gz), shorten it, start the dashboard by the command emsopt dashboard, which takes 200 MB "
+    f"(or more: set {LIMIT} before), or use the command emsopt city, which reads files of any size"
 )
 MOST_ROWS = {tables.SITES: 200, tables.ATOMS: 2000}
 ROADS = (".osm.pbf", ".osm", ".net.xml", ".net.xml.gz")

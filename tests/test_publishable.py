@@ -24,6 +24,13 @@ def read(name):
 def test_the_readme_is_short_and_says_first_what_it_is_for_and_for_whom():
     readme = read("README.md")
     assert len(readme.split()) <= 600
+    badges = re.findall(
+        r"\[!\[\w+\]\((\S+?)\)\]", readme
+    )  # said by those who know, and not where the site is read offline
+    home = tomllib.loads(read("pyproject.toml"))["project"]["urls"]["Homepage"]
+    assert badges == [f"{home}/actions/workflows/check.yml/badge.svg", "https://mybinder.org/badge_logo.svg"]
+    assert (ROOT / ".github/workflows/check.yml").is_file()
+    assert ':start-after: "<!-- badges -->"' in read("docs/index.md")
     first = readme.split("\n\n")[1]
     assert re.search(r"ambulances .* should wait", first)
     assert all(who in first for who in ("analysts", "lecturers", "reviewers", "researchers"))

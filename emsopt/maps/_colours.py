@@ -89,19 +89,28 @@ def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENT
     }
 
 
-def limits_of(values: FloatArray, limits: Limits) -> tuple[float, float]:
-    """Return the given ``limits``, or by default the 2nd and the 98th percentile of the values.
+def edges_of(values: FloatArray, limits: Limits = None) -> FloatArray:
+    """Return the limits of even classes within ``limits`` or, by default, of six that hold equally many values.
 
-    Values beyond them fall into the open outer classes; otherwise a single remote atom could take up half of the
-    colours.
+    Equal counts tell atoms apart where most values are alike, and a remote atom takes no colours away from the others.
     """
-    if limits is None:
-        values = values[np.isfinite(values)]
-        return tuple(np.percentile(values, [2, 98])) if values.size else (0.0, 1.0)
-    low, high = _validate.real_array(limits, "limits", (2,)).tolist()
-    if low >= high:
-        raise InputError(f"`limits` must be (low, high) with low < high; got [{low}, {high}].")
-    return low, high
+    if limits is not None:
+        low, high = _validate.real_array(limits, "limits", (2,)).tolist()
+        if low >= high:
+            raise InputError(f"`limits` must be (low, high) with low < high; got [{low}, {high}].")
+        return class_edges(low, high)
+    values = np.sort(values[np.isfinite(values)])
+    low, *inner, high = np.quantile(values, np.arange(7) / 6) if values.size else (0.0, 1.0)
+    if not inner or inner[-1] - inner[0] < 1e-9 * max(abs(low), abs(high), 1):  # most values are equal
+        return class_edges(low, high)
+    digits = -math.floor(math.log10(inner[-1] - inner[0]))
+    for finer in range(4):  # limits as round as equal counts allow
+        step = 10.0 ** -(digits + finer)
+        edges = np.r_[math.floor(low / step) * step, np.round(inner, digits + finer), math.ceil(high / step) * step]
+        edges = np.unique(np.round(edges, digits + finer))
+        if np.histogram(values, edges)[0].max() <= values.size / 4:
+            break
+    return edges
 
 
 def named_evaluations(

@@ -3,7 +3,8 @@
 Atoms are shaded by mean response (or another value). A black square is a station with its number of units, and a small
 white square is a vacant site. The width of a line from a station to an atom grows with the share of the atom's answered
 calls that the station answers; shares below 2 % have no line. The page contains its own copy of Leaflet (`vendor`), and
-its content security policy prevents all requests to servers. `emsopt.maps.folium_map` has tiles as background.
+its content security policy prevents all requests to servers. `emsopt.maps.LiveMap` and `emsopt.maps.folium_map` can
+have a street map as background.
 
 All numbers come from an `Evaluation`. The counterpart in matplotlib is `emsopt.plots.deployment`. Straight
 lines show which station answers, not the roads taken.
@@ -58,9 +59,9 @@ def deployment_map(
         Quantity that shades the atoms: mean response (min); share of all calls (%); or the share (%) of an atom's
         answered calls whose response takes at least the given number of minutes.
     limits : (float, float), optional
-        Range of the colour scale, in the unit of ``value``. Default: from the 2nd to the 98th percentile of the values
-        shown. Set it if the map will be updated, so that colours keep their meaning. The view of the difference has a
-        scale of its own, centred at 0.
+        Range of a colour scale with even classes, in the unit of ``value``. Default: classes that hold equally many
+        of the values shown. Set it if colours are to keep their meaning when the map is updated. The view of the
+        difference has a scale of its own, centred at 0.
     height : int
         Height in a notebook, pixels.
     roads : RoadNetwork, optional
@@ -117,7 +118,7 @@ def _views(city: City, named: Mapping[str, Evaluation], value: Value, limits: Li
     drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
     shaded = {name: _colours.atom_values(city, evaluation, value) for name, evaluation in drawn.items()}
     together = np.concatenate([values for values, *_ in shaded.values()])
-    edges = _colours.class_edges(*_colours.limits_of(together, limits))
+    edges = _colours.edges_of(together, limits)
     views = [_view(city, name, evaluation, shaded[name], edges) for name, evaluation in drawn.items()]
     if len(named) == 2 and value != "demand":
         views.append(_difference(city, named, shaded))

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._files.geography import load_extra
 from ..errors import InputError
-from ._colours import colours, require_locations
+from ._colours import colours, edges_of, require_locations
 
 if TYPE_CHECKING:
     import folium
@@ -121,8 +121,8 @@ def folium_map(city: City, evaluation: Evaluation) -> folium.Map:
         )
     atoms, sites = atoms_frame(city, evaluation).round(2), sites_frame(city, evaluation).round(3)
     minutes = atoms["mean_response_min"]
-    step = np.digitize(minutes, np.quantile(minutes, np.arange(1, 8) / 8))
-    atoms["colour"] = np.array(colours(8))[step]
+    edges = edges_of(minutes.to_numpy())
+    atoms["colour"] = np.array(colours(len(edges) - 1))[np.digitize(minutes, edges[1:-1])]
     for frame in (atoms, sites):  # folium does not escape texts
         for column in frame.drop(columns="geometry").select_dtypes(exclude="number"):
             frame[column] = [escape(str(text)) for text in frame[column]]

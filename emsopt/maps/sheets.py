@@ -91,7 +91,7 @@ def live_sheet(
         "most": max(int(np.bincount(sites).max()) for sites in checked.values()),
         "own": OWN,
         "start": {"threshold": _validate.positive_number(threshold, "threshold", "min"), "queue": is_queue(capacity)},
-        "scales": {"response": _scales(*_colours.limits_of(near, None)), "late": _scales(0.0, 100.0)},
+        "scales": {"response": _scales(_colours.edges_of(near)), "late": _scales(_colours.class_edges(0, 100))},
     }
     views = [{"name": name, "sites": sorted(sites.tolist())} for name, sites in checked.items()]
     page = Page("sheet", scene, views, 520)
@@ -128,8 +128,8 @@ def _encode_array(array: ArrayLike, kind: str) -> dict[str, str]:
     return {"type": kind[1:], "text": b64encode(np.ascontiguousarray(array, kind).tobytes()).decode()}
 
 
-def _scales(low: float, high: float) -> list[dict[str, Any]]:
+def _scales(edges: FloatArray) -> list[dict[str, Any]]:
     """Return the colours of values and those of differences."""
-    edges, none = _colours.class_edges(low, high), np.empty(0)
-    around: FloatArray = (edges[1] - edges[0]) / 4 * (np.arange(8) - 3.5)
+    none = np.empty(0)
+    around = np.diff(edges).mean() / 4 * (np.arange(8) - 3.5)
     return [_colours.classes(none, edges), _colours.classes(none, around, _colours.DIVERGING)]

@@ -42,7 +42,10 @@ if TYPE_CHECKING:
 NAME = "Your city"  # if the files do not name the city
 MOST_MB = 8  # all files together, unless the environment says more; servers accept messages of up to 10 MB
 LIMIT = "EMSOPT_UPLOAD_MB"  # set by `emsopt dashboard`, whose server accepts more
-WAY_OUT = "compress the log (.csv.gz), shorten it, or use the command emsopt city, which reads files of any size"
+WAY_OUT = (
+    "compress the log (.csv.gz), shorten it, start the dashboard by the command emsopt dashboard, which takes 200 MB "
+    f"(or more: set {LIMIT} before), or use the command emsopt city, which reads files of any size"
+)
 MOST_ROWS = {tables.SITES: 200, tables.ATOMS: 2000}
 ROADS = (".osm.pbf", ".osm", ".net.xml", ".net.xml.gz")
 WANTED = (
@@ -305,7 +308,9 @@ def _by_name(uploads: Uploads) -> list[Upload]:
     files = [Upload(bare_name(upload), bytes(upload["content"])) for upload in uploads]
     files = [file for file in files if not file.name.startswith("._")]
     if not files:
-        raise InputError(f"no files have arrived, or they are larger than {most_mb():g} MB together. {WANTED}")
+        raise InputError(
+            f"no files have arrived, or they have over {most_mb():g} MB together: then {WAY_OUT}. {WANTED}"
+        )
     if twice := _validate.first_repeated(file.name.lower() for file in files):
         raise InputError(
             f"{twice} is chosen twice (upper and lower case are not distinguished). Choose each file once."

@@ -69,6 +69,9 @@ class Workbench(OwnPanel):
         several = bool(saved.get("colocation", several or (opened.log is not None and opened.log.settings.colocate)))
         outputs = ("figures", "districts", "busy", "responses", "alternatives")
         super().__init__(city, self._controls(city, several, reopen), outputs, ROOM if several else 1)
+        roads = None if opened.log is None else opened.log.settings.roads
+        drawn = roads is not None and roads.polylines is not None and roads.geographic == city.geographic
+        self.view.options |= {"limits": None, "roads": roads if drawn else None}
         self.message.layout.min_height = "2.8em"  # keeps the figures in place when a message appears
         tip = "Search with the exact model (up to 12 units); proves optimality if all deployments can be enumerated"
         self.job = Job("Search thoroughly", tip, self.message, self._search)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ._style import AxesArray, AxLike
 
 WIDEST_LINE = 3.5  # points, for a share of 1: wider lines would hide the shading of atoms
-EXTENDED = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
 
 
 @styled()
@@ -96,19 +95,16 @@ def _maps(city: City, named: Mapping[str, Evaluation | None], ax: AxLike, value:
     _colours.require_locations(city)
     shaded = [_colours.atom_values(city, evaluation, value) for evaluation in named.values()]
     together = np.concatenate([values for values, *_ in shaded])
-    edges = _colours.class_edges(*_colours.limits_of(together, None))
-    scale = _colours.classes(together, edges)
-    colours, below, above = scale["colours"], scale["below"], scale["above"]
-    inner = colours[below : len(colours) - above]  # the outer classes become the open ends of the colour bar
-    cmap = ListedColormap(inner).with_extremes(under=colours[0], over=colours[-1], bad=_colours.MISSING)
-    norm = BoundaryNorm(edges[below : len(edges) - above], cmap.N)
+    edges = _colours.edges_of(together)
+    cmap = ListedColormap(_colours.colours(len(edges) - 1)).with_extremes(bad=_colours.MISSING)
+    norm = BoundaryNorm(edges, cmap.N)
     fig, axes, where = _map_axes(ax, city, len(named))
     for panel, (name, evaluation), (values, *_) in zip(axes, named.items(), shaded, strict=True):
         _map(panel, city, evaluation, cmap(norm(np.ma.masked_invalid(values))))
         reached = "" if evaluation is None else f": mean response {evaluation.mean_response:.2f} min"
         panel.set_title(f"{name or city.name}{reached}")
     _, label, unit = shaded[0]
-    bar = fig.colorbar(ScalarMappable(norm, cmap), extend=EXTENDED[below, above], extendfrac=0.08, **where)
+    bar = fig.colorbar(ScalarMappable(norm, cmap), **where)
     bar.set_label(f"{label} ({unit})")
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0)

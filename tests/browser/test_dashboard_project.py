@@ -1,13 +1,14 @@
-"""A project that ``emsopt dashboard`` is given: served, shown, saved elsewhere; and files of more than 10 MB."""
+"""What ``emsopt dashboard`` serves and to whom; a project shown and saved elsewhere; and files of more than 10 MB."""
 
 import re
 import urllib.error
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from test_dashboard_page import choose_files, drawn
+from test_dashboard_page import choose_files, drawn, kernels
 from test_notebook_pages import TOKEN, served, until, watched
 
 import emsopt as eo
@@ -25,10 +26,12 @@ FILLED = """() => {  // what a city takes of its map, beside the legend
 }"""
 
 
-def asked(address, **headers):
-    """Return where a question ends, or the number of its refusal."""
+def asked(address, browser=None, **headers):
+    """Return where a question ends, or the number of its refusal. A browser keeps its cookies."""
+    request = urllib.request.Request(address, headers=headers)
     try:
-        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=60) as answer:
+        with (browser or urllib.request.build_opener()).open(request, timeout=120) as answer:
+            answer.read()
             return answer.url
     except urllib.error.HTTPError as refused:
         return refused.code
@@ -52,8 +55,6 @@ def test_a_project_is_served_and_saved_as_a_download(browser, tmp_path):
     ):
         page.goto(f"{address}/?token={TOKEN}")
         drawn(page)
-        assert "/login" in asked(address)  # without the token
-        assert asked(f"{address}/?token={TOKEN}", Host="elsewhere.example") == 403
         assert asked(f"{address}/?token={TOKEN}") == 503  # a second visitor
         chosen = page.get_by_label("City", exact=True).locator("option:checked")
         assert chosen.inner_text().replace("\xa0", " ") == "Opened project"
@@ -75,3 +76,25 @@ def test_a_project_is_served_and_saved_as_a_download(browser, tmp_path):
         page.get_by_role("button", name="Read files").click()
         said = page.get_by_role("status").filter(has_text=re.compile("Read Your city"))
         until(page, lambda: said.count() == 1, "the city of large files", 180)
+
+
+def test_twenty_visitors_at_once_get_no_more_processes_than_allowed(tmp_path):
+    """A page that is reloaded, as the cookie of its browser tells, takes no place from another visitor."""
+    with (
+        served(["emsopt", "dashboard", "--visitors=2"], tmp_path, "/voila/static/voila.js") as address,
+        ThreadPoolExecutor(20) as threads,
+    ):
+        page = f"{address}/?token={TOKEN}"
+        browsers = [urllib.request.build_opener(urllib.request.HTTPCookieProcessor()) for _ in range(20)]
+        answers = list(threads.map(asked, [page] * 20, browsers))
+        assert sorted(answers, key=str) == [503] * 18 + [page] * 2
+        assert len(kernels()) == 2
+        first, _ = (browser for browser, answer in zip(browsers, answers, strict=True) if answer == page)
+        before = set(kernels())
+        for _ in range(2):
+            assert asked(page, first) == page
+            assert len(kernels()) == 2
+        assert len(before & set(kernels())) == 1  # the other visitor's
+        assert asked(page) == 503  # unknown
+        assert "/login" in asked(address)
+        assert asked(page, first, Host="elsewhere.example") == 403

@@ -31,6 +31,7 @@ live
 """,
     "static = eo.maps.deployment_map(city, eo.evaluators.approximate_hypercube(city, sites))\nstatic",
 )
+STREET_MAP = ("https://tile.openstreetmap.org/",)  # asked for only where the reader switches it on
 KNOWN = "reading 'schema'"  # Notebook 7.6 raises this with an empty notebook, too
 # For each host, the address of the notebook, and one that answers as soon as the server runs.
 HOSTS = {
@@ -55,7 +56,7 @@ def test_a_click_changes_the_results_and_not_the_view(browser, host, tmp_path):
     if host == "voila":
         arguments = ["voila", str(folder / "live.ipynb"), "--template=emsopt", "--Voila.ip=127.0.0.1"]
     path, question = HOSTS[host]
-    with served(arguments, home, question) as address, watched(browser, address, KNOWN) as page:
+    with served(arguments, home, question) as address, watched(browser, address, KNOWN, STREET_MAP) as page:
         page.goto(f"{address}/{path}?token={TOKEN}")
         if host != "voila":
             run_cells(page)
@@ -90,3 +91,12 @@ def check(page, live):
     assert live.locator(".summary").text_content() == before
     assert page.evaluate(zoom) == kept
     assert not live.get_by_label("Who answers").is_checked()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    street = live.get_by_label("Street map (asks openstreetmap.org)")
+    assert not street.is_checked()
+    street.check()
+    until(page, lambda: any(url.startswith("https://tile.openstreetmap.org/") for url in asked), "a tile asked for")
+    assert "network address" in live.locator(".foot").inner_text() or "online?" in live.locator(".foot").inner_text()
+    street.uncheck()
+    assert "treet map" not in live.locator(".foot").inner_text()

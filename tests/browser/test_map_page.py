@@ -213,7 +213,7 @@ def test_a_name_with_markup_is_shown_as_it_is_written(page, tmp_path):
     open_map(page, deployment_map(city, {NASTY: shown, NASTY + "2": shown}), tmp_path)
     atom = page.locator(ATOMS).nth(7).element_handle()  # pointing at it moves it to the front
     atom.hover()
-    page.locator(".leaflet-tooltip", has_text=names[7]).wait_for()
+    page.locator(".leaflet-tooltip-pane .leaflet-tooltip", has_text=names[7]).wait_for()
     atom.click()
     assert names[7] in page.locator(".leaflet-popup-content").inner_text()
     assert NASTY in page.locator(".leaflet-control-layers-base label").nth(1).inner_text()
@@ -226,6 +226,24 @@ def test_a_name_with_markup_is_shown_as_it_is_written(page, tmp_path):
     assert page.title() == NASTY
     assert page.evaluate("window.hacked") is None
     assert page.locator("img").count() == 0
+
+
+def test_names_are_written_where_they_have_room_and_cells_have_none(page, tmp_path):
+    city = degrees(atom_names=[f"Quarter {k}" for k in range(18)] + ["1.5N 2E", "0.5S 2E"])
+    open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
+    written = page.locator(".leaflet-tooltip.name")
+    names = written.all_inner_texts()
+    assert names[:4] == ["Depot", "South", "North", "West"]  # those with units first
+    assert 10 < len(names) < 23
+    assert all(name.startswith("Quarter") for name in names[4:])
+    boxes = [one.bounding_box() for one in [*written.all(), *page.locator(".leaflet-marker-pane .station").all()]]
+    for k, a in enumerate(boxes):
+        for b in boxes[:k]:
+            across = min(a["x"] + a["width"], b["x"] + b["width"]) - max(a["x"], b["x"])
+            down = min(a["y"] + a["height"], b["y"] + b["height"]) - max(a["y"], b["y"])
+            assert min(across, down) <= 1
+    page.get_by_label("Shading").uncheck()
+    assert written.all_inner_texts() == names[:4]
 
 
 def test_a_map_born_in_a_hidden_tab_fits_when_shown(page, tmp_path):

@@ -240,11 +240,21 @@ def luminance(colour):
     return linear @ [0.2126, 0.7152, 0.0722]
 
 
-def test_shades_darken_and_a_remote_atom_does_not_use_them_up(city):
+def test_shades_darken():
     """Falling lightness keeps the order for every kind of colour blindness and in grey print."""
     for n in range(2, 9):
         assert all(b < 0.85 * a for a, b in pairwise(map(luminance, _colours.colours(n))))
-    values = np.r_[np.linspace(4, 8, 99), 60]
-    low, high = _colours.limits_of(values, None)
-    assert high < 9
-    assert low == pytest.approx(4, abs=0.1)
+
+
+@given(
+    st.integers(30, 300), st.sampled_from([0.01, 1, 40]), st.floats(-5, 50), st.sampled_from(["even", "skew", "remote"])
+)
+def test_classes_hold_equally_many_values_whatever_these_are(n, scale, shift, kind):
+    """A remote atom, or few with many calls, take no colours away from the others."""
+    k = np.arange(n) / n
+    values = shift + scale * {"even": k, "skew": np.exp(6 * k) / 400, "remote": np.r_[k[:-1], 60]}[kind]
+    edges = _colours.edges_of(np.r_[values, np.nan])
+    assert edges[0] <= values.min() + 1e-9
+    assert edges[-1] >= values.max() - 1e-9
+    assert len(edges) <= 7
+    assert np.histogram(values, edges)[0].max() <= 0.25 * n

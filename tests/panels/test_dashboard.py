@@ -8,6 +8,7 @@ import re
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from shown import cells
@@ -20,6 +21,7 @@ from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets.widgets import widget
 
+from emsopt.commands.dashboard import MOST_MB, UPLOAD_MB
 from emsopt.panels import _uploads, _widgets
 
 
@@ -352,12 +354,15 @@ def test_files_are_named_as_the_user_knows_them_and_let_go_once_read(refs, files
     assert said in html.unescape(refs["message"].value)
     assert refs["files"].value == ()
     refs["read"].click()
-    assert f"No files have arrived, or they are larger than {_uploads.MOST_MB} MB" in refs["message"].value
+    assert f"No files have arrived, or they have over {_uploads.MOST_MB} MB" in refs["message"].value
 
 
 def test_the_page_has_the_same_limit_and_a_server_may_accept_more(monkeypatch):
     page = Path(eo.__file__).parent / "jupyter" / "voila" / "templates" / "emsopt" / "index.html.j2"
     assert f"const MOST_MB = {_uploads.MOST_MB};" in page.read_text("utf-8")
+    for said in (page.read_text("utf-8"), _uploads.WAY_OUT):  # how larger files are read, in the page and behind it
+        assert f"emsopt dashboard, which takes {MOST_MB} MB" in said
+        assert UPLOAD_MB in said
     monkeypatch.setenv(_uploads.LIMIT, "20")
     panel = panels.dashboard()
     assert panel.browser.most_mb == 20
@@ -367,7 +372,7 @@ def test_the_page_has_the_same_limit_and_a_server_may_accept_more(monkeypatch):
         _uploads.city_from_uploads([{"name": "calls.csv", "content": large}])
     monkeypatch.setenv(_uploads.LIMIT, "much")
     assert _uploads.most_mb() == _uploads.MOST_MB
-    with pytest.raises(InputError, match=r"at most 8 MB together; got 8\.0 MB: compress"):
+    with pytest.raises(InputError, match=r"at most 8 MB together; got 8\.0 MB: compress.*emsopt dashboard.* 200 MB"):
         _uploads.city_from_uploads([{"name": "calls.csv", "content": large}])
 
 
@@ -556,3 +561,28 @@ def test_a_day_is_planned(refs):
     refs["city"].value = "St. Paul"
     refs["plan_start"].click()
     assert "read a log of calls as your own city" in refs["plan_message"].value
+
+
+def test_the_map_shows_the_roads_that_were_read_and_tells_the_city_apart(shared, refs):
+    """A grid of streets as OpenStreetMap has them; as the load rises, each colour still has its share of the atoms."""
+    calls, stations = eo.datasets.practice_calls()
+    west, east = stations["lon"].min() - 0.05, stations["lon"].max() + 0.05
+    south, north = stations["lat"].min() - 0.05, stations["lat"].max() + 0.05
+    spots = [(k, west + (east - west) * (k % 8) / 7, south + (north - south) * (k // 8) / 7) for k in range(64)]
+    nodes = "".join(f"<node id='{k + 1}' lon='{x}' lat='{y}'/>" for k, x, y in spots)
+    rows = [[8 * k + j + 1 for j in range(8)] for k in range(8)]
+    street = "<way id='{}'>{}<tag k='highway' v='residential'/></way>"
+    lines = [*rows, *zip(*rows, strict=True)]
+    ways = [street.format(100 + k, "".join(f"<nd ref='{n}'/>" for n in line)) for k, line in enumerate(lines)]
+    files = {"calls.csv": calls.to_frame().to_csv(index=False), "stations.csv": stations.to_csv(index=False)}
+    opened = _uploads.city_from_uploads(
+        upload(files | {"town.osm": f"<osm version='0.6'>{nodes}{''.join(ways)}</osm>"}), drop_repeats=True
+    )
+    shared._show(opened)
+    page = shared.refs["map"].page
+    assert len(page.scene["streets"]["courses"]) >= 16
+    for load in (0.5, 3):
+        shared.refs["load"].value = load
+        view = next(view for view in shared.refs["map"].views if view["name"] == "yours")
+        shades = np.histogram(view["columns"][0]["values"], view["classes"]["edges"])[0]
+        assert shades.max() < 0.5 * opened.city.n_atoms, load

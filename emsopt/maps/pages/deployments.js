@@ -12,23 +12,34 @@ function deployments(root, scene, views, port) {
   const canvas = atoms.name.length > 1500;  // slower to point at than SVG, but faster to draw
   const map = openMap(box, port, {plane: city.plane, bounds: L.latLngBounds(city.bounds), preferCanvas: canvas,
     resized: arrange});
-  ["streets", "calls", "lines"].forEach((name, k) => {
+  ["streets", "calls", "lines", "names"].forEach((name, k) => {
     Object.assign(map.createPane(name).style, {zIndex: 430 + 10 * k, pointerEvents: "none"});
   });
   const legend = addLegend(map);
 
   // -- layers: every view fills the same groups --------------------------------------------------------------------
   const shading = L.featureGroup(), lines = L.layerGroup(), stations = L.layerGroup(), vacant = L.layerGroup();
-  const calls = L.layerGroup(), roads = L.layerGroup();
+  const calls = L.layerGroup(), roads = L.layerGroup(), names = L.layerGroup().addTo(map);
   if (streets)
     L.polyline(streets.courses.map(steps => course(steps, streets.scale)), {pane: "streets", interactive: false,
       renderer: L.canvas({pane: "streets"}), color: "#222", weight: 0.8, opacity: 0.45}).addTo(roads);
-  const layers = {Shading: shading, Streets: roads, "Who answers": lines, "Stations with units": stations,
-    "Vacant sites": vacant, "Calls (area of circle)": calls};
+  const ONLINE = "Street map (asks openstreetmap.org)";  // only if the reader switches it on; a saved page cannot
+  const tiles = port.tiles && !city.plane ? L.tileLayer(port.tiles, {maxZoom: 19, referrerPolicy: "origin"}) : null;
+  let told = "", answered = false;
+  function tell(text) {
+    told = text;
+    map.getPane("overlayPane").style.opacity = text && 0.6;
+    sayHint();
+  }
+  tiles?.on("add", () => tell(" Street map © OpenStreetMap contributors: their server learns this computer’s network address and "
+    + "which area is shown, and nothing else.")).on("remove", () => tell("")).on("tileload", () => { answered = true; })
+    .on("tileerror", () => answered || tell(" The street map does not answer. Is this computer online?"));
+  const layers = {Shading: shading, Streets: roads, ...(tiles && {[ONLINE]: tiles}), "Who answers": lines,
+    "Stations with units": stations, "Vacant sites": vacant, "Calls (area of circle)": calls};
   const filled = name => name === "Streets" ? streets : name.startsWith("Calls") ? atoms.shape
     : name === "Who answers" ? views.some(view => view.lines.length)
     : name !== "Stations with units" || views.some(view => view.units.length);
-  port.layers ??= {"Calls (area of circle)": false};  // what the reader has switched on or off
+  port.layers ??= {"Calls (area of circle)": false, [ONLINE]: false};  // what the reader has switched on or off
   for (const [name, group] of Object.entries(layers)) if (port.layers[name] !== false) group.addTo(map);
   map.on("overlayadd overlayremove", event => { port.layers[event.name] = event.type === "overlayadd"; });
 
@@ -39,7 +50,7 @@ function deployments(root, scene, views, port) {
     const overlays = Object.entries(layers).filter(([name]) => filled(name));
     const roomy = box.clientWidth > 620;
     root.classList.toggle("small", !roomy);
-    const collapsed = !roomy || box.clientHeight < legend.offsetHeight + 22 * (names.length + overlays.length) + 60;
+    const collapsed = !roomy || box.clientHeight < legend.offsetHeight + 20 * (names.length + overlays.length) + 60;
     const list = JSON.stringify([names, overlays.map(([name]) => name), collapsed]);
     if (list !== listed) {
       listed = list;
@@ -160,12 +171,43 @@ function deployments(root, scene, views, port) {
       return [path, line];
     });
   }
+
+  /** Write what has room, of stations with units first and then of the atoms with most calls. */
+  const UNNAMED = /^(atom \d+|[\d.]+[NS] [\d.]+[EW])$/;  // numbers, and cells of a grid
+  const busiest = atoms.name.map((_, j) => j).filter(j => !UNNAMED.test(atoms.name[j])).sort((a, b) => atoms.share[b] - atoms.share[a]);
+  function writeNames() {
+    names.eachLayer(name => name.getElement()?.remove());  // at once: Leaflet would let it fade
+    names.clearLayers();
+    const held = new Set(views[shown].units.map(entry => entry.at)), seen = map.getBounds(), taken = [];
+    const free = ([left, top, right, bottom]) =>
+      taken.every(box => right < box[0] || left > box[2] || bottom < box[1] || top > box[3]);
+    const around = (at, width, height) => {
+      const {x, y} = map.latLngToContainerPoint(at);
+      return [x - width / 2, y - height / 2, x + width / 2, y + height / 2];
+    };
+    places.forEach(({at}, k) => taken.push(around(at, held.has(k) ? 20 : 11, held.has(k) ? 20 : 11)));
+    const write = ({name, at}, below, className) => {
+      const box = around(at, 7 * name.length, 14);
+      if (below) box[1] = (box[3] += below) - 14;
+      if (!seen.contains(at) || !free(box)) return;
+      taken.push(box);
+      L.tooltip({pane: "names", permanent: true, direction: "center", offset: [0, below], opacity: 1, className})
+        .setLatLng(at).setContent(make("span", "", name)).addTo(names);
+    };
+    for (const group of [stations, vacant])
+      if (map.hasLayer(group)) places.forEach((place, k) => held.has(k) === (group === stations) && write(place, 18, "name station-name"));
+    if (map.hasLayer(shading)) for (const j of busiest) write({name: atoms.name[j], at: atoms.at[j]}, 0, "name");
+  }
+  map.on("moveend overlayadd overlayremove", writeNames);
+  function sayHint() {
+    hint.textContent = views[shown].hint + (!editable() ? "" :
+      port.move ? " Drag a unit to another station, or tap a station." : " Click on a station to add or remove a unit.") + told;
+  }
   function draw() {
     const view = views[shown];
     for (const group of [stations, vacant]) group.clearLayers();
     summary.textContent = view.summary;
-    hint.textContent = view.hint + (!editable() ? "" :
-      port.move ? " Drag a unit to another station, or tap a station." : " Click on a station to add or remove a unit.");
+    sayHint();
     view.columns[0].values.forEach((value, j) => {
       const fillColor = shade(value);
       if (fills[j] !== fillColor) atomLayers[j].setStyle({fillColor});  // slow
@@ -174,6 +216,7 @@ function deployments(root, scene, views, port) {
     drawLines();
     const entries = new Map(view.units.map(entry => [entry.at, entry]));
     places.forEach((_, k) => (entries.has(k) ? stations : vacant).addLayer(marker(k, entries.get(k))));
+    writeNames();
     if (popup?.isOpen()) popup.update();
     fillLegend(view);
     refill();

@@ -4,6 +4,7 @@ export default {
     const root = make("div", "emsopt-map");
     let drawn = null;
     const port = {
+      tiles: "https://tile.openstreetmap.org/{z}/{x}/{y}.png",  // asked for only if the reader switches that layer on
       get edit() { return model.get("edit"); },
       get shown() { return model.get("shown"); },
       press: place => model.send({place}),

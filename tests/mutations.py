@@ -114,7 +114,7 @@ BREAKS = [
         "optimizers/deployments/gp_pm.py",
         'amplitude=None if "scale" in self._repairs else 1.0',
         "amplitude=1.0",
-        ("location_late-embedded-7.0-gp-pm",),
+        ("location_ablation-50-20-gp-pm",),
     ),
     Break(
         "GP-pM without the p-median as prior mean",

@@ -258,7 +258,7 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     try:
         calls = read(logs if logs[1:] else logs[0], crs=options.crs, where=options.where, on_bad=options.on_bad)
     except InputError as error:
-        if "a column 'time'" in str(error) and _is_log(table):
+        if "time" in (Message.of(error).values.get("columns") or ()) and _is_log(table):
             raise InputError(
                 f"{logs[0]} has no times of calls, but {table} has. Give the log of calls first, then the stations: "
                 f"emsopt city {table} {logs[0]}"

@@ -145,7 +145,7 @@ def busy(evaluations: dict[str, Evaluation]) -> str:
 def results(entries: Iterable[Result]) -> str:
     """Return results of a project as HTML: a title, sentences and a table each."""
     return "".join(
-        f"<h4 style='margin:0.8em 0 0'>{escape(entry.title)}</h4>{lines(*entry.said)}" + (
+        f"<h4 style='margin:0.8em 0 0'>{escape(entry.title)}</h4>{lines(*entry.said, *entry.details)}" + (
             "" if entry.table is None else table("", entry.table.columns, (
                 (str(name).replace("_", " "), [_cell(value) for value in row])
                 for name, row in zip(entry.table.index, entry.table.to_numpy(object), strict=True)

@@ -439,7 +439,8 @@ def _read_roads(file: Upload) -> RoadNetwork:
         try:
             return RoadNetwork.read(path)
         except InputError as error:
-            raise InputError(str(error).replace(str(path), file.name).replace(path.name, file.name)) from error
+            parts = (file.name if part == str(path) else part for part in Message.of(error).parts)
+            raise InputError(Message(*parts)) from error
 
 
 # -- from files to a city -----------------------------------------------------------------------------------------

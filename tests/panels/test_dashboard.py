@@ -343,6 +343,7 @@ def test_logs_of_several_months_are_read_together_by_the_options_of_the_command(
         ({"My_Calls.CSV": "time,lon\n1,2\n", "My_Stations.csv": LOG["my_stations.csv"]}, "My_Calls.CSV"),
         ({"Calls.csv": "a", "calls.csv": "a"}, "calls.csv is chosen twice"),
         ({"City.json": CITY["city.json"], "ATOMS.csv": "a\n1\n", "Sites.csv": CITY["sites.csv"]}, "ATOMS.csv"),
+        (LOG | {"Town roads.net.xml": "<net/>"}, ">Town roads.net.xml has no road open to the vehicle class"),
         ({name.upper(): text for name, text in CITY.items()}, "Read Mine: 2 atoms, 3 sites. Files: CITY.JSON"),
     ],
 )  # fmt: skip

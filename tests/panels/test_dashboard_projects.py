@@ -241,6 +241,9 @@ def test_report_and_exports_hold_what_was_found_and_makes_it_again(own):
         assert part in text, part
     assert "script" not in text
     assert not re.search(r"(href|src)='?(https?:)?//", text)
+    for part in ("recorded above modelled: ", "(90 % interval: ", "Its mean may differ"):  # on the screen alone
+        assert part not in text, part
+        assert part in own.refs["trust"].value, part
     own.refs["files_made"].click()
     found = links(own.refs)
     table = pd.read_csv(io.BytesIO(found["scenarios.csv"]))

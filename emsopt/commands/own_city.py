@@ -159,6 +159,7 @@ def _last_lines(advice: Advice) -> list[str]:
 
 def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
     """Write the results; yield each file once it is written. The plan of the day, which takes longest, comes last."""
+    from ..calls.profile import hours_a_year
     from ..maps import live_sheet
 
     model, s, found = advice.model, advice.model.settings, dict(advice.found)
@@ -168,7 +169,7 @@ def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Pat
         yield write_file(out / f"{name}.csv", table_text(frame))
     if not found:
         return
-    yield from _shared.draw(model.city, s.metric, found, out)
+    yield from _shared.draw(model.city, s.metric, found, out, hours_a_year(s.hours, s.weekdays))
     shown = {name: e.sites for name, e in found.items() if name != "p-median"}
     yield live_sheet(model.city, shown, threshold=s.threshold, capacity=s.capacity).save(out / "sheet.html")
     if moves is not None and advice.best is not None:

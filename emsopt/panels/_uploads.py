@@ -22,7 +22,7 @@ from .._files.atomic import explain_errors
 from .._files.formats import Upload
 from ..calls import CallLog, read_calls, read_stations
 from ..calls.log import FILES as ENDINGS
-from ..calls.profile import hours_in, weekdays_in
+from ..calls.profile import hours_a_year, hours_in, weekdays_in
 from ..city import tables
 from ..city.city import City
 from ..errors import Argument, EmsoptError, InputError, Message
@@ -462,6 +462,8 @@ def opened(model: Model, **about: Any) -> Opened:
     about |= {key: making[key] for key in ("speed_kmh", "detour", "turnout_times", "service_times") if key in making}
     about |= {key: _text(getattr(settings, key)) for key in ("hours", "weekdays")}
     about |= {key: getattr(settings, key) for key in ("drop_repeats", "empty_days", "reach_km")}
+    if settings.hours is not None or settings.weekdays is not None:
+        about["hours_a_year"] = hours_a_year(settings.hours, settings.weekdays)
     about["calibrated"] = model.fit is not None
     about = {key: value for key, value in about.items() if value is not None}
     known = None if today is None else tuple(today.tolist())

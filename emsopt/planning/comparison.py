@@ -35,7 +35,7 @@ from ..calls.drawn_cities import DrawnCities, drawn_cities
 from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, InputError, UnstableQueueError
 from ..evaluators.by_name import check_evaluator, evaluate
-from ..evaluators.metrics import Metric, metric_costs, metric_label
+from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Progress, Rng, Sites
@@ -45,7 +45,6 @@ LEVEL = 0.9
 TAIL = (1 - LEVEL) / 2
 LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
 NORMAL = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
-NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are of no practical interest and not reported
 SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
 LONGEST_WEEKS = 520  # more data than this are not worth waiting for
 FEW_LOST = 0.001  # a smaller share of lost calls does not affect a comparison and is not reported

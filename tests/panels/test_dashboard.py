@@ -520,6 +520,7 @@ def test_every_option_of_an_own_city_makes_the_city_that_the_package_makes(form,
     assert form["units"].value == 2
     row = shared.bench.scenarios()[0]
     assert (row["speed_kmh"], row["detour"], row["hours"]) == (30, 1.5, ", ".join(map(str, range(7, 19))))
+    assert row["hours_a_year"] == pytest.approx(8766 * 60 / 168)
 
 
 def test_a_station_may_have_several_units(refs):

@@ -149,8 +149,8 @@ def _rows(log: CallLog) -> Iterator[Finding]:
         said = ", ".join(f"{n:,} have {name} {word!r}" for (name, word), n in most)
         chosen = " and ".join("_".join(re.findall("[^_ .()/-]+", name)) + f" != {word!r}" for (name, word), _ in most)
         said = f"of the rows, {said}. They count as calls; leave out those that are none, by "
-        others = sum(log.others.values())
-        yield Finding("look", "rows that may be no calls", Message(said, Argument("where", chosen), "."), others)
+        remedies = (Argument("where", chosen), ", or all by ", Argument("others", "ignored"), ".")
+        yield Finding("look", "rows that may be no calls", Message(said, *remedies), sum(log.others.values()))
 
     if len(log) < 1000:
         error = 200 / np.sqrt(len(log))
@@ -198,16 +198,29 @@ def _stations(log: CallLog, places: FloatArray, names: pd.Series[str] | None, re
             yield Finding("wrong" if distance[k] > reach_km else "look", "station outside", text, 1, (k + 1,))
 
 
+def never_reached(log: CallLog, km: FloatArray) -> BoolArray:
+    """Return which calls have no arrival, if these lie clearly further from the stations (km) than those with one."""
+    never: BoolArray = log.details.get("on_scene", log.details.index.to_series()).isna().to_numpy()
+    few = min(never.sum(), (~never).sum()) < FEWEST_APART
+    return np.zeros(len(km), bool) if few or km[never].mean() < TIMES_FURTHER * km[~never].mean() else never
+
+
+def other_rows(log: CallLog, stations: pd.DataFrame) -> BoolArray:
+    """Return which rows may be no calls of the service: by a word, or as no unit arrived, far from the stations."""
+    km = nearest_km(log.locations, stations[["lon", "lat"]].to_numpy(float))
+    never = never_reached(log, km)
+    far = never & (km > TIMES_FURTHER * km[~never].mean()) if never.any() else never
+    return far | log.details["kind"].notna().to_numpy() if "kind" in log.details else far
+
+
 def _never_arrived(log: CallLog, places: FloatArray) -> Iterator[Finding]:
-    """Find calls without an arrival that lie clearly further from the stations than those with one."""
-    if "on_scene" not in log.details:
-        return
-    km, never = nearest_km(log.locations, places), log.details["on_scene"].isna().to_numpy()
-    if min(never.sum(), (~never).sum()) < FEWEST_APART or km[never].mean() < TIMES_FURTHER * km[~never].mean():
+    """Find calls that were never reached."""
+    km = nearest_km(log.locations, places)
+    if not (never := never_reached(log, km)).any():
         return
     text = f"never had an arrival and lie {km[never].mean():.1f} km from the closest station on average, others "
-    text += f"{km[~never].mean():.1f} km. They count as demand. Leave them out if other services answered them."
-    yield from _flag("look", "never arrived, far away", log, never, text)
+    text += f"{km[~never].mean():.1f} km. They count as demand. If other services answered them, leave them out by "
+    yield from _flag("look", "never arrived, far away", log, never, Message(text, Argument("others", "ignored"), "."))
 
 
 def _one_place(log: CallLog) -> Iterator[Finding]:

@@ -119,8 +119,7 @@ def _from_file(
     if kind in sheets.READERS:
         return sheets.READERS[kind](file, choose), crs
     kinds = ", ".join([*TEXT, *GEOJSON, *sheets.READERS, *sheets.FRAMES, ".zip"])
-    hint = " Save the sheet as .xlsx or .csv." if kind in (".xls", ".xlsb", ".ods") else ""
-    raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.{hint}")
+    raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.")
 
 
 def _unzip(file: Path | _formats.Upload) -> Path | _formats.Upload:

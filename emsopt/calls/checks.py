@@ -26,6 +26,7 @@ from .profile import WEEKDAYS, hours_between, hours_watched
 NIGHT = (22, 23, 0, 1, 2, 3, 4)  # hours at which the six quietest hours of a day may start
 LONELY_KM = 10
 MOST_ROWS_NAMED = 5
+IGNORE = Argument("others", "ignored")
 FEWEST_APART, TIMES_FURTHER = 30, 2  # calls without arrival, and how much further they lie: less may be chance
 
 
@@ -149,7 +150,7 @@ def _rows(log: CallLog) -> Iterator[Finding]:
         said = ", ".join(f"{n:,} have {name} {word!r}" for (name, word), n in most)
         chosen = " and ".join("_".join(re.findall("[^_ .()/-]+", name)) + f" != {word!r}" for (name, word), _ in most)
         said = f"of the rows, {said}. They count as calls; leave out those that are none, by "
-        remedies = (Argument("where", chosen), ", or all by ", Argument("others", "ignored"), ".")
+        remedies = (Argument("where", chosen), ", or all by ", IGNORE, ".")
         yield Finding("look", "rows that may be no calls", Message(said, *remedies), sum(log.others.values()))
 
     if len(log) < 1000:
@@ -198,29 +199,27 @@ def _stations(log: CallLog, places: FloatArray, names: pd.Series[str] | None, re
             yield Finding("wrong" if distance[k] > reach_km else "look", "station outside", text, 1, (k + 1,))
 
 
-def never_reached(log: CallLog, km: FloatArray) -> BoolArray:
-    """Return which calls have no arrival, if these lie clearly further from the stations (km) than those with one."""
+def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
+    """Return which calls have no arrival and lie far from the stations, if such calls do so on average, shape (K,)."""
+    km = nearest_km(log.locations, places)
     never: BoolArray = log.details.get("on_scene", log.details.index.to_series()).isna().to_numpy()
-    few = min(never.sum(), (~never).sum()) < FEWEST_APART
-    return np.zeros(len(km), bool) if few or km[never].mean() < TIMES_FURTHER * km[~never].mean() else never
+    if min(never.sum(), (~never).sum()) < FEWEST_APART or km[never].mean() < TIMES_FURTHER * km[~never].mean():
+        return np.zeros(len(log), bool)
+    return never & (km > TIMES_FURTHER * km[~never].mean())
 
 
 def other_rows(log: CallLog, stations: pd.DataFrame) -> BoolArray:
-    """Return which rows may be no calls of the service: by a word, or as no unit arrived, far from the stations."""
-    km = nearest_km(log.locations, stations[["lon", "lat"]].to_numpy(float))
-    never = never_reached(log, km)
-    far = never & (km > TIMES_FURTHER * km[~never].mean()) if never.any() else never
+    """Return which rows may be no calls of the service: by a word of theirs, or as they were never reached."""
+    far = never_reached(log, stations[["lon", "lat"]].to_numpy(float))
     return far | log.details["kind"].notna().to_numpy() if "kind" in log.details else far
 
 
 def _never_arrived(log: CallLog, places: FloatArray) -> Iterator[Finding]:
-    """Find calls that were never reached."""
-    km = nearest_km(log.locations, places)
-    if not (never := never_reached(log, km)).any():
-        return
-    text = f"never had an arrival and lie {km[never].mean():.1f} km from the closest station on average, others "
-    text += f"{km[~never].mean():.1f} km. They count as demand. If other services answered them, leave them out by "
-    yield from _flag("look", "never arrived, far away", log, never, Message(text, Argument("others", "ignored"), "."))
+    text = (
+        f"never had an arrival and lie over {TIMES_FURTHER} times as far from the stations as others on average. They "
+    )
+    said = Message(text, "count as demand. If other services answered them, leave them out by ", IGNORE, ".")
+    yield from _flag("look", "never arrived, far away", log, never_reached(log, places), said)
 
 
 def _one_place(log: CallLog) -> Iterator[Finding]:

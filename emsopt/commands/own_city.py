@@ -149,14 +149,10 @@ def _run(options: Namespace) -> None:
     advice = advise(calls, stations, settings, progress=_shared.progress("starts of the search, then cities drawn"))
     out = _shared.results_folder(options.out, inputs)
     lines = [_shared.wrap(in_options(line)) for line in advice.sentences]
-    lines += map(in_options, ("", *advice.details) if options.details else _last_lines(advice))
+    last = ["Assumed:", *(f"  {said}" for said in advice.model.assumed), "All else: --details, and report.html."]
+    lines += map(in_options, ("", *(advice.details if options.details else last)))
     print("\n".join(lines), flush=True)
     _shared.write_results(out, _write_results(advice, out, options.moves), start)
-
-
-def _last_lines(advice: Advice) -> list[str]:
-    """Return the last lines on the screen without ``--details``: the assumptions, and where the rest is."""
-    return ["", "Assumed:", *(f"  {said}" for said in advice.model.assumed), "All else: --details, and report.html."]
 
 
 def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:

@@ -65,7 +65,8 @@ def report(bench: Workbench) -> str:
         figures += lines("How sure these gains are was not examined.")
     if best is not None:
         figures += lines(f"{'The proposal' if taken else best_name.capitalize()}: {how}.")
-    places = "<h2>Where the units stand</h2>" + lines(*_places(named, base), *_longer(bench, named, base))
+    longer = bench.longer_waits(named[base], named.get("proposed", named[base]))
+    places = "<h2>Where the units stand</h2>" + lines(*_places(named, base), *filter(None, [longer]))
     parts.append(f"<div class='pair'><div>{figures}</div><div>{places}</div></div>")
     results = {result.kind: result for result in bench.trust.results}
     parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, interval=interval is not None)]
@@ -109,11 +110,6 @@ def _better_found(named: dict[str, Evaluation], best: str) -> str:
     if gain < 0.005:
         return ""
     return f" The search found one that is {gain:.2f} min shorter still ({best}, below): it is not proposed here."
-
-
-def _longer(bench: Workbench, named: dict[str, Evaluation], base: str) -> Iterable[str]:
-    """Return who waits longer with the proposal, if anybody does."""
-    return filter(None, [bench.longer_waits(named[base], named.get("proposed", named[base]))])
 
 
 def _places(named: dict[str, Evaluation], base: str) -> list[str]:

@@ -6,7 +6,7 @@ A message may hold the arguments that it names as data, so that the command and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 if TYPE_CHECKING:
     from ._types import BoolArray
@@ -46,6 +46,11 @@ class Message(str):
         """Return the message of an error, or of a text."""
         held = text.args[0] if isinstance(text, EmsoptError) and text.args else text
         return held if isinstance(held, cls) else cls(str(text))
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The values of the arguments that it names, by their names."""
+        return {part.name: part.value for part in self.parts if isinstance(part, Argument)}
 
     def by(self, spell: Callable[[Argument], str], names: Iterable[str]) -> str:
         """Return the text with arguments spelled by a function, also those that are only `names` in backticks."""

@@ -28,11 +28,20 @@ def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
     with _package("openpyxl", file, "an Excel workbook") as (openpyxl, content):
         sheet = openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0]
         sheet.reset_dimensions()  # one far cell would make every row as wide
-        rows = enumerate(sheet.iter_rows(values_only=True), 1)
-        filled = (
-            (k, [columns.text(cell).strip() for cell in row]) for k, row in rows if any(c is not None for c in row)
-        )
-        return formats.table_of(_even(formats.from_header(filled), file.name), file.name, choose)
+        return _from_rows(sheet.iter_rows(values_only=True), file.name, choose)
+
+
+def read_other(file: Path | Upload, choose: Choose) -> pd.DataFrame:
+    """Return the first sheet of a workbook of another format, as `read_xlsx` does."""
+    with _package("python_calamine", file, "a workbook") as (calamine, content):
+        sheet = calamine.CalamineWorkbook.from_filelike(content).get_sheet_by_index(0)
+        return _from_rows(sheet.to_python(skip_empty_area=False), file.name, choose)
+
+
+def _from_rows(rows: Iterable[Iterable[object]], name: str, choose: Choose) -> pd.DataFrame:
+    """Return the rows of a sheet as a table of text."""
+    cells = ((k, [columns.text(cell).strip() for cell in row]) for k, row in enumerate(rows, 1))
+    return formats.table_of(_even(formats.from_header(row for row in cells if any(row[1])), name), name, choose)
 
 
 def read_parquet(file: Path | Upload) -> pd.DataFrame:
@@ -67,7 +76,7 @@ def read_layer(file: Path | Upload) -> Any:
 
 LAYERS = (".shp", ".gpkg", ".fgb")
 FRAMES = {".parquet": read_parquet} | dict.fromkeys(LAYERS, read_layer)
-READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx}
+READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx} | dict.fromkeys((".xls", ".xlsb", ".ods"), read_other)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from .._files import geography, sheets
 from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts, without_geometry
 from .._types import FloatArray, PathLike
 from .._validate import existing_file, quote
-from ..errors import InputError
+from ..errors import InputError, Message
 
 if TYPE_CHECKING:
     from typing import IO
@@ -119,8 +119,7 @@ def _from_file(
     if kind in sheets.READERS:
         return sheets.READERS[kind](file, choose), crs
     kinds = ", ".join([*TEXT, *GEOJSON, *sheets.READERS, *sheets.FRAMES, ".zip"])
-    hint = " Save the sheet as .xlsx or .csv." if kind in (".xls", ".xlsb", ".ods") else ""
-    raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.{hint}")
+    raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.")
 
 
 def _unzip(file: Path | _formats.Upload) -> Path | _formats.Upload:
@@ -222,7 +221,8 @@ def rows_explained() -> Iterator[None]:
     except InputError as error:
         if not re.match(r"[^`].*, row \d", str(error), re.DOTALL):
             raise
-        raise InputError(f"{error} (Rows are counted from 1, without the header.)") from error
+        parts = (*Message.of(error).parts, " (Rows are counted from 1, without the header.)")
+        raise InputError(Message(*parts), error.rows) from error
 
 
 def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Upload:

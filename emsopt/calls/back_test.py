@@ -35,7 +35,7 @@ from .calibration import Fit, calibrate, distances
 from .log import CallLog, Source, read_calls
 from .recorded import measures, stamped_responses
 from .replaying import check_deployment, replay
-from .uses import TITLES, judge, separates_places
+from .uses import TITLES, judge, outside, separates_places
 
 if TYPE_CHECKING:
     from ..evaluators.evaluation import Evaluation
@@ -102,6 +102,16 @@ class BackTest:
         return tuple(f"{TITLES[use]}: {'usable' if usable else 'do not use'}. {why}" for use, usable, why in rows)
 
     @property
+    def outside(self) -> tuple[str, ...]:
+        """Zones and stations outside their intervals, in sentences."""
+        found = {"Zones": outside(self.by_zone), "Stations": outside(self.by_station)}
+        sides = [(what, side, off.index[sign * off > 0]) for what, off in found.items()
+                 for side, sign in (("above", 1), ("below", -1))]  # fmt: skip
+        return tuple(
+            f"{what} recorded {side} modelled: {', '.join(names)}." for what, side, names in sides if len(names)
+        )
+
+    @property
     def html(self) -> str:
         """The report as one self-contained page."""
         return _page.document("Back-test", _page.STYLE, self.body)
@@ -120,7 +130,7 @@ class BackTest:
             f"{self.calls:,} calls, {self.period}; {len(self.deployment)} units. Not compared: {left_out or 'none'}.",
             "Intervals of 90 %: what chance explains if the model is right. Its times are rounded like the stamps.",
         ]
-        return _page.body("Back-test", self.verdict, self.overall, figures, notes)
+        return _page.body("Back-test", (*self.verdict, *self.outside), self.overall, figures, notes)
 
     def save(self, path: PathLike) -> Path:
         """Write the report as one self-contained HTML file and return its path; raise if it cannot be written."""

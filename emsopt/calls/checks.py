@@ -26,6 +26,7 @@ from .profile import WEEKDAYS, hours_between, hours_watched
 NIGHT = (22, 23, 0, 1, 2, 3, 4)  # hours at which the six quietest hours of a day may start
 LONELY_KM = 10
 MOST_ROWS_NAMED = 5
+IGNORE = Argument("others", "ignored")
 FEWEST_APART, TIMES_FURTHER = 30, 2  # calls without arrival, and how much further they lie: less may be chance
 
 
@@ -149,8 +150,8 @@ def _rows(log: CallLog) -> Iterator[Finding]:
         said = ", ".join(f"{n:,} have {name} {word!r}" for (name, word), n in most)
         chosen = " and ".join("_".join(re.findall("[^_ .()/-]+", name)) + f" != {word!r}" for (name, word), _ in most)
         said = f"of the rows, {said}. They count as calls; leave out those that are none, by "
-        others = sum(log.others.values())
-        yield Finding("look", "rows that may be no calls", Message(said, Argument("where", chosen), "."), others)
+        remedies = (Argument("where", chosen), ", or all by ", IGNORE, ".")
+        yield Finding("look", "rows that may be no calls", Message(said, *remedies), sum(log.others.values()))
 
     if len(log) < 1000:
         error = 200 / np.sqrt(len(log))
@@ -198,16 +199,27 @@ def _stations(log: CallLog, places: FloatArray, names: pd.Series[str] | None, re
             yield Finding("wrong" if distance[k] > reach_km else "look", "station outside", text, 1, (k + 1,))
 
 
-def _never_arrived(log: CallLog, places: FloatArray) -> Iterator[Finding]:
-    """Find calls without an arrival that lie clearly further from the stations than those with one."""
-    if "on_scene" not in log.details:
-        return
-    km, never = nearest_km(log.locations, places), log.details["on_scene"].isna().to_numpy()
+def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
+    """Return which calls have no arrival and lie far from the stations, if such calls do so on average, shape (K,)."""
+    km = nearest_km(log.locations, places)
+    never: BoolArray = log.details.get("on_scene", log.details.index.to_series()).isna().to_numpy()
     if min(never.sum(), (~never).sum()) < FEWEST_APART or km[never].mean() < TIMES_FURTHER * km[~never].mean():
-        return
-    text = f"never had an arrival and lie {km[never].mean():.1f} km from the closest station on average, others "
-    text += f"{km[~never].mean():.1f} km. They count as demand. Leave them out if other services answered them."
-    yield from _flag("look", "never arrived, far away", log, never, text)
+        return np.zeros(len(log), bool)
+    return never & (km > TIMES_FURTHER * km[~never].mean())
+
+
+def other_rows(log: CallLog, stations: pd.DataFrame) -> BoolArray:
+    """Return which rows may be no calls of the service: by a word of theirs, or as they were never reached."""
+    far = never_reached(log, stations[["lon", "lat"]].to_numpy(float))
+    return far | log.details["kind"].notna().to_numpy() if "kind" in log.details else far
+
+
+def _never_arrived(log: CallLog, places: FloatArray) -> Iterator[Finding]:
+    text = (
+        f"never had an arrival and lie over {TIMES_FURTHER} times as far from the stations as others on average. They "
+    )
+    said = Message(text, "count as demand. If other services answered them, leave them out by ", IGNORE, ".")
+    yield from _flag("look", "never arrived, far away", log, never_reached(log, places), said)
 
 
 def _one_place(log: CallLog) -> Iterator[Finding]:

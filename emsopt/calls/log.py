@@ -96,7 +96,8 @@ class CallLog:
     details : DataFrame
         One row per call, with a column for each further role that the log has: ``dispatched``, ``en_route``,
         ``on_scene`` and ``cleared`` (datetime64[s] on the same clock, NaT where unknown), ``unit``, ``station`` and
-        ``priority`` (str, None where unknown) and ``units_sent`` (float, NaN where unknown).
+        ``priority`` (str, None where unknown), ``units_sent`` (float, NaN where unknown), and ``kind``, the word
+        that says that a row may be no call (str, None for calls).
     taken : mapping of str to str
         Name of the column that was taken for each role.
     joined : int
@@ -248,7 +249,7 @@ def read_calls(
     source : path_like, file, DataFrame or GeoDataFrame, or a list of these; or a CallLog, which is returned
         With the columns listed in the module's docstring, at most 256 MB (GeoJSON: 64 MB) and two million rows. A
         file ends in .csv, .tsv, .txt and the like (separated by commas, semicolons, tabs, ``|`` or ``^``), .geojson
-        or .json, all of these also with .gz or alone in a .zip, .xlsx or .parquet (``pip install 'emsopt[tables]'``),
+        or .json, all of these also with .gz or alone in a .zip, .xlsx, .xls, .ods or .parquet (``emsopt[tables]``),
         or .shp or .gpkg (``emsopt[maps]``). An object with ``name`` and ``read`` counts as a file. The logs of a
         list, such as one per month, become one, with rows counted through them. Files that macOS puts beside others
         (``._calls.csv``) are ignored in a list.
@@ -309,10 +310,11 @@ def read_calls(
         unwanted = np.zeros(len(table.frame), bool) if chooser is None else ~chooser.mask(by)
         if unwanted.all():
             raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {quote(where)}.")
-        others = _no_calls(table, taken, unwanted)
+        others, kinds = _no_calls(table, taken, unwanted)
         log, bad = _readable(table, taken, (time_zone, time_format), unwanted, on_bad)
     return replace(
         log,
+        details=log.details.assign(kind=kinds[log.rows - 1]) if others else log.details,
         spare=spare,
         left_out=dict(log.left_out) | ({"readable cells": int(bad.sum())} if bad.any() else {}),
         not_chosen=None if chooser is None else int(unwanted.sum()),
@@ -321,13 +323,16 @@ def read_calls(
     )
 
 
-def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> dict[tuple[str, str], int]:
-    """Return `CallLog.others`, and remove the columns that tell calls from other rows from ``taken``."""
-    kinds = {taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)}
-    counts = {name: Counter(_words(table, name.strip().lower())[~unwanted]) for name in sorted(kinds)}
-    return {
-        (k, word): n for k, each in counts.items() for word, n in each.items() if word and _roles.NO_CALL.search(word)
-    }
+def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple[dict[tuple[str, str], int], Any]:
+    """Return `CallLog.others` and their words, None for calls; remove the columns of these words from ``taken``."""
+    columns = {taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)}
+    found, kinds = dict[tuple[str, str], int](), np.full(len(unwanted), None, dtype=object)
+    for name in sorted(columns):
+        words = _words(table, name.strip().lower())
+        counts = Counter(word for word in words[~unwanted] if word and _roles.NO_CALL.search(word))
+        found |= {(name, word): n for word, n in counts.items()}
+        kinds = np.where(words.isin(list(counts)), words, kinds)
+    return found, kinds
 
 
 def _readable(
@@ -376,7 +381,7 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
     times = frame["time"].to_numpy().astype("datetime64[s]")
     _times.check_far(times, frame["rows"].to_numpy(), "the logs together")
     details = frame[list(dict.fromkeys(name for log in logs for name in log.details))]
-    words = details[details.columns.intersection(list(_roles.LABELS))].astype(object)
+    words = details[details.columns.intersection([*_roles.LABELS, "kind"])].astype(object)
     return CallLog(
         times=times,
         locations=frame[["lon", "lat"]].to_numpy(),

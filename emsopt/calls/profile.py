@@ -14,6 +14,7 @@ import pandas as pd
 
 from .. import _validate
 from .._types import BoolArray, FloatArray, IntArray, Times
+from ..city.city import HOURS_A_YEAR
 from ..errors import InputError
 from ._times import hour_of_week
 
@@ -114,6 +115,11 @@ def slots(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | No
     chosen = np.zeros((7, 24), dtype=bool)
     chosen[np.ix_(days, clock)] = True
     return chosen
+
+
+def hours_a_year(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> float:
+    """Return how many hours a year the selected hours of the week are."""
+    return HOURS_A_YEAR * float(slots(hours, weekdays).mean())
 
 
 def described(hours: Iterable[int] | None, weekdays: Iterable[int | str] | None) -> str:

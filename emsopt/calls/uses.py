@@ -150,13 +150,16 @@ def _of_group(frame: pd.DataFrame, noun: str) -> Judged:
     frame = frame.dropna()
     if frame.empty:
         return False, f"Cannot tell: the {noun} could not be compared, as the log lacks units with known homes."
+    n = len(outside(frame))
+    text = f"{n} of {len(frame)} {noun} are outside their intervals (chance: about {len(frame) / 10:.0f})."
+    return bool(n <= binom.ppf(0.99, len(frame), 0.1)), text
+
+
+def outside(frame: pd.DataFrame) -> pd.Series[float]:
+    """Return recorded minus modelled values outside the intervals of 90 %, the largest first, by zone or station."""
     off = frame["recorded"] - frame["city_model"]
-    outside = (off < frame["low"] - frame["modelled"]) | (off > frame["high"] - frame["modelled"])
-    named = off[outside].sort_values(key=abs, ascending=False)
-    text = f"{len(named)} of {len(frame)} {noun} are outside their intervals (chance: about {len(frame) / 10:.0f})"
-    for side, names in (("above", named.index[named > 0]), ("below", named.index[named < 0])):
-        text += f"; recorded {side} modelled: {', '.join(names)}" if len(names) else ""
-    return bool(len(named) <= binom.ppf(0.99, len(frame), 0.1)), f"{text}."
+    far = (off < frame["low"] - frame["modelled"]) | (off > frame["high"] - frame["modelled"])
+    return off[far].sort_values(key=abs, ascending=False)
 
 
 def _fitted_days(fit: Fit, later: CallLog) -> str:

@@ -41,6 +41,7 @@ from ..errors import InputError
 from . import tables, travel
 from .response_law import ResponseLaw
 
+HOURS_A_YEAR = 8766.0
 LONGEST_MIN = 24 * 60  # longer travel or service times are taken for seconds
 LONGEST_TURNOUT_MIN = 15  # longer turnout times, such as 60 and 90, are taken for seconds
 # Range of the offered work, in erlangs, in which every evaluator is accurate to at least six digits.

@@ -10,6 +10,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 
 from .._files.atomic import make_folder, write_file
+from ..city.city import HOURS_A_YEAR
 from ..errors import InputError
 from ..evaluators.evaluation import LATE_MIN
 
@@ -96,10 +97,13 @@ def results_folder(name: str, inputs: list[str | None]) -> Path:
     return out
 
 
-def draw(city: City, metric: Metric, found: dict[str, Evaluation], out: Path) -> list[Path]:
+def draw(
+    city: City, metric: Metric, found: dict[str, Evaluation], out: Path, hours: float = HOURS_A_YEAR
+) -> list[Path]:
     """Write a map and a figure of the deployments; return the files written.
 
-    Neither is written if the city has no coordinates, and only the map if Matplotlib is not installed.
+    ``hours`` are the hours a year at which the city has its rates. Neither is written if the city has no coordinates,
+    and only the map if Matplotlib is not installed.
     """
     from ..maps.deployments import deployment_map
 
@@ -107,7 +111,7 @@ def draw(city: City, metric: Metric, found: dict[str, Evaluation], out: Path) ->
         print("\nNo map and no figure: the city has no coordinates (lon, lat or x, y of atoms and sites).")
         return []
     value = "response" if metric == "mean_response" else cast("tuple[str, float]", metric)
-    written = [deployment_map(city, found, value=value).save(out / "deployments.html")]
+    written = [deployment_map(city, found, value=value, hours_a_year=hours).save(out / "deployments.html")]
     try:
         import matplotlib
         from matplotlib.figure import Figure

@@ -71,6 +71,8 @@ def add_options(parser: ArgumentParser) -> None:
     add("--cell", dest="cell_km", type=float, metavar="KM", help=cell)
     add("--areas", metavar="FILE", help="GeoJSON polygons to count calls in, instead of cells")
     add("--where", metavar="EXPR", help="count only the rows for which this holds, such as \"kind == 'medical'\"")
+    others = "what rows that may be no calls are: calls (default), work that only keeps units busy, or nothing"
+    add("--others", choices=["answered", "occupying", "ignored"], default="answered", help=others)
     bad = "rows that cannot be read: leave out up to 2 %% of the rows, or five, and say so (default), or raise an error"
     add("--on-bad", choices=["leave out", "raise"], default="leave out", help=bad)
     add("--crs", help="reference system of coordinates that are not degrees, such as EPSG:3857")
@@ -147,18 +149,15 @@ def _run(options: Namespace) -> None:
     advice = advise(calls, stations, settings, progress=_shared.progress("starts of the search, then cities drawn"))
     out = _shared.results_folder(options.out, inputs)
     lines = [_shared.wrap(in_options(line)) for line in advice.sentences]
-    lines += map(in_options, ("", *advice.details) if options.details else _last_lines(advice))
+    last = ["Assumed:", *(f"  {said}" for said in advice.model.assumed), "All else: --details, and report.html."]
+    lines += map(in_options, ("", *(advice.details if options.details else last)))
     print("\n".join(lines), flush=True)
     _shared.write_results(out, _write_results(advice, out, options.moves), start)
 
 
-def _last_lines(advice: Advice) -> list[str]:
-    """Return the last lines on the screen without ``--details``: the assumptions, and where the rest is."""
-    return ["", "Assumed:", *(f"  {said}" for said in advice.model.assumed), "All else: --details, and report.html."]
-
-
 def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Path]:
     """Write the results; yield each file once it is written. The plan of the day, which takes longest, comes last."""
+    from ..calls.profile import hours_a_year
     from ..maps import live_sheet
 
     model, s, found = advice.model, advice.model.settings, dict(advice.found)
@@ -168,7 +167,7 @@ def _write_results(advice: Advice, out: Path, moves: int | None) -> Iterator[Pat
         yield write_file(out / f"{name}.csv", table_text(frame))
     if not found:
         return
-    yield from _shared.draw(model.city, s.metric, found, out)
+    yield from _shared.draw(model.city, s.metric, found, out, hours_a_year(s.hours, s.weekdays))
     shown = {name: e.sites for name, e in found.items() if name != "p-median"}
     yield live_sheet(model.city, shown, threshold=s.threshold, capacity=s.capacity).save(out / "sheet.html")
     if moves is not None and advice.best is not None:
@@ -258,7 +257,7 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     try:
         calls = read(logs if logs[1:] else logs[0], crs=options.crs, where=options.where, on_bad=options.on_bad)
     except InputError as error:
-        if "a column 'time'" in str(error) and _is_log(table):
+        if "time" in (Message.of(error).values.get("columns") or ()) and _is_log(table):
             raise InputError(
                 f"{logs[0]} has no times of calls, but {table} has. Give the log of calls first, then the stations: "
                 f"emsopt city {table} {logs[0]}"

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 Single: TypeAlias = "str | tuple[Any, ...] | Callable[[Evaluation], float]"
 Metric: TypeAlias = "Single | Mapping[Single, float]"
 
+NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are of no practical interest and not reported
 MEANS = ("mean_response", "late")
 KNOWN = (
     "'mean_response', ('late', minutes), ('percentile', q), a function of an Evaluation, or a mapping from these to "

@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .. import _validate
+from ..city.city import HOURS_A_YEAR
 from ..errors import InputError
+from ..evaluators.metrics import NEGLIGIBLE
 from ..roads.network import RoadNetwork
 from . import _colours
 from ._page import HEIGHT, Page, steps
@@ -43,6 +45,7 @@ def deployment_map(
     limits: Limits = None,
     height: int = HEIGHT,
     roads: RoadNetwork | None = None,
+    hours_a_year: float = HOURS_A_YEAR,
 ) -> DeploymentMap:
     """Draw one or several deployments on a map.
 
@@ -53,8 +56,9 @@ def deployment_map(
         otherwise circles whose area shows the share of calls. Plane cities (``geographic=False``) are drawn
         in kilometres.
     evaluation : Evaluation or dict of str to Evaluation, optional
-        What to show. If a dict by name is given, one of its evaluations is selected on the map; with exactly two, a
-        view of their difference is added. Default: only demand and sites.
+        What to show. If a dict by name is given, one of its evaluations is selected on the map. With "today" among
+        them, or with exactly two, a view of the difference is added: the first other one minus today's, or the first
+        minus the second. Default: only demand and sites.
     value : {"response", "demand"} or ("late", float)
         Quantity that shades the atoms: mean response (min); share of all calls (%); or the share (%) of an atom's
         answered calls whose response takes at least the given number of minutes.
@@ -66,6 +70,8 @@ def deployment_map(
         Height in a notebook, pixels.
     roads : RoadNetwork, optional
         Streets to draw as a layer. Needs ``polylines``, in the coordinates of the city.
+    hours_a_year : float
+        Hours a year at which the city has these rates of calls, to say how many calls a year wait longer.
 
     Returns
     -------
@@ -91,8 +97,9 @@ def deployment_map(
     streets = None if roads is None else _streets(city, roads)
     title = f"{city.name}, {next(iter(named))}" if len(named) == 1 and "deployment" not in named else city.name
     scene = {"title": title, "notes": city.notes, "city": city_data(city), "streets": streets}
-    views = _views(city, named, value, limits)
-    return DeploymentMap("deployments", scene, views, height, city, value, limits)
+    hours = _validate.positive_number(hours_a_year, "hours_a_year", "h")
+    views = _views(city, named, value, limits, hours)
+    return DeploymentMap("deployments", scene, views, height, city, value, limits, hours)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,26 +109,32 @@ class DeploymentMap(Page):
     city: City
     value: Value
     limits: Limits
+    hours_a_year: float
 
     def updated(self, evaluation: Evaluations, city: City | None = None) -> DeploymentMap:
         """Return a map of new results, ``city`` being the city under another load or with other atoms."""
         city = self.city if city is None else city
-        views = _views(city, _colours.named_evaluations(city, evaluation), self.value, self.limits)
+        named = _colours.named_evaluations(city, evaluation)
+        views = _views(city, named, self.value, self.limits, self.hours_a_year)
         scene = self.scene
         if city.n_atoms != self.city.n_atoms or not np.allclose(city.demand_shares, self.city.demand_shares):
             scene = scene | {"city": city_data(city)}
         return replace(self, scene=scene, views=views, city=city)
 
 
-def _views(city: City, named: Mapping[str, Evaluation], value: Value, limits: Limits) -> list[dict[str, Any]]:
-    """Return one view per evaluation, and a view of the difference if there are exactly two and demand is not shown."""
+def _views(
+    city: City, named: Mapping[str, Evaluation], value: Value, limits: Limits, hours: float
+) -> list[dict[str, Any]]:
+    """Return one view per evaluation, and one of the difference, unless demand is shown."""
     drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
     shaded = {name: _colours.atom_values(city, evaluation, value) for name, evaluation in drawn.items()}
     together = np.concatenate([values for values, *_ in shaded.values()])
     edges = _colours.edges_of(together, limits)
     views = [_view(city, name, evaluation, shaded[name], edges) for name, evaluation in drawn.items()]
-    if len(named) == 2 and value != "demand":
-        views.append(_difference(city, named, shaded))
+    others = [name for name in named if name != "today"]
+    pair = [*others[:1], "today"] if "today" in named else others
+    if len(pair) == 2 and value != "demand":
+        views.append(_difference(city, {name: named[name] for name in pair}, shaded, hours))
     return views
 
 
@@ -213,13 +226,18 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, 
     }
 
 
-def _difference(city: City, named: Mapping[str, Evaluation], shaded: Mapping[str, Shaded]) -> dict[str, Any]:
+def _difference(
+    city: City, named: Mapping[str, Evaluation], shaded: Mapping[str, Shaded], hours: float
+) -> dict[str, Any]:
     """Return the view in which atoms are shaded by the value of the first deployment minus that of the second."""
     (first, one), (second, other) = named.items()
     values = shaded[first][0] - shaded[second][0]
     most = np.abs(values[np.isfinite(values)]).max(initial=1e-9)
     step = np.diff(_colours.class_edges(0, most / 3.5, most=1))[0]
     _, label, unit = shaded[first]
+    calls, least = hours * city.arrival_rates, NEGLIGIBLE * np.nansum(city.demand_shares * shaded[second][0])
+    sides = (values < -least, values > least)
+    count = [f"{calls[side].sum():,.0f} calls a year in {side.sum()} area(s)" for side in sides]
     columns = {f": {first} minus {second}": values} | {f", {name}": shaded[name][0] for name in named}
     counts, before = (_colours.by_place(city, evaluation)[1] for evaluation in (one, other))
     units = []
@@ -233,9 +251,12 @@ def _difference(city: City, named: Mapping[str, Evaluation], shaded: Mapping[str
     return {
         "name": f"{first} minus {second}",
         "summary": f"mean response {first} {one.mean_response:.2f} min, {second} {other.mean_response:.2f} min",
-        "hint": f" Blue: {first} is better. Orange: {second} is better.",
+        "hint": f" Blue: {first} is better, for {count[0]}. Orange: {second} is better, for {count[1]}.",
         "classes": _colours.classes(values, step * (np.arange(8) - 3.5), _colours.DIVERGING),
-        "columns": [_column(label + which, unit, column) for which, column in columns.items()],
+        "columns": [
+            *(_column(label + which, unit, column) for which, column in columns.items()),
+            {"label": "calls", "unit": "a year", "digits": 0, "values": _numbers(calls, 1)},
+        ],
         "units": units,
         "compared": [first, second],
         "lines": [],

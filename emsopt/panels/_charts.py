@@ -102,10 +102,16 @@ def headings(evaluations: Mapping[str, Evaluation]) -> list[str]:
     return [f"{name} ({units} units)" if differ else name for name, units in sizes.items()]
 
 
-def districts(city: City, evaluations: Mapping[str, Evaluation], baseline: str, most: int = 100) -> str:
+def districts(
+    city: City,
+    evaluations: Mapping[str, Evaluation],
+    baseline: str,
+    waits: Callable[[Evaluation, Evaluation], str],
+    most: int = 100,
+) -> str:
     """Return a table of the mean response of each atom, those that lose most against ``baseline`` first.
 
-    At most ``most`` atoms are listed; a sentence says how many gain and lose.
+    At most ``most`` atoms are listed; sentences say how many gain and lose and, by ``waits``, who waits longer.
     """
     base = evaluations[baseline].atom_response
     others = [name for name in evaluations if name != baseline]
@@ -116,7 +122,8 @@ def districts(city: City, evaluations: Mapping[str, Evaluation], baseline: str, 
     for name, change in zip(others, changes, strict=True):
         worse, better = change > 0.01, change < -0.01
         share = [f"{which.sum()} ({city.demand_shares[which].sum():.0%} of the calls)" for which in (better, worse)]
-        notes.append(f"{name}: faster than {baseline} in {share[0]}, slower in {share[1]} of {len(base)} districts.")
+        said = f"{name}: faster than {baseline} in {share[0]}, slower in {share[1]} of {len(base)} districts."
+        notes.append(f"{said} {waits(evaluations[baseline], evaluations[name])}")
     rows = []
     for j in order.tolist():
         texts = [f"{city.arrival_rates[j]:.3f}", f"{base[j]:.2f}"]
@@ -145,7 +152,7 @@ def busy(evaluations: dict[str, Evaluation]) -> str:
 def results(entries: Iterable[Result]) -> str:
     """Return results of a project as HTML: a title, sentences and a table each."""
     return "".join(
-        f"<h4 style='margin:0.8em 0 0'>{escape(entry.title)}</h4>{lines(*entry.said)}" + (
+        f"<h4 style='margin:0.8em 0 0'>{escape(entry.title)}</h4>{lines(*entry.said, *entry.details)}" + (
             "" if entry.table is None else table("", entry.table.columns, (
                 (str(name).replace("_", " "), [_cell(value) for value in row])
                 for name, row in zip(entry.table.index, entry.table.to_numpy(object), strict=True)

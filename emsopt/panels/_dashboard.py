@@ -336,7 +336,8 @@ class _Dashboard(Panel):
             text = table_text(pd.DataFrame(self.rows))
             links.append(download("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
         if city.atom_locations is not None and city.site_locations is not None:
-            links.append(download("map.html", "text/html", deployment_map(city, evaluations).html.encode()))
+            page = deployment_map(city, evaluations, hours_a_year=bench.hours_a_year)
+            links.append(download("map.html", "text/html", page.html.encode()))
             picture = png(lambda figure: plots.deployments(city, evaluations, figure), dpi=110, about=made)
             links.append(download("deployments.png", "image/png", picture))
         nothing = "Nothing to save: the table is empty, and the city has no coordinates."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
@@ -66,7 +65,8 @@ def report(bench: Workbench) -> str:
         figures += lines("How sure these gains are was not examined.")
     if best is not None:
         figures += lines(f"{'The proposal' if taken else best_name.capitalize()}: {how}.")
-    places = "<h2>Where the units stand</h2>" + lines(*_places(named, base))
+    longer = bench.longer_waits(named[base], named.get("proposed", named[base]))
+    places = "<h2>Where the units stand</h2>" + lines(*_places(named, base), *filter(None, [longer]))
     parts.append(f"<div class='pair'><div>{figures}</div><div>{places}</div></div>")
     results = {result.kind: result for result in bench.trust.results}
     parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, interval=interval is not None)]
@@ -127,15 +127,12 @@ def _places(named: dict[str, Evaluation], base: str) -> list[str]:
 def _model_findings(results: dict[str, Result], *, interval: bool) -> Iterable[str]:
     """Yield the findings on the model: the comparison with the log, and the interval of the gain."""
     if "back_test" in results:
-        # Which hours, zones and stations are outside is of no use on paper.
-        told = (re.sub(r"; recorded (above|below) modelled: .*?(?=\. )", "", s) for s in results["back_test"].said)
-        yield lines(results["back_test"].title + ".", " ".join(told))
+        yield lines(results["back_test"].title + ".", " ".join(results["back_test"].said))
     else:
         yield lines("The model was not tested on days held out of the log (no back-test).")
     if "recorded" in results and (cells := results["recorded"].table) is not None:
         said = "; ".join(f"{name} {' and '.join(map(str, row))}" for name, *row in cells.itertuples())
         yield lines(f"{results['recorded'].title}: {said}. {' '.join(results['recorded'].said)}")
     if "comparison" in results and interval:
-        # The table of figures has the interval, and the gain to which it belongs.
-        said = re.sub(r"The [^.]* is [\d.]+ [^()]*\(90 % interval: [^)]*\)\. ", "", results["comparison"].said[0])
+        said = " ".join(results["comparison"].said[1:])  # the first sentence is the row in the table of figures
         yield lines(f"How sure the gain is ('yours' is the proposal): {said}")

@@ -166,10 +166,9 @@ class Trust:
             if isinstance(report, InputError):
                 raise report
             title = f"Back-test: the last {n_days} days predicted from the others ({report.calls:,} calls)"
-            self.store(Result("back_test", title, report.verdict, report.to_frame()))
+            self.store(Result("back_test", title, report.verdict, report.to_frame(), report.outside))
             self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
-            said = report.verdict[0]
-            return Done(said) if ": usable" in said else said
+            return Done(report.verdict[0]) if report.usable("mean") else report.verdict[0]
 
         return work
 
@@ -200,7 +199,7 @@ class Trust:
                 "Its mean may differ from the gain in the table of figures, as drawn cities have cells as narrow as "
                 "the gain needs, and count where recorded drives were faster or slower than the law of all drives."
             )
-            self.store(Result("comparison", title, (str(found), note), table))
+            self.store(Result("comparison", title, found.sentences, table, (note,)))
             bench.respond()
             said = "the figures have a row with the interval of the gain, the tab Data and trust says more."
             return Done(f"Compared: {said}")

@@ -22,7 +22,7 @@ from .._files.atomic import explain_errors
 from .._files.formats import Upload
 from ..calls import CallLog, read_calls, read_stations
 from ..calls.log import FILES as ENDINGS
-from ..calls.profile import hours_in, weekdays_in
+from ..calls.profile import hours_a_year, hours_in, weekdays_in
 from ..city import tables
 from ..city.city import City
 from ..errors import Argument, EmsoptError, InputError, Message
@@ -77,6 +77,7 @@ FIELDS = {
     "time_format": ("Form of times", "day first, month first, or a format such as %d.%m.%Y %H:%M"),
     "time_zone": ("Time zone", "Such as America/Chicago, if times have an offset"),
     "where": ("Rows that count", "A condition on columns, such as kind == 'medical'. Empty: all rows"),
+    "others": ("Other rows", "Rows that may be no calls are: answered (calls), occupying (units alone) or ignored"),
     "crs": ("Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),
     "cell": ("Cells (km)", "Width of the cells in which calls are counted. Empty: at most 200 cells"),
     "area_name": ("Name of areas", "Property of the areas that holds their names"),
@@ -85,7 +86,7 @@ FIELDS = {
     "weekdays": ("Weekdays", "Count only calls of these days: Mon-Fri, or Sat,Sun"),
     "title": ("Name", "Title of tables and maps"),
 }  # fmt: skip
-START = {"detour": "1.3", "reach": "50", "title": NAME}
+START = {"detour": "1.3", "reach": "50", "others": "answered", "title": NAME}
 TICKS = {
     "drop_repeats": ("Count repeated calls once", "Calls with the same time and place count once"),
     "skip_empty_days": ("Days without calls were not recorded", "They do not count as quiet days"),
@@ -94,7 +95,7 @@ TICKS = {
 GROUPS = {
     "Times": ("speed", "detour", "turnout", "service"),
     "Calls": ("cell", "reach", "hours", "weekdays", "area_name", "drop_repeats", "skip_empty_days"),
-    "Reading": ("columns", "station_columns", "time_format", "time_zone", "crs", "where", "refuse_bad"),
+    "Reading": ("columns", "station_columns", "time_format", "time_zone", "crs", "where", "others", "refuse_bad"),
     "Today and name": ("today", "title"),
 }
 ARGUMENTS = {"speed": "speed_kmh", "turnout": "turnout_times", "service": "service_times", "cell": "cell_km",
@@ -444,7 +445,8 @@ def _read_roads(file: Upload) -> RoadNetwork:
         try:
             return RoadNetwork.read(path)
         except InputError as error:
-            raise InputError(str(error).replace(str(path), file.name).replace(path.name, file.name)) from error
+            parts = (file.name if part == str(path) else part for part in Message.of(error).parts)
+            raise InputError(Message(*parts)) from error
 
 
 # -- from files to a city -----------------------------------------------------------------------------------------
@@ -466,6 +468,8 @@ def opened(model: Model, **about: Any) -> Opened:
     about |= {key: making[key] for key in ("speed_kmh", "detour", "turnout_times", "service_times") if key in making}
     about |= {key: _text(getattr(settings, key)) for key in ("hours", "weekdays")}
     about |= {key: getattr(settings, key) for key in ("drop_repeats", "empty_days", "reach_km")}
+    if settings.hours is not None or settings.weekdays is not None:
+        about["hours_a_year"] = hours_a_year(settings.hours, settings.weekdays)
     about["calibrated"] = model.fit is not None
     about = {key: value for key, value in about.items() if value is not None}
     known = None if today is None else tuple(today.tolist())

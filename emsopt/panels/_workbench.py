@@ -16,12 +16,14 @@ from traitlets import TraitError
 from .. import _validate
 from .._version import __version__
 from ..city import City, DeploymentSpace
+from ..city.city import HOURS_A_YEAR
 from ..errors import InputError
 from ..evaluators import Evaluation, evaluate_all, evaluate_near, p_median
 from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective
 from ..planning import units_needed
-from ..planning.steps import held_out, refine, search
+from ..planning.advice import longer_waits
+from ..planning.steps import held_out, refine, search, waiting_longer, zones
 from ..planning.sweeps import scenario
 from . import _charts
 from ._layout import Tabs, add_class, fold
@@ -71,7 +73,7 @@ class Workbench(OwnPanel):
         super().__init__(city, self._controls(city, several, reopen), outputs, ROOM if several else 1)
         roads = None if opened.log is None else opened.log.settings.roads
         drawn = roads is not None and roads.polylines is not None and roads.geographic == city.geographic
-        self.view.options |= {"limits": None, "roads": roads if drawn else None}
+        self.view.options |= {"limits": None, "roads": roads if drawn else None, "hours_a_year": self.hours_a_year}
         self.message.layout.min_height = "2.8em"  # keeps the figures in place when a message appears
         tip = "Search with the exact model (up to 12 units); proves optimality if all deployments can be enumerated"
         self.job = Job("Search thoroughly", tip, self.message, self._search)
@@ -353,7 +355,7 @@ class Workbench(OwnPanel):
             return
         city, base = self.city.scaled(at.load), self.base(answer)
         if tab == "Districts":
-            self.show(districts=_charts.districts(city, answer, base))
+            self.show(districts=_charts.districts(city, answer, base, self.longer_waits))
         elif tab == "Utilisation":
             self.show(busy=_charts.busy(answer))
         elif tab == "Response times":
@@ -366,6 +368,17 @@ class Workbench(OwnPanel):
                 enumeration, said = self.near(settings, best), f"Within one move of the {name}: "
             alike = self.evaluate(at.load, tuple(answer[base].sites.tolist()), "approximate", at.capacity)
             self.show(alternatives=_charts.alternatives(enumeration, at.count, at.threshold, (base, alike), said))
+
+    @property
+    def hours_a_year(self) -> float:
+        """The hours a year for which the city has rates of calls."""
+        return _validate.positive_number(self.opened.about.get("hours_a_year", HOURS_A_YEAR), "hours_a_year")
+
+    def longer_waits(self, today: Evaluation, other: Evaluation) -> str:
+        """Return who waits longer than with another deployment, and their calls a year, as the command says it."""
+        by_station = "cell_km" in self.opened.about
+        table = zones(self.city.scaled(self.at.load), today, other, self.hours_a_year, by_station=by_station)
+        return longer_waits(waiting_longer(table, today))
 
     def _remark(self, answer: dict[str, Evaluation]) -> str:
         """Return a message if the user's deployment departs from the settings, or results need an explanation."""

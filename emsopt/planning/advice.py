@@ -19,14 +19,14 @@ import pandas as pd
 from .._files import atomic
 from ..calls import recorded_responses
 from ..calls._page import STYLE, document
-from ..calls.profile import slots
+from ..calls.profile import hours_a_year
 from ..calls.recorded import in_words
 from ..calls.uses import TITLES as USES
 from ..errors import InputError, Message
 from ..evaluators import p_median
-from ..evaluators.metrics import metric_function
+from ..evaluators.metrics import NEGLIGIBLE, metric_function
 from . import steps
-from .comparison import NEGLIGIBLE, Comparison, Interval, wording
+from .comparison import Comparison, Interval, wording
 from .hourly import Plan
 from .log_model import Model, build
 from .settings import Settings
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from ..city.city import City
     from ..evaluators.evaluation import Evaluation
 
-HOURS_A_YEAR = 8766
 MOST_NAMED = 3  # zones, findings or stations per line, so that a line fits the screen
 TITLES = {"mean_response_min": "mean response (min)", "percentile_90_min": "90th percentile (min)"}
 
@@ -151,24 +150,15 @@ class Advice:
 
         Columns ``today``, ``proposed``, ``minutes`` (the difference), ``calls_per_year`` and ``share`` of all calls.
         """
-        city, columns = self.city, ["today", "proposed", "minutes", "calls_per_year", "share"]
         if self.today is None or self.best is None:
-            return pd.DataFrame(columns=columns)
-        closest = np.array(city.site_names)[city.travel_times.argmin(axis=0)]
-        zone = pd.Series(city.atom_names if self.model.demand.cell_km is None else closest, name="zone")
-        calls, part = city.arrival_rates, slots(self.model.settings.hours, self.model.settings.weekdays).mean()
-        waits = {"today": calls * self.today.atom_response, "proposed": calls * self.best.atom_response}
-        sums = pd.DataFrame(waits | {"calls": calls})[calls > 0].groupby(zone).sum()
-        table = sums[["today", "proposed"]].div(sums["calls"], axis=0)
-        table["minutes"] = table["proposed"] - table["today"]
-        table["calls_per_year"], table["share"] = sums["calls"] * HOURS_A_YEAR * part, sums["calls"] / calls.sum()
-        return table
+            return pd.DataFrame(columns=["today", "proposed", "minutes", "calls_per_year", "share"])
+        hours, cells = hours_a_year(self.model.settings.hours, self.model.settings.weekdays), self.model.demand.cell_km
+        return steps.zones(self.city, self.today, self.best, hours, by_station=cells is not None)
 
     @cached_property
     def worse(self) -> pd.DataFrame:
         """The ``zones`` that wait longer by more than 1 % of today's mean; the one that loses most comes first."""
-        least = 0.0 if self.today is None else NEGLIGIBLE * self.today.mean_response
-        return self.zones[self.zones["minutes"] > least].sort_values("minutes", ascending=False)
+        return self.zones if self.today is None else steps.waiting_longer(self.zones, self.today)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -363,16 +353,11 @@ def _gain_text(advice: Advice) -> str:
 
 def _cost(advice: Advice) -> Iterator[str]:
     """Yield who waits longer and by how much, and whether the proposal is a trade-off."""
-    worse, best, today = advice.worse, advice.best, advice.today
+    best, today = advice.best, advice.today
     assert best is not None
     assert today is not None
-    if len(worse):
-        zones = ", ".join(f"{name} {row.minutes:+.1f} min" for name, row in worse.head(MOST_NAMED).iterrows())
-        more = f" and {len(worse) - MOST_NAMED} more" if len(worse) > MOST_NAMED else ""
-        yield (
-            f"Longer waits: {worse['calls_per_year'].sum():,.0f} calls a year ({worse['share'].sum():.0%}) in "
-            f"{len(worse)} zones, by their closest station: {zones}{more}."
-        )
+    if said := longer_waits(advice.worse):
+        yield said
     sentences = []
     limit = advice.model.settings.threshold
     for measure, old, new, form in (
@@ -385,6 +370,17 @@ def _cost(advice: Advice) -> Iterator[str]:
             sentences.append(f"{measure} from {form.format(old)} to {form.format(new)}")
     if sentences and advice.gain is not None and advice.gain.mean > 0:
         yield f"This is a trade-off. What rises: {'; '.join(sentences)}."
+
+
+def longer_waits(worse: pd.DataFrame) -> str:
+    """Return who waits longer, by how much and how many calls a year they have; empty if nobody does."""
+    if not len(worse):
+        return ""
+    zones = ", ".join(f"{name} {row.minutes:+.1f} min" for name, row in worse.head(MOST_NAMED).iterrows())
+    more = f" and {len(worse) - MOST_NAMED} more" if len(worse) > MOST_NAMED else ""
+    calls = f"{worse['calls_per_year'].sum():,.0f} calls a year ({worse['share'].sum():.0%})"
+    named = ", by their closest station" if worse.index.name == "station" else ""
+    return f"Longer waits: {calls} in {len(worse)} zone(s){named}: {zones}{more}."
 
 
 def _mistakes(checks: Checks) -> str:
@@ -402,7 +398,7 @@ def _test_lines(tested: BackTest | InputError) -> Iterator[str]:
         return
     yield f"{tested.calls:,} calls, {tested.period}, which that calibration has not seen:"
     yield tested.overall[["recorded", "modelled", "low", "high"]].round(3).to_string()
-    yield from tested.verdict
+    yield from (*tested.verdict, *tested.outside)
 
 
 def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[str]:

@@ -35,7 +35,7 @@ from ..calls.drawn_cities import DrawnCities, drawn_cities
 from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, InputError, UnstableQueueError
 from ..evaluators.by_name import check_evaluator, evaluate
-from ..evaluators.metrics import Metric, metric_costs, metric_label
+from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Progress, Rng, Sites
@@ -45,7 +45,6 @@ LEVEL = 0.9
 TAIL = (1 - LEVEL) / 2
 LEAST_DRAWS = 100  # below, the 5 % and 95 % quantiles are too uncertain
 NORMAL = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
-NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are of no practical interest and not reported
 SOURCES = {"demand": "demand", "travel": "travel times", "service": "service times"}
 LONGEST_WEEKS = 520  # more data than this are not worth waiting for
 FEW_LOST = 0.001  # a smaller share of lost calls does not affect a comparison and is not reported
@@ -164,9 +163,14 @@ class Comparison:
             rows[name] = row | {"probability_best": (best[:, k] / best.sum(axis=1)).mean(), "lost": self.lost[k]}
         return pd.DataFrame.from_dict(rows, orient="index").astype({"units": int}).rename_axis("deployment")
 
-    def __str__(self) -> str:
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The results in words. The first sentence has the difference and its interval."""
         parts = (_of_difference(self), _of_fewer_units(self), _of_lost_calls(self), _of_zones(self))
-        return " ".join(text for part in (*parts, _of_sources(self.variances), _of_all(self)) for text in part)
+        return tuple(text for part in (*parts, _of_sources(self.variances), _of_all(self)) for text in part)
+
+    def __str__(self) -> str:
+        return " ".join(self.sentences)
 
     def __repr__(self) -> str:
         gap, (scale, unit, _) = self.difference, wording(self.metric)
@@ -390,16 +394,14 @@ def _of_difference(answer: Comparison) -> Iterator[str]:
     """Yield sentences on the difference of the last deployment to the first."""
     (first, last), gap = (answer.names[0], answer.names[-1]), answer.difference
     scale, unit, quantity = wording(answer.metric)
-    if len(answer.sites[0]) != len(answer.sites[-1]):
-        yield f"The fleets differ: {last!r} has {len(answer.sites[-1])} units, {first!r} has {len(answer.sites[0])}."
     if (answer.values[:, 0] == answer.values[:, -1]).all():
         same = ": the deployments are the same" if sorted(answer.sites[0]) == sorted(answer.sites[-1]) else ""
         yield f"The {quantity} of {last!r} equals that of {first!r} in every drawn city{same}."
         return
     better = _percent(answer.probability_better, len(answer.values))
-    yield f"The {quantity} of {last!r} is {_change(scale * gap.mean, unit)} than that of {first!r} (90 % interval: " + (
-        f"{_interval_text(gap, scale, unit)}). The probability that {last!r} is better is {better}."
-    )
+    interval = f"(90 % interval: {_interval_text(gap, scale, unit)})"
+    yield f"The {quantity} of {last!r} is {_change(scale * gap.mean, unit)} than that of {first!r} {interval}."
+    yield f"The probability that {last!r} is better is {better}."
     if gap.excludes_zero:
         yield "The interval excludes zero."
         return
@@ -429,7 +431,10 @@ def _subset_pair(answer: Comparison) -> tuple[int, int] | None:
 
 
 def _of_fewer_units(answer: Comparison) -> Iterator[str]:
-    """Yield a sentence on why a deployment may look better than itself with more units."""
+    """Yield sentences on fleets that differ, and on why a deployment may look better than itself with more units."""
+    (first, last), units = (answer.names[0], answer.names[-1]), [len(answer.sites[k]) for k in (0, -1)]
+    if units[0] != units[1]:
+        yield f"The fleets differ: {last!r} has {units[1]} units, {first!r} has {units[0]}."
     pair = _subset_pair(answer)
     if pair is None:
         return

@@ -17,6 +17,7 @@ from .. import _validate
 from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations, recorded_responses
 from ..calls._units import regular_units
 from ..calls.calibration import without_unit
+from ..calls.checks import other_rows
 from ..calls.demand import REACH_KM, within_reach
 from ..calls.log import CallLog
 from ..calls.profile import slots
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
 HOMES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
+OTHERS = {"answered": "count like calls", "occupying": "keep units busy, and their response times are not used",
+          "ignored": "are left out"}  # fmt: skip
 MOST_NAMED = 5
 SEVERAL = 1.2  # units per call; from here on workloads suffer noticeably from sending only one in the model
 
@@ -193,10 +196,10 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     checks = check_calls(calls, stations, reach_km=s.reach_km)
     first, last = (str(t)[:10] for t in calls.times[[0, -1]])
     rows = f"; `where` leaves out {calls.not_chosen:,} rows" if calls.not_chosen is not None else ""
-    rows += f"; {sum(calls.others.values()):,} rows may be no calls" if calls.others else ""
     rows += f"; {joined}" if (joined := calls.joined_text) else ""
     read = [f"{len(calls):,} calls from {first} to {last} ({calls.clock} time), {len(stations)} stations{rows}."]
-    read += _unused_columns(calls)
+    calls, said = _other_rows(calls, stations, s)
+    read = [read[0] + said, *_unused_columns(calls)]
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
         calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
     log = calls.without_repeats() if s.drop_repeats else calls
@@ -217,6 +220,21 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
         assumed.append(f"The fleet has {units} units: {note}.")
     vars(model)["assumed"] = (*assumed, *_general_assumptions(model))  # a copy would look for the fleet again
     return model
+
+
+def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[CallLog, str]:
+    """Return the log with rows that may be no calls as the settings say, and sentences on them, empty without any."""
+    done = OTHERS[_validate.choice(s.others, "others", OTHERS)]
+    if not (others := other_rows(calls, stations)).any():
+        return calls, ""
+    kind = calls.details["kind"].notna().sum() if "kind" in calls.details else 0
+    said = f" {others.sum():,} of them may be no calls for the stations: {kind:,} by their kind, and "
+    said += f"{others.sum() - kind:,} far away that no unit reached. These {done}; `others` changes that."
+    if s.others == "ignored":
+        return calls.where(~others), said
+    if s.others == "occupying" and "on_scene" in calls.details:
+        calls = replace(calls, details=calls.details.assign(on_scene=calls.details["on_scene"].mask(others)))
+    return calls, said
 
 
 def _count_options(s: Settings) -> dict[str, Any]:

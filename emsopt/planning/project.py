@@ -56,12 +56,15 @@ class Result:
         Sentences.
     table : DataFrame or None
         Texts and numbers; rows and columns have names.
+    details : tuple of str
+        Sentences that are not printed on paper.
     """
 
     kind: str
     title: str
     said: tuple[str, ...] = ()
     table: pd.DataFrame | None = None
+    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -220,7 +223,8 @@ def _check_entries(about: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _as_json(result: Result) -> dict[str, Any]:
-    entry: dict[str, Any] = {"kind": result.kind, "title": result.title, "said": list(result.said)}
+    entry: dict[str, Any] = {"kind": result.kind, "title": result.title}
+    entry |= {"said": list(result.said), "details": list(result.details)}
     if result.table is not None:
         frame = result.table.astype(object).where(result.table.notna(), None)
         entry["table"] = {"rows": list(map(str, frame.index)), "columns": list(map(str, frame.columns))}
@@ -229,7 +233,10 @@ def _as_json(result: Result) -> dict[str, Any]:
 
 
 def _from_json(entry: Any) -> Result:
-    if not isinstance(entry, dict) or not all(isinstance(text, str) for text in entry.get("said", ())):
+    if not isinstance(entry, dict):
+        raise InputError("a result must be an object with sentences.")
+    said, details = (tuple(entry.get(name, ())) for name in ("said", "details"))
+    if not all(isinstance(text, str) for text in (*said, *details)):
         raise InputError("a result must be an object with sentences.")
     table = None
     if "table" in entry:
@@ -239,7 +246,7 @@ def _from_json(entry: Any) -> Result:
             raise InputError("a table must hold texts and numbers.")
         columns = [str(name) for name in given["columns"]]
         table = pd.DataFrame(cells, index=[str(row) for row in rows], columns=columns)
-    return Result(str(entry["kind"]), str(entry["title"]), tuple(entry["said"]), table)
+    return Result(str(entry["kind"]), str(entry["title"]), said, table, details)
 
 
 def _plain(value: Any) -> Any:

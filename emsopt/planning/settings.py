@@ -37,6 +37,9 @@ class Settings:
         Whether days without calls were quiet or not recorded.
     accept_findings : bool
         Whether `advise` goes on if the checks find something wrong.
+    others : {"answered", "occupying", "ignored"}
+        What rows are that may be no calls of the service, by their kind or as no unit reached them, far away: calls,
+        work that only keeps units busy, or nothing.
     cell_km, areas, area_name, crs, reach_km
         Where calls are counted, as for `aggregate_calls`. By default cells are as narrow as the answer needs.
     homes : mapping of str to str, optional
@@ -81,6 +84,7 @@ class Settings:
     drop_repeats: bool = False
     empty_days: str = "counted"
     accept_findings: bool = False
+    others: str = "answered"
     cell_km: float | None = None
     areas: Source | None = None
     area_name: str | None = None

@@ -28,7 +28,7 @@ from ..calls.uses import TITLES
 from ..errors import ContradictionError, InputError, Message
 from ..evaluators import EXACT_UP_TO
 from ..evaluators.by_name import check_evaluator, evaluate
-from ..evaluators.metrics import metric_function
+from ..evaluators.metrics import NEGLIGIBLE, metric_function
 from ..optimizers.deployments.swaps import best_deployment
 from .comparison import Comparison, compare
 from .held_out import judge_plan
@@ -146,6 +146,22 @@ def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], thresh
     for name, e in evaluations.items():
         table[name] = recorded_and_modelled(model.recorded, e, threshold)["modelled"]
     return table
+
+
+def zones(city: City, today: Evaluation, other: Evaluation, hours: float, *, by_station: bool) -> pd.DataFrame:
+    """Return the table `Advice.zones`: of all atoms, or those closest to each station; ``hours`` are those a year."""
+    closest = pd.Series(np.array(city.site_names)[city.travel_times.argmin(axis=0)], name="station")
+    calls, zone = city.arrival_rates, closest if by_station else pd.Series(city.atom_names, name="zone")
+    waits = {"today": calls * today.atom_response, "proposed": calls * other.atom_response}
+    sums = pd.DataFrame(waits | {"calls": calls})[calls > 0].groupby(zone).sum()
+    table = sums[["today", "proposed"]].div(sums["calls"], axis=0)
+    table["minutes"] = table["proposed"] - table["today"]
+    return table.assign(calls_per_year=hours * sums["calls"], share=sums["calls"] / calls.sum())
+
+
+def waiting_longer(table: pd.DataFrame, today: Evaluation) -> pd.DataFrame:
+    """Return the `zones` that wait longer by more than 1 % of today's mean response, those that lose most first."""
+    return table[table["minutes"] > NEGLIGIBLE * today.mean_response].sort_values("minutes", ascending=False)
 
 
 # -- search -------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ import numpy as np
 from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
-from ..errors import InputError, MissingDependencyError
+from ..errors import InputError, Message, MissingDependencyError
 from ._terrain import terrain_inclines
 from .line_graph import MOST_M_S
 
@@ -99,7 +99,7 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
     ways, places, restrictions, shut = _elements(path, keys)
     edges, missing = _cut(ways, places, shut)
     if not edges:
-        raise InputError(f"{path} has no road for cars ({', '.join(list(SPEEDS_KMH)[:4])} ...).")
+        raise InputError(Message(str(path), f" has no road for cars ({', '.join(list(SPEEDS_KMH)[:4])} ...)."))
     connections = _turns(edges, restrictions, shut)
     lines = [np.array([places[node] for node in edge.nodes]) for edge in edges]
     metres = [1000 * EARTH_RADIUS_KM * central_angle(line[:-1], line[1:]).sum() for line in lines]
@@ -144,7 +144,7 @@ def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, li
     if not path.name.endswith((".pbf", ".osm")):
         raise InputError(f"{path} must be named .osm.pbf or .osm. Decompress .osm.gz and .osm.bz2 first.")
     if path.stat().st_size > MOST_BYTES:
-        raise InputError(f"{path} has more than {MOST_BYTES / 1e9:g} GB. Cut out the area you need.")
+        raise InputError(Message(str(path), f" has more than {MOST_BYTES / 1e9:g} GB. Cut out the area you need."))
     reader = _Reader(keys)
     try:
         deleted = _find_deleted(path) if path.name.endswith(".osm") else set()
@@ -158,7 +158,7 @@ def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, li
             elif isinstance(element, Relation) and element.tags.get("type") == "restriction":
                 reader.restrictions += _restrictions(element, keys)
     except Exception as error:  # osmium raises many types of errors
-        raise InputError(f"{path} is truncated or not an OpenStreetMap file ({error}).") from error
+        raise InputError(Message(str(path), f" is truncated or not an OpenStreetMap file ({error}).")) from error
     return reader.ways, reader.places, reader.restrictions, reader.shut
 
 

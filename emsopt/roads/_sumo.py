@@ -17,7 +17,7 @@ import numpy as np
 from .._files import formats, geography
 from .._types import ArrayLike, FloatArray, PathLike
 from .._validate import existing_file, quote
-from ..errors import InputError
+from ..errors import InputError, Message
 from ._terrain import STEEPEST, terrain_inclines
 from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S
 
@@ -89,11 +89,12 @@ def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None =
             elif tag == "location":
                 content.location = element
     except InputError as error:
-        raise InputError(f"{path} cannot be read. {error}") from error
+        raise InputError(Message(str(path), f" cannot be read. {error}")) from error
     except (ElementTree.ParseError, ValueError, LookupError, *formats.DAMAGED) as error:
-        raise InputError(f"{path} is truncated or not XML ({error}). Download or export it again.") from error
+        said = f" is truncated or not XML ({error}). Download or export it again."
+        raise InputError(Message(str(path), said)) from error
     if not content.roads:
-        raise InputError(f"{path} has no road open to the vehicle class {CAR!r}.")
+        raise InputError(Message(str(path), f" has no road open to the vehicle class {CAR!r}."))
     lengths, speed_limits, classes, lines, ends = zip(*content.roads.values(), strict=True)
     polylines, reason = _in_degrees([line[:, :2] for line in lines], content.location)
     if heights is None:
@@ -129,7 +130,7 @@ def _top_elements(path: Path) -> Iterator[tuple[str, Attributes, list[Attributes
             if event == "start" and depth == 1:
                 root = element
                 if root.tag != "net":
-                    raise InputError(f"Expected a SUMO network, <net>, but {path.name} starts with <{root.tag:.60}>.")
+                    raise InputError(f"Expected a SUMO network, <net>, but it starts with <{root.tag:.60}>.")
             elif event == "end" and depth == 1:
                 yield element.tag, element.attrib, [lane.attrib for lane in element.iter("lane")]
                 root.clear()  # drops the child, to save memory

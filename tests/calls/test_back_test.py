@@ -110,9 +110,9 @@ def test_every_use_is_judged_by_its_rule(san_jose, early, fit, stations):
             limit = {"mean": 0.05, "percentile_90": 0.1}.get(use, min(0.04 / row["recorded"], 0.25))
             assert report.usable(use) == (abs(row["city_model"] / row["recorded"] - 1) <= limit)
             assert f"{row['as_before']:.2f}" in report.uses.loc[use, "why"] or use == "threshold"
-        for use, table in (("zones", report.by_zone), ("workload", report.by_station.dropna())):
+        for table in (report.by_zone, report.by_station.dropna()):
             moved = table.assign(recorded=table["recorded"] + table["modelled"] - table["city_model"])
-            assert all(name in report.uses.loc[use, "why"] for name in outside(moved).index)
+            assert all(name in " ".join(report.outside) for name in outside(moved).index)
     assert all(real.usable(use) for use in ("mean", "percentile_90", "moves"))
     assert not wrong.uses["usable"].any()
     refused("moves", real.usable, "move")

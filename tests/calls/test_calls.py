@@ -125,7 +125,7 @@ MALFORMED = [
     (upload("PK", "calls.xlsx"), "not an Excel workbook, or is damaged"),
     (upload("PK", "calls.parquet"), "not a Parquet file, or is damaged"),
     (upload(b"\x1f\x8bPK", "calls.csv.gz"), "calls.csv.gz cannot be read"),
-    (upload("x", "calls"), "file ending in .csv, .tsv, .tab, .txt, .psv, .dat, .log, .asc, .out, .geojson, .json, .xlsx, .xlsm, .parquet, .shp, .gpkg, .fgb, .zip; got"),
+    (upload("x", "calls"), "file ending in .csv, .tsv, .tab, .txt, .psv, .dat, .log, .asc, .out, .geojson, .json, .xlsx, .xlsm, .xls, .xlsb, .ods, .parquet, .shp, .gpkg, .fgb, .zip; got"),
     (pd.DataFrame({"time": ["2025-01-01"], "lon": ["west"], "lat": ["north"]}), "but got 'west'[.]$"),
     ("no-such-file.csv", "there is no file"),
     (None, "must be the path of"),

@@ -14,7 +14,7 @@ from refusals import refused
 
 from emsopt import calls as ec
 from emsopt._files.columns import BLANKS
-from emsopt.errors import Argument, InputError
+from emsopt.errors import InputError
 
 STAMPS = {"dispatched": 1, "en_route": 2.5, "on_scene": 9, "cleared": 50}  # minutes after the call
 SLOW = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
@@ -379,7 +379,8 @@ def test_rows_are_chosen_by_a_mapping_and_others_are_counted():
     log = ec.read_calls(ROWS)
     assert log.others == {("Inc Type", "TRANSFER"): 1}
     (found,) = (each for each in ec.check_calls(log) if each.what == "rows that may be no calls")
-    (chosen,) = (part.value for part in found.text.parts if isinstance(part, Argument))
+    chosen = found.text.values["where"]
+    assert found.text.values["others"] == "ignored"
     assert not ec.read_calls(ROWS, where=chosen).others
     assert len(ec.read_calls(ROWS, where=chosen)) == 5
 

@@ -10,6 +10,7 @@ import io
 import json
 import re
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -41,6 +42,11 @@ def excel(frame):
     stream = io.BytesIO()
     frame.to_excel(stream, index=False)
     return stream.getvalue()
+
+
+def xls():
+    pytest.importorskip("python_calamine")
+    return (Path(__file__).parent / "calls.xls").read_bytes()
 
 
 def parquet(frame):
@@ -148,6 +154,7 @@ TABLES = {
     "a separator for Excel": ("sep=|\ntime|lon|lat\n2015-01-14 00:05|-93.1|44.9\n2015-01-14 13:20|-93.2|44.8\n", "calls.csv", {}, {}),
     "gzip": (gzip.compress(times("2015-01-14 00:05", "2015-01-14 13:20").encode()), "calls.csv.gz", {}, {}),
     "Excel": (lambda: excel(FRAME), "calls.xlsx", {}, {"unit": "E1"}),
+    "Excel of 1997": (xls, "calls.xls", {}, {"unit": "E1"}),
     "Parquet": (lambda: parquet(FRAME), "calls.parquet", {}, {"unit": "E1"}),
     "GeoJSON of ArcGIS": (json.dumps({"type": "FeatureCollection", "features": POINTS}), "calls.geojson", {}, {}),
     "month or day first": (times("1/4/2015 0:05", "1/4/2015 13:20"), "calls.csv", {"time_format": "month first"}, {}),
@@ -432,6 +439,6 @@ def test_missing_packages_are_named(monkeypatch):
         raise ImportError(name)
 
     monkeypatch.setattr("importlib.import_module", missing)
-    for name, package in (("c.xlsx", "openpyxl"), ("c.parquet", "pyarrow")):
+    for name, package in (("c.xlsx", "openpyxl"), ("c.xls", "calamine"), ("c.parquet", "pyarrow")):
         with pytest.raises(MissingDependencyError, match=rf"{package}.*emsopt\[tables\].*CSV"):
             ec.read_calls(file(b"PK", name))

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
@@ -122,6 +123,29 @@ def test_a_model_tells_places_apart_if_longer_times_were_recorded_there():
         told, why = separates_places(modelled, 6 + slope * (modelled - 6.5) + rng.normal(0, noise, 800))
         assert told == usable
         assert said in why
+
+
+@pytest.mark.parametrize("others", ["answered", "occupying", "ignored"])
+def test_one_option_says_what_rows_are_that_may_be_no_calls(others, drawn):
+    """By a word of theirs, or as no unit arrived and they are far; these are told before anything is fitted."""
+    log, stations = drawn
+    rng = np.random.default_rng(3)
+    kind, far = rng.random(len(log)) < 0.1, rng.random(len(log)) < 0.1
+    frame = log.to_frame().assign(Nature=np.where(kind, "Routine transport", "Fall"))
+    frame.loc[far, "on_scene"] = pd.NaT
+    frame.loc[far, "lat"] += 0.25
+    calls = eo.calls.read_calls(frame)
+    assert calls.details["kind"].notna().tolist() == kind.tolist()
+    model = eo.planning.build(calls, stations, eo.planning.Settings(others=others))
+    n, count = (kind | far).sum(), len(log)
+    said = f" {n:,} of them may be no calls for the stations: {kind.sum():,} by their kind, and {n - kind.sum():,} far"
+    assert said in model.read[0]
+    assert len(model.log) == (count - n if others == "ignored" else count)
+    assert model.log.details["on_scene"].notna().sum() == (count - far.sum() if others == "answered" else count - n)
+    rate = eo.planning.build(log, stations).city.total_rate
+    assert model.city.total_rate == pytest.approx(rate * len(model.log) / count, rel=0.01)
+    wrong = eo.planning.Settings(others="no")
+    refused("`others` must be one of 'answered', 'occupying', 'ignored'", eo.planning.build, calls, stations, wrong)
 
 
 def test_a_log_with_demand_from_elsewhere_is_not_usable(drawn):

@@ -211,6 +211,9 @@ def test_swapped_files_and_unclear_columns_are_explained_in_options(files, capsy
     text = run(capsys, (files[1], files[1]), tmp_path, status=2)
     assert "--columns time=..." in text
     calls, stations = frames
+    named = tmp_path / "a column 'time'.csv"  # words of a name decide nothing
+    calls.drop(columns="lat").to_csv(named, index=False)
+    assert "needs a column 'lat'" in run(capsys, (str(named), files[0]), tmp_path, status=2)
     unclear = {"lon": "Ost West", "lat": "Nord"}
     stations.rename(columns=unclear).to_csv(tmp_path / "stations.csv", index=False)
     text = run(capsys, (files[0], str(tmp_path / "stations.csv")), tmp_path / "o", status=2)

@@ -144,6 +144,19 @@ def test_late_shares_and_differences_are_those_of_the_evaluations(both, city, do
     assert np.abs(difference["columns"][0]["values"]).max() <= edges[-1]
 
 
+def test_the_difference_from_today_says_how_many_calls_a_year_are_faster_and_slower(both, city, doubled):
+    named = {"today": doubled, "moved": both, "again": doubled}
+    view = deployment_map(city, named, hours_a_year=1000).views[-1]
+    change = both.atom_response - doubled.atom_response
+    assert view["name"] == "moved minus today"
+    assert view["columns"][-1]["values"] == pytest.approx(1000 * city.arrival_rates)
+    for said, side in (("moved", -change), ("today", change)):
+        far = side > 0.01 * doubled.mean_response
+        counts = f"{1000 * city.arrival_rates[far].sum():,.0f} calls a year in {far.sum()} area(s)."
+        assert f"{said} is better, for {counts}" in view["hint"]
+    refused("`hours_a_year` must be a number above 0", deployment_map, city, named, hours_a_year=0)
+
+
 def test_a_plane_city_is_drawn_in_metres(both):
     shapes = [SQUARE] * 3
     city = small_city(

@@ -345,6 +345,7 @@ def test_logs_of_several_months_are_read_together_by_the_options_of_the_command(
         ({"My_Calls.CSV": "time,lon\n1,2\n", "My_Stations.csv": LOG["my_stations.csv"]}, "My_Calls.CSV"),
         ({"Calls.csv": "a", "calls.csv": "a"}, "calls.csv is chosen twice"),
         ({"City.json": CITY["city.json"], "ATOMS.csv": "a\n1\n", "Sites.csv": CITY["sites.csv"]}, "ATOMS.csv"),
+        (LOG | {"Town roads.net.xml": "<net/>"}, ">Town roads.net.xml has no road open to the vehicle class"),
         ({name.upper(): text for name, text in CITY.items()}, "Read Mine: 2 atoms, 3 sites. Files: CITY.JSON"),
     ],
 )  # fmt: skip
@@ -524,6 +525,7 @@ def test_every_option_of_an_own_city_makes_the_city_that_the_package_makes(form,
     assert form["units"].value == 2
     row = shared.bench.scenarios()[0]
     assert (row["speed_kmh"], row["detour"], row["hours"]) == (30, 1.5, ", ".join(map(str, range(7, 19))))
+    assert row["hours_a_year"] == pytest.approx(8766 * 60 / 168)
 
 
 def test_a_station_may_have_several_units(refs):

@@ -146,6 +146,21 @@ def test_an_own_city_is_calibrated_compared_tested_saved_and_opened_again(own, t
     assert panels.dashboard(path).refs["units"].value == 44
 
 
+def test_who_waits_longer_is_told_with_calls_a_year_on_the_page_the_report_and_the_map(own):
+    """As the command says it: zones by their closest station, those that lose more than 1 % of the mean."""
+    bench, today, yours = own.bench, own.bench.answer["today"], own.bench.answer["yours"]
+    zones = np.array(bench.city.site_names)[bench.city.travel_times.argmin(axis=0)]
+    rates, lost = bench.city.arrival_rates, yours.atom_response - today.atom_response
+    table = pd.DataFrame({"calls": rates, "lost": rates * lost}).groupby(zones).sum()
+    calls = 8766 * table["calls"][table["lost"] / table["calls"] > 0.01 * today.mean_response].sum()
+    assert calls > 0
+    own.refs["tabs"].value = "Districts"
+    for page in (own.refs["districts"].value, made(own.refs, "report").decode()):
+        assert f"Longer waits: {calls:,.0f} calls a year" in page
+    assert own.refs["map"].views[-1]["name"] == "yours minus today"
+    assert "calls a year" in own.refs["map"].views[-1]["hint"]
+
+
 def test_a_fleet_with_more_units_than_stations_has_no_p_median_beside_today(own):
     """12 of the 45 units may stand anywhere in it, so that its figures would mean nothing."""
     refs, units = own.refs, lambda: cells(own.refs["figures"])["units"]
@@ -241,6 +256,9 @@ def test_report_and_exports_hold_what_was_found_and_makes_it_again(own):
         assert part in text, part
     assert "script" not in text
     assert not re.search(r"(href|src)='?(https?:)?//", text)
+    for part in ("recorded above modelled: ", "(90 % interval: ", "Its mean may differ"):  # on the screen alone
+        assert part not in text, part
+        assert part in own.refs["trust"].value, part
     own.refs["files_made"].click()
     found = links(own.refs)
     table = pd.read_csv(io.BytesIO(found["scenarios.csv"]))
@@ -321,6 +339,7 @@ def test_saving_replaces_a_given_file_only_while_its_city_is_shown(tmp_path, mon
 def test_the_back_test_is_that_of_the_advice_and_only_a_usable_model_is_a_success(usable, own, monkeypatch):
     said = f"Mean response: {'usable' if usable else 'do not use'}. Recorded 6 min."
     report = types.SimpleNamespace(verdict=(said,), period="", calls=1, html="", to_frame=lambda: None)
+    report.outside, report.usable = (), lambda use: usable and use == "mean"
     asked = []
     monkeypatch.setattr(steps, "back_test_model", lambda *given: asked.append(given) or report)
     trust = Workbench(own.bench.opened, VBox(), [], lambda: None).trust

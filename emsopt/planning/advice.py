@@ -398,7 +398,7 @@ def _test_lines(tested: BackTest | InputError) -> Iterator[str]:
         return
     yield f"{tested.calls:,} calls, {tested.period}, which that calibration has not seen:"
     yield tested.overall[["recorded", "modelled", "low", "high"]].round(3).to_string()
-    yield from (*tested.verdict, *tested.outside)
+    yield from (*tested.verdict, *tested.details)
 
 
 def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[str]:

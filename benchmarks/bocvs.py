@@ -13,7 +13,8 @@ import time
 import numpy as np
 
 import emsopt as eo
-from emsopt.optimizers import LEARNERS, Hyperparameters
+from emsopt.optimizers import LEARNERS
+from emsopt.optimizers.control.model import Hyperparameters
 from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import fit
 

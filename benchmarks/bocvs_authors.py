@@ -36,8 +36,8 @@ from scipy.linalg import cho_solve
 
 from emsopt._running.blas_threads import one_thread
 from emsopt._running.checkpoint import stream
-from emsopt.optimizers import Hyperparameters
 from emsopt.optimizers.control.learners import ETC50, ControlLearner
+from emsopt.optimizers.control.model import Hyperparameters
 from emsopt.optimizers.control.regret import with_regret
 from emsopt.problems import Play
 from emsopt.surrogates.box_kernels import SquaredExponential

@@ -96,7 +96,7 @@ def deployment_map(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeploymentMap(Page):
-    """A map of deployments; see `emsopt.maps._page.Page`. `emsopt.maps.LiveMap` makes it live."""
+    """A map of deployments; see `emsopt.maps._page.Page`. `emsopt.maps.live.LiveMap` makes it live."""
 
     city: City
     value: Value

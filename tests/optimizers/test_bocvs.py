@@ -8,9 +8,9 @@ from scipy.stats import truncnorm
 
 import emsopt as eo
 from emsopt.errors import InputError, ResumeWarning
-from emsopt.optimizers import Hyperparameters, bocvs
+from emsopt.optimizers import bocvs
 from emsopt.optimizers.control.learners import LEARNERS, UCBCVS, UnknownCost
-from emsopt.optimizers.control.model import ControlModel, PosteriorSample
+from emsopt.optimizers.control.model import ControlModel, Hyperparameters, PosteriorSample
 from emsopt.optimizers.control.regret import NODES, with_regret
 from emsopt.problems import ControlProblem, Play, Problem, TruncatedNormal, Uniform
 from emsopt.surrogates.box_kernels import SquaredExponential

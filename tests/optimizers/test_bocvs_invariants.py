@@ -19,7 +19,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import truncnorm
 
-from emsopt.optimizers import Hyperparameters, bocvs
+from emsopt.optimizers import bocvs
+from emsopt.optimizers.control.model import Hyperparameters
 from emsopt.problems import ControlProblem, Empirical, Play, Problem, TruncatedNormal, Uniform
 
 THEOREM, WRONG, ESTIMATED = range(30), range(30, 40), range(40, 43)

@@ -20,6 +20,7 @@ from emsopt.evaluators import approximate_hypercube
 from emsopt.maps.deployments import deployment_map
 from emsopt.optimizers import BOX_METHODS
 from emsopt.plots import maps
+from emsopt.plots._style import STYLE
 
 
 def square(x, y):
@@ -278,7 +279,7 @@ def test_every_figure_comes_from_pyplot_unless_told_otherwise(city, both, double
         assert len(plt.get_fignums()) == 1
         assert ax.figure is fig
         plt.close(fig)
-    for name in set(plots.__all__) - {"STYLE"}:
+    for name in plots.__all__:
         ax = signature(getattr(plots, name)).parameters["ax"]
         assert (ax.default, ax.kind) == (None, ax.POSITIONAL_OR_KEYWORD), name
 
@@ -287,7 +288,7 @@ def test_the_style_is_not_left_behind(both):
     before = dict(mpl.rcParams)
     plots.response_distribution(both)
     assert dict(mpl.rcParams) == before
-    with plt.style.context(plots.STYLE):
+    with plt.style.context(STYLE):
         assert mpl.rcParams["font.size"] == 12
 
 

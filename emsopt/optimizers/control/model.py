@@ -73,7 +73,7 @@ class Hyperparameters:
     --------
     >>> import emsopt as eo
     >>> problem = eo.problems.hill_control()
-    >>> known = eo.optimizers.Hyperparameters(lengthscales=[0.2, 0.5])
+    >>> known = Hyperparameters(lengthscales=[0.2, 0.5])
     >>> learner = eo.optimizers.LEARNERS["ucb-psq"](problem, hyperparameters=known, rng=0)
     >>> known.amplitude, known.noise_variance
     (1.0, 0.0001)
@@ -114,7 +114,7 @@ class ControlModel:
         self._beta, self._norm, self._delta = beta, norm, delta
         given = hyperparameters
         if given is not None:
-            _validate.instance(given, "hyperparameters", Hyperparameters, "emsopt.optimizers.Hyperparameters")
+            _validate.instance(given, "hyperparameters", Hyperparameters, f"{__name__}.Hyperparameters")
             _validate.real_array(given.lengthscales, "lengthscales", (problem.dimension,))
         self._given, self._initial = given, INITIAL if given is None else 1
         self.points: list[FloatArray] = []

@@ -117,7 +117,7 @@ def control_verdicts(
     --------
     >>> import emsopt as eo
     >>> study = eo.datasets.load_study("bocvs")
-    >>> eo.optimizers.control_verdicts(study)["verdict"].value_counts().to_dict()
+    >>> control_verdicts(study)["verdict"].value_counts().to_dict()
     {'tie': 16, 'win': 4}
     """
     from scipy.special import stdtrit
@@ -171,7 +171,7 @@ def control_regrets(table: pd.DataFrame) -> pd.DataFrame:
     --------
     >>> import emsopt as eo
     >>> study = eo.datasets.load_study("bocvs").query("objective == 'plant'")
-    >>> list(eo.optimizers.control_regrets(study).columns.get_level_values(0).unique())
+    >>> list(control_regrets(study).columns.get_level_values(0).unique())
     ['plays', 'quality_regret', 'quality_per_play', 'quality_per_cost', 'cost_regret', 'cost_per_play', 'cost_per_cost']
     """
     _validate.columns(

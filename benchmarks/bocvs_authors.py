@@ -37,7 +37,7 @@ from scipy.linalg import cho_solve
 from emsopt._running.blas_threads import one_thread
 from emsopt._running.checkpoint import stream
 from emsopt.optimizers.control.learners import ETC50, ControlLearner
-from emsopt.optimizers.control.model import Hyperparameters
+from emsopt.optimizers.control.model import ControlModel, Hyperparameters
 from emsopt.optimizers.control.regret import with_regret
 from emsopt.problems import Play
 from emsopt.surrogates.box_kernels import SquaredExponential
@@ -71,7 +71,8 @@ class AuthorsCode(ControlLearner):
 
     def __init__(self, problem, **options):
         start = np.full(problem.dimension, LENGTH)
-        super().__init__(problem, hyperparameters=Hyperparameters(start, noise_variance=NOISE), **options)
+        super().__init__(problem, **options)
+        self.model = ControlModel(problem, self.rng, Hyperparameters(start, noise_variance=NOISE))
         self.scales = self._first = np.append(start, 1.0)
         self._fitted_at = -ADAM_EVERY
         full = [i for i, s in enumerate(problem.control_sets) if len(s) == problem.dimension]
@@ -131,7 +132,7 @@ class AuthorsCode(ControlLearner):
 
     def _bound(self, i, beta, kind="upper"):
         """Return the largest expected bound of a set and its maximiser."""
-        self.model._beta = beta
+        self.model.beta = beta
         return self.model.best(i, kind)
 
     def _refit(self):

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from one_way import one_way_streets
 from scipy.stats import kstest
 
 from emsopt import bandits
@@ -178,7 +179,7 @@ def test_districts_are_exact_for_a_covariance_that_ends_at_their_borders(pair, m
 
 
 def test_districts_lie_together():
-    net = grid_roads(20, 20, one_way=0.3, rng=0)
+    net = one_way_streets(grid_roads(20, 20), 0.3, 0)
     laplacian = incidence_laplacian(net.lengths, net.connections)
     labels = districts(laplacian, 100)
     sizes = np.bincount(labels)

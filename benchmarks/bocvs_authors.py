@@ -5,7 +5,7 @@ authors' code (Fsoft-AIC/BO-uCVS, without a licence) has another. This module is
 and rules, not from its lines. ``bocvs_study.py --authors-code`` runs it.
 
 ===============  ==========================================  ==================================================
-what             `AuthorsCode`, as in the code                `emsopt.optimizers.UnknownCost`, as printed
+what             `AuthorsCode`, as in the code                `UnknownCost` of emsopt, as printed
 ===============  ==========================================  ==================================================
 start            5 uniform points, not charged                none that is not charged
 values           without noise                                noise of standard deviation 0.01

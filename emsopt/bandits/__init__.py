@@ -12,11 +12,11 @@ from .framework import ShortestPath as ShortestPath
 from .framework import TopK, play
 from .navigation import POLICIES, Navigation, run
 from .navigation import NavigationRun as NavigationRun
-from .policies import UCB, Agent, BayesUCB, Thompson, rectified_mean
+from .policies import UCB, Agent, BayesUCB, Thompson
 from .prior import LazyPrior as LazyPrior
 from .prior import Prior, navigation_prior
 from .regression import IndependentArms as IndependentArms
 from .sparse import SparseGP
 
 __all__ = ["POLICIES", "UCB", "Agent", "BayesUCB", "DistrictGP", "ExactGP", "Navigation", "Prior", "SparseGP"]
-__all__ += ["Thompson", "TopK", "navigation_prior", "play", "rectified_mean", "run", "theory"]
+__all__ += ["Thompson", "TopK", "navigation_prior", "play", "run", "theory"]

@@ -5,7 +5,7 @@ white square is a vacant site. The width of a line from a station to an atom gro
 calls that the station answers; shares below 2 % have no line. The page contains its own copy of Leaflet (`vendor`), and
 its content security policy prevents all requests to servers. `emsopt.maps.folium_map` has tiles as background.
 
-All numbers come from an `Evaluation`. The counterpart in matplotlib is `emsopt.plots.deployment`. Straight
+All numbers come from an `Evaluation`. The counterpart in matplotlib is `emsopt.plots.deployments`. Straight
 lines show which station answers, not the roads taken.
 """
 

@@ -2,9 +2,9 @@
 
 from ..problems.box import Categorical, Integer, Real
 from . import regret
-from .boxes.boke import BOKE, BOKEPlus, density_design, fill_distance, profile
+from .boxes.boke import BOKE, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
-from .control.learners import LEARNERS, UnknownCost
+from .control.learners import LEARNERS
 from .control.search import bocvs
 from .deployments.base import RandomSearch
 from .deployments.gp_pm import GPpM, GPzero
@@ -15,6 +15,6 @@ from .run import Run as Run
 from .search import BOX_METHODS, METHODS, maximize, minimize
 
 __all__ = ["BOCS", "BOKE", "BOX_METHODS", "LEARNERS", "METHODS", "BOKEAuto", "BOKEPlus", "Categorical", "GPpM"]
-__all__ += ["GPzero", "Genetic", "Integer", "LocalSearch", "RandomSearch", "Real", "SparBL", "UnknownCost"]
-__all__ += ["best_deployment", "bocvs", "density_design", "fill_distance", "local_search", "maximize"]
-__all__ += ["minimize", "profile", "regret"]
+__all__ += ["GPzero", "Genetic", "Integer", "LocalSearch", "RandomSearch", "Real", "SparBL"]
+__all__ += ["best_deployment", "bocvs", "local_search", "maximize"]
+__all__ += ["minimize", "regret"]

@@ -19,7 +19,7 @@ from scipy.stats import norm
 
 import emsopt as eo
 from emsopt import bandits
-from emsopt.bandits import rectified_mean
+from emsopt.bandits.policies import rectified_mean
 from emsopt.roads import grid_roads
 from emsopt.surrogates.graph_matern import matern
 

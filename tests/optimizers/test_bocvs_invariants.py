@@ -20,7 +20,8 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import truncnorm
 
-from emsopt.optimizers import LEARNERS, UnknownCost, bocvs
+from emsopt.optimizers import LEARNERS, bocvs
+from emsopt.optimizers.control.learners import UnknownCost
 from emsopt.optimizers.control.model import ControlModel, Hyperparameters
 from emsopt.problems import ControlProblem, Empirical, Play, Problem, TruncatedNormal, Uniform
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.optimizers import LEARNERS, UnknownCost
-from emsopt.optimizers.control.learners import ControlLearner
+from emsopt.optimizers import LEARNERS
+from emsopt.optimizers.control.learners import ControlLearner, UnknownCost
 from emsopt.optimizers.control.regret import control_regrets, control_verdicts
 from emsopt.problems.control import ready_made as ready
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.optimizers import BOKE, BOKEPlus, fill_distance
-from emsopt.optimizers.boxes.boke import NOISE_SD, exploration
+from emsopt.optimizers import BOKE, BOKEPlus
+from emsopt.optimizers.boxes.boke import NOISE_SD, exploration, fill_distance
 from emsopt.surrogates.kernel_regression import condition, scott
 
 BOUNDED = ["epanechnikov", "uniform"]

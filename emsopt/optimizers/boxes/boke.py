@@ -231,7 +231,7 @@ def profile(optimizer: BOKE) -> "pd.DataFrame":
     >>> for _ in range(6):
     ...     x = optimizer.ask()
     ...     optimizer.tell(x, f(x))
-    >>> len(eo.optimizers.profile(optimizer))
+    >>> len(profile(optimizer))
     501
     """
     import pandas as pd

@@ -240,7 +240,7 @@ class UnknownCost(ControlLearner):
     --------
     >>> import emsopt as eo
     >>> problem = eo.problems.hill_control()
-    >>> learner = eo.optimizers.UnknownCost(problem, budget=20, rng=0)
+    >>> learner = UnknownCost(problem, budget=20, rng=0)
     >>> set_index, inputs = learner.ask()
     >>> set_index in range(3)
     True

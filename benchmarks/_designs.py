@@ -12,7 +12,7 @@ LENGTHSCALE = 0.8  # in units of √(d/12), as in `GPUCBFixed`
 def process_design(n, d, *, rng=None):
     """Return n points: the first at random, each further one where the variance of a Gaussian process is largest.
 
-    Parameters and return value are as in `emsopt.optimizers.density_design`.
+    Parameters and return value are as in `emsopt.optimizers.boxes.boke.density_design`.
     """
     kernel = SquaredExponential(LENGTHSCALE * np.sqrt(d / 12), "fixed")
 

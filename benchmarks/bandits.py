@@ -159,7 +159,7 @@ def main():
     )
     laplacian = incidence_laplacian(net.lengths, net.connections)
     began = time.process_time()
-    graph_matern(laplacian, nu=2)
+    graph_matern(laplacian)
     against(
         f"graph Matérn kernel of {net.n_edges} edges, nu = 2, processor",
         time.process_time() - began,

@@ -5,7 +5,7 @@ authors' code (Fsoft-AIC/BO-uCVS, without a licence) has another. This module is
 and rules, not from its lines. ``bocvs_study.py --authors-code`` runs it.
 
 ===============  ==========================================  ==================================================
-what             `AuthorsCode`, as in the code                `emsopt.optimizers.UnknownCost`, as printed
+what             `AuthorsCode`, as in the code                `UnknownCost` of emsopt, as printed
 ===============  ==========================================  ==================================================
 start            5 uniform points, not charged                none that is not charged
 values           without noise                                noise of standard deviation 0.01
@@ -36,8 +36,8 @@ from scipy.linalg import cho_solve
 
 from emsopt._running.blas_threads import one_thread
 from emsopt._running.checkpoint import stream
-from emsopt.optimizers import Hyperparameters
 from emsopt.optimizers.control.learners import ETC50, ControlLearner
+from emsopt.optimizers.control.model import ControlModel, Hyperparameters
 from emsopt.optimizers.control.regret import with_regret
 from emsopt.problems import Play
 from emsopt.surrogates.box_kernels import SquaredExponential
@@ -71,7 +71,8 @@ class AuthorsCode(ControlLearner):
 
     def __init__(self, problem, **options):
         start = np.full(problem.dimension, LENGTH)
-        super().__init__(problem, hyperparameters=Hyperparameters(start, noise_variance=NOISE), **options)
+        super().__init__(problem, **options)
+        self.model = ControlModel(problem, self.rng, Hyperparameters(start, noise_variance=NOISE))
         self.scales = self._first = np.append(start, 1.0)
         self._fitted_at = -ADAM_EVERY
         full = [i for i, s in enumerate(problem.control_sets) if len(s) == problem.dimension]
@@ -131,7 +132,7 @@ class AuthorsCode(ControlLearner):
 
     def _bound(self, i, beta, kind="upper"):
         """Return the largest expected bound of a set and its maximiser."""
-        self.model._beta = beta
+        self.model.beta = beta
         return self.model.best(i, kind)
 
     def _refit(self):

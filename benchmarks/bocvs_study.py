@@ -42,8 +42,8 @@ import numpy as np
 
 import emsopt as eo
 from emsopt import study
-from emsopt.optimizers import bocvs, control_verdicts
-from emsopt.optimizers.control.regret import with_regret
+from emsopt.optimizers import bocvs
+from emsopt.optimizers.control.regret import control_verdicts, with_regret
 
 OBJECTIVES = ["hartmann", "ackley", "levy", "plant", "airfoil"]
 METHODS = ["unknown-cost", "ucb-psq", "ts-psq", "ucb-cvs", "etc-50"]

@@ -56,10 +56,11 @@ from _designs import process_design
 
 import emsopt as eo
 from emsopt import study
-from emsopt.optimizers import BOX_METHODS, Box, density_design, fill_distance
+from emsopt.optimizers import BOX_METHODS
 from emsopt.optimizers.boxes.base import on_box
-from emsopt.optimizers.boxes.boke import DELTA, exploration
+from emsopt.optimizers.boxes.boke import DELTA, density_design, exploration, fill_distance
 from emsopt.problems import Problem
+from emsopt.problems.box import Box
 from emsopt.surrogates.kernel_regression import condition
 
 FUNCTIONS = ["forrester", "goldstein_price", "six_hump_camel", "hartmann3", "rosenbrock4", "sphere6"]

@@ -245,8 +245,8 @@ BREAKS = [
         NAVIGATION,
         "Figure 5, GP-TS",
         "bandits/prior.py",
-        "scales = np.asarray(lengthscale), np.asarray(lengthscale",
-        "scales = np.ones(1), np.asarray(1.0",
+        "scale_of_k_f = np.asarray(lengthscale)",
+        "scale_of_k_f = np.asarray(1.0)",
         ("navigation_lengthscale-monaco-A-0.5-gp-ts",),
     ),
     Break(

@@ -266,7 +266,7 @@ def run(
     regression : Regression, optional
         What the agent knows at the start: that of an earlier run (with ``expected`` of that run, and another ``rng``,
         because the same one gives the same noise again), or one with options of its own, such as
-        ``SparseGP(prior, inducing=100)``. It is copied. Its prior is used; leave out ``prior``. It must be of the kind
+        ``SparseGP(prior, steps=10)``. It is copied. Its prior is used; leave out ``prior``. It must be of the kind
         that ``policy`` names.
     progress : bool or callable
         Whether to show a progress bar, or a function called with (rounds done, horizon).
@@ -275,8 +275,7 @@ def run(
     checkpoint, time_limit
         As in `emsopt.minimize`, with rounds in place of evaluations.
     **kernel
-        Passed to `navigation_prior`: lengthscale, sum_lengthscale, nu, kappa, share, spread, noise_sd,
-        congestion, lazy.
+        Passed to `navigation_prior`: lengthscale, noise_sd, congestion, lazy.
 
     Returns
     -------

@@ -14,10 +14,10 @@ E_det         ``mean``            deterministic energy, equation (8), Wh
 ============  ==================  ============================================================================
 
 k_G is the graph Matérn kernel of the road network, and k_f the Matérn kernel of length, speed and incline
-(`emsopt.surrogates.graph_matern.ContextKernel`, which also weights the two terms).
+(`emsopt.surrogates.graph_matern.ContextKernel`).
 
 `Prior` stores the covariance: 8 n² bytes for n arms, 258 MB for the 5,680 edges of Luxembourg. `LazyPrior` does not.
-It computes rows, variances and draws when asked: a row from ν sparse solves, a draw from random features of k_f (Rahimi
+It computes rows, variances and draws when asked: a row by two sparse solves, a draw by random features of k_f (Rahimi
 and Recht 2007), each of which multiplies one draw of the graph process. `navigation_prior` chooses it above 10,000
 arms.
 """
@@ -36,6 +36,8 @@ from ..roads.energy import edge_energy, unit_variance
 from ..roads.network import RoadNetwork
 from ..surrogates.graph_matern import ContextKernel, GraphMatern, graph_matern, incidence_laplacian
 
+SPREAD = 0.25  # prior standard deviation of energies, relative to the standard deviation of the deterministic ones
+SHARE = 0.5  # of this variance that the product k_G k_f has; the rest is that of k_f alone
 LARGEST_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
 LAZY_ARMS = 10_000  # more arms are not given a dense covariance: its factor takes minutes, a round seconds
 BLOCK = 32  # rows of a lazy covariance computed at a time, to save memory
@@ -214,11 +216,6 @@ def navigation_prior(
     net: RoadNetwork,
     *,
     lengthscale: ArrayLike = 1.0,
-    sum_lengthscale: ArrayLike | None = None,
-    nu: float = 2.0,
-    kappa: float = 1.0,
-    share: float = 0.5,
-    spread: float = 0.25,
     noise_sd: float = 0.1,
     congestion: ArrayLike | None = None,
     lazy: bool | None = None,
@@ -230,23 +227,14 @@ def navigation_prior(
     net : RoadNetwork
     lengthscale : float or array_like, shape (3,)
         Lengthscale of the Matérn kernel k_f on length, speed and incline, each scaled to unit variance.
-    sum_lengthscale : float or array_like, shape (3,), optional
-        Lengthscale of k_f', the Matérn kernel that is added to the product. Default: that of k_f, as in the paper's
-        experiments.
-    nu, kappa : float
-        Smoothness and lengthscale of the graph Matérn kernel.
-    share : float
-        Fraction of the variance assigned to the product k_G k_f of the two kernels; the rest is assigned to k_f alone.
-    spread, noise_sd : float
-        Standard deviation of the expected energies around the deterministic energies, and of the observation
-        noise, both relative to the standard deviation of the deterministic energies.
+    noise_sd : float
+        Standard deviation of the observation noise, relative to that of the deterministic energies.
     congestion : array_like, shape (H,) or (H, E), optional
         Ratio of speed to speed limit in each of H hours (and on each of E edges), above 0 and at most 1. Each edge
         is a separate arm in each hour, which gives H E arms. With one row per round, every round has speeds of its
         own. Default: one hour at the speed limit.
     lazy : bool, optional
-        Whether to return a `LazyPrior`, which stores no covariance and needs a whole number ``nu``. Default: above
-        10,000 arms.
+        Whether to return a `LazyPrior`, which stores no covariance. Default: above 10,000 arms.
 
     Returns
     -------
@@ -265,7 +253,6 @@ def navigation_prior(
     >>> navigation_prior(grid_roads(4, 4))
     <Prior: 48 arms, mean standard deviation 0.358, noise 0.143>
     """
-    spread = _validate.positive_number(spread, "spread")
     noise_sd = _validate.positive_number(noise_sd, "noise_sd")
     ratios = [1.0] if congestion is None else congestion
     shape = (None,) if np.ndim(ratios) == 1 else (None, net.n_edges)
@@ -289,13 +276,12 @@ def navigation_prior(
             "ones. Use a network whose edges differ in length, speed or incline."
         )
     contexts = unit_variance(np.column_stack([lengths, speeds, inclines]))
-    scales = np.asarray(lengthscale), np.asarray(lengthscale if sum_lengthscale is None else sum_lengthscale)
-    for each in scales:
-        _validate.one_each(each.tolist(), "lengthscales", contexts.shape[1], low=0.0, strictly=True)
-    on_graph: Any = partial(GraphMatern, net.lengths, net.connections, nu=nu, kappa=kappa)
+    scale_of_k_f = np.asarray(lengthscale)
+    _validate.one_each(scale_of_k_f.tolist(), "lengthscales", contexts.shape[1], low=0.0, strictly=True)
+    on_graph: Any = partial(GraphMatern, net.lengths, net.connections)
     if not lazy:
-        on_graph = partial(graph_matern, incidence_laplacian(net.lengths, net.connections), nu=nu, kappa=kappa)
-    kernel = ContextKernel(contexts, on_graph, spread**2 * scale, _validate.finite_number(share, "share", 0, 1), scales)
+        on_graph = partial(graph_matern, incidence_laplacian(net.lengths, net.connections))
+    kernel = ContextKernel(contexts, on_graph, SPREAD**2 * scale, SHARE, (scale_of_k_f, scale_of_k_f))
     noise_variance = noise_sd**2 * scale
     if lazy:
         return LazyPrior(mean, noise_variance, kernel)

@@ -8,7 +8,6 @@
 ``held_out_weeks``   rates of each week, and of all others, to judge decisions
 ``calibrate``        turnout, travel and service times from the stamps of a log, as a `Fit`
 ``back_test``        the values of a `Fit` beside those of a later log
-``recorded_and_modelled``  the responses of a log beside those of an evaluation, by the same clock
 ``replay``           what would have happened to the calls of a log with another deployment
 
 >>> import emsopt as eo
@@ -32,10 +31,8 @@ from .demand import aggregate_calls, city_from_calls, held_out_weeks
 from .log import CallLog as CallLog
 from .log import read_calls, read_stations
 from .profile import WeeklyProfile as WeeklyProfile
-from .recorded import recorded_and_modelled
-from .recorded import recorded_responses as recorded_responses
 from .replaying import Replay as Replay
 from .replaying import replay
 
 __all__ = ["aggregate_calls", "back_test", "calibrate", "check_calls", "city_from_calls", "held_out_weeks"]
-__all__ += ["read_calls", "read_stations", "recorded_and_modelled", "replay"]
+__all__ += ["read_calls", "read_stations", "replay"]

@@ -11,9 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
-from .. import _validate
 from .._types import FloatArray
 from ..errors import InputError
 from ..evaluators.evaluation import LATE_MIN, Evaluation
@@ -50,47 +48,15 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
     return minutes, [resolution(times) for times in stamps], left_out
 
 
-def recorded_and_modelled(calls: CallLog, evaluation: Evaluation, threshold: float = LATE_MIN) -> pd.DataFrame:
-    """Compare the responses recorded in a log with those of an evaluation, as the same clock would record them.
+def as_recorded(evaluation: Evaluation, step: float, threshold: float = LATE_MIN) -> tuple[float, float, float]:
+    """Return mean, 90th percentile (min) and late fraction as a clock with this step (min, 0: exact) records them.
 
-    Raise if the log lacks the stamps or the threshold is not positive.
-
-    Parameters
-    ----------
-    calls : CallLog
-        With the roles ``dispatched`` and ``on_scene``.
-    evaluation : Evaluation
-        Of the deployment that answered these calls.
-    threshold : float
-        Responses of *more* recorded minutes are late: with a clock of whole minutes, 9 or more for 8.
-
-    Returns
-    -------
-    DataFrame
-        Rows ``mean_response_min``, ``percentile_90_min`` and ``late_over_8_min`` (a fraction; named by the threshold).
-        Columns ``recorded``; ``modelled``, rounded like the recorded times; and ``unrounded``, the model's own times,
-        of which those of exactly the threshold or more are late.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> calls, stations = eo.datasets.san_jose_calls()
-    >>> fit = eo.calls.calibrate(calls, stations)
-    >>> today = eo.evaluators.evaluate(fit.city(cell_km=1), fit.deployment)
-    >>> table = recorded_and_modelled(calls, today)
-    >>> bool((table["modelled"] / table["recorded"] - 1).abs().max() < 0.1)
-    True
+    By a clock of whole minutes a response is late if *more* minutes than the threshold are recorded: 9 or more for 8.
     """
-    threshold = _validate.positive_number(threshold, "threshold", "min")
-    _validate.instance(evaluation, "evaluation", Evaluation, "emsopt.evaluators.Evaluation")
-    minutes, step = recorded_responses(calls)
-    exact = (evaluation.mean_response, evaluation.percentile_90, float(evaluation.late_fraction(threshold)))
-    modelled = exact
-    if step:
-        over = 1 - _recorded_within(evaluation, np.array([np.floor(threshold / step + 1e-9)]), step)[0]
-        modelled = (evaluation.mean_response, _recorded_90(evaluation, step), float(over))
-    table = pd.DataFrame({"recorded": measures(minutes, step, [threshold])}).drop(index="percentile_50_min")
-    return table.assign(modelled=modelled, unrounded=exact)
+    if not step:
+        return evaluation.mean_response, evaluation.percentile_90, float(evaluation.late_fraction(threshold))
+    over = 1 - _recorded_within(evaluation, np.array([np.floor(threshold / step + 1e-9)]), step)[0]
+    return evaluation.mean_response, _recorded_90(evaluation, step), float(over)
 
 
 def measures(minutes: FloatArray, step: float, limits: Iterable[float]) -> dict[str, float]:

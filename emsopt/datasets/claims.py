@@ -182,9 +182,9 @@ def load_study(name: str) -> "pd.DataFrame":
         ``simple_regret``, ``quality_regret``, ``cost_regret`` and ``weighted_regret`` that
         `emsopt.optimizers.control.regret` defines, the share of played sets whose mean cost lies within the confidence
         radius of its estimate (``covered``), and the largest error of such an estimate (``cost_error``). Read it with
-        `emsopt.optimizers.control_verdicts` and `control_regrets`. "bocvs_authors_code": the same of learners after the
-        authors' code ("authors-code", and "etc-by-index" with its groups). "bocvs_horizon": regrets by budget of the
-        method for unknown costs and of UCB-CVS. These are written by ``benchmarks/bocvs_study.py``. "bocvs_bounds":
+        `control_verdicts` and `control_regrets` of the same module. "bocvs_authors_code": the same of learners after
+        the authors' code ("authors-code", and "etc-by-index" with its groups). "bocvs_horizon": regrets by budget of
+        the method for unknown costs and of UCB-CVS. These are written by ``benchmarks/bocvs_study.py``. "bocvs_bounds":
         regrets by number of plays, with the bounds of the theorems; "bocvs_exploration": in how many plays exactly the
         acceptable sets are feasible, by length of the exploration. Both: ``benchmarks/bocvs_theory_study.py``.
 

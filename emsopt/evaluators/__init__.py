@@ -14,20 +14,18 @@
 """
 
 from .approximate import approximate_hypercube
-from .by_name import EXACT_UP_TO, evaluate, values
+from .by_name import evaluate, values
 from .covering import double_standard, malp, mclp, mclp_of_points, mexclp
-from .enumeration import Enumeration, evaluate_all, evaluate_near
-from .evaluation import Evaluation
+from .enumeration import Enumeration as Enumeration
+from .enumeration import evaluate_all, evaluate_near
+from .evaluation import Evaluation as Evaluation
 from .exact import exact_hypercube
-from .median import bounds, one_median, p_median
+from .median import bounds, p_median
 from .objective import Objective
 from .set_covering import p_center, set_cover
 from .simulation import simulate
 
 __all__ = [
-    "EXACT_UP_TO",
-    "Enumeration",
-    "Evaluation",
     "Objective",
     "approximate_hypercube",
     "bounds",
@@ -40,7 +38,6 @@ __all__ = [
     "mclp",
     "mclp_of_points",
     "mexclp",
-    "one_median",
     "p_center",
     "p_median",
     "set_cover",

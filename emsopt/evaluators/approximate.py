@@ -50,7 +50,7 @@ from .._running.warn import warn
 from .._types import FloatArray, IntArray, Progress, Sites
 from ..city.city import City
 from ..city.deployment_space import check_sites
-from ..errors import AccuracyWarning, ConvergenceError, UnstableQueueError
+from ..errors import AccuracyWarning, ConvergenceError
 from ._fixed_point import MAX_STEPS, answer_shares, correction, mean_costs, service_rates, solve
 from ._unit_order import unit_order
 from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable
@@ -144,8 +144,8 @@ def prepare(city: City, _units: int, costs: FloatArray, queue: bool, *, tol: flo
     return values
 
 
-def correction_factors(units: int, offered_load: float, *, capacity: str = "loss") -> FloatArray:
-    """Return the correction factors Q(p, ρ̄, r) of the approximate hypercube for r = 0, ..., p-1.
+def correction_factors(units: int, offered_load: float) -> FloatArray:
+    """Return the correction factors Q(p, ρ̄, r) of a loss system for r = 0, ..., p-1.
 
     Q(p, ρ̄, r) is the probability that r given units are busy and another given unit is free, divided by the
     probability ρ̄^r (1 - ρ̄) that this would have if units were busy independently (equation (2); see the module's
@@ -157,19 +157,13 @@ def correction_factors(units: int, offered_load: float, *, capacity: str = "loss
         Fleet size p.
     offered_load : float
         Offered load of the whole fleet λ/μ, erlangs.
-    capacity : {"loss", "queue"}
 
     Returns
     -------
     ndarray, shape (p,)
     """
-    queue = is_queue(capacity)
-    units = _validate.whole_number(units, "units")
-    load = _validate.positive_number(offered_load, "offered_load", "erlangs")
-    if queue and load >= units:
-        raise UnstableQueueError(f"with a queue `offered_load` must be below the {units} units; got {load:g} erlangs.")
-    Q = np.empty(units)
-    correction(load, queue, Q)
+    Q = np.empty(_validate.whole_number(units, "units"))
+    correction(_validate.positive_number(offered_load, "offered_load", "erlangs"), False, Q)
     return Q
 
 

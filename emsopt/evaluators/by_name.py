@@ -15,14 +15,7 @@ from . import approximate, exact, simulation
 from .evaluation import Evaluation, is_queue
 from .metrics import check_costs
 
-EXACT_UP_TO = 12
-"""Largest fleet that is evaluated exactly by default, which takes milliseconds.
-
->>> import emsopt as eo
->>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
->>> eo.Objective(city, 2).evaluator, eo.evaluators.EXACT_UP_TO
-('exact', 12)
-"""
+EXACT_UP_TO = 12  # largest fleet that is evaluated exactly by default, which takes milliseconds
 
 
 class _Evaluator(NamedTuple):
@@ -56,7 +49,7 @@ def _options_of(evaluator: str) -> list[list[str]]:
 def check_evaluator(evaluator: str | None, units: int) -> str:
     """Return the name of an evaluator; raise if it is unknown.
 
-    For None it is the default: exact up to `EXACT_UP_TO` units, else approximate.
+    For None it is the default: exact up to ``EXACT_UP_TO`` units, else approximate.
     """
     if evaluator is None:
         return "exact" if units <= EXACT_UP_TO else "approximate"

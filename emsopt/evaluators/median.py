@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import _validate
 from .._types import IntArray
-from ..city.city import City, check_city
+from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ._interchange import matrix_costs
 from ._p_median import common_divisor, minimise
@@ -136,23 +136,6 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     chosen, bound = minimise(costs, stations, forced, grain, seconds)
     sites = np.r_[space.pinned, listed[first][chosen & ~forced]].astype(np.int64)
     return _location(city, space.filled(sites), bound)
-
-
-def one_median(city: City) -> Location:
-    """Find the single site with the smallest mean response time; on a tie, the one listed first.
-
-    Under extreme load the optimal deployment has every unit at this site, if units may share a site (Theorem 5 of
-    "Optimizing Server Locations in Spatial Queues").
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.City([1, 2, 4], [[0, 6, 9], [4, 0, 5], [9, 5, 0]], turnout_times=1, service_times=30)
-    >>> eo.evaluators.one_median(city).sites.tolist()
-    [2]
-    """
-    totals = check_city(city).response_times @ city.demand_shares
-    return _location(city, np.flatnonzero(totals <= totals.min() * (1 + 1e-12))[:1], np.inf)
 
 
 def bounds(city: City, units: int | DeploymentSpace, evaluator: str | None = None, **options: Any) -> Bounds:

@@ -42,6 +42,7 @@ from . import _intervals
 from ._unit_order import UnitOrder, unit_order
 from .evaluation import Evaluation, is_queue, twin_average, unstable
 
+BATCHES = 20  # of consecutive calls, from which the intervals are computed
 CHUNK = 16_384  # calls drawn at a time, few enough to stay in the processor's cache
 AT_ONCE = 4  # chunks sent to one deployment before the next, whose tables then displace those of this one in the cache
 LONGEST_WARMUP = 1_000_000  # limit in calls on a warm-up, which near saturation would grow without bound
@@ -58,7 +59,6 @@ def simulate(
     service: str | ArrayLike = "exponential",
     cv: float | None = None,
     level: float = 0.95,
-    batches: int = 20,
     rng: Rng = None,
 ) -> Evaluation:
     """Simulate a deployment and return its performance with confidence intervals.
@@ -71,7 +71,7 @@ def simulate(
     capacity : {"loss", "queue"}
         Whether a call that finds all units busy is lost or waits, first come, first served.
     calls : int
-        Number of calls that are counted.
+        Number of calls that are counted, at least ``BATCHES``.
     warmup : int, optional
         Number of calls before these that are not counted. Default: a tenth of ``calls``, or, if that is more, ten times
         the estimated number of calls after which the initial state no longer matters (at most a million calls).
@@ -83,8 +83,6 @@ def simulate(
         Coefficient of variation, for "lognormal" and "gamma" only. Default: 1, as for "exponential".
     level : float
         Confidence level of the intervals, in (0, 1).
-    batches : int
-        Number of consecutive batches of calls from which the intervals are computed.
     rng : numpy.random.Generator or seed, optional
         The same seed gives the same calls to every deployment.
 
@@ -112,7 +110,7 @@ def simulate(
     Notes
     -----
     The mean response weights each atom's observed mean by its known share of the calls. Its interval is computed from
-    batch means of the linearised weighted mean (Student's t with ``batches`` - 1 degrees of freedom). Near saturation,
+    batch means of the linearised weighted mean (Student's t with ``BATCHES`` - 1 degrees of freedom). Near saturation,
     batches are shorter than the relaxation time of the queue and vary too little. The intervals of mean wait,
     probability of waiting and utilisation are therefore at least as wide as heavy-traffic theory says (Whitt 1989).
     Intervals are too narrow if service times are long-tailed or many atoms have only a few calls: then raise ``calls``.
@@ -132,15 +130,14 @@ def simulate(
     True
     """
     sites, queue = check_sites(city, sites), is_queue(capacity)
-    calls = whole_number(calls, "calls", 2)
-    batches = whole_number(batches, "batches", 2, calls)
+    calls = whole_number(calls, "calls", BATCHES)
     level = _intervals.check_level(level)
     draw, squared_variation = service_law(service, cv)
     warmup = _checked_warmup(warmup, city, len(sites), queue, calls, squared_variation)
     load = _stable_load(city, sites) if queue else 0.0
     spread = _intervals.queue_spread(load, squared_variation, calls)
 
-    ends = np.linspace(0, calls, batches + 1).astype(np.int64)
+    ends = np.linspace(0, calls, BATCHES + 1).astype(np.int64)
     batch_calls: IntArray = ends[1:] - ends[:-1]
     lengths, seed = [warmup, *batch_calls], stream_seed(rng)
     law, dispatches = city.response_law, list[tuple[int, IntArray, IntArray]]()
@@ -162,7 +159,7 @@ def simulate(
     measures = utilizations, fractions, float(waited.sum() / calls), calls, float("nan")
     result = Evaluation.of(city, sites, "simulation", capacity, float(blocked.sum() / calls), *measures)
 
-    in_batches = batches, city.n_atoms, level
+    in_batches = BATCHES, city.n_atoms, level
     answers = _intervals.Answers(result.response_times[unit, atom], number, batch, atom, *in_batches)
     moves = _intervals.response_moves(answers.total(answers.minutes), answers.total(), city.demand_shares)
     blocked_interval = _intervals.share(blocked, batch_calls, level, load, spread)

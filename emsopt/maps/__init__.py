@@ -1,13 +1,11 @@
 """Interactive maps of results: self-contained pages, and live maps as widgets.
 
 `deployments` shows deployments of a city, `roads` shows where agents drove on a road network, and `replays` plays a day
-of calls. Each returns a page that displays in a notebook and is saved as one HTML file; `live` makes a widget of it,
-which takes new results and reports clicks. The page of `sheets` computes its results itself. `frames` returns
+of calls. Each returns a page that displays in a notebook and is saved as one HTML file; `live` makes it the widget of
+panels, which takes new results and reports clicks. The page of `sheets` computes its results itself. `frames` returns
 GeoDataFrames and folium maps to combine with other layers.
 What all pages share is in `_page`, colours are in `_colours`; Python computes no results here.
 """
-
-from typing import TYPE_CHECKING
 
 from .deployments import DeploymentMap as DeploymentMap
 from .deployments import deployment_map
@@ -16,16 +14,5 @@ from .replays import replay_map
 from .roads import exploration_map
 from .sheets import live_sheet
 
-if TYPE_CHECKING:
-    from .live import LiveMap
-
-__all__ = ["LiveMap", "atoms_frame", "deployment_map", "exploration_map", "folium_map", "live_sheet", "replay_map"]
+__all__ = ["atoms_frame", "deployment_map", "exploration_map", "folium_map", "live_sheet", "replay_map"]
 __all__ += ["sites_frame"]
-
-
-def __getattr__(name: str) -> object:
-    if name != "LiveMap":  # loads ipywidgets
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .live import LiveMap
-
-    return LiveMap

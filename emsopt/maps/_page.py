@@ -1,7 +1,7 @@
 """Self-contained pages and, for live maps, one script: the common part of the maps of cities, roads and days.
 
 A map is drawn by a function of its ``kind`` in ``pages/KIND.js``. `Page` puts the function, the data, and Leaflet
-(`vendor`) into ``pages/page.html``; `widget_script` puts all functions into the script of `emsopt.maps.LiveMap`. A page
+(`vendor`) into ``pages/page.html``; `widget_script` puts all functions into the script of `live.LiveMap`. A page
 sends no requests to any server.
 """
 

@@ -6,7 +6,7 @@ calls that the station answers; shares below 2 % have no line. The page contains
 its content security policy prevents all requests to servers. `emsopt.maps.LiveMap` and `emsopt.maps.folium_map` can
 have a street map as background.
 
-All numbers come from an `Evaluation`. The counterpart in matplotlib is `emsopt.plots.deployment`. Straight
+All numbers come from an `Evaluation`. The counterpart in matplotlib is `emsopt.plots.deployments`. Straight
 lines show which station answers, not the roads taken.
 """
 
@@ -104,7 +104,7 @@ def deployment_map(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeploymentMap(Page):
-    """A map of deployments; see `emsopt.maps._page.Page`. `emsopt.maps.LiveMap` makes it live."""
+    """A map of deployments; see `emsopt.maps._page.Page`. `emsopt.maps.live.LiveMap` makes it live."""
 
     city: City
     value: Value

@@ -33,20 +33,17 @@ class LiveMap(AnyWidget):
 
     Parameters
     ----------
-    page : Page, optional
-        What `emsopt.maps.deployment_map` or another function of this module returns. Without one, the widget shows
-        ``sentence``.
-    edit : str
-        Name of the evaluation whose stations can be clicked; a click on another opens the list of units.
-    clicked : callable, optional
-        Called when a station is clicked, with the list of indices of the sites at its location.
     sentence : str
-        Text in place of a map.
+        Text in place of a map, until one is drawn.
 
     Attributes
     ----------
     page : Page or None
         The map shown; ``page.save("map.html")`` writes it. Its ``kind``, ``scene`` and ``views`` go to the browser.
+    edit : str
+        Name of the evaluation whose stations can be clicked; a click on another opens the list of units.
+    clicked : callable or None
+        Called when a station is clicked, with the list of indices of the sites at its location.
     shown : str
         Name of the view selected on the map, which may also be set.
 
@@ -55,7 +52,8 @@ class LiveMap(AnyWidget):
     >>> import emsopt as eo
     >>> city = eo.datasets.load_st_paul()
     >>> first, second = (eo.evaluators.approximate_hypercube(city, sites) for sites in ([0, 3], [1, 4]))
-    >>> live = eo.maps.LiveMap(eo.maps.deployment_map(city, first))  # displayed by a notebook
+    >>> live = LiveMap()  # displayed by a notebook
+    >>> live.draw(eo.maps.deployment_map(city, first))
     >>> live.update(second)
     >>> f"{second.mean_response:.2f}" in live.views[0]["summary"]
     True
@@ -69,20 +67,11 @@ class LiveMap(AnyWidget):
     edit = Unicode().tag(sync=True)
     shown = Unicode().tag(sync=True)
 
-    def __init__(
-        self,
-        page: Page | None = None,
-        *,
-        edit: str = "",
-        clicked: Callable[[list[int]], object] | None = None,
-        sentence: str = "",
-    ) -> None:
-        super().__init__(edit=edit, scene={"sentence": sentence}, layout={"width": "auto", "min_width": "0"})
+    def __init__(self, sentence: str = "") -> None:
+        super().__init__(scene={"sentence": sentence}, layout={"width": "auto", "min_width": "0"})
         self.page: Page | None = None
-        self.clicked = clicked
+        self.clicked: Callable[[list[int]], object] | None = None
         self.on_msg(lambda _, message, __: self.press(message["place"]))
-        if page is not None:
-            self.draw(page)
 
     def draw(self, page: Page) -> None:
         """Show another map; only differences from the present one are sent to the browser."""
@@ -117,7 +106,7 @@ class LiveMap(AnyWidget):
 
     def _deployments(self) -> DeploymentMap:
         if not isinstance(self.page, DeploymentMap):
-            raise InputError("only a map of deployments can be updated or clicked: LiveMap(deployment_map(...)).")
+            raise InputError("only a map of deployments can be updated or clicked: draw a `deployment_map` first.")
         return self.page
 
     def _repr_mimebundle_(self, **options: Any) -> Any:

@@ -76,7 +76,7 @@ class OperationsObjective(Objective):
         super().__init__(system.city, units, "simulation")
         self.system, self.metric, self.label = system, "late", "share of late calls"
         self.costs = late_from_home(system)
-        known = ("policy", "shifts", "capacity", "calls", "warmup", "batches")
+        known = ("policy", "shifts", "capacity", "calls", "warmup")
         for name in options:
             _validate.choice(name, "options", known)
         # The summary is there for checkpoints: a search resumes only with the same system.

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from .._types import ArrayLike, FloatArray, IntArray, Rng, Sites
 
+BATCHES = 20  # of consecutive calls, from which the intervals are computed
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Operations:
@@ -179,7 +181,6 @@ def simulate(
     capacity: str = "queue",
     calls: int = 100_000,
     warmup: int | None = None,
-    batches: int = 20,
     trace: int = 0,
     rng: Rng = None,
 ) -> Operations:
@@ -199,9 +200,7 @@ def simulate(
     capacity : {"queue", "loss"}
         Whether a call that finds no unit waits, the most urgent first, or is lost.
     calls : int
-        Calls counted, at least one a batch, after ``warmup`` more (default: a tenth).
-    batches : int
-        Consecutive batches of calls for the intervals.
+        Calls counted, at least ``BATCHES``, after ``warmup`` more (default: a tenth).
     trace : int
         How many drives to record, for a map.
     rng : numpy.random.Generator or seed, optional
@@ -227,8 +226,8 @@ def simulate(
     p, K = len(sites), len(system.priorities)
     offsets, table = policy.checked_for(city, p)
     _validate.choice(capacity, "capacity", ("queue", "loss"))
-    batches, trace = _validate.whole_number(batches, "batches", 2), _validate.whole_number(trace, "trace", 0)
-    calls = _validate.whole_number(calls, "calls", batches)
+    trace = _validate.whole_number(trace, "trace", 0)
+    calls = _validate.whole_number(calls, "calls", BATCHES)
     warmup = calls // 10 if warmup is None else _validate.whole_number(warmup, "warmup", 0)
     seed = int(_validate.generator(rng).integers(2**62))
     duty = _duty(shifts, p)
@@ -238,7 +237,7 @@ def simulate(
         fleet[name] = sites
     fleet["on"], fleet["row"] = duty[:, 0], -1
     tally = _play.Tally(
-        batches=np.zeros((batches, K, 5)),
+        batches=np.zeros((BATCHES, K, 5)),
         histogram=np.zeros((K, _play.BINS), int),
         atoms=np.zeros((city.n_atoms, 3)),
         moves=np.zeros(2),

@@ -59,7 +59,7 @@ class AskTell(Generic[X]):
     objective : object
         Its ``space`` defines the allowed candidates; ``noisy`` says whether a candidate may be asked for again;
         ``sense``, "min" or "max", says whether to minimise or maximise.
-    rng : int or Generator, optional
+    rng : int, Generator or None
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class AskTell(Generic[X]):
     noun, column = "candidate", "x"
     repeats = False
 
-    def __init__(self, objective: Any, rng: Rng = None) -> None:
+    def __init__(self, objective: Any, rng: Rng) -> None:
         self.objective, self.space, self.rng = objective, objective.space, _validate.generator(rng)
         self.told: list[X] = []
         self.values: list[float] = []

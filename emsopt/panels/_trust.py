@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from ipywidgets import HTML, HBox
 
-from ..calls import recorded_responses
-from ..calls.recorded import in_words
+from ..calls.recorded import in_words, recorded_responses
 from ..errors import InputError
 from ..planning import advice, steps
 from ..planning.project import Result

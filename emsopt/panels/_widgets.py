@@ -25,7 +25,7 @@ from traitlets.log import get_logger
 
 from .. import _validate
 from ..errors import EmsoptError
-from ..plots import STYLE
+from ..plots._style import STYLE
 
 if TYPE_CHECKING:
     from .._types import Rng

@@ -13,8 +13,8 @@ import numpy as np
 from ipywidgets import Dropdown, FloatLogSlider, FloatSlider
 
 from .. import plots
-from ..optimizers import BOKEPlus, profile
-from ..optimizers.boxes.boke import DELTA, EXPLORING, NOISE_SD, RULES, SCALE, exploration, log_upper_bound
+from ..optimizers import BOKEPlus
+from ..optimizers.boxes.boke import DELTA, EXPLORING, NOISE_SD, RULES, SCALE, exploration, log_upper_bound, profile
 from ..problems import Problem, decaying_wave
 from ..surrogates.kernel_regression import KERNELS, leave_one_out_bandwidth
 from ._panel import Panel, SteppedPanel

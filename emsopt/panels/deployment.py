@@ -13,8 +13,8 @@ from ipywidgets import Checkbox, Dropdown, IntSlider
 
 from .. import _validate
 from ..city import City, DeploymentSpace
-from ..evaluators import EXACT_UP_TO, Evaluation, one_median, p_median, simulate
-from ..evaluators.by_name import evaluate
+from ..evaluators import Evaluation, p_median, simulate
+from ..evaluators.by_name import EXACT_UP_TO, evaluate
 from ..evaluators.objective import Objective
 from ..optimizers import best_deployment, local_search
 from . import _charts
@@ -242,7 +242,7 @@ def _solve(
 
 def _change(city: City, sites: Sites, median: Sites) -> str:
     """Describe how a deployment differs from that of the p-median."""
-    p, center = len(sites), one_median(city).sites[0]
+    p, center = len(sites), p_median(city, 1).sites[0]
     ours, theirs = _charts.place_counts(city, sites), _charts.place_counts(city, median)
     if p > 1 and ours[city.twin_groups[center]] == p:
         return f"All {p} units are at the 1-median, {city.site_names[center]}."

@@ -10,7 +10,8 @@ from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider, Text
 
 from .. import _validate, bandits
 from ..errors import NoWayError
-from ..maps import LiveMap, exploration_map
+from ..maps import exploration_map
+from ..maps.live import LiveMap
 from ..plots._style import look
 from ._panel import Panel
 from ._widgets import Bar, button, control, lines, picture, seed_input, table
@@ -101,7 +102,7 @@ class _NavigationPanel(Panel):
             "close": button("Close the road driven most", tip, self._close_road),
             "reopen": button("Open all", "Open all closed roads", self._open_roads),
         }
-        view = LiveMap(sentence="This network has no polylines, so there is no map.")
+        view = LiveMap("This network has no polylines, so there is no map.")
         super().__init__(controls, ("figures", "regret"), view)
         self.refs["progress"] = self.bar
         above = "agent | omega xi factor | lengthscale noise | horizon seed | closed close reopen | message | progress"

@@ -19,9 +19,9 @@ from .hourly import Plan as Plan
 from .hourly import hourly_plan
 from .log_model import Model as Model
 from .log_model import build
-from .project import Project
+from .project import Project as Project
 from .settings import Settings
 from .sweeps import evaluate_table, load_sweep, service_rate_sweep, sweep
 
-__all__ = ["Project", "Settings", "advise", "build", "compare", "evaluate_table", "fleet_curve", "hourly_plan"]
+__all__ = ["Settings", "advise", "build", "compare", "evaluate_table", "fleet_curve", "hourly_plan"]
 __all__ += ["judge_plan", "load_sweep", "service_rate_sweep", "sweep"]

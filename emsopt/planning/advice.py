@@ -17,10 +17,9 @@ import numpy as np
 import pandas as pd
 
 from .._files import atomic
-from ..calls import recorded_responses
 from ..calls._page import STYLE, document
 from ..calls.profile import hours_a_year
-from ..calls.recorded import in_words
+from ..calls.recorded import in_words, recorded_responses
 from ..calls.uses import TITLES as USES
 from ..errors import InputError, Message
 from ..evaluators import p_median

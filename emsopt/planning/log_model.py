@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _validate
-from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations, recorded_responses
+from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations
 from ..calls._units import regular_units
 from ..calls.calibration import without_unit
 from ..calls.checks import other_rows
 from ..calls.demand import REACH_KM, within_reach
 from ..calls.log import CallLog
 from ..calls.profile import slots
+from ..calls.recorded import recorded_responses
 from ..city.deployment_space import DeploymentSpace
 from ..city.travel import PLAUSIBLE_KMH
 from ..errors import Argument, ContradictionError, InputError, Message

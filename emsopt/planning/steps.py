@@ -20,14 +20,13 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
-from ..calls import held_out_weeks, recorded_and_modelled, recorded_responses
+from ..calls import held_out_weeks
 from ..calls.back_test import calibrate_and_test
 from ..calls.drawn_cities import drawn_cities
-from ..calls.recorded import measures
+from ..calls.recorded import as_recorded, measures, recorded_responses
 from ..calls.uses import TITLES
 from ..errors import ContradictionError, InputError, Message
-from ..evaluators import EXACT_UP_TO
-from ..evaluators.by_name import check_evaluator, evaluate
+from ..evaluators.by_name import EXACT_UP_TO, check_evaluator, evaluate
 from ..evaluators.metrics import NEGLIGIBLE, metric_function
 from ..optimizers.deployments.swaps import best_deployment
 from .comparison import Comparison, compare
@@ -141,10 +140,10 @@ def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], thresh
             table[name] = (e.mean_response, e.percentile_90, e.late_fraction(threshold))
         table.insert(0, "recorded", np.nan)
         return table
-    recorded = measures(*recorded_responses(model.recorded), [threshold])
-    table = pd.DataFrame({"recorded": recorded}).drop(index="percentile_50_min")
+    minutes, step = recorded_responses(model.recorded)
+    table = pd.DataFrame({"recorded": measures(minutes, step, [threshold])}).drop(index="percentile_50_min")
     for name, e in evaluations.items():
-        table[name] = recorded_and_modelled(model.recorded, e, threshold)["modelled"]
+        table[name] = as_recorded(e, step, threshold)
     return table
 
 

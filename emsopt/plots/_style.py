@@ -28,14 +28,7 @@ Style: TypeAlias = dict[str, Any]
 STYLE: dict[Any, Any] = dict(
     mpl.rc_params_from_file(Path(__file__).with_name("emsopt.mplstyle"), use_default_template=False)
 )
-"""Settings of matplotlib with which all figures of this package are drawn.
-
->>> import emsopt as eo
->>> import matplotlib as mpl
->>> with mpl.rc_context(eo.plots.STYLE):
-...     print(mpl.rcParams["axes.grid"])
-True
-"""
+"""Settings of matplotlib with which all figures of this package are drawn."""
 DASHES = ("-", (0, (5, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), "-", (0, (5, 1.5)), (0, (1, 1.2)))
 
 

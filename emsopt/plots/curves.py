@@ -1,4 +1,4 @@
-"""Curves over load, evaluations and response time, and the approximate hypercube's error and correction factor."""
+"""Curves over load, evaluations and response time, and the approximate hypercube's error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator
 from matplotlib.transforms import Bbox
 
 from .. import _validate
@@ -275,44 +274,4 @@ def approximation_error(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure,
     ax.set(xlabel="Load", ylabel="Absolute error of the mean response (min)")
     ax.grid(visible=False, axis="x")
     ax.legend(handles=handles)
-    return fig, ax
-
-
-@styled()
-def correction_factor(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw the correction factor Q(p, ρ, r) of the approximate hypercube model, one line per utilisation ρ.
-
-    The horizontal axis is r: a call is answered by the unit of rank r + 1, because the r units preferred to it are
-    busy. p is the number of units.
-
-    Parameters
-    ----------
-    frame : DataFrame, shape (p, K)
-        The index is r = 0, 1, ..., p - 1, the number of preferred units that are busy; columns are the
-        utilisations ρ.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> import pandas as pd
-    >>> from emsopt.evaluators.approximate import correction_factors
-    >>> factors = pd.DataFrame({load: correction_factors(9, 9 * load) for load in (0.2, 0.5)})
-    >>> fig, ax = eo.plots.correction_factor(factors)
-    >>> len(ax.lines)
-    3
-    """
-    fig, ax = figure(ax=ax)
-    colours = _colours.colours(len(frame.columns) + 2)[2:]  # the palest colours are invisible on white
-    ax.axhline(1, color="#555", linewidth=1.2, linestyle=":")
-    for k, (rho, colour) in enumerate(zip(frame.columns, colours, strict=True)):
-        marker = "osD^vPX"[k % 7]
-        ax.plot(frame.index, frame[rho], color=colour, marker=marker, markersize=6, label=f"ρ = {rho:g}")
-    whole_ticks(ax.xaxis)
-    ax.set(xlabel="Preferred units that are busy, r", ylabel="Correction factor Q(p, ρ, r), no unit")
-    if 0 < 10 * frame.to_numpy().min() < frame.to_numpy().max():
-        ax.set_yscale("log")
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.yaxis.set_minor_formatter("")
-    ax.legend(title="utilisation")
     return fig, ax

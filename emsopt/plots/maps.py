@@ -31,10 +31,14 @@ WIDEST_LINE = 3.5  # points, for a share of 1: wider lines would hide the shadin
 
 
 @styled()
-def deployment(
-    city: City, evaluation: Evaluation | None = None, ax: AxLike = None, *, value: Value = "response"
-) -> tuple[Figure, Axes]:
-    """Draw a static map of a deployment, the counterpart of `emsopt.maps.deployment_map`.
+def deployments(
+    city: City,
+    evaluations: Evaluation | Mapping[str, Evaluation] | None = None,
+    ax: AxLike = None,
+    *,
+    value: Value = "response",
+) -> tuple[Figure, AxesArray]:
+    """Draw static maps of deployments, the counterparts of `emsopt.maps.deployment_map`, with the same colour scale.
 
     Atoms are shaded by ``value``. A black square is a station with its number of units and its share of all answered
     calls. The width of a line from a station to an atom shows the share of the atom's answered calls that the station
@@ -44,36 +48,9 @@ def deployment(
     ----------
     city : City
         Needs ``atom_locations`` and ``site_locations``; ``atom_shapes`` are used if available.
-    evaluation : Evaluation, optional
-        Default: only demand and candidate sites.
-    value
-        As for `emsopt.maps.deployment_map`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> city = eo.datasets.load_st_paul()
-    >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
-    >>> fig, ax = eo.plots.deployment(city, result)
-    >>> len(ax.collections) > 0
-    True
-    """
-    named = {"": None} if evaluation is None else _colours.named_evaluations(city, evaluation, "")
-    fig, axes = _maps(city, named, ax, value)
-    return fig, axes[0]
-
-
-@styled()
-def deployments(
-    city: City, evaluations: Mapping[str, Evaluation], ax: AxLike = None, *, value: Value = "response"
-) -> tuple[Figure, AxesArray]:
-    """Draw several deployments with the same colour scale, up to three side by side, more in rows of two or three.
-
-    Parameters
-    ----------
-    city : City
-    evaluations : dict of str to Evaluation
-        Evaluations by name; the names become titles.
+    evaluations : Evaluation, or dict of str to Evaluation, optional
+        One, or several by the names that become titles, up to three side by side. Default: only demand and candidate
+        sites.
     value
         As for `emsopt.maps.deployment_map`.
 
@@ -87,11 +64,9 @@ def deployments(
     >>> axes.size
     1
     """
-    return _maps(city, _colours.named_evaluations(city, evaluations), ax, value)
-
-
-def _maps(city: City, named: Mapping[str, Evaluation | None], ax: AxLike, value: Value) -> tuple[Figure, AxesArray]:
-    """Draw a map per evaluation with a common colour scale, one legend and the city's notes."""
+    named: Mapping[str, Evaluation | None] = {"": None}
+    if evaluations is not None:
+        named = _colours.named_evaluations(city, evaluations, "")
     _colours.require_locations(city)
     shaded = [_colours.atom_values(city, evaluation, value) for evaluation in named.values()]
     together = np.concatenate([values for values, *_ in shaded])

@@ -165,7 +165,7 @@ def boke_step(
     Parameters
     ----------
     profile : DataFrame
-        From `emsopt.optimizers.profile`. The labels in the figure assume maximisation.
+        From `emsopt.optimizers.boxes.boke.profile`. The labels in the figure assume maximisation.
     points : array_like, shape (t, 2)
         Evaluated points and their values; the last one is marked.
     truth : array_like, shape of the index, optional
@@ -177,13 +177,14 @@ def boke_step(
     Examples
     --------
     >>> import emsopt as eo
+    >>> from emsopt.optimizers.boxes.boke import profile
     >>> from matplotlib.figure import Figure
     >>> f = eo.problems.forrester()
     >>> optimizer = eo.optimizers.BOKE(f, rng=0)
     >>> points = [[0.1, f([0.1])], [0.5, f([0.5])], [0.9, f([0.9])]]
     >>> for x, value in points:
     ...     optimizer.tell([x], value)
-    >>> fig, axes = eo.plots.boke_step(eo.optimizers.profile(optimizer), points, ax=Figure())
+    >>> fig, axes = eo.plots.boke_step(profile(optimizer), points, ax=Figure())
     >>> len(axes)
     3
     """

@@ -32,13 +32,13 @@ from .functions import (
     sphere6,
 )
 from .garden_sprinkler import sprinkler
-from .problem import Problem, on_unit_cube
-from .station_siting import sited_city, siting
+from .problem import Problem
+from .station_siting import siting
 from .tuning import forest_tuning, xgboost_tuning
 
 __all__ = ["ControlProblem", "Empirical", "Play", "Problem", "TruncatedNormal", "Uniform", "ackley6"]
 __all__ += ["ackley_control", "airfoil_control", "decaying_wave", "ems_control"]
 __all__ += ["forest_tuning", "forrester", "goldstein_price", "hartmann3", "hartmann6"]
-__all__ += ["hartmann_control", "hill_control", "levy6", "levy_control", "on_unit_cube"]
-__all__ += ["plant_control", "rosenbrock4", "sited_city", "siting", "six_hump_camel", "sphere6", "sprinkler"]
+__all__ += ["hartmann_control", "hill_control", "levy6", "levy_control"]
+__all__ += ["plant_control", "rosenbrock4", "siting", "six_hump_camel", "sphere6", "sprinkler"]
 __all__ += ["xgboost_tuning"]

@@ -109,36 +109,34 @@ class Problem:
             raise InputError(f"`function` of {self.name} {wanted}; for n = {len(rows)} it returned {values.shape}.")
         return float(values[0]) if points.ndim == 1 else values
 
+    def on_unit_cube(self) -> "Problem":
+        """Return the problem as maximisation on the unit cube, as `ControlProblem` requires.
+
+        If the problem is a minimisation, the sign of its values is reversed. Noise is kept, and whole-number inputs are
+        still rounded; unlike in `Box.to_unit`, the lowest whole number is at 0 and the highest at 1.
+
+        Examples
+        --------
+        >>> oven = Problem("oven", lambda x: (x[:, 0] - 180) ** 2, [(150, 250)], "min", 0.0, [180])
+        >>> f = oven.on_unit_cube()
+        >>> f
+        <Problem oven: 1 inputs, max 0>
+        >>> f.best_x, f([0.5])
+        (array([0.3]), -400.0)
+        """
+        low, width = self.bounds[:, 0], np.ptp(self.bounds, axis=1)
+        sign = 1.0 if self.sense == "max" else -1.0
+        return replace(
+            self,
+            function=lambda u: sign * self.exact(low + width * u),
+            bounds=np.tile([0.0, 1.0], (self.dimension, 1)),
+            sense="max",
+            best_value=None if self.best_value is None else sign * self.best_value + 0.0,
+            best_x=None if self.best_x is None else (self.best_x - low) / width,
+            integers=(),
+        )
+
     def __repr__(self) -> str:
         noise = f", noise {self.noise_sd:g}" if self.noise_sd else ""
         best = "" if self.best_value is None else f" {self.best_value:.6g}"
         return f"<Problem {self.name}: {self.dimension} inputs, {self.sense}{best}{noise}>"
-
-
-def on_unit_cube(problem: Problem) -> Problem:
-    """Convert a problem to maximisation on the unit cube, as `ControlProblem` requires.
-
-    If the problem is a minimisation, the sign of its values is reversed. Noise is kept, and whole-number inputs are
-    still rounded; unlike in `Box.to_unit`, the lowest whole number is at 0 and the highest at 1.
-
-    Examples
-    --------
-    >>> oven = Problem("oven", lambda x: (x[:, 0] - 180) ** 2, [(150, 250)], "min", 0.0, [180], variables=("celsius",))
-    >>> f = on_unit_cube(oven)
-    >>> f
-    <Problem oven: 1 inputs, max 0>
-    >>> f.best_x, f([0.5])
-    (array([0.3]), -400.0)
-    """
-    _validate.instance(problem, "problem", Problem, "emsopt.problems.Problem")
-    low, width = problem.bounds[:, 0], np.ptp(problem.bounds, axis=1)
-    sign = 1.0 if problem.sense == "max" else -1.0
-    return replace(
-        problem,
-        function=lambda u: sign * problem.exact(low + width * u),
-        bounds=np.tile([0.0, 1.0], (problem.dimension, 1)),
-        sense="max",
-        best_value=None if problem.best_value is None else sign * problem.best_value + 0.0,
-        best_x=None if problem.best_x is None else (problem.best_x - low) / width,
-        integers=(),
-    )

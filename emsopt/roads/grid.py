@@ -13,7 +13,7 @@ BLOCK_M = 100.0
 
 
 def grid_roads(
-    rows: int = 6, columns: int = 6, *, jitter: float = 0.0, relief: float = 0.0, one_way: float = 0.0, rng: Rng = None
+    rows: int = 6, columns: int = 6, *, jitter: float = 0.0, relief: float = 0.0, rng: Rng = None
 ) -> RoadNetwork:
     """Return a network of square blocks of 100 m.
 
@@ -28,11 +28,8 @@ def grid_roads(
         Largest random shift of a junction to the east, west, north or south, as a fraction of a block, from 0 to 0.4.
     relief : float
         Upper bound on the heights of junctions in metres; heights are at least 0 and vary smoothly.
-    one_way : float
-        Probability that the street between two neighbouring junctions is one-way, in a random direction. Only the
-        largest strongly connected component of the network is returned.
     rng : int, Generator or None
-        Source of randomness for jitter, heights and one-way streets.
+        Source of randomness for jitter and heights.
 
     Returns
     -------
@@ -53,7 +50,6 @@ def grid_roads(
     columns = _validate.whole_number(columns, "columns", low=1 if rows > 1 else 2)
     relief = _validate.positive_number(relief, "relief", "m", zero=True)
     jitter = _validate.finite_number(jitter, "jitter", 0, 0.4)
-    one_way = _validate.finite_number(one_way, "one_way", 0, 1)
     row, column = np.divmod(np.arange(rows * columns), columns)
     places = np.column_stack([column, -row]) + rng.uniform(-jitter, jitter, (rows * columns, 2))
     waves, phases = rng.uniform(-0.7, 0.7, (4, 2)), rng.uniform(0, 2 * np.pi, 4)
@@ -63,9 +59,7 @@ def grid_roads(
     directions = []
     for k in range(rows * columns):
         for other, inside in ((k + 1, column[k] + 1 < columns), (k + columns, row[k] + 1 < rows)):
-            if inside and rng.random() < one_way:
-                directions.append([(k, other), (other, k)][rng.integers(2)])
-            elif inside:
+            if inside:
                 directions += [(k, other), (other, k)]
     ends = np.array(directions)
     tails, heads = ends.T
@@ -81,4 +75,4 @@ def grid_roads(
         classes=np.where(arterial, "arterial", "residential").tolist(),
         polylines=list(places[ends]),
         name=f"grid {rows} x {columns}",
-    ).largest_component()
+    )

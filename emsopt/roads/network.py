@@ -123,7 +123,6 @@ class RoadNetwork(LineGraph):
         path: PathLike,
         *,
         heights: Callable[[FloatArray], ArrayLike] | None = None,
-        strongly_connected: bool = True,
         name: str | None = None,
     ) -> RoadNetwork:
         """Read a SUMO network, ``.net.xml`` or ``.net.xml.gz``; raise if the file is not a whole one.
@@ -139,12 +138,10 @@ class RoadNetwork(LineGraph):
             Function from longitude and latitude, shape (n, 2), to the height of the ground in metres, shape (n,), used
             in place of the file's own heights. Where geometry stays in metres (see ``notes``), it gets metres east and
             north. Tunnels and bridges cannot be told from other roads and follow the ground.
-        strongly_connected : bool
-            Whether to keep only the largest strongly connected component.
         name : str, optional
             Title. Default: the name of the file.
         """
-        return cls._of_file(path, read_net(path, heights), name, strongly_connected)
+        return cls._of_file(path, read_net(path, heights), name)
 
     @classmethod
     def from_osm(
@@ -153,7 +150,6 @@ class RoadNetwork(LineGraph):
         *,
         heights: Callable[[FloatArray], ArrayLike] | None = None,
         vehicle: str = "passenger",
-        strongly_connected: bool = True,
         name: str | None = None,
     ) -> RoadNetwork:
         """Read the roads for cars of an OpenStreetMap extract, ``.osm.pbf`` or ``.osm``; raise if it has none.
@@ -170,10 +166,10 @@ class RoadNetwork(LineGraph):
             between the portals.
         vehicle : {"passenger", "emergency"}
             "emergency" also has the rights that tags give to emergency vehicles, on ways, at barriers and in turns.
-        path, strongly_connected, name
+        path, name
             As in `from_sumo`.
         """
-        return cls._of_file(path, read_osm(path, heights, vehicle), name, strongly_connected)
+        return cls._of_file(path, read_osm(path, heights, vehicle), name)
 
     @classmethod
     def from_tables(
@@ -193,8 +189,8 @@ class RoadNetwork(LineGraph):
         ----------
         nodes, arcs : DataFrame or path-like
             Without ``arcs``, ``nodes`` is a folder or a .zip file with ``nodes.csv`` and ``arcs.csv``.
-        strongly_connected
-            As in `from_sumo`.
+        strongly_connected : bool
+            Whether to keep only the largest strongly connected component, as the other readers do.
 
         Examples
         --------
@@ -265,7 +261,7 @@ class RoadNetwork(LineGraph):
 
     @classmethod
     def _of_file(
-        cls, path: PathLike, arguments: dict[str, Any], name: str | None, strongly_connected: bool
+        cls, path: PathLike, arguments: dict[str, Any], name: str | None, strongly_connected: bool = True
     ) -> RoadNetwork:
         """Return the network described by a file, named after the file if ``name`` is None."""
         name = Path(path).name.split(".")[0] if name is None else name

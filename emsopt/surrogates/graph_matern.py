@@ -4,23 +4,21 @@ The graph Matérn kernel of "Bayesian Analysis of Combinatorial Gaussian Process
 correlates edges that lie close to each other on the line graph. A connection c = (e1, e2) is a legal turn from e1 into
 e2. Its column of the incidence matrix B holds -W at e1 and +W at e2, where W = mean length / length of e1.
 
-.. math:: K \propto (\tfrac{2ν}{κ^2} I + B B^\top)^{-ν}
+.. math:: K \propto (\tfrac{2ν}{κ^2} I + B B^\top)^{-ν}, \qquad ν = 2, \quad κ = 1
 
 ===========  ==================  =============================================================================
 symbol       name                meaning
 ===========  ==================  =============================================================================
 B Bᵀ         ``laplacian``       incidence Laplacian of the line graph, shape (E, E), sparse
-ν            ``nu``              smoothness; 2 in the paper
-κ            ``kappa``           lengthscale along the network; 1 in the paper
+ν, κ         -                   smoothness, and lengthscale along the network, as in the paper
 k_G          ``graph``           the graph Matérn kernel with mean variance 1
 k_f          -                   Matérn 5/2 between contexts, one lengthscale per column, (135) and (136)
 σ²           ``outputscale``     mean prior variance of an arm; (135) prints σ_f but means σ_f²
 ===========  ==================  =============================================================================
 
 The kernel is not stationary: edges with few neighbours have a larger variance. It is scaled to make the *mean* prior
-variance equal to 1. An integer ν needs only ν sparse solves; any other ν needs all eigenvectors, which
-takes minutes for about 5,000 edges or more. `graph_matern` returns all entries, 8 E² bytes. `GraphMatern` computes
-rows, variances and draws when asked, for an integer ν, on networks of any size.
+variance equal to 1. A row takes two sparse solves. `graph_matern` returns all entries, 8 E² bytes. `GraphMatern`
+computes rows, variances and draws when asked, on networks of any size.
 
 The weight 1 / length is unbounded, and one very short edge would dominate all other weights. Lengths below 1 m
 therefore count as 1 m.
@@ -34,7 +32,6 @@ where S are the rows of L below the diagonal in column j. All entries of Z_SS li
 fills it. Nothing else of the inverse is computed.
 """
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -42,18 +39,18 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
-from scipy import linalg, sparse
+from scipy import sparse
 from scipy.sparse.linalg import SuperLU, splu
 
 from .._types import ArrayLike, FloatArray, IntArray
-from .._validate import positive_number, real_array
-from ..errors import InputError
+from .._validate import real_array
 from ..roads.line_graph import checked_connections
 
 __all__ = ["graph_matern", "incidence_laplacian"]
 
 SparseMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 
+SHIFT = 4.0  # 2ν/κ²
 SHORTEST_M = 1.0  # shorter edges count as 1 m: their weights would dominate all others
 COLUMNS = 32  # right-hand sides per solve: few enough for the processor's cache, which halves the time
 HALO = 6  # turns around a district of edges, beyond which the rest of the network hardly matters to it
@@ -75,25 +72,19 @@ def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMat
     >>> incidence_laplacian([50.0, 50.0], [[0, 1]]).toarray().tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """
-    B = _incidence(lengths, connections)
-    return sparse.csr_array(B @ B.T)
-
-
-def _incidence(lengths: ArrayLike, connections: ArrayLike) -> SparseMatrix:
-    """Return the incidence matrix B of the line graph, shape (E, C); options as in `incidence_laplacian`."""
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
     turns = checked_connections(connections, len(lengths))
     lengths = np.maximum(lengths, SHORTEST_M)
     weights = lengths.mean() / lengths[turns[:, 0]]
     entries = np.concatenate([-weights, weights]), (turns.T.ravel(), np.tile(np.arange(len(turns)), 2))
-    return sparse.csr_array(entries, shape=(len(lengths), len(turns)))
+    B = sparse.csr_array(entries, shape=(len(lengths), len(turns)))
+    return sparse.csr_array(B @ B.T)
 
 
-def graph_matern(laplacian: SparseMatrix, *, nu: float = 2.0, kappa: float = 1.0) -> FloatArray:
+def graph_matern(laplacian: SparseMatrix) -> FloatArray:
     """Return the graph Matérn kernel between all edges: (2ν/κ² I + laplacian)^(-ν), scaled to mean variance 1.
 
-    Equation (134) of the module's paper. The ``laplacian``, (E, E), is as returned by `incidence_laplacian`; ``nu`` and
-    ``kappa`` are smoothness and lengthscale, positive.
+    Equation (134) of the module's paper. The ``laplacian``, (E, E), is as returned by `incidence_laplacian`.
 
     Examples
     --------
@@ -101,52 +92,31 @@ def graph_matern(laplacian: SparseMatrix, *, nu: float = 2.0, kappa: float = 1.0
     >>> round(float(np.diag(K).mean()), 12), bool(K[0, 1] > K[0, 2] > 0)
     (1.0, True)
     """
-    nu, kappa = positive_number(nu, "nu"), positive_number(kappa, "kappa")
-    L = sparse.csc_array(laplacian, dtype=float)
-    shift = 2 * nu / kappa**2
-    if nu == int(nu):
-        K = _by_solves(L, shift, int(nu))
-    else:
-        values, vectors = linalg.eigh(L.toarray(), overwrite_a=True)
-        vectors *= (shift + np.maximum(values, 0.0)) ** (-nu / 2)
-        K = vectors @ vectors.T
-    K *= 1 / np.diag(K).mean()
-    return K
-
-
-def _by_solves(laplacian: "sparse.csc_array[np.float64]", shift: float, times: int) -> FloatArray:
-    """Return (shift I + laplacian)^-times; the matrix is positive definite and needs no pivoting."""
     n = laplacian.shape[0]
-    factor = _factorise(laplacian + shift * sparse.eye_array(n))
+    factor = _factorise(sparse.csc_array(laplacian, dtype=float) + SHIFT * sparse.eye_array(n))
     K = np.empty((n, n))
     for start in range(0, n, COLUMNS):
         block = np.asfortranarray(np.eye(n, min(COLUMNS, n - start), -start))
-        for _ in range(times):
-            block = factor.solve(block)
-        K[start : start + COLUMNS] = block.T  # K is symmetric, so columns can be stored as rows
+        K[start : start + COLUMNS] = factor.solve(factor.solve(block)).T  # K is symmetric: columns are stored as rows
     for rows in _blocks(n):  # symmetrise K blockwise to remove rounding errors, without a second matrix
         block = (K[rows, rows.start :] + K[rows.start :, rows].T) / 2
         K[rows, rows.start :] = block
         K[rows.start :, rows] = block.T
+    K *= 1 / np.diag(K).mean()
     return K
 
 
 class GraphMatern:
     """The graph Matérn kernel of a road network without its dense matrix, with mean variance 1.
 
-    It equals ``graph_matern(incidence_laplacian(lengths, connections), nu=nu, kappa=kappa)``. With A = 2ν/κ² I + B Bᵀ,
-    a row costs ν sparse solves, all variances ν - 1 selected inversions (`_inverse_power_diagonal`), and a draw ν/2
-    solves, rounded up.
+    It equals ``graph_matern(incidence_laplacian(lengths, connections))``. With A = 2ν/κ² I + B Bᵀ, a row costs two
+    sparse solves, all variances a selected inversion (`_inverse_square_diagonal`), and a draw one solve.
     """
 
-    def __init__(self, lengths: ArrayLike, connections: ArrayLike, *, nu: float = 2.0, kappa: float = 1.0) -> None:
-        nu = positive_number(nu, "nu")
-        if nu != int(nu):
-            raise InputError(f"`nu` must be a whole number if the kernel is not stored as a dense matrix; got {nu:g}.")
-        self.nu, self._shift = int(nu), 2 * nu / positive_number(kappa, "kappa") ** 2
-        self._B = _incidence(lengths, connections)
-        self.n_edges = self._B.shape[0]
-        self.matrix: Any = sparse.csr_array(self._B @ self._B.T + self._shift * sparse.eye_array(self.n_edges))
+    def __init__(self, lengths: ArrayLike, connections: ArrayLike) -> None:
+        laplacian = incidence_laplacian(lengths, connections)
+        self.n_edges = laplacian.shape[0]
+        self.matrix: Any = sparse.csr_array(laplacian + SHIFT * sparse.eye_array(self.n_edges))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, without the factorisation, which cannot be pickled."""
@@ -158,7 +128,7 @@ class GraphMatern:
 
     @cached_property
     def _unscaled_variance(self) -> FloatArray:
-        return _inverse_power_diagonal(self.matrix, self.nu, self._shift)
+        return _inverse_square_diagonal(self.matrix)
 
     @cached_property
     def variance(self) -> FloatArray:
@@ -174,8 +144,7 @@ class GraphMatern:
             part = unique[start : start + COLUMNS]
             block = np.zeros((self.n_edges, len(part)), order="F")
             block[part, np.arange(len(part))] = 1 / self._unscaled_variance.mean()
-            for _ in range(self.nu):
-                block = self._factor.solve(block)
+            block = self._factor.solve(self._factor.solve(block))
             found[start : start + len(part)] = block[columns].T
         return found if np.array_equal(place, np.arange(len(unique))) else found[place]
 
@@ -191,21 +160,16 @@ class GraphMatern:
             inside[self.matrix[inside].indices] = True
         patch = np.flatnonzero(inside)
         factor = _factorise(self.matrix[patch][:, patch])
-        powers = [np.zeros((len(patch), len(edges)), order="F")]  # columns of A^-q on the patch, q = 0, 1, ...
-        powers[0][np.searchsorted(patch, edges), np.arange(len(edges))] = 1.0
-        for _ in range((self.nu + 1) // 2):
-            powers.append(factor.solve(powers[-1]))
-        K = powers[self.nu // 2].T @ powers[-1] / self._unscaled_variance.mean()
+        own = np.zeros((len(patch), len(edges)), order="F")
+        own[np.searchsorted(patch, edges), np.arange(len(edges))] = 1.0
+        columns = factor.solve(own)  # of A⁻¹ on the patch
+        K = columns.T @ columns / self._unscaled_variance.mean()
         K[np.diag_indices(len(K))] = self.variance[edges]
         return (K + K.T) / 2
 
     def draw(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Return independent draws of the Gaussian process with this kernel and mean 0, shape (E, count)."""
-        draws = rng.standard_normal((self.n_edges, count))
-        if self.nu % 2:  # B u + √shift z has covariance A, which leaves an even power
-            draws = self._B @ rng.standard_normal((self._B.shape[1], count)) + np.sqrt(self._shift) * draws
-        for _ in range((self.nu + 1) // 2):
-            draws = self._factor.solve(np.asfortranarray(draws))
+        draws = self._factor.solve(np.asfortranarray(rng.standard_normal((self.n_edges, count))))
         return draws / np.sqrt(self._unscaled_variance.mean())
 
 
@@ -220,22 +184,15 @@ def _factorise(matrix: Any) -> SuperLU:
     return splu(sparse.csc_array(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
 
-def _inverse_power_diagonal(matrix: Any, power: int, least: float) -> FloatArray:
-    """Return the diagonal of matrix^-power, for a positive definite matrix with eigenvalues of at least ``least``.
+def _inverse_square_diagonal(matrix: Any) -> FloatArray:
+    """Return the diagonal of matrix^-2, for a positive definite matrix with eigenvalues of at least ``SHIFT``.
 
-    The diagonal of (matrix + s I)⁻¹ is an analytic function of s whose k-th Taylor coefficient is (-1)^k times the
-    diagonal of matrix^-(k + 1). Cauchy's formula on a small circle gives it from k selected inversions.
+    The diagonal of (matrix + s I)⁻¹ is an analytic function of s with minus this slope at 0. A tiny imaginary step
+    gives it from one selected inversion, without cancellation.
     """
-    k = power - 1
-    if not k:
-        return _inverse_diagonal(matrix)
-    # the error of the formula is of relative order radius^(2 k); rounding grows with radius^-k, but not for k = 1
-    radius = least * (1e-20 if k == 1 else np.finfo(float).eps ** (1 / (3 * k)))
-    total = np.zeros(matrix.shape[0])
-    for j in range(k):
-        s = radius * (1j if k == 1 else np.exp(1j * math.pi * (j + 0.5) / k))
-        total += (_inverse_diagonal(matrix + sparse.diags_array(np.full(len(total), s))) / s**k).real
-    return (-1) ** k * total / k
+    step = 1e-20j * SHIFT
+    inverse = _inverse_diagonal(matrix + sparse.diags_array(np.full(matrix.shape[0], step)))
+    return -(inverse / step).real
 
 
 def _inverse_diagonal(matrix: Any) -> Any:

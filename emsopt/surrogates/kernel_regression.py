@@ -39,8 +39,6 @@ from ..errors import InputError
 __all__ = ["condition", "leave_one_out_bandwidth", "likelihood_bandwidth", "log_normalizer"]
 
 KERNELS = ("gaussian", "epanechnikov", "uniform")
-UNIT_SPREAD = 12**-0.5
-"""Standard deviation of the uniform distribution on the unit interval, 0.289."""
 NARROWEST, WIDEST = 1e-100, 1e100  # bounds of a bandwidth, which keep its square from overflowing
 
 
@@ -99,22 +97,22 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
     return KernelRegression(X, y, h, _validate.choice(kernel, "kernel", KERNELS))
 
 
-def scott(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
+def scott(t: int, d: int, scale: float) -> float:
     """Return the bandwidth of Scott's rule for t points with d coordinates: scale · t^(-1/(d+4)).
 
     The paper does not specify ``scale``, a factor in the unit of the coordinates. In Scott's original rule it is the
-    standard deviation of the points; by default it is that of uniform points in the unit cube.
+    standard deviation of the points, 0.289 for uniform points in the unit cube.
     """
     t, d = _validate.whole_number(t, "t"), _validate.whole_number(d, "d")
     return scale * t ** (-1 / (d + 4))
 
 
-def silverman(t: int, d: int, *, scale: float = UNIT_SPREAD) -> float:
+def silverman(t: int, d: int, scale: float) -> float:
     """Return the bandwidth of Silverman's rule, (5.2) of the paper: scale · (t (d + 2) / 4)^(-1/(d+4)).
 
     ``scale`` is as in `scott`. The two rules differ by a factor between 0.92 and 1.06 that depends on d alone.
     """
-    return scott(t, d, scale=scale) * ((d + 2) / 4) ** (-1 / (d + 4))
+    return scott(t, d, scale) * ((d + 2) / 4) ** (-1 / (d + 4))
 
 
 def log_normalizer(kernel: str, bandwidth: ArrayLike) -> float:

@@ -33,6 +33,8 @@ from ..errors import InputError
 
 Bounds: TypeAlias = tuple[float, float] | Literal["fixed"]
 
+WEIGHTS_BOUNDS = (1e-3, 10.0)  # of the weights, for training
+
 
 class DeploymentKernel(Kernel):
     """Sum of location-level and configuration-level similarity of two deployments, kernel (13).
@@ -43,8 +45,8 @@ class DeploymentKernel(Kernel):
         Weights ℓ_i, positive. A single number is used for all locations and trained as one hyperparameter.
     gamma : float
         Decay γ, positive.
-    weights_bounds, gamma_bounds : pair of float or "fixed"
-        Bounds for training.
+    gamma_bounds : pair of float or "fixed"
+        Bounds of γ for training; those of the weights are ``WEIGHTS_BOUNDS``.
 
     Examples
     --------
@@ -56,20 +58,13 @@ class DeploymentKernel(Kernel):
     True
     """
 
-    def __init__(
-        self,
-        weights: ArrayLike = 1.0,
-        gamma: float = 1.0,
-        weights_bounds: Bounds = (1e-3, 10.0),
-        gamma_bounds: Bounds = (1e-2, 5.0),
-    ) -> None:
-        self.weights, self.weights_bounds = weights, weights_bounds
-        self.gamma, self.gamma_bounds = gamma, gamma_bounds
+    def __init__(self, weights: ArrayLike = 1.0, gamma: float = 1.0, gamma_bounds: Bounds = (1e-2, 5.0)) -> None:
+        self.weights, self.gamma, self.gamma_bounds = weights, gamma, gamma_bounds
 
     @property
     def hyperparameter_weights(self) -> Hyperparameter:
         """Name, bounds and number of the location weights, for scikit-learn."""
-        return Hyperparameter("weights", "numeric", self.weights_bounds, np.size(self.weights))
+        return Hyperparameter("weights", "numeric", WEIGHTS_BOUNDS, np.size(self.weights))
 
     @property
     def hyperparameter_gamma(self) -> Hyperparameter:
@@ -87,12 +82,11 @@ class DeploymentKernel(Kernel):
         location, configuration, swaps = self._terms(rows, rows if Y is None else _counts(Y))
         if not eval_gradient:
             return location + configuration
-        slopes = [np.empty((*location.shape, 0))]
+        slopes = []
         if not self.hyperparameter_gamma.fixed:
             slopes.append((self._gamma_slope() * swaps * configuration)[:, :, None])
-        if not self.hyperparameter_weights.fixed:
-            each = (rows[:, None] == rows) * (self._weights(rows) / rows.shape[1]) * location[:, :, None]
-            slopes.append(each if np.iterable(self.weights) else each.sum(axis=2, keepdims=True))
+        each = (rows[:, None] == rows) * (self._weights(rows) / rows.shape[1]) * location[:, :, None]
+        slopes.append(each if np.iterable(self.weights) else each.sum(axis=2, keepdims=True))
         return location + configuration, np.concatenate(slopes, axis=2)
 
     def contracted(self, X: ArrayLike) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
@@ -101,14 +95,13 @@ class DeploymentKernel(Kernel):
         location, configuration, swaps = self._terms(rows, rows)
 
         def contract(S: FloatArray) -> FloatArray:
-            parts = [np.empty(0)]
+            parts = []
             if not self.hyperparameter_gamma.fixed:
                 parts.append(np.array([self._gamma_slope() * np.sum(S * swaps * configuration)]))
-            if not self.hyperparameter_weights.fixed:
-                SL = S * location
-                agreement = sum(((SL @ level) * level).sum(axis=0) for level in _levels(rows, rows.max()))
-                each = agreement * self._weights(rows) / rows.shape[1]
-                parts.append(each if np.iterable(self.weights) else each.sum(keepdims=True))
+            SL = S * location
+            agreement = sum(((SL @ level) * level).sum(axis=0) for level in _levels(rows, rows.max()))
+            each = agreement * self._weights(rows) / rows.shape[1]
+            parts.append(each if np.iterable(self.weights) else each.sum(keepdims=True))
             return np.concatenate(parts)
 
         return location + configuration, contract

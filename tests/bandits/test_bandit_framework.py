@@ -9,6 +9,7 @@ from scipy.integrate import quad
 from scipy.special import erfcinv
 
 from emsopt import bandits
+from emsopt.bandits.policies import rectified_mean
 from emsopt.errors import InputError
 from emsopt.roads import grid_roads
 
@@ -27,9 +28,9 @@ def test_rectified_mean_is_the_integral(mean, deviation):
     if high > low:
         density = NormalDist(mean, deviation).pdf
         wanted = quad(lambda x: x * density(x), low, high, epsabs=1e-13, epsrel=1e-13, limit=200)[0]
-    assert bandits.rectified_mean(mean, deviation) == pytest.approx(wanted, abs=1e-10, rel=1e-12)
-    assert bandits.rectified_mean(mean, 0.0) == max(mean, 0.0)
-    far = bandits.rectified_mean(np.linspace(-1e4, 50, 999), 1.0)
+    assert rectified_mean(mean, deviation) == pytest.approx(wanted, abs=1e-10, rel=1e-12)
+    assert rectified_mean(mean, 0.0) == max(mean, 0.0)
+    far = rectified_mean(np.linspace(-1e4, 50, 999), 1.0)
     assert (far >= 0).all()
     assert (np.diff(far) >= 0).all()
 
@@ -63,13 +64,13 @@ def test_costs_are_shifted_down_and_rewards_up(prior):
             wanted = prior.mean + sign * np.sqrt(beta) * deviation
             assert agent.indices(4, arms) == pytest.approx(wanted, rel=1e-12)
         agent = bandits.Agent(bandits.IndependentArms(prior), rule, sense="min", rectify=True)
-        wanted = bandits.rectified_mean(prior.mean - np.sqrt(beta) * deviation, np.sqrt(prior.noise_variance))
+        wanted = rectified_mean(prior.mean - np.sqrt(beta) * deviation, np.sqrt(prior.noise_variance))
         assert agent.indices(4, arms) == pytest.approx(wanted, rel=1e-12)
     sample, rectified = (
         bandits.Agent(bandits.IndependentArms(prior), bandits.Thompson(), sense="min", rectify=rectify, rng=0)
         for rectify in (False, True)
     )
-    wanted = bandits.rectified_mean(sample.indices(4, arms), np.sqrt(prior.noise_variance))
+    wanted = rectified_mean(sample.indices(4, arms), np.sqrt(prior.noise_variance))
     assert rectified.indices(4, arms) == pytest.approx(wanted, rel=1e-12)
 
 

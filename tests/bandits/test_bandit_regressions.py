@@ -1,5 +1,7 @@
 """What agents learn: exact and sparse Gaussian processes and independent arms, against closed forms and each other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -121,7 +123,8 @@ def test_sparse_process_with_all_arms_and_enough_steps_is_the_exact_one(prior):
 
 def test_sparse_process_with_few_points_is_the_best_approximation_there_is(prior):
     """Converged it equals Titsias' bound in closed form, whatever points were inducing on the way."""
-    sparse = bandits.SparseGP(prior, inducing=12)
+    sparse = bandits.SparseGP(prior)
+    sparse.inducing = 12
     seen = list(rounds_of(prior, 25, np.random.default_rng(4)))
     for arms, values in seen:
         sparse.update(arms, values)
@@ -147,7 +150,8 @@ def test_sparse_process_with_few_points_is_the_best_approximation_there_is(prior
 
 def test_steps_on_the_whole_history_raise_the_lower_bound(prior):
     """The evidence lower bound of Algorithm 3, from no observation to convergence."""
-    sparse = bandits.SparseGP(prior, inducing=12)
+    sparse = bandits.SparseGP(prior)
+    sparse.inducing = 12
     assert sparse.elbo() == 0.0
     for arms, values in rounds_of(prior, 10, np.random.default_rng(7)):
         sparse.update(arms, values)
@@ -160,7 +164,8 @@ def test_steps_on_the_whole_history_raise_the_lower_bound(prior):
 
 def test_changing_the_inducing_points_keeps_what_is_known_of_them(prior):
     """An arm that comes in or goes does not change the distribution of those that stay."""
-    sparse = bandits.SparseGP(prior, inducing=20)
+    sparse = bandits.SparseGP(prior)
+    sparse.inducing = 20
     for arms, values in rounds_of(prior, 4, np.random.default_rng(5), length=5):
         sparse.update(arms, values)
     Z = sparse._points.copy()
@@ -178,7 +183,8 @@ def test_changing_the_inducing_points_keeps_what_is_known_of_them(prior):
 
 def test_batches_are_drawn_from_the_history(prior):
     """With batches of a fifth of the history the steps scatter around the exact posterior."""
-    sparse = bandits.SparseGP(prior, batch=60, rate=0.02, rng=0)
+    sparse = bandits.SparseGP(prior, rate=0.02, rng=0)
+    sparse.batch = 60
     dense = bandits.ExactGP(prior)
     for arms, values in rounds_of(prior, 33, np.random.default_rng(6)):
         sparse.update(arms, values)
@@ -190,7 +196,8 @@ def test_batches_are_drawn_from_the_history(prior):
 
 def moving(prior, **options):
     """Return a sparse process with ten inducing points, after six rounds."""
-    sparse = bandits.SparseGP(prior, inducing=10, **options)
+    sparse = bandits.SparseGP(prior, **options)
+    sparse.inducing = 10
     for arms, values in rounds_of(prior, 6, np.random.default_rng(8)):
         sparse.update(arms, values)
     return sparse
@@ -199,9 +206,9 @@ def moving(prior, **options):
 def test_the_gradient_in_inducing_contexts_is_that_of_the_lower_bound():
     """Against central differences; lengthscales of the two kernels and of the dimensions differ."""
     net = grid_roads(4, 4, jitter=0.3, relief=40, rng=2)
-    scales = {"lengthscale": [1.0, 0.7, 1.5], "sum_lengthscale": 0.5}
-    prior = bandits.navigation_prior(net, **scales, congestion=[1.0, 0.5])
-    kernel, every = prior.kernel, np.arange(prior.n_arms)
+    prior = bandits.navigation_prior(net, congestion=[1.0, 0.5])
+    kernel = replace(prior.kernel, lengthscales=(np.array([1.0, 0.7, 1.5]), np.array(0.5)))
+    prior, every = replace(prior, kernel=kernel, covariance=kernel.covariance()), np.arange(prior.n_arms)
     assert np.abs(kernel.between(every, kernel.contexts, every, kernel.contexts) - prior.covariance).max() < 1e-12
     sparse = moving(prior, context_rate=0.05)
     at = sparse._at(kernel).copy()
@@ -263,7 +270,7 @@ def test_navigation_prior_has_the_papers_kernel_and_variances():
     assert prior.noise_variance == pytest.approx(0.1**2 * energy.var(), rel=1e-12)
     contexts = unit_variance(np.column_stack([net.lengths, net.speed_limits, net.inclines]))
     assert contexts.var(axis=0) == pytest.approx([1, 1, 1])
-    graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=2, kappa=1)
+    graph = graph_matern(incidence_laplacian(net.lengths, net.connections))
     wanted = (graph + 1) / 2 * matern(contexts, contexts)
     assert prior.covariance == pytest.approx(wanted * 0.25**2 * energy.var(), rel=1e-12)
 

@@ -9,6 +9,7 @@ import pytest
 
 import emsopt as eo
 from emsopt import bandits
+from emsopt.bandits.policies import rectified_mean
 from emsopt.errors import InputError
 from emsopt.roads import RoadNetwork, grid_roads
 from emsopt.roads.energy import potential_energy
@@ -50,8 +51,8 @@ def test_a_run_is_its_history(net, prior, policy):
     assert history["seconds"].is_monotonic_increasing
     assert (run.policy, run.message) == (policy, "horizon of 25 rounds reached")
     assert "25 rounds" in repr(run)
-    best = net.shortest_path(bandits.rectified_mean(run.expected, np.sqrt(prior.noise_variance)), START, END)
-    costs = bandits.rectified_mean(run.expected, np.sqrt(prior.noise_variance))
+    best = net.shortest_path(rectified_mean(run.expected, np.sqrt(prior.noise_variance)), START, END)
+    costs = rectified_mean(run.expected, np.sqrt(prior.noise_variance))
     wanted = [costs[list(path)].sum() - costs[best].sum() for path in history["path"]]
     assert history["regret"].to_numpy() == pytest.approx(wanted, abs=1e-9)
     excess = history["expected_energy"] - run.expected[best].sum()  # not rectified
@@ -85,7 +86,7 @@ def test_potential_energy_changes_no_comparison_of_paths_and_leaves_little_to_re
     assert np.ptp([shift[path].sum() for path in paths]) < 1e-6 * np.abs(shift).sum()
     options = {"horizon": 10, "rng": 0, "prior": prior}
     plain, shifted = (bandits.run(net, *ends, "gp-ts", **options, shift=s) for s in (None, shift))
-    costs = bandits.rectified_mean(shifted.expected - shift, np.sqrt(prior.noise_variance))
+    costs = rectified_mean(shifted.expected - shift, np.sqrt(prior.noise_variance))
     best = net.shortest_path(costs, *ends)
     assert shifted.best_path == tuple(best)
     wanted = [costs[list(path)].sum() - costs[best].sum() for path in shifted.history["path"]]
@@ -93,7 +94,7 @@ def test_potential_energy_changes_no_comparison_of_paths_and_leaves_little_to_re
     assert shifted.expected[best].sum() < plain.expected[list(plain.best_path)].sum(), "the reference itself is better"
     agent = bandits.Agent(bandits.IndependentArms(prior), bandits.UCB(), sense="min", rectify=True, shift=shift)
     unshifted = bandits.Agent(bandits.IndependentArms(prior), bandits.UCB(), sense="min").indices(3, np.arange(9))
-    wanted = bandits.rectified_mean(unshifted - shift[:9], np.sqrt(prior.noise_variance))
+    wanted = rectified_mean(unshifted - shift[:9], np.sqrt(prior.noise_variance))
     assert agent.indices(3, np.arange(9)) == pytest.approx(wanted, rel=1e-12)
 
 
@@ -124,12 +125,14 @@ def test_options_of_a_regression_and_ones_own_beta(net, prior, tmp_path):
     agent = bandits.Agent(bandits.IndependentArms(prior), Constant(), sense="min", rectify=True)
     rounds = list(bandits.play(agent, world, world.oracle, horizon=4))
     assert [tuple(r.arms) for r in rounds] == run.history["path"].tolist()
-    few = bandits.SparseGP(prior, inducing=9, context_rate=0.05)
+    few = bandits.SparseGP(prior, context_rate=0.05)
+    few.inducing = 9
     options = {"horizon": 12, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
     run = bandits.run(net, START, END, "svgp-ts", regression=few, **options)
     assert len(run.regression._points) == 9
     assert run.regression._contexts is not None
-    other = bandits.SparseGP(prior, inducing=9)
+    other = bandits.SparseGP(prior)
+    other.inducing = 9
     with pytest.raises(InputError, match="its regression is"):
         bandits.run(net, START, END, "svgp-ts", regression=other, **options)
 
@@ -162,7 +165,7 @@ def test_learning_pays_and_thompson_sampling_explores_less(net, prior):
 def test_closed_roads_are_not_driven_and_do_not_count_against_the_agent(net, prior):
     """Always closed, and in odd rounds only: the comparison is with the best path that is open in the round."""
     free = bandits.run(net, START, END, "gp-ts", horizon=30, rng=1, prior=prior)
-    costs = bandits.rectified_mean(free.expected, np.sqrt(prior.noise_variance))
+    costs = rectified_mean(free.expected, np.sqrt(prior.noise_variance))
     best = net.shortest_path(costs, START, END)
     busiest = best[len(best) // 2 - 1 : len(best) // 2 + 2].tolist()
     detour = costs[net.shortest_path(costs, START, END, closed=busiest)].sum()
@@ -192,7 +195,7 @@ def test_roads_that_close_at_random_are_asked_for_once_a_round(net, prior):
 def test_closed_turns_are_not_made(net, prior):
     """A turn of the best path is closed in odd rounds, while both its edges stay open."""
     free = bandits.run(net, START, END, "gp-ts", horizon=20, rng=1, prior=prior)
-    costs = bandits.rectified_mean(free.expected, np.sqrt(prior.noise_variance))
+    costs = rectified_mean(free.expected, np.sqrt(prior.noise_variance))
     best = net.shortest_path(costs, START, END)
     turn = (int(best[3]), net.ids[best[4]])
     graph = nx.DiGraph(

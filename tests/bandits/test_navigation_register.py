@@ -10,6 +10,7 @@ from scipy import stats
 
 import emsopt as eo
 from emsopt.bandits import navigation
+from emsopt.bandits.policies import rectified_mean
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "RESULTS.md"
 ROUTES = [(network, route) for network in ("Luxembourg", "Monaco") for route in "AB"]
@@ -120,7 +121,7 @@ def test_simple_paths():
             assert (lead.mean()[SIX[1:]] > 0).all()
     net, prior = monaco()
     for truth in prior.draw(20, rng=0).T:  # ties broken by length: the same paths
-        cost = eo.bandits.rectified_mean(truth, np.sqrt(prior.noise_variance))
+        cost = rectified_mean(truth, np.sqrt(prior.noise_variance))
         for route in eo.datasets.ROUTES["monaco"].values():
             paths = [net.shortest_path(each, *route).tolist() for each in (cost, cost + 1e-9 * net.lengths)]
             assert paths[0] == paths[1]
@@ -384,7 +385,7 @@ def test_energy_saved_by_the_shift():
     assert row.error == joined(saved["sem"], "{:.0f}", "; ")
     net, prior = monaco()
     shift = eo.roads.energy.potential_energy(net.lengths, net.inclines)
-    costs = [eo.bandits.rectified_mean(prior.mean - s, np.sqrt(prior.noise_variance)) for s in (0.0, shift)]
+    costs = [rectified_mean(prior.mean - s, np.sqrt(prior.noise_variance)) for s in (0.0, shift)]
     said = []
     for route, ends_of in eo.datasets.ROUTES["monaco"].items():
         paths = [net.shortest_path(cost, *ends_of) for cost in (costs[0], net.lengths, costs[1])]

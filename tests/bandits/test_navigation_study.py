@@ -1,6 +1,7 @@
 """The navigation study: its simple paths, the agent of appendix B, its size, and a tiny one from end to end."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -73,14 +74,17 @@ def test_a_route_of_luxembourg_has_no_simple_path(navigation):
 def test_kernel_parameters_are_learned_along_the_slope_of_the_lower_bound(navigation):
     """Central differences in the logarithms of all eight; a step of Adam moves each by its rate at most."""
     net = grid_roads(4, 4, jitter=0.3, relief=40, rng=2)
-    prior = eo.bandits.navigation_prior(net, lengthscale=[1.0, 0.7, 1.5], sum_lengthscale=0.5)
+    prior = eo.bandits.navigation_prior(net)
+    kernel = replace(prior.kernel, lengthscales=(np.array([1.0, 0.7, 1.5]), np.array(0.5)))
+    prior = replace(prior, kernel=kernel, covariance=kernel.covariance())
     printed, rng = navigation._printed_agent, np.random.default_rng(1)
     gp = printed.PrintedGP(prior)
     graph = graph_matern(incidence_laplacian(net.lengths, net.connections), nu=2, kappa=1)
     assert prior.kernel.graph == pytest.approx(graph)
     settings = gp.inducing, gp.batch, gp.rate, gp.steps, gp.context_rate, printed.RATE
     assert settings == (1000, 2500, 0.1, 1, 0.01, 0.01), "appendix B.3"
-    gp, truth = printed.PrintedGP(prior, inducing=10, rng=0), prior.draw(rng=0)[:, 0]
+    gp, truth = printed.PrintedGP(prior, rng=0), prior.draw(rng=0)[:, 0]
+    gp.inducing = 10
     assert np.abs(gp.prior.rows(np.arange(48)) - prior.covariance).max() < 1e-12
     assert gp.prior.variance == pytest.approx(prior.variance)
     for count in range(6):

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.browser
 CELLS = (
     """
 import emsopt as eo
+from emsopt.maps.live import LiveMap
 city, sites = eo.datasets.load_st_paul(), [0, 2, 4, 6, 9, 12]
 def clicked(places):
     global sites
@@ -26,7 +27,9 @@ def change():
     live.update(found)
 before = 6
 first = {"yours": eo.evaluators.approximate_hypercube(city, sites)}
-live = eo.maps.LiveMap(eo.maps.deployment_map(city, first, height=420), edit="yours", clicked=clicked)
+live = LiveMap()
+live.edit, live.clicked = "yours", clicked
+live.draw(eo.maps.deployment_map(city, first, height=420))
 live
 """,
     "static = eo.maps.deployment_map(city, eo.evaluators.approximate_hypercube(city, sites))\nstatic",

@@ -13,7 +13,7 @@ from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
-from emsopt.calls.recorded import percentile
+from emsopt.calls.recorded import as_recorded, measures, percentile, recorded_responses
 
 CLOSE = (0.05, 0.10)  # of the mean and of the 90th percentile
 
@@ -239,22 +239,22 @@ def test_a_clock_of_minutes_is_that_of_draws(evaluation, threshold):
     within = 1 - evaluation.late_fraction(at)
     drawn = rng.permutation(np.interp((np.arange(200_000) + 0.5) / 200_000, within, at))
     recorded = np.floor(drawn + rng.random(len(drawn)))
-    table = eo.calls.recorded_and_modelled(log_of(recorded[:500]), evaluation, threshold)
-    assert table["recorded"].tolist()[0] == pytest.approx(recorded[:500].mean())
-    assert table["recorded"].tolist()[2] == pytest.approx((recorded[:500] > threshold).mean())
-    mean, ninety, late = table["modelled"]
+    minutes, step = recorded_responses(log_of(recorded[:500]))
+    found = measures(minutes, step, [threshold])
+    assert found["mean_response_min"] == pytest.approx(recorded[:500].mean())
+    assert found[f"late_over_{threshold:g}_min"] == pytest.approx((recorded[:500] > threshold).mean())
+    mean, ninety, late = as_recorded(evaluation, step, threshold)
     assert mean == pytest.approx(recorded.mean(), abs=0.01)
     assert late == pytest.approx((recorded > threshold).mean(), abs=0.002)
     assert ninety == pytest.approx(percentile(recorded, 90, 1.0), abs=0.02)
-    assert table["unrounded"].tolist()[2] == pytest.approx(evaluation.late_fraction(threshold))
 
 
 def test_seconds_are_not_rounded_and_logs_without_stamps_refused(evaluation):
     seconds = [301, 422, 543, 0, 1, -67, 90_001]  # at most a second: a unit that was there
-    minutes, step = eo.calls.recorded_responses(log_of(seconds, "s"))
+    minutes, step = recorded_responses(log_of(seconds, "s"))
     assert (step, minutes.tolist()) == (0, pytest.approx([301 / 60, 422 / 60, 543 / 60]))
-    table = eo.calls.recorded_and_modelled(log_of(seconds, "s"), evaluation)
-    assert table["modelled"].tolist() == table["unrounded"].tolist()
+    exact = (evaluation.mean_response, evaluation.percentile_90, evaluation.late_fraction(8.0))
+    assert as_recorded(evaluation, step) == exact
     calls = eo.calls.read_calls(pd.DataFrame({"time": ["2025-01-06 00:00"], "lon": [0.0], "lat": [45.0]}))
-    refused("'dispatched' and 'on_scene'", eo.calls.recorded_and_modelled, calls, evaluation)
-    refused("no call of the log", eo.calls.recorded_responses, log_of([-5.0, -6.0]))
+    refused("'dispatched' and 'on_scene'", recorded_responses, calls)
+    refused("no call of the log", recorded_responses, log_of([-5.0, -6.0]))

@@ -9,6 +9,7 @@ from refusals import refused
 import emsopt as eo
 from emsopt.errors import AccuracyWarning
 from emsopt.evaluators import approximate_hypercube, exact_hypercube, values
+from emsopt.evaluators._fixed_point import correction
 from emsopt.evaluators._unit_order import unit_order
 from emsopt.evaluators.approximate import correction_factors
 
@@ -118,7 +119,8 @@ def plain_fixed_point(city, sites, capacity="loss", tol=1e-13, scaled=True):
     """
     p, work = len(sites), city.arrival_rates / 60 * city.mean_service_time
     order = np.lexsort((np.arange(p)[:, None] + np.zeros((1, city.n_atoms)), city.response_times[sites]), axis=0).T
-    Q = correction_factors(p, work.sum(), capacity=capacity)
+    Q = np.empty(p)
+    correction(work.sum(), capacity == "queue", Q)
     same = approximate_hypercube(eo.City([60.0], [[1.0]], 0, 1).scaled(work.sum()), [0] * p, capacity=capacity)
     mean, blocked = same.utilizations.mean(), same.queue_probability
     rho, moved = np.full(p, mean), 1.0

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.errors import UnstableQueueError
-from emsopt.evaluators import EXACT_UP_TO, Evaluation, evaluate, exact_hypercube
+from emsopt.evaluators import Evaluation, evaluate, exact_hypercube
+from emsopt.evaluators._fixed_point import correction
 from emsopt.evaluators.approximate import correction_factors
 
 CITY = eo.City(
@@ -76,7 +76,7 @@ def test_percentiles_are_response_times_that_occur(loss):
 
 def test_default_evaluator_is_exact_up_to_twelve_units():
     city = CITY.with_offered_load(0.3, 12)
-    assert (EXACT_UP_TO, evaluate(city, [0, 1] * 6).evaluator) == (12, "exact")
+    assert evaluate(city, [0, 1] * 6).evaluator == "exact"
     assert evaluate(city, [0, 1] * 6 + [0]).evaluator == "approximate"
     assert evaluate(CITY, [0, 1], "approximate", capacity="queue").capacity == "queue"
 
@@ -89,12 +89,10 @@ def test_correction_factors_of_two_units():
     mean = P[1] / 2 + P[2]
     np.testing.assert_allclose(correction_factors(2, a), [1, P[1] / 2 / (mean * (1 - mean))], rtol=1e-12)
     mean, idle = a / 2, (1 - a / 2) / (1 + a / 2)  # M/M/2: P(0); one busy: a P(0)
-    np.testing.assert_allclose(
-        correction_factors(2, a, capacity="queue"), [1, a * idle / 2 / (mean * (1 - mean))], rtol=1e-12
-    )
+    queue = np.empty(2)
+    correction(a, True, queue)
+    np.testing.assert_allclose(queue, [1, a * idle / 2 / (mean * (1 - mean))], rtol=1e-12)
     assert correction_factors(1, a).tolist() == pytest.approx([1])
-    with pytest.raises(UnstableQueueError, match="2 units"):
-        correction_factors(2, 2.0, capacity="queue")
 
 
 def test_frames_and_a_unit_that_answers_nothing(loss):

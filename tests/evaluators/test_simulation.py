@@ -179,7 +179,7 @@ def test_warmup_is_the_beginning_of_the_same_run():
     city, sites = one_station(1.0, 3)
     whole = simulate(city, sites, calls=50_000, warmup=0, rng=4)
     first = simulate(city, sites, calls=20_001, warmup=0, rng=4)
-    rest = simulate(city, sites, calls=29_999, warmup=20_001, rng=4, batches=7)
+    rest = simulate(city, sites, calls=29_999, warmup=20_001, rng=4)
     lost = first.loss_probability * 20_001 + rest.loss_probability * 29_999
     assert whole.loss_probability * 50_000 == pytest.approx(lost, abs=1e-6)
 
@@ -188,7 +188,7 @@ def test_warmup_is_the_beginning_of_the_same_run():
 def test_default_warmup_forgets_an_odd_beginning():
     """Starting values differ between these seeds' runs; what is counted must not start from them."""
     city, sites = one_station(0.9, 1)
-    runs = [simulate(city, sites, capacity="queue", calls=300, batches=2, rng=seed) for seed in range(1500)]
+    runs = [simulate(city, sites, capacity="queue", calls=300, rng=seed) for seed in range(1500)]
     waits = np.array([run.mean_wait for run in runs])
     assert abs(waits.mean() - 0.9 * 40 / 0.1) < 3 * waits.std() / np.sqrt(len(runs))
 
@@ -373,8 +373,7 @@ def test_service_factors_have_mean_one_and_the_stated_variation(law, squared_var
     ("options", "words"),
     [
         ({"calls": 0}, "`calls` must be a whole number"),
-        ({"calls": 10}, "`batches` must be a whole number from 2 to 10"),
-        ({"batches": 1}, "`batches` must be a whole number"),
+        ({"calls": 10}, "`calls` must be a whole number of at least 20; got 10"),
         ({"warmup": -1}, "`warmup` must be a whole number"),
         ({"level": 95}, "pass 0.95"),
         ({"level": 0}, "`level` must be a number above 0"),

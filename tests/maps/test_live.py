@@ -9,9 +9,17 @@ from refusals import refused
 pytest.importorskip("anywidget", reason="needs the package anywidget")
 
 
-from emsopt.maps import LiveMap, deployment_map
+from emsopt.maps import deployment_map
+from emsopt.maps.live import LiveMap
 from emsopt.maps.roads import exploration_map
 from emsopt.roads import grid_roads
+
+
+def live_map(page):
+    """Return a live map that shows a page."""
+    live = LiveMap()
+    live.draw(page)
+    return live
 
 
 def changes(live):
@@ -22,13 +30,13 @@ def changes(live):
 
 
 def test_an_update_sends_results_and_another_map_all(city, both, doubled):
-    live = LiveMap(deployment_map(city, both))
+    live = live_map(deployment_map(city, both))
     seen = changes(live)
     live.update({"another name": doubled})
     assert seen == ["views"]
     assert live.views == live.page.views == deployment_map(city, {"another name": doubled}).views
     assert live.scene == live.page.scene
-    live, net = LiveMap(deployment_map(city, both)), grid_roads(2, 2)
+    live, net = live_map(deployment_map(city, both)), grid_roads(2, 2)
     seen = changes(live)
     live.draw(exploration_map(net, pd.DataFrame({"edge": [0], "first_round": [1], "visits": [2]})))
     assert set(seen) == {"kind", "scene", "views"}
@@ -37,11 +45,12 @@ def test_an_update_sends_results_and_another_map_all(city, both, doubled):
 
 def test_a_click_tells_all_sites_and_old_maps_are_hidden(city, both):
     told = []
-    live = LiveMap(deployment_map(city, {"yours": both}), edit="yours", clicked=told.append)
+    live = live_map(deployment_map(city, {"yours": both}))
+    live.edit, live.clicked = "yours", told.append
     for place in (0, 1):
         live._handle_custom_msg({"place": place}, [])  # as the browser sends it
     assert told == [[0, 1], [2]]
-    live = LiveMap(sentence="nothing yet")
+    live = LiveMap("nothing yet")
     assert (live.kind, live.scene) == ("", {"sentence": "nothing yet"})
     live.hide()
     live.draw(deployment_map(city, both, height=300))
@@ -52,7 +61,7 @@ def test_a_click_tells_all_sites_and_old_maps_are_hidden(city, both):
 
 
 def test_a_viewer_without_a_kernel_gets_the_page_with_the_same_code(city, both):
-    live = LiveMap(deployment_map(city, both))
+    live = live_map(deployment_map(city, both))
     shown = live._repr_mimebundle_()
     data = shown[0] if isinstance(shown, tuple) else shown
     assert data["text/html"] == live.page._repr_html_()

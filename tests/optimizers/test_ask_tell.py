@@ -10,8 +10,9 @@ from own_functions import BOX, INPUTS
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import BOKEAuto, Box, Categorical, Integer
+from emsopt.optimizers import BOKEAuto, Categorical, Integer
 from emsopt.optimizers.boxes.base import RandomPoints
+from emsopt.problems.box import Box
 
 
 def test_without_a_function_there_is_nothing_to_evaluate():

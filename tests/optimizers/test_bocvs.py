@@ -8,9 +8,9 @@ from scipy.stats import truncnorm
 
 import emsopt as eo
 from emsopt.errors import InputError, ResumeWarning
-from emsopt.optimizers import Hyperparameters, bocvs
+from emsopt.optimizers import bocvs
 from emsopt.optimizers.control.learners import LEARNERS, UCBCVS, UnknownCost
-from emsopt.optimizers.control.model import ControlModel, PosteriorSample
+from emsopt.optimizers.control.model import ControlModel, Hyperparameters, PosteriorSample
 from emsopt.optimizers.control.regret import NODES, with_regret
 from emsopt.problems import ControlProblem, Play, Problem, TruncatedNormal, Uniform
 from emsopt.surrogates.box_kernels import SquaredExponential
@@ -41,6 +41,12 @@ def told(problem, n, seed=0, **options):
     for point in rng.random((n, problem.dimension)):
         model.tell(point, problem.objective(point) + 0.01 * rng.standard_normal())
     return model
+
+
+def informed(learner):
+    """Let a learner know the hyperparameters."""
+    learner.model = ControlModel(learner.problem, learner.rng, KNOWN)
+    return learner
 
 
 def test_expected_posterior_mean_equals_numerical_integration():
@@ -120,7 +126,7 @@ def test_searches_find_the_best_of_a_grid():
             value, x = model.best(i, kind)
             assert value == pytest.approx(bound(x[None])[0][0])
             assert value >= bound(grid)[0].max() - 0.01
-    learner, rng = UnknownCost(problem, rng=0, budget=2.0, hyperparameters=KNOWN), np.random.default_rng(0)
+    learner, rng = informed(UnknownCost(problem, rng=0, budget=2.0)), np.random.default_rng(0)
     cases = set()
     for _ in range(20):
         i, x = learner.ask()
@@ -153,14 +159,6 @@ def test_a_posterior_samples_expected_value_is_its_mean_over_the_rest():
     assert function(np.array([[0.37]]))[0][0] == pytest.approx(direct, abs=0.01)
     numeric = (function(np.array([[0.3701]]))[0] - function(np.array([[0.3699]]))[0]) / 2e-4
     assert function(np.array([[0.37]]))[1][0, 0] == pytest.approx(numeric[0], rel=1e-4)
-
-
-def test_the_theorems_beta_holds_the_information_gain():
-    problem = random_problem(7)
-    model = told(problem, 15, hyperparameters=KNOWN, beta="theorem", norm=2.0, delta=0.05)
-    K = model.process.kernel(model.process.X)
-    gain = 0.5 * np.linalg.slogdet(np.eye(15) + K / 1e-4)[1]
-    assert model.beta == pytest.approx(2.0 + 1e-2 * np.sqrt(2 * (gain + 1 + np.log(20))), rel=1e-8)
 
 
 def test_hyperparameters_are_estimated_ever_more_rarely():
@@ -258,7 +256,7 @@ def test_learners_never_read_the_costs_but_the_one_that_must_know_them(method):
 def test_ucb_cvs_plays_the_cheapest_close_set():
     problem = random_problem(3)
     for epsilon, wanted in ((lambda t: 0.0, 3), (lambda t: 1e9, 0), (lambda t: 1e9 if t > 3 else 0.0, 0)):
-        learner = UCBCVS(problem, rng=0, hyperparameters=KNOWN)
+        learner = informed(UCBCVS(problem, rng=0))
         learner.epsilon = epsilon
         rng = np.random.default_rng(1)
         for _ in range(4):
@@ -360,10 +358,8 @@ OPTIONS = [
     ({"budget": 0}, "`budget` must be a number above 0"),
     ({"budget": 1e-3}, "`budget` must pay for at least one play; the first one cost"),
     ({"alpha": 1.0}, "`alpha` must be a fraction"),
-    ({"beta": -1}, "`beta` must be a number above 0, or 'theorem'; got -1"),
     ({"exploration": 2}, "`exploration` must be a finite number .*0 .* 1"),
-    ({"hyperparameters": Hyperparameters([0.5])}, r"`lengthscales` must have shape \(3,\)"),
-    ({"bta": 2}, "'unknown-cost' takes no option 'bta'. Its options are beta, delta, exploration, halving, hyper"),
+    ({"bta": 2}, "'unknown-cost' takes no option 'bta'. Its options are exploration, halving"),
     ({"problem": eo.problems.hartmann6()}, r"must be an emsopt\.problems\.ControlProblem; got Problem"),
 ]
 LEARNER = UCBCVS(random_problem(0), rng=0)
@@ -374,6 +370,10 @@ CALLS = [
     (lambda: LEARNER.tell(0, [0.5] * 2, Play([0.5] * 3, 1.0, 0.1)), r"`x` must have shape \(1,\) for set 0"),
     (lambda: LEARNER.tell(0, [0.5], Play([0.5] * 2, 1.0, 0.1)), r"Play of 3 variables; got 2 variables"),
     (lambda: Hyperparameters([0.5, -1, 1]), "`lengthscales` must be greater than 0"),
+    (
+        lambda: ControlModel(random_problem(0), LEARNER.rng, Hyperparameters([0.5])),
+        r"`lengthscales` must have shape \(3,\)",
+    ),
 ]
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import emsopt as eo
-from emsopt.optimizers import control_verdicts
+from emsopt.optimizers.control.regret import control_verdicts
 
 PROBLEM = ["objective", "costs", "variance", "method"]
 

@@ -13,13 +13,16 @@ which the learner knows kernel, noise and B and takes Theorem 1's β.
 
 from dataclasses import dataclass, field, replace
 from functools import cache
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.stats import truncnorm
 
-from emsopt.optimizers import Hyperparameters, bocvs
+from emsopt.optimizers import LEARNERS, bocvs
+from emsopt.optimizers.control.learners import UnknownCost
+from emsopt.optimizers.control.model import ControlModel, Hyperparameters
 from emsopt.problems import ControlProblem, Empirical, Play, Problem, TruncatedNormal, Uniform
 
 THEOREM, WRONG, ESTIMATED = range(30), range(30, 40), range(40, 43)
@@ -149,6 +152,21 @@ def random_problem(seed):
     return problem, Hyperparameters(f.lengthscales, amplitude=1.0, noise_variance=noise**2), np.array(values)
 
 
+class TheoremModel(ControlModel):
+    """Known hyperparameters, and the weight of Theorem 1: B + √ν sqrt(2 (γ + 1 + log(1/δ))) with δ = 0.1.
+
+    ν is the variance of the noise over that of the function, γ the information gain of the plays.
+    """
+
+    norm = 1.0
+
+    @property
+    def beta(self):
+        ratio = self.process.noise_ratio
+        gain = np.log(np.diag(self.process.factor) / np.sqrt(ratio)).sum()
+        return float(self.norm + np.sqrt(2 * ratio * (gain + 1 - np.log(0.1))))
+
+
 @dataclass(frozen=True)
 class Round:
     """What a learner held in a round; cost bounds by lines 22 to 24, from the plays before it."""
@@ -172,14 +190,18 @@ def played(seed):
         "halving": bool(rng.integers(2)),
         "alpha": float(rng.choice([0.1, rng.uniform(0.02, 0.4)])),
     }
-    if seed in THEOREM:
-        options |= {"hyperparameters": known, "beta": "theorem", "norm": problem.objective.function.norm}
-    elif seed in WRONG:  # far too smooth, and too sure
-        options["hyperparameters"] = Hyperparameters(6 * known.lengthscales, 1.0, known.noise_variance / 100)
+    if seed in WRONG:  # far too smooth, and too sure
+        known = Hyperparameters(6 * known.lengthscales, 1.0, known.noise_variance / 100)
     elif seed in PRICED:
-        options |= {"hyperparameters": known, "budget": 26.0, "exploration": 0.6, "alpha": 0.5, "halving": False}
-    elif seed in BLIND:
-        options["hyperparameters"] = known
+        options |= {"budget": 26.0, "exploration": 0.6, "alpha": 0.5, "halving": False}
+
+    class Learner(UnknownCost):
+        def __init__(self, *given, **others):
+            super().__init__(*given, **others)
+            if seed in (*THEOREM, *WRONG, *PRICED, *BLIND):
+                self.model = (TheoremModel if seed in THEOREM else ControlModel)(problem, self.rng, known)
+                self.model.norm = problem.objective.function.norm
+
     rounds = []
     before = np.zeros(len(truth)), np.zeros(len(truth), dtype=int)
 
@@ -195,7 +217,8 @@ def played(seed):
         return len(rounds) == most
 
     most = 40 if seed in PRICED else PLAYS
-    run = bocvs(problem, rng=seed, callback=note, regret=False, **options)
+    with patch.dict(LEARNERS, {"unknown-cost": Learner}):
+        run = bocvs(problem, rng=seed, callback=note, regret=False, **options)
     return problem, truth, run, options, rounds
 
 

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.optimizers import LEARNERS, UnknownCost, control_regrets, control_verdicts
-from emsopt.optimizers.control.learners import ControlLearner
+from emsopt.optimizers import LEARNERS
+from emsopt.optimizers.control.learners import ControlLearner, UnknownCost
+from emsopt.optimizers.control.model import ControlModel
+from emsopt.optimizers.control.regret import control_regrets, control_verdicts
 from emsopt.problems.control import ready_made as ready
 
 ROOT = Path(__file__).parents[2]
@@ -211,7 +213,7 @@ def settings():
         "Experiments, cost sets and Appendix C, control sets": f"{len(cheap)} sets",
         "Experiments, ETC-50": f"{LEARNERS['etc-50'].plays_per_group}",
         "Experiments, settings of the method": f"{100 * default['exploration']:.0f} of 100; {default['alpha']}",
-        "Appendix C, β": f"{default['beta']:g}",
+        "Appendix C, β": f"{ControlModel.beta:g}",
     }
 
 

@@ -6,7 +6,8 @@ import pytest
 from scipy import stats
 
 import emsopt as eo
-from emsopt.optimizers import LEARNERS, control_verdicts
+from emsopt.optimizers import LEARNERS
+from emsopt.optimizers.control.regret import control_regrets, control_verdicts
 from emsopt.problems.control import posterior_means
 
 KEYS = ["objective", "costs", "variance", "method", "seed"]
@@ -118,14 +119,14 @@ def test_ucb_cvs_cost_regret_by_budget(horizon, claim):
 def test_regrets_are_given_per_play_and_per_cost():
     names = [*KEYS, "cost", "plays", "quality_regret", "cost_regret"]
     runs = [("f", "cheap", 0.02, "a", 0, 10, 20, 4.0, 1.0), ("f", "cheap", 0.02, "a", 1, 10, 40, 2.0, 3.0)]
-    table = eo.optimizers.control_regrets(pd.DataFrame([*runs, (*runs[0][:5], 5, 9, 9.0, 9.0)], columns=names))
+    table = control_regrets(pd.DataFrame([*runs, (*runs[0][:5], 5, 9, 9.0, 9.0)], columns=names))
     row = table.loc[("f", "cheap", 0.02, "a")]
     mean = {"plays": 30, "quality_regret": 3, "quality_per_play": 0.125, "quality_per_cost": 0.3}
     mean |= {"cost_regret": 2, "cost_per_play": 0.0625, "cost_per_cost": 0.2}
     assert row.xs("mean", level=1).to_dict() == pytest.approx(mean)
     assert row["quality_per_play", "error"] == pytest.approx(0.075)
     with pytest.raises(eo.errors.InputError, match="must have a column 'plays'"):
-        eo.optimizers.control_regrets(pd.DataFrame([runs[0]], columns=names).drop(columns="plays"))
+        control_regrets(pd.DataFrame([runs[0]], columns=names).drop(columns="plays"))
 
 
 @pytest.fixture(scope="module")

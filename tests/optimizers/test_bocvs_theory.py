@@ -110,10 +110,11 @@ def test_bounds_equal_the_formulas_by_hand(made):
     got = made.quality_bound(*arguments, largest=7.0, separated=True, **known)
     assert got == pytest.approx(2 * 3 * 100 * 7 + later)
     assert made.cost_bound(1000, 100, 3) == pytest.approx(300 + 1400 * np.sqrt(2 * np.log(1000) / 100))
-    tau = bounds.exploration_needed(0.5, 3, one, alpha=0.1, **known)
+    tau = bounds.exploration_needed(0.5, 3, one, norm=1.5, noise_sd=0.2)  # with δ = 0.1
+    beta, tail = 1.5 + 0.2 * np.sqrt(2 * (2 + 1 + np.log(10))), 4 * np.log(3 / 0.1) + 8 * np.log(4) + 1
     value = [beta * (2 * np.sqrt(4 * (t + 2) * 2) + tail) / t for t in (tau - 1, tau)]
     assert value[1] <= 0.5 / (2 * 1.9) < value[0]
-    assert bounds.exploration_needed(1e-9, 3, one, most=100, **known) is None
+    assert bounds.exploration_needed(1e-9, 3, one, norm=1.5, noise_sd=0.2) is None
 
 
 def test_quality_regret_stays_below_the_bound(stored, claim):

@@ -5,8 +5,9 @@ import pytest
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import BOKEAuto, profile
+from emsopt.optimizers import BOKEAuto
 from emsopt.optimizers.boxes import boke_auto
+from emsopt.optimizers.boxes.boke import profile
 from emsopt.optimizers.boxes.boke_auto import RIDGE, emptiness, local_quadratic, mean_and_density, peaks_of, upper_bound
 from emsopt.optimizers.values import clipped, standardized
 from emsopt.surrogates.box_kernels import SquaredExponential

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.optimizers import BOKE, BOKEPlus, fill_distance
-from emsopt.optimizers.boxes.boke import NOISE_SD, exploration
+from emsopt.optimizers import BOKE, BOKEPlus
+from emsopt.optimizers.boxes.boke import NOISE_SD, exploration, fill_distance
 from emsopt.surrogates.kernel_regression import condition, scott
 
 BOUNDED = ["epanechnikov", "uniform"]
@@ -166,7 +166,9 @@ def test_exploration_explodes_away_from_the_data(kernel, claim):
     X = np.linspace(0, 0.5, 50)[:, None]
     assert condition(X, np.zeros(50), 0.29, kernel=kernel).predict([[0.8]])[1][0] == -np.inf
     assert condition(X, np.zeros(50), 0.31, kernel=kernel).predict([[0.8]])[1][0] > -np.inf
-    densities = [condition(X, np.zeros(50), scott(t, 1), kernel=kernel).predict([[0.6]])[1][0] for t in (1, 10**4)]
+    densities = [
+        condition(X, np.zeros(50), scott(t, 1, 12**-0.5), kernel=kernel).predict([[0.6]])[1][0] for t in (1, 10**4)
+    ]
     assert densities[0] > -np.inf == densities[1]
     claim("boke", "Lemma B.7 (b1)", 0.6 - X.max())
 
@@ -185,7 +187,7 @@ def test_exploration_vanishes_along_a_convergent_sequence(width, claim):
 def test_the_rescaled_bound_explodes_in_empty_places():
     """Lemma 4.3 (a1) and (b1): the regression is a value of f with noise, so the bound is infinite as the bonus is."""
     X = np.linspace(0, 0.5, 50)[:, None]
-    for t, h in ((100, 0.29), (10**6, scott(10**6, 1))):
+    for t, h in ((100, 0.29), (10**6, scott(10**6, 1, 12**-0.5))):
         mean, log_density = condition(X, WAVE(X), h, kernel="epanechnikov").predict([[0.8]])
         assert mean[0] / np.sqrt(exploration(t, 0.1)) + np.exp(-log_density[0] / 2) == np.inf
     assert condition(X, WAVE(X), 0.31, kernel="epanechnikov").predict([[0.8]])[1][0] > -np.inf

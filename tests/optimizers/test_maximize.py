@@ -8,9 +8,10 @@ from own_functions import BOX, FEW, INPUTS, METHODS, same
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import BOX_METHODS, BOKEAuto, Box, Categorical, Integer, RandomSearch, Real
+from emsopt.optimizers import BOX_METHODS, BOKEAuto, Categorical, Integer, RandomSearch, Real
 from emsopt.optimizers.boxes.base import RandomPoints, on_box
 from emsopt.optimizers.deployments.swaps import LocalSearchPlus
+from emsopt.problems.box import Box
 
 BUDGET = 12
 VERBS = {"min": eo.minimize, "max": eo.maximize}

@@ -7,8 +7,9 @@ from scipy.optimize import Bounds
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.optimizers import Box, Categorical, Integer, Real
+from emsopt.optimizers import Categorical, Integer, Real
 from emsopt.optimizers.boxes.base import RandomPoints
+from emsopt.problems.box import Box
 
 
 def training(rate, layers, units, solver, shuffle, decay):

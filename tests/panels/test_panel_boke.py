@@ -5,6 +5,7 @@ import pytest
 from shown import cells, words
 
 import emsopt as eo
+from emsopt.optimizers.boxes.boke import profile
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 
@@ -41,7 +42,7 @@ def test_the_next_point_is_boke_s(shared):
     boke = eo.optimizers.BOKE(eo.problems.decaying_wave(), noisy=True, scale=0.1, noise_sd=0.3, initial=0, rng=0)
     for x, value in told:
         boke.tell([x], value)
-    bound = eo.optimizers.profile(boke)["bound"]
+    bound = profile(boke)["bound"]
     at = np.interp(float(figure(shared, "next")), bound.index, bound)
     assert at >= bound.max() - 1e-3 * np.ptp(bound)
     assert float(figure(shared, "bandwidth h")) == pytest.approx(0.1 * 5**-0.2, abs=1e-4)

@@ -6,7 +6,7 @@ from shown import cells
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.evaluators import evaluate_all, exact_hypercube, one_median, p_median, simulate
+from emsopt.evaluators import evaluate_all, exact_hypercube, p_median, simulate
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from emsopt.panels import _widgets
@@ -134,7 +134,7 @@ def test_light_load_gives_the_p_median_and_heavy_load_the_one_median(city, load_
     assert cells(load_panel.refs["figures"])[MEAN] == [f"{p_median(city, 9).objective:.3f}"] * 2
     load_panel.refs["load"].value = 1e3
     heavy = load_panel.refs["figures"].value
-    center = one_median(city)
+    center = p_median(city, 1)
     assert f"All 9 units are at the 1-median, {city.site_names[center.sites[0]]}" in heavy
     assert cells(load_panel.refs["figures"])[MEAN][0] == f"{center.objective:.3f}"
     load_panel.refs["colocation"].value = False

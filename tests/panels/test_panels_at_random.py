@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.maps import LiveMap
+from emsopt.maps.live import LiveMap
 from emsopt.roads import grid_roads
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")

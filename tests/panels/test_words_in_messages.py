@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import emsopt as eo
+from emsopt.calls.recorded import recorded_responses
 from emsopt.commands.own_city import in_options
 from emsopt.errors import InputError
 
@@ -42,7 +43,7 @@ def errors():
     unclear = log(50).assign(time="3/4/2025 10:00")
     tries = {
         "no stamps": lambda: eo.calls.calibrate(calls, stations),
-        "recorded": lambda: eo.calls.recorded_responses(calls),
+        "recorded": lambda: recorded_responses(calls),
         "swapped": lambda: eo.calls.aggregate_calls(calls, swapped),
         "no column": lambda: eo.calls.read_calls(log(50).drop(columns="lat")),
         "columns": lambda: eo.calls.read_calls(log(50), {"hour": "x"}),

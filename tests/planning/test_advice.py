@@ -12,6 +12,7 @@ from synthetic_log import synthetic_log
 
 import emsopt as eo
 from emsopt.__main__ import main
+from emsopt.calls.recorded import recorded_responses
 from emsopt.errors import Argument, InputError, Message
 from emsopt.planning import Settings, advice, build, steps
 
@@ -240,7 +241,7 @@ def test_the_fleet_is_todays_or_reaches_the_recorded_mean(san_jose):
     model = build(unnamed, stations, Settings(cell_km=2.0))
     assert model.today is None
     units, why = model.fleet
-    recorded = eo.calls.recorded_responses(model.calls)[0].mean()
+    recorded = recorded_responses(model.calls)[0].mean()
     assert f"recorded mean response of {recorded:.2f} min" in why
     medians = (eo.evaluators.p_median(model.city, p).sites for p in (units - 1, units))
     means = [eo.evaluators.evaluate(model.city, sites).mean_response for sites in medians]

@@ -20,6 +20,7 @@ from emsopt.evaluators import approximate_hypercube
 from emsopt.maps.deployments import deployment_map
 from emsopt.optimizers import BOX_METHODS
 from emsopt.plots import maps
+from emsopt.plots._style import STYLE
 
 
 def square(x, y):
@@ -55,7 +56,7 @@ def of_kind(ax, kind):
 
 
 def test_lines_and_stations_say_their_shares(city, both, doubled):
-    _, ax = plots.deployment(city, both)
+    _, (ax,) = plots.deployments(city, both)
     (lines,) = of_kind(ax, LineCollection)
     drawn = {
         (*np.round(ends[1], 6), width) for ends, width in zip(lines.get_segments(), lines.get_linewidths(), strict=True)
@@ -64,14 +65,14 @@ def test_lines_and_stations_say_their_shares(city, both, doubled):
     wanted = {(*CENTRES[atom], maps._width(share)) for atom, share in shares}
     assert sorted(np.ravel(sorted(drawn))) == pytest.approx(sorted(np.ravel(sorted(wanted))))
     assert maps._width(1.0) == maps.WIDEST_LINE
-    _, ax = plots.deployment(city, both)
+    _, (ax,) = plots.deployments(city, both)
     assert {"43%", "57%"} <= set(texts(ax))  # B: (0.1 + 2 x 0.6 + 0.99) / 4
-    _, ax = plots.deployment(city, doubled)
+    _, (ax,) = plots.deployments(city, doubled)
     assert {"2", "100%"} <= set(texts(ax))
 
 
 def test_atoms_have_the_colours_of_the_interactive_map(city, both):
-    _, ax = plots.deployment(city, both)
+    _, (ax,) = plots.deployments(city, both)
     shaded = of_kind(ax, PathCollection)[0]
     (view,) = deployment_map(city, both).views
     classes = view["classes"]
@@ -81,12 +82,12 @@ def test_atoms_have_the_colours_of_the_interactive_map(city, both):
 
 
 def test_a_map_names_its_unit_its_scale_and_its_notes(city, both):
-    fig, ax = plots.deployment(city, both)
+    fig, (ax,) = plots.deployments(city, both)
     assert fig.axes[1].get_ylabel() == "Mean response (min)"
     assert "Times are made up." in texts(ax)
     assert any(text.endswith(" km") for text in texts(ax))
     assert ax.get_title(loc="left") == f"Smallville: mean response {both.mean_response:.2f} min"
-    fig, ax = plots.deployment(city)
+    fig, (ax,) = plots.deployments(city)
     assert fig.axes[1].get_ylabel() == "Share of calls (%)"
     assert not of_kind(ax, LineCollection)
 
@@ -94,12 +95,12 @@ def test_a_map_names_its_unit_its_scale_and_its_notes(city, both):
 def test_a_map_is_true_to_scale(city, both):
     from emsopt.city.travel import great_circle_km
 
-    _, ax = plots.deployment(city, both)
+    _, (ax,) = plots.deployments(city, both)
     length = next(float(text.removesuffix(" km")) for text in texts(ax) if text.endswith(" km"))
     bar = next(line for line in ax.lines if len(line.get_xdata()) == 2)
     ends = np.column_stack([bar.get_xdata(), bar.get_ydata()])
     assert great_circle_km(ends[:1], ends[1:])[0, 0] == pytest.approx(length, rel=0.005)
-    fig, ax = plots.deployment(city, both)
+    fig, (ax,) = plots.deployments(city, both)
     fig.canvas.draw()
     origin, east, north = ax.transData.transform([[0.01, 51.5], [0.02, 51.5], [0.01, 51.51]])
     stretch = (north - origin)[1] / (east - origin)[0]
@@ -123,7 +124,7 @@ def test_holes_in_an_atom_stay_open(turn):
 def test_circles_stand_in_for_missing_outlines(city, both):
     plane = city.replace(atom_shapes=None, geographic=False, atom_locations=[[0, 0], [3, 1], [5, 2]])
     plane = plane.replace(site_locations=[[1, 0], [1, 0], [4, 1]])
-    _, ax = plots.deployment(plane, evaluation(plane, both.sites, both.dispatch_fractions, both.utilizations))
+    _, (ax,) = plots.deployments(plane, evaluation(plane, both.sites, both.dispatch_fractions, both.utilizations))
     sizes = of_kind(ax, PathCollection)[0].get_sizes()
     assert sizes[1] / sizes[0] == pytest.approx(2)  # area is the share of calls
 
@@ -252,10 +253,6 @@ def test_boxes_stand_where_the_errors_lie_and_factors_by_utilisation():
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
     assert legend == ["plane", "uniform", "papers: mean below 0.002 min"]
     assert "Absolute" in ax.get_ylabel()
-    frame = pd.DataFrame({0.1: [1.0, 1.2, 30.0], 0.5: [1.0, 0.9, 1.1]})
-    _, ax = plots.correction_factor(frame)
-    drawn = {line.get_label(): line.get_ydata().tolist() for line in ax.lines if line.get_label()[0] != "_"}
-    assert (drawn, ax.get_yscale()) == ({"ρ = 0.1": [1.0, 1.2, 30.0], "ρ = 0.5": [1.0, 0.9, 1.1]}, "log")
 
 
 # -- figures without pyplot, and style ------------------------------------------------------------------------------
@@ -278,7 +275,7 @@ def test_every_figure_comes_from_pyplot_unless_told_otherwise(city, both, double
         assert len(plt.get_fignums()) == 1
         assert ax.figure is fig
         plt.close(fig)
-    for name in set(plots.__all__) - {"STYLE"}:
+    for name in plots.__all__:
         ax = signature(getattr(plots, name)).parameters["ax"]
         assert (ax.default, ax.kind) == (None, ax.POSITIONAL_OR_KEYWORD), name
 
@@ -287,7 +284,7 @@ def test_the_style_is_not_left_behind(both):
     before = dict(mpl.rcParams)
     plots.response_distribution(both)
     assert dict(mpl.rcParams) == before
-    with plt.style.context(plots.STYLE):
+    with plt.style.context(STYLE):
         assert mpl.rcParams["font.size"] == 12
 
 
@@ -297,7 +294,7 @@ def test_the_style_is_not_left_behind(both):
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda c, e: plots.deployment(c.replace(atom_locations=None), e), "has no `atom_locations`"),
+        (lambda c, e: plots.deployments(c.replace(atom_locations=None), e), "has no `atom_locations`"),
         (lambda c, e: plots.load_sweep(pd.DataFrame({"name": ["a"]})), "one row and one column of numbers"),
         (lambda c, e: plots.convergence(pd.DataFrame({"best": [1.0]})), "`runs` must be a dict"),
         (lambda c, e: plots.regret_curves([[0.0, 1.0]]), "`curves` must be a dict"),

@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 import emsopt as eo
 from emsopt._files import pickles
 from emsopt.errors import InputError
-from emsopt.problems import ControlProblem, Empirical, Play, Problem, TruncatedNormal, Uniform, functions, on_unit_cube
+from emsopt.problems import ControlProblem, Empirical, Play, Problem, TruncatedNormal, Uniform, functions
 from emsopt.problems.control import posterior_means as means
 from emsopt.problems.control import ready_made as ready
 
@@ -177,7 +177,7 @@ def test_tolerance_counts_from_the_worst_value():
             {"objective": eo.problems.hartmann6()},
             r"sense 'max' and bounds 0 and 1; hartmann6 has 'min' and .* Convert it",
         ),
-        ({"objective": BOXED}, "boxed has 'max' and .*20.* Convert it with on_unit_cube"),
+        ({"objective": BOXED}, "boxed has 'max' and .*20.* Convert it by its method on_unit_cube"),
         ({"objective": replace(FLAT, noise_sd=0.1)}, "no noise, but flat has; give `noise_sd` to the ControlProblem"),
     ],
 )
@@ -214,16 +214,16 @@ def test_functions_of_one_point_are_refused(function):
 def test_problems_can_be_put_on_the_unit_cube():
     """Sign, scale, whole numbers, names and the best point."""
     base = eo.problems.hartmann6()
-    f = on_unit_cube(replace(eo.problems.levy6(), variables=tuple("abcdef")))
+    f = replace(eo.problems.levy6(), variables=tuple("abcdef")).on_unit_cube()
     levy = eo.problems.levy6()
     u = np.random.default_rng(0).random((5, 6))
     np.testing.assert_allclose(f(u), -levy(-10 + 20 * u))
     assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-12)
     assert (f.sense, f.variables, f.bounds.tolist()) == ("max", tuple("abcdef"), [[0, 1]] * 6)
-    np.testing.assert_allclose(on_unit_cube(base)(u), -base(u))
+    np.testing.assert_allclose(base.on_unit_cube()(u), -base(u))
     steps = Problem("steps", lambda x: x[:, 0], [(1, 5)], "max", integers=[0])
-    assert on_unit_cube(steps)([[0.0], [0.3], [1.0]]).tolist() == [1, 2, 5]
-    assert on_unit_cube(f)(u).tolist() == f(u).tolist()
+    assert steps.on_unit_cube()([[0.0], [0.3], [1.0]]).tolist() == [1, 2, 5]
+    assert f.on_unit_cube()(u).tolist() == f(u).tolist()
 
 
 def test_airfoil_equals_an_exact_gaussian_process():

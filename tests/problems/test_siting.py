@@ -5,8 +5,8 @@ import pytest
 
 import emsopt as eo
 from emsopt.errors import InputError
-from emsopt.problems import sited_city, siting
-from emsopt.problems.station_siting import fitted_travel_time
+from emsopt.problems import siting
+from emsopt.problems.station_siting import fitted_travel_time, sited_city
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from one_way import one_way_streets
 from refusals import refused
 
 import emsopt as eo
@@ -99,7 +100,7 @@ def test_a_wrong_file_is_not_taken_for_a_published_network(tmp_path, monkeypatch
 
 
 def test_saved_networks_come_back_and_broken_files_are_refused(tmp_path, monkeypatch):
-    net = grid_roads(4, 5, jitter=0.3, relief=30, one_way=0.3, rng=1)
+    net = one_way_streets(grid_roads(4, 5, jitter=0.3, relief=30, rng=1), 0.3, 1)
     file = tmp_path / "grid.json.gz"
     net.save(file)
     again = RoadNetwork.load(file)

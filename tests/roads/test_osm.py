@@ -8,6 +8,7 @@ from refusals import refused
 
 from emsopt.errors import InputError
 from emsopt.roads import RoadNetwork, _terrain
+from emsopt.roads._osm import read_osm
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,12 +55,17 @@ def osm(tmp_path):
     return lambda **options: write_map(tmp_path / "town.osm", **options)
 
 
+def all_roads(path, heights=None, vehicle="passenger"):
+    """Return all roads of a file, those outside the largest component too."""
+    return RoadNetwork(**read_osm(path, heights, vehicle))
+
+
 def turns(net):
     return {(net.ids[a], net.ids[b]) for a, b in net.connections}
 
 
 def test_map_read_by_eye(osm):
-    net = RoadNetwork.from_osm(osm(), strongly_connected=False)
+    net = all_roads(osm())
     assert set(net.ids) == {
         *("10#0", "-10#0", "11#0", "-11#0", "12#0", "-12#0", "13#0", "-13#0"),
         *("20#0", "20#1", "-32#0", "33#0", "-33#0"),
@@ -97,7 +103,7 @@ def test_map_read_by_eye(osm):
 )
 def test_turn_restrictions(osm, kind, left):
     members = [("way", 10, "from"), ("node", 5, "via"), ("way", 20, "to")]
-    net = RoadNetwork.from_osm(osm(relations=[({"type": "restriction", **kind}, members)]), strongly_connected=False)
+    net = all_roads(osm(relations=[({"type": "restriction", **kind}, members)]))
     assert {b for a, b in turns(net) if a == "10#0"} == left
     assert ("20#0", "20#1") in turns(net), "it binds those who come from way 10 alone"
 
@@ -108,7 +114,7 @@ def test_u_turns_can_be_prescribed_and_their_ban_leaves_the_way_on_open(osm):
     def after(kind, way, edge, node=5):
         members = [("way", way, "from"), ("node", node, "via"), ("way", way, "to")]
         relation = ({"type": "restriction", "restriction": kind}, members)
-        net = RoadNetwork.from_osm(osm(relations=[relation]), strongly_connected=False)
+        net = all_roads(osm(relations=[relation]))
         return {b for a, b in turns(net) if a == edge}
 
     assert after("only_u_turn", 10, "10#0") == {"-10#0"}
@@ -119,7 +125,7 @@ def test_u_turns_can_be_prescribed_and_their_ban_leaves_the_way_on_open(osm):
 def test_bollards_stop_cars_and_restrictions_by_way_are_left_out(osm):
     members = [("way", 10, "from"), ("way", 11, "via"), ("way", 12, "to")]
     relation = {"type": "restriction", "restriction": "no_straight_on"}
-    net = RoadNetwork.from_osm(osm(relations=[(relation, members)]), strongly_connected=False)
+    net = all_roads(osm(relations=[(relation, members)]))
     assert ("11#0", "12#0") in turns(net)
     for node_tags, passes in (
         ({}, True),
@@ -127,7 +133,7 @@ def test_bollards_stop_cars_and_restrictions_by_way_are_left_out(osm):
         ({3: {"barrier": "gate"}}, True),
         ({3: {"barrier": "bollard", "motor_vehicle": "yes"}}, True),
     ):
-        net = RoadNetwork.from_osm(osm(node_tags=node_tags), strongly_connected=False)
+        net = all_roads(osm(node_tags=node_tags))
         assert (("11#0", "12#0") in turns(net)) == passes
 
 
@@ -138,17 +144,17 @@ def test_roundabouts_have_one_direction_and_extracts_cut_ways(osm):
         3: ((3, 6), {"highway": "motorway", "oneway": "no"}),
         4: ((4, 7), {"highway": "residential", "maxspeed": "0"}),
     }
-    net = RoadNetwork.from_osm(osm(ways=ways), strongly_connected=False)
+    net = all_roads(osm(ways=ways))
     assert set(net.ids) == {"1#0", "1#1", "1#2", "2#0", "3#0", "-3#0", "4#0", "-4#0"}
     assert ("1#2", "1#0") in turns(net), "round and round"
     assert net.to_frame().loc["4#0", "speed_limit_m_s"] == pytest.approx(40 / 3.6)
     ways = {10: ((1, 5, 99, 3, 6), {"highway": "residential"})}
-    net = RoadNetwork.from_osm(osm(ways=ways), strongly_connected=False)
+    net = all_roads(osm(ways=ways))
     assert len(net.polylines) == 4
     assert "1 ways are cut where the extract ends" in net.notes
     path = osm()  # a node outside the Earth is as if missing
     path.write_text(path.read_text().replace('lat="0.003"', 'lat="91"'))
-    net = RoadNetwork.from_osm(path, strongly_connected=False)
+    net = all_roads(path)
     assert "13#0" not in net.ids
     assert "1 ways are cut where the extract ends" in net.notes
 
@@ -159,14 +165,14 @@ def test_inclines_follow_the_terrain_but_tunnels_run_straight(osm):
     def ground(places):
         return 1e4 * places[:, 1] + 500.0 * (np.abs(places[:, 1] - 0.002) < 1e-9)
 
-    net = RoadNetwork.from_osm(osm(), heights=ground, strongly_connected=False)
+    net = all_roads(osm(), heights=ground)
     incline = dict(zip(net.ids, net.inclines, strict=True))
     slope = np.arcsin(10 / net.lengths[net.ids.index("10#0")])
     for name in ("10#0", "11#0", "12#0", "13#0"):
         assert (incline[name], incline[f"-{name}"]) == (pytest.approx(slope, rel=1e-5), pytest.approx(-slope, rel=1e-5))
     assert incline["20#0"] == pytest.approx(0.0, abs=1e-12)
     open_air = {way: (nodes, {k: v for k, v in tags.items() if k != "tunnel"}) for way, (nodes, tags) in WAYS.items()}
-    steep = RoadNetwork.from_osm(osm(ways=open_air), heights=ground, strongly_connected=False)
+    steep = all_roads(osm(ways=open_air), heights=ground)
     assert steep.inclines.max() == pytest.approx(_terrain.STEEPEST)
     assert "4 edges would be steeper than 0.35 rad: heights of 9 junctions are moved" in steep.notes
 
@@ -219,7 +225,7 @@ def test_rights_of_emergency_vehicles(osm, case):
     tags, opened = EMERGENCY[case]
     ways = {10: ((1, 5), {"highway": "residential"}), 11: ((5, 3), {"highway": "residential"} | tags)}
     for vehicle, expected in (("emergency", opened), ("passenger", False)):
-        net = RoadNetwork.from_osm(osm(ways=ways), vehicle=vehicle, strongly_connected=False)
+        net = all_roads(osm(ways=ways), vehicle=vehicle)
         assert ("11#0" in net.ids) is (expected or (case == "closed to them" and vehicle == "passenger"))
     refused("`vehicle` must be one of", RoadNetwork.from_osm, osm(ways=ways), vehicle="ambulance")
 
@@ -228,7 +234,7 @@ def test_turns_of_emergency_vehicles(osm):
     relation = ({"type": "restriction", "restriction": "no_left_turn", "except": "psv; emergency"},
                 [("way", 10, "from"), ("node", 5, "via"), ("way", 20, "to")])  # fmt: skip
     turns = {
-        vehicle: RoadNetwork.from_osm(osm(relations=[relation]), vehicle=vehicle, strongly_connected=False).connections
+        vehicle: all_roads(osm(relations=[relation]), vehicle=vehicle).connections
         for vehicle in ("passenger", "emergency")
     }
     assert len(turns["emergency"]) == len(turns["passenger"]) + 1

@@ -11,10 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from one_way import one_way_streets
 from refusals import refused
 
 from emsopt.errors import InputError, MissingDependencyError
 from emsopt.roads import RoadNetwork, grid_roads
+from emsopt.roads._sumo import read_net
 
 # Four roads in a ring, with a cycle path, a bus lane and a turn that is for buses only; a dead end at the east.
 OFFSET = "-285448.66,-5492398.13"
@@ -84,7 +86,7 @@ def bellman_ford(net, costs, start, closed=()):
 def test_paths_cost_what_bellman_ford_says():
     rng = np.random.default_rng(0)
     for trial in range(30):
-        net = grid_roads(rng.integers(2, 6), rng.integers(2, 6), one_way=0.3, rng=rng)
+        net = one_way_streets(grid_roads(rng.integers(2, 6), rng.integers(2, 6)), 0.3, rng)
         costs = rng.exponential(1.0, net.n_edges)
         if trial % 2:
             costs[rng.random(net.n_edges) < 0.4] = 0.0  # a rectified estimate may be exactly zero
@@ -131,13 +133,13 @@ def test_grids_have_u_turns_at_dead_ends_true_lengths_and_one_component():
     again = grid_roads(5, 4, jitter=0.3, relief=30.0, rng=3)
     assert np.array_equal(net.contexts, again.contexts)
     for seed in range(2):
-        net = grid_roads(5, 5, one_way=0.9, rng=seed)
+        net = one_way_streets(grid_roads(5, 5), 0.9, seed)
         assert all(np.isfinite(bellman_ford(net, net.lengths, k)).all() for k in range(net.n_edges))
 
 
 def test_sumo_file_read_by_eye(net_file):
     path = net_file(NET)
-    net = RoadNetwork.from_sumo(path, strongly_connected=False)
+    net = RoadNetwork(**read_net(path))
     assert (net.ids, net.lengths.tolist()) == (("north", "east", "west", "south", "island"), [100, 50, 50, 100, 9])
     assert net.speed_limits.tolist() == [13.89, 8.33, 8.33, 13.89, 5]
     assert net.classes == ("highway.primary", "highway.residential", "unknown", "highway.primary", "unknown")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from one_way import one_way_streets
 from refusals import refused
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
@@ -53,7 +54,11 @@ def free_monaco():
 
 @pytest.mark.parametrize(
     "make",
-    [lambda rng: grid_roads(9, 12, one_way=0.4, jitter=0.4, rng=rng), delaunay_roads, lambda _: free_monaco()],
+    [
+        lambda rng: one_way_streets(grid_roads(9, 12, jitter=0.4, rng=rng), 0.4, rng),
+        delaunay_roads,
+        lambda _: free_monaco(),
+    ],
     ids=["grid", "tables", "monaco"],
 )
 def test_times_between_junctions_are_those_on_nodes(make):
@@ -73,7 +78,7 @@ def test_times_between_junctions_are_those_on_nodes(make):
 
 def test_times_between_points_on_edges_are_those_to_nodes_put_there():
     rng = np.random.default_rng(1)
-    net = grid_roads(7, 6, one_way=0.4, jitter=0.3, rng=rng)
+    net = one_way_streets(grid_roads(7, 6, jitter=0.3, rng=rng), 0.4, rng)
     nodes, ends = ends_of(net)
     minutes, streets = net.edge_minutes(), np.unique(np.sort(ends, axis=1), axis=0)
     n, places = len(nodes), []

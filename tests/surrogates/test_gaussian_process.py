@@ -148,11 +148,12 @@ def test_fit_is_as_likely_as_scikit_learns(data):
 
 def test_fit_stays_within_bounds_and_beats_its_start(data):
     X, y, prior, *_ = data
-    kernel = DeploymentKernel(np.ones(10), weights_bounds=(0.1, 2.0), gamma_bounds=(0.5, 1.5))
+    kernel = DeploymentKernel(np.ones(10), gamma_bounds=(0.5, 1.5))
     process = fit(kernel, X, y, prior, noise_ratio_bounds=(1e-4, 1e-2))
     assert process.log_likelihood > condition(kernel, X, y, prior, noise_ratio=1e-4).log_likelihood + 1
-    assert process.kernel.weights.min() >= 0.1 * (1 - 1e-9)
-    assert process.kernel.weights.max() <= 2.0 * (1 + 1e-9)
+    assert process.kernel.weights.min() >= 1e-3 * (1 - 1e-9)
+    assert process.kernel.weights.max() <= 10 * (1 + 1e-9)
+    assert 0.5 * (1 - 1e-9) <= process.kernel.gamma <= 1.5 * (1 + 1e-9)
     assert 1e-4 * (1 - 1e-9) <= process.noise_ratio <= 1e-2 * (1 + 1e-9)
     warm = fit(process.kernel, X, y, prior, noise_ratio=process.noise_ratio, noise_ratio_bounds=(1e-4, 1e-2), steps=5)
     assert warm.log_likelihood >= process.log_likelihood - 1e-6

@@ -196,7 +196,7 @@ class BOKEPlus(BOKE):
 
 def bandwidth(t: int, d: int, scale: float = SCALE, rule: str = "scott") -> float:
     """Return the kernel's bandwidth for t points on the d-dimensional unit cube, (5.1) or (5.2), times scale · d."""
-    return RULES[rule](t, d, scale=scale * d)
+    return RULES[rule](t, d, scale * d)
 
 
 def exploration(t: int, noise_sd: float = NOISE_SD, delta: float = DELTA) -> float:
@@ -231,7 +231,7 @@ def profile(optimizer: BOKE) -> "pd.DataFrame":
     >>> for _ in range(6):
     ...     x = optimizer.ask()
     ...     optimizer.tell(x, f(x))
-    >>> len(eo.optimizers.profile(optimizer))
+    >>> len(profile(optimizer))
     501
     """
     import pandas as pd

@@ -21,7 +21,7 @@ from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
 from ...problems.control.problem import ControlProblem, Play, check_alpha
-from .model import ControlModel, Hyperparameters, PosteriorSample
+from .model import ControlModel, PosteriorSample
 
 
 class ControlLearner:
@@ -37,17 +37,11 @@ class ControlLearner:
     alpha : float
         Tolerated loss, as a fraction of the difference between the best expected value and ``worst``. Used by
         `UnknownCost` only.
-    beta : float or "theorem"
-        Weight of the posterior standard deviation in the confidence bounds; "theorem" computes it from Theorem 1.
-    norm, delta : float
-        B, a bound on the function's norm, and δ, the probability that the confidence bounds fail, of Theorem 1's β;
-        δ is in (0, 1].
-    hyperparameters : Hyperparameters, optional
-        Default: estimated from the plays.
 
     Attributes
     ----------
     model : ControlModel
+        Estimates its hyperparameters; one with known hyperparameters may replace it before the first play.
     counts, paid : ndarray, shape (m,)
         Number of plays of each set, T_i, and their total cost.
     plays : list of (int, ndarray)
@@ -65,21 +59,14 @@ class ControlLearner:
         rng: Rng = None,
         budget: float = np.inf,
         alpha: float = 0.1,
-        beta: float | str = 2.0,
-        norm: float = 1.0,
-        delta: float = 0.1,
-        hyperparameters: Hyperparameters | None = None,
     ) -> None:
         _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
-        if beta != "theorem" and not (_validate.is_real(beta) and 0 < beta < np.inf):
-            raise InputError(f"`beta` must be a number above 0, or 'theorem'; got {beta!r}.")
         check_alpha(alpha)
-        norm, delta = _validate.positive_number(norm, "norm"), _validate.probability(delta, "delta")
         if budget != np.inf:
             budget = _validate.positive_number(budget, "budget")
         self.problem, self.budget, self.alpha = problem, budget, alpha
         self.rng = _validate.generator(rng)
-        self.model = ControlModel(problem, self.rng, hyperparameters, beta=beta, norm=norm, delta=delta)
+        self.model = ControlModel(problem, self.rng)
         m = len(problem.control_sets)
         self.counts, self.paid = np.zeros(m, dtype=int), np.zeros(m)
         self.plays: list[tuple[int, FloatArray]] = []
@@ -253,7 +240,7 @@ class UnknownCost(ControlLearner):
     --------
     >>> import emsopt as eo
     >>> problem = eo.problems.hill_control()
-    >>> learner = eo.optimizers.UnknownCost(problem, budget=20, rng=0)
+    >>> learner = UnknownCost(problem, budget=20, rng=0)
     >>> set_index, inputs = learner.ask()
     >>> set_index in range(3)
     True

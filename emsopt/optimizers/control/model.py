@@ -6,11 +6,7 @@ r"""Model of a control problem: a Gaussian process, and the best confidence boun
 symbol     name                  meaning
 =========  ====================  =================================================================================
 μ, σ       ``process``           posterior mean and standard deviation, squared-exponential kernel
-β          ``beta``              2, or Theorem 1's B + √ν sqrt(2 (γ + 1 + log(1/δ)))
-B, δ       ``norm``, ``delta``   bound on the norm of the function; probability that the confidence bounds fail
-ν          -                     noise variance of an observation divided by the prior variance of the function
-γ          -                     information gain of the plays so far, log det(I + K/ν) / 2, with the kernel matrix K
-                                 of the plays; the theorem uses the largest possible gain of as many plays
+β          ``beta``              2; Theorem 1's is in `emsopt.optimizers.control.regret`
 c, g       -                     factors of the kernel k = c g: from controlled and from uncontrolled variables
 =========  ====================  =================================================================================
 
@@ -73,8 +69,9 @@ class Hyperparameters:
     --------
     >>> import emsopt as eo
     >>> problem = eo.problems.hill_control()
-    >>> known = eo.optimizers.Hyperparameters(lengthscales=[0.2, 0.5])
-    >>> learner = eo.optimizers.LEARNERS["ucb-psq"](problem, hyperparameters=known, rng=0)
+    >>> known = Hyperparameters(lengthscales=[0.2, 0.5])
+    >>> learner = eo.optimizers.LEARNERS["ucb-psq"](problem, rng=0)
+    >>> learner.model = ControlModel(problem, learner.rng, known)
     >>> known.amplitude, known.noise_variance
     (1.0, 0.0001)
     """
@@ -95,26 +92,20 @@ class Hyperparameters:
 class ControlModel:
     """A Gaussian process of the plays so far, with searches for the best bound of each set.
 
-    The parameters are those of `ControlLearner`; ``norm`` is in units of the square root of the amplitude. ``process``
-    is None before enough plays are observed, ``fits`` counts how often hyperparameters were estimated, and ``maximal``
-    lists the control sets that are not contained in another one.
+    ``hyperparameters`` are estimated from the plays if left out. ``process`` is None before enough plays are observed,
+    ``fits`` counts how often hyperparameters were estimated, and ``maximal`` lists the control sets that are not
+    contained in another one. ``beta`` is the weight of the posterior standard deviation in the bounds.
     """
 
+    beta = 2.0
+
     def __init__(
-        self,
-        problem: ControlProblem,
-        rng: np.random.Generator,
-        hyperparameters: Hyperparameters | None = None,
-        *,
-        beta: float | str = 2.0,
-        norm: float = 1.0,
-        delta: float = 0.1,
+        self, problem: ControlProblem, rng: np.random.Generator, hyperparameters: Hyperparameters | None = None
     ) -> None:
         self.problem, self.rng = problem, rng
-        self._beta, self._norm, self._delta = beta, norm, delta
         given = hyperparameters
         if given is not None:
-            _validate.instance(given, "hyperparameters", Hyperparameters, "emsopt.optimizers.Hyperparameters")
+            _validate.instance(given, "hyperparameters", Hyperparameters, f"{__name__}.Hyperparameters")
             _validate.real_array(given.lengthscales, "lengthscales", (problem.dimension,))
         self._given, self._initial = given, INITIAL if given is None else 1
         self.points: list[FloatArray] = []
@@ -125,15 +116,6 @@ class ControlModel:
         self.maximal = [i for i, s in enumerate(sets) if not any(s < other for other in sets)]
         self._nodes = problem.nodes(NODES)
         self._last: dict[tuple[int, str], list[FloatArray]] = {}  # ends of the searches, to start from
-
-    @property
-    def beta(self) -> float:
-        """Weight β of the posterior standard deviation in the next round: as given, or computed from Theorem 1."""
-        if not isinstance(self._beta, str):
-            return self._beta
-        ratio = self.process.noise_ratio
-        gain = np.log(np.diag(self.process.factor) / np.sqrt(ratio)).sum()
-        return float(self._norm + np.sqrt(2 * ratio * (gain + 1 + np.log(1 / self._delta))))
 
     def tell(self, point: ArrayLike, value: float) -> None:
         """Add a play: the values of all variables, shape (d,), and the observed value of the objective."""

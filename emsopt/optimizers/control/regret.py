@@ -117,7 +117,7 @@ def control_verdicts(
     --------
     >>> import emsopt as eo
     >>> study = eo.datasets.load_study("bocvs")
-    >>> eo.optimizers.control_verdicts(study)["verdict"].value_counts().to_dict()
+    >>> control_verdicts(study)["verdict"].value_counts().to_dict()
     {'tie': 16, 'win': 4}
     """
     from scipy.special import stdtrit
@@ -171,7 +171,7 @@ def control_regrets(table: pd.DataFrame) -> pd.DataFrame:
     --------
     >>> import emsopt as eo
     >>> study = eo.datasets.load_study("bocvs").query("objective == 'plant'")
-    >>> list(eo.optimizers.control_regrets(study).columns.get_level_values(0).unique())
+    >>> list(control_regrets(study).columns.get_level_values(0).unique())
     ['plays', 'quality_regret', 'quality_per_play', 'quality_per_cost', 'cost_regret', 'cost_per_play', 'cost_per_cost']
     """
     _validate.columns(
@@ -189,6 +189,7 @@ def control_regrets(table: pd.DataFrame) -> pd.DataFrame:
 
 Gain = Callable[[ArrayLike], FloatArray]
 ROUNDS, CLOSE = 40, 0.01  # largest number of improvements of the shares; excess of the bound that ends them earlier
+DELTA, MOST_EACH = 0.1, 1_000_000  # of `exploration_needed`
 GROWTH = 1.25  # between the numbers of plays at which gains are computed, as each takes long
 
 
@@ -247,18 +248,16 @@ def exploration_needed(
     norm: float,
     noise_sd: float,
     alpha: float = 0.1,
-    delta: float = 0.1,
     printed: bool = False,
-    most: int = 1_000_000,
 ) -> int | None:
     """Return the plays τ of every set after which only acceptable sets are feasible, by Lemma 2.
 
     The module's table explains the symbols; ``gap`` is ε and ``gain`` is γ_t, as from `gain_bound`. ``printed`` uses
-    the threshold as printed, ε / (2 - σ), in place of the mended ε / (2 (2 - α)). None if no τ up to ``most`` is
-    enough, which is also limited by the ``most`` of `gain_bound`.
+    the threshold as printed, ε / (2 - σ), in place of the mended ε / (2 (2 - α)); δ is 0.1. None if no τ up to a
+    million is enough, which is also limited by the ``most`` of `gain_bound`.
     """
     threshold = gap / (2 - noise_sd) if printed else gap / (2 * (2 - alpha))
-    t = np.arange(1, most + 1)
-    beta = theorem_beta(sets * t, gain, norm=norm, noise_sd=noise_sd, delta=delta)
-    enough = np.flatnonzero(beta * deviations(t, gain, sets, delta) / t <= threshold)
+    t = np.arange(1, MOST_EACH + 1)
+    beta = theorem_beta(sets * t, gain, norm=norm, noise_sd=noise_sd, delta=DELTA)
+    enough = np.flatnonzero(beta * deviations(t, gain, sets, DELTA) / t <= threshold)
     return int(t[enough[0]]) if len(enough) else None

@@ -109,7 +109,7 @@ def bocvs(
     regret : bool
         Whether to compute expected values and regrets. If the problem is not `solved`, this takes a long search.
     **options
-        Options of the learner, such as ``beta``, ``hyperparameters``, ``halving`` for "unknown-cost".
+        ``exploration`` and ``halving`` for "unknown-cost", see `UnknownCost`.
 
     Examples
     --------

@@ -327,7 +327,7 @@ def check_objective(f: Problem) -> None:
     if f.sense != "max" or (f.bounds != (0, 1)).any():
         found = f"{f.name} has {f.sense!r} and {f.bounds.tolist()}"
         raise InputError(
-            f"`objective` must have sense 'max' and bounds 0 and 1; {found}. Convert it with on_unit_cube."
+            f"`objective` must have sense 'max' and bounds 0 and 1; {found}. Convert it by its method on_unit_cube."
         )
     if f.noise_sd:
         raise InputError(f"`objective` must have no noise, but {f.name} has; give `noise_sd` to the ControlProblem.")

@@ -60,7 +60,7 @@ from ...city import City
 from ...errors import InputError
 from ...evaluators import approximate_hypercube, p_median
 from ..functions import ackley6, hartmann6, levy6
-from ..problem import Problem, on_unit_cube
+from ..problem import Problem
 from .marginals import TruncatedNormal
 from .posterior_means import AIRFOIL_WORST, PLANT_WORST, airfoil, plant
 from .problem import ControlProblem
@@ -159,7 +159,7 @@ def _ready(
 
 def _with_irrelevant(problem: Problem) -> Problem:
     """Return a test function as an objective on the unit cube, with further inputs that do not matter."""
-    base = on_unit_cube(problem)
+    base = problem.on_unit_cube()
     best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT, 0.5))
     name, relevant = problem.name.rstrip("0123456789"), base.dimension
     return Problem(

@@ -276,6 +276,16 @@ def test_a_decimal_that_is_not_in_the_evidence_is_found(place, number, other):
     assert unbound(unread.assign(ours=row["ours"].str.replace(number, other))) == [(PAPERS[1], *unread["place"])]
 
 
+def test_a_printed_tolerance_is_not_widened():
+    """A row with "1e-8" rests on no `assert_allclose` whose relative tolerance, 1e-7 unless it is given, is added to it."""
+    wide = []
+    for claim in CLAIMS[(CLAIMS["ours"] + CLAIMS["error"]).str.contains("1e-")].itertuples():
+        calls = [node for node in ast.walk(ast.parse(evidence_of(claim))) if isinstance(node, ast.Call)]
+        given = [{k.arg for k in node.keywords} for node in calls if ast.unparse(node.func).endswith("assert_allclose")]
+        wide += [claim.place] * any("atol" in names and "rtol" not in names for names in given)
+    assert wide == []
+
+
 def test_claims_are_filtered_by_paper_and_place():
     tables = eo.datasets.load_claims("server locations", "Table 1")
     assert set(tables["paper"]) == {"server locations"}

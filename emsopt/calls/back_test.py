@@ -29,9 +29,8 @@ from ..city.response_law import ResponseLaw
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.evaluation import LATE_MIN
 from . import _page
-from ._durations import Z90
 from ._times import hour_of_week
-from ._units import dispatch_times, regular_units
+from ._units import dispatch_times
 from .calibration import Fit, calibrate, distances
 from .log import CallLog, Source, read_calls
 from .recorded import measures, stamped_responses
@@ -71,8 +70,6 @@ class BackTest:
         sentence). The rules stand in `emsopt.calls.uses`. Nothing is usable on days that the fit was made from.
     period : str
         First and last day of the calls.
-    dispatch : str
-        Whether the record follows the closest free unit or `Fit.preference`; empty without units with known homes.
     """
 
     overall: pd.DataFrame
@@ -85,7 +82,6 @@ class BackTest:
     left_out: Mapping[str, int]
     uses: pd.DataFrame
     period: str
-    dispatch: str
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per measure, indexed by name: ``recorded``, ``modelled``, ``low``, ``high`` and two more.
@@ -106,13 +102,14 @@ class BackTest:
         return tuple(f"{TITLES[use]}: {'usable' if usable else 'do not use'}. {why}" for use, usable, why in rows)
 
     @property
-    def details(self) -> tuple[str, ...]:
-        """Zones and stations outside their intervals, and ``dispatch``, in sentences."""
-        said = []
-        for what, off in (("Zones", outside(self.by_zone)), ("Stations", outside(self.by_station))):
-            for side, names in (("above", off.index[off > 0]), ("below", off.index[off < 0])):
-                said += [f"{what} recorded {side} modelled: {', '.join(names)}."] if len(names) else []
-        return (*said, *filter(None, [self.dispatch]))
+    def outside(self) -> tuple[str, ...]:
+        """Zones and stations outside their intervals, in sentences."""
+        found = {"Zones": outside(self.by_zone), "Stations": outside(self.by_station)}
+        sides = [(what, side, off.index[sign * off > 0]) for what, off in found.items()
+                 for side, sign in (("above", 1), ("below", -1))]  # fmt: skip
+        return tuple(
+            f"{what} recorded {side} modelled: {', '.join(names)}." for what, side, names in sides if len(names)
+        )
 
     @property
     def html(self) -> str:
@@ -133,7 +130,7 @@ class BackTest:
             f"{self.calls:,} calls, {self.period}; {len(self.deployment)} units. Not compared: {left_out or 'none'}.",
             "Intervals of 90 %: what chance explains if the model is right. Its times are rounded like the stamps.",
         ]
-        return _page.body("Back-test", (*self.verdict, *self.details), self.overall, figures, notes)
+        return _page.body("Back-test", (*self.verdict, *self.outside), self.overall, figures, notes)
 
     def save(self, path: PathLike) -> Path:
         """Write the report as one self-contained HTML file and return its path; raise if it cannot be written."""
@@ -263,7 +260,6 @@ def back_test(
         left_out=left_out,
         uses=judge(fit, replays, threshold, separates_places(at[known], recorded[known]), overall, by_zone, by_station),
         period=period,
-        dispatch=_followed(fit, log, reach),
     )
 
 
@@ -333,36 +329,12 @@ def _workload(fit: Fit, log: CallLog, n: int) -> tuple[FloatArray, IntArray | No
     """Return the mean number of busy units and the number of calls by station, both (N,); None without known homes."""
     if not fit.homes or "unit" not in log.details or log.service_min is None:
         return np.zeros(n), None
-    home = fit.home_of(log)
+    place = {name: k for k, name in enumerate(fit.stations["name"])}
+    home = np.array([place.get(fit.homes.get(unit, ""), -1) for unit in log.details["unit"]])
     minutes = np.where(np.isnan(log.service_min), np.nanmean(log.service_min), log.service_min)
     known = home >= 0
     calls: IntArray = np.bincount(home[known], minlength=n)
     return np.bincount(home[known], weights=minutes[known], minlength=n) / _minutes(log), calls
-
-
-def _followed(fit: Fit, log: CallLog, reach: FloatArray) -> str:
-    """Return how many calls the closest station with a free unit answered, and how many the one preferred before."""
-    home, when = fit.home_of(log), dispatch_times(log)
-    known = home >= 0
-    if not known.any() or log.service_min is None:
-        return ""
-    minutes = np.where(np.isnan(log.service_min), np.nanmean(log.service_min), log.service_min)
-    until, free = when + (60 * minutes).astype("timedelta64[s]"), np.zeros(reach.shape, bool)
-    for unit in regular_units(fit.homes, fit.calls.details):
-        mine = np.flatnonzero(log.details["unit"] == unit)
-        mine = mine[np.argsort(when[mine], kind="stable")]
-        last = np.r_[when.min(), until[mine]][np.searchsorted(when[mine], when)]  # end of its last call before
-        free[:, fit.stations["name"] == fit.homes[unit]] |= (last <= when)[:, None]
-    free[known, home[known]] = True
-    near, own = (
-        (np.where(free, cost, np.inf).argmin(axis=1) == home)[known]
-        for cost in (reach, fit.preference(log.locations).T)
-    )
-    said = f"Of {known.sum():,} calls, the closest station with a free unit answered {near.mean():.0%}, and the one "
-    said += f"that had answered most in the zone before {own.mean():.0%}: "
-    if abs(int(own.sum()) - int(near.sum())) <= Z90 * np.sqrt((near != own).sum()):
-        return f"{said}the record tells neither from the other."
-    return f"{said}it follows {'the preference of zones' if own.sum() > near.sum() else 'the closest'}."
 
 
 def _minutes(log: CallLog) -> float:

@@ -155,29 +155,6 @@ class Fit:
         """Return km, or with roads minutes at free flow, from stations to places, shape (M, 2), lon and lat: (N, M)."""
         return distances(self.stations, places, self.roads).T
 
-    def home_of(self, calls: CallLog) -> IntArray:
-        """Return the station of the unit that answered each call, -1 where it is unknown, shape (K,)."""
-        place = {name: k for k, name in enumerate(self.stations["name"])}
-        units = calls.details.get("unit", calls.rows)
-        return np.array([place.get(self.homes.get(unit, ""), -1) for unit in units])
-
-    def preference(self, places: FloatArray) -> FloatArray:
-        """Return the log's own order of dispatch to places, shape (M, 2), as a `City.preference`, shape (N, M).
-
-        In the zone that is closest to a station, stations come by how often their units were first on scene, and then
-        by distance. A station whose units the log does not show comes where its distance puts it. Travel times of such
-        a city follow ``law``, as ``answer_law`` holds for the closest free unit.
-        """
-        home, reach = self.home_of(self.calls), self.distances(places)
-        counts = np.zeros((len(reach), len(reach)))  # by zone and station
-        zone = self.distances(self.calls.locations).argmin(axis=0)
-        np.add.at(counts, (zone[home >= 0], home[home >= 0]), 1)
-        order = np.lexsort((reach, -counts[reach.argmin(axis=0)].T), axis=0)
-        furthest = np.maximum.accumulate(np.take_along_axis(reach, order, axis=0), axis=0)
-        costs = reach.copy()
-        np.put_along_axis(costs, order, furthest + 1e-9 * np.arange(len(reach))[:, None], axis=0)
-        return np.where(counts.sum(axis=0)[:, None] > 0, costs, reach)
-
     def demand(self, **options: Any) -> Demand:
         """Return the demand of the calls to which a unit was sent; ``options`` are those of `aggregate_calls`."""
         return aggregate_calls(self.calls, self.stations, **options)

@@ -397,7 +397,7 @@ def _test_lines(tested: BackTest | InputError) -> Iterator[str]:
         return
     yield f"{tested.calls:,} calls, {tested.period}, which that calibration has not seen:"
     yield tested.overall[["recorded", "modelled", "low", "high"]].round(3).to_string()
-    yield from (*tested.verdict, *tested.details)
+    yield from (*tested.verdict, *tested.outside)
 
 
 def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[str]:

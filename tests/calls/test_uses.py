@@ -9,7 +9,7 @@ from refusals import refused
 from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
-from emsopt.calls.back_test import _followed, calibrate_and_test
+from emsopt.calls.back_test import calibrate_and_test
 from emsopt.calls.uses import separates_places, starts
 from emsopt.errors import EmsoptError
 
@@ -123,23 +123,6 @@ def test_a_model_tells_places_apart_if_longer_times_were_recorded_there():
         told, why = separates_places(modelled, 6 + slope * (modelled - 6.5) + rng.normal(0, noise, 800))
         assert told == usable
         assert said in why
-
-
-@pytest.mark.parametrize("rank", [0, 1])
-def test_the_record_tells_who_is_sent(rank, drawn):
-    """If units of the second closest station answer each zone, the record follows that preference, else the closest."""
-    log, stations = drawn
-    places, flat = stations[["lon", "lat"]].to_numpy(), [np.cos(np.radians(45)), 1]
-    zone = np.hypot(*((log.locations[:, None] - places) * flat).T).argmin(axis=0)
-    station = np.hypot(*((places[:, None] - places) * flat).T).argsort(axis=1)[zone, rank]
-    log = dataclasses.replace(log, details=log.details.assign(unit=[f"E{k}" for k in station]))
-    homes = {f"E{k}": stations["name"].iloc[k] for k in np.unique(station)}
-    fit = eo.calls.calibrate(log, stations, homes)
-    home, shown = fit.home_of(fit.calls), np.isin(np.arange(12), station)[:, None]
-    assert (np.where(shown, fit.preference(fit.calls.locations), np.inf).argmin(axis=0) == home).all()
-    told = _followed(fit, fit.calls, fit.distances(fit.calls.locations).T)
-    assert "most in the zone before 100%" in told
-    assert ("it follows the preference of zones." if rank else "closest station with a free unit answered 100%") in told
 
 
 @pytest.mark.parametrize("others", ["answered", "occupying", "ignored"])

@@ -31,9 +31,15 @@ def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
         return _from_rows(sheet.iter_rows(values_only=True), file.name, choose)
 
 
-def read_other(file: Path | Upload, choose: Choose) -> pd.DataFrame:
-    """Return the first sheet of a workbook of another format, as `read_xlsx` does."""
-    with _package("python_calamine", file, "a workbook") as (calamine, content):
+def read_xls(file: Path | Upload, choose: Choose) -> pd.DataFrame:
+    """Return the first sheet of a workbook of Excel 97 to 2003, as `read_xlsx` does.
+
+    In newer formats one far cell would take terabytes there; this format has at most 65,536 rows of 256 cells.
+    """
+    with _package("python_calamine", file, "an old Excel workbook") as (calamine, content):
+        if content.read(4) != b"\xd0\xcf\x11\xe0":
+            raise InputError(f"{file.name} is no workbook of Excel 97 to 2003. Save the sheet as .xlsx or .csv.")
+        content.seek(0)
         sheet = calamine.CalamineWorkbook.from_filelike(content).get_sheet_by_index(0)
         return _from_rows(sheet.to_python(skip_empty_area=False), file.name, choose)
 
@@ -76,7 +82,7 @@ def read_layer(file: Path | Upload) -> Any:
 
 LAYERS = (".shp", ".gpkg", ".fgb")
 FRAMES = {".parquet": read_parquet} | dict.fromkeys(LAYERS, read_layer)
-READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx} | dict.fromkeys((".xls", ".xlsb", ".ods"), read_other)
+READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx} | {".xls": read_xls}
 
 
 @contextmanager

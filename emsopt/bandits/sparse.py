@@ -45,6 +45,10 @@ class SparseGP(Regression):
     Parameters
     ----------
     prior : Prior
+    inducing : int
+        M, maximum number of inducing points.
+    batch : int
+        B, number of observations per step; all of them if there are fewer.
     rate : float
         ρ, step size, above 0 and at most 1.
     steps : int
@@ -55,32 +59,29 @@ class SparseGP(Regression):
     rng : int or Generator, optional
         Source of randomness for the batches.
 
-    Attributes
-    ----------
-    inducing, batch : int
-        M, maximum number of inducing points, and B, number of observations per step. May be set before any observation.
-
     Examples
     --------
-    >>> gp = SparseGP(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0), rng=0)
+    >>> gp = SparseGP(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0), inducing=2, rng=0)
     >>> gp.update([0], [4.0])
     >>> mean, variance = gp.predict()
     >>> mean.shape
     (2,)
     """
 
-    inducing, batch = 1000, 2500
-
     def __init__(
         self,
         prior: Prior,
         *,
+        inducing: int = 1000,
+        batch: int = 2500,
         rate: float = 0.1,
         steps: int = 1,
         context_rate: float = 0.0,
         rng: Rng = None,
     ) -> None:
         super().__init__(prior)
+        self.inducing = _validate.whole_number(inducing, "inducing")
+        self.batch = _validate.whole_number(batch, "batch")
         self.rate = _validate.positive_number(rate, "rate")
         self.steps = _validate.whole_number(steps, "steps")
         if self.rate > 1:

@@ -249,7 +249,7 @@ def read_calls(
     source : path_like, file, DataFrame or GeoDataFrame, or a list of these; or a CallLog, which is returned
         With the columns listed in the module's docstring, at most 256 MB (GeoJSON: 64 MB) and two million rows. A
         file ends in .csv, .tsv, .txt and the like (separated by commas, semicolons, tabs, ``|`` or ``^``), .geojson
-        or .json, all of these also with .gz or alone in a .zip, .xlsx, .xls, .ods or .parquet (``emsopt[tables]``),
+        or .json, all of these also with .gz or alone in a .zip, .xlsx, .xls or .parquet (``emsopt[tables]``),
         or .shp or .gpkg (``emsopt[maps]``). An object with ``name`` and ``read`` counts as a file. The logs of a
         list, such as one per month, become one, with rows counted through them. Files that macOS puts beside others
         (``._calls.csv``) are ignored in a list.

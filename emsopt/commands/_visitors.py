@@ -42,14 +42,14 @@ class Visitors(AsyncMappingKernelManager):
         for name in list(names):
             if name in self:
                 await self.shutdown_kernel(name, now=True)
-            self._opened.discard(name)
-            self._asked.pop(name, None)
+        self._opened &= set(self.list_kernel_ids())  # others ended by themselves or were culled
+        self._asked = {name: request for name, request in self._asked.items() if name in self}
 
     def _replaces(self, request: Any, name: str, earlier: Any) -> bool:
         """Return whether a request comes from the browser of an earlier one whose page is neither open nor loading."""
         if earlier.current_user != request.current_user or self._kernel_connections.get(name):
             return False
-        return earlier._finished or earlier.request.connection.stream.closed()
+        return name in self._opened or earlier.request.connection.stream.closed()
 
     def notify_connect(self, kernel_id: str) -> None:
         """Record that the page of the process has been open."""

@@ -90,7 +90,7 @@ def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENT
 
 
 def edges_of(values: FloatArray, limits: Limits = None) -> FloatArray:
-    """Return the limits of even classes within ``limits`` or, by default, of six that hold equally many values.
+    """Return the limits of even classes within ``limits`` or, by default, of six that hold about equally many values.
 
     Equal counts tell atoms apart where most values are alike, and a remote atom takes no colours away from the others.
     """
@@ -104,11 +104,12 @@ def edges_of(values: FloatArray, limits: Limits = None) -> FloatArray:
     if not inner or inner[-1] - inner[0] < 1e-9 * max(abs(low), abs(high), 1):  # most values are equal
         return class_edges(low, high)
     digits = -math.floor(math.log10(inner[-1] - inner[0]))
+    most = max(values.size / 4, np.unique(values, return_counts=True)[1].max())  # ties stay together
     for finer in range(4):  # limits as round as equal counts allow
         step = 10.0 ** -(digits + finer)
         edges = np.r_[math.floor(low / step) * step, np.round(inner, digits + finer), math.ceil(high / step) * step]
         edges = np.unique(np.round(edges, digits + finer))
-        if np.histogram(values, edges)[0].max() <= values.size / 4:
+        if np.histogram(values, edges)[0].max() <= most:
             break
     return edges
 

@@ -3,8 +3,8 @@
 Atoms are shaded by mean response (or another value). A black square is a station with its number of units, and a small
 white square is a vacant site. The width of a line from a station to an atom grows with the share of the atom's answered
 calls that the station answers; shares below 2 % have no line. The page contains its own copy of Leaflet (`vendor`), and
-its content security policy prevents all requests to servers. `emsopt.maps.LiveMap` and `emsopt.maps.folium_map` can
-have a street map as background.
+its content security policy prevents all requests to servers. `emsopt.maps.live.LiveMap` and
+`emsopt.maps.folium_map` can have a street map as background.
 
 All numbers come from an `Evaluation`. The counterpart in matplotlib is `emsopt.plots.deployments`. Straight
 lines show which station answers, not the roads taken.
@@ -232,12 +232,13 @@ def _difference(
     """Return the view in which atoms are shaded by the value of the first deployment minus that of the second."""
     (first, one), (second, other) = named.items()
     values = shaded[first][0] - shaded[second][0]
-    most = np.abs(values[np.isfinite(values)]).max(initial=1e-9)
+    sizes = np.abs(values[np.isfinite(values)])
+    most = max(np.quantile(sizes, 0.9), 1e-9) if sizes.size else 1e-9  # a few atoms that change more need no classes
     step = np.diff(_colours.class_edges(0, most / 3.5, most=1))[0]
     _, label, unit = shaded[first]
     calls, least = hours * city.arrival_rates, NEGLIGIBLE * np.nansum(city.demand_shares * shaded[second][0])
     sides = (values < -least, values > least)
-    count = [f"{calls[side].sum():,.0f} calls a year in {side.sum()} area(s)" for side in sides]
+    count = [f"{calls[side].sum():,.0f} calls a year in {side.sum()} of {len(values)} areas" for side in sides]
     columns = {f": {first} minus {second}": values} | {f", {name}": shaded[name][0] for name in named}
     counts, before = (_colours.by_place(city, evaluation)[1] for evaluation in (one, other))
     units = []

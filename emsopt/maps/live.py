@@ -67,7 +67,7 @@ class LiveMap(AnyWidget):
     edit = Unicode().tag(sync=True)
     shown = Unicode().tag(sync=True)
 
-    def __init__(self, sentence: str = "") -> None:
+    def __init__(self, *, sentence: str = "") -> None:
         super().__init__(scene={"sentence": sentence}, layout={"width": "auto", "min_width": "0"})
         self.page: Page | None = None
         self.clicked: Callable[[list[int]], object] | None = None

@@ -131,5 +131,5 @@ def _encode_array(array: ArrayLike, kind: str) -> dict[str, str]:
 def _scales(edges: FloatArray) -> list[dict[str, Any]]:
     """Return the colours of values and those of differences."""
     none = np.empty(0)
-    around = np.diff(edges).mean() / 4 * (np.arange(8) - 3.5)
+    around = np.median(np.diff(edges)) / 4 * (np.arange(8) - 3.5)
     return [_colours.classes(none, edges), _colours.classes(none, around, _colours.DIVERGING)]

@@ -12,27 +12,26 @@ T, V       ``rounds``,           evaluations of SparBL; restarts of GP-pM
 N, p       ``sites``, ``units``  candidate sites, units to place
 D          -                     1 + N + N(N - 1)/2, features of SparBL
 s_0        ``sparsity``          nonzero coefficients of the true function (Assumption 8)
-W          -                     bound on the sum of their absolute values (Assumption 8), min
+W          ``norm``              bound on the sum of their absolute values (Assumption 8), min
 σ, σ²      ``noise_sd``,         standard deviation (min) and variance (min²) of an evaluation's noise
            ``noise_variance``
 C_HS       ``contraction``       how fast the posterior contracts (Lemma 20)
-c          -                     the design is bad with probability at most 2 exp(-c t) (Assumption 9)
-t_0        -                     first round from which on Assumption 9 holds
+c          ``rate``              the design is bad with probability at most 2 exp(-c t) (Assumption 9)
+t_0        ``start``             first round from which on Assumption 9 holds
 δ          ``delta``             the bound fails with at most this probability
 κ_V        ``gain``              largest information gain of V observations, (38)
 k_max      ``prior_variance``    largest prior variance k(x, x), min²
 =========  ====================  =================================================================================
 
-**What the proofs leave open.** The proof of Theorem 10 shows that C_HS, c and t_0 exist, but gives no values: use only
-the shape of the bound, √T against T. Theorem 15 is explicit except for κ, which Lemma 25 gives as
+**What the proofs leave open.** The proof of Theorem 10 shows that C_HS, c and t_0 exist, but gives no values: pass
+them, and use only the shape of the bound, √T against T. Theorem 15 is explicit except for κ, which Lemma 25 gives as
 O(2^N log V), without the constant. While V is far below 2^N, this exceeds by far what V
 observations can hold (`largest_gain`). `greedy_gain` measures κ for a given kernel.
 
 **Where the statements differ from the proofs,** this module follows the proofs:
 
-- Theorem 10 omits the factor σ, the additive constant of the bad event, Σ_t≥1 4 W exp(-c t), and that the *expected*
-  regret is bounded. The proof applies Lemma 20, which holds from t_0 on, to every round; earlier rounds cost up to 2 W
-  each.
+- Theorem 10 omits the factor σ, the additive constant of the bad event, and that the *expected* regret is bounded.
+  The proof applies Lemma 20, which holds from t_0 on, to every round; earlier rounds cost up to 2 W each.
 - Theorem 15's C = 1 / log(1 + 1/σ²) needs k(x, x) <= 1; kernel (13) has 1 + exp(Σℓ/N), at least 2. With k_max,
   C = k_max / log(1 + k_max/σ²); ``prior_variance=1`` is C as printed.
 
@@ -112,10 +111,21 @@ def confidence_band(curves: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArr
 # -- bounds ---------------------------------------------------------------------------------------------------------
 
 
-def sparbl_bound(rounds: ArrayLike, sites: int, *, sparsity: int, contraction: float, noise_sd: float) -> FloatArray:
-    """Return the bound of Theorem 10 on SparBL's expected cumulative regret, 4 C_HS σ s_0 √(T log D), in minutes.
+def sparbl_bound(
+    rounds: ArrayLike,
+    sites: int,
+    *,
+    sparsity: int,
+    contraction: float,
+    noise_sd: float,
+    norm: float = 0.0,
+    rate: float | None = None,
+    start: int = 1,
+) -> FloatArray:
+    """Return the bound of Theorem 10 on SparBL's expected cumulative regret, in minutes, in the form of its proof.
 
-    As the statement of the theorem does, it omits the constants of the proof for bad events and for rounds before t_0.
+    It is 4 C_HS σ s_0 √(T log D) + Σ_t≥1 4 W exp(-c t) + 2 W min(T, t_0 - 1), the last term for the rounds before t_0.
+    W = 0 omits the bad event, as the theorem's statement does; c is needed if W is above 0.
 
     >>> sparbl_bound([25, 100], 17, sparsity=10, contraction=1.0, noise_sd=0.1).round(1)
     array([44.9, 89.8])
@@ -125,8 +135,15 @@ def sparbl_bound(rounds: ArrayLike, sites: int, *, sparsity: int, contraction: f
     sparsity = _validate.whole_number(sparsity, "sparsity")
     contraction = _validate.positive_number(contraction, "contraction")
     noise_sd = _validate.positive_number(noise_sd, "noise_sd", "min", zero=True)
+    norm = _validate.positive_number(norm, "norm", "min", zero=True)
+    start = _validate.whole_number(start, "start")
     features = 1 + sites + math.comb(sites, 2)
-    return 4 * contraction * noise_sd * sparsity * np.sqrt(rounds * math.log(features))
+    bound = 4 * contraction * noise_sd * sparsity * np.sqrt(rounds * math.log(features))
+    if norm > 0:
+        if rate is None:
+            raise InputError("`rate` (c of Assumption 9) is needed if `norm` is above 0. Pass it, or omit `norm`.")
+        bound += 4 * norm / math.expm1(_validate.positive_number(rate, "rate"))
+    return bound + 2 * norm * np.minimum(rounds, start - 1)
 
 
 def gp_pm_bound(

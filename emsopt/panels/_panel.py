@@ -18,7 +18,7 @@ from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider
 
 from ..datasets import load_st_paul
 from ..errors import InputError
-from ..evaluators import Evaluation, p_median
+from ..evaluators import Evaluation
 from ..evaluators.by_name import EXACT_UP_TO
 from ..evaluators.evaluation import LATE_MIN
 from ..maps import DeploymentMap, deployment_map
@@ -253,10 +253,10 @@ class MapView(LiveMap):
 
     def __init__(self, city: City, edit: str = "", clicked: Callable[[list[int]], object] | None = None) -> None:
         # This colour scale suits every load: from the shortest response time to the 90th percentile from the 1-median.
-        center = city.response_times[p_median(city, 1).sites[0]]
+        center = city.response_times[np.argmin(city.response_times @ city.demand_shares)]
         limits = float(np.floor(city.response_times.min())), float(np.ceil(np.percentile(center, 90)))
         self.options: dict[str, Any] = {"limits": limits, "height": 480}
-        super().__init__("This city has no coordinates, so there is no map.")
+        super().__init__(sentence="This city has no coordinates, so there is no map.")
         self.edit, self.clicked = edit, clicked
 
     def show(self, city: City, evaluations: dict[str, Evaluation]) -> None:

@@ -44,7 +44,7 @@ MOST_MB = 8  # all files together, unless the environment says more; servers acc
 LIMIT = "EMSOPT_UPLOAD_MB"  # set by `emsopt dashboard`, whose server accepts more
 WAY_OUT = (
     "compress the log (.csv.gz), shorten it, start the dashboard by the command emsopt dashboard, which takes 200 MB "
-    f"(or more: set {LIMIT} before), or use the command emsopt city, which reads files of any size"
+    f"(or more: set {LIMIT} before), or use the command emsopt city, which reads files of up to 256 MB"
 )
 MOST_ROWS = {tables.SITES: 200, tables.ATOMS: 2000}
 ROADS = (".osm.pbf", ".osm", ".net.xml", ".net.xml.gz")
@@ -77,7 +77,7 @@ FIELDS = {
     "time_format": ("Form of times", "day first, month first, or a format such as %d.%m.%Y %H:%M"),
     "time_zone": ("Time zone", "Such as America/Chicago, if times have an offset"),
     "where": ("Rows that count", "A condition on columns, such as kind == 'medical'. Empty: all rows"),
-    "others": ("Other rows", "Rows that may be no calls are: answered (calls), occupying (units alone) or ignored"),
+    "others": ("Other rows", "Rows that may be no calls: answered (they count as calls) or ignored"),
     "crs": ("Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),
     "cell": ("Cells (km)", "Width of the cells in which calls are counted. Empty: at most 200 cells"),
     "area_name": ("Name of areas", "Property of the areas that holds their names"),

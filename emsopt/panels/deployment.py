@@ -242,7 +242,7 @@ def _solve(
 
 def _change(city: City, sites: Sites, median: Sites) -> str:
     """Describe how a deployment differs from that of the p-median."""
-    p, center = len(sites), p_median(city, 1).sites[0]
+    p, center = len(sites), np.argmin(city.response_times @ city.demand_shares)
     ours, theirs = _charts.place_counts(city, sites), _charts.place_counts(city, median)
     if p > 1 and ours[city.twin_groups[center]] == p:
         return f"All {p} units are at the 1-median, {city.site_names[center]}."

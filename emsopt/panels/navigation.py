@@ -102,7 +102,7 @@ class _NavigationPanel(Panel):
             "close": button("Close the road driven most", tip, self._close_road),
             "reopen": button("Open all", "Open all closed roads", self._open_roads),
         }
-        view = LiveMap("This network has no polylines, so there is no map.")
+        view = LiveMap(sentence="This network has no polylines, so there is no map.")
         super().__init__(controls, ("figures", "regret"), view)
         self.refs["progress"] = self.bar
         above = "agent | omega xi factor | lengthscale noise | horizon seed | closed close reopen | message | progress"

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
 HOMES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
-OTHERS = {"answered": "count like calls", "occupying": "keep units busy, and their response times are not used",
-          "ignored": "are left out"}  # fmt: skip
+OTHERS = {"answered": "count like calls", "ignored": "are left out"}
 MOST_NAMED = 5
 SEVERAL = 1.2  # units per call; from here on workloads suffer noticeably from sending only one in the model
 
@@ -194,12 +193,12 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     if s.turnout_times is not None:  # the user's setting overrides the file
         stations = stations.drop(columns="turnout_min", errors="ignore")
     _validate.positive_number(s.threshold, "threshold", "min")
-    checks = check_calls(calls, stations, reach_km=s.reach_km)
     first, last = (str(t)[:10] for t in calls.times[[0, -1]])
     rows = f"; `where` leaves out {calls.not_chosen:,} rows" if calls.not_chosen is not None else ""
     rows += f"; {joined}" if (joined := calls.joined_text) else ""
     read = [f"{len(calls):,} calls from {first} to {last} ({calls.clock} time), {len(stations)} stations{rows}."]
     calls, said = _other_rows(calls, stations, s)
+    checks = check_calls(calls, stations, reach_km=s.reach_km)
     read = [read[0] + said, *_unused_columns(calls)]
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
         calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
@@ -229,13 +228,11 @@ def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Ca
     if not (others := other_rows(calls, stations)).any():
         return calls, ""
     kind = calls.details["kind"].notna().sum() if "kind" in calls.details else 0
-    said = f" {others.sum():,} of them may be no calls for the stations: {kind:,} by their kind, and "
+    if others.all() and s.others == "ignored":
+        raise InputError("`others` leaves out all calls: each may be none, by its kind or as no unit reached it.")
+    said = f" {others.sum():,} of the calls may be none: {kind:,} by their kind, and "
     said += f"{others.sum() - kind:,} far away that no unit reached. These {done}; `others` changes that."
-    if s.others == "ignored":
-        return calls.where(~others), said
-    if s.others == "occupying" and "on_scene" in calls.details:
-        calls = replace(calls, details=calls.details.assign(on_scene=calls.details["on_scene"].mask(others)))
-    return calls, said
+    return replace(calls.where(~others), others={}) if s.others == "ignored" else calls, said
 
 
 def _count_options(s: Settings) -> dict[str, Any]:

@@ -37,9 +37,9 @@ class Settings:
         Whether days without calls were quiet or not recorded.
     accept_findings : bool
         Whether `advise` goes on if the checks find something wrong.
-    others : {"answered", "occupying", "ignored"}
+    others : {"answered", "ignored"}
         What rows are that may be no calls of the service, by their kind or as no unit reached them, far away: calls,
-        work that only keeps units busy, or nothing.
+        or nothing.
     cell_km, areas, area_name, crs, reach_km
         Where calls are counted, as for `aggregate_calls`. By default cells are as narrow as the answer needs.
     homes : mapping of str to str, optional

@@ -58,7 +58,7 @@ class DeploymentKernel(Kernel):
     True
     """
 
-    def __init__(self, weights: ArrayLike = 1.0, gamma: float = 1.0, gamma_bounds: Bounds = (1e-2, 5.0)) -> None:
+    def __init__(self, weights: ArrayLike = 1.0, gamma: float = 1.0, *, gamma_bounds: Bounds = (1e-2, 5.0)) -> None:
         self.weights, self.gamma, self.gamma_bounds = weights, gamma, gamma_bounds
 
     @property

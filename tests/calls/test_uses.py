@@ -125,7 +125,7 @@ def test_a_model_tells_places_apart_if_longer_times_were_recorded_there():
         assert said in why
 
 
-@pytest.mark.parametrize("others", ["answered", "occupying", "ignored"])
+@pytest.mark.parametrize("others", ["answered", "ignored"])
 def test_one_option_says_what_rows_are_that_may_be_no_calls(others, drawn):
     """By a word of theirs, or as no unit arrived and they are far; these are told before anything is fitted."""
     log, stations = drawn
@@ -138,14 +138,18 @@ def test_one_option_says_what_rows_are_that_may_be_no_calls(others, drawn):
     assert calls.details["kind"].notna().tolist() == kind.tolist()
     model = eo.planning.build(calls, stations, eo.planning.Settings(others=others))
     n, count = (kind | far).sum(), len(log)
-    said = f" {n:,} of them may be no calls for the stations: {kind.sum():,} by their kind, and {n - kind.sum():,} far"
+    said = f" {n:,} of the calls may be none: {kind.sum():,} by their kind, and {n - kind.sum():,} far"
     assert said in model.read[0]
     assert len(model.log) == (count - n if others == "ignored" else count)
-    assert model.log.details["on_scene"].notna().sum() == (count - far.sum() if others == "answered" else count - n)
+    told = {finding.what for finding in model.checks.findings} & {
+        "rows that may be no calls",
+        "never arrived, far away",
+    }
+    assert bool(told) == (others == "answered")
     rate = eo.planning.build(log, stations).city.total_rate
     assert model.city.total_rate == pytest.approx(rate * len(model.log) / count, rel=0.01)
     wrong = eo.planning.Settings(others="no")
-    refused("`others` must be one of 'answered', 'occupying', 'ignored'", eo.planning.build, calls, stations, wrong)
+    refused("`others` must be one of 'answered', 'ignored'", eo.planning.build, calls, stations, wrong)
 
 
 def test_a_log_with_demand_from_elsewhere_is_not_usable(drawn):

@@ -50,7 +50,7 @@ def test_a_click_tells_all_sites_and_old_maps_are_hidden(city, both):
     for place in (0, 1):
         live._handle_custom_msg({"place": place}, [])  # as the browser sends it
     assert told == [[0, 1], [2]]
-    live = LiveMap("nothing yet")
+    live = LiveMap(sentence="nothing yet")
     assert (live.kind, live.scene) == ("", {"sentence": "nothing yet"})
     live.hide()
     live.draw(deployment_map(city, both, height=300))

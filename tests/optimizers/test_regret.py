@@ -61,15 +61,14 @@ def test_band_is_the_textbook_interval():
 
 
 def test_sparbl_bound_by_hand():
-    """N = 3, so D = 7 and log D = 1.945910; T = 4: 4 · 0.5 · 0.1 · 2 · √(4 · 1.945910) = 1.115967.
-
-    What the statement leaves out of the proof, for W = 1.5, c = 0.3 and t_0 = 6, is ten times as much.
-    """
-    bound = sparbl_bound([4, 9], 3, sparsity=2, contraction=0.5, noise_sd=0.1)
-    np.testing.assert_allclose(bound, [1.115967, 1.115967 * 1.5], rtol=1e-6)
+    """N = 3, so D = 7 and log D = 1.945910; T = 4: 4 · 0.5 · 0.1 · 2 · √(4 · 1.945910) = 1.115967."""
+    options = {"sparsity": 2, "contraction": 0.5, "noise_sd": 0.1}
+    assert sparbl_bound(4, 3, **options) == pytest.approx(1.115967, abs=1e-6)
     bad = sum(4 * 1.5 * math.exp(-0.3 * t) for t in range(1, 400))
-    assert bad == pytest.approx(4 * 1.5 / math.expm1(0.3))
-    assert bad + 2 * 1.5 * np.minimum([4, 9], 6 - 1) == pytest.approx([29.15, 32.15], abs=0.01)
+    bound = sparbl_bound([4, 9], 3, **options, norm=1.5, rate=0.3, start=6)
+    np.testing.assert_allclose(bound, [1.115967 + bad + 2 * 1.5 * 4, 1.115967 * 1.5 + bad + 2 * 1.5 * 5], rtol=1e-6)
+    with pytest.raises(InputError, match="`rate`"):
+        sparbl_bound(4, 3, **options, norm=1.5)
 
 
 def test_gp_pm_bound_by_hand():

@@ -31,8 +31,8 @@ function deployments(root, scene, views, port) {
     map.getPane("overlayPane").style.opacity = text && 0.6;
     sayHint();
   }
-  tiles?.on("add", () => tell(" Street map © OpenStreetMap contributors: their server learns this computer’s network address and "
-    + "which area is shown, and nothing else.")).on("remove", () => tell("")).on("tileload", () => { answered = true; })
+  tiles?.on("add", () => tell(" Street map © OpenStreetMap contributors: their server learns this computer’s network address, its "
+    + "browser, the address of this page’s server and which area is shown.")).on("remove", () => tell("")).on("tileload", () => { answered = true; })
     .on("tileerror", () => answered || tell(" The street map does not answer. Is this computer online?"));
   const layers = {Shading: shading, Streets: roads, ...(tiles && {[ONLINE]: tiles}), "Who answers": lines,
     "Stations with units": stations, "Vacant sites": vacant, "Calls (area of circle)": calls};

@@ -181,7 +181,7 @@ def _check_options(method: str, options: dict[str, Any]) -> None:
     parameters = [p for kind in LEARNERS[method].__mro__[:-1] for p in signature(kind).parameters.values()]
     known = {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY} - {"rng", "budget", "alpha"}
     for name in options.keys() - known:
-        raise InputError(f"{method!r} takes no option {name!r}. Its options are {', '.join(sorted(known))}.")
+        raise InputError(f"{method!r} takes no option {name!r}. Its options are {', '.join(sorted(known)) or 'none'}.")
 
 
 def _description(

@@ -34,7 +34,7 @@ def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
 def read_xls(file: Path | Upload, choose: Choose) -> pd.DataFrame:
     """Return the first sheet of a workbook of Excel 97 to 2003, as `read_xlsx` does.
 
-    In newer formats one far cell would take terabytes there; this format has at most 65,536 rows of 256 cells.
+    In newer formats one far cell would take half a terabyte there; this format has at most 65,536 rows of 256 cells.
     """
     with _package("python_calamine", file, "an old Excel workbook") as (calamine, content):
         if content.read(4) != b"\xd0\xcf\x11\xe0":
@@ -82,7 +82,7 @@ def read_layer(file: Path | Upload) -> Any:
 
 LAYERS = (".shp", ".gpkg", ".fgb")
 FRAMES = {".parquet": read_parquet} | dict.fromkeys(LAYERS, read_layer)
-READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx} | {".xls": read_xls}
+READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".xls": read_xls}
 
 
 @contextmanager

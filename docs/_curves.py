@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from papers.study_figures import study_curves
 
 import emsopt as eo
 
@@ -32,7 +33,7 @@ def time_to_one_percent():
 
 def functions_on_boxes():
     """Draw the median regret of the methods on six functions without noise."""
-    return eo.plots.study_curves(eo.datasets.load_study("boke_noise_free_curves"), ax=Figure(), lowest=1e-8)[0]
+    return study_curves(eo.datasets.load_study("boke_noise_free_curves"), lowest=1e-8)[0]
 
 
 def drawn():

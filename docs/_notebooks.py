@@ -34,7 +34,8 @@ LARGE = 20_000  # characters of an output: more is a map, which works only in a 
 
 def key(path: Path) -> str:
     """Return a digest of all that a notebook's outputs depend on in this repository."""
-    files = [path, *(file for file in sorted((ROOT / "emsopt").rglob("*")) if file.is_file())]
+    folders = (ROOT / "emsopt", ROOT / "notebooks" / "papers")
+    files = [path, *(file for folder in folders for file in sorted(folder.rglob("*")) if file.is_file())]
     files = [file for file in files if file.suffix not in (".pyc", ".nbi", ".nbc")]
     return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()[:16]
 
@@ -70,7 +71,7 @@ def keep(path: Path, notebook: nbformat.NotebookNode) -> Path:
 
 def execute_all(sources: list[Path] = SOURCES, workers: int | None = None) -> dict[str, Path]:
     """Run notebooks side by side, one per processor, and return the files with outputs by name."""
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "notebooks"), *filter(None, [os.environ.get("PYTHONPATH")])])
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         return {path.stem: file for path, file in zip(sources, pool.map(execute, sources), strict=True)}
 

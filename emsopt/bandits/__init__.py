@@ -1,10 +1,8 @@
 """Semi-bandits on road networks: learn the most energy-efficient path by driving.
 
-`run` plays a policy on a route, and `play` runs your own bandit problems. `theory` has information
-gains and the bounds on the regret.
+`run` plays a policy on a route, and `play` runs your own bandit problems.
 """
 
-from . import theory
 from .districts import DistrictGP
 from .exact import ExactGP
 from .framework import Round as Round
@@ -19,4 +17,4 @@ from .regression import IndependentArms as IndependentArms
 from .sparse import SparseGP
 
 __all__ = ["POLICIES", "UCB", "Agent", "BayesUCB", "DistrictGP", "ExactGP", "Navigation", "Prior", "SparseGP"]
-__all__ += ["Thompson", "TopK", "navigation_prior", "play", "run", "theory"]
+__all__ += ["Thompson", "TopK", "navigation_prior", "play", "run"]

@@ -22,9 +22,9 @@ def add_options(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> None:
-    """Copy the notebooks and their pictures; replace none of those that exist, unless that is forced."""
+    """Copy the notebooks, their pictures and modules; replace none of those that exist, unless that is forced."""
     source = notebooks_folder()
-    files = [path.relative_to(source) for path in sorted(source.rglob("*")) if path.suffix in (".ipynb", ".png")]
+    files = [path.relative_to(source) for path in sorted(source.rglob("*")) if path.suffix in (".ipynb", ".png", ".py")]
     files = [path for path in files if not path.parts[0].startswith(".")]
     target = make_folder(options.folder, "FOLDER")
     there = [str(path) for path in files if (target / path).exists()]

@@ -13,16 +13,13 @@ Colours are those of the interactive maps (`emsopt.maps`) and distinguishable fo
 """
 
 from .bandits import cumulative_regret, exploration, routes
-from .control import control_bounds, control_run, control_sets, control_study
-from .curves import approximation_error, convergence, load_sweep, response_distribution
+from .control import control_run, control_sets
+from .curves import convergence, load_sweep, response_distribution
 from .curves import response_histogram as response_histogram
 from .maps import deployments
-from .optimizers import cut_graph, example_13, trust_region
 from .own_city import back_test, drives, hourly_plan, recorded_drives, weekly_profile
-from .searches import boke_step, line_panels, regret_curves, search_steps, study_curves
+from .searches import boke_step, regret_curves
 
-__all__ = ["approximation_error", "back_test", "boke_step", "control_bounds"]
-__all__ += ["control_run", "control_sets", "control_study", "convergence", "cumulative_regret"]
-__all__ += ["cut_graph", "deployments", "drives", "example_13", "exploration", "hourly_plan"]
-__all__ += ["line_panels", "load_sweep", "recorded_drives", "regret_curves", "response_distribution"]
-__all__ += ["routes", "search_steps", "study_curves", "trust_region", "weekly_profile"]
+__all__ = ["back_test", "boke_step", "control_run", "control_sets", "convergence", "cumulative_regret"]
+__all__ += ["deployments", "drives", "exploration", "hourly_plan", "load_sweep", "recorded_drives"]
+__all__ += ["regret_curves", "response_distribution", "routes", "weekly_profile"]

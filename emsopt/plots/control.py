@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
-from .. import _validate
 from ..errors import InputError
 from ..maps import _colours
-from ..optimizers import LEARNERS
-from ._style import AxLike, Style, draw_line, figure, panels, plain_ticks, shared_legend, styled, words
+from ._style import AxLike, Style, figure, panels, styled
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -22,8 +19,6 @@ if TYPE_CHECKING:
     from ..problems import ControlProblem
     from ._style import AxesArray
 
-FLOOR = 1e-4  # simple regrets of zero are drawn here, as a logarithmic axis has no zero
-COLUMNS = ("simple_regret", "quality_regret", "cost_regret", "weighted_regret", "plays", "on_target")
 DRAWN = 128  # number of plays drawn for each set
 ALPHA = 0.1
 
@@ -147,106 +142,3 @@ def control_run(
         ax.axvspan(0, explored.max(), color="#eeeeee", zorder=0, label="exploration")
         ax.legend(loc="lower right", frameon=True, framealpha=0.9)
     return fig, ax
-
-
-@styled()
-def control_study(table: pd.DataFrame, column: str = "simple_regret", ax: AxLike = None) -> tuple[Figure, AxesArray]:
-    """Draw the regret or the plays of methods against the cost spent, one panel per problem.
-
-    Lines are means over the seeds, with bands of one standard error on either side. Figures 1 and 2 of "Bayesian
-    Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs".
-
-    Parameters
-    ----------
-    table : DataFrame
-        The study "bocvs" from `emsopt.datasets.load_study`, or some of its rows.
-    column : str
-        "simple_regret" (on a logarithmic axis; values below 1e-4 are drawn at 1e-4), "cost_regret", "quality_regret" or
-        "weighted_regret", as defined in `emsopt.optimizers.control.regret`; "plays", the number of plays; or
-        "on_target", how many of them used the target, which is the cheapest acceptable set.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> study = eo.datasets.load_study("bocvs").query("objective == 'plant'")
-    >>> fig, axes = eo.plots.control_study(study)
-    >>> axes.size
-    4
-    """
-    _validate.choice(column, "column", COLUMNS)
-    _validate.columns(table, ["objective", "costs", "variance", "method", "seed", "cost", column], "table")
-    objectives = list(dict.fromkeys(table["objective"]))
-    settings = list(dict.fromkeys(zip(table["costs"], table["variance"], strict=True)))
-    down, across, log = len(objectives), len(settings), column == "simple_regret"
-    fig, axes = panels(down * across, (3.4 + 0.6 / across, 1.5 + 0.7 / down), across, sharex=True, ax=ax)
-    axes = axes.reshape(down, across)
-    for (row, k), panel in np.ndenumerate(axes):
-        objective, (costs, variance) = objectives[row], settings[k]
-        part = table.query("objective == @objective and costs == @costs and variance == @variance")
-        for m, method in enumerate(LEARNERS):
-            lines = part[part["method"] == method].groupby("cost")[column].agg(["mean", "sem"])
-            if len(lines):
-                mean, error = lines.fillna({"sem": 0}).to_numpy().T
-                mean, low, high = np.maximum([mean, mean - error, mean + error], FLOOR if log else -np.inf)
-                draw_line(panel, lines.index, mean, m, (low, high), label=method, linewidth=1.8 if m else 2.6)
-        if not panel.lines:
-            panel.set_axis_off()
-        elif log:
-            panel.set_yscale("log")
-            plain_ticks(panel.yaxis, np.array(panel.get_ylim()))  # the bands reach further than the lines
-        axes[row, 0].set_ylabel(objective)
-        axes[0, k].set_title(f"{costs} costs, variance {variance:g}", fontsize=11)
-        axes[-1, k].set_xlabel("Cost spent", fontsize=11)
-    shared_legend(fig, axes.ravel(), len(LEARNERS), title=words(column).capitalize())
-    return fig, axes
-
-
-@styled()
-def control_bounds(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, AxesArray]:
-    """Draw quality and cost regret per play against the number of plays, with the bounds of Theorems 1 and 3.
-
-    Of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". A bound above the grey
-    line, the regret if every play is the worst, is trivial.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The study "bocvs_bounds" from `emsopt.datasets.load_study`.
-
-    Returns
-    -------
-    fig, axes
-        Two axes, both logarithmic. Left: quality regret for a tolerance of 0, (3) and (5). Right: cost regret for the
-        largest tolerance of the table, and (4).
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> fig, axes = eo.plots.control_bounds(eo.datasets.load_study("bocvs_bounds"))
-    >>> len(axes)
-    2
-    """
-    fig, axes = panels(2, (6, 4.5), ax=ax)
-    parts = {
-        "quality_regret": (
-            table["alpha"].min(),
-            {"bound_3": "bound (3), Theorem 1", "bound_5": "bound (5), Theorem 3"},
-        ),
-        "cost_regret": (table["alpha"].max(), {"bound_4": "bound (4), Theorems 1 and 3"}),
-    }
-    for panel, (name, (alpha, bounds)) in zip(axes, parts.items(), strict=True):
-        part = table[table["alpha"] == alpha]
-        worst = "worst_" + name.removesuffix("_regret")
-        groups = part[[name, worst, *bounds]].div(part["plays"], axis=0).groupby(part["plays"])
-        each = groups.mean()
-        seeds = groups[name].agg(["min", "max"]).to_numpy().T
-        draw_line(panel, each.index, each[name], 0, seeds, log=True, label="Algorithm 1", marker="o", markersize=5)
-        for k, (column, label) in enumerate(bounds.items()):
-            draw_line(panel, each.index, each[column], k + 1, label=label)
-        if each[worst].max() > 0:
-            panel.plot(each.index, each[worst], color="#777", linewidth=1.2, label="always the worst play")
-        panel.set(xscale="log", yscale="log", xlabel="Plays T", title=f"{words(name).capitalize()}, α = {alpha:g}")
-    axes[0].set_ylabel("Regret per play")
-    for panel in axes:
-        panel.legend(fontsize=10)
-    return fig, axes

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.patches import Patch
 from matplotlib.transforms import Bbox
 
 from .. import _validate
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -226,52 +224,3 @@ def _late_table(ax: Axes, named: Mapping[str, Evaluation], thresholds: FloatArra
     table.set_fontsize(10)
     for cell in table.get_celld().values():
         cell.PAD = 0.05
-
-
-MEDIAN = {"color": "black", "linewidth": 1.6}
-CLAIMED = 0.002  # upper limit of the mean absolute error that the papers report, min
-
-
-@styled()
-def approximation_error(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw box plots of the error in mean response of the approximate hypercube model against the exact one.
-
-    There is one box per load and type of city. Figure 7 of "Optimizing Server Locations in Spatial Queues".
-
-    Parameters
-    ----------
-    table : DataFrame
-        A study "approximation_error_..." from `emsopt.datasets.load_study`.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
-    >>> fig, ax = eo.plots.approximation_error(eo.datasets.load_study("approximation_error_15"), ax=Figure())
-    >>> [text.get_text() for text in ax.get_legend().get_texts()]
-    ['plane', 'uniform', 'papers: mean below 0.002 min']
-    """
-    _validate.columns(table, ("load", "geometry", "approximate_min", "exact_min"), "table")
-    loads, groups = sorted(table["load"].unique()), list(dict.fromkeys(table["geometry"]))
-    errors = (table["approximate_min"] - table["exact_min"]).abs()
-    fig, ax = figure(ax=ax)
-    wide = 0.8 / len(groups)
-    handles: list[Artist] = []
-    for k, kind in enumerate(groups):
-        colour = look(k)["color"]
-        line = {"color": colour, "linewidth": 1.3}
-        samples = {x: part.to_numpy() for x, part in errors[table["geometry"] == kind].groupby(table["load"])}
-        places = [loads.index(x) + (k - (len(groups) - 1) / 2) * wide for x in samples]
-        box = {"facecolor": colour, "alpha": 0.55, "edgecolor": colour}
-        dots = {"marker": ".", "markersize": 5, "markeredgecolor": colour}
-        parts: Style = {"boxprops": box, "flierprops": dots, "medianprops": MEDIAN, "patch_artist": True}
-        parts |= {"whiskerprops": line, "capprops": line, "widths": 0.8 * wide, "manage_ticks": False}
-        ax.boxplot(list(samples.values()), positions=places, **parts)
-        handles.append(Patch(color=colour, alpha=0.55, label=str(kind)))
-    label = f"papers: mean below {CLAIMED:g} min"
-    handles.append(ax.axhline(CLAIMED, color="#333", linestyle="--", linewidth=1.3, label=label))
-    ax.set_xticks(range(len(loads)), [f"{x:g}" for x in loads])
-    ax.set(xlabel="Load", ylabel="Absolute error of the mean response (min)")
-    ax.grid(visible=False, axis="x")
-    ax.legend(handles=handles)
-    return fig, ax

@@ -15,16 +15,13 @@ from ._style import (
     draw_line,
     figure,
     legend_above,
-    look,
-    plain_ticks,
     shared_legend,
     styled,
-    words,
 )
 from ._style import panels as grid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import pandas as pd
     from matplotlib.axes import Axes
@@ -34,64 +31,6 @@ if TYPE_CHECKING:
     from ._style import AxesArray, AxLike
 
 MODEL, ACQUISITION = _colours.CATEGORIES[:2]
-
-
-@styled()
-def search_steps(
-    steps: Sequence[pd.DataFrame],
-    points: ArrayLike,
-    ax: AxLike = None,
-    *,
-    truth: ArrayLike | None = None,
-) -> tuple[Figure, AxesArray]:
-    """Draw steps of a search in one variable: the model on the left, the acquisition function on the right.
-
-    Figure 6 of "Optimizing Server Locations in Spatial Queues".
-
-    Parameters
-    ----------
-    steps : sequence of DataFrame
-        One row of the figure per step. The index is x. The columns are "mean" and "deviation", posterior mean and
-        standard deviation of the function, and "acquisition", whose maximum is evaluated next.
-    points : array_like, shape (t, 2)
-        All evaluated points and their values, in order. The last ``len(steps)`` are those that the steps chose: a step
-        is drawn with the points before its own.
-    truth : array_like, shape of the index, optional
-        Values of the function itself.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> import pandas as pd
-    >>> columns = {"mean": [1.0, 0.5, 1.0], "deviation": 0.2, "acquisition": [0.1, 0.3, 0.1]}
-    >>> model = pd.DataFrame(columns, index=[0.0, 0.5, 1.0])
-    >>> fig, axes = eo.plots.search_steps([model], [(0.0, 1.0), (0.5, 0.5)])
-    >>> axes.size
-    2
-    """
-    found = _validate.real_array(points, "points", (None, 2))
-    for frame in steps:
-        _validate.columns(frame, ["mean", "deviation", "acquisition"], "steps")
-    first = _validate.whole_number(len(found) - len(steps), "number of points before the first step")
-    fig, axes = grid(2 * len(steps), (5.6, 2.2), 2, ax, sharex=True)
-    for k, (frame, left, right) in enumerate(zip(steps, axes[::2], axes[1::2], strict=True)):
-        x, mean, spread = frame.index, frame["mean"], 2 * frame["deviation"]
-        left.fill_between(x, mean - spread, mean + spread, color=MODEL, alpha=0.15, label="± 2 standard deviations")
-        if truth is not None:
-            left.plot(x, truth, color="#777", linestyle="--", linewidth=1.6, label="true")
-        left.plot(x, mean, color=MODEL, label="posterior mean")
-        left.plot(*found[: first + k].T, "x", color="#222", markersize=9, markeredgewidth=2.2, label="observed")
-        right.fill_between(x, frame["acquisition"], color=ACQUISITION, alpha=0.35)
-        right.plot(x, frame["acquisition"], color=ACQUISITION)
-        for axis in (left, right):
-            axis.axvline(found[first + k, 0], color=_colours.LINES, linewidth=1.8, linestyle="--", label="next")
-        left.set_ylabel(f"step {k + 1}")
-    axes[0].set_title("Model")
-    axes[1].set_title("Acquisition function")
-    for axis in axes[-2:]:
-        axis.set_xlabel("x")
-    shared_legend(fig, axes, 5)
-    return fig, axes
 
 
 @styled()
@@ -112,9 +51,7 @@ def regret_curves(
     curves : dict of str to array_like of shape (R, T)
         Regret of R replications after each of T steps, for example from `emsopt.optimizers.regret.empirical_regret`.
     bounds : dict of str to array_like, optional
-        Bounds at the same steps, each of shape (T,), drawn in grey. They must bound the quantity drawn:
-        `emsopt.optimizers.regret.sparbl_bound` bounds the expected cumulative regret after T evaluations, and
-        `gp_pm_bound` the average over the first V restarts of the regret of each region's optimum.
+        Bounds at the same steps, each of shape (T,), drawn in grey. They must bound the quantity drawn.
     label, against : str
         Labels of the vertical axis (the quantity with its unit) and of the horizontal axis.
 
@@ -222,121 +159,3 @@ def boke_step(
 
 
 SIZE, WIDE = (4.4, 3.4), (6.2, 3.4)  # inches per panel; wide panels stand in rows of two to stay legible
-FLOOR = 1e-12  # regrets of zero are drawn here, as a logarithmic axis has no zero
-
-
-@styled()
-def study_curves(
-    frame: pd.DataFrame,
-    ax: AxLike = None,
-    *,
-    panels: str = "problem",
-    lines: str = "method",
-    x: str = "evaluation",
-    y: str = "median",
-    band: tuple[str, str] | None = ("q25", "q75"),
-    log_x: bool = False,
-    columns: int = 3,
-    xlabel: str | None = None,
-    ylabel: str = "Simple regret",
-    vertical: Mapping[Any, float] | None = None,
-    lowest: float = FLOOR,
-) -> tuple[Figure, AxesArray]:
-    """Draw lines of a table in small panels.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Data of the curves; each curve joins its rows in the order of the table.
-    panels, lines, x, y : str
-        Column names: one panel per value of the first, one line per value of the second, in order of
-        appearance; ``x`` and ``y`` hold the coordinates of the lines.
-    band : (str, str) or None
-        Columns with the lower and the upper curve of the shaded band; by default the quartiles.
-    log_x : bool
-        Whether the horizontal axis is logarithmic. The vertical axis always is.
-    columns : int
-        Panels per row.
-    vertical : dict of panel to float, optional
-        Positions to mark on the horizontal axis, such as the end of the initial design.
-    lowest : float
-        Smaller values are drawn at this height.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
-    >>> fig, axes = eo.plots.study_curves(eo.datasets.load_study("boke_noise_free_curves"), ax=Figure())
-    >>> axes.size
-    6
-    """
-    columns = _validate.whole_number(columns, "columns")
-    _validate.columns(frame, [panels, lines, x, y, *(band or ())])
-    parts, places = list(frame.groupby(panels, sort=False)), categories(map(str, frame[lines]))
-    fig, axes = grid(len(parts), WIDE if columns == 2 < len(parts) else SIZE, columns, ax)
-    for axis, (title, part) in zip(axes, parts, strict=True):
-        for name, rows in part.groupby(lines, sort=False):
-            line, *edges = np.maximum(rows[[y, *(band or ())]].to_numpy(dtype=float).T, lowest)
-            dots: Style = {"marker": "o", "markersize": 5} if len(rows) <= 12 else {}
-            draw_line(axis, rows[x], line, places[str(name)], edges or None, alpha=0.12, label=words(name), **dots)
-        if vertical is not None and title in vertical:
-            axis.axvline(vertical[title], color="#777", linewidth=1.2, linestyle="--")
-        axis.set_yscale("log")
-        plain_ticks(axis.yaxis, np.maximum(part[y].to_numpy(), lowest))
-        if log_x:
-            axis.set_xscale("log")
-            plain_ticks(axis.xaxis, part[x].to_numpy())
-        axis.set(title=words(title), xlabel=xlabel or (x if len(x) == 1 else words(x).capitalize()))
-        axis.margins(x=0.02)
-    for axis in axes[::columns]:
-        axis.set_ylabel(ylabel)
-    shared_legend(fig, axes, 2 * columns + 1)
-    return fig, axes
-
-
-@styled()
-def line_panels(
-    frames: Mapping[str, pd.DataFrame],
-    ax: AxLike = None,
-    *,
-    points: ArrayLike | None = None,
-    ylabel: str = "",
-) -> tuple[Figure, AxesArray]:
-    """Draw functions of one variable side by side, with the points they were learned from.
-
-    Parameters
-    ----------
-    frames : dict of str to DataFrame
-        One panel per frame: the index is the variable, named "x" by default, and each column a line, of the same colour
-        in every panel; "true" is dashed in grey.
-    points : array_like, shape (t, 2), optional
-        Positions and heights of points to draw in every panel. If all heights are NaN, ticks mark the positions.
-    ylabel : str
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"x": [0.0, 0.5, 1.0], "regression": [1.0, 0.2, 0.8]})
-    >>> fig, axes = eo.plots.line_panels({"three points": frame})
-    >>> axes.size
-    1
-    """
-    fig, axes = grid(len(frames), SIZE, 3, ax, sharey=True)
-    names = [str(name) for frame in frames.values() for name in frame.columns.drop("true", errors="ignore")]
-    places = categories(names)
-    x, heights = np.reshape([] if points is None else np.asarray(points, dtype=float), (-1, 2)).T
-    for axis, (title, frame) in zip(axes, frames.items(), strict=True):
-        for name in frame.columns.drop("true", errors="ignore"):
-            axis.plot(frame.index, frame[name], label=words(name), **look(places[str(name)]))
-        if "true" in frame:
-            axis.plot(frame.index, frame["true"], label="true", color="#777", linestyle="--", linewidth=1.6)
-        if np.isfinite(heights).any():
-            axis.plot(x, heights, "o", color="#222", markersize=6, label="points")
-        elif len(x):
-            ticks: Style = {"color": "#222", "markersize": 10, "label": "points"}
-            axis.plot(x, np.full(len(x), 0.02), "|", transform=axis.get_xaxis_transform(), **ticks)
-        axis.set(title=title, xlabel=frame.index.name or "x")
-    axes[0].set_ylabel(ylabel)
-    shared_legend(fig, axes, 4)
-    return fig, axes

@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from papers import navigation_bounds
 
 from emsopt import bandits
-from emsopt.bandits import theory
 from emsopt.errors import InputError
 from emsopt.roads import grid_roads
 from emsopt.surrogates.information import information_gain
@@ -28,7 +28,7 @@ def test_gain_of_a_run_is_half_the_log_determinant(prior):
     """Section 2.3, with arms that come up again, after every round."""
     rng = np.random.default_rng(0)
     rounds = [rng.choice(prior.n_arms, 7, replace=False) for _ in range(40)]
-    gains = bandits.theory.cumulative_gain(prior, rounds)
+    gains = navigation_bounds.cumulative_gain(prior, rounds)
     for t in (0, 5, 39):
         arms = np.concatenate(rounds[: t + 1])
         wanted = information_gain(prior.covariance[np.ix_(arms, arms)], prior.noise_variance)
@@ -38,8 +38,8 @@ def test_gain_of_a_run_is_half_the_log_determinant(prior):
 
 def test_greedy_gain_takes_the_least_known_arm(prior, monkeypatch):
     """By the posterior after each choice, also where windows of 16 are flushed."""
-    monkeypatch.setattr(theory, "WINDOW", 16)
-    gain, chosen = bandits.theory.greedy_gain(prior, 60)
+    monkeypatch.setattr(navigation_bounds, "WINDOW", 16)
+    gain, chosen = navigation_bounds.greedy_gain(prior, 60)
     gp, total = bandits.ExactGP(prior), 0.0
     for t, arm in enumerate(chosen):
         variance = gp.predict()[1]
@@ -56,31 +56,33 @@ def test_gains_enclose_the_largest(tiny, steps):
         information_gain(tiny.covariance[np.ix_(arms, arms)], tiny.noise_variance)
         for arms in itertools.combinations_with_replacement(range(5), steps)
     )
-    greedy = bandits.theory.greedy_gain(tiny, steps)[0][-1]
+    greedy = navigation_bounds.greedy_gain(tiny, steps)[0][-1]
     assert (1 - 1 / math.e) * best <= greedy <= best + 1e-12
-    assert best <= bandits.theory.spectral_gain(tiny, steps) + 1e-12
+    assert best <= navigation_bounds.spectral_gain(tiny, steps) + 1e-12
 
 
 def test_spectral_bound_is_attained_by_equal_independent_arms():
     """n arms of variance v seen m times each: n/2 log(1 + m v / ς²)."""
     prior = bandits.Prior(np.zeros(6), 2.0 * np.eye(6), 0.5)
-    assert bandits.theory.spectral_gain(prior, [6, 30]) == pytest.approx([3 * math.log(5), 3 * math.log(21)], rel=1e-12)
-    assert bandits.theory.greedy_gain(prior, 30)[0][-1] == pytest.approx(3 * math.log(21), rel=1e-12)
+    assert navigation_bounds.spectral_gain(prior, [6, 30]) == pytest.approx(
+        [3 * math.log(5), 3 * math.log(21)], rel=1e-12
+    )
+    assert navigation_bounds.greedy_gain(prior, 30)[0][-1] == pytest.approx(3 * math.log(21), rel=1e-12)
 
 
 def test_no_posterior_has_a_larger_eigenvalue(prior):
     rng = np.random.default_rng(0)
     for size in (1, 3, 10):
-        bound = bandits.theory.largest_eigenvalue(prior, size)
+        bound = navigation_bounds.largest_eigenvalue(prior, size)
         for _ in range(50):
             arms = rng.choice(prior.n_arms, size, replace=False)
             assert np.linalg.eigvalsh(prior.covariance[np.ix_(arms, arms)])[-1] <= bound * (1 + 1e-9)
     assert bound == pytest.approx(np.linalg.eigvalsh(prior.covariance)[-1], rel=1e-9)
     one = bandits.Prior([0.0, 0.0], [[2.0, 1.0], [1.0, 2.0]], 1.0)
-    assert [bandits.theory.largest_eigenvalue(one, k) for k in (1, 2)] == pytest.approx([2.0, 3.0])
+    assert [navigation_bounds.largest_eigenvalue(one, k) for k in (1, 2)] == pytest.approx([2.0, 3.0])
     top = np.where(np.arange(300) % 2, 1.0, -1.0) / np.sqrt(300)  # orthogonal to equal numbers
     one = bandits.Prior(np.zeros(300), 0.1 * np.eye(300) + 5 * np.outer(top, top), noise_variance=1.0)
-    assert bandits.theory.largest_eigenvalue(one, 300) == pytest.approx(5.1)
+    assert navigation_bounds.largest_eigenvalue(one, 300) == pytest.approx(5.1)
 
 
 def test_bounds_are_theorem_3_1s():
@@ -88,7 +90,7 @@ def test_bounds_are_theorem_3_1s():
     known = {"n_arms": 50, "size": 3, "gain": 60.0, "noise_variance": 0.1, "eigenvalue": 2.0}
     beta = 2 * math.log(50 * 100**2 / math.sqrt(2 * math.pi))
     width = math.sqrt(2 * 2.1 * 100 * 3 * beta * 60)
-    bound = bandits.theory.regret_bound
+    bound = navigation_bounds.regret_bound
     assert bound(bandits.UCB(), 100, **known) == pytest.approx(math.pi**2 / 6 + width, rel=1e-12)
     assert bound(bandits.Thompson(), 100, **known) == pytest.approx(math.pi**2 / 3 + 2 * width, rel=1e-12)
     assert bound(bandits.UCB(), 100, **known, prior_variance=4.0) == pytest.approx(math.pi**2 / 3 + width, rel=1e-12)

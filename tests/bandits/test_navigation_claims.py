@@ -11,6 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from papers import navigation_bounds
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import NegativeCycleError, bellman_ford, dijkstra
 from scipy.spatial.distance import cdist
@@ -109,9 +110,9 @@ def mean_and_error(values):
 def root_of_theorem(prior, rule, rounds):
     """Return the root in Theorem 3.1, √(C_K T K β_T γ_TK)."""
     facts = {"n_arms": prior.n_arms, "size": SIZE, "noise_variance": prior.noise_variance}
-    facts["eigenvalue"] = bandits.theory.largest_eigenvalue(prior, SIZE)
-    gain = bandits.theory.spectral_gain(prior, rounds * SIZE)
-    return float(bandits.theory.regret_bound(rule, rounds, gain=gain, **facts)) - math.pi**2 / 6
+    facts["eigenvalue"] = navigation_bounds.largest_eigenvalue(prior, SIZE)
+    gain = navigation_bounds.spectral_gain(prior, rounds * SIZE)
+    return float(navigation_bounds.regret_bound(rule, rounds, gain=gain, **facts)) - math.pi**2 / 6
 
 
 def on_a_grid(kernel, dimensions, points):
@@ -127,9 +128,9 @@ def squared_exponential(X, lengthscale=0.3):
 def test_gain_is_over_observations_and_not_over_subsets():
     """Equation (4): one arm observed T times gains ½ log(1 + T/ς²); as a subset of arms, ½ log(1 + 1/ς²)."""
     one = bandits.Prior([0.0], [[1.0]], noise_variance=1.0)
-    gain = bandits.theory.cumulative_gain(one, [[0]] * 50)
+    gain = navigation_bounds.cumulative_gain(one, [[0]] * 50)
     assert gain == pytest.approx(0.5 * np.log(1 + np.arange(1, 51)), rel=1e-9)
-    assert bandits.theory.greedy_gain(one, 50)[0] == pytest.approx(gain, rel=1e-9)
+    assert navigation_bounds.greedy_gain(one, 50)[0] == pytest.approx(gain, rel=1e-9)
     assert gain[[0, -1]] == pytest.approx([0.35, 1.97], abs=0.005)
 
 
@@ -138,8 +139,8 @@ def test_gain_grows_like_a_power_of_the_logarithm_for_squared_exponentials(dimen
     """Relative to (log T)^(d+1), both bounds fall between T = 100 and 10,000; relative to (log T)^(d/2) they grow."""
     prior = on_a_grid(squared_exponential, dimensions, points)
     rounds = np.array([100, 1000, 10_000])
-    greedy = bandits.theory.greedy_gain(prior, 1000)[0][[99, 999]]
-    for gain, T in ((bandits.theory.spectral_gain(prior, rounds), rounds), (greedy, rounds[:2])):
+    greedy = navigation_bounds.greedy_gain(prior, 1000)[0][[99, 999]]
+    for gain, T in ((navigation_bounds.spectral_gain(prior, rounds), rounds), (greedy, rounds[:2])):
         assert (np.diff(gain / np.log(T) ** (dimensions + 1)) < 0).all()
         assert (np.diff(gain / np.log(T) ** (dimensions / 2)) > 0).all()
 
@@ -150,7 +151,7 @@ def test_gain_grows_like_the_stated_power_for_matern(dimensions, points):
     prior = on_a_grid(lambda X: matern(X / 0.3, X / 0.3), dimensions, points)
     power = dimensions / (5 + dimensions)
     rounds = np.array([1e3, 1e4, 1e5])
-    gain = bandits.theory.spectral_gain(prior, rounds)
+    gain = navigation_bounds.spectral_gain(prior, rounds)
     assert (np.diff(gain / (rounds**power * np.log(rounds) ** (1 - power))) < 0).all()
     slopes = np.diff(np.log(gain)) / np.diff(np.log(rounds)) / power
     assert ((slopes > 0.775) & (slopes < 0.985)).all(), "more slowly than the power itself, but not much"
@@ -165,7 +166,7 @@ def test_bound_has_the_order_in_table_1():
         for K in (1, 10, 50):
             facts = {"n_arms": 100, "size": K, "gain": 60.0, "noise_variance": 0.1, "eigenvalue": float(K)}
             ratios.append(
-                bandits.theory.regret_bound(bandits.UCB(), T, **facts) / (K * math.sqrt(T * 60.0 * math.log(T)))
+                navigation_bounds.regret_bound(bandits.UCB(), T, **facts) / (K * math.sqrt(T * 60.0 * math.log(T)))
             )
     assert max(ratios) / min(ratios) == pytest.approx(1.17, abs=0.005)
 
@@ -174,9 +175,9 @@ def test_largest_eigenvalue_grows_with_the_size_only_if_arms_are_correlated():
     alike = bandits.Prior(np.zeros(40), np.full((40, 40), 1.0) + 1e-9 * np.eye(40), 1.0)
     apart = bandits.Prior(np.zeros(40), np.eye(40), 1.0)
     sizes = [1, 5, 20, 40]
-    assert [bandits.theory.largest_eigenvalue(alike, K) for K in sizes] == pytest.approx(sizes, rel=1e-6)
-    assert [bandits.theory.largest_eigenvalue(apart, K) for K in sizes] == pytest.approx([1.0] * 4)
-    between = [bandits.theory.largest_eigenvalue(correlated(40), K) for K in sizes]
+    assert [navigation_bounds.largest_eigenvalue(alike, K) for K in sizes] == pytest.approx(sizes, rel=1e-6)
+    assert [navigation_bounds.largest_eigenvalue(apart, K) for K in sizes] == pytest.approx([1.0] * 4)
+    between = [navigation_bounds.largest_eigenvalue(correlated(40), K) for K in sizes]
     assert (np.diff(between) > 0).all()
     assert all(value <= K * (1 + 1e-9) for value, K in zip(between, sizes, strict=True))
 
@@ -189,9 +190,9 @@ def test_bounds_grow_more_slowly_than_the_number_of_rounds(kernel, last):
     prior = on_a_grid(kernel, 1, 300)
     rounds = 10.0 ** np.arange(2, 7)
     facts = {"n_arms": 300, "size": 2, "noise_variance": 0.1, "eigenvalue": 2.0}
-    gain = bandits.theory.spectral_gain(prior, 2 * rounds)
+    gain = navigation_bounds.spectral_gain(prior, 2 * rounds)
     for rule in (bandits.UCB(), bandits.BayesUCB(1.5, 2.0), bandits.Thompson(joint=True)):
-        exponents = np.diff(np.log10(bandits.theory.regret_bound(rule, rounds, gain=gain, **facts)))
+        exponents = np.diff(np.log10(navigation_bounds.regret_bound(rule, rounds, gain=gain, **facts)))
         assert (np.diff(exponents) < 0).all()
         assert exponents[0] < 0.65
         assert exponents[-1] == pytest.approx(last, abs=0.001)
@@ -253,7 +254,7 @@ def test_optimism_lost_by_bayes_ucb_is_sublinear_logarithmic_or_constant(omega, 
     root = np.sqrt(rule.beta(rounds, 8))
     lost = np.cumsum(8 * (norm.pdf(root) - root * ndtr(-root)))
     facts = {"n_arms": 8, "size": 1, "noise_variance": 1.0, "eigenvalue": 1.0}
-    bound = bandits.theory.regret_bound(rule, rounds, gain=np.zeros(len(rounds)), **facts)
+    bound = navigation_bounds.regret_bound(rule, rounds, gain=np.zeros(len(rounds)), **facts)
     assert (lost / bound).max() == pytest.approx(share, abs=0.005)
     game = played(rule, rounds=100, runs=300)
     mean, error = mean_and_error(game["best"] - game["best_index"])
@@ -296,7 +297,7 @@ def test_gap_of_thompson_sampling_is_at_most_twice_the_root():
 def test_variances_add_up_to_at_most_the_gain():
     """Lemma (118) with the gain of each game itself; with subsets, as equation (4) prints, it fails for one arm."""
     prior = correlated()
-    eigenvalue = bandits.theory.largest_eigenvalue(prior, SIZE)
+    eigenvalue = navigation_bounds.largest_eigenvalue(prior, SIZE)
     for rule in (bandits.UCB(), bandits.Thompson(joint=True)):
         game = played(rule, runs=200)
         bound = 2 * (eigenvalue + NOISE) * game["gain"]
@@ -324,7 +325,9 @@ def test_learners_of_pairs_stay_below_the_bound_and_guessing_does_not(rule, shar
     prior = bandits.Prior(np.zeros(6), K, NOISE)
     facts = {"n_arms": 6, "size": SIZE, "noise_variance": NOISE, "prior_variance": variance}
     facts["eigenvalue"] = K[0, 0] + K[0, 1]  # of neighbours; no pair has a larger one, before or after observations
-    bound = bandits.theory.regret_bound(rule, rounds, gain=bandits.theory.spectral_gain(prior, rounds * SIZE), **facts)
+    bound = navigation_bounds.regret_bound(
+        rule, rounds, gain=navigation_bounds.spectral_gain(prior, rounds * SIZE), **facts
+    )
     truth = prior.draw(200_000, rng=0)
     guessing = rounds * (np.sort(truth, axis=0)[-SIZE:].sum(axis=0) - SIZE * truth.mean(axis=0)).mean()
     assert long_regret(rule, prior, rounds) < 0.005 * bound
@@ -336,7 +339,7 @@ def test_footnote_2_gives_more_than_the_square_root(claim):
     facts = {"n_arms": 100, "size": 1, "noise_variance": 1.0, "eigenvalue": 1.0, "gain": np.zeros(2)}
 
     def growth(omega, xi):
-        low, high = bandits.theory.regret_bound(bandits.BayesUCB(omega, xi), [1e4, 1e6], **facts)
+        low, high = navigation_bounds.regret_bound(bandits.BayesUCB(omega, xi), [1e4, 1e6], **facts)
         return math.log(high / low) / math.log(100)
 
     assert growth(1.1, 0.4) == pytest.approx(0.636, abs=1e-3)
@@ -357,9 +360,9 @@ def test_the_experiments_parameters_are_a_limit_of_valid_ones():
     ]
     assert paths[0] == paths[1]
     facts = {"n_arms": 80, "size": 8, "noise_variance": 1.0, "eigenvalue": 1.0, "gain": 0.0}
-    assert bandits.theory.regret_bound(valid, 500, **facts) > 1e12
+    assert navigation_bounds.regret_bound(valid, 500, **facts) > 1e12
     with pytest.raises(eo.EmsoptError, match="`omega` above 1"):
-        bandits.theory.regret_bound(bandits.BayesUCB(), 500, **facts)
+        navigation_bounds.regret_bound(bandits.BayesUCB(), 500, **facts)
 
 
 def test_inverse_error_function_lies_between_its_two_bounds():

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from papers import navigation_bounds
 from scipy.special import gamma, kv
 from scipy.stats import norm
 
@@ -45,7 +46,7 @@ def inequalities(points, beta, t, d, K, L, side, slopes, noise):
 def test_grid_of_theorem_3_2_satisfies_its_four_inequalities(rule, t, d, K, noise):
     """(6a) to (6d) with the confidence parameter of the grid itself; one point less violates one of them."""
     smooth = {"lipschitz": 1.3, "slopes": (2.0, 1.5)}
-    points = bandits.theory.grid_points(rule, t, dimensions=d, size=K, noise_variance=noise**2, **smooth)
+    points = navigation_bounds.grid_points(rule, t, dimensions=d, size=K, noise_variance=noise**2, **smooth)
     upper = bandits.UCB() if isinstance(rule, bandits.Thompson) else rule
     for given, holds in ((points, True), (points - 1, False)):
         ratios = inequalities(given, float(upper.beta(t, given**d)), t, d, K, 1.3, 1.0, (2.0, 1.5), noise)
@@ -56,15 +57,15 @@ def test_bounds_are_theorem_3_2s():
     """By hand for T = 20, d = 1, K = 3, γ = 60, ς² = 0.1, λ* = 2."""
     smooth = {"dimensions": 1, "size": 3, "noise_variance": 0.1, "lipschitz": 1.0, "slopes": (2.0, 2.0)}
     known = {"size": 3, "gain": 60.0, "noise_variance": 0.1, "eigenvalue": 2.0, "infinite": True}
-    points = bandits.theory.grid_points(bandits.UCB(), 20, **smooth)
+    points = navigation_bounds.grid_points(bandits.UCB(), 20, **smooth)
     root = math.sqrt(2 * 2.1 * 20 * 3 * 60 * 2 * math.log(points * 20**2 / math.sqrt(2 * math.pi)))
-    bound = bandits.theory.regret_bound
+    bound = navigation_bounds.regret_bound
     assert bound(bandits.UCB(), 20, n_arms=points, **known) == pytest.approx(math.pi**2 / 2 + root, rel=1e-12)
     assert bound(bandits.Thompson(), 20, n_arms=points, **known) == pytest.approx(
         2 * math.pi**2 / 3 + 2 * root, rel=1e-12
     )
     rule = bandits.BayesUCB(1.5, 2.0)
-    points = bandits.theory.grid_points(rule, 20, **smooth)
+    points = navigation_bounds.grid_points(rule, 20, **smooth)
     eta = (2 * math.pi) ** 0.75 / (2 * points**1.5 * 20**2)
     root = math.sqrt(2 * 2.1 * 20 * 3 * 60) * norm.isf(eta)
     lost = (math.sqrt(math.pi) * 1.5 / math.sqrt(2 * math.e * 0.5)) ** (1 / 1.5) * 2.0 / 0.5
@@ -74,11 +75,11 @@ def test_bounds_are_theorem_3_2s():
 @pytest.mark.parametrize("rule", [bandits.UCB(), bandits.BayesUCB(1.1, 1.2)])
 def test_a_grid_may_have_more_points_than_a_float_can_hold(rule):
     smooth = {"size": 2, "noise_variance": 0.1, "lipschitz": 1.0, "slopes": (2.0, 2.0)}
-    points = bandits.theory.grid_points(rule, 10, dimensions=60, **smooth)
+    points = navigation_bounds.grid_points(rule, 10, dimensions=60, **smooth)
     assert points**60 > 1e308
     if rule == bandits.UCB():
         facts = {"size": 2, "gain": 60.0, "noise_variance": 0.1, "eigenvalue": 2.0, "infinite": True}
-        bound = bandits.theory.regret_bound(rule, 10, n_arms=points**60, **facts)
+        bound = navigation_bounds.regret_bound(rule, 10, n_arms=points**60, **facts)
         beta = 2 * (60 * math.log(points) + 2 * math.log(10) - math.log(2 * math.pi) / 2)
         assert bound == pytest.approx(math.pi**2 / 2 + math.sqrt(2 * 2.1 * 10 * 2 * beta * 60), rel=1e-12)
 
@@ -104,7 +105,7 @@ def test_learners_on_an_interval_stay_below_the_bound_and_guessing_does_not(rule
     slopes = 1 + CURVATURE * (LENGTHSCALE / 0.2) ** 2 / (math.pi * slope), math.sqrt(2) * slope
     smooth = {"dimensions": 1, "size": 1, "noise_variance": NOISE, "lipschitz": lipschitz, "slopes": slopes}
     truth, mean, regret = prior.draw(rng=1)[:, 0], np.zeros(150), 0.0
-    points = bandits.theory.grid_points(rule, rounds, **smooth)
+    points = navigation_bounds.grid_points(rule, rounds, **smooth)
     sampled = isinstance(rule, bandits.Thompson)
     # The grid of round T for all rounds: at least as cautious.
     root = np.sqrt((bandits.UCB() if sampled else rule).beta(np.arange(1, rounds + 1), points))
@@ -128,7 +129,7 @@ def test_learners_on_an_interval_stay_below_the_bound_and_guessing_does_not(rule
         variance -= across**2 / total
         root_S -= np.outer(across, row / (total + math.sqrt(NOISE * total)), out=change)
     facts = {"n_arms": points, "size": 1, "noise_variance": NOISE, "eigenvalue": 1.0, "infinite": True}
-    bound = bandits.theory.regret_bound(rule, rounds, gain=bandits.theory.spectral_gain(prior, rounds), **facts)
+    bound = navigation_bounds.regret_bound(rule, rounds, gain=navigation_bounds.spectral_gain(prior, rounds), **facts)
     others = rng.permuted(prior.draw(20_000, rng=2).T, axis=1)
     guessing = rounds * (others[:, :40].max(axis=1) - others.mean(axis=1)).mean()
     assert regret < 0.02 * bound
@@ -260,7 +261,7 @@ def rounded_games(runs=60, rounds=12, K=2):
     rounding to the grid of (6a) to (6d); one row per run, summed over the set."""
     rng = np.random.default_rng(0)
     smooth = {"dimensions": 1, "size": K, "noise_variance": NOISE, "lipschitz": LIPSCHITZ, "slopes": TAIL}
-    grids = [bandits.theory.grid_points(bandits.UCB(), t, **smooth) for t in range(1, rounds + 1)]
+    grids = [navigation_bounds.grid_points(bandits.UCB(), t, **smooth) for t in range(1, rounds + 1)]
     changes = np.zeros((rounds, runs, 2))
     roots = [math.sqrt(bandits.UCB().beta(t, points)) for t, points in enumerate(grids, 1)]
     for run in range(runs):
@@ -288,7 +289,7 @@ def test_inequality_6b_alone_bounds_the_deviations():
     """Lemma (97) with our bound √(2 L d C_1 / τ): √β_t K times it is at most 1 / (2 t²), without (6c)."""
     for t in (1, 2, 10, 1000):
         for K in (1, 5, 60):
-            points = bandits.theory.grid_points(
+            points = navigation_bounds.grid_points(
                 bandits.UCB(), t, dimensions=1, size=K, noise_variance=1e9, lipschitz=LIPSCHITZ, slopes=TAIL
             )  # with so much noise (6c) is idle
             beta = float(bandits.UCB().beta(t, points))

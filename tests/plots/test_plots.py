@@ -12,6 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from papers import location_figures, study_figures
 from refusals import refused
 from smallville import BOTH, CENTRES, evaluation, small_city
 
@@ -164,7 +165,7 @@ def test_a_method_has_one_colour_in_every_figure():
 
     def curves(methods):
         rows = [{"problem": "p", "method": m, "evaluation": k, "median": 1.0} for m in methods for k in (1, 2)]
-        return looks(plots.study_curves(pd.DataFrame(rows), band=None)[1][0].lines)
+        return looks(study_figures.study_curves(pd.DataFrame(rows), band=None)[1][0].lines)
 
     on_boxes = list(BOX_METHODS)
     assert len(on_boxes) > 7  # more than there are colours
@@ -177,7 +178,7 @@ def test_a_method_has_one_colour_in_every_figure():
     _, ax = plots.convergence({name: [pd.DataFrame({"best": [1.0, 2.0]})] for name in ("gp-ucb", "random")})
     assert looks(ax.lines) == {name: every[name] for name in ("gp-ucb", "random")}
     frames = {p: pd.DataFrame({m: [0.0, 1.0]}) for p, m in (("one", "boke+"), ("two", "boke"))}
-    _, axes = plots.line_panels(frames)
+    _, axes = study_figures.line_panels(frames)
     assert (looks(axes[1].lines)["boke"], looks(axes[0].lines)["boke+"]) == (every["boke"], every["boke+"])
 
 
@@ -247,7 +248,7 @@ def test_boxes_stand_where_the_errors_lie_and_factors_by_utilisation():
     geometries = (("plane", 1), ("uniform", 2))
     rows = [(u, g, scale * u * (1 + k / 10)) for u in (0.2, 0.8) for g, scale in geometries for k in range(5)]
     frame = pd.DataFrame(rows, columns=["load", "geometry", "approximate_min"]).assign(exact_min=0.0)
-    _, ax = plots.approximation_error(frame)
+    _, ax = location_figures.approximation_error(frame)
     medians = sorted(line.get_ydata()[0] for line in ax.lines if line.get_color() == "black" and len(line.get_ydata()))
     assert medians == pytest.approx([0.24, 0.48, 0.96, 1.92])
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
@@ -265,7 +266,7 @@ def test_every_figure_comes_from_pyplot_unless_told_otherwise(city, both, double
     for draw in (
         lambda **k: plots.convergence({"a": [pd.DataFrame({"best": [6.0, 5.0]})]}, **k),
         lambda **k: plots.response_histogram({"a": both, "b": doubled}, **k),
-        lambda **k: plots.approximation_error(errors, **k),
+        lambda **k: location_figures.approximation_error(errors, **k),
     ):
         own, axes = Figure(), Figure(layout="constrained").subplots()
         assert draw(ax=own)[0] is own
@@ -303,7 +304,7 @@ def test_the_style_is_not_left_behind(both):
         (lambda c, e: plots.convergence({"a": []}), "at least one history"),
         (lambda c, e: plots.convergence({"a": []}, band="sigma"), "`band` must be one of"),
         (lambda c, e: plots.convergence({"a": [pd.DataFrame({"best": [1.0]})]}, against="seconds"), "column 'seconds'"),
-        (lambda c, e: plots.approximation_error(pd.DataFrame({"optimum": [5.0]})), "must have a column 'load'"),
+        (lambda c, e: location_figures.approximation_error(pd.DataFrame({"optimum": [5.0]})), "must have a column 'load'"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused(city, both, draw, message):

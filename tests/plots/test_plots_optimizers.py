@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from papers import location_figures
 from refusals import refused
 
 import emsopt as eo
@@ -41,7 +42,7 @@ def test_printed_capacities_miss_the_minimum_once_b_is_changed(claim):
     b = np.array([3.0, 2, -7])
     values = pairs + every @ b
     assert (values[(drawn + every @ b).argmin()], every[values.argmin()].tolist(), values.min()) == (-7, [1, 1, 1], -14)
-    fig, (printed, corrected) = plots.cut_graph(A, b)
+    fig, (printed, corrected) = location_figures.cut_graph(A, b)
     assert "x = (0, 0, 1), cut 3 + 1 = 4" in printed.get_xlabel()
     assert "4 - 7 = -3, but f(x) = -7" in printed.get_xlabel()
     assert corrected.get_xlabel() == "x = (1, 1, 1), cut 0\nf(x) = cut - capacity into t = 0 - 14 = -14"
@@ -50,12 +51,12 @@ def test_printed_capacities_miss_the_minimum_once_b_is_changed(claim):
 
 
 def test_cut_graph_refuses_what_has_no_cut():
-    refused("without positive entries", plots.cut_graph, [[0, 1], [1, 0]], [1, 1])
-    refused("without positive entries", plots.cut_graph, [[0, -1], [-2, 0]], [1, 1])
+    refused("without positive entries", location_figures.cut_graph, [[0, 1], [1, 0]], [1, 1])
+    refused("without positive entries", location_figures.cut_graph, [[0, -1], [-2, 0]], [1, 1])
 
 
 def test_example_13_shows_what_the_paper_tells(claim):
-    fig, axes = plots.example_13()
+    fig, axes = location_figures.example_13()
     words = [set(texts(ax)) for ax in axes]
     names = {"".join(map(str, row)) for row in SPACE}
     told = {"6.31 min", "5.28 min", "7.45 min"}
@@ -70,7 +71,7 @@ def test_example_13_shows_what_the_paper_tells(claim):
 def test_rings_are_units_moved_and_the_region_is_coloured():
     """Lemma 22: 1 + 2 · 3 = 7 of the ten deployments are within d = 2 of any centre."""
     centre = SPACE.tolist().index([0, 0, 1, 0, 1])
-    _, ax = plots.trust_region(SPACE, centre, 2, Figure(), values={0: 5.0}, proposal=3, optimum=1)
+    _, ax = location_figures.trust_region(SPACE, centre, 2, Figure(), values={0: 5.0}, proposal=3, optimum=1)
     dots = [line for line in ax.lines if line.get_marker() in "os" and line.get_markersize() == 36]
     radii = [np.hypot(line.get_xdata()[0], line.get_ydata()[0]) for line in dots]
     apart = np.abs(SPACE - SPACE[centre]).sum(axis=1)
@@ -115,7 +116,7 @@ def test_figure_6_shows_three_steps_of_a_one_dimensional_search():
         steps.append(pd.DataFrame({"mean": mean, "deviation": np.sqrt(variance), "acquisition": gain}, index=x))
         points.append(x[gain.argmax()])
     told = np.array([(u, f([u])) for u in points])
-    _, axes = plots.search_steps(steps, told, truth=[f([u]) for u in x])
+    _, axes = location_figures.search_steps(steps, told, truth=[f([u]) for u in x])
     assert len(axes) == 6
     for k, (frame, left, right) in enumerate(zip(steps, axes[::2], axes[1::2], strict=True)):
         lines = {line.get_label(): line for line in left.lines}
@@ -126,5 +127,5 @@ def test_figure_6_shows_three_steps_of_a_one_dimensional_search():
             following.get_xdata()[0] == lines["next"].get_xdata()[0] == told[2 + k, 0] == frame["acquisition"].idxmax()
         )
         assert np.interp(*told[: 2 + k, :1].T, x, frame["mean"]) == pytest.approx(told[: 2 + k, 1], abs=0.05)
-    refused("number of points before the first step", plots.search_steps, steps, told[:2])
-    refused("must have a column 'deviation'", plots.search_steps, [steps[0][["mean"]]], told)
+    refused("number of points before the first step", location_figures.search_steps, steps, told[:2])
+    refused("must have a column 'deviation'", location_figures.search_steps, [steps[0][["mean"]]], told)

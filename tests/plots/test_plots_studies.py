@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
+from papers import study_figures
 from refusals import refused
 
 import emsopt as eo
@@ -115,7 +116,7 @@ def table():
 
 
 def test_control_study_draws_means_and_standard_errors():
-    fig, axes = plots.control_study(table())
+    fig, axes = study_figures.control_study(table())
     assert (axes.shape, axes[0, 0].get_title(loc="left")) == ((2, 2), "cheap costs, variance 0.02")
     assert axes[1, 0].get_ylabel() == "ackley"
     assert [text.get_text() for text in fig.legends[0].get_texts()] == ["unknown-cost", "ucb-psq"]
@@ -127,11 +128,11 @@ def test_control_study_draws_means_and_standard_errors():
     assert (band.max(), axes[0, 0].get_yscale()) == (pytest.approx(1 + 1e-3 + error), "log")
     assert {panel.axison for panel in axes.flat} == {True}
     part = table().query("objective == 'ackley' or costs == 'cheap'").query("cost > 1")
-    _, part_axes = plots.control_study(part)
+    _, part_axes = study_figures.control_study(part)
     assert [panel.axison for panel in part_axes.flat] == [True, False, True, True]
     labels = [label.get_text() for label in part_axes[0, 0].get_yticklabels()]
     assert {"0.01", "0.02"} <= set(labels)
-    fig, axes = plots.control_study(table(), "plays")
+    fig, axes = study_figures.control_study(table(), "plays")
     assert (axes[0, 1].lines[1].get_ydata().tolist(), axes[0, 0].get_yscale()) == ([10, 500, 1000], "linear")
 
 
@@ -140,7 +141,7 @@ def test_control_bounds_draw_regret_per_play_below_its_bounds():
             for a in (0.0, 0.1) for s in (0, 1)]  # fmt: skip
     names = ["plays", "alpha", "seed", "quality_regret", "cost_regret", "bound_3", "bound_4", "bound_5"]
     study = pd.DataFrame(rows, columns=[*names, "worst_quality", "worst_cost"])
-    _, (quality, cost) = plots.control_bounds(study)
+    _, (quality, cost) = study_figures.control_bounds(study)
     drawn = {line.get_label(): line.get_ydata().tolist() for line in quality.lines}
     assert (drawn["Algorithm 1"], drawn["bound (3), Theorem 1"]) == (pytest.approx([0.15, 0.105]), [2.0, 2.0])
     assert (drawn["bound (5), Theorem 3"], drawn["always the worst play"]) == ([0.6, 0.6], [1.0, 1.0])
@@ -149,12 +150,10 @@ def test_control_bounds_draw_regret_per_play_below_its_bounds():
     assert drawn["always the worst play"] == pytest.approx([0.1, 0.1])
 
 
-def test_regret_below_the_floor_is_drawn_there_and_other_columns_refused():
+def test_regret_below_the_floor_is_drawn_there():
     zero = table().assign(simple_regret=-1e-9)
-    _, axes = plots.control_study(zero)
+    _, axes = study_figures.control_study(zero)
     assert set(axes[0, 0].lines[0].get_ydata()) == {1e-4}
-    refused("`column` must be one of", plots.control_study, table(), "seconds")
-    refused("must have a column 'cost_regret'", plots.control_study, table(), "cost_regret")
 
 
 @pytest.fixture
@@ -171,33 +170,28 @@ def study():
 
 
 def test_a_study_has_a_panel_a_problem_and_a_line_a_method(study):
-    fig, axes = plots.study_curves(study, vertical={"forrester": 5}, lowest=0.2)
+    fig, axes = study_figures.study_curves(study, vertical={"forrester": 5}, lowest=0.2)
     assert ([ax.get_title(loc="left") for ax in axes], len(axes[0].lines)) == (["six hump camel", "forrester"], 2)
     assert len(axes[1].lines) == 3  # and the end of the first design
     np.testing.assert_allclose(axes[0].lines[0].get_ydata(), np.maximum(1 / np.arange(1, 21), 0.2))
     assert axes[0].get_yscale() == "log"
     assert [text.get_text() for text in fig.legends[0].get_texts()] == ["boke", "random"]
     assert axes[0].get_ylabel() == "Simple regret"
-    fig = Figure()
-    got, axes = plots.study_curves(
-        study[study["evaluation"] <= 5], ax=fig, band=None, log_x=True, columns=1, ylabel="y"
-    )
-    assert got is fig
+    _, axes = study_figures.study_curves(study[study["evaluation"] <= 5], band=None, log_x=True, columns=1, ylabel="y")
     assert axes[1].lines[0].get_marker() == "o"
     assert not axes[0].collections
     assert axes[0].get_xscale() == "log"
-    refused("column 'q25'", plots.study_curves, study.drop(columns="q25"))
-    refused("nothing to draw", plots.study_curves, study[:0])
-    refused("nothing to draw", plots.line_panels, {})
+    refused("nothing to draw", study_figures.study_curves, study[:0])
+    refused("nothing to draw", study_figures.line_panels, {})
 
 
 def test_line_panels_show_lines_truth_and_points():
     x = np.linspace(0, 1, 11)
     frame = pd.DataFrame({"m": x**2, "true": x}, index=x)
-    _, axes = plots.line_panels({"a": frame, "b": frame[["m"]]}, points=[[0.5, 0.3]], ylabel="value")
+    _, axes = study_figures.line_panels({"a": frame, "b": frame[["m"]]}, points=[[0.5, 0.3]], ylabel="value")
     assert [line.get_label() for line in axes[0].lines] == ["m", "true", "points"]
     assert ([line.get_label() for line in axes[1].lines], axes[0].lines[2].get_ydata()) == (["m", "points"], [0.3])
-    _, axes = plots.line_panels({"a": frame}, points=[[0.5, np.nan]])
+    _, axes = study_figures.line_panels({"a": frame}, points=[[0.5, np.nan]])
     assert axes[0].lines[2].get_marker() == "|"
 
 

@@ -1,4 +1,4 @@
-"""Parts of optimizers for deployments: minimum cuts and trust regions."""
+"""Figures of "Optimizing Server Locations in Spatial Queues": minimum cuts, trust regions, steps, errors."""
 
 from __future__ import annotations
 
@@ -6,35 +6,38 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.patches import Circle
+from matplotlib.patches import Circle, Patch
 
-from .. import _validate
-from ..errors import InputError
-from ..maps import _colours
-from ..optimizers.deployments.binary_quadratic import minimum_cut
-from ._style import AxLike, Style, bare, figure, marker, note, panels, styled
+from emsopt import _validate
+from emsopt.errors import InputError
+from emsopt.maps import _colours
+from emsopt.optimizers.deployments.binary_quadratic import minimum_cut
+from emsopt.plots._style import AxLike, Style, bare, figure, look, marker, note, panels, shared_legend, styled
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    import pandas as pd
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from .._types import ArrayLike, FloatArray, IntArray
-    from ._style import AxesArray
+    from emsopt._types import ArrayLike, FloatArray, IntArray
+    from emsopt.plots._style import AxesArray
 
 SOURCE_SIDE, SINK_SIDE, CUT = _colours.SEQUENTIAL[2], _colours.CATEGORIES[1], _colours.LINES
 CENTRE, INSIDE, OUTSIDE = _colours.CATEGORIES[4], _colours.CATEGORIES[1], _colours.SEQUENTIAL[0]
 
 BLUE = _colours.CATEGORIES[0]
+MODEL, ACQUISITION = _colours.CATEGORIES[:2]
 CUT_LINE: Style = {"color": CUT, "linewidth": 3, "linestyle": "--"}
 NEXT: Style = {"markersize": 44, "markerfacecolor": "none", "markeredgecolor": BLUE, "markeredgewidth": 2.6}
 UNKNOWN: Style = {"markeredgecolor": "#999", "markeredgewidth": 0.8}
 
 
 @styled()
-def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, AxesArray]:
+def cut_graph(A: ArrayLike, b: ArrayLike) -> tuple[Figure, AxesArray]:
     """Draw two graphs for minimising f(x) = xᵀA x + bᵀx over vectors x of zeros and ones by a minimum cut.
 
     The first has the capacities that the paper prints, the second has corrected ones, whose minimum cut always gives a
@@ -79,7 +82,7 @@ def cut_graph(A: ArrayLike, b: ArrayLike, ax: AxLike = None) -> tuple[Figure, Ax
             "`A` must be symmetric without positive entries off its diagonal. Otherwise no cut minimises the function."
         )
     graphs = {"Capacities as printed": b, "Corrected capacities": b + A.sum(axis=1)}
-    fig, axes = panels(len(graphs), (5.6, 1.4 + 1.25 * len(b)), ax=ax)
+    fig, axes = panels(len(graphs), (5.6, 1.4 + 1.25 * len(b)))
     for panel, (title, linear) in zip(axes, graphs.items(), strict=True):
         side, _ = minimum_cut(A, linear - A.sum(axis=1))
         cut = _draw_cut(panel, A, linear, side)
@@ -180,8 +183,7 @@ def trust_region(
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
-    >>> fig, ax = eo.plots.trust_region([[0, 1], [0, 2], [1, 2]], 0, 1.0, ax=Figure())
+    >>> fig, ax = trust_region([[0, 1], [0, 2], [1, 2]], 0, 1.0)
     >>> len(ax.texts) > 0
     True
     """
@@ -257,7 +259,7 @@ def _label(ax: Axes, point: FloatArray, text: str, colour: str = "#222") -> None
 
 
 @styled()
-def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
+def example_13() -> tuple[Figure, AxesArray]:
     """Draw four steps of GP-pM, which places two units on five sites.
 
     Example 13 of "Optimizing Server Locations in Spatial Queues". Mean responses and expected improvements (min) are
@@ -266,7 +268,7 @@ def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
     Examples
     --------
     >>> import emsopt as eo
-    >>> fig, axes = eo.plots.example_13()
+    >>> fig, axes = example_13()
     >>> axes.size
     4
     """
@@ -280,10 +282,117 @@ def example_13(ax: AxLike = None) -> tuple[Figure, AxesArray]:
         ("3  Learn, propose again", more, (row["01001"], "EI 0.19")),
         ("4  Evaluate: the optimum", more | {row["01001"]: 4.15}, None),
     ]
-    fig, axes = panels(len(steps), (3.6, 4.5), ax=ax)
+    fig, axes = panels(len(steps), (3.6, 4.5))
     for panel, (title, values, proposal) in zip(axes, steps, strict=True):
         marks: Style = {"values": values, "proposal": proposal, "optimum": row["01001"], "legend": False}
         trust_region(rows, row["00101"], 2, panel, **marks)
         panel.set_title(title)
     fig.legend(handles=_region_legend(), loc="outside lower center", ncols=6)
     return fig, axes
+
+
+@styled()
+def search_steps(
+    steps: Sequence[pd.DataFrame],
+    points: ArrayLike,
+    *,
+    truth: ArrayLike | None = None,
+) -> tuple[Figure, AxesArray]:
+    """Draw steps of a search in one variable: the model on the left, the acquisition function on the right.
+
+    Figure 6 of "Optimizing Server Locations in Spatial Queues".
+
+    Parameters
+    ----------
+    steps : sequence of DataFrame
+        One row of the figure per step. The index is x. The columns are "mean" and "deviation", posterior mean and
+        standard deviation of the function, and "acquisition", whose maximum is evaluated next.
+    points : array_like, shape (t, 2)
+        All evaluated points and their values, in order. The last ``len(steps)`` are those that the steps chose: a step
+        is drawn with the points before its own.
+    truth : array_like, shape of the index, optional
+        Values of the function itself.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> import pandas as pd
+    >>> columns = {"mean": [1.0, 0.5, 1.0], "deviation": 0.2, "acquisition": [0.1, 0.3, 0.1]}
+    >>> model = pd.DataFrame(columns, index=[0.0, 0.5, 1.0])
+    >>> fig, axes = search_steps([model], [(0.0, 1.0), (0.5, 0.5)])
+    >>> axes.size
+    2
+    """
+    found = _validate.real_array(points, "points", (None, 2))
+    for frame in steps:
+        _validate.columns(frame, ["mean", "deviation", "acquisition"], "steps")
+    first = _validate.whole_number(len(found) - len(steps), "number of points before the first step")
+    fig, axes = panels(2 * len(steps), (5.6, 2.2), 2, sharex=True)
+    for k, (frame, left, right) in enumerate(zip(steps, axes[::2], axes[1::2], strict=True)):
+        x, mean, spread = frame.index, frame["mean"], 2 * frame["deviation"]
+        left.fill_between(x, mean - spread, mean + spread, color=MODEL, alpha=0.15, label="± 2 standard deviations")
+        if truth is not None:
+            left.plot(x, truth, color="#777", linestyle="--", linewidth=1.6, label="true")
+        left.plot(x, mean, color=MODEL, label="posterior mean")
+        left.plot(*found[: first + k].T, "x", color="#222", markersize=9, markeredgewidth=2.2, label="observed")
+        right.fill_between(x, frame["acquisition"], color=ACQUISITION, alpha=0.35)
+        right.plot(x, frame["acquisition"], color=ACQUISITION)
+        for axis in (left, right):
+            axis.axvline(found[first + k, 0], color=_colours.LINES, linewidth=1.8, linestyle="--", label="next")
+        left.set_ylabel(f"step {k + 1}")
+    axes[0].set_title("Model")
+    axes[1].set_title("Acquisition function")
+    for axis in axes[-2:]:
+        axis.set_xlabel("x")
+    shared_legend(fig, axes, 5)
+    return fig, axes
+
+
+MEDIAN = {"color": "black", "linewidth": 1.6}
+
+
+CLAIMED = 0.002  # upper limit of the mean absolute error that the papers report, min
+
+
+@styled()
+def approximation_error(table: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
+    """Draw box plots of the error in mean response of the approximate hypercube model against the exact one.
+
+    There is one box per load and type of city. Figure 7 of "Optimizing Server Locations in Spatial Queues".
+
+    Parameters
+    ----------
+    table : DataFrame
+        A study "approximation_error_..." from `emsopt.datasets.load_study`.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> fig, ax = approximation_error(eo.datasets.load_study("approximation_error_15"))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['plane', 'uniform', 'papers: mean below 0.002 min']
+    """
+    _validate.columns(table, ("load", "geometry", "approximate_min", "exact_min"), "table")
+    loads, groups = sorted(table["load"].unique()), list(dict.fromkeys(table["geometry"]))
+    errors = (table["approximate_min"] - table["exact_min"]).abs()
+    fig, ax = figure(ax=ax)
+    wide = 0.8 / len(groups)
+    handles: list[Artist] = []
+    for k, kind in enumerate(groups):
+        colour = look(k)["color"]
+        line = {"color": colour, "linewidth": 1.3}
+        samples = {x: part.to_numpy() for x, part in errors[table["geometry"] == kind].groupby(table["load"])}
+        places = [loads.index(x) + (k - (len(groups) - 1) / 2) * wide for x in samples]
+        box = {"facecolor": colour, "alpha": 0.55, "edgecolor": colour}
+        dots = {"marker": ".", "markersize": 5, "markeredgecolor": colour}
+        parts: Style = {"boxprops": box, "flierprops": dots, "medianprops": MEDIAN, "patch_artist": True}
+        parts |= {"whiskerprops": line, "capprops": line, "widths": 0.8 * wide, "manage_ticks": False}
+        ax.boxplot(list(samples.values()), positions=places, **parts)
+        handles.append(Patch(color=colour, alpha=0.55, label=str(kind)))
+    label = f"papers: mean below {CLAIMED:g} min"
+    handles.append(ax.axhline(CLAIMED, color="#333", linestyle="--", linewidth=1.3, label=label))
+    ax.set_xticks(range(len(loads)), [f"{x:g}" for x in loads])
+    ax.set(xlabel="Load", ylabel="Absolute error of the mean response (min)")
+    ax.grid(visible=False, axis="x")
+    ax.legend(handles=handles)
+    return fig, ax

@@ -45,13 +45,13 @@ from scipy.linalg import eigvalsh
 from scipy.linalg.blas import dsyrk
 from scipy.sparse.linalg import eigsh
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray, IntArray
-from ..errors import InputError
-from ..surrogates.information import greedy_choices, information_gain
-from .exact import WINDOW, ExactGP, symmetric_row
-from .policies import UCB, BayesUCB, Rule, Thompson
-from .prior import Prior
+from emsopt import _validate
+from emsopt._types import ArrayLike, FloatArray, IntArray
+from emsopt.errors import InputError
+from emsopt.surrogates.information import greedy_choices, information_gain
+from emsopt.bandits.exact import WINDOW, ExactGP, symmetric_row
+from emsopt.bandits.policies import UCB, BayesUCB, Rule, Thompson
+from emsopt.bandits.prior import Prior
 
 
 def cumulative_gain(prior: Prior, rounds: Sequence[Sequence[int] | IntArray]) -> FloatArray:

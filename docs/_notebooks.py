@@ -71,7 +71,9 @@ def keep(path: Path, notebook: nbformat.NotebookNode) -> Path:
 
 def execute_all(sources: list[Path] = SOURCES, workers: int | None = None) -> dict[str, Path]:
     """Run notebooks side by side, one per processor, and return the files with outputs by name."""
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "notebooks"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(ROOT), str(ROOT / "notebooks"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
     with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
         return {path.stem: file for path, file in zip(sources, pool.map(execute, sources), strict=True)}
 

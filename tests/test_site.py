@@ -100,6 +100,14 @@ class TestGuides:
         assert set(scope["point"]) == {"rate", "layers", "solver"}
         assert len(scope["run"].history) == 3
 
+    def test_the_code_on_location_models_runs_and_its_numbers_are_those_printed(self, run):
+        scope = run("docs/choosing.md")
+        best, *others = (f"{value:.2f}" for value in sorted(scope["responses"].values()))
+        text = " ".join((ROOT / "docs" / "choosing.md").read_text("utf-8").split())
+        assert f"{best} min; the others have {others[0]} to {others[-1]} min" in text
+        assert f"{scope['responses']['p-centre']:.2f}" == best
+        assert len(scope["plans"]["fewest sites"].sites) == 8
+
     def test_the_code_on_own_cities_runs_and_its_numbers_are_those_printed(self, run, tmp_path):
         scope = run("docs/own_city.md")
         assert eo.City.load(tmp_path / "my_city").n_sites == 2
@@ -126,7 +134,7 @@ class TestGuides:
 
     def test_all_their_code_is_run_here(self):
         with_code = {path.name for path in GUIDES if "```python" in path.read_text("utf-8")}
-        assert with_code == {"README.md", "own_city.md", "problems.md", "scale.md"}
+        assert with_code == {"README.md", "choosing.md", "own_city.md", "problems.md", "scale.md"}
 
     def test_what_they_include_of_other_files_begins_and_ends_there(self):
         for path in GUIDES:

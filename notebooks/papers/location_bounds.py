@@ -53,7 +53,7 @@ import numpy as np
 from emsopt import _validate
 from emsopt._types import ArrayLike, FloatArray, IntArray
 from emsopt.errors import InputError
-from emsopt.surrogates.information import greedy_choices
+from .information import greedy_choices
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel

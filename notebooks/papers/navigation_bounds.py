@@ -48,7 +48,7 @@ from scipy.sparse.linalg import eigsh
 from emsopt import _validate
 from emsopt._types import ArrayLike, FloatArray, IntArray
 from emsopt.errors import InputError
-from emsopt.surrogates.information import greedy_choices, information_gain
+from .information import greedy_choices, information_gain
 from emsopt.bandits.exact import WINDOW, ExactGP, symmetric_row
 from emsopt.bandits.policies import UCB, BayesUCB, Rule, Thompson
 from emsopt.bandits.prior import Prior

@@ -10,7 +10,7 @@ from papers import navigation_bounds
 from emsopt import bandits
 from emsopt.errors import InputError
 from emsopt.roads import grid_roads
-from emsopt.surrogates.information import information_gain
+from papers.information import information_gain
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 from emsopt.errors import InputError
 from emsopt.optimizers import Run
 from emsopt.optimizers.regret import confidence_band, empirical_regret
-from emsopt.surrogates.information import information_gain
+from papers.information import information_gain
 from emsopt.surrogates.kernels import DeploymentKernel
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray, IntArray
-from ..errors import InputError
+from emsopt import _validate
+from emsopt._types import ArrayLike, FloatArray, IntArray
+from emsopt.errors import InputError
 
 __all__ = ["information_gain"]
 

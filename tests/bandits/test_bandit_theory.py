@@ -6,11 +6,11 @@ import math
 import numpy as np
 import pytest
 from papers import navigation_bounds
+from papers.information import information_gain
 
 from emsopt import bandits
 from emsopt.errors import InputError
 from emsopt.roads import grid_roads
-from papers.information import information_gain
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from papers.information import information_gain
 from papers.location_bounds import gp_pm_bound, greedy_gain, largest_gain, printed_gain, sparbl_bound
 from scipy.stats import multivariate_normal
 
 from emsopt.errors import InputError
 from emsopt.optimizers import Run
 from emsopt.optimizers.regret import confidence_band, empirical_regret
-from papers.information import information_gain
 from emsopt.surrogates.kernels import DeploymentKernel
 
 

@@ -56,7 +56,7 @@ def maximize_on_box(
             end = minimize(descent, points.ravel(), jac=True, method="L-BFGS-B", bounds=box, options=limits)
             points = end.x.reshape(-1, len(low))
             values = on_unit_cube(points)[0]
-            if values.max() > value:  # L-BFGS-B may end below its start
+            if values.max() > value:  # the sum may rise while the best point falls
                 best, value = points[np.argmax(values)], values.max()
         points = best[None]
     return np.clip(low + width * best, low, high), float(value)  # scaling back may exceed the bounds by rounding

@@ -43,7 +43,7 @@ Row: TypeAlias = dict[str, Any]
 
 _KIND, _FORMAT = "emsopt study", 1
 _SERIAL = {"backend": "sequential"}  # settings of joblib that start no workers
-_PROCESSES = {"backend": "loky", "inner_max_num_threads": 1}
+_PROCESSES = {"backend": "loky", "inner_max_num_threads": 1}  # more threads would compete for cores
 
 ROUNDING = 2e-8  # rounding error of values in stored studies: smaller differences are none
 _NOT_KEYS = {"evaluation", "best", "best_known", "p_median", "cpu_seconds"}
@@ -138,7 +138,7 @@ def run(
     name = getattr(task, "__qualname__", None)
     if not callable(task) or name is None:
         raise InputError(f"`task` must be a function defined at the top level of a module; got {task!r}.")
-    by_key = _check_cases(cases)
+    by_key = _check_cases(cases)  # refused before anything is computed
     columns = list(next(iter(by_key.values())))
     (settings, executor), work = _settings(backend, workers), partial(_work, task)
     with _on_file(file, name, columns) as (done, append), bar(progress, len(by_key), "case") as show:
@@ -146,7 +146,7 @@ def run(
         left = {key: case for key, case in by_key.items() if key not in rows}
         failed: dict[str, tuple[str, str]] = {}
         show(len(rows))
-        with parallel_config(**(settings if left else _SERIAL)):
+        with parallel_config(**(settings if left else _SERIAL)):  # without cases left, workers need not start
             items = left.items()
             found = as_completed(work, items) if executor is None else submit(executor, work, items)
             with closing(found):  # cancels what is left if an error comes from here, such as of `progress`
@@ -157,7 +157,7 @@ def run(
                     else:
                         failed[key] = failure
                     show(len(rows) + len(failed))
-    flat = [case | row for key, case in by_key.items() for row in rows.get(key, ())]
+    flat = [case | row for key, case in by_key.items() for row in rows.get(key, ())]  # in the order of the cases
     table = pd.DataFrame(flat) if flat else pd.DataFrame(columns=columns)
     if failed:
         rest = "are in `results`" if file is None else f"are stored in {file}; run again to retry"
@@ -206,13 +206,13 @@ def _check_cases(cases: Any) -> dict[str, Case]:
     by_key: dict[str, Case] = {}
     names: list[str] = []
     for case in cases:
-        key = _key(case)
+        key = _key(case)  # equal values give one key, whatever their order and type
         names = names or list(case)
         if set(case) != set(names):
             raise InputError(f"all cases must have the same keys; got {names} and {list(case)}.")
         if key in by_key:
             raise InputError(f"Cases must be distinct; {key} occurs more than once.")
-        plain = json.loads(key)
+        plain = json.loads(key)  # as they will be after reading the file: plain lists and numbers
         by_key[key] = {name: plain[name] for name in names}
     if not names:
         raise InputError(f"`cases` must hold at least one case with at least one value; got {cases!r}.")
@@ -224,7 +224,7 @@ def _key(case: object) -> str:
     if not isinstance(case, Mapping) or not all(isinstance(name, str) for name in case):
         raise InputError(f"A case must be a dict of values by name; got {case!r}.")
     try:
-        return json.dumps(case, sort_keys=True, allow_nan=False, default=_plain)
+        return json.dumps(case, sort_keys=True, allow_nan=False, default=_plain)  # JSON has no NaN
     except (TypeError, ValueError) as error:
         raise InputError(f"A case must hold text, finite numbers, bools, None or lists: {error}.") from error
 
@@ -266,7 +266,7 @@ def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
     """
     within = _validate.positive_number(within, "within", "%", zero=True)
     _validate.columns(runs, ["evaluation", "best", "best_known", "cpu_seconds"], "runs", "a location study")
-    keys = [name for name in runs if name not in _NOT_KEYS]
+    keys = [name for name in runs if name not in _NOT_KEYS]  # whatever else is a column tells runs apart
     ends = runs.groupby(keys, sort=False).tail(1).set_index(keys)
     ends["gap"] = 100 * (ends["best"] / ends["best_known"] - 1)
     near = runs[runs["best"] <= (1 + within / 100) * runs["best_known"] + ROUNDING]
@@ -284,9 +284,9 @@ def _settings(backend: object, workers: int | None) -> tuple[dict[str, Any], Exe
             raise InputError(f"`workers` requires backend='processes'; got backend={backend!r}.")
     if isinstance(backend, str) and backend in ("serial", "processes"):
         return (_SERIAL if backend == "serial" else {**_PROCESSES, "n_jobs": workers or -1}), None
-    dask = sys.modules.get("distributed")
+    dask = sys.modules.get("distributed")  # a client can exist only if `distributed` is loaded, which takes long
     if dask is not None and isinstance(backend, dask.Client):  # quicker than joblib's backend for Dask
-        return _SERIAL, backend.get_executor(pure=False)
+        return _SERIAL, backend.get_executor(pure=False)  # not pure: Dask would reuse the result of an equal call
     if isinstance(backend, Executor):
         return _SERIAL, backend
     raise InputError(
@@ -304,6 +304,7 @@ def _work(
     key, case = item
     try:
         with one_thread, threadpool_limits(1):  # the first for tasks side by side in threads, the second for OpenMP
+            # through JSON, so that new rows equal those read from a file
             return key, json.loads(json.dumps(_rows(task(**case), case), default=_plain)), None
     except Exception as error:  # noqa: BLE001 - a task may raise anything
         return key, None, (f"{type(error).__name__}: {error}", traceback.format_exc())
@@ -342,14 +343,14 @@ def _on_file(
         if not log.lines:
             log.append(header | {"version": provenance()})
         first, *lines = log.lines or [header]
-        for name, here in header.items():
+        for name, here in header.items():  # not the version, which may differ
             if first.get(name) != here:
                 difference = f"its {name} is {first.get(name)!r}, but that of this study is {here!r}"
                 raise InputError(f"{path} belongs to another study: {difference}. Name another file.")
         done: dict[str, list[Row]] = {}
         for number, line in enumerate(lines, 2):
             case: Any = line.get("case")
-            with suppress(InputError):
+            with suppress(InputError):  # refused below
                 key = _key(case)
                 done[key] = _rows(line.get("rows"), case)
                 if set(case) == set(columns):

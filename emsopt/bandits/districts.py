@@ -80,6 +80,7 @@ class DistrictGP(Regression):
         self.size, self.features = SIZE, FEATURES
         edges = prior.graph.n_edges
         hours = self.n_arms // edges
+        # `size` counts arms, and all hours of an edge are in one district
         self._district = np.tile(districts(prior.graph.matrix, max(self.size // hours, 1)), hours)
         self._members = np.split(np.argsort(self._district, kind="stable"), np.bincount(self._district).cumsum()[:-1])
         self._features = context_features(prior, self.features)
@@ -92,12 +93,13 @@ class DistrictGP(Regression):
 
     def sample(self, arms: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return a joint posterior sample at the given arms, shape (k,), independent of earlier samples."""
+        # w has precision Λ = L Lᵀ: L⁻ᵀ (L⁻¹ λ + z) is a draw with mean Λ⁻¹ λ
         factor = cholesky(self._precision, lower=True)
         centre = solve_triangular(factor, self._shift, lower=True) + rng.standard_normal(len(factor))
         values = self.prior.mean + self._offset
         values += self._features @ solve_triangular(factor, centre, lower=True, trans=1)
         for district, members in enumerate(self._members):
-            if district not in self._factors:
+            if district not in self._factors:  # kept between rounds, as few districts change in one
                 self._factors[district] = jittered_cholesky(self._block(district))
             values[members] += self._factors[district] @ rng.standard_normal(len(members))
         return values[arms]
@@ -107,7 +109,7 @@ class DistrictGP(Regression):
         if district not in self._blocks:
             members = self._members[district]
             phi = self._features[members]
-            self._blocks[district] = self.prior.within(members) - phi @ phi.T
+            self._blocks[district] = self.prior.within(members) - phi @ phi.T  # what the features leave to districts
         return self._blocks[district]
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
@@ -115,7 +117,7 @@ class DistrictGP(Regression):
         touched = self._district[unique]
         for district in np.unique(touched).tolist():
             here, C, members = touched == district, self._block(district), self._members[district]
-            a, seen = np.searchsorted(members, unique[here]), counts[here]
+            a, seen = np.searchsorted(members, unique[here]), counts[here]  # members ascend, by the stable sort
             T = C[np.ix_(a, a)] + np.diag(self.prior.noise_variance / seen)
             surprise = sums[here] / seen - self.prior.mean[unique[here]] - self._offset[unique[here]]
             right = np.hstack([C[a], self._features[unique[here]], surprise[:, None]])
@@ -127,7 +129,7 @@ class DistrictGP(Regression):
             self._offset[members] += F.T @ r
             self._precision += U.T @ U
             self._shift += U.T @ r
-            self._factors.pop(district, None)
+            self._factors.pop(district, None)  # C has changed
         self._solution = None
 
     def _posterior(self) -> tuple[FloatArray, FloatArray]:
@@ -137,7 +139,7 @@ class DistrictGP(Regression):
             mean = self.prior.mean + self._offset
             mean += self._features @ solve_triangular(factor, centre, lower=True, trans=1)
             variance = self._alone.copy()
-            for start in range(0, self.n_arms, ROWS):
+            for start in range(0, self.n_arms, ROWS):  # by blocks, without a second matrix of the size of `_features`
                 rows = slice(start, start + ROWS)
                 half = solve_triangular(factor, self._features[rows].T, lower=True, check_finite=False)
                 variance[rows] += np.einsum("ij,ij->j", half, half)
@@ -149,10 +151,12 @@ def context_features(prior: LazyPrior, most: int) -> FloatArray:
     """Return at most ``most`` Nyström features Φ, shape (n, R), whose Φ Φᵀ approximates the part of k_f' in a prior."""
     kernel = prior.kernel
     contexts = kernel.contexts / kernel.lengthscales[1]
-    unique = np.unique(contexts, axis=0)
+    unique = np.unique(contexts, axis=0)  # a repeated context would be a landmark without information
     some = np.random.default_rng(0).choice(unique, min(CANDIDATES, len(unique)), replace=False)
+    # pivots by the largest remaining variance, and stops below the tolerance
     factor, order, rank, _ = dpstrf(matern(some, some), lower=1, tol=RESIDUAL)
     count = min(rank, most)
+    # LAPACK counts from 1 and leaves the upper triangle as it was
     landmarks, factor = some[order[:count] - 1], np.tril(factor[:count, :count])
     phi = np.empty((prior.n_arms, count))
     for start in range(0, prior.n_arms, ROWS):
@@ -173,8 +177,8 @@ def districts(adjacency: "sparse.csr_array[np.float64, tuple[int, int]]", size: 
             labels[part], count = count, count + 1
             continue
         inner = sparse.csr_array(adjacency[part][:, part])
-        rim = breadth_first_order(inner, 0, return_predecessors=False)[-1]
+        rim = breadth_first_order(inner, 0, return_predecessors=False)[-1]  # the last node found is far from the first
         order = breadth_first_order(inner, rim, return_predecessors=False)
-        order = np.concatenate([order, np.setdiff1d(np.arange(len(part)), order)])  # a part may not be connected
+        order = np.concatenate([order, np.setdiff1d(np.arange(len(part)), order)])  # the search stays in one component
         parts += [np.sort(half) for half in np.array_split(part[order], 2)]
     return labels

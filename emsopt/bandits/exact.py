@@ -69,13 +69,14 @@ class ExactGP(Regression):
     def __init__(self, prior: Prior) -> None:
         super().__init__(prior)
         self._is_lazy = isinstance(prior, LazyPrior)
-        self.window, self._draws = (prior.n_arms + 1, 1) if self._is_lazy else (WINDOW, DRAWS)
+        self.window, self._draws = (prior.n_arms + 1, 1) if self._is_lazy else (WINDOW, DRAWS)  # n + 1: never full
         self._base_mean = prior.mean.copy()
+        # in Fortran order BLAS updates it in place
         self._base_covariance = np.empty((0, 0)) if self._is_lazy else np.array(prior.covariance, order="F")
         self._base_variance = prior.variance.copy()
-        self._arms = np.empty(0, dtype=np.intp)  # V, the arms observed in the window
+        self._arms = np.empty(0, dtype=np.intp)  # V of the window, in the order of `_rows`
         self._counts, self._sums = np.zeros((2, prior.n_arms))  # number and sum of each arm's values in the window
-        self._rows: FloatArray = np.empty((0, prior.n_arms))  # C_0[V]
+        self._rows: FloatArray = np.empty((0, prior.n_arms))
         self._solution: tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None = None
         self._bank = np.empty((prior.n_arms, 0))  # joint samples, one per column; each is used once, up to `_next`
         self._next, self._is_prior = 0, True
@@ -84,7 +85,7 @@ class ExactGP(Regression):
         """Return the posterior covariance between the given arms, shape (k, k)."""
         arms = np.asarray(arms, dtype=np.intp)
         _, explained, _, _ = self._solved()
-        low, high = np.maximum.outer(arms, arms), np.minimum.outer(arms, arms)
+        low, high = np.maximum.outer(arms, arms), np.minimum.outer(arms, arms)  # only the lower triangle is up to date
         base = self.prior.rows(arms)[:, arms] if self._is_lazy else self._base_covariance[low, high]
         return base - explained[:, arms].T @ explained[:, arms]
 
@@ -101,7 +102,7 @@ class ExactGP(Regression):
         self._counts += np.bincount(arms, minlength=self.n_arms)
         self._sums += np.bincount(arms, values, self.n_arms)
         self._solution = None
-        if len(self._arms) >= self.window:
+        if len(self._arms) >= self.window:  # beyond it, rounds would cost more and more
             self._flush()
 
     def sample(self, arms: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -137,7 +138,7 @@ class ExactGP(Regression):
         factor, explained, _, _ = self._solved()
         counts, sums = self._counts[self._arms, None], self._sums[self._arms, None]
         deviations, shape = np.sqrt(self.prior.noise_variance / counts), (len(counts), samples.shape[1])
-        noise = deviations * rng.standard_normal(shape)
+        noise = deviations * rng.standard_normal(shape)  # ε: without it samples would have too little variance
         surprise = sums / counts - samples[self._arms] - noise
         weights = solve_triangular(factor, surprise, lower=True, check_finite=False)
         return samples + explained.T @ weights
@@ -145,7 +146,7 @@ class ExactGP(Regression):
     def _flush(self) -> None:
         """Start a new window: the posterior over all arms replaces, in place, the prior that the window began with."""
         _, explained, mean, variance = self._solved()
-        if self._next < self._bank.shape[1]:
+        if self._next < self._bank.shape[1]:  # before the window is emptied, unused samples learn from it
             self._bank, self._next = self._condition(self._bank[:, self._next :], self._rng), 0
         # the matrix is in Fortran order, so dsyrk overwrites it without a copy
         covariance = self._base_covariance

@@ -109,7 +109,7 @@ class TopK:
         if usable.sum() < self.size:
             raise InputError(f"Cannot choose {self.size} arms: only {usable.sum()} are allowed.")
         costs = np.where(usable, np.negative(indices), np.inf)
-        return np.sort(np.argpartition(costs, self.size - 1)[: self.size])
+        return np.sort(np.argpartition(costs, self.size - 1)[: self.size])  # linear in n, which a full sort is not
 
 
 class ShortestPath:
@@ -124,5 +124,5 @@ class ShortestPath:
 
         ``allowed`` is one boolean per edge, or per edge and connection. Raise if there is no legal path of these.
         """
-        closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)
+        closed = None if allowed is None else ~np.asarray(allowed, dtype=bool)  # the network takes what is closed
         return self.net.shortest_path(indices, self.start, self.end, closed=closed)

@@ -58,7 +58,7 @@ from .sparse import SparseGP
 
 Closed: TypeAlias = Iterable[Any] | Callable[[int], Iterable[Any]] | None
 
-TRUTH, NOISE, AGENT = range(3)  # the random streams derived from a run's seed
+TRUTH, NOISE, AGENT = range(3)  # separate streams: every policy meets the same energies and noise
 REGRESSIONS: dict[str, type[Regression]] = {"gp": ExactGP, "svgp": SparseGP, "bi": IndependentArms}
 RULES: dict[str, Rule] = {"ts": Thompson(), "bucb": BayesUCB(), "ucb": UCB()}
 POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in REGRESSIONS for rule in RULES}
@@ -114,7 +114,7 @@ class Navigation:
         rng: Rng = None,
     ) -> None:
         hours, odd = divmod(prior.n_arms, net.n_edges)
-        if odd:
+        if odd:  # a remainder means the prior is of another network
             raise InputError(
                 f"`prior` must have one arm per edge and hour, a multiple of {net.n_edges}; got {prior.n_arms} arms."
             )
@@ -137,13 +137,14 @@ class Navigation:
 
     def observe(self, t: int, arms: IntArray) -> FloatArray:
         """Return the observed energy of each given arm in round t, Wh."""
+        # noise of all arms, so that it does not depend on the path chosen
         noise = stream(self.seed, NOISE, t).standard_normal(len(self.expected))
         return self.expected[arms] + self._deviation * noise[arms]
 
     def best_path(self, t: int) -> IntArray:
         """Return the edges of the path of least rectified cost, E[max(0, f - shift + noise)], among those open."""
         arms, is_open = self.available(t)
-        key = int(arms[0]), is_open.tobytes()
+        key = int(arms[0]), is_open.tobytes()  # the best path depends on the hour and closures only
         if key not in self._best:
             self._best[key] = self.oracle(self.costs[arms], is_open)
         return self._best[key]
@@ -304,6 +305,7 @@ def run(
         wanted = f"{REGRESSIONS[kind].__name__}, because the policy is {name!r}"
         if not isinstance(regression, LARGE[kind]):
             _validate.instance(regression, "regression", REGRESSIONS[kind], wanted)
+    # each of the three brings a prior, and they could contradict each other
     if (regression is not None) + (prior is not None) + bool(kernel) > 1:
         raise InputError("Pass only one of `prior`, kernel options, and `regression`, which has a prior.")
     if regression is not None:
@@ -321,9 +323,10 @@ def run(
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, shift=shift, rng=seed)
         environment.best_path(1)  # raises immediately if there is no path from start to end
         agent_rng = stream(seed, AGENT)
+        # the memo keeps the prior shared instead of copied, which may be gigabytes
         model = new_regression(kind, prior) if regression is None else deepcopy(regression, {id(prior): prior})
         if isinstance(model, SparseGP):
-            model.rng = agent_rng
+            model.rng = agent_rng  # the copy must draw batches from this run's seed, or the run would not repeat
         agent = Agent(model, rule, sense="min", rectify=True, shift=environment.shift, rng=agent_rng)
         total = excess_so_far = 0.0
         for t in steps:  # not by `play`, as a checkpoint may replace choices
@@ -365,6 +368,7 @@ def _on_file(
     if len(chosen) != len(values):
         steps.file.refuse(steps.number)
     path, n = chosen - arms[0], len(arms)
+    # a turn from edge a to edge b is coded as n a + b
     legal = np.isin(n * path[:-1] + path[1:], oracle.net.connections[is_open[n:]] @ [n, 1]).all()
     is_path = [*path[:1], *path[-1:]] == [oracle.start, oracle.end]
     if not (is_path and legal and np.isin(chosen, arms[is_open[:n]]).all()):
@@ -372,7 +376,7 @@ def _on_file(
             f"The path of round {steps.number} in the checkpoint {steps.file.path} is closed now or not a valid path. "
             "Resume with the same `closed`, or use another checkpoint file."
         )
-    steps.file.compare(steps.number, picks.tolist())
+    steps.file.compare(steps.number, picks.tolist())  # only warns, as rounding errors can change a choice
     return chosen, values
 
 
@@ -414,7 +418,7 @@ def _description(
     if regression is not None:
         options = {key: value for key, value in vars(regression).items() if isinstance(value, (int, float))}
         own["regression"] = {key: value for key, value in options.items() if key[0] != "_"}
-        own["posterior"] = summary(*regression.predict())
+        own["posterior"] = summary(*regression.predict())  # tells apart what they have learned
     if expected is not None:
         expected = _validate.real_array(expected, "expected", (prior.n_arms,))
     return {

@@ -50,10 +50,11 @@ def rectified_mean(mean: ArrayLike, deviation: ArrayLike) -> FloatArray:
     [0.0833, 0.3989, 50.0]
     """
     mean, deviation = np.broadcast_arrays(np.asarray(mean, dtype=float), np.asarray(deviation, dtype=float))
+    # a mean without deviation is certain: z is infinite, with its sign
     z = np.divide(mean, deviation, out=np.where(mean > 0, np.inf, -np.inf), where=deviation > 0)
     # beyond 38 standard deviations the density underflows to 0, which is the intended value
     density = np.exp(-0.5 * np.square(np.clip(z, -40, 40))) / np.sqrt(2 * np.pi)
-    return np.maximum(mean * ndtr(z) + deviation * density, 0.0)
+    return np.maximum(mean * ndtr(z) + deviation * density, 0.0)  # rounding errors can make it negative far below 0
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ class Agent:
             else:
                 width = np.sqrt(self.rule.beta(t, self.regression.n_arms) * variance)
                 values = mean - width if self.sense == "min" else mean + width
-        deviation = np.sqrt(self.regression.prior.noise_variance)
+        deviation = np.sqrt(self.regression.prior.noise_variance)  # the noise's, by Algorithm 2
         return rectified_mean(values - self._shift[arms], deviation) if self.rectify else values
 
     def update(self, arms: ArrayLike, values: ArrayLike) -> None:

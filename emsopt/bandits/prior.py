@@ -89,7 +89,7 @@ class Prior:
         forth, back = covariance @ probe, probe @ covariance
         if not np.isfinite(forth).all() or (diagonal < 0).any():
             raise InputError("`covariance` must be finite, with no negative value on its diagonal.")
-        if np.abs(forth - back).max() > 1e-9 * (1e-300 + np.abs(forth).max()):
+        if np.abs(forth - back).max() > 1e-9 * (1e-300 + np.abs(forth).max()):  # 1e-300 accepts a covariance of zeros
             raise InputError(
                 "`covariance` must be symmetric. To remove rounding errors, average it with its transpose."
             )
@@ -152,7 +152,7 @@ class LazyPrior(Prior):
     def variance(self) -> FloatArray:
         """Variance of every arm, shape (n,)."""
         k, on_graph = self.kernel, np.tile(self.graph.variance, self.n_arms // self.graph.n_edges)
-        return k.outputscale * (k.share * on_graph + (1 - k.share))
+        return k.outputscale * (k.share * on_graph + (1 - k.share))  # k_f(x, x) = 1
 
     def rows(self, arms: ArrayLike) -> FloatArray:
         """Return the covariances of k arms with all arms, shape (k, n)."""
@@ -178,7 +178,7 @@ class LazyPrior(Prior):
                 "allowed. Use `rows` and `variance`, or part of the network (`subset`)."
             )
         covariance = self.rows(np.arange(self.n_arms))
-        return (covariance + covariance.T) / 2
+        return (covariance + covariance.T) / 2  # rows are solved one by one and differ by rounding errors
 
     def draw(self, n: int = 1, *, rng: Rng = None) -> FloatArray:
         """Return ``n`` joint samples of the arms' expected values, one per column, shape (number of arms, n)."""
@@ -198,6 +198,7 @@ class LazyPrior(Prior):
 
 def _waves(contexts: FloatArray, count: int, rng: np.random.Generator) -> FloatArray:
     """Return random features whose products have the Matérn 5/2 kernel as their mean, shape (n, count)."""
+    # frequencies of Matérn 5/2 have a Student distribution with 5 degrees of freedom
     frequencies = rng.standard_normal((count, contexts.shape[1])) / np.sqrt(rng.chisquare(5, (count, 1)) / 5)
     return np.sqrt(2) * np.cos(contexts @ frequencies.T + rng.uniform(0, 2 * np.pi, count))
 

@@ -28,7 +28,7 @@ class Regression:
         """Update the posterior with the observation ``values[k]`` of ``arms[k]``. An arm may occur several times."""
         values, arms = _validate.real_array(values, "values", (None,)), np.asarray(arms)
         fits = arms.dtype.kind in "iu" and arms.shape == values.shape
-        if not fits or arms.min() < 0 or arms.max() >= self.n_arms:
+        if not fits or arms.min() < 0 or arms.max() >= self.n_arms:  # a negative index would count from the end
             wanted = f"{len(values)} integers from 0 to {self.n_arms - 1}, one per value"
             raise InputError(f"`arms` must be {wanted}; got {_validate.quote(arms.tolist())}.")
         self._learn(arms.astype(np.intp), values)
@@ -53,7 +53,7 @@ class IndependentArms(Regression):
 
     def __init__(self, prior: Prior) -> None:
         super().__init__(prior)
-        self._precision = 1 / np.maximum(prior.variance, 1e-300)
+        self._precision = 1 / np.maximum(prior.variance, 1e-300)  # a known arm keeps a finite precision
         self._mean = prior.mean.copy()
 
     def sample(self, arms: IntArray, rng: np.random.Generator) -> FloatArray:

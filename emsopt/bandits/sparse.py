@@ -92,12 +92,12 @@ class SparseGP(Regression):
         self.rng = _validate.generator(rng)
         self._seen, self._values = np.empty(0, dtype=np.intp), np.empty(0)  # arms and values observed
         self._visits = np.zeros(prior.n_arms)
-        self._points = np.empty(0, dtype=np.intp)  # Z
+        self._points = np.empty(0, dtype=np.intp)  # Z; `_factor` follows this order, so that new points only add rows
         self._contexts: FloatArray | None = None  # of Z, if they have moved
-        self._factor = np.empty((0, 0))  # L
-        self._across: FloatArray = np.empty((0, prior.n_arms))  # L⁻¹ K_Z·
-        self._known = np.zeros(prior.n_arms)  # squared norms of the columns of L⁻¹ K_Z·
-        self._precision, self._shift = np.empty((0, 0)), np.empty(0)  # Λ and λ
+        self._factor = np.empty((0, 0))
+        self._across: FloatArray = np.empty((0, prior.n_arms))
+        self._known = np.zeros(prior.n_arms)  # prior variance that the inducing points explain
+        self._precision, self._shift = np.empty((0, 0)), np.empty(0)  # Λ and λ of v: zeros are the prior
         self._solution: tuple[FloatArray, FloatArray] | None = prior.mean, prior.variance
         self._jitter = JITTER * prior.variance.mean()
 
@@ -106,6 +106,7 @@ class SparseGP(Regression):
             factor = cholesky(np.eye(len(self._points)) + self._precision, lower=True, check_finite=False)
             inner = solve_triangular(factor, self._across, lower=True, check_finite=False)
             mean = self.prior.mean + solve_triangular(factor, self._shift, lower=True) @ inner
+            # prior variance, less what Z explains, plus what is still uncertain about Z
             variance = self.prior.variance - self._known + np.einsum("ij,ij->j", inner, inner)
             self._solution = mean, np.maximum(variance, 0.0)
         return self._solution
@@ -127,10 +128,12 @@ class SparseGP(Regression):
         if not len(self._seen):
             return 0.0
         noise, (mean, variance) = self.prior.noise_variance, self._posterior()
+        # expected squared errors under q include the variance
         missed = np.square(self._values - mean[self._seen]) + variance[self._seen]
         factor = cholesky(np.eye(len(self._points)) + self._precision, lower=True)
         half = solve_triangular(factor, np.eye(len(factor)), lower=True)
         centre = half.T @ (half @ self._shift)
+        # divergence of q(v) = N(centre, halfᵀ half) from the prior N(0, I), times 2
         divergence = np.square(half).sum() + centre @ centre - len(centre) + 2 * np.log(np.diag(factor)).sum()
         return float(-0.5 * (missed.sum() / noise + len(missed) * np.log(2 * np.pi * noise) + divergence))
 
@@ -138,12 +141,13 @@ class SparseGP(Regression):
         """Make ``count`` further steps of natural gradient descent, each on a new batch of the observations so far."""
         arms, values, total = self._seen, self._values, len(self._seen)
         kernel = self.prior.kernel if self.context_rate else None
-        first = second = np.zeros(1)  # moments of Adam
+        first = second = np.zeros(1)  # Adam starts anew in each round
         for number in range(1, count + 1):
             size = min(self.batch, total)
             part = slice(None) if size == total else self.rng.choice(total, size, replace=False)
             unique, counts, sums = collapsed(arms[part], values[part])
             across = self._across[:, unique]
+            # the factor N / B makes the batch stand for all observations
             weight = self.rate * total / (size * self.prior.noise_variance)
             gradient = None if kernel is None else self._context_gradient(kernel, unique, counts, sums)
             self._precision *= 1 - self.rate
@@ -152,7 +156,7 @@ class SparseGP(Regression):
             self._shift += weight * across @ (sums - counts * self.prior.mean[unique])
             if kernel is not None and gradient is not None:
                 first, second = 0.9 * first + 0.1 * gradient, 0.999 * second + 0.001 * gradient**2
-                root = np.sqrt(second / (1 - 0.999**number))
+                root = np.sqrt(second / (1 - 0.999**number))  # Adam's moments start at 0, and this removes that bias
                 self._place(self._at(kernel) + self.context_rate * first / (1 - 0.9**number) / (root + 1e-8))
         self._solution = None
 
@@ -182,11 +186,13 @@ class SparseGP(Regression):
         across = self._across[:, arms]
         precision = cho_factor(np.eye(len(at)) + self._precision, lower=True)
         mean = cho_solve(precision, self._shift)
+        # slopes of the expected log likelihood by A, pulled back to K_ZX by L⁻ᵀ
         left = sums - counts * (self.prior.mean[arms] + mean @ across)
         spread = (cho_solve(precision, across) - across) * counts
         slopes = solve_triangular(
             self._factor, (np.outer(mean, left) - spread) / self.prior.noise_variance, lower=True, trans=1
         )
+        # reverse mode of the Cholesky factorisation: the slope by L becomes one by K_ZZ
         inner = np.tril(self._factor.T @ np.tril(-slopes @ across.T))
         inner[np.diag_indices(len(at))] /= 2
         half = solve_triangular(self._factor, inner, lower=True, trans=1)
@@ -197,7 +203,9 @@ class SparseGP(Regression):
     def _choose_points(self, arms: IntArray) -> None:
         """Make the most observed arms the inducing points. In a tie, existing inducing points take precedence."""
         candidates = np.concatenate([self._points, np.setdiff1d(arms, self._points)])
+        # stable: existing points come first in a tie
         most_observed = np.argsort(-self._visits[candidates], kind="stable")[: self.inducing]
+        # keeps the order of the existing points, to which Λ and λ refer
         candidates = candidates[np.sort(most_observed)]
         stays = np.isin(self._points, candidates)
         if not stays.all():
@@ -206,6 +214,7 @@ class SparseGP(Regression):
 
     def _integrate_out(self, kept: BoolArray) -> None:
         """Remove inducing points by integrating them out of q(u); ``kept`` marks those to keep."""
+        # moments of u = L v at the points that stay, expressed by their new factor below
         rows = self._factor[kept]
         precision = cho_factor(np.eye(len(self._points)) + self._precision, lower=True)
         mean, covariance = rows @ cho_solve(precision, self._shift), rows @ cho_solve(precision, rows.T)
@@ -228,7 +237,7 @@ class SparseGP(Regression):
         self._across = np.vstack([self._across, rows])
         self._known += np.einsum("ij,ij->j", rows, rows)
         self._points = np.concatenate([self._points, fresh])
-        self._precision = np.pad(self._precision, (0, len(fresh)))
+        self._precision = np.pad(self._precision, (0, len(fresh)))  # zeros: given the others, a new point has its prior
         self._shift = np.pad(self._shift, (0, len(fresh)))
 
     def _cholesky(self, covariance: FloatArray) -> FloatArray:

@@ -100,6 +100,7 @@ def _read_packaged(folder: str) -> City:
         atom_locations=np.column_stack(where),
         site_locations=np.column_stack(homes),
         atom_shapes=read_shapes(path / "atoms.geojson", atoms),
+        # `version` is of the file's format, not of the city
         **{key: value for key, value in about.items() if key != "version"},
     )
 
@@ -109,7 +110,7 @@ def _with_published_demand(city: City) -> City:
     from .._files.formats import read_shapes
 
     path = locate.find_data("st_paul_published/Saint_Paul.pkl", PUBLISHED_URL, PUBLISHED_SHA256)
-    shares = np.ravel(pickles.read_arrays(path, PUBLISHED_SHA256)["f"])
+    shares = np.ravel(pickles.read_arrays(path, PUBLISHED_SHA256)["f"])  # key e would be the other group's split
     outlines = locate.find_local("st_paul_published/tract_polygons_71.geojson")
     kind = "schematic (Voronoi cells of the atoms), not census tracts"
     if outlines is not None:
@@ -169,7 +170,7 @@ def grid_city(
     corners = np.stack(np.meshgrid(np.arange(size), np.arange(size)), axis=-1).reshape(-1, 2)
     centres = corners + 0.5
     cells = np.sort(draws.choice(size**2, n_sites, replace=False))
-    demand = 1 - draws.random(size**2)
+    demand = 1 - draws.random(size**2)  # in (0, 1], so that no atom is without demand
     if geometry == "plane":
         times = travel.plane_km(centres[cells], centres) / GRID_SPEED_KMH * 60
         how = f" of 1 km; straight lines at {GRID_SPEED_KMH} km/h."
@@ -189,7 +190,7 @@ def grid_city(
         geographic=False,
         name=f"grid city, {geometry}",
         notes=f"Random demand on {size} x {size} cells{how}",
-    ).with_offered_load(load, units)
+    ).with_offered_load(load, units)  # only the shares were drawn: the load sets the rates
 
 
 # The Auckland case of JEMSS.jl (github.com/uoa-ems-research/JEMSS.jl, data/cities/auckland).
@@ -235,8 +236,9 @@ def load_auckland() -> tuple[System, IntArray]:
 
     folder = locate.package_file("auckland")
     places = pd.read_csv(folder / "places.csv")
+    # rows are stored as differences
     urgent = np.load(folder / "steps.npz")["steps"].cumsum(axis=1, dtype=int) * UNIT_MIN
-    minutes = np.stack([urgent, urgent * REGULAR])
+    minutes = np.stack([urgent, urgent * REGULAR])  # mode 0 with lights and sirens, mode 1 without
     kinds = {kind: np.flatnonzero(places["kind"] == kind) for kind in ("station", "atom", "hospital")}
     stations, atoms, hospitals = kinds.values()
     share = places["weight"].to_numpy()[atoms]
@@ -270,7 +272,7 @@ def load_auckland() -> tuple[System, IntArray]:
         handover=Duration(HANDOVER_MIN),
         hospital_locations=where[hospitals],
     )
-    return system, np.array(STATIONS_OF_UNITS) - 1
+    return system, np.array(STATIONS_OF_UNITS) - 1  # JEMSS counts from 1
 
 
 # -- road networks -------------------------------------------------------------------------------------------------
@@ -278,7 +280,7 @@ def load_auckland() -> tuple[System, IntArray]:
 ROADS_SOURCE = "https://raw.githubusercontent.com/lcodeca/"
 LUST = f"{ROADS_SOURCE}LuSTScenario/5edb7ecb9ad196c39172b6eb95d19ed789f4b1a6/scenario/lust.net.xml"
 MOST = f"{ROADS_SOURCE}MoSTScenario/b29b2f65f1096a9c69a601ec62a724815cb4a43f/scenario/in/most.net.xml"
-PUBLISHED_ROADS = {  # file, rebuild of it, address and git blob
+PUBLISHED_ROADS = {  # the git blob is the checksum of the download
     "luxembourg": ("luxembourg/lust.net.xml", "luxembourg", LUST, "c507ce16eb340bede88ac0c8e74c19519e09409f"),
     "monaco, published": ("monaco_elevation/most.net.xml", "monaco", MOST, "6ffae75cfe63992c04a6395fbbe86cc39166140c"),
 }

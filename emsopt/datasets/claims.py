@@ -9,7 +9,7 @@ from ..errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-VERDICTS = ("reproduced", "in part", "not reproduced", "refuted", "cannot be tested")  # of `load_claims`
+VERDICTS = ("reproduced", "in part", "not reproduced", "refuted", "cannot be tested")
 """The verdicts of `load_claims`, which explains them.
 
 >>> import emsopt as eo
@@ -61,6 +61,7 @@ def paper_table(number: int) -> "pd.DataFrame":
     import pandas as pd
 
     number = whole_number(number, "number", 1, 3)
+    # without a note, the text is empty instead of NaN
     return pd.read_csv(locate.package_file("papers", f"table_{number}.csv"), keep_default_na=False)
 
 
@@ -125,6 +126,7 @@ def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataF
     """
     import pandas as pd
 
+    # all as text, so that numbers stay as printed, such as 6.0
     claims = pd.read_csv(locate.package_file("papers", "claims.csv"), dtype=str, keep_default_na=False)
     if paper:
         claims = claims[claims["paper"] == choice(paper, "paper", tuple(claims["paper"].unique()))]

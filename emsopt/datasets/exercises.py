@@ -35,7 +35,7 @@ def check_answer(exercise: str, answer: float | None) -> str:
     if answer is None:
         return "Put your answer in."
     rounded = floor(finite_number(answer, "answer") / float(row["width"]))
-    near = {digest(exercise, k) for k in (rounded - 1, rounded, rounded + 1)}
+    near = {digest(exercise, k) for k in (rounded - 1, rounded, rounded + 1)}  # limits of rounding do not matter
     return "Right." if near & set(row["digests"].split()) else f"Not yet: {row['hint']}."
 
 

@@ -98,13 +98,13 @@ def write_templates(folder: PathLike) -> list[Path]:
     target = atomic.make_folder(folder)
     sources = {target / source.name: source for source in sorted(locate.package_file("templates").iterdir())}
     for path in sources:
-        if path.exists():
+        if path.exists():  # all are checked before the first is written
             raise InputError(f"{path} already exists and was left unchanged. Choose another folder.")
     written = []
     try:
         for path, source in sources.items():
             written.append(atomic.write_file(path, source.read_bytes()))
-    except BaseException:
+    except BaseException:  # also at Ctrl-C: all templates or none
         for path in written:
             path.unlink()
         raise

@@ -42,7 +42,7 @@ def atom_values(city: City, evaluation: Evaluation | None, value: Value) -> tupl
         return 100 * city.demand_shares, "Share of calls", "%"
     if isinstance(value, str) and value in ("response", "mean_response"):
         return evaluation.atom_response, "Mean response", "min"
-    if isinstance(value, (tuple, list)) and len(value) == 2 and value[0] == "late":
+    if isinstance(value, (tuple, list)) and len(value) == 2 and value[0] == "late":  # JSON and widgets have lists only
         threshold = _validate.positive_number(value[1], "value[1]", "min")
         return 100 * evaluation.atom_late(threshold), f"Late ({threshold:g} min or more)", "%"
     raise InputError(f'`value` must be "response", "demand" or ("late", minutes); got {value!r}.')
@@ -55,10 +55,11 @@ def class_edges(low: float, high: float, most: int = 8) -> FloatArray:
     """
     if not (math.isfinite(low) and math.isfinite(high)):
         return np.array([0.0, 1.0])
-    if high - low < 1e-9 * max(abs(low), abs(high), 1):
+    if high - low < 1e-9 * max(abs(low), abs(high), 1):  # all values equal: a class around them
         low, high = low - max(abs(low), 1) * 0.05, high + max(abs(high), 1) * 0.05
     step = 10.0 ** math.floor(math.log10((high - low) / most))
     for factor in (1, 2, 2.5, 5, 10, 20):
+        # 1e-9: a limit that is met but for rounding opens no class
         first, last = math.floor(low / (step * factor) + 1e-9), math.ceil(high / (step * factor) - 1e-9)
         if last - first <= most:
             break
@@ -68,7 +69,7 @@ def class_edges(low: float, high: float, most: int = 8) -> FloatArray:
 def colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
     """Return ``n`` hex colours evenly spaced along a ramp, which is a sequence of hex colours to interpolate."""
     stops = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in ramp], dtype=float)
-    places = np.linspace(0, len(stops) - 1, n) if n > 1 else np.array([(len(stops) - 1) / 2])
+    places = np.linspace(0, len(stops) - 1, n) if n > 1 else np.array([(len(stops) - 1) / 2])  # one class: the middle
     channels = np.column_stack([np.interp(places, np.arange(len(stops)), channel) for channel in stops.T])
     return ["#" + "".join(f"{round(v):02x}" for v in rgb) for rgb in channels]
 
@@ -84,7 +85,7 @@ def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENT
         "edges": [round(edge, 6) for edge in edges.tolist()],
         "colours": colours(len(edges) - 1, ramp),
         "missing": MISSING,
-        "below": bool((finite < edges[0] - 1e-9).any()),
+        "below": bool((finite < edges[0] - 1e-9).any()),  # rounding at a limit is not outside
         "above": bool((finite > edges[-1] + 1e-9).any()),
     }
 
@@ -103,7 +104,7 @@ def edges_of(values: FloatArray, limits: Limits = None) -> FloatArray:
     low, *inner, high = np.quantile(values, np.arange(7) / 6) if values.size else (0.0, 1.0)
     if not inner or inner[-1] - inner[0] < 1e-9 * max(abs(low), abs(high), 1):  # most values are equal
         return class_edges(low, high)
-    digits = -math.floor(math.log10(inner[-1] - inner[0]))
+    digits = -math.floor(math.log10(inner[-1] - inner[0]))  # digits that tell the middle classes apart
     most = max(values.size / 4, np.unique(values, return_counts=True)[1].max())  # ties stay together
     for finer in range(4):  # limits as round as equal counts allow
         step = 10.0 ** -(digits + finer)
@@ -176,7 +177,7 @@ def line_thinness(city: City) -> float:
 
 def stations(city: City) -> tuple[IntArray, FloatArray]:
     """Group sites at one location into places; return the place of each site, (N,), and their locations, (K, 2)."""
-    points = list(map(tuple, np.round(np.asarray(city.site_locations), 6)))
+    points = list(map(tuple, np.round(np.asarray(city.site_locations), 6)))  # rounding makes no new place
     number = {point: k for k, point in enumerate(dict.fromkeys(points))}
     return np.array([number[point] for point in points]), np.array(list(number))
 
@@ -190,7 +191,7 @@ def by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, Fl
     which, places = stations(city)
     at = which[evaluation.sites]
     fractions = np.zeros((len(places), city.n_atoms))
-    np.add.at(fractions, at, evaluation.dispatch_fractions)
+    np.add.at(fractions, at, evaluation.dispatch_fractions)  # unlike `+=`, adds up units at one place
     return at, np.bincount(at, minlength=len(places)), fractions
 
 

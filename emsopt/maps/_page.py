@@ -26,7 +26,7 @@ FOLDER = files(__package__)
 KINDS = ("deployments", "roads", "replay")
 PARTS = {"sheet": ("deployments", "hypercube", "sheet")}  # kinds that need more scripts than their own
 PLACE = re.compile(r"%([A-Z_]+)%")
-HEIGHT = 520  # of a map in a notebook, pixels
+HEIGHT = 520
 ROADS = "#b9bdc1"
 CONSTANTS = {"LINES": LINES, "ROADS": ROADS, "GAIN": DIVERGING[0], "LOSS": DIVERGING[-1]}
 
@@ -63,7 +63,7 @@ class Page:
     @property
     def html(self) -> str:
         """The complete, self-contained page."""
-        texts = {"TITLE": escape(self.scene["title"]), "DATA": json_text(self.data)}
+        texts = {"TITLE": escape(self.scene["title"]), "DATA": json_text(self.data)}  # names come from users' files
         return PLACE.sub(lambda place: texts[place[1]], _frame(self.kind))
 
     def _repr_html_(self) -> str:
@@ -84,7 +84,7 @@ class Page:
 
 def json_text(data: Any) -> str:
     """Return JSON that is safe inside a script element, because no character can end the element."""
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)  # NaN is not JSON
     return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
@@ -94,10 +94,10 @@ def steps(line: ArrayLike, scale: int) -> list[int]:
     Coordinates are multiplied by ``scale`` and rounded to whole numbers.
     """
     points = np.round(np.asarray(line)[:, ::-1] * scale).astype(int)
-    return np.diff(points, axis=0, prepend=0).ravel().tolist()
+    return np.diff(points, axis=0, prepend=0).ravel().tolist()  # small steps take fewer digits than coordinates
 
 
-@cache
+@cache  # the same for all widgets
 def widget_script() -> str:
     """Return the JavaScript module of the widget, which draws every kind of map."""
     return _fill_in(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"))
@@ -129,7 +129,7 @@ def _frame(kind: str) -> str:
 def _script(*kinds: str) -> str:
     """Return Leaflet as the constant L, for any module loader, and the functions that draw these kinds."""
     leaflet = (FOLDER / "vendor" / "leaflet" / "leaflet.js").read_text("utf-8")
-    leaflet = re.sub(r"\n//# sourceMappingURL.*", "", leaflet)
+    leaflet = re.sub(r"\n//# sourceMappingURL.*", "", leaflet)  # the source map is not in the package
     own = "".join(_text(f"{name}.js") for name in ("common", *kinds))
     return f"const L = (exports => {{ const module = {{}};\n{leaflet}\nreturn exports; }})({{}});\n{own}"
 

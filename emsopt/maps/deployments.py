@@ -116,7 +116,7 @@ class DeploymentMap(Page):
         city = self.city if city is None else city
         named = _colours.named_evaluations(city, evaluation)
         views = _views(city, named, self.value, self.limits, self.hours_a_year)
-        scene = self.scene
+        scene = self.scene  # the same object, so that a live map is sent the views only
         if city.n_atoms != self.city.n_atoms or not np.allclose(city.demand_shares, self.city.demand_shares):
             scene = scene | {"city": city_data(city)}
         return replace(self, scene=scene, views=views, city=city)
@@ -133,12 +133,9 @@ def _views(
     views = [_view(city, name, evaluation, shaded[name], edges) for name, evaluation in drawn.items()]
     others = [name for name in named if name != "today"]
     pair = [*others[:1], "today"] if "today" in named else others
-    if len(pair) == 2 and value != "demand":
+    if len(pair) == 2 and value != "demand":  # shares of calls are the same in both
         views.append(_difference(city, {name: named[name] for name in pair}, shaded, hours))
     return views
-
-
-# -- what the page's script draws ---------------------------------------------------------------------------------
 
 
 def city_data(city: City) -> dict[str, Any]:
@@ -154,7 +151,7 @@ def city_data(city: City) -> dict[str, Any]:
         "plane": not city.geographic,
         "bounds": lat_lon(scale * np.array(_colours.extent(city)), digits),
         "thinness": round(_colours.line_thinness(city), 3),
-        "largest": float(np.clip(220 / np.sqrt(city.n_atoms), 5, 16)),
+        "largest": float(np.clip(220 / np.sqrt(city.n_atoms), 5, 16)),  # pixels: circles of many atoms would overlap
         "places": [{"name": name, "at": at} for name, at in zip(place_names(city), spots, strict=True)],
         "atoms": {
             "name": list(city.atom_names),
@@ -174,7 +171,7 @@ def _streets(city: City, roads: RoadNetwork) -> dict[str, Any]:
     scale, courses = 100_000 if city.geographic else 1, dict[bytes, list[int]]()
     for line in roads.polylines:
         points = np.round(line * scale).astype(np.int64)
-        courses.setdefault(min(points.tobytes(), points[::-1].tobytes()), steps(line, scale))
+        courses.setdefault(min(points.tobytes(), points[::-1].tobytes()), steps(line, scale))  # both directions once
     return {"scale": scale, "courses": list(courses.values())}
 
 
@@ -234,7 +231,7 @@ def _difference(
     values = shaded[first][0] - shaded[second][0]
     sizes = np.abs(values[np.isfinite(values)])
     most = max(np.quantile(sizes, 0.9), 1e-9) if sizes.size else 1e-9  # a few atoms that change more need no classes
-    step = np.diff(_colours.class_edges(0, most / 3.5, most=1))[0]
+    step = np.diff(_colours.class_edges(0, most / 3.5, most=1))[0]  # three and a half steps on either side of 0
     _, label, unit = shaded[first]
     calls, least = hours * city.arrival_rates, NEGLIGIBLE * np.nansum(city.demand_shares * shaded[second][0])
     sides = (values < -least, values > least)
@@ -245,7 +242,7 @@ def _difference(
     for place, name in enumerate(place_names(city)):
         now, was = int(counts[place]), int(before[place])
         if now or was:
-            text = str(now) if now == was else f"{now - was:+d}".replace("-", "−")
+            text = str(now) if now == was else f"{now - was:+d}".replace("-", "−")  # a minus sign, as wide as the plus
             said = f"{_units(now)} in {first}, {was} in {second}"
             tone = "" if now == was else "gain" if now > was else "loss"
             units.append(_station(place, tone, text, said, [[name, str(now), str(was)]]))
@@ -269,7 +266,7 @@ def _summary(evaluation: Evaluation) -> str:
     model = evaluation.evaluator
     source = "simulated" if model == "simulation" else f"{model} hypercube model"
     lost = 100 * evaluation.loss_probability
-    rest = f"{lost:.2g}% of calls lost" if lost >= 0.01 else "fewer than 0.01% of calls lost"
+    rest = f"{lost:.2g}% of calls lost" if lost >= 0.01 else "fewer than 0.01% of calls lost"  # "0%" would be wrong
     if evaluation.capacity != "loss":
         rest = f"mean wait {evaluation.mean_wait:.2f} min"
     return (
@@ -306,5 +303,5 @@ def lat_lon(points: ArrayLike, digits: int) -> list[list[float]]:
 def rounded(node: Any, scale: float, digits: int) -> Any:
     """Return nested GeoJSON coordinates scaled and rounded."""
     if _validate.is_real(node[0]):
-        return [round(value * scale, digits) for value in node[:2]]
+        return [round(value * scale, digits) for value in node[:2]]  # without heights
     return [rounded(child, scale, digits) for child in node]

@@ -84,7 +84,7 @@ def sites_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFram
     columns: dict[str, Any] = {"name": city.site_names}
     if evaluation is not None:
         units, busy, share = (
-            np.bincount(evaluation.sites, weights, city.n_sites)
+            np.bincount(evaluation.sites, weights, city.n_sites)  # several units may be at a site
             for weights in (None, evaluation.utilizations, evaluation.unit_shares)
         )
         with np.errstate(invalid="ignore"):  # sites without a unit have no utilisation
@@ -122,13 +122,13 @@ def folium_map(city: City, evaluation: Evaluation) -> folium.Map:
     atoms, sites = atoms_frame(city, evaluation).round(2), sites_frame(city, evaluation).round(3)
     minutes = atoms["mean_response_min"]
     edges = edges_of(minutes.to_numpy())
-    atoms["colour"] = np.array(colours(len(edges) - 1))[np.digitize(minutes, edges[1:-1])]
+    atoms["colour"] = np.array(colours(len(edges) - 1))[np.digitize(minutes, edges[1:-1])]  # without the outer limits
     for frame in (atoms, sites):  # folium does not escape texts
         for column in frame.drop(columns="geometry").select_dtypes(exclude="number"):
             frame[column] = [escape(str(text)) for text in frame[column]]
     west, south, east, north = atoms.total_bounds
-    result = folium.Map(prefer_canvas=True)
-    result.fit_bounds([[south, west], [north, east]])
+    result = folium.Map(prefer_canvas=True)  # a canvas draws hundreds of areas faster
+    result.fit_bounds([[south, west], [north, east]])  # folium has latitude first
     style = {"fillOpacity": 0.7, "color": "white", "weight": 1}
     folium.GeoJson(
         atoms,

@@ -71,14 +71,14 @@ class LiveMap(AnyWidget):
         super().__init__(scene={"sentence": sentence}, layout={"width": "auto", "min_width": "0"})
         self.page: Page | None = None
         self.clicked: Callable[[list[int]], object] | None = None
-        self.on_msg(lambda _, message, __: self.press(message["place"]))
+        self.on_msg(lambda _, message, __: self.press(message["place"]))  # a message holds a click only
 
     def draw(self, page: Page) -> None:
         """Show another map; only differences from the present one are sent to the browser."""
-        with self.hold_sync():
+        with self.hold_sync():  # one message, or the browser would draw twice
             if self.layout.height is None:
                 self.layout.height = f"{page.height}px"
-            if self.page is None or page.scene is not self.page.scene:
+            if self.page is None or page.scene is not self.page.scene:  # outlines are large: sent only if new
                 self.kind, self.scene = page.kind, page.scene
             self.views = page.views
             self.layout.visibility = "visible"
@@ -86,7 +86,7 @@ class LiveMap(AnyWidget):
 
     def hide(self) -> None:
         """Hide a map that is out of date until the next one is drawn."""
-        self.layout.visibility = "hidden"
+        self.layout.visibility = "hidden"  # not removed: zoom and layers stay
 
     def update(self, evaluation: Evaluations) -> None:
         """Show new results on a map of deployments; their names may differ from those before.

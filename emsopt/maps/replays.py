@@ -73,7 +73,7 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
     minute, place, unit, *after = columns
     begin, end = 60 * start, 60 * (start + hours)
     last = np.fmax(minute, minute + after[-1])  # a lost call has no later times
-    shown = np.flatnonzero((minute < end) & (last >= begin))
+    shown = np.flatnonzero((minute < end) & (last >= begin))  # a call that is under way at the start is shown, too
     if len(shown) == 0:
         raise InputError(f"no call comes between {start:g} and {start + hours:g} h from the start. Choose other hours.")
     at = minute[shown] - begin
@@ -91,7 +91,7 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
     used, home = np.unique(sites, return_inverse=True)
     scene |= {
         "notes": f"{scene['notes']} {note}",
-        "clock": (int(_validate.generator(None).integers(24 * 60)) + begin) % (24 * 60),
+        "clock": (int(_validate.generator(None).integers(24 * 60)) + begin) % (24 * 60),  # never seeded: a secret shift
         "minutes": 60 * hours,
         "calls": places,
         "stations": [scene["stations"][k] for k in used.tolist()],
@@ -124,15 +124,15 @@ def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
     _colours.require_locations(city)
     if played.system.hospitals and locations is None:
         raise InputError("the system has hospitals without places; make it with `hospital_locations`.")
-    scale, digits = (1, 5) if city.geographic else (1000, 1)
+    scale, digits = (1, 5) if city.geographic else (1000, 1)  # metres, for the scale bar
     n, m = city.travel_times.shape
     which, stations = _colours.stations(city)
     hospitals = np.empty((0, 2)) if locations is None else locations
-    last, trace = trace["leave"].max(), trace[trace["leave"] < end]
-    sent = trace[(trace["goal"] >= n) & (trace["goal"] < n + m)]
+    last, trace = trace["leave"].max(), trace[trace["leave"] < end]  # after the last drive nothing is known
+    sent = trace[(trace["goal"] >= n) & (trace["goal"] < n + m)]  # goals are numbered: sites, atoms, hospitals
     done = trace[trace["goal"] < n + m].groupby("unit")["leave"].shift(-1)  # the next drive that is not to a hospital
     goal = trace["goal"].to_numpy()
-    place = np.where(goal < n, which[np.minimum(goal, n - 1)], goal - n + len(stations))
+    place = np.where(goal < n, which[np.minimum(goal, n - 1)], goal - n + len(stations))  # goals of sites become places
     gone = (sent["until"] > begin) | (done[sent.index].fillna(last) > begin)
     drives = sent[gone]
     scene = _fixed_scene(city, scale, digits) | {
@@ -168,7 +168,7 @@ def _scene_of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], In
     """Return the scene, the places of the calls, the station of each unit, and a column per property of the calls."""
     stations = played.stations[["lon", "lat"]].to_numpy(float)
     when = played.dispatched
-    minute = np.floor((when - when.min()).astype("timedelta64[s]").astype(float) / 60)
+    minute = np.floor((when - when.min()).astype("timedelta64[s]").astype(float) / 60)  # without seconds
     grid = cells(played.calls.locations, stations, CELL_KM)
     note = (
         f"Calls lie at the centres of cells of {CELL_KM:g} km and the clock is shifted, so that a call cannot be "

@@ -87,7 +87,7 @@ def exploration_map(
         raise InputError(f"`route` must be two edges, the first and the last; got {len(ends)} edges.")
     path = [] if best is None else net.edges(best, "best").tolist()
     last = max([1, *(int(frame["first_round"].max()) for frame in named.values() if len(frame))])
-    rounds = last if rounds is None else _validate.whole_number(rounds, "rounds", last)
+    rounds = last if rounds is None else _validate.whole_number(rounds, "rounds", last)  # or some would never appear
     scale = 100_000 if net.geographic else 1  # to units of about a metre: 1e-5 degrees, or metres on a plane
     names = {"edges": "edge", "since": "first_round", "visits": "visits"}
     scene = {
@@ -97,7 +97,7 @@ def exploration_map(
             "plane": not net.geographic,
             "scale": scale,
             "ids": list(net.ids),
-            "courses": [steps(line, scale) for line in net.polylines or ()],
+            "courses": [steps(line, scale) for line in net.polylines or ()],  # differences are short to write
         },
         "classes": CLASSES,
         "route": [[text, edge, text == "B"] for text, edge in zip("AB", ends, strict=False)],
@@ -127,6 +127,7 @@ def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:
         raise InputError("`visits` must hold at least one agent; got none.")
     named = {}
     for name, frame in visits.items():
+        # a table's attribute `visits` is its column
         table: Any = getattr(frame, "visits", frame) if hasattr(frame, "history") else frame
         _validate.columns(table, ("edge", "first_round", "visits"), f"visits[{name!r}]")
         edges = net.edges(table["edge"].to_numpy(), f"visits[{name!r}]['edge']")

@@ -88,7 +88,7 @@ def live_sheet(
         "model": packed(city),
         "siteNames": list(city.site_names),
         "placeOf": _colours.stations(city)[0].tolist(),
-        "most": max(int(np.bincount(sites).max()) for sites in checked.values()),
+        "most": max(int(np.bincount(sites).max()) for sites in checked.values()),  # best moves put no more at a site
         "own": OWN,
         "start": {"threshold": _validate.positive_number(threshold, "threshold", "min"), "queue": is_queue(capacity)},
         "scales": {"response": _scales(_colours.edges_of(near)), "late": _scales(_colours.class_edges(0, 100))},
@@ -104,7 +104,7 @@ def packed(city: City) -> dict[str, Any]:
     """Return the inputs of the approximate model for a city, unrounded; `unpack` of the page reads them."""
     law = city.response_law
     if law is None:
-        law = ResponseLaw.of(city.turnout_times, city.travel_times, 0.0, 0.0)
+        law = ResponseLaw.of(city.turnout_times, city.travel_times, 0.0, 0.0)  # without a law, times do not vary
     arrays = {
         "rates": city.arrival_rates,
         "turnout": city.turnout_times,
@@ -115,15 +115,15 @@ def packed(city: City) -> dict[str, Any]:
         "nodes": NODES,
         "weights": WEIGHTS,
     }
-    texts = {name: _encode_array(array, "<f8") for name, array in arrays.items()}
-    texts["ranks"] = _encode_array(city.preference_ranks, "<u2")
+    texts = {name: _encode_array(array, "<f8") for name, array in arrays.items()}  # little-endian on every machine
+    texts["ranks"] = _encode_array(city.preference_ranks, "<u2")  # 16 bits are enough for ranks of sites
     return {"sites": city.n_sites, "atoms": city.n_atoms, "twins": city.twin_groups.tolist(), "arrays": texts}
 
 
 def _encode_array(array: ArrayLike, kind: str) -> dict[str, str]:
     """Return an array in base64; of a matrix with equal columns only one column, or only one number."""
     array = np.asarray(array)
-    if array.ndim == 2 and (array == array[:, :1]).all():
+    if array.ndim == 2 and (array == array[:, :1]).all():  # most cities have one service time: one number, not N M
         array = array[:1, :1] if (array == array[0, 0]).all() else array[:, :1]
     return {"type": kind[1:], "text": b64encode(np.ascontiguousarray(array, kind).tobytes()).decode()}
 
@@ -131,5 +131,5 @@ def _encode_array(array: ArrayLike, kind: str) -> dict[str, str]:
 def _scales(edges: FloatArray) -> list[dict[str, Any]]:
     """Return the colours of values and those of differences."""
     none = np.empty(0)
-    around = np.median(np.diff(edges)) / 4 * (np.arange(8) - 3.5)
+    around = np.median(np.diff(edges)) / 4 * (np.arange(8) - 3.5)  # differences are smaller than values
     return [_colours.classes(none, edges), _colours.classes(none, around, _colours.DIVERGING)]

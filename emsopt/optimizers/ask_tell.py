@@ -32,10 +32,10 @@ class _Turn:
     """A lock; copies and unpickled objects get a new one."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = threading.RLock()  # reentrant: `ask` of several candidates calls `ask`
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
-        return _Turn, ()
+        return _Turn, ()  # a lock cannot be pickled or copied, which checkpoints and joblib need
 
 
 def in_turn(method: F) -> F:
@@ -135,10 +135,11 @@ class AskTell(Generic[X]):
             raise NoneLeftError(f"all {self.space.count} allowed {self.noun}s have been asked for; none is left.")
         x = self._next_in_queue()
         if x is None:
-            with one_thread:
+            with one_thread:  # many threads on small matrices cost more time than they save
                 x = self.space.canonical(self._propose())
             if not (self.objective.noisy or self.repeats) and self.is_taken(x):
                 x = self.draw()
+        # `setdefault`, as a noisy candidate may already have a value, which must stay
         self.taken.setdefault(tuple(x.tolist()), None)
         return self._present(x)
 
@@ -169,7 +170,7 @@ class AskTell(Generic[X]):
         if number is None:
             raise InputError(f"`value` must be a number or an array of one number; got {_validate.quote(value)}.")
         if not np.isfinite(number):
-            if self.taken.get(key) is None:
+            if self.taken.get(key) is None:  # a failure must not hide a value observed before
                 self.taken[key] = np.nan
             return
         self.taken[key] = number
@@ -182,7 +183,7 @@ class AskTell(Generic[X]):
     def withdraw(self, x: ArrayLike) -> None:
         """Allow a candidate to be asked for again, unless its value has been observed."""
         key = tuple(self.space.canonical(x).tolist())
-        if self.taken.get(key, 0.0) is None:
+        if self.taken.get(key, 0.0) is None:  # 0.0 for candidates that were never asked for
             del self.taken[key]
 
     def is_taken(self, x: X) -> bool:
@@ -231,6 +232,7 @@ def candidates(x0: Any, space: Any, name: str = "x0") -> list[Any]:
     """Return one or several candidates in canonical form; ``name`` is the argument that holds them, for messages."""
     if x0 is None:
         return []
+    # a list of numbers is one candidate, a list of lists or dicts several
     if isinstance(x0, Mapping) or not np.iterable(x0) or not all(isinstance(x, Mapping) or np.ndim(x) > 0 for x in x0):
         return [_canonical(x0, space, name)]
     return [_canonical(x, space, f"{name}[{k}]") for k, x in enumerate(x0)]

@@ -102,6 +102,7 @@ def evaluations(
                 optimizer.withdraw(x)
         if raised:
             raise raised
+        # a map of the user may drop items, and the run would silently have gaps
         if len(outcomes) < len(left) and not steps.ended:
             raise InputError(
                 f"`workers` must return the result of every item, as `map` does; got {len(outcomes)} of {len(left)}."
@@ -132,6 +133,7 @@ def _arriving(
 
     def begun() -> Iterator[Item]:
         for k, item in enumerate(left):
+            # the first evaluation of a run is made whatever the time, so that there is a result
             if failed or ((k or steps.rows) and steps.late()):
                 return
             yield item
@@ -151,9 +153,9 @@ def _arriving(
         if not failed:
             raise
     finally:
-        getattr(results, "close", lambda: None)()
+        getattr(results, "close", lambda: None)()  # stops a generator, and with it workers that still wait
     if failed:
-        raise failed[min(failed)]
+        raise failed[min(failed)]  # the first by number, whichever came first
 
 
 def _attempt(task: Callable[[Item], Outcome], process: int, item: Item) -> tuple[int, Outcome | Exception]:
@@ -161,7 +163,7 @@ def _attempt(task: Callable[[Item], Outcome], process: int, item: Item) -> tuple
     try:
         return item[0], task(item)
     except Exception as error:  # noqa: BLE001 - raised again in the process that waits
-        if os.getpid() != process:
+        if os.getpid() != process:  # in the same process the traceback is intact
             text = traceback.format_exc()  # as the traceback itself stays behind
             try:
                 pickle.loads(pickle.dumps(error))
@@ -205,6 +207,7 @@ def _same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[Item],
     if not is_own(optimizer.objective):
         return
     value, again = value_of(file.rows[number]["value"]), value_of(task((number, x)))
+    # loose, as rounding differs between processors and versions
     if not np.isclose(again, value, rtol=1e-3, atol=1e-9, equal_nan=True):
         raise InputError(
             f"the checkpoint {file.path} is of another function: at {optimizer.space.shown(x)} it has {value:.6g}, but "
@@ -227,7 +230,7 @@ def outcome_of(objective: Objective | BoxObjective, seed: int, catch: Catch, ite
         noise = int(np.random.SeedSequence(seed, spawn_key=(number,)).generate_state(1, np.uint64)[0])
         objective = objective.seeded(noise)
     try:
-        result: Any = objective(x.copy())
+        result: Any = objective(x.copy())  # a copy, as the function may change its argument
     except catch as error:
         return f"{type(error).__name__}: {error}"[:LONGEST]
     except Exception as error:
@@ -239,7 +242,7 @@ def outcome_of(objective: Objective | BoxObjective, seed: int, catch: Catch, ite
             f"the objective must return a number, or an array of one number; at {at} it returned "
             f"{_validate.quote(result)} ({type(result).__name__})."
         )
-    return value if is_number(value) else str(value)
+    return value if is_number(value) else str(value)  # checkpoints hold no NaN, infinity or huge number
 
 
 def is_outcome(value: object) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 NOISE_RATIOS = (0.01, 0.1, 0.3)  # starting values of the noise variance, relative to the variance of the process
-NOISE_BOUNDS = (1e-6, 10.0)
+NOISE_BOUNDS = (1e-6, 10.0)  # noise may exceed the differences between candidates
 SPREAD = 0.3  # prior standard deviation of the log lengthscales around their common mean, against overfitting
 MOST = 300  # largest number of observations to which hyperparameters are fitted, as a fit takes O(n³)
 CENTRES, BLOCK, JITTER = 500, 2000, 1e-9
@@ -60,10 +60,10 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
     if scale == 0:
         return posterior_means(kernels, X, cut)
     part = _part(gains)
-    scores = ndtri((rankdata(gains[part]) - 0.5) / len(part))
+    scores = ndtri((rankdata(gains[part]) - 0.5) / len(part))  # - 0.5, as quantiles 0 and 1 are infinite
 
     def error(process: GaussianProcess) -> float:
-        order = np.argsort(process.residuals, kind="stable")
+        order = np.argsort(process.residuals, kind="stable")  # `interp` needs ascending residuals
         predicted = np.interp(process.left_out, process.residuals[order], scores[order])
         return float(((np.maximum(predicted, 0) - np.maximum(scores, 0)) ** 2).sum())
 
@@ -77,7 +77,7 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
 
 def _part(y: FloatArray) -> IntArray:
     """Return the rows to which hyperparameters are fitted."""
-    return np.linspace(0, len(y) - 1, min(len(y), MOST)).astype(int)
+    return np.linspace(0, len(y) - 1, min(len(y), MOST)).astype(int)  # evenly spread over the run, not the latest
 
 
 def _likeliest(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> GaussianProcess:

@@ -37,12 +37,12 @@ def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> Flo
     shortest = min(map(len, rows))
     values = np.array([row[:shortest] for row in rows])
     optimum = _validate.finite_number(optimum, "optimum")
-    if values.min() < optimum - 1e-9 * max(1.0, abs(optimum)):
+    if values.min() < optimum - 1e-9 * max(1.0, abs(optimum)):  # an optimum rounded otherwise is no error
         got = f"got {optimum:g} and a value of {values.min():g}"
         raise InputError(
             f"`optimum` must be at most every value; {got}. Pass noise-free values if the objective is noisy."
         )
-    losses = np.maximum(values - optimum, 0)
+    losses = np.maximum(values - optimum, 0)  # at least 0, in spite of this tolerance
     if kind == "simple":
         return np.minimum.accumulate(losses, axis=1)
     total = losses.cumsum(axis=1)

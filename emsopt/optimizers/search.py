@@ -294,6 +294,7 @@ def _search(
         "x0": [x.tolist() for x in first],
         "initial": [[x.tolist(), value if np.isfinite(value) else str(value)] for x, value in known],
     }
+    # these may differ from the checkpoint: an omitted batch, and the name of a function, as its value is checked
     loose = (*(("batch",) if plan.batch is None else ()), *(("function",) if is_own(goal) else ()))
     loose += ("noisy",) if goal.noisy else ()  # noise may turn out only when a run resumes
     fits: Any = are_indices if kind is Optimizer else are_numbers
@@ -308,7 +309,7 @@ def _search(
         task, reason = partial(outcome_of, goal, seed, plan.catch), Ends(optimizer, plan.target, record.given)
         for x, outcome in evaluations(steps, optimizer, task, spread, size, plan.budget, reason):
             steps.write(**{column: x.tolist()}, value=outcome)
-            optimizer.tell(x, value_of(outcome))
+            optimizer.tell(x, value_of(outcome))  # an error counts as NaN
             steps.finish(record.row(x, outcome), optimizer, f"best {record.best:.6g}")
     return record.result(steps, optimizer)
 
@@ -344,7 +345,7 @@ class _Record:
     ) -> None:
         self.goal, self.sense, self.catches, self.space = goal, sense, catches, cast(Any, goal.space)
         self.better: Callable[..., float] = max if sense == "max" else min
-        self.given: Given = [pair for pair in known if np.isfinite(pair[1])]
+        self.given: Given = [pair for pair in known if np.isfinite(pair[1])]  # failures have no value to be best
         self.best = self.better((value for _, value in self.given), default=np.inf if sense == "min" else -np.inf)
         self.failed: list[str] = []
         inputs = self.space.names or (column,)
@@ -377,7 +378,7 @@ class _Record:
         x, fun, luckiest, best, noisy = None, np.nan, None, np.nan, self.goal.noisy
         if self.given:
             best = self.best
-            luckiest = next(x for x, value in self.given if value == best)
+            luckiest = next(x for x, value in self.given if value == best)  # the first of equals
             x, fun = recommended(optimizer, self.given) if noisy else (luckiest, best)
             x, luckiest = self.space.presented(x), self.space.presented(luckiest)
         return Run(x, fun, len(history), message, history, luckiest, best, noisy, steps.interrupted, self.sense)
@@ -391,19 +392,19 @@ def describe(objective: Objective | BoxObjective, name: str, method: str | AskTe
 
 def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
     """Return an optimizer's public attributes that are plain values, and a hash of its generator."""
-    plain = {
+    plain = {  # public attributes are options, those with _ are state
         name: value
         for name, value in sorted(vars(optimizer).items())
         if name[0] != "_" and (value is None or isinstance(value, (bool, int, float, str)))
     }
-    state = repr(optimizer.rng.bit_generator.state)
+    state = repr(optimizer.rng.bit_generator.state)  # equal settings may go on with other random numbers
     return {"settings": plain, "rng": sha256(state.encode()).hexdigest()[:16]}
 
 
 def _deployments(objective: Objective) -> dict[str, Any]:
     """Return the part of the description for deployments, without options that do not change the values."""
     city, space = objective.city, objective.space
-    skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))
+    skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))  # these do not change values
     numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
     numbers += [] if city.response_law is None else [np.asarray(cv) for cv in (city.travel_cv, city.turnout_cv)]
     metric = objective.metric
@@ -428,7 +429,7 @@ def _box(objective: BoxObjective) -> dict[str, Any]:
     return {
         "function": str(getattr(f, "name", getattr(f, "__qualname__", type(f).__qualname__))),
         "sense": objective.sense,
-        "noise_sd": float(getattr(f, "noise_sd", 0) or 0),
+        "noise_sd": float(getattr(f, "noise_sd", 0) or 0),  # `or 0`, as it may be None
         "noisy": objective.noisy,
         "bounds": space.bounds.tolist(),
         "integers": list(space.integers),
@@ -471,14 +472,14 @@ class Ends:
         if not self._reaches(estimate) or missing <= 0:
             return self._reaches(estimate)
         if not last:
-            self.optimizer.enqueue([x] * missing)
+            self.optimizer.enqueue([x] * missing)  # before what the method would ask for
         self.due = self.read + missing
         return False
 
     def _used_up(self) -> str:
         """Return the reason to end when every allowed candidate was asked for: whether the optimum is known."""
         taken, noun = self.optimizer.taken.values(), self.optimizer.noun
-        unknown = sum(value is None or not np.isfinite(value) for value in taken)
+        unknown = sum(value is None or not np.isfinite(value) for value in taken)  # None: asked for but never told
         if not unknown and self.better([self.best, *self.optimizer.values]) == self.best:  # some are from before
             return f"every allowed {noun} evaluated, so this is the optimum"
         return f"every allowed {noun} asked for" + (f"; {unknown} without a value" if unknown else "")
@@ -502,7 +503,7 @@ def chosen(
     if method is None:
         method = "local+" if kind is Optimizer else "boke-auto"
     if isinstance(method, kind):
-        name = f"{type(method).__name__}, {len(method.values)} told"
+        name = f"{type(method).__name__}, {len(method.values)} told"  # an optimizer that knows more is another one
     elif isinstance(method, str):
         name = _validate.choice(method, "method", tuple(methods))
     else:
@@ -532,6 +533,7 @@ def goal_of(sense: str, objective: Function, method: str | AskTell[Any], box: _B
     if isinstance(method, str):
         return objective if isinstance(objective, Objective) else on_box(objective, **box._asdict(), sense=sense)
     goal = method.objective
+    # an optimizer on a box holds the function that it was created for within its objective
     if objective is not goal and objective is not getattr(goal, "function", goal):
         raise InputError(
             "`method` must be an optimizer created for this `objective`; it was created for another one, or for none."

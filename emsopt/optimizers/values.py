@@ -44,7 +44,7 @@ def normal_scores(X: FloatArray, gains: FloatArray) -> FloatArray:
     from scipy.special import ndtri
 
     _, group = np.unique(gains, return_inverse=True)
-    shares = np.bincount(group, _to_nearest(X) + 1e-9)
+    shares = np.bincount(group, _to_nearest(X) + 1e-9)  # 1e-9 gives repeated points some weight
     scores: FloatArray = ndtri((np.cumsum(shares) - shares / 2) / shares.sum())[group]
     return scores
 
@@ -60,10 +60,10 @@ def log_expected_improvement(goal: float | FloatArray, mean: FloatArray, deviati
     """Return the logarithm of expected improvement (18) below ``goal``, accurate where (18) itself underflows."""
     from scipy.special import erfcx, ndtr
 
-    deviation = np.maximum(deviation, 1e-12)
+    deviation = np.maximum(deviation, 1e-12)  # at an observed point without noise it is 0
     z = (goal - mean) / deviation
     density = -0.5 * z**2 - 0.5 * np.log(2 * np.pi)
-    high = np.maximum(z, -1.0)
+    high = np.maximum(z, -1.0)  # exact only where nothing cancels: φ + zΦ is a small difference for z < -1
     plain = np.log(np.exp(-0.5 * high**2) / np.sqrt(2 * np.pi) + high * ndtr(high))
     # φ + zΦ = φ (1 + z Φ/φ), and Φ/φ is a scaled erfc; beyond -1000 the bracket is 1/z² to six digits.
     low = np.clip(z, -1e3, -1.0)

@@ -66,10 +66,10 @@ def panels(
             raise InputError(f"`ax` must hold {count} Axes; got {len(axes)}. Leave it out for a new figure.")
         return axes[0].figure, axes
     across = min(count, across or count)
-    down = -(-count // across)
+    down = -(-count // across)  # rounded up
     fig = new_figure((across * size[0], down * size[1]), ax)
     axes = np.ravel(fig.subplots(down, across, squeeze=False, **options))
-    for spare in axes[count:]:
+    for spare in axes[count:]:  # the last row may not be full
         spare.remove()
     return fig, axes[:count]
 
@@ -86,9 +86,9 @@ def categories(names: Iterable[str]) -> dict[str, int]:
     A method has its place among the methods of its kind; other lines take the categories that are left, in order.
     """
     names, kinds = list(dict.fromkeys(names)), [list(kind) for kind in (METHODS, BOX_METHODS, POLICIES, LEARNERS)]
-    kind = max(kinds, key=lambda kind: sum(name.lower() in kind for name in names))
+    kind = max(kinds, key=lambda kind: sum(name.lower() in kind for name in names))  # that of most names
     result: dict[str, int] = {}
-    for name in sorted(names, key=lambda name: name.lower() not in kind):
+    for name in sorted(names, key=lambda name: name.lower() not in kind):  # known methods first, in their own places
         own = [kind.index(name.lower())] if name.lower() in kind else []
         free = [k for k in (*own, *range(len(names) + len(DASHES))) if k not in result.values()]
         result[name] = free[0]
@@ -119,7 +119,7 @@ def draw_line(
     """
     line, low, high = np.array([y, *((y, y) if band is None else band)], dtype=float)
     if log:
-        low, line = np.where(low > 0, low, line / 10), np.where(line > 0, line, np.nan)
+        low, line = np.where(low > 0, low, line / 10), np.where(line > 0, line, np.nan)  # 0 has no logarithm
     ax.plot(x, line, drawstyle=f"steps-{step}" if step else "default", **look(k) | options)
     if band is not None:
         ax.fill_between(x, low, high, step=step, alpha=alpha, linewidth=0, color=look(k)["color"])
@@ -153,7 +153,7 @@ def shared_legend(fig: Figure, axes: Iterable[Axes], columns: int, loc: Any = "u
 
 def plain_ticks(axis: Axis, values: FloatArray) -> None:
     """Label a logarithmic axis with plain numbers if the ``values`` on it span fewer than two decades."""
-    if values.max() < 100 * values.min():
+    if values.max() < 100 * values.min():  # on more decades, powers of ten are clear enough
         few = values.max() < 10 * values.min()
         axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 6, 8) if few else (1, 2, 5)))
         axis.set_minor_locator(NullLocator())
@@ -167,7 +167,7 @@ def whole_ticks(axis: Axis, steps: Sequence[float] = (1, 2, 2.5, 5, 10)) -> None
 
 def words(name: object) -> str:
     """Return a column's name as a readable label."""
-    return str(name).replace("p_median", "p-median").replace("_", " ").replace("utiliz", "utilis")
+    return str(name).replace("p_median", "p-median").replace("_", " ").replace("utiliz", "utilis")  # British spelling
 
 
 def marker(label: str, **options: Any) -> Line2D:

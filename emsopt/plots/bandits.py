@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..roads import RoadNetwork
     from ._style import AxesArray, AxLike
 
-PANEL = (5.8, 3.1)  # inches
+PANEL = (5.8, 3.1)  # inches; two stand side by side
 VALUES = {"cumulative_regret": "rectified regret", "excess_energy": "energy above the best path's"}
 
 
@@ -75,24 +75,24 @@ def cumulative_regret(
     groups, places = list(frame.groupby(list(by), sort=False)), categories(map(str, frame[lines]))
     fig, axes = panels(len(groups), PANEL, across=2, ax=ax)
     for panel, (key, part) in zip(axes, groups, strict=True):
-        last, ylabel = part["round"].max(), f"Cumulative {quantity} (Wh)"
+        last, ylabel = part["round"].max(), f"Cumulative {quantity} (Wh)"  # the last round differs between routes
         if against != "round":
             part, ylabel = part[part["round"] == last], f"{quantity.capitalize()} after {last} rounds (Wh)"
         for name, rows in part.groupby(lines, sort=False):
             k, table = places[str(name)], rows.groupby(against)[value].agg(["mean", "sem"])
-            x, (mean, error) = table.index.to_numpy(), table.fillna({"sem": 0}).to_numpy().T
+            x, (mean, error) = table.index.to_numpy(), table.fillna({"sem": 0}).to_numpy().T  # one run has no error
             if against == "round":
                 draw_line(panel, x, mean, k, (mean - error, mean + error), log=log, label=name)
             else:
                 panel.errorbar(x, mean, error, label=name, capsize=4, marker="o", **look(k))
         panel.set(title=", ".join(map(str, key)), xlabel=against.capitalize(), ylabel=ylabel)
         panel.set_yscale("log" if log else "linear")
-        panel.margins(x=0 if against == "round" else None)
+        panel.margins(x=0 if against == "round" else None)  # rounds fill the axis, other values keep a margin
     shared_legend(fig, axes, 7, "upper left")
     return fig, axes
 
 
-WIDTH = 4.7  # inches of a map
+WIDTH = 4.7  # inches; three maps side by side
 DISC: Style = {"boxstyle": "circle,pad=0.25", "facecolor": "#111", "edgecolor": "white"}
 WHITE: Style = {"color": "white", "fontsize": 9, "fontweight": "bold", "zorder": 9}
 BEST: Style = {"color": _colours.LINES, "linewidth": 6, "alpha": 0.4}
@@ -142,11 +142,11 @@ def exploration(
         if path:
             panel.add_collection(LineCollection(path, **BEST))
         bounds = [kind["from"] for kind in CLASSES]
-        which = np.searchsorted(bounds, frame["visits"], side="right") - 1
+        which = np.searchsorted(bounds, frame["visits"], side="right") - 1  # the class with the largest lower limit
         for k, kind in enumerate(CLASSES):  # the most frequent last, so that lines of rare edges do not hide them
             driven = [lines[edge] for edge in frame["edge"].to_numpy()[which == k]]
             panel.add_collection(LineCollection(driven, zorder=3 + k, **_line(kind)))
-        for text, edge, at in zip("AB", ends, (0, -1), strict=False):
+        for text, edge, at in zip("AB", ends, (0, -1), strict=False):  # A where the route starts, B where it ends
             note(panel, text, lines[edge][at], bbox=DISC, **WHITE)
         bare(panel)
         panel.set(**limits)
@@ -187,7 +187,7 @@ def routes(
         for k, (name, path) in enumerate(paths.items()):
             driven = [lines[edge] for edge in net.edges(path, "path")]
             panel.add_collection(LineCollection(driven, linewidths=3, zorder=3 + k, color=look(k)["color"], label=name))
-            for line, at in ((driven[0], 0), (driven[-1], -1)):
+            for line, at in ((driven[0], 0), (driven[-1], -1)):  # a name at both ends
                 note(panel, name, line[at], bbox={**DISC, "facecolor": look(k)["color"]}, **WHITE)
         bare(panel)
         panel.set(**frame)
@@ -203,7 +203,7 @@ def _extent(net: RoadNetwork) -> tuple[list[FloatArray], Style, float]:
     corners = np.concatenate(lines)
     low, high = corners.min(axis=0), corners.max(axis=0)
     stretch = _colours.stretch(low, high) if net.geographic else 1.0
-    height = WIDTH * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)
+    height = WIDTH * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)  # a network along a line has no width
     return lines, {"xlim": (low[0], high[0]), "ylim": (low[1], high[1]), "aspect": stretch}, min(height, 3.4)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..problems import ControlProblem
     from ._style import AxesArray
 
-DRAWN = 128  # number of plays drawn for each set
+DRAWN = 128  # more plays would hide each other
 ALPHA = 0.1
 
 
@@ -51,7 +51,7 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
     """
     if problem.dimension != 2:
         raise InputError(f"`problem` must have exactly two variables to be drawn; got {problem.dimension}.")
-    problem = problem.solved()
+    problem = problem.solved()  # the best plays of each set are drawn
     fig, axes = panels(2, (6, 5), ax=ax)
     left, right = axes
 
@@ -62,9 +62,9 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
     left.figure.colorbar(left.contourf(axis, axis, values, 12, cmap=colours), ax=left, label="f", shrink=0.9)
     rim: Style = {"linestyle": "", "markeredgecolor": "white", "markeredgewidth": 0.5}
     for i, (name, controlled) in enumerate(zip(problem.set_names, problem.control_sets, strict=True)):
-        points = problem.nodes(DRAWN)
+        points = problem.nodes(DRAWN)  # the uncontrolled variables vary as in plays
         points[:, list(controlled)] = problem.set_points[i]
-        size = 11 if len(controlled) == 2 else 5
+        size = 11 if len(controlled) == 2 else 5  # a set of all variables is a single point
         left.plot(*points.T, markersize=size, label=f"control {name}", **rim, **_symbol(i))
     left.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title="Where plays fall")
     left.set(xlabel=problem.objective.variables[0], ylabel=problem.objective.variables[1])
@@ -73,7 +73,7 @@ def control_sets(problem: ControlProblem, ax: AxLike = None) -> tuple[Figure, Ax
 
     x = np.linspace(0, 1, 101)
     top = problem.set_values.max()
-    least = problem.worst + (1 - ALPHA) * (top - problem.worst)
+    least = problem.worst + (1 - ALPHA) * (top - problem.worst)  # measured from `worst`, as the tolerance is
     right.axhspan(least, top, color="#dddddd", zorder=0, label=f"acceptable (α = {ALPHA:g})")
     for i, name in enumerate(problem.set_names):
         style: Style = {"color": _symbol(i)["color"], "label": f"control {name}, cost {problem.costs[i]:g}"}
@@ -120,7 +120,7 @@ def control_run(
     """
     history = run.history
     count, last = len(problem.costs), history["set"].max()
-    if last >= count:
+    if last >= count:  # only a larger index shows that it is another problem
         raise InputError(
             f"`problem` must be the problem of the run; it has the sets 0 to {count - 1}, but the run played set "
             f"{last}."
@@ -136,7 +136,7 @@ def control_run(
     names = [f"{name} ({cost:g})" for name, cost in zip(problem.set_names, problem.costs, strict=True)]
     ax.set_yticks(range(count), names)
     ax.get_yticklabels()[target].set(weight="bold", color=_colours.CATEGORIES[2])
-    ax.set(xlabel="Cost spent", ylim=(-0.6, count - 0.4), xlim=(0, 1.02 * run.spent))
+    ax.set(xlabel="Cost spent", ylim=(-0.6, count - 0.4), xlim=(0, 1.02 * run.spent))  # room for the last dots
     ax.set_title(f"{run.method}: {run.plays} plays (bold: the target)", fontsize=12)
     if len(explored):
         ax.axvspan(0, explored.max(), color="#eeeeee", zorder=0, label="exploration")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .._types import FloatArray
     from ..evaluators import Evaluation
 
-BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes; the narrowest with few enough bins is taken
+BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes; more bins would be too narrow to see
 LOADS = {
     "offered_load": "Offered load per unit, ρ = λ / (p μ)",
     "service_rate_per_day": "Service rate of a unit, μ (calls per day)",
@@ -57,11 +57,11 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     loads = lines.index.to_numpy(dtype=float)
     fig, ax = figure(ax=ax)
     for k, name in enumerate(lines.columns):
-        bound = "bound" in str(name)
+        bound = "bound" in str(name)  # grey: a bound is no deployment
         style = {"color": "#777", "linestyle": "--"} if bound else look(k)
         dots = "" if len(loads) > 25 or bound else "o"
         ax.plot(loads, lines[name], label=words(name), marker=dots, markersize=6, **style)
-    if loads.min() > 0 and loads.max() / loads.min() > 50:
+    if loads.min() > 0 and loads.max() / loads.min() > 50:  # linear axes would crowd the small loads
         ax.set_xscale("log")
     axis = str(frame.index.name or "offered_load")
     ax.set(xlabel=LOADS.get(axis) or words(axis).capitalize(), ylabel="Mean response (min)")
@@ -121,7 +121,7 @@ def convergence(
     for k, (name, level) in enumerate((reference or {}).items()):
         ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
         style: Style = {"ha": ("left", "right")[k % 2], "va": "bottom", "fontsize": 10, "color": "#444"}
-        note(
+        note(  # alternately left and right, as levels may be close
             ax, f"{name} {level:.3g}", (k % 2, level), (4 - 8 * (k % 2), 2), xycoords=ax.get_yaxis_transform(), **style
         )
     ax.set(xlabel="Evaluations" if against == "evaluations" else "Time (s)", ylabel=label)
@@ -143,7 +143,7 @@ def _runs(runs: Any, name: str, against: str) -> pd.DataFrame:
         columns = [column for column in (against, "evaluation") if column in frame]
         steps = frame[columns[0]] if columns else range(1, len(frame) + 1)
         by_step = pd.Series(np.asarray(frame["best"], dtype=float), np.asarray(steps, dtype=float))
-        best.append(by_step.groupby(level=0).last())
+        best.append(by_step.groupby(level=0).last())  # several rows may have one time
     if not best or not all(map(len, best)):
         raise InputError(f"`runs[{name!r}]` must hold at least one history, each of at least one row.")
     return pd.concat(best, axis=1).sort_index().ffill().dropna()  # else means would jump where a run ends
@@ -200,6 +200,7 @@ def response_histogram(
     style: Style = {"va": "top", "fontsize": 11, "color": "#444", "clip_on": True}
     ax.text(threshold, 0.99, f" {threshold:g} min", transform=ax.get_xaxis_transform(), **style)
     for k, (name, evaluation) in enumerate(named.items()):
+        # the late fraction falls with t, so its differences are negative
         ax.stairs(-100 * np.diff(evaluation.late_fraction(edges)), edges, label=name, linewidth=2, **look(k))
     ax.set(xlabel="Response time (min)", ylabel=f"Calls in {width:g} min (%)")
     ax.set(xlim=(0, edges[-1]), ylim=(0, None))
@@ -209,6 +210,7 @@ def response_histogram(
 
 def _longest(named: Mapping[str, Evaluation]) -> float:
     """Return the longest response time to draw (min): the largest 99.9th percentile of the evaluations."""
+    # the longest would stretch the axis
     return max(float(evaluation.percentile(99.9)) for evaluation in named.values())
 
 

@@ -69,13 +69,13 @@ def deployments(
         named = _colours.named_evaluations(city, evaluations, "")
     _colours.require_locations(city)
     shaded = [_colours.atom_values(city, evaluation, value) for evaluation in named.values()]
-    together = np.concatenate([values for values, *_ in shaded])
+    together = np.concatenate([values for values, *_ in shaded])  # one scale for all maps
     edges = _colours.edges_of(together)
     cmap = ListedColormap(_colours.colours(len(edges) - 1)).with_extremes(bad=_colours.MISSING)
     norm = BoundaryNorm(edges, cmap.N)
     fig, axes, where = _map_axes(ax, city, len(named))
     for panel, (name, evaluation), (values, *_) in zip(axes, named.items(), shaded, strict=True):
-        _map(panel, city, evaluation, cmap(norm(np.ma.masked_invalid(values))))
+        _map(panel, city, evaluation, cmap(norm(np.ma.masked_invalid(values))))  # NaN gets the colour for `bad`
         reached = "" if evaluation is None else f": mean response {evaluation.mean_response:.2f} min"
         panel.set_title(f"{name or city.name}{reached}")
     _, label, unit = shaded[0]
@@ -94,12 +94,12 @@ def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, di
         fig, axes = panels(count, (0, 0), ax=ax)
         return fig, axes, {"ax": list(axes)}
     # Axes are placed here, as automatic layouts leave gaps around axes of fixed aspect.
-    across = count if count <= 3 else 2 if count == 4 else 3
+    across = count if count <= 3 else 2 if count == 4 else 3  # four maps in two rows, not three and one
     down = -(-count // across)
     low, high, aspect = _extent(city)
     width = (7.4, 6.2, 4.1)[across - 1]
     left, top, gap, right = 0.15, 0.45, 0.3, 1.15
-    bottom = 0.42 + 0.2 * len(_wrap_notes(city.notes, across * width))
+    bottom = 0.42 + 0.2 * len(_wrap_notes(city.notes, across * width))  # 0.2 inches for each line of the notes
     wide = left + across * width + (across - 1) * gap + right
     most = (0.59 * wide - bottom) / down - top  # a projector shows the figure at once
     height = float(np.clip(width * aspect * (high[1] - low[1]) / (high[0] - low[0]), 2.0, most))
@@ -122,7 +122,7 @@ def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArra
     else:
         sizes = 450 * min(1, 100 / city.n_atoms) * city.demand_shares / city.demand_shares.max()
         x, y = atoms.T
-        ax.scatter(x, y, s=np.maximum(sizes, 8), c=colours, edgecolors="#555", linewidths=0.6)
+        ax.scatter(x, y, s=np.maximum(sizes, 8), c=colours, edgecolors="#555", linewidths=0.6)  # 8: visible at 0
     _, places = _colours.stations(city)
     counts = np.zeros(len(places), dtype=int)
     if evaluation is not None:
@@ -130,7 +130,7 @@ def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArra
         i, j = _colours.drawn_pairs(fractions).T
         drawn, thinness = fractions[i, j], _colours.line_thinness(city)
         opaque = np.tile(to_rgba(_colours.LINES), (len(drawn), 1))
-        opaque[:, 3] = thinness * (0.3 + 0.55 * drawn)
+        opaque[:, 3] = thinness * (0.3 + 0.55 * drawn)  # faint where the share is small
         lines = list(np.stack([places[i], atoms[j]], axis=1))
         widths = thinness * _width(drawn)
         ax.add_collection(LineCollection(lines, colors=opaque, linewidths=widths, zorder=3, capstyle="round"))
@@ -152,7 +152,7 @@ def _path(shape: dict[str, Any]) -> Path:
     paths = []
     for hole, corners in _colours.rings(shape):
         x, y = corners.T
-        clockwise = x[:-1] @ y[1:] < x[1:] @ y[:-1]
+        clockwise = x[:-1] @ y[1:] < x[1:] @ y[:-1]  # the shoelace formula
         # Holes need the opposite orientation to stay open, which some files ignore.
         paths.append(Path(corners if clockwise == hole else corners[::-1], closed=True))
     return Path.make_compound_path(*paths)
@@ -162,7 +162,7 @@ def _station(ax: Axes, place: FloatArray, units: int, share: float) -> None:
     """Draw a black square with the number of units, and the station's share of all answered calls below it."""
     ax.plot(*place, marker="s", markersize=14, color="#111", markeredgecolor="white", zorder=5)
     note(ax, str(units), place, color="white", va="center_baseline", weight="bold", fontsize=10, zorder=6)
-    halo = [withStroke(linewidth=2.5, foreground="white")]
+    halo = [withStroke(linewidth=2.5, foreground="white")]  # a white rim keeps the text legible on lines
     note(ax, f"{share:.0%}", place, (0, -9), va="top", path_effects=halo, fontsize=10, zorder=6)
 
 
@@ -172,18 +172,18 @@ def _extent(city: City) -> tuple[FloatArray, FloatArray, float]:
     aspect = _colours.stretch(low, high) if city.geographic else 1.0
     least = 0.0005 if city.geographic else 0.05  # a city of one point still needs an extent
     margin = max(0.04 * (high - low).max(), least) / np.array([1, aspect])
-    return low - margin * (1, 3), high + margin, aspect
+    return low - margin * (1, 3), high + margin, aspect  # room for the scale bar below
 
 
 def _frame(ax: Axes, city: City) -> None:
     """Set equal axes around the city and replace the ticks by a scale bar."""
     low, high, aspect = _extent(city)
     bare(ax)
-    km = 111.2 / aspect if city.geographic else 1  # per unit of x: the scale bar is in km
+    km = 111.2 / aspect if city.geographic else 1  # the scale bar is in km, and 111.2 km are a degree of latitude
     wide = high[0] - low[0]
     wanted = 0.22 * wide * km
     power = 10.0 ** np.floor(np.log10(wanted))
-    length = power * max(f for f in (1, 2, 5) if f * power <= wanted)
+    length = power * max(f for f in (1, 2, 5) if f * power <= wanted)  # 1, 2 or 5 times a power of ten
     left, y = low[0] + 0.03 * wide, low[1] + 0.03 * wide / aspect
     right = left + length / km
     ax.plot([left, right], [y, y], color="#222", linewidth=2, solid_capstyle="butt", zorder=7)
@@ -196,7 +196,7 @@ def _frame(ax: Axes, city: City) -> None:
 
 def _wrap_notes(notes: str, inches: float) -> list[str]:
     """Return the wrapped lines of the city's notes at font size 9."""
-    return wrap(notes, max(40, int(inches * 14)))
+    return wrap(notes, max(40, int(inches * 14)))  # characters of size 9 per inch
 
 
 def _map_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
@@ -212,8 +212,8 @@ def _map_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
     spans = [panel.get_window_extent() for panel in axes]
     last = [k for k, span in enumerate(spans) if span.y0 < spans[-1].y1]
     ax, dpi = axes[last[0]], axes[0].figure.dpi
-    widths = [span.width / dpi for span in spans if span.y1 > spans[0].y0]
-    roomy = widths[0] > 4 and sum(widths) > 5.5
+    widths = [span.width / dpi for span in spans if span.y1 > spans[0].y0]  # in the first row, side by side
+    roomy = widths[0] > 4 and sum(widths) > 5.5  # else the legend takes two columns
     spaces = {"columnspacing": 1.1, "handletextpad": 0.5, "borderaxespad": 0.2}
     columns = len(handles) if roomy else 2
     ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=columns, fontsize=10, **spaces)

@@ -48,7 +48,7 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
     for k, (name, days) in enumerate(PARTS.items()):
         calls, hours = (part[days].sum(axis=0).astype(float) for part in (profile.counts, profile.hours))
         hours[hours == 0] = np.nan  # hours not observed have no rate; NaN leaves a gap in the line
-        rates, error = calls / hours, 2 * np.sqrt(calls) / hours
+        rates, error = calls / hours, 2 * np.sqrt(calls) / hours  # the deviation of a Poisson count n is √n
         low, high = (np.r_[band, band[-1]] for band in (np.maximum(rates - error, 0), rates + error))
         ax.stairs(rates, edges, baseline=None, linewidth=2.2, label=name, **look(k))
         ax.fill_between(edges, low, high, step="post", color=look(k)["color"], alpha=0.18, linewidth=0)
@@ -79,12 +79,12 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     ['night', 'day']
     """
     city, hours = plan.objectives[0].city, len(plan.labels)
-    units = np.array([np.bincount(row, minlength=city.n_sites) for row in plan.sites]).T  # (N, H)
-    used = np.flatnonzero(units.any(axis=1))
+    units = np.array([np.bincount(row, minlength=city.n_sites) for row in plan.sites]).T  # one row per site
+    used = np.flatnonzero(units.any(axis=1))  # sites that never have a unit would be empty rows
     rows, names = units[used], [city.site_names[site] for site in used]
     fig, ax = figure((min(4 + 0.32 * hours, 14), 1.8 + 0.36 * len(used)), ax)
     blue = ListedColormap([_colours.CATEGORIES[0]])
-    filled = np.ma.masked_less(rows, 1) > 0
+    filled = np.ma.masked_less(rows, 1) > 0  # masked cells stay white
     ax.pcolormesh(filled, cmap=blue, vmin=0, vmax=1, edgecolors="white", linewidth=1.5)
     arrivals = {(change["to"], change["hour"]) for change in plan.changes().to_dict("records")}
     for row, hour in np.argwhere(rows > 0):
@@ -93,16 +93,16 @@ def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
         ax.text(hour + 0.5, row + 0.5, count + mark, color="white", ha="center", va="center", fontsize=11)
     bare(ax)
     ax.set_yticks(np.arange(len(used)) + 0.5, names)
-    every = max(1, round(hours / 12))
+    every = max(1, round(hours / 12))  # about twelve labels, or they would overlap
     ax.set_xticks(np.arange(0, hours, every) + 0.5, [str(t) for t in plan.labels[::every]])
-    ax.invert_yaxis()
+    ax.invert_yaxis()  # the first site on top
     ax.tick_params(length=0)
     ax.set_xlabel(f"Hour of the day (h); white dot: a unit arrives, {plan.moves.sum()} in all")
     return fig, ax
 
 
 SHOWN = 0.99  # share of the drives within the axes; the longest few would compress the others
-STEPS = 40  # classes of distance
+STEPS = 40  # finer classes would hold single drives
 PALE = LinearSegmentedColormap.from_list("pale", _colours.SEQUENTIAL[:5])
 NORMAL_90 = 1.2815515655446004  # normal quantile of 0.9: the band leaves out one in ten on either side
 
@@ -128,11 +128,12 @@ def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     drives = fit.drives[["distance", "minutes"]].to_numpy(float)
     farthest, longest = np.quantile(drives, SHOWN, axis=0)
     fig, ax = figure((8, 5), ax)
-    edges = np.linspace(0, farthest, STEPS + 1), np.arange(np.ceil(longest) + 2) - 0.5
+    edges = np.linspace(0, farthest, STEPS + 1), np.arange(np.ceil(longest) + 2) - 0.5  # logs often hold whole minutes
     *_, mesh = ax.hist2d(drives[:, 0], drives[:, 1], bins=edges, cmin=1, norm=LogNorm(), cmap=PALE)
     fig.colorbar(mesh, ax=ax, label="Drives", shrink=0.8)
     distance = np.linspace(0, farthest, 200)
     mean, spread = fit.law.mean(distance), fit.law.spread
+    # the line is the law's mean: the median of a lognormal is below it, by a factor e^(-spread² / 2)
     low, high = (mean * np.exp(z * spread - spread**2 / 2) for z in (-NORMAL_90, NORMAL_90))
     ax.plot(distance, mean, label="law", **look(4) | {"linestyle": "-"})
     ax.plot(distance, low, distance, high, linewidth=1, color=look(4)["color"], linestyle="--")
@@ -173,7 +174,7 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
     axes[0].set_xticks(at[::every], shares.index[::every])
     axes[0].set(xlabel="Response (min)", ylabel="Share of calls")
     for axis, table, group in ((axes[1], report.by_hour, "hour of the day"), (axes[2], report.by_zone, "zone")):
-        at = np.arange(len(table))[::-1]
+        at = np.arange(len(table))[::-1]  # the first row on top
         outside = (table["recorded"] < table["low"]) | (table["recorded"] > table["high"])
         _intervals(axis, at, table, upright=False)
         for which, shape, k in ((~outside, "o", 0), (outside, "s", 4)):
@@ -235,8 +236,9 @@ def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLik
     last, n = trace["leave"].max(), result.system.city.n_sites  # after the last drive nothing is known
     trace = trace[trace["goal"] < n + result.system.city.n_atoms]  # drives to hospitals are work
     to_site, to_call = trace[trace["goal"] < n], trace[trace["goal"] >= n]
-    following = trace.groupby("unit")[["leave", "origin"]].shift(-1).fillna(np.inf)
+    following = trace.groupby("unit")[["leave", "origin"]].shift(-1).fillna(np.inf)  # no later drive: busy to the end
     after = following["leave"].clip(upper=last)
+    # a unit that was turned around has `until` before `arrive`
     at_work = to_call[(to_call["until"] == to_call["arrive"]) & (following["origin"][to_call.index] >= n)]
     spans = (
         (to_call["unit"], to_call["leave"], to_call["until"]),
@@ -248,7 +250,7 @@ def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLik
         ax.barh(
             unit, (until - first).clip(lower=0) / 60, left=first / 60, height=0.7, color=look(k)["color"], label=name
         )
-    ax.set(xlabel="Hour", ylabel="Unit", xlim=(begin, end), ylim=(len(result.sites) - 0.4, -0.6))
+    ax.set(xlabel="Hour", ylabel="Unit", xlim=(begin, end), ylim=(len(result.sites) - 0.4, -0.6))  # first unit on top
     ax.set_yticks(range(len(result.sites)))
     ax.grid(visible=False, axis="y")
     legend_above(ax, 3)

@@ -65,14 +65,14 @@ def regret_curves(
     bands = {name: confidence_band(rows) for name, rows in _validate.by_name(curves, "curves").items()}
     limits = {name: _validate.real_array(line, name, (None,)) for name, line in (bounds or {}).items()}
     highest = max(mean.max() for mean, _, _ in bands.values())
-    log = any(line.max() > 10 * highest > 0 for line in limits.values())
+    log = any(line.max() > 10 * highest > 0 for line in limits.values())  # a much larger bound would flatten the curves
     fig, ax = figure(ax=ax)
     places = categories(bands)
     for name, (mean, *band) in bands.items():
         runs = len(curves[name])
         title = f"{name} (mean of {runs} runs, 95 %)" if runs > 1 else name
         steps = np.arange(1, len(mean) + 1)
-        draw_line(ax, steps, mean, places[name], band if runs > 1 else None, log=log, label=title)
+        draw_line(ax, steps, mean, places[name], band if runs > 1 else None, log=log, label=title)  # no band of one run
     for k, (name, line) in enumerate(limits.items()):
         style: Style = {"color": "#777", "linestyle": ("--", ":", "-.")[k % 3], "linewidth": 1.8}
         draw_line(ax, np.arange(1, len(line) + 1), line, k, log=log, label=name, **style)
@@ -132,9 +132,9 @@ def boke_step(
     blue, orange, green, *_ = _colours.CATEGORIES
     mean = profile["mean"]
     values = np.concatenate([points[:, 1], mean, [] if truth is None else np.asarray(truth)])
-    room = 0.35 * (np.ptp(values) or 1.0)
+    room = 0.35 * (np.ptp(values) or 1.0)  # room of a third above and below the values
     ceiling, floor = values.max() + room, values.min() - room
-    spread = np.minimum(profile["bonus"], 10 * room)
+    spread = np.minimum(profile["bonus"], 10 * room)  # unbounded far from the points, where it would hide them
     top.fill_between(x, mean - spread, mean + spread, color=blue, alpha=0.15, label="± bonus")
     if truth is not None:
         top.plot(x, truth, color="#777", linestyle="--", linewidth=1.6, label="true")
@@ -142,7 +142,7 @@ def boke_step(
     top.plot(*points.T, "o", color="#222", markersize=6, label="observed")
     top.plot(*points[-1], "o", markersize=12, markerfacecolor="none", markeredgecolor="#222")
     top.set(ylim=(floor, ceiling), ylabel="value", title=title)
-    shown = np.minimum(profile["bound"], ceiling + 2 * room)
+    shown = np.minimum(profile["bound"], ceiling + 2 * room)  # cut off, for the same reason
     for panel, base, height, colour, alpha in (
         (middle, 0, profile["density"], green, 0.3),
         (bottom, profile["bound"].min(), shown, orange, 0.35),

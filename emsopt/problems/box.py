@@ -101,7 +101,7 @@ class Categorical:
                 "`choices` must be a list of distinct texts, numbers, truth values or None, such as ['adam', 'sgd']; "
                 f"got {_validate.quote(given)}. For other objects, use names and look them up in your function."
             )
-        object.__setattr__(self, "choices", choices)
+        object.__setattr__(self, "choices", choices)  # a frozen dataclass refuses assignment
 
     @property
     def low(self) -> int:
@@ -123,7 +123,7 @@ def read_bounds(bounds: Bounds) -> tuple[tuple[str, ...], Any, list[Input | None
     """Return the names of the inputs, their lowest and highest values, and the inputs themselves, None for pairs."""
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds, without importing scipy
         low, high = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
-        if len(low) == 1:
+        if len(low) == 1:  # it would broadcast to any number of inputs
             pair = f"{low[0]:g}, {high[0]:g}"
             raise InputError(
                 f"`bounds`: Bounds({pair}) does not say how many inputs there are. Write bounds=[({pair})] for one "
@@ -205,13 +205,13 @@ class Box:
         self.constraints = constraints
         self._whole, self._log = (np.array([getattr(one, key) for one in self.inputs]) for key in ("whole", "log"))
         self.sizes = [
-            0 if low == high else len(one.choices) if len(one.choices) > 2 else 1
+            0 if low == high else len(one.choices) if len(one.choices) > 2 else 1  # two choices need one axis
             for one, (low, high) in zip(self.inputs, pairs, strict=True)
         ]
         self.coordinates = sum(self.sizes)
         if not self.coordinates:
             raise InputError("`bounds` fix all inputs: at least one input needs low < high, or two choices.")
-        edges = self.bounds + 0.5 * self._whole[:, None] * [-1, 1]
+        edges = self.bounds + 0.5 * self._whole[:, None] * [-1, 1]  # so the ends get their full part
         edges[self._log] = np.log(edges[self._log])
         self._low, self._width = edges[:, 0], np.ptp(edges, axis=1)
 
@@ -267,7 +267,7 @@ class Box:
         """Call a function of the user at a point: with keyword arguments if the inputs have names, else the array."""
         if not self.names:
             return function(x)
-        try:
+        try:  # a signature without these names raises TypeError
             return function(**self.named(x))
         except TypeError as error:
             error.add_note(f"Inputs that have names are passed as keyword arguments: {', '.join(self.names)}.")
@@ -277,8 +277,8 @@ class Box:
         """Return whether the constraints allow a canonical point."""
         if self.constraints is None:
             return True
-        allowed = self.call(self.constraints, x.copy())
-        if not isinstance(allowed, (bool, np.bool_)):
+        allowed = self.call(self.constraints, x.copy())  # a copy, as the constraint may change its argument
+        if not isinstance(allowed, (bool, np.bool_)):  # 1 or an array would pass for True by accident
             raise InputError(
                 f"`constraints` must return True (allowed) or False; at {self.shown(x)} it returned "
                 f"{_validate.quote(allowed)}. Return a comparison, such as x[0] + x[1] <= 1."
@@ -318,7 +318,7 @@ class Box:
     def inside(self, points: FloatArray, box: str = "the box", inputs: Sequence[str] = ()) -> FloatArray:
         """Return points, (..., d), with whole numbers rounded; raise if one is outside of the ``box`` of this name."""
         low, high = self.bounds.T
-        slack = ROUNDING * np.where(high > low, high - low, np.abs(high))
+        slack = ROUNDING * np.where(high > low, high - low, np.abs(high))  # a fixed input has no width
         outside = ~((points >= low - slack) & (points <= high + slack))  # NaN is outside, too
         if outside.any():
             *row, k = np.argwhere(outside)[0]
@@ -344,7 +344,7 @@ class Box:
         for _ in range(TRIES):
             x = self._scale(rng.random(self.dimension))
             if self.allows(x):
-                return x
+                return x  # rejection keeps the draw uniform
         return None
 
     def walk(self, known: Sequence[Sequence[float]], *, rng: np.random.Generator) -> FloatArray:
@@ -358,15 +358,16 @@ class Box:
         for step in range(STEPS[0] + STEPS[1] * d):
             direction = rng.standard_normal(d) if step % 2 else np.eye(d)[rng.integers(d)]
             with np.errstate(divide="ignore", invalid="ignore"):
+                # an input that does not move sets no end
                 ends = np.sort([-share / direction, (1 - share) / direction], axis=0)[:, direction != 0]
             low, high = ends[0].max(), ends[1].min()
-            while high - low > SAME:
+            while high - low > SAME:  # a shorter line is the point itself, and the step is given up
                 at = rng.uniform(low, high)
                 moved = np.clip(share + at * direction, 0, 1)
                 if self.allows(there := self._scale(moved)):
                     x, share = there, moved
                     break
-                low, high = (at, high) if at < 0 else (low, at)
+                low, high = (at, high) if at < 0 else (low, at)  # shrink towards x, at 0
         return x
 
     def latin_hypercube(
@@ -388,7 +389,7 @@ class Box:
         """Encode points, (..., d), on the unit cube, (..., coordinates), whole numbers in the middle of their parts."""
         x = np.array(x, dtype=float)
         unit = self._share(x)
-        if set(self.sizes) == {1}:
+        if set(self.sizes) == {1}:  # the usual case, without the detour by parts
             return unit
         hot = [
             unit[..., k, None] if n == 1 else (x[..., k, None] == np.arange(n)).astype(float)
@@ -418,7 +419,7 @@ class Box:
         """Return the points, shape (..., d), at given shares of the ranges of the inputs, in [0, 1]."""
         x = self._low + share * self._width
         x[..., self._log] = np.exp(x[..., self._log])
-        return np.clip(self._round(x), *self.bounds.T)
+        return np.clip(self._round(x), *self.bounds.T)  # exp(log(high)) may exceed high
 
     def _round(self, x: FloatArray) -> FloatArray:
         return np.where(self._whole, np.rint(x), x)

@@ -130,13 +130,12 @@ def _standard(
     def make(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
         return Problem(name, function, bounds, sense, best, best_x, noise_sd, rng)
 
-    make.__name__ = make.__qualname__ = name
+    make.__name__ = make.__qualname__ = name  # so that help and tracebacks show its own name
     kind, at = f"{sense}imum", ", ".join(f"{x:g}" for x in best_x)
     make.__doc__ = DOC.format(what=what, kind=kind, best=best, at=f"({at})", name=name, sense=sense)
     return make
 
 
-# name, function, bounds, best value, where, what it is
 forrester = _standard(
     "forrester", _forrester, [(0, 1)], -6.020740055767083, [0.75724876], "(6x - 2)² sin(12x - 4) on [0, 1]"
 )

@@ -35,10 +35,10 @@ from .. import _validate
 from .._types import FloatArray, Rng
 from .problem import Problem
 
-WATER, AIR = 1000.0, 1.25  # density, kg/m³
-VISCOSITY = 1.82e-5 / 1.25  # kinematic viscosity of air, m²/s
-GRAVITY = 10.0  # m/s²
-STEP = 0.005  # time step of the flight, s
+WATER, AIR = 1000.0, 1.25  # densities in kg/m³: units are SI, but for angles, pressure and hose
+VISCOSITY = 1.82e-5 / 1.25  # kinematic: dynamic viscosity of air over AIR, m²/s
+GRAVITY = 10.0  # m/s², as in the source, not 9.81
+STEP = 0.005  # seconds; a finer step would be another function, with another best value
 MOST_STEPS = 10_000
 BOUNDS = [(0, 90), (0, 90), (2e-6, 4e-6), (0.1, 0.2), (0.01, 0.02), (0.01, 0.02), (1, 2), (5, 10)]
 VARIABLES = ("alpha", "beta", "area", "head_diameter", "dry_friction", "speed_friction", "pressure", "hose_diameter")
@@ -87,7 +87,7 @@ def _output(column: int, points: FloatArray) -> FloatArray:
         alpha, beta, area, diameter, dry, viscous, bar, hose = points[k]
         alpha, beta = alpha * pi / 180, beta * pi / 180
         turns, jet, relative = _rotation(cos(alpha) * cos(beta), area, diameter / 2, dry, viscous, 1e5 * bar, hose)
-        result[k] = (2 * relative * area * 60_000, _flight(jet, alpha, area), turns)[column]
+        result[k] = (2 * relative * area * 60_000, _flight(jet, alpha, area), turns)[column]  # two nozzles
     return result
 
 
@@ -96,9 +96,10 @@ def _rotation(
     c: float, area: float, radius: float, dry: float, viscous: float, pressure: float, hose: float
 ) -> tuple[float, float, float]:
     """Return turns per second and speeds of the jet, and relative to the nozzle (m/s), for a pressure in Pa."""
+    # an empirical law for a hose in mm and flows in l/min, hence 60 000²
     resistance = 10 ** (5.0704 - 0.579413 * hose + 0.0196432 * hose**2) * 60_000.0**2
     imbalance = 2 * WATER * area * radius * 2 * GRAVITY * 1e-4 * pressure * c
-    turns = 0.1 * abs(imbalance - dry) / (viscous + 5e-4)
+    turns = 0.1 * abs(imbalance - dry) / (viscous + 5e-4)  # a first estimate only; the loop below corrects it
     omega = 2 * pi * turns
     friction = dry + omega * viscous
     lost_turning = abs(friction * omega) / (area * sqrt(2 * pressure / WATER))
@@ -109,10 +110,10 @@ def _rotation(
     if torque <= dry:  # the head does not start to turn
         return 0.0, jet, relative
     for _ in range(MOST_STEPS):
-        if abs(imbalance) <= 0.005 * abs(torque):
+        if abs(imbalance) <= 0.005 * abs(torque):  # the torques balance to half a percent: the speed is stationary
             break
         turns = omega / (2 * pi)
-        friction = dry + turns * viscous
+        friction = dry + turns * viscous  # turns here, but radians in the first estimate, as in the source
         rim = omega * radius
         effective = pressure - lost_turning - lost_in_hose
         if effective < 0.01 * pressure:  # no pressure is left for the jet
@@ -124,12 +125,12 @@ def _rotation(
         relative = rim * c + sqrt(jet**2 + rim**2 * (c**2 - 1))
         torque = 2 * WATER * relative * area * radius * (relative * c - rim)
         imbalance = torque - friction
-        step = 1 + 0.1 * min(abs(imbalance / torque), 0.5 * effective / pressure)
+        step = 1 + 0.1 * min(abs(imbalance / torque), 0.5 * effective / pressure)  # at most 5 %, less near balance
         omega = omega / step if imbalance < 0 else omega * step
         flow = 2 * relative * area
         lost_turning = abs(friction * omega) / flow
         lost_in_hose = resistance * flow**2
-        if omega < 0.0062:
+        if omega < 0.0062:  # a thousandth of a turn per second counts as standing
             turns = 0.0
             break
     return turns, jet, relative
@@ -149,7 +150,7 @@ def _flight(speed: float, angle: float, area: float) -> float:
         reynolds = speed * diameter / VISCOSITY
         drag = 24 / reynolds * (1 + 0.11 * sqrt(reynolds)) ** 2
         slowing = AIR / 2 * speed**2 * pi / 4 * diameter**2 * drag / mass
-        x += along * STEP
+        x += along * STEP  # moves with the old velocity: explicit Euler, as in the source
         height += up * STEP
         along, up = along - slowing * along / speed * STEP, up - (slowing * up / speed + GRAVITY) * STEP
     return x

@@ -95,13 +95,14 @@ class Problem:
         value = self.exact(x)
         if self.noise_sd == 0:
             return value
-        return value + self.noise_sd * self.rng.standard_normal(np.shape(value) or None)
+        return value + self.noise_sd * self.rng.standard_normal(np.shape(value) or None)  # None draws a number
 
     def exact(self, x: ArrayLike) -> float | FloatArray:
         """Return the value at a point, or at each row, without noise."""
         points, d = _validate.floats(x, "x"), self.dimension
         if points.ndim not in (1, 2) or points.shape[-1] != d:
             raise InputError(f"`x` must have shape ({d},) or (n, {d}) for {self.name}; got shape {points.shape}.")
+        # rounds whole-number inputs, which a method may have left between two values
         rows = np.atleast_2d(self.space.inside(points, f"the box of {self.name}", self.variables))
         values = np.asarray(self.function(rows), dtype=float)
         if values.shape != rows.shape[:1]:
@@ -128,12 +129,12 @@ class Problem:
         sign = 1.0 if self.sense == "max" else -1.0
         return replace(
             self,
-            function=lambda u: sign * self.exact(low + width * u),
+            function=lambda u: sign * self.exact(low + width * u),  # noise is added once, by the new problem
             bounds=np.tile([0.0, 1.0], (self.dimension, 1)),
             sense="max",
-            best_value=None if self.best_value is None else sign * self.best_value + 0.0,
+            best_value=None if self.best_value is None else sign * self.best_value + 0.0,  # + 0.0 turns -0.0 into 0.0
             best_x=None if self.best_x is None else (self.best_x - low) / width,
-            integers=(),
+            integers=(),  # `exact` rounds them already, in their own units
         )
 
     def __repr__(self) -> str:

@@ -55,7 +55,7 @@ def siting(city: City, stations: int) -> Problem:
     p = _validate.whole_number(stations, "stations")
     atoms, law = _locations(city, "atom_locations"), fitted_travel_time(city)
     low, high = atoms.min(axis=0), atoms.max(axis=0)
-    if (low >= high).any():
+    if (low >= high).any():  # one coordinate would have no width, which a Problem refuses
         raise InputError("`city.atom_locations` must span an area, but they lie on one line parallel to an axis.")
 
     def value(x: FloatArray) -> float:
@@ -84,17 +84,17 @@ def sited_city(city: City, x: ArrayLike) -> City:
     if locations.size == 0 or locations.size % 2:
         raise InputError(f"`x` must hold two coordinates per station; got shape {locations.shape}.")
     return _with_stations(city, locations.reshape(-1, 2), fitted_travel_time(city)).replace(
-        atom_shapes=city.atom_shapes
+        atom_shapes=city.atom_shapes  # dropped before, and unchanged
     )
 
 
 def fitted_travel_time(city: City) -> TravelTime:
     """Return a line, at least 0, fitted to the city's travel times (min) against straight-line distance (km)."""
     km = _crow_km(city, _locations(city, "site_locations"))
-    if np.ptp(km) == 0:
+    if np.ptp(km) == 0:  # else the least-squares line is not unique
         raise InputError("No line can be fitted, because all sites are equally far from all atoms.")
     slope, start = np.polyfit(km.ravel(), city.travel_times.ravel(), 1)
-    return lambda km: np.maximum(start + slope * np.asarray(km, dtype=float), 0.0)
+    return lambda km: np.maximum(start + slope * np.asarray(km, dtype=float), 0.0)  # a fitted intercept may be negative
 
 
 def _with_stations(city: City, stations: FloatArray, law: TravelTime) -> City:
@@ -103,10 +103,10 @@ def _with_stations(city: City, stations: FloatArray, law: TravelTime) -> City:
     return city.replace(
         travel_times=law(_crow_km(city, stations)),
         turnout_times=np.full(p, city.turnout_times.mean()),
-        service_times=city.mean_service_time,
+        service_times=city.mean_service_time,  # no listed site is left to have its own
         travel_cv=np.mean(city.travel_cv),
         turnout_cv=np.mean(city.turnout_cv),
-        preference=None,
+        preference=None,  # was one of the listed sites
         site_names=tuple(f"station {k}" for k in range(1, p + 1)),
         site_locations=stations,
         atom_shapes=None,

@@ -85,7 +85,7 @@ def _problem(model: str, data: str) -> Problem:
     names = tuple(RANGES[model])
 
     def function(points: FloatArray) -> list[float]:
-        return [_score(model, tuple(x.tolist()), data) for x in points]
+        return [_score(model, tuple(x.tolist()), data) for x in points]  # hashable, for the cache
 
     integers = [k for k, name in enumerate(names) if name in WHOLE]
     return Problem(
@@ -96,7 +96,7 @@ def _problem(model: str, data: str) -> Problem:
 @cache
 def _score(model: str, values: tuple[float, ...], data: str) -> float:
     """Return the mean R² of five folds; cached, because all methods of a study start from the same points."""
-    from sklearn.model_selection import KFold, cross_val_score
+    from sklearn.model_selection import KFold, cross_val_score  # slow to import, and needed only for an evaluation
 
     least = np.finfo(np.float32).tiny  # XGBoost refuses subnormal numbers of single precision
     settings = {

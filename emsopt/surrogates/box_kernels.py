@@ -31,7 +31,7 @@ Contract: TypeAlias = Callable[[FloatArray], FloatArray]
 
 __all__ = ["SquaredExponential"]
 
-BOUNDS = (0.05, 20.0)  # bounds of the lengthscales, for inputs scaled to [0, 1]
+BOUNDS = (0.05, 20.0)  # inputs are scaled to [0, 1]: points hardly correlate below, and an input hardly matters above
 
 Limits: TypeAlias = tuple[float, float] | Literal["fixed"]
 
@@ -56,13 +56,14 @@ class Smooth:
         """Return the kernel of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
         points = np.atleast_2d(X)
         scaled = points / self.length_scale
-        scaled = scaled - scaled.mean(axis=0)
+        scaled = scaled - scaled.mean(axis=0)  # leaves distances as they are, and saves digits in the difference below
         K, G = self.with_factor(points, points)
 
         def contract(S: FloatArray) -> FloatArray:
             if self.hyperparameter_length_scale.fixed:
                 return np.empty(0)
             SG = S * G
+            # the sum of S G (r_a - r_b)² over all pairs, expanded, which needs no array of shape (n, n, d)
             each = 2 * (SG.sum(axis=1) @ scaled**2 - ((SG @ scaled) * scaled).sum(axis=0))
             return each if self.anisotropic else np.array([each.sum()])
 
@@ -121,7 +122,7 @@ class Additive(SquaredExponential):
     def _parts(self, points: ArrayLike, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Return the terms of the kernel and the scaled distances r, each of shape (m, n, d)."""
         apart = (np.atleast_2d(points)[:, None] - np.atleast_2d(X)) / self.length_scale
-        return np.exp(-0.5 * apart**2) / apart.shape[2], apart
+        return np.exp(-0.5 * apart**2) / apart.shape[2], apart  # divided by d to keep the variance at 1
 
 
 class Matern52(Smooth, Matern):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["condition", "fit"]
 
-NOISE_RATIO_BOUNDS = (1e-6, 1.0)
+NOISE_RATIO_BOUNDS = (1e-6, 1.0)  # the lower bound keeps K + ν I invertible where points almost repeat
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +59,7 @@ class GaussianProcess:
         """
         across = self.kernel(X, self.X)
         explained = solve_triangular(self.factor, across.T, lower=True, check_finite=False)
+        # near an observed point, rounding errors can make the variance negative
         variance = self.kernel.diag(X) - np.einsum("ij,ij->j", explained, explained)
         return prior + across @ self.coefficients, self.amplitude * np.maximum(variance, 0)
 
@@ -70,6 +71,7 @@ class GaussianProcess:
         mean = across @ self.coefficients
         variance = self.amplitude * np.maximum(self.kernel.diag(X) - np.einsum("ij,ij->i", across, weights), 0)
         mean_slopes = contract(np.broadcast_to(self.coefficients, across.shape))
+        # k(x, x) is constant, so only kᵀ(K + ν I)⁻¹k has a slope
         return mean, variance, mean_slopes, -2 * self.amplitude * contract(weights)
 
     def appended(self, x: ArrayLike, y: float, prior: float = 0.0) -> "GaussianProcess":
@@ -78,7 +80,7 @@ class GaussianProcess:
         row = solve_triangular(self.factor, self.kernel(self.X, x)[:, 0], lower=True, check_finite=False)
         pivot = self.kernel.diag(x)[0] + self.noise_ratio - row @ row
         factor = np.pad(self.factor, (0, 1))
-        factor[-1] = np.append(row, np.sqrt(max(pivot, self.noise_ratio)))
+        factor[-1] = np.append(row, np.sqrt(max(pivot, self.noise_ratio)))  # in exact numbers the pivot is at least ν
         residuals = np.append(self.residuals, y - prior)
         points = np.vstack([self.X, x])
         return replace(self, X=points, residuals=residuals, factor=factor, coefficients=_solve(factor, residuals))
@@ -196,7 +198,7 @@ def fit(
         for group in groups:
             apart = theta[group] - theta[group].mean()
             value += 0.5 * apart @ apart / spread**2
-            slope[group] += apart / spread**2
+            slope[group] += apart / spread**2  # the mean has no share in the slope, as deviations from it sum to 0
         return value, slope
 
     start = np.clip(np.append(kernel.theta, np.log(noise_ratio)), *bounds.T)
@@ -219,15 +221,17 @@ def _negative_log_likelihood(
     try:
         factor = np.linalg.cholesky(K + noise_ratio * np.eye(n))
     except np.linalg.LinAlgError:
-        return 1e25, np.zeros_like(theta)
+        return 1e25, np.zeros_like(theta)  # finite, because the line search of L-BFGS-B interpolates values
     coefficients = _solve(factor, residuals)
     if amplitude is None:
+        # the maximum-likelihood s² makes the misfit 1
         amplitude, misfit = _profile_amplitude(residuals, coefficients), 1.0
     else:
         misfit = float(residuals @ coefficients) / (n * amplitude)
     value = np.log(np.diag(factor)).sum() + n / 2 * (np.log(2 * np.pi * amplitude) + misfit)
+    # (5.9) of Rasmussen and Williams (2006); a profiled s² is at its maximum and adds no slope
     S = _solve(factor, np.eye(n)) - np.outer(coefficients, coefficients) / amplitude
-    return value, 0.5 * np.append(contract(S), noise_ratio * np.trace(S))
+    return value, 0.5 * np.append(contract(S), noise_ratio * np.trace(S))  # by log ν, the chain rule gives ν tr(S)
 
 
 def _data(X: ArrayLike, y: ArrayLike, prior: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -50,7 +50,7 @@ __all__ = ["graph_matern", "incidence_laplacian"]
 
 SparseMatrix: TypeAlias = "sparse.csr_array[np.float64, tuple[int, int]]"
 
-SHIFT = 4.0  # 2ν/κ²
+SHIFT = 4.0  # 2ν/κ² for the paper's ν and κ; no eigenvalue of the shifted matrix is smaller
 SHORTEST_M = 1.0  # shorter edges count as 1 m: their weights would dominate all others
 COLUMNS = 32  # right-hand sides per solve: few enough for the processor's cache, which halves the time
 HALO = 6  # turns around a district of edges, beyond which the rest of the network hardly matters to it
@@ -75,6 +75,7 @@ def incidence_laplacian(lengths: ArrayLike, connections: ArrayLike) -> SparseMat
     lengths = real_array(lengths, "lengths", (None,), unit="m", low=0.0, strictly=True)
     turns = checked_connections(connections, len(lengths))
     lengths = np.maximum(lengths, SHORTEST_M)
+    # W is a ratio, so the kernel does not depend on the unit of lengths
     weights = lengths.mean() / lengths[turns[:, 0]]
     entries = np.concatenate([-weights, weights]), (turns.T.ravel(), np.tile(np.arange(len(turns)), 2))
     B = sparse.csr_array(entries, shape=(len(lengths), len(turns)))
@@ -95,7 +96,7 @@ def graph_matern(laplacian: SparseMatrix) -> FloatArray:
     n = laplacian.shape[0]
     factor = _factorise(sparse.csc_array(laplacian, dtype=float) + SHIFT * sparse.eye_array(n))
     K = np.empty((n, n))
-    for start in range(0, n, COLUMNS):
+    for start in range(0, n, COLUMNS):  # ν = 2: two solves by A give columns of A⁻²
         block = np.asfortranarray(np.eye(n, min(COLUMNS, n - start), -start))
         K[start : start + COLUMNS] = factor.solve(factor.solve(block)).T  # K is symmetric: columns are stored as rows
     for rows in _blocks(n):  # symmetrise K blockwise to remove rounding errors, without a second matrix
@@ -137,6 +138,7 @@ class GraphMatern:
 
     def rows(self, edges: ArrayLike, others: IntArray | slice = slice(None)) -> FloatArray:
         """Return the covariances of some edges, (k,), with all others or the given ones, (m,): shape (k, m)."""
+        # arms at several hours share an edge, and a row is expensive
         unique, place = np.unique(np.asarray(edges, dtype=np.intp), return_inverse=True)
         columns = np.arange(self.n_edges)[others]
         found = np.empty((len(unique), len(columns)))
@@ -157,13 +159,14 @@ class GraphMatern:
         inside = np.zeros(self.n_edges, dtype=bool)
         inside[edges] = True
         for _ in range(halo):
-            inside[self.matrix[inside].indices] = True
+            inside[self.matrix[inside].indices] = True  # two edges share an entry if a legal turn joins them
         patch = np.flatnonzero(inside)
         factor = _factorise(self.matrix[patch][:, patch])
         own = np.zeros((len(patch), len(edges)), order="F")
         own[np.searchsorted(patch, edges), np.arange(len(edges))] = 1.0
-        columns = factor.solve(own)  # of A⁻¹ on the patch
+        columns = factor.solve(own)  # so K is positive semi-definite, although A⁻¹ is that of the patch
         K = columns.T @ columns / self._unscaled_variance.mean()
+        # A is an M-matrix: these are no smaller than those of the patch, and K stays semi-definite
         K[np.diag_indices(len(K))] = self.variance[edges]
         return (K + K.T) / 2
 
@@ -180,6 +183,7 @@ def _blocks(n: int) -> Iterator[slice]:
 
 def _factorise(matrix: Any) -> SuperLU:
     """Return a sparse factorisation of a symmetric matrix that needs no pivoting, such as a positive definite one."""
+    # SuperLU then pivots on the diagonal and orders rows as columns, on which selected inversion relies
     options = {"SymmetricMode": True}
     return splu(sparse.csc_array(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
 
@@ -190,7 +194,7 @@ def _inverse_square_diagonal(matrix: Any) -> FloatArray:
     The diagonal of (matrix + s I)⁻¹ is an analytic function of s with minus this slope at 0. A tiny imaginary step
     gives it from one selected inversion, without cancellation.
     """
-    step = 1e-20j * SHIFT
+    step = 1e-20j * SHIFT  # the error of the slope is of the order of its square
     inverse = _inverse_diagonal(matrix + sparse.diags_array(np.full(matrix.shape[0], step)))
     return -(inverse / step).real
 
@@ -208,7 +212,7 @@ def _inverse_diagonal(matrix: Any) -> Any:
 def _takahashi(starts, rows, L, D):  # type: ignore[no-untyped-def]
     """Return the diagonal of (L diag(D) Lᵀ)⁻¹, for L by columns, with sorted rows and a unit diagonal."""
     n = len(D)
-    Z, place = np.empty_like(L), np.full(n, -1, np.int64)
+    Z, place = np.empty_like(L), np.full(n, -1, np.int64)  # position of each row in column j, or -1
     sums = np.empty(n, L.dtype)
     diagonal = np.empty(n, L.dtype)
     for j in range(n - 1, -1, -1):
@@ -221,14 +225,14 @@ def _takahashi(starts, rows, L, D):  # type: ignore[no-untyped-def]
             sums[p - first] += diagonal[k] * L[p]
             for q in range(starts[k] + 1, starts[k + 1]):
                 other = place[rows[q]]
-                if other >= 0:
+                if other >= 0:  # column k may have rows that column j lacks
                     sums[other] += Z[q] * L[p]
                     sums[p - first] += Z[q] * L[first + other]
         value = 1.0 / D[j]
         for p in range(first, last):
             Z[p] = -sums[p - first]
             value += L[p] * sums[p - first]
-            place[rows[p]] = -1
+            place[rows[p]] = -1  # resets only what was set, or each column would cost O(n)
         diagonal[j] = value
     return diagonal
 
@@ -256,7 +260,7 @@ class ContextKernel:
 
     def covariance(self) -> FloatArray:
         """Return the covariances of all arms, shape (n, n), for a graph kernel that is an array; not cached."""
-        graph: Any = self.make_graph()
+        graph: Any = self.make_graph()  # not `self.graph`, which would keep a second matrix of this size
         X, n = self.contexts, len(self.contexts)
         K, edges = np.empty((n, n)), np.arange(n) % len(graph)
         for rows in _blocks(n):
@@ -288,6 +292,7 @@ class ContextKernel:
         product: FloatArray | float = self.outputscale * self.share * self._graph_between(arms, others)
         for weight, scale in zip((product, self.outputscale * (1 - self.share)), self.lengthscales, strict=True):
             z = _distance(contexts / scale, their_contexts / scale)
+            # derivative of the Matérn 5/2 kernel by half the squared distance
             pull = -5 / 3 * weights * weight * ((1 + z) * np.exp(-z))
             total += (pull.sum(axis=1)[:, None] * contexts - pull @ their_contexts) / np.square(scale)
         return total

@@ -116,9 +116,10 @@ def sample(
     noise, local, local_aux = state.noise_variance, state.local, state.local_aux
     overall, overall_aux = state.overall, state.overall_aux
     for _ in range(sweeps):
-        prior = np.clip(local * overall, SMALLEST, WIDEST)  # Σ* in (26): prior variances over σ²
+        prior = np.clip(local * overall, SMALLEST, WIDEST)  # Σ* of (26): prior variances are σ² times these
         coef = draw(X, y, prior, noise, rng)
         missed = y - X @ coef
+        # in (26) σ² scales both the noise and, as α has prior variance σ² Σ*, the coefficients
         size = missed @ missed + coef @ (coef / prior)
         noise = float(_inverse_gamma(shape + (n + D) / 2, scale + size / 2, rng))
         squares = coef**2 / (2 * noise)
@@ -144,9 +145,10 @@ def _draw_fast(
     scaled = X * root
     # lower triangle of X Σ* Xᵀ; the transpose is already in Fortran order, which spares BLAS a copy
     gram = dsyrk(1.0, scaled.T, trans=1, lower=1)
-    gram[np.diag_indices(n)] += 1.0
+    gram[np.diag_indices(n)] += 1.0  # noise has variance 1 once the model is divided by σ
     from_prior = rng.standard_normal(D)
     factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
+    # Algorithm 1 corrects a draw from the prior by what the data contradict
     surprise = y / sigma - scaled @ from_prior - rng.standard_normal(n)
     weights = cho_solve((factor, True), surprise, overwrite_b=True, check_finite=False)
     return sigma * root * (from_prior + weights @ scaled)
@@ -160,7 +162,7 @@ def _draw_cholesky(
     root = np.sqrt(prior)
     scaled = X * root
     gram = scaled.T @ scaled
-    gram[np.diag_indices(D)] += 1.0
+    gram[np.diag_indices(D)] += 1.0  # no eigenvalue is below 1, whatever the prior variances
     factor = cholesky(gram, lower=True, overwrite_a=True, check_finite=False)
     mean = solve_triangular(factor, scaled.T @ y, lower=True, check_finite=False)
     z = mean + np.sqrt(noise_variance) * rng.standard_normal(D)
@@ -192,9 +194,10 @@ def standardize(X: ArrayLike, y: ArrayLike) -> Standardized:
     X = _validate.real_array(X, "X", (None, None))
     y = _validate.real_array(y, "y", (len(X),))
     means, centre, spread = X.mean(axis=0), float(y.mean()), float(y.std())
-    if len(y) < 2 or spread <= 1e-12 * max(1.0, abs(centre)):
+    if len(y) < 2 or spread <= 1e-12 * max(1.0, abs(centre)):  # a constant differs from its mean by rounding errors
         found = f"{len(y)} close to {centre:g}"
         raise InputError(f"`y` must hold at least two different observations; got {found}. Add different ones.")
     scales = (X - means).std(axis=0)
+    # dividing by its deviation would blow up the rounding errors of a constant feature
     scales[scales <= 1e-12 * np.maximum(1.0, np.abs(means))] = 1.0
     return Standardized((X - means) / scales, (y - centre) / spread, means, scales, centre, spread)

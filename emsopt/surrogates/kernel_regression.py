@@ -172,9 +172,10 @@ def _best_bandwidth(X: ArrayLike, y: ArrayLike, loss: Callable[[float, FloatArra
     diameter = np.sqrt(squared.max())
     if diameter == 0:
         raise InputError(f"`X` must hold at least two distinct points to leave one out; got {t} identical row(s).")
-    np.fill_diagonal(squared, np.inf)
+    np.fill_diagonal(squared, np.inf)  # no point may predict itself
+    # narrower, the mean is the nearest value, and wider, that of all; most points may repeat, with distance 0
     low, high = max(0.2 * np.median(np.sqrt(squared.min(axis=1))), 1e-3 * diameter), 2 * diameter
-    for count in (20, 9):
+    for count in (20, 9):  # a coarse grid first, as the error may have several minima
         grid = np.geomspace(low, high, count)
         best = int(np.argmin([loss(h, *_left_out(squared, model.y, h)) for h in grid]))
         low, high = grid[max(best - 1, 0)], grid[min(best + 1, count - 1)]
@@ -190,6 +191,7 @@ def _left_out(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatArray,
     return y.mean() + weights @ (y - y.mean()) / weights.sum(axis=1), log_density
 
 
+# not all of fastmath, which assumes that no value is infinite
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _evaluate(
     points: FloatArray, X: FloatArray, y: FloatArray, inverse: FloatArray, kernel: int
@@ -212,7 +214,7 @@ def _evaluate(
             nearest = min(nearest, u)
         total, lift = 0.0, 0.0
         weighted[:], pulls[:] = 0.0, 0.0
-        for i in range(t):
+        for i in range(t):  # `pull` times (x_i - x) / h² is the slope of the weight
             if kernel == 0:
                 weight = pull = np.exp((nearest - squared[i]) / 2)
             elif kernel == 1:

@@ -33,7 +33,7 @@ from ..errors import InputError
 
 Bounds: TypeAlias = tuple[float, float] | Literal["fixed"]
 
-WEIGHTS_BOUNDS = (1e-3, 10.0)  # of the weights, for training
+WEIGHTS_BOUNDS = (1e-3, 10.0)  # positive, or the kernel is not positive semi-definite
 
 
 class DeploymentKernel(Kernel):
@@ -84,6 +84,7 @@ class DeploymentKernel(Kernel):
             return location + configuration
         slopes = []
         if not self.hyperparameter_gamma.fixed:
+            # gamma before weights, as scikit-learn sorts hyperparameters by name
             slopes.append((self._gamma_slope() * swaps * configuration)[:, :, None])
         each = (rows[:, None] == rows) * (self._weights(rows) / rows.shape[1]) * location[:, :, None]
         slopes.append(each if np.iterable(self.weights) else each.sum(axis=2, keepdims=True))
@@ -99,6 +100,7 @@ class DeploymentKernel(Kernel):
             if not self.hyperparameter_gamma.fixed:
                 parts.append(np.array([self._gamma_slope() * np.sum(S * swaps * configuration)]))
             SL = S * location
+            # [x_i = x'_i] is the sum over v of [x_i = v] [x'_i = v]
             agreement = sum(((SL @ level) * level).sum(axis=0) for level in _levels(rows, rows.max()))
             each = agreement * self._weights(rows) / rows.shape[1]
             parts.append(each if np.iterable(self.weights) else each.sum(keepdims=True))
@@ -117,11 +119,12 @@ class DeploymentKernel(Kernel):
         """
         rows, point = _counts(Y), _counts(x[None])
         location, configuration, _ = self._terms(point, rows)
+        # half: a swap changes two locations, and each contributes its root
         shares, log_decay = self._weights(rows) / rows.shape[1], np.log(np.tanh(self.gamma)) / 2
 
         def factors(where: IntArray, step: int) -> tuple[FloatArray, FloatArray]:
             before = rows[:, where] - point[0, where]
-            after = before - step
+            after = before - step  # a location that gives a unit has step -1, so its difference grows
             agreement = (after == 0).astype(float) - (before == 0)
             return np.exp(shares[where] * agreement), np.exp(log_decay * (np.abs(after) - np.abs(before)))
 

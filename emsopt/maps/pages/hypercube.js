@@ -27,6 +27,7 @@ function unitOrder({m, ranks}, sites) {
     for (let i = 0, start = j * p; i < p; i++) {
       const rank = ranks[sites[i] * m + j];
       let k = start + i;
+      // Stable: units of equal rank keep their order.
       for (; k > start && ranks[sites[order[k - 1]] * m + j] > rank; k--) order[k] = order[k - 1];
       order[k] = i;
     }
@@ -36,12 +37,12 @@ function unitOrder({m, ranks}, sites) {
 /** Fill the correction factors Q(p, ρ̄, r); return ρ̄ and the probability that all units are busy. */
 function correction(load, queue, Q) {
   const p = Q.length, P = new Float64Array(p + 1), mode = load >= p ? p : Math.floor(load);
-  P[mode] = 1;
+  P[mode] = 1;  // outwards from the mode of P(k), so that nothing overflows
   for (let k = mode + 1; k <= p; k++) P[k] = P[k - 1] * load / k;
   for (let k = mode; k > 0; k--) P[k - 1] = P[k] * k / load;
-  if (queue) P[p] /= 1 - load / p;
+  if (queue) P[p] /= 1 - load / p;  // p or more calls in the system
   const sum = P.reduce((a, b) => a + b);
-  let mean = P[p] / sum, idle = 0;
+  let mean = P[p] / sum, idle = 0;  // ρ̄ and 1 - ρ̄, both without subtraction
   for (let k = 0; k < p; k++) {
     P[k] /= sum;
     mean += P[k] * k / p;
@@ -52,7 +53,7 @@ function correction(load, queue, Q) {
     let total = 0;
     for (let k = r; k < p; k++) {
       total += term[k];
-      term[k] *= (k - r) / ((p - r) * mean);
+      term[k] *= (k - r) / ((p - r) * mean);  // the sum in (2) for the next r has these terms, but for a factor
     }
     Q[r] = total / ((p - r) * idle);
   }
@@ -113,9 +114,10 @@ function solve(city, sites, scale, queue, tol = 1e-10) {
         work += chance * (1 - rho[i]) * s;
         busy *= rho[i];
       }
-      if (answered > 0) load += rates[j] * work / answered;
+      if (answered > 0) load += rates[j] * work / answered;  // the work if each call were answered (Jarvis 1985)
     }
     if (!alike) {
+      // Calls that waited are served by whichever unit is free next.
       if (queue) load = Math.min((1 - blocked) * load + blocked * total * p / freeRate, full);
       [mean, blocked] = correction(load, queue, Q);
     }
@@ -127,7 +129,7 @@ function solve(city, sites, scale, queue, tol = 1e-10) {
       moved = Math.max(moved, Math.abs(V[i] - rho[i]));
       rho[i] += damping * (V[i] - rho[i]);
     }
-    if (step % 50 === 0) {
+    if (step % 50 === 0) {  // shorten the step if the iteration has overshot for long
       if (moved > 0.5 * before) damping *= 0.5;
       before = moved;
     }
@@ -151,7 +153,7 @@ function solve(city, sites, scale, queue, tol = 1e-10) {
 
 /** Return the mean of `costs`, (N, M), over answered calls; NaN if there is no solution. */
 function meanCost(city, sites, scale, queue, costs) {
-  const {m, share} = city, {shares, fault} = solve(city, sites, scale, queue, 1e-8);
+  const {m, share} = city, {shares, fault} = solve(city, sites, scale, queue, 1e-8);  // 1e-8 is enough to compare deployments
   let sum = fault ? NaN : 0;
   if (!fault) sites.forEach((site, i) => {
     for (let j = 0; j < m; j++) sum += share[j] * shares[i * m + j] * costs[site * m + j];
@@ -193,6 +195,7 @@ function evaluate(city, sites, scale, queue, late, near) {
   });
   const all = weights.reduce((a, b) => a + b), dot = values => values.reduce((sum, value, j) => sum + value * share[j], 0);
   let worst = -1;
+  // At first, a comparison with undefined is false.
   for (let j = 0; j < m; j++) if (share[j] > 0 && !(atomResponse[j] <= atomResponse[worst])) worst = j;
   return {...found, atomResponse, atomLate, unitShares, worst, meanResponse: dot(atomResponse),
     lateShare: pairs.reduce((sum, k, q) => sum + weights[q] * late[k], 0) / all, percentile90: percentile(city, pairs, weights, all, 0.9, near)};
@@ -217,7 +220,7 @@ function bestChange(city, sites, scale, queue, costs, kind, most) {
 
 /** Return sites with one unit taken from a site and one put at another, either of which may be null. */
 function replaced(sites, from, to) {
-  const left = sites.filter((_, k) => k !== sites.indexOf(from));
+  const left = sites.filter((_, k) => k !== sites.indexOf(from));  // of null it is -1, and no unit is left out
   return (to === null ? left : [...left, to]).sort((a, b) => a - b);
 }
 
@@ -278,6 +281,7 @@ function lateness(city, t) {
     const i = Math.floor(pair / m);
     let a = turnout[i], s = turnoutSpread[i], b = travel[pair], wide = travelSpread[pair];
     if (s === 0 && wide === 0) return a + b >= t ? 1 : 0;
+    // The narrower of the two times is integrated over, which is easier.
     if (a * Math.exp(-s * s / 2) * s > b * Math.exp(-wide * wide / 2) * wide) [a, s, b, wide] = [b, wide, a, s];
     const logB = Math.log(b);
     if (s * a === 0 || t <= 0) return tail(t - a, Math.log(t - a), b, logB, wide);

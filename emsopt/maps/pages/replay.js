@@ -74,7 +74,7 @@ function replay(root, scene, views, port) {
   let now = 0, waiting = [];
   function show(minute) {
     now = minute;
-    const t = 10 * minute, at = k => events.at[k];
+    const t = 10 * minute, at = k => events.at[k];  // times of events are tenths of a minute
     const free = stations.map(() => 0);
     let busy = 0;
     units.forEach((unit, k) => {
@@ -155,6 +155,7 @@ function replay(root, scene, views, port) {
     play.textContent = "Play";
   };
   const step = time => {
+    // A hidden tab gets no frames; the clock must not jump when it is shown again.
     const minute = Math.min(minutes, now + speeds[speed.selectedIndex] * Math.min(time - last, 250) / 1000);
     last = time;
     show(minute);

@@ -76,6 +76,7 @@ function roads(root, scene, views, port) {
     if (timer) return stop();
     if (Number(round.value) >= rounds) round.value = 1;
     play.textContent = "Stop";
+    // A hundred steps of 80 ms: it plays for 8 s, however many rounds there are.
     timer = setInterval(() => {
       round.value = Math.min(rounds, Number(round.value) + Math.max(1, Math.round(rounds / 100)));
       show();

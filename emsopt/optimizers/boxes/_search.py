@@ -19,7 +19,7 @@ Slopes: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 TOLERANCE = 1e-9  # stopping tolerance, relative to the spread of the values at the starting points
 SPREADS = (0.3, 0.1, 0.1, 0.03, 0.03, 0.01, 0.01, 0.003, 0.001)  # of random moves, in widths of the box: less and less
-POOL, STARTS = 100, 10  # number of random points, and number of the best of them used as starting points
+POOL, STARTS = 100, 10  # many points are screened, as a climb takes dozens of evaluations
 
 
 def maximize_on_box(
@@ -33,7 +33,7 @@ def maximize_on_box(
     from scipy.optimize import Bounds, minimize
 
     low, high = np.asarray(bounds, dtype=float).T
-    width = np.where(high > low, high - low, 1.0)
+    width = np.where(high > low, high - low, 1.0)  # an equal pair stays fixed instead of dividing by 0
     top = (high - low) / width
     points = np.clip((np.asarray(starts, dtype=float) - low) / width, 0, top)
 
@@ -42,7 +42,7 @@ def maximize_on_box(
         return values, slopes * width
 
     values = on_unit_cube(points)[0]
-    scale = np.ptp(values) or abs(values[0]) or 1.0
+    scale = np.ptp(values) or abs(values[0]) or 1.0  # L-BFGS-B's tolerances suppose values near 1
     best, value = points[np.argmax(values)], values.max()
 
     def descent(stacked: FloatArray) -> tuple[float, FloatArray]:
@@ -56,10 +56,10 @@ def maximize_on_box(
             end = minimize(descent, points.ravel(), jac=True, method="L-BFGS-B", bounds=box, options=limits)
             points = end.x.reshape(-1, len(low))
             values = on_unit_cube(points)[0]
-            if values.max() > value:
+            if values.max() > value:  # the sum may rise while the best point falls
                 best, value = points[np.argmax(values)], values.max()
         points = best[None]
-    return np.clip(low + width * best, low, high), float(value)
+    return np.clip(low + width * best, low, high), float(value)  # scaling back may exceed the bounds by rounding
 
 
 def highest(function: Slopes, d: int, rng: np.random.Generator, **options: Any) -> FloatArray:
@@ -110,10 +110,10 @@ def highest_admitted(
     """
 
     def best_of(tried: FloatArray, best: FloatArray, value: float) -> tuple[FloatArray, float]:
-        tried = space.to_unit(space.from_unit(tried))
+        tried = space.to_unit(space.from_unit(tried))  # to what the box can hold: whole numbers, one choice of several
         values = function(tried)[0]
         for k in np.argsort(-values, kind="stable"):
-            if values[k] <= value:
+            if values[k] <= value:  # all that follow are worse
                 break
             if admits(space.from_unit(tried[k])):
                 return tried[k], float(values[k])
@@ -121,10 +121,11 @@ def highest_admitted(
 
     best, value = best_of(np.vstack([x, *near, rng.random((POOL, len(x)))]), x, -np.inf)
     for spread in SPREADS:
+        # every second move, on average, draws one input anew, as small steps seldom change choices
         fresh = np.repeat(rng.random((POOL, space.dimension)) < 1 / (2 * space.dimension), space.sizes, axis=1)
         moved = np.clip(best + spread * rng.standard_normal((POOL, len(x))), 0, 1)
         best, value = best_of(np.where(fresh, rng.random(moved.shape), moved), best, value)
-    fixed = np.repeat([one.whole for one in space.inputs], space.sizes)
+    fixed = np.repeat([one.whole for one in space.inputs], space.sizes)  # these have no slope
     box = np.column_stack([np.where(fixed, best, 0.0), np.where(fixed, best, 1.0)])
     return best_of(maximize_on_box(function, [best], box, steps=0)[0][None], best, value)[0]
 

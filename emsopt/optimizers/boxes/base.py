@@ -136,7 +136,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         d = self.space.dimension
         self.initial = max(5, 2 * (d + 1)) if initial is None else _validate.whole_number(initial, "initial", low=0)
         self._design: list[FloatArray] | None = None  # drawn when first needed, as points to begin with may help
-        self._rare = False  # whether random points of the box are almost never allowed
+        self._rare = False  # then random points, of which thousands may be refused, are no longer tried
 
     @property
     def points(self) -> FloatArray:
@@ -204,7 +204,7 @@ class BoxOptimizer(AskTell[FloatArray]):
                 x = self.space.from_unit(u)
                 if self._is_new(x) and admits(x):
                     return x
-        return self.draw()
+        return self.draw()  # all chosen points are known, or there is no value to choose by
 
     def _estimates(self) -> FloatArray:
         from ...surrogates.box_kernels import SquaredExponential
@@ -213,12 +213,13 @@ class BoxOptimizer(AskTell[FloatArray]):
         kernels = [SquaredExponential(np.full(self.space.coordinates, width)) for width in (0.5, 0.2, 1.0)]
         power = max(int(np.frexp(np.abs(self.gains).max())[1]) - 900, 0)  # sums of the largest floats would overflow
         estimates = estimated_gains(kernels, self.points, np.ldexp(self.gains, -power))
-        most = np.ldexp(np.finfo(float).max, -power)
+        most = np.ldexp(np.finfo(float).max, -power)  # the largest float, scaled alike
         return sign * np.ldexp(np.clip(estimates, -most, most), power)
 
     def _climb(self, function: Slopes, **options: Any) -> FloatArray:
         """Maximise a function on the unit cube, starting from random points and near the best observed points."""
         x = highest(function, self.space.coordinates, self.rng, near=self._leaders(), **options)
+        # a simple box without failures bars no point
         return x if self.space.simple and not len(self.failed) else self._climb_admitted(function, x)
 
     def _rank(self, function: Slopes, **options: Any) -> Iterator[FloatArray]:

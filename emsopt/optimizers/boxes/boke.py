@@ -75,7 +75,7 @@ EXPLORING = 0.6
 CORNERED = 6  # number of inputs with which the search also starts from corners, see above
 EMPTIEST = -1000.0  # lower bound of log W; points with smaller W count as equally unexplored
 POINTS = 501  # of `profile`, for a smooth line
-PROBES = 10_000  # random points of the cube in `fill_distance`
+PROBES = 10_000
 LOWEST = -300.0  # lower bound of the maximised logarithm; without exploration it would be -inf at the worst point
 
 
@@ -190,7 +190,7 @@ class BOKEPlus(BOKE):
     def _choose(self) -> Iterator[FloatArray]:
         if self.rng.random() >= self.exploring:
             model = self.surrogate()
-            yield from self._tops(lambda x: model.predict_with_slopes(x)[::2])
+            yield from self._tops(lambda x: model.predict_with_slopes(x)[::2])  # mean and its slopes
         yield from super()._choose()
 
 
@@ -262,10 +262,11 @@ def emptiness(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, Float
 def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return log(m(x) - min y + √(β / W(x))) and its slopes: its maximiser is that of (3.12), m(x) + √(β / W(x))."""
     mean, log_density, mean_slope, density_slope = model.predict_with_slopes(x)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # the worst point has a lift of log 0
         lift = np.log(np.maximum(mean - model.y.min(), 0))
         bonus = 0.5 * (np.log(beta) - np.maximum(log_density, EMPTIEST))
     value = np.maximum(np.logaddexp(lift, bonus), LOWEST)
+    # slopes of log(e^lift + e^bonus): each part has its share of the sum
     rise, share = np.where(np.isfinite(lift), np.exp(-value), 0.0), np.exp(bonus - value)
     return value, rise[:, None] * mean_slope - 0.5 * share[:, None] * density_slope
 
@@ -304,7 +305,7 @@ def fill_distance(points: ArrayLike) -> float:
 
     design = _validate.real_array(points, "points", (None, None))
     d = design.shape[1]
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(0)  # fixed: all designs are measured by the same probes
     probes = rng.random((PROBES, d))
     tried = np.vstack([corners_of_cube(d, PROBES, rng), probes])
     return float(np.max(KDTree(design).query(tried)[0]))
@@ -313,9 +314,9 @@ def fill_distance(points: ArrayLike) -> float:
 class KRUCB(BOKE):
     """Kernel regression UCB with progressive widening, Algorithm 5 of the BOKE paper; options as of `BoxOptimizer`."""
 
-    confidence = 0.05  # C
-    closeness = 0.5  # τ
-    widening = 0.8  # α
+    confidence = 0.05  # C of (A.4)
+    closeness = 0.5  # τ of (A.5)
+    widening = 0.8  # α of the widening
 
     def scores(self, model: KernelRegression) -> FloatArray:
         """Return m + C √(log(Σ_j W(x_j)) / W), (A.4), at each point of the model; a negative logarithm counts as 0."""
@@ -327,16 +328,18 @@ class KRUCB(BOKE):
         model = self.surrogate()
         different = len(np.unique(model.X, axis=0))
         for k in np.argsort(-self.scores(model), kind="stable"):
+            # there are more than t^α distinct points: repeat one instead of adding another
             if self.objective.noisy and len(model.y) ** self.widening < different:
                 yield model.X[k]
             yield self._least_dense(model, model.X[k])
 
     def _least_dense(self, model: KernelRegression, centre: FloatArray) -> FloatArray:
         """Return the point of lowest density in the ball around ``centre`` where the kernel is at least τ, (A.5)."""
-        radius = model.bandwidth[0] * np.sqrt(-2 * np.log(self.closeness))
+        radius = model.bandwidth[0] * np.sqrt(-2 * np.log(self.closeness))  # where the Gaussian kernel falls to τ
 
         def within(x: FloatArray) -> tuple[FloatArray, FloatArray]:
             apart = x - centre
+            # a point outside the ball has the value of its projection onto it
             far = np.maximum(np.linalg.norm(apart, axis=1) / radius, 1.0)[:, None]
             values, slopes = emptiness(model, centre + apart / far)
             outward = apart / (far * radius)  # a unit vector outside the ball

@@ -117,7 +117,7 @@ class AdditiveProcess:
 
     def best(self, confidence: float, rng: np.random.Generator) -> FloatArray:
         """Return the point, shape (d,), each of whose coordinates maximises μ_j + κ σ_j on a randomly shifted grid."""
-        z = np.clip((np.arange(GRID + 1) - rng.random()) / (GRID - 1), 0, 1)
+        z = np.clip((np.arange(GRID + 1) - rng.random()) / (GRID - 1), 0, 1)  # or points would share coordinates
         sides = [self.along(j, z) for j in range(self.X.shape[1])]
         return z[np.argmax([mean + confidence * deviation for mean, deviation in sides], axis=1)]
 
@@ -130,8 +130,9 @@ def condition_additive(
     for lengthscale in lengthscales:
         values, vectors = np.linalg.eigh(np.exp(squared / (-2 * lengthscale**2)).mean(axis=2))
         for ratio in noise_ratios:
-            basis = vectors / np.sqrt(np.maximum(values, 0) + ratio)
+            basis = vectors / np.sqrt(np.maximum(values, 0) + ratio)  # one decomposition serves all ratios
             coefficients = basis @ (basis.T @ y)
+            # (5.12) of Rasmussen and Williams (2006)
             left_out = y - coefficients / (basis**2).sum(axis=1)
             scale = float(np.sqrt(max(y @ coefficients, 0) / len(y)))
             processes.append(AdditiveProcess(X, lengthscale, ratio, basis, coefficients, scale, left_out))
@@ -161,7 +162,8 @@ class BOKEAuto(BoxOptimizer):
     exploring = 0.5  # probability that a step which is not by the sum is by the upper bound
     confidence = 2.0  # κ: the bonus is at most this many prior standard deviations of the process
     _fitted: GaussianProcess | None = None
-    _sum: tuple[bool, float, float] | None = None  # whether scores are modelled, lengthscale and noise ratio of the sum
+    # kept between fits, which take O(t³): whether scores are modelled, lengthscale, noise ratio
+    _sum: tuple[bool, float, float] | None = None
 
     def process(self) -> GaussianProcess:
         """Return the process of observed and pending points and clipped gains, with the kernel of the last fit."""
@@ -189,7 +191,7 @@ class BOKEAuto(BoxOptimizer):
 
     def _refit(self) -> None:
         """Fit the kernel if a tenth of the points (at least five) are new and not all values are equal."""
-        before = len(self._fitted.X) if self._fitted else -5
+        before = len(self._fitted.X) if self._fitted else -5  # -5: the first fit happens as soon as there are values
         if len(self.values) >= before + max(5, before // 10):
             X, y = self.points, standardized(clipped(self.points, self.gains))
             if np.ptp(y) > 0:
@@ -215,7 +217,7 @@ class BOKEAuto(BoxOptimizer):
     def _exploit(self, process: GaussianProcess) -> FloatArray | None:
         """Return the maximum of the quadratic at the best peak worth climbing, or None if there is none."""
         X, y = self.points, standardized(self.gains)
-        heights = process.predict(X)[0] if self.objective.noisy else y
+        heights = process.predict(X)[0] if self.objective.noisy else y  # with noise, a lucky value is no peak
         first = found = None
         for peak, radius in zip(*peaks_of(X, heights), strict=True):
             x, gain = self._top(local_quadratic(X, y, X[peak]), X[peak], radius)
@@ -244,7 +246,7 @@ def better_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tu
     It is returned as a flag, whether it models normal scores instead of gains, its lengthscale and its noise ratio.
     Predictions are compared as normal scores, clipped at the box's median.
     """
-    if X.shape[1] == 1:
+    if X.shape[1] == 1:  # with one input, every function is such a sum
         return None
     scores = normal_scores(X, gains)
     known, first = np.unique(gains, return_index=True)
@@ -254,6 +256,7 @@ def better_sum(X: FloatArray, gains: FloatArray, process: GaussianProcess) -> tu
         return float(apart @ apart)
 
     def error_of_gains(predicted: FloatArray, modelled: FloatArray) -> float:
+        # scores rise with gains, and are interpolated between the known ones
         return error(np.interp(modelled.mean() + spread(modelled) * predicted, known, scores[first]))
 
     plain, scored = (condition_additive(X, y, LENGTHSCALES, NOISE_RATIOS) for y in (standardized(gains), scores))
@@ -298,8 +301,8 @@ def _evaluate(
             for j in range(d):
                 squared += ((points[p, j] - X[i, j]) / lengthscales[j]) ** 2
             pull = coefficients[i] * np.exp(-0.5 * squared)
-            known = np.exp(-4.0 * squared) / (1 + noise_ratio)
-            push = 8 * known / (1 - known)
+            known = np.exp(-4.0 * squared) / (1 + noise_ratio)  # k⁸
+            push = 8 * known / (1 - known)  # k⁸ falls eight times as fast as k
             mean[p] += pull
             density[p] -= np.log1p(-known)
             for j in range(d):
@@ -313,7 +316,7 @@ def peaks_of(X: FloatArray, y: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the rows of X no worse than their 2 (d + 1) nearest neighbours, the best first, and their radii r."""
     t, d = X.shape
     distances = np.linalg.norm(X[:, None] - X, axis=2)
-    near = np.argsort(distances, axis=1, kind="stable")[:, 1 : 2 * (d + 1) + 1]
+    near = np.argsort(distances, axis=1, kind="stable")[:, 1 : 2 * (d + 1) + 1]  # each point is nearest to itself
     peaks = np.flatnonzero((y[:, None] >= y[near]).all(axis=1))
     peaks = peaks[np.argsort(-y[peaks], kind="stable")]
     return peaks, np.sort(distances[peaks], axis=1)[:, min(t - 1, d + 1)]
@@ -324,6 +327,7 @@ def local_quadratic(X: FloatArray, y: FloatArray, centre: FloatArray) -> Slopes:
     t, d = X.shape
     n = (d + 1) * (d + 2) // 2
     distances = np.linalg.norm(X - centre, axis=1)
+    # 1e-3 more, or the farthest point would have weight 0; 1 if all are in one place
     h = np.sort(distances)[min(t, int(np.ceil(NEIGHBOURS * n)) + 1) - 1] * (1 + 1e-3) or 1.0
     near = distances < h
     z, weights = (X[near] - centre) / h, 1 - (distances[near] / h) ** 2
@@ -337,7 +341,7 @@ def local_quadratic(X: FloatArray, y: FloatArray, centre: FloatArray) -> Slopes:
         fitted = np.linalg.solve(weighted.T @ features + np.diag(penalty), weighted.T @ (y[near] - middle))
         level, slope, curvature = fitted[0], fitted[1 : d + 1], np.zeros((d, d))
         curvature[rows, columns] = fitted[d + 1 :]
-        curvature = curvature + curvature.T
+        curvature = curvature + curvature.T  # so that ½ zᵀ C z has these coefficients
     else:  # the dual form, with the inner products of the penalised features as kernel and a level without penalty
         kernel = 10 * z @ z.T + ((z @ z.T) ** 2 + z**2 @ (z**2).T) / 2
         system = np.pad(kernel + np.diag(ridge / weights), (0, 1), constant_values=1.0)

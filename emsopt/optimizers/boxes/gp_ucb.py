@@ -54,7 +54,7 @@ from .base import BoxOptimizer
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
-NOISY, NOISE_FREE = 1e-2, 1e-6  # fixed noise ratios; fitting starts from the first one
+NOISY, NOISE_FREE = 1e-2, 1e-6  # also without noise, or K + ν I would be singular where points almost repeat
 POOL: dict[str, Any] = {"pool": 400, "spreads": (0.1, 0.01)}  # of `best_of_pool`, larger than the default
 SPREAD = 1.0  # prior standard deviation of the log lengthscales around their common mean, against overfitting
 
@@ -62,13 +62,14 @@ SPREAD = 1.0  # prior standard deviation of the log lengthscales around their co
 class GPUCBFixed(BoxOptimizer):
     """GP-UCB with a fixed kernel, Algorithm 4 of the BOKE paper; options are those of `BoxOptimizer`."""
 
-    confidence = 2.0  # √β
+    confidence = 2.0  # √β of (A.3), constant as in the paper
     bandwidth = 0.8
 
     def process(self) -> GaussianProcess:
         """Return the Gaussian process of the observed points, with standardised gains as values."""
         from ...surrogates.box_kernels import SquaredExponential
 
+        # √(d / 12) is the standard deviation of uniform points in the cube, over all inputs
         kernel = SquaredExponential(self.bandwidth * np.sqrt(self.space.dimension / 12), "fixed")
         ratio = NOISY if self.objective.noisy else NOISE_FREE
         return condition(kernel, self.points, standardized(self.gains), noise_ratio=ratio, amplitude=1.0)
@@ -108,6 +109,7 @@ def refit(X: FloatArray, y: FloatArray, *, noisy: bool, spread: float, last: Gau
 def with_expected(process: GaussianProcess, pending: FloatArray) -> GaussianProcess:
     """Return the process conditioned on its own predictions at the pending points, shape (n, d)."""
     for x in pending:
+        # a pending point then has hardly any variance left, which drives the next one away
         process = process.appended(x, process.predict(x[None])[0][0])
     return process
 
@@ -115,7 +117,7 @@ def with_expected(process: GaussianProcess, pending: FloatArray) -> GaussianProc
 def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return μ + √β σ, (A.3) of the BOKE paper, and its slopes at points x, shape (n, d); ``confidence`` is √β."""
     mean, variance, mean_slope, variance_slope = process.predict_with_slopes(x)
-    deviation = np.sqrt(np.maximum(variance, 1e-12 * process.amplitude))
+    deviation = np.sqrt(np.maximum(variance, 1e-12 * process.amplitude))  # the slope divides by the deviation
     return mean + confidence * deviation, mean_slope + confidence * variance_slope / (2 * deviation[:, None])
 
 
@@ -162,6 +164,7 @@ def log_improvement(process: GaussianProcess, goal: float, x: FloatArray) -> tup
     deviation = np.sqrt(np.maximum(variance, 1e-12 * process.amplitude))
     z = (mean - goal) / deviation
     log_h = log_expected_improvement(z, np.zeros(len(z)), np.ones(len(z)))  # of φ + z Φ
+    # slopes of log(σ h(z)): Φ(z) by the mean, φ(z) by the deviation, both over σ h
     by_mean = np.exp(log_ndtr(z) - log_h) / deviation
     by_deviation = np.exp(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - log_h) / deviation
     deviation_slope = variance_slope / (2 * deviation[:, None])

@@ -109,6 +109,7 @@ class ControlLearner:
         found = []
         for i in sorted({i for i, _ in self.plays}):
             points = np.array([x for j, x in self.plays if j == i])
+            # the rough mean is exact, as its weight of the deviation is 0
             values = self.model.bound(i, "mean").rough(points)[0]
             found.append((values.max(), i, points[np.argmax(values)]))
         return max(found, key=lambda entry: entry[0])[1:]
@@ -162,6 +163,7 @@ class UCBCVS(ControlLearner):
         bounds = np.array([value for value, _ in found])
         close = np.flatnonzero(bounds + self.epsilon(len(self.plays) + 1) >= bounds.max())
         cheapest = close[self.problem.costs[close] == self.problem.costs[close].min()]
+        # E[u] decides among equally cheap sets
         i = int(cheapest[np.argmax(bounds[cheapest])])
         return i, found[i][1]
 
@@ -272,6 +274,7 @@ class UnknownCost(ControlLearner):
             self.phase = "exploit"
             self.feasible = self._open  # all sets, until bounds are computed
             self._explored = len(self.plays)
+            # 1, the largest cost, if none was positive
             self.horizon = max(2.0, self.budget / self.mean_costs[self.paid > 0].min(initial=1.0))
         return super().ask()
 
@@ -303,11 +306,13 @@ class UnknownCost(ControlLearner):
         self.feasible = self._good_enough()
         if not self.feasible:  # lines 17 to 20
             self.restarts += 1
+            # sets that had been ruled out have no bound of this round yet
             bounds |= {i: self.model.best(i, "upper") for i in range(len(self.counts)) if i not in bounds}
             self.lower = max(self.problem.worst, lower)
             self.upper = np.array([bounds[i][0] for i in range(len(self.counts))])
+            # searches are inexact: `lower` may exceed all of them
             self.feasible = self._good_enough() or [int(np.argmax(self.upper))]
-        self._open = self.feasible
+        self._open = self.feasible  # no other set can become feasible until bounds start anew
         costs = self.cost_bounds()
         lowest = costs[self.feasible].min()
         return _best({i: bounds[i] for i in self.feasible if costs[i] == lowest})

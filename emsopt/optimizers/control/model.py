@@ -40,14 +40,14 @@ from ...problems.control.problem import ControlProblem
 from ..boxes._search import Slopes, maximize_on_box, starts_on_box
 
 NODES = 64
-SCREENED, CLIMBED = 96, 4  # number of random points compared, and number of the best of them to start from
-STEPS, POLISH = 12, 8  # iterations of the search with the root of E[σ²], and with E[σ]
+SCREENED, CLIMBED = 96, 4  # screening is cheap, and a start costs a search
+STEPS, POLISH = 12, 8  # the rough search is cheaper, so it makes the long way
 INITIAL = 5
 GROWTH = 1.15
 LENGTHSCALES = (0.1, 20.0)
 FIT: dict[str, Any] = {"noise_ratio_bounds": (1e-6, 0.25), "spread": 1.0, "steps": 25}
 LEAST_VARIANCE = 1e-12  # relative to the amplitude, as rounding may make a variance negative
-FEATURES, QUANTILES = 512, 32  # of a posterior sample
+FEATURES, QUANTILES = 512, 32  # more waves are closer to a Gaussian process; quantiles stand for a marginal's mean
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class ControlModel:
         sets = [set(s) for s in problem.control_sets]
         self.maximal = [i for i, s in enumerate(sets) if not any(s < other for other in sets)]
         self._nodes = problem.nodes(NODES)
-        self._last: dict[tuple[int, str], list[FloatArray]] = {}  # ends of the searches, to start from
+        self._last: dict[tuple[int, str], list[FloatArray]] = {}  # starts of the next round, as bounds change little
 
     def tell(self, point: ArrayLike, value: float) -> None:
         """Add a play: the values of all variables, shape (d,), and the observed value of the objective."""
@@ -143,7 +143,7 @@ class ControlModel:
             return
         kernel, ratio = SquaredExponential(np.full(self.problem.dimension, 0.5), LENGTHSCALES), 1e-2
         if self.process is not None:
-            kernel, ratio = self.process.kernel, self.process.noise_ratio
+            kernel, ratio = self.process.kernel, self.process.noise_ratio  # a warm start
         self.prior = float(y.mean())
         self.process = fit(kernel, X, y, self.prior, noise_ratio=ratio, **FIT)
         self._fitted_with = len(y)
@@ -156,7 +156,7 @@ class ControlModel:
         process = self.process
         self.lengthscales = np.broadcast_to(process.kernel.length_scale, self.problem.dimension)
         self.scaled = process.X / self.lengthscales
-        lower = dpotri(process.factor, lower=1)[0]
+        lower = dpotri(process.factor, lower=1)[0]  # LAPACK inverts from the factor, and fills one triangle
         self.inverse = lower + np.tril(lower, -1).T
         columns = zip(self.problem.marginals, process.X.T, self.lengthscales, strict=True)
         self.averages = np.column_stack([X.gaussian_average(x, scale) for X, x, scale in columns])
@@ -205,8 +205,8 @@ class ExpectedBound:
         self.pull = model.averages[:, rest].prod(axis=1) * process.coefficients
         self.g = _gaussian(model._nodes[:, rest] / model.lengthscales[rest], model.scaled[:, rest])
         if not len(rest):
-            self.g = self.g[:1]
-        self.form: FloatArray | None = None  # matrix of the quadratic form in c that is E[σ²] minus its prior value
+            self.g = self.g[:1]  # no variable is left to chance, so all nodes are equal
+        self.form: FloatArray | None = None  # of the quadratic form in c, computed when `rough` is first called
 
     def __call__(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return E[μ] + weight E[σ], shape (K,), and slopes (K, k) at values (K, k) of the controlled variables."""
@@ -220,7 +220,7 @@ class ExpectedBound:
         """Return E[μ] + weight √E[σ²] and its slopes, which is faster, as E[σ²] is a quadratic form."""
         c = _gaussian(x / self.lengthscales, self.scaled)
         if self.form is None:
-            self.form = self.inverse * (self.g.T @ self.g / len(self.g))
+            self.form = self.inverse * (self.g.T @ self.g / len(self.g))  # averaged over nodes once, for all c
         return self._values_and_slopes(x, c, (c @ self.form * c)[:, None])
 
     def _values_and_slopes(self, x: FloatArray, c: FloatArray, w: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -228,6 +228,7 @@ class ExpectedBound:
         pull = c * self.pull
         deviation = np.sqrt(self.amplitude * np.maximum(1 - w.sum(axis=2), LEAST_VARIANCE))
         values = self.prior + pull.sum(axis=1) + self.weight * deviation.mean(axis=1)
+        # slope of the root: its ½ cancels with the 2 of the square
         share = self.weight * self.amplitude / (deviation.shape[1] * deviation)
         pull -= np.einsum("kq,kqn->kn", share, w)
         apart = pull @ self.scaled - pull.sum(axis=1)[:, None] * (x / self.lengthscales)
@@ -240,11 +241,13 @@ class PosteriorSample:
     def __init__(self, model: ControlModel) -> None:
         process, rng = model.process, model.rng
         self.model = model
+        # the spectral density of a squared-exponential kernel is normal
         self.waves = rng.standard_normal((FEATURES, model.problem.dimension)) / model.lengthscales
         self.phases = rng.uniform(0, 2 * np.pi, FEATURES)
         self.weights = rng.standard_normal(FEATURES) * np.sqrt(2 * process.amplitude / FEATURES)
         at_data = np.cos(process.X @ self.waves.T + self.phases) @ self.weights
         noise = np.sqrt(process.noise_ratio * process.amplitude) * rng.standard_normal(len(at_data))
+        # pathwise: the wave's error at the data is corrected by the kernel
         self.correction = model.inverse @ (process.residuals - at_data - noise)
 
     @cached_property

@@ -204,7 +204,7 @@ def gain_bound(covariance: ArrayLike, most: int) -> Gain:
     K = _validate.real_array(covariance, "covariance", (None, None))
     most = _validate.whole_number(most, "most")
     values, vectors = np.linalg.eigh(K)
-    kept = values > 1e-12 * values[-1]
+    kept = values > 1e-12 * values[-1]  # the rest is rounding
     features = vectors[:, kept] * np.sqrt(values[kept])
     steps = int(np.ceil(np.log(most) / np.log(GROWTH)))
     grid = np.unique(np.ceil(GROWTH ** np.arange(steps + 1)).astype(int))
@@ -215,9 +215,11 @@ def gain_bound(covariance: ArrayLike, most: int) -> Gain:
             precision = np.eye(features.shape[1]) + scale * (features.T * share) @ features
             slopes = scale * (features @ np.linalg.inv(precision) * features).sum(axis=1)
             reached = np.linalg.slogdet(precision)[1]
+            # the problem is concave: no shares gain more than the tangent, with all plays at the point of largest slope
             best = min(best, reached + slopes.max() - share @ slopes)
             if best <= (1 + CLOSE) * reached:
                 break
+            # a multiplicative update, which keeps the shares positive and, after division, their sum 1
             share = share * slopes / (share @ slopes)
         bounds[place] = best / 2
     bounds = np.minimum.accumulate(bounds[::-1])[::-1]  # γ_t rises with t

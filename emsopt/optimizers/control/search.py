@@ -132,16 +132,16 @@ def bocvs(
         lambda: _description(problem, method, budget, alpha, options),
         RunOptions(rng, progress, callback, checkpoint, time_limit),
         message="the next play does not fit into the budget",
-        total=max(1, int(budget)),
+        total=max(1, int(budget)),  # a bar of whole units of cost
         unit="cost",
     ) as steps:
         seed = steps.file.seed
         learner = LEARNERS[method](problem, rng=stream(seed, 0), budget=budget, alpha=alpha, **options)
         for number in steps:
             i, x = learner.ask()
-            phase = learner.phase
+            phase = learner.phase  # before `tell`, which may change it
             if (filed := steps.row) is None:
-                play = problem.play(i, x, rng=stream(seed, number))
+                play = problem.play(i, x, rng=stream(seed, number))  # the same under each method
             else:
                 i, x, play = _on_file(steps, filed, problem, i, x)
             if learner.spent + play.cost > budget:  # a cost is known only once the play is made
@@ -170,7 +170,7 @@ def _on_file(
     try:
         i, x = problem.checked_query(row["set"], row["x"])
         play = Play(np.reshape(row["point"], problem.dimension), row["value"], row["cost"])
-    except ValueError:
+    except ValueError:  # wrong shapes or numbers: the file is of another problem
         steps.file.refuse(steps.number)
     steps.file.compare(steps.number, *proposed)
     return i, x, play
@@ -178,6 +178,7 @@ def _on_file(
 
 def _check_options(method: str, options: dict[str, Any]) -> None:
     """Raise an error for options that the method does not take, before a checkpoint is created."""
+    # a learner's options are those of all its base classes
     parameters = [p for kind in LEARNERS[method].__mro__[:-1] for p in signature(kind).parameters.values()]
     known = {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY} - {"rng", "budget", "alpha"}
     for name in options.keys() - known:

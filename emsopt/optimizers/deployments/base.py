@@ -36,6 +36,7 @@ class Optimizer(AskTell[IntArray]):
         counts = self.space.group_counts(self.told)
         prior = self._median_values(counts)
         kernels = [DeploymentKernel(gamma=gamma, gamma_bounds=(1.0, 5.0)) for gamma in (1.5, 2.0, 3.0)]
+        # the process models what the p-median objective leaves unexplained
         return prior + posterior_means(kernels, counts, np.array(self.values) - prior)
 
     def _median_values(self, counts: IntArray) -> FloatArray:
@@ -57,10 +58,12 @@ class Optimizer(AskTell[IntArray]):
     @cached_property
     def _group_costs(self) -> FloatArray:
         """Costs of `Objective.costs` by twin group of sites, shape (G, M)."""
-        first_site = np.unique(self.space.city.twin_groups, return_index=True)[1]
+        # twins cost the same
+        first_site = np.unique(self.space.city.twin_groups, return_index=True)[1]  # twins cost the same
         return np.ascontiguousarray(self.objective.costs[first_site])
 
 
+# compiled, as numpy would need an array (K, G, M)
 @njit(cache=True)
 def _weighted_minima(costs: FloatArray, weights: FloatArray, counts: IntArray) -> FloatArray:
     """Return Σ_j w_j min_g c_gj for each row of ``counts``, shape (K,), over the groups g that hold a unit."""

@@ -80,7 +80,7 @@ def minimize_quadratic(
     solve = _METHODS[_validate.choice(method, "method", tuple(_METHODS))]
     b = _validate.real_array(b, "b", (None,))
     A = _validate.real_array(A, "A", (len(b), len(b)))
-    A = np.ascontiguousarray((A + A.T) / 2)
+    A = np.ascontiguousarray((A + A.T) / 2)  # xᵀA x depends on the symmetric part only
     low = np.zeros(len(b), int) if floors is None else np.asarray(floors, int)
     most = np.ones(len(b), int) if capacities is None else np.asarray(capacities, int)
     if not low.sum() <= units <= most.sum():
@@ -139,7 +139,7 @@ def _relax(
     pairs = A[np.ix_(place, place)].copy()
     np.fill_diagonal(pairs, 0.0)
     p = units - int(floors.sum())
-    if p in (0, len(place)):
+    if p in (0, len(place)):  # nothing to choose
         taken, bound = np.full(len(place), p > 0), np.inf
     else:
         taken, bound = _relaxation(pairs, (b + 2 * A @ floors)[place], p, **options)
@@ -180,10 +180,10 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
     capacity = sp.csr_array(graph)
     flow = maximum_flow(capacity, n, n + 1)
     left = sp.csr_array(capacity - flow.flow)
-    left.eliminate_zeros()
+    left.eliminate_zeros()  # saturated edges are 0 and must not be followed
     reached = breadth_first_order(left, n, return_predecessors=False)
     x = np.ones(n + 2, int)
-    x[reached] = 0
+    x[reached] = 0  # what the source still reaches is on its side of the cut
     return x[:n], flow.flow_value / scale + np.minimum(linear, 0).sum()
 
 
@@ -197,7 +197,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[I
     cuts without a better bound.
     """
     plus, minus = np.maximum(A, 0), np.minimum(A, 0)
-    gamma = np.ones_like(A)
+    gamma = np.ones_like(A)  # 1: the bound (9) is tight where both places are taken
     zero, one = np.zeros(len(b), int), np.ones(len(b), int)
     # Initial price per unit: with it, p places reduce the value if the other places are taken at random.
     worth = np.sort(b + 2 * p / len(b) * A.sum(axis=1))
@@ -206,6 +206,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[I
     best, best_value, bound, pace, waited = one, np.inf, -np.inf, 1.0, 0
     for _ in range(_validate.whole_number(cuts, "cuts")):
         relaxed = plus * gamma
+        # Γ (x_i + x_j - 1) of both orders: 2 Σ_j linear, and minus Σ constant below
         x, least = minimum_cut(minus, b + 2 * relaxed.sum(axis=1) + multiplier)
         least -= relaxed.sum() + multiplier * p
         feasible = _repair(A, b, x, p)
@@ -222,7 +223,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[I
         steepness = (slope**2).sum() + excess**2
         if best_value - bound <= TOLERANCE * spread or steepness == 0:
             break
-        step = pace * (best_value - least) / steepness
+        step = pace * (best_value - least) / steepness  # Polyak's step: the gap over the squared slope
         gamma = np.clip(gamma + step * slope, 0, 1)
         multiplier += step * excess
     return best, min(bound, best_value)
@@ -249,7 +250,7 @@ _METHODS: dict[str, Callable[..., tuple[IntArray, float]]] = {
 }
 
 
-COOLEST = 1e-3  # last temperature divided by the first
+COOLEST = 1e-3  # at the end, hardly any rise is accepted
 
 
 @njit(cache=True, nogil=True)
@@ -271,8 +272,8 @@ def tabu(
     spread = np.abs(A).sum() / len(b) + np.abs(b).sum() / len(b)
     for s in range(len(keys)):
         x = floors.copy()
-        cost = b + 2 * (A @ x.astype(np.float64))  # of one more unit at each place
-        disturbance = keys[s] * spread * (1e6 if s % 2 == 1 else 1.0 if s > 0 else 0.0)
+        cost = b + 2 * (A @ x.astype(np.float64))
+        disturbance = keys[s] * spread * (1e6 if s % 2 == 1 else 1.0 if s > 0 else 0.0)  # 1e6 drowns costs
         for _ in range(units - floors.sum()):
             k, least = -1, np.inf
             for i in range(len(b)):
@@ -301,7 +302,7 @@ def descend(
     n = len(x)
     better = 1e-10 * (np.abs(cost).max() + np.abs(A).max())  # well above the sum of rounding errors
     best, now, least = x.copy(), 0.0, 0.0
-    free_from = np.zeros(n, np.int64)  # number of the step from which on each place may change again
+    free_from = np.zeros(n, np.int64)  # or the search would undo its last swaps
     step, last_better = 0, 0
     while step - last_better <= patience and step < 100 * (n + patience):
         step += 1
@@ -309,12 +310,13 @@ def descend(
         for i in range(n):
             if x[i] <= floors[i]:
                 continue
-            gain = cost[i] - 2 * A[i, i]
+            gain = cost[i] - 2 * A[i, i]  # a unit is not paired with itself
             for j in range(n):
                 if j == i or x[j] >= capacities[j]:
                     continue
                 d = cost[j] - gain - 2 * A[i, j]
                 barred = free_from[i] > step or free_from[j] > step
+                # aspiration: a barred swap is allowed if it gives the best value of all
                 if d < change and (not barred or now + d < least - better):
                     move_i, move_j, change = i, j, d
         if move_i < 0 or (patience == 0 and change > -better):
@@ -323,7 +325,7 @@ def descend(
         x[move_j] += 1
         cost += 2 * (A[move_j] - A[move_i])
         now += change
-        free_from[move_i] = step + 4 + (step * 7 + move_i) % 7
+        free_from[move_i] = step + 4 + (step * 7 + move_i) % 7  # varied, against cycles
         free_from[move_j] = step + 2 + (step * 5 + move_j) % 4
         if now < least - better:
             best, least, last_better = x.copy(), now, step
@@ -346,7 +348,7 @@ def anneal(
     best = x.copy()
     if len(filled) == 0 or len(empty) == 0:
         return best
-    cost = b + 2 * (A @ x.astype(np.float64))  # of one more unit at each place
+    cost = b + 2 * (A @ x.astype(np.float64))  # updated by moves, so that a change costs O(1)
     first = 0.0
     for i in filled:
         for j in empty:

@@ -69,16 +69,15 @@ GROW, SHRINK = (3, 1.5), (10, 2 / 3)
 BETA = 25
 SPREAD = 0.2
 LISTED = 25_000  # literal: largest number of deployments listed to find a centre; St. Paul's listed sites give 24,310
-# Steps to maximise the likelihood: literal, and ours in the first fit and in later ones.
-PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = 50, 15, 5
+PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = 50, 15, 5  # a prior on the weights, and then a warm start, need fewer
 ALWAYS_FIT = 100  # observations up to which hyperparameters are trained after each; later less often, to save time
 MODELLED = 400  # observations to which the process is fitted at most, those nearest to the centre, as a fit takes O(n³)
 ROUNDING = 1e-6  # of bounds on mean and deviation, in units of the amplitude: it must not exclude the best swap
 REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
-Score = Callable[[IntArray], FloatArray]  # of deployments as rows of counts, (K, G) -> (K,)
-Bounds = Callable[[IntArray, IntArray, IntArray], FloatArray]  # x (G,), gives (g,), takes (t,) -> (g, t)
+Score = Callable[[IntArray], FloatArray]
+Bounds = Callable[[IntArray, IntArray, IntArray], FloatArray]
 
-SWAPS, BLOCK = 1000, 50  # K, a number that the paper does not give; candidates scored at a time
+SWAPS, BLOCK = 1000, 50  # the paper gives no K; blocks are vectorised but waste what follows an accepted swap
 CANDIDATES, CHAINS = 256, 2
 
 
@@ -131,6 +130,7 @@ class GPpM(Optimizer):
         shrink: tuple[int, float] = SHRINK,
     ) -> None:
         super().__init__(objective, rng=rng)
+        # below 2, no swap is allowed
         if not (edge >= 2 and grow[0] >= 1 <= shrink[0] and grow[1] >= 1 > shrink[1] > 0):
             given = f"edge {edge}, grow {grow}, shrink {shrink}"
             raise InputError(
@@ -140,12 +140,12 @@ class GPpM(Optimizer):
         self._first_edge, self._grow, self._shrink = float(edge), grow, shrink
         self.initial, self.literal = _validate.whole_number(initial, "initial"), _validate.truth(literal, "literal")
         self.repeats, self._repairs = self.literal, frozenset[str]() if self.literal else REPAIRS
-        self._told: list[IntArray] = []  # deployments observed, as units in each twin group
+        self._told: list[IntArray] = []  # as units in each twin group, since twins are alike to the model
         self.optima: list[int] = []
         self.process: GaussianProcess | None = None
         self.centre: IntArray | None = None
         self.edge, self.restarts = self._first_edge, 0
-        self._region_value, self._region_best = np.inf, -1  # value of the region's best deployment, and its index
+        self._region_value, self._region_best = np.inf, -1  # anew in each region: its optimum joins the data of GP*
         self._successes = self._failures = 0
 
     def predict(self, deployments: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -194,7 +194,8 @@ class GPpM(Optimizer):
             self._open_region()
         else:
             self._resize(value, self.centre)
-        moved = told > MODELLED and self.restarts > restarts
+        moved = told > MODELLED and self.restarts > restarts  # a new centre has other nearest observations
+        # every second time from ALWAYS_FIT observations on, every fifth from MODELLED on
         due = told % (1 + min(told, MODELLED) // ALWAYS_FIT) == 0
         if self.process is None or "weights" not in self._repairs or due or moved:
             self.process, self._constant = self._fit(self._choose_observations(), self.process)
@@ -207,7 +208,7 @@ class GPpM(Optimizer):
         told = len(self._told)
         if self.centre is None or told <= MODELLED or "weights" not in self._repairs:
             return range(told)
-        latest_first = np.arange(told)[::-1]
+        latest_first = np.arange(told)[::-1]  # in a tie, the later ones
         distance = np.abs(np.array(self._told)[latest_first] - self.centre).sum(axis=1)
         return np.sort(latest_first[np.argsort(distance, kind="stable")[:MODELLED]]).tolist()
 
@@ -222,13 +223,14 @@ class GPpM(Optimizer):
         else:
             self._failures += 1
         if self._successes == self._grow[0]:
+            # no two deployments are farther apart than 2 for each unit
             most = max(self.edge, 2 * self.space.units) if "cap" in self._repairs else np.inf
             self.edge = min(self.edge * self._grow[1], most)
             self._successes = 0
         if self._failures == self._shrink[0]:
             self.edge *= self._shrink[1]
             self._failures = 0
-        if self.edge < 2:
+        if self.edge < 2:  # no swap fits into the region any more
             self.optima += [self._region_best] if self._region_best >= 0 else []
             self.restarts += 1
             self._open_region()
@@ -362,6 +364,7 @@ def adaptive_swapping(
     Candidates are scored in blocks; those after an accepted one are discarded and do not count.
     """
     places = int(space.capacities.sum())
+    # a swap is 2 in Hamming distance; more swaps than free places are impossible
     depth = max(1, int(min(edge / 2, space.units, places - space.units)))
     x, value, left = centre, score(centre[None])[0], SWAPS
     while left:
@@ -417,14 +420,15 @@ def climb(
     while True:
         gives, takes = space.swaps(x)
         upper = bounds(x, gives, takes)
-        upper[gives[:, None] == takes] = -np.inf
+        upper[gives[:, None] == takes] = -np.inf  # to the same place is no swap
         if region is not None:
             shift, edge = x - region[0], region[1]
+            # the distance falls if a unit leaves a place that has more than the centre, and else rises
             leaving, entering = np.sign(shift[gives] - 0.5), np.sign(shift[takes] + 0.5)
             upper[np.abs(shift).sum() - leaving[:, None] + entering > edge] = -np.inf
         if taken is not None:
             shift = taken - x
-            shift = shift[np.abs(shift).sum(axis=1) == 2]
+            shift = shift[np.abs(shift).sum(axis=1) == 2]  # one swap away
             upper[np.searchsorted(gives, shift.argmin(axis=1)), np.searchsorted(takes, shift.argmax(axis=1))] = -np.inf
         swap, value = _best_swap(score, upper, x, gives, takes, value)
         if swap is None:
@@ -438,7 +442,7 @@ def _best_swap(
     """Return the swap with the highest score if it is above ``value``, and this score; else None and ``value``."""
     best, left = None, np.flatnonzero(upper > value)
     left = left[np.argsort(-upper.flat[left], kind="stable")]
-    while len(left) and upper.flat[left[0]] > value:
+    while len(left) and upper.flat[left[0]] > value:  # bounds descend: the rest cannot be better
         some, left = left[:BLOCK], left[BLOCK:]
         candidates, rows = np.repeat(x[None], len(some), axis=0), np.arange(len(some))
         candidates[rows, gives[some // len(takes)]] -= 1
@@ -455,6 +459,7 @@ def random_swaps(space: DeploymentSpace, x: IntArray, depths: IntArray, rng: np.
     for depth in range(depths.max()):
         rows = np.flatnonzero(depths > depth)
         some = pool[rows]
+        # random keys, 0 where no unit can leave or arrive: each possible place is equally likely
         gives = (rng.random(some.shape) * (some > space.floors)).argmax(axis=1)
         takes = (rng.random(some.shape) * (some < space.capacities)).argmax(axis=1)
         movable = (some > space.floors).any(axis=1) & (some < space.capacities).any(axis=1)

@@ -75,7 +75,7 @@ class Genetic(Optimizer):
 
     def _parent(self, ranking: IntArray) -> IntArray:
         """Return the better of two random deployments, (p,); ``ranking`` holds indices of ``sites``, best first."""
-        return self.sites[ranking[self.rng.integers(len(ranking), size=2).min()]]
+        return self.sites[ranking[self.rng.integers(len(ranking), size=2).min()]]  # the lower rank is the better
 
 
 def cross(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
@@ -106,7 +106,7 @@ class SimulatedAnnealing(Optimizer):
         self.height = np.inf
 
     def _temperature(self) -> float:
-        return float(np.std(self.values[: self.initial])) / max(1, len(self.values) - self.initial)
+        return float(np.std(self.values[: self.initial])) / max(1, len(self.values) - self.initial)  # T₀ / k
 
     def _propose(self) -> IntArray:
         if self.position is None or len(self.values) < self.initial:

@@ -80,17 +80,17 @@ class SparBL(Optimizer):
         space = self.space
         self._free = np.flatnonzero(space.capacities > space.floors)
         self._pairs = np.triu_indices(len(self._free), 1)
-        self._several = np.flatnonzero(space.capacities[self._free] > 1)
+        self._several = np.flatnonzero(space.capacities[self._free] > 1)  # only there can a pair of units share a place
 
     def _propose(self) -> IntArray:
         alike = len(self.values) < 2 or np.std(self.values) <= 1e-9 * max(1.0, abs(float(np.mean(self.values))))
-        if alike or len(self.taken) < self.initial:
+        if alike or len(self.taken) < self.initial:  # equal values cannot be standardised
             return self.draw()
         for _ in range(REDRAWS):
             sites = self._minimizer(self._draw_model())
             if self.objective.noisy or not self.is_taken(sites):
                 return sites
-        near = [row for row in self.space.neighbours(sites) if not self.is_taken(row)]
+        near = [row for row in self.space.neighbours(sites) if not self.is_taken(row)]  # every draw led to a known one
         return near[int((self.features(near) @ self._coef).argmin())] if near else self.draw()
 
     def features(self, deployments: ArrayLike) -> FloatArray:
@@ -125,7 +125,7 @@ class SparBL(Optimizer):
         A, b = np.zeros((G, G)), np.zeros(G)
         b[self._free] = coef[:n]
         i, j = self._free[self._pairs[0]], self._free[self._pairs[1]]
-        A[i, j] = A[j, i] = coef[n : n + m] / 2
+        A[i, j] = A[j, i] = coef[n : n + m] / 2  # A holds both x_i x_j and x_j x_i
         k = self._free[self._several]
         A[k, k] = coef[n + m : n + m + len(k)] / 2
         return A, b
@@ -180,6 +180,7 @@ def _nearest(counts: IntArray, order: IntArray, cost: FloatArray) -> tuple[IntAr
     """
     G, M = cost.shape
     rank, paid = np.full((M, 2), G), np.zeros((M, 2))
+    # two units are enough: only the first and second preferred cost anything
     for a in range(M):
         found = 0
         for r in range(G):
@@ -231,6 +232,7 @@ def _descend(
                     for a in range(M):
                         first, second = paid[a]
                         if ranks[j, a] < rank[a, 0]:
+                            # the new unit is first, and pushes the old first to second
                             d += weights[0] * cost[j, a] - weights[0] * first + weights[1] * first - weights[1] * second
                         elif ranks[j, a] < rank[a, 1]:
                             d += weights[1] * cost[j, a] - weights[1] * second

@@ -101,13 +101,13 @@ def _descend(objective: Objective, starts: list[IntArray], budget: int | None, s
 
     for number, start in enumerate(starts, 1):
         x, value = start, objective(start)
-        while tuple(x) not in visited and objective.evaluations - before < limit:
+        while tuple(x) not in visited and objective.evaluations - before < limit:  # from there it ends as it did
             visited.add(tuple(x))
             tell(number - 1, min(value, best_value))  # in each step, as it may take long; the caller may end it here
             neighbours = space.neighbours(x)
             values = objective.values(neighbours) if len(neighbours) else np.array([np.inf])
             k = values.argmin()
-            if values[k] >= value - 1e-12:
+            if values[k] >= value - 1e-12:  # rounding must not make two deployments swap for ever
                 break
             x, value = neighbours[k], values[k]
             rows.append((objective.evaluations - before, min(value, best_value)))
@@ -167,7 +167,7 @@ def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Gen
     groups, counts = space.city.twin_groups, space.group_counts(sites)
     movable = (counts > space.floors)[groups[sites]]
     free = (counts < space.capacities)[groups]
-    moves = np.argwhere(movable[:, None] & free & (groups[sites][:, None] != groups))
+    moves = np.argwhere(movable[:, None] & free & (groups[sites][:, None] != groups))  # between twins nothing changes
     if len(moves) == 0:
         return sites
     unit, site = moves[rng.integers(len(moves))]
@@ -258,6 +258,7 @@ class LocalSearchPlus(Optimizer):
     def __init__(self, objective: Objective, **options: Any) -> None:
         super().__init__(objective, **options)
         self._preferred = preferred(objective)
+        # the estimate takes no evaluation, so descend by it first
         self._starts = [self.space.canonical(self._descend_estimate(p_median(self.space.city, self.space).sites))]
         self._value, self._kicks = np.inf, 1  # of the deployment around which the search goes on
         self._centre: IntArray | None = None
@@ -268,9 +269,9 @@ class LocalSearchPlus(Optimizer):
         change = expected_changes(self._preferred, counts)
         gives, takes = self.space.swaps(counts)
         change = change[np.ix_(gives, takes)]
-        change[gives[:, None] == takes] = np.inf
+        change[gives[:, None] == takes] = np.inf  # a swap within a group changes nothing
         some = np.argsort(change, axis=None, kind="stable")[:TRIED]
-        some = some[np.isfinite(change.flat[some])]
+        some = some[np.isfinite(change.flat[some])]  # fewer than TRIED swaps may exist
         return np.column_stack([gives[some // len(takes)], takes[some % len(takes)]]), change.flat[some]
 
     def _descend_estimate(self, sites: IntArray) -> IntArray:
@@ -304,13 +305,13 @@ class LocalSearchPlus(Optimizer):
             sites = self.space.deployment(counts)
             if self.objective.noisy or not self.is_taken(sites):
                 break
-        self._kicks = self._kicks % KICKS + 1
+        self._kicks = self._kicks % KICKS + 1  # 2, 3, 4 swaps, then 2 again
         return sites
 
     def _learn(self, sites: IntArray, value: float) -> None:
         if value < self._value:
             if value <= min(self.values):
-                self._kicks = 1
+                self._kicks = 1  # after a new best, small kicks first
             self._value, self._centre = value, self.space.group_counts(sites)
             self._around = list(self._swaps(self._centre)[0])
 

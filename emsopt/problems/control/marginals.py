@@ -53,7 +53,7 @@ class TruncatedNormal:
             raise InputError(f"`variance` must be below {most}; got {self.variance:g}. For no peak, use `Uniform`.")
         from scipy.optimize import brentq
 
-        small = np.log(np.sqrt(self.variance) / 2)
+        small = np.log(np.sqrt(self.variance) / 2)  # below the root of the variance: truncation narrows
         found = brentq(lambda s: self._variance(np.exp(s)) - self.variance, small, np.log(WIDEST))
         object.__setattr__(self, "scale", float(np.exp(found)))
 
@@ -77,6 +77,7 @@ class TruncatedNormal:
         """Return E exp(-(X - a)² / (2 w²)), elementwise in ``a``."""
         a, s, c = np.asarray(a, dtype=float), self.scale, 0.5
         both = s**2 + w**2
+        # the product of two Gaussians is one around `middle`, of which only the part in [0, 1] counts
         middle, spread = (a * s**2 + c * w**2) / both, s * w / np.sqrt(both)
         inside, total = _normal_share(middle, spread), _normal_share(c, s)
         return np.exp(-((a - c) ** 2) / (2 * both)) * w / np.sqrt(both) * inside / total
@@ -123,13 +124,13 @@ class Empirical:
         if len(outside):
             wrong = f"{len(outside)} do not, such as {outside[0]:g}"
             raise InputError(f"`values` must lie in [0, 1]; {wrong}. Scale them in the same way as the variable.")
-        values.flags.writeable = False
+        values.flags.writeable = False  # the class is frozen, and its array must be, too
         object.__setattr__(self, "values", values)
 
     def quantile(self, u: ArrayLike) -> FloatArray:
         """Return the value of rank ⌊u n⌋ in ascending order, from 0, elementwise; for u = 1 the largest value."""
         n = len(self.values)
-        return self.values[np.minimum((np.asarray(u) * n).astype(int), n - 1)]
+        return self.values[np.minimum((np.asarray(u) * n).astype(int), n - 1)]  # u = 1 would give rank n
 
     def gaussian_average(self, a: ArrayLike, w: float) -> FloatArray:
         """Return E exp(-(X - a)² / (2 w²)), elementwise in ``a``."""

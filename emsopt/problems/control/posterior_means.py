@@ -38,8 +38,6 @@ def _squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
     return np.maximum((A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T, 0)
 
 
-# -- airfoil --
-
 LOGARITHMIC = [0, 4]
 LENGTHSCALES = [0.1764404817425009, 0.3049778670000162, 0.17758582099512163, 0.8669498345595926, 0.2675409612248587]
 OUTPUTSCALE = 0.9180261123887418
@@ -78,6 +76,7 @@ def _airfoil_process() -> tuple[FloatArray, FloatArray]:
     X, y = measurements()
     X = X / LENGTHSCALES
     K = OUTPUTSCALE * _matern(X, X)
+    # exact: expanded distances of a point to itself are not 0
     K[np.diag_indices_from(K)] = OUTPUTSCALE + NOISE_VARIANCE
     return X, OUTPUTSCALE * cho_solve(cho_factor(K, lower=True), y - MEAN)
 
@@ -87,22 +86,20 @@ def _noise_level(points: FloatArray) -> FloatArray:
     return MEAN + in_chunks(lambda x: _matern(x, X) @ coefficients, points / LENGTHSCALES, 64)
 
 
-# -- plant --
-
 REPOSITORY = "sebtsh/cost-varying-variable-subsets-BO"
 COMMIT = "16ffdab13ede72fbed2427995a1c27b75993135d"
 URL = f"https://raw.githubusercontent.com/{REPOSITORY}/{COMMIT}/data/plant/gp_leaf_dict.p"
 SHA256 = "95333ca48f57b6cdcb2b1917da2eb738c0ca8a940180aea396eb71abf4e52a91"
 
 PLANT_RANGES = np.array([(0, 7.7), (0, 3.5), (0, 10.4), (8.9, 11.3), (2.5, 6.5)])
-JITTER = 1e-6
+JITTER = 1e-6  # that of GPflow, with which q was trained
 PLANT_BEST_X = [0.94758581, 0.98113916, 0.66430333, 0.22462398, 0.7498263]
 PLANT_WORST = -1.13261281
 
 
 def plant() -> Problem:
     """Return the standardised leaf area of the plant, 5 inputs, maximum 2.19412; raise if its file cannot be had."""
-    plant_process()
+    plant_process()  # raises here rather than at the first evaluation
     variables = ("Ca", "B", "NH3", "K", "pH")
     return Problem("plant", _leaf_area, [(0, 1)] * 5, "max", 2.1941161756540035, PLANT_BEST_X, variables=variables)
 
@@ -114,7 +111,7 @@ def plant_process() -> tuple[FloatArray, FloatArray, FloatArray]:
 
     path = locate.find_data("plant_growth/gp_leaf_dict.p", URL, SHA256)
     raw = pickles.read_arrays(path, SHA256)
-    lengthscales = np.logaddexp(0, raw[".kernel.kernels[0].lengthscales"])
+    lengthscales = np.logaddexp(0, raw[".kernel.kernels[0].lengthscales"])  # the file has inverse softpluses
     variance = np.logaddexp(0, raw[".kernel.kernels[0].variance"])
     Z = raw[".inducing_variable.inducing_variable_list[0].Z"] / lengthscales
     K = variance * np.exp(-_squared_distances(Z, Z) / 2)

@@ -47,12 +47,12 @@ from .marginals import Marginal
 
 KINDS = "TruncatedNormal, Uniform, Empirical (emsopt.problems)"
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
-MOST_NODES = 2**22
+MOST_NODES = 2**22  # for 12 variables, 400 MB
 CHUNK = 65_536  # points evaluated at a time, few enough for the processor's cache
-SCRAMBLING = 1
+SCRAMBLING = 1  # fixed: all sets and runs have the same nodes
 SCREENED, SCREEN_NODES = 4096, 128  # screened points, and nodes for each: a few suffice to rank points
-CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # number of local searches, their nodes, and step of differences
-NOISY_FROM = 0.1  # mean costs below this have no noise
+CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # a step well above rounding errors
+NOISY_FROM = 0.1  # the paper adds noise only from here
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,7 +168,7 @@ class ControlProblem:
         """
         i, given = self.checked_query(i, x, several=True)
         controlled = list(self.control_sets[i])
-        common = self.nodes(nodes if len(controlled) < self.dimension else 1)
+        common = self.nodes(nodes if len(controlled) < self.dimension else 1)  # one node if nothing is random
 
         def mean_over_nodes(chunk: FloatArray) -> FloatArray:
             points = np.repeat(common[None], len(chunk), axis=0)
@@ -183,7 +183,7 @@ class ControlProblem:
         """Play set ``i`` at the values ``x`` of its variables, shape (k,), and return the outcome."""
         i, x = self.checked_query(i, x)
         draws = _validate.generator(rng)
-        u = draws.random(self.dimension)
+        u = draws.random(self.dimension)  # all variables draw, so that the chosen set does not change the stream
         point = np.array([float(X.quantile(p)) for X, p in zip(self.marginals, u, strict=True)])
         point[list(self.control_sets[i])] = x
         value = self.objective.exact(point) + self.noise_sd * draws.standard_normal()
@@ -193,12 +193,12 @@ class ControlProblem:
         """Return the ``u``-quantile of the cost of a play with this mean cost."""
         from scipy.special import ndtr, ndtri
 
-        room = min(mean, 1 - mean)
+        room = min(mean, 1 - mean)  # the distance to the nearer end, which keeps the truncation symmetric
         if mean < NOISY_FROM or room == 0 or self.cost_noise_sd == 0:
             return float(mean)
         with np.errstate(over="ignore"):  # very small noise has no tail
             tail = ndtr(-room / self.cost_noise_sd)
-        cost = mean + self.cost_noise_sd * ndtri(tail + u * (1 - 2 * tail))
+        cost = mean + self.cost_noise_sd * ndtri(tail + u * (1 - 2 * tail))  # inverse transform of the truncated normal
         return float(np.clip(cost, mean - room, mean + room))  # rounding may exceed these bounds
 
     def checked_query(self, i: int, x: ArrayLike, *, several: bool = False) -> tuple[int, FloatArray]:
@@ -295,20 +295,20 @@ def long_search(expected: Callable[..., FloatArray], d: int, start: FloatArray |
     """
     from scipy.optimize import minimize
 
-    screened = sobol(d, SCREENED)
+    screened = sobol(d, SCREENED)  # few nodes are enough to rank points
     starts = screened[np.argsort(-expected(screened, SCREEN_NODES))[:CLIMBED]]
     if start is not None:
         starts = np.vstack([starts, start])
 
     def descent(x: FloatArray) -> tuple[float, FloatArray]:
-        shifts = np.where(x > 0.5, -STEP, STEP)
+        shifts = np.where(x > 0.5, -STEP, STEP)  # away from the border, where the objective is not defined
         values = expected(np.vstack([x, x + np.diag(shifts)]), CLIMB_NODES)
         return -values[0], -(values[1:] - values[0]) / shifts
 
     ends = [minimize(descent, x, jac=True, method="L-BFGS-B", bounds=[(0.0, 1.0)] * d).x for x in starts]
     candidates = np.vstack([starts, np.clip(ends, 0, 1)])
     x = candidates[np.argmax(expected(candidates, CLIMB_NODES))]
-    return float(expected(x)), x
+    return float(expected(x)), x  # the maximum over few nodes is biased upwards
 
 
 def sobol(d: int, n: int) -> FloatArray:
@@ -316,9 +316,6 @@ def sobol(d: int, n: int) -> FloatArray:
     from scipy.stats import qmc
 
     return qmc.Sobol(d, seed=SCRAMBLING).random(n)
-
-
-# -- checks --
 
 
 def check_objective(f: Problem) -> None:
@@ -342,7 +339,7 @@ def checked_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequenc
         indices = tuple(sorted(_index(k, i, variables) for k in members))
         if not indices or _validate.first_repeated(indices) is not None:
             raise InputError(f"Control set {i} must name one or more variables, each once; got {list(members)}.")
-        if indices in result:
+        if indices in result:  # a learner could never prefer the dearer one
             both = f"{result.index(indices)} and {i}"
             raise InputError(f"Control sets {both} hold the same variables. Keep the cheaper one.")
         result.append(indices)

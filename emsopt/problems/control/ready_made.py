@@ -110,7 +110,7 @@ def _travel_tables() -> "list[RectBivariateSpline]":
 
     city = City.load(locate.package_file("st_paul"))
     turnout = float(city.turnout_times[0])
-    medians = {p: p_median(city, p) for p in range(1, 13)}
+    medians = {p: p_median(city, p) for p in range(1, 13)}  # relocation needs all numbers of free units
     best = np.array([median.objective for median in medians.values()]) - turnout
     static, relocated = np.empty((2, len(FLEET), len(LOADS)))
     for k, load in enumerate(LOADS):
@@ -119,7 +119,7 @@ def _travel_tables() -> "list[RectBivariateSpline]":
         for j, p in enumerate(FLEET.tolist()):
             static[j, k] = approximate_hypercube(scaled, medians[p].sites).mean_response - turnout
             busy = np.cumprod(np.append(1.0, offered / np.arange(1, p)))
-            relocated[j, k] = busy / busy.sum() @ best[p - 1 :: -1]
+            relocated[j, k] = busy / busy.sum() @ best[p - 1 :: -1]  # k of p busy: a^k / k!; p - k free
     return [RectBivariateSpline(FLEET, LOADS, table, kx=3, ky=3) for table in (static, relocated)]
 
 
@@ -127,14 +127,14 @@ def _response(u: FloatArray) -> FloatArray:
     """Return the mean response (min) at each row of settings."""
     units = FLEET[0] + u[:, 0] * (FLEET[-1] - FLEET[0])
     turnout = TURNOUT_MIN[0] + u[:, 1] * (TURNOUT_MIN[1] - TURNOUT_MIN[0])
-    load = (LOAD[0] + u[:, 3:] * (LOAD[1] - LOAD[0])).prod(axis=1)
+    load = (LOAD[0] + u[:, 3:] * (LOAD[1] - LOAD[0])).prod(axis=1)  # dispatch depends on calls times service time only
     static, relocated = (spline.ev(units, load) for spline in _travel_tables())
     return turnout + static + u[:, 2] * (relocated - static)
 
 
 def _minutes_saved(u: FloatArray) -> FloatArray:
     """Return the minutes saved, net of burdens, at each row of settings."""
-    return _response(np.zeros((1, 5))) - _response(u) - u**POWERS @ BURDENS
+    return _response(np.zeros((1, 5))) - _response(u) - u**POWERS @ BURDENS  # 0 is the slowest value of each setting
 
 
 def _hill(u: FloatArray) -> FloatArray:
@@ -160,8 +160,8 @@ def _ready(
 def _with_irrelevant(problem: Problem) -> Problem:
     """Return a test function as an objective on the unit cube, with further inputs that do not matter."""
     base = problem.on_unit_cube()
-    best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT, 0.5))
-    name, relevant = problem.name.rstrip("0123456789"), base.dimension
+    best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT, 0.5))  # irrelevant inputs may have any value
+    name, relevant = problem.name.rstrip("0123456789"), base.dimension  # "hartmann6" has 12 inputs here
     return Problem(
         name, lambda u: base.function(u[:, :relevant]), [(0, 1)] * len(best_x), "max", base.best_value, best_x
     )

@@ -190,7 +190,7 @@ def _sweep_part(
     T, half, come = np.empty(SIZE), np.empty(SIZE // 2), np.empty(LANES)
     low_rates, freed = np.empty((LOW, SIZE)), np.zeros((FEW, SIZE))
     inflow, x, rate, step = np.empty(SIZE), np.empty(SIZE), np.empty(SIZE), np.empty(SIZE)
-    levels = np.zeros((2, counts[LOW:].sum() + 1, SIZE))  # sums by the busy units at the remaining stations
+    levels = np.zeros((2, counts[LOW:].sum() + 1, SIZE))  # by units busy elsewhere, and state, to keep loops vectors
     for g in range(LOW):  # a state without g is entered when g becomes free
         low_rates[g] = mu[g]
     for g in range(FEW):

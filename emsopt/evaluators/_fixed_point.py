@@ -33,7 +33,7 @@ def correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
     for k in range(mode, 0, -1):
         P[k - 1] = P[k] * k / load
     if queue:
-        P[p] /= 1 - load / p  # probability of p or more calls in the system
+        P[p] /= 1 - load / p  # p or more calls: the tail of the queue is geometric
     P /= P.sum()
     mean, idle = P[p], 0.0  # ρ̄ and 1 - ρ̄, both computed without subtraction
     for k in range(p):

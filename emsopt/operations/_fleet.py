@@ -35,17 +35,17 @@ UNIT = np.dtype(
         ("on", bool), ("busy", bool),
         ("origin", int), ("goal", int), ("leave", float), ("arrive", float),
         ("job", int), ("since", float), ("free", float), ("end", int),  # present call: sent at, ends at, and where
-        ("hospital", int), ("carry", float), ("arrived", float), ("homeward", float),  # on the way there; -1 if nowhere
+        ("hospital", int), ("carry", float), ("arrived", float), ("homeward", float),  # traced when the call is over
         ("row", int),  # of its last drive in the trace, whose end changes if the drive is cut short
         ("worked", float),  # minutes of calls that are over; those of the present call are added when it ends
-        ("off", float), ("overtime", float),  # end of the last shift; minutes worked after the ends of shifts
+        ("off", float), ("overtime", float),  # end of the last shift; minutes worked after it, counted as duty
     ]
 )  # fmt: skip
 CALL = np.dtype(
     [
         ("number", int), ("time", float), ("atom", int), ("priority", int),
         ("jobs", int),  # unfinished: with the last one the call is over
-        ("sent", float), ("first", float),  # first dispatch, first arrival
+        ("sent", float), ("first", float),  # first dispatch and first arrival, from which wait and response are counted
     ]
 )  # fmt: skip
 CLASS = np.dtype(
@@ -66,18 +66,18 @@ def records(n: int, kind: np.dtype) -> np.recarray:
 class Rules(NamedTuple):
     """A policy."""
 
-    dispatch: int  # 0 closest, 1 preference, 2 coverage
+    dispatch: int  # place in `DISPATCH`, which `play` relies on: 0 closest, 1 preference, 2 coverage
     on_the_way: bool
     queue: bool
-    relocation: int  # 0 none, 1 table, 2 coverage
+    relocation: int  # place in `RELOCATION`, likewise: 0 none, 1 table, 2 coverage
     moves: int
     haste: float  # factor of the driving times to sites: 0 if free units move in no time
     patience: float
-    sites: Any  # (N,) of SITE
+    sites: Any  # (N,) of SITE, as records are read fastest
     preference: FloatArray  # (N, M) smaller is preferred; response times if the city has no preferences
     table: IntArray  # (p, p), row k - 1 for k free units
-    near: IntArray  # groups of atoms within coverage of each site, one site after the other
-    weight: FloatArray  # (G,) calls of each group: the atoms that the same sites cover
+    near: IntArray  # groups of atoms within coverage, site by site: SITE says where those of a site are
+    weight: FloatArray  # (G,) calls of each group: atoms that the same sites cover are counted together
     powers: FloatArray  # (p + 1,) of the busy fraction, computed once
 
 

@@ -197,7 +197,7 @@ def play(
                     _fleet.change_shift(fleet, u, now)
                     changed = True
 
-        look = changed  # whether waiting jobs may find a unit
+        look = changed  # without a change no waiting job can find a unit
         while True:
             if left == 0 and look:  # the most urgent waiting job, if a unit is free
                 k = _most_urgent(fleet, length)

@@ -88,7 +88,7 @@ class Edge(NamedTuple):
     street: int  # the same number for both directions, by which U-turns are known
     speed_kmh: float
     highway: str
-    elevated: bool  # a tunnel or a bridge
+    elevated: bool  # a tunnel or a bridge, which does not follow the ground
     assumed: bool  # the speed is the default of the class, as the notes say
 
 

@@ -44,7 +44,7 @@ class _Content:
         self.roads: dict[str, _Road] = {}
         self.turns: set[tuple[int, int]] = set()
         self.location: Attributes = {}
-        self.lost = 0  # connections from or to an edge that is not there
+        self.lost = 0  # connections from or to an edge that is not there, which notes report
         self._known: set[str | None] = set()  # ids of all edges, which stand above the connections
         self._open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the lane's index
 

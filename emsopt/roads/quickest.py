@@ -163,7 +163,7 @@ def _fill(
     """Fill ``times`` with the minutes from the sources, from number ``offset`` on, to all targets."""
     n, size = len(minutes), len(minutes) + len(source_edges)  # a source edge may enter the heap again
     start, space = np.empty(n), (np.empty(n), np.empty(size), np.empty(size, np.int64))
-    begun = np.full(n, np.inf)  # the fraction at which the way begins, on the edges of the source
+    begun = np.full(n, np.inf)  # where the way begins on an edge; infinite elsewhere: no target is ahead of that
     for row in range(len(times)):
         k = row + offset
         _search(k, first_source, source_edges, source_fractions, first, onto, sole, minutes, start, *space)

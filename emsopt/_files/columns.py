@@ -36,7 +36,7 @@ LONG = (  # routing programs write one row per pair of places: origin, destinati
     ("travel_time", "travel_time_p50", "travel_time_min", "minutes", "duration_min"),
 )
 MOST_SAID = 20  # columns per message: more would bury the sentence
-FILE = "emsopt_file"  # key of `DataFrame.attrs`: the name of the file that a table was read from
+FILE = "emsopt_file"  # key of `DataFrame.attrs`: the file that a table was read from, which messages name
 FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for messages
 HEADER = "emsopt_header"  # key of `DataFrame.attrs`: the line of the file that holds the header
 CRS = "emsopt_crs"  # key of `DataFrame.attrs`: the reference system of coordinates in columns; None for degrees
@@ -45,9 +45,9 @@ CRS = "emsopt_crs"  # key of `DataFrame.attrs`: the reference system of coordina
 class Table(NamedTuple):
     """A table that messages can refer to."""
 
-    frame: pd.DataFrame  # with lower-case column names
+    frame: pd.DataFrame  # with lower-case column names, as their case does not count
     where: str  # name in messages
-    names: tuple[str, ...] = ()  # of the rows, if known
+    names: tuple[str, ...] = ()  # of the rows, if known, for messages
 
     @classmethod
     def of(cls, frame: pd.DataFrame, argument: str, name_columns: Sequence[str] = ()) -> Table:

@@ -213,7 +213,7 @@ def _choose_columns(
     """Return the positions of the columns to keep, and the rows; those without data, such as footers, are blank."""
     first = list(islice(records, SAMPLE))
     digits = [re.search("[0-9]", "".join(row)) is not None for _, row in first[:2]]
-    if digits == [False, True]:  # units of measurement
+    if digits == [False, True]:  # a row of units of measurement, which is no data
         first[0] = (first[0][0], [""] * len(header))
     kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
     return _columns.places_of(header, kept), _blank_footers(chain(first, records), header)

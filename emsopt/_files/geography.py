@@ -64,7 +64,7 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
     if system.area_of_use is not None and not outside.any():
         west, south, east, north = system.area_of_use.bounds
         lon, lat = np.median(result[known], axis=0)  # of all, as a few wrong points are no fault of the system
-        width = (east - west) % 360 or 360.0  # of an area that may lie across 180 degrees
+        width = (east - west) % 360 or 360.0  # as an area may lie across 180 degrees
         if (lon - west + MARGIN) % 360 > width + 2 * MARGIN or not south - MARGIN <= lat <= north + MARGIN:
             outside = known
     if outside.any():

@@ -42,7 +42,7 @@ def explain_errors(path: PathLike) -> Iterator[None]:
     """Convert an OSError to an InputError if the path is the cause, else to a WriteError; both name a remedy."""
     try:
         yield
-    except WriteError:
+    except WriteError:  # an OSError too, but explained already
         raise
     except OSError as error:
         kind = InputError if error.errno in _WRONG_PATHS else WriteError
@@ -92,7 +92,7 @@ def write_folder(
                 _write(draft / name, content)
             _set_mode(draft, mode)
             if mode is not None:
-                folder.rename(old)
+                folder.rename(old)  # a folder with content cannot be replaced in one step
             try:
                 draft.rename(folder)
             except BaseException:
@@ -129,7 +129,7 @@ def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -
 
 def _write(path: Path, content: str | bytes) -> None:
     """Write a new file; it is on disk when this returns."""
-    with open(path, "xb") as file:
+    with open(path, "xb") as file:  # x: never overwrites
         file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
@@ -159,4 +159,4 @@ def _set_mode(path: Path, mode: int | None) -> None:
 
 def _neighbour(path: Path) -> Path:
     """Return the path of a new temporary file or folder, with a random name, in the folder of ``path``."""
-    return path.parent / f".{uuid4().hex}.part"
+    return path.parent / f".{uuid4().hex}.part"  # beside it, as renaming does not cross disks

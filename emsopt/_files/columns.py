@@ -36,7 +36,7 @@ LONG = (  # routing programs write one row per pair of places: origin, destinati
     ("travel_time", "travel_time_p50", "travel_time_min", "minutes", "duration_min"),
 )
 MOST_SAID = 20  # columns per message: more would bury the sentence
-FILE = "emsopt_file"  # key of `DataFrame.attrs`: the name of the file that a table was read from
+FILE = "emsopt_file"  # key of `DataFrame.attrs`: the file that a table was read from, which messages name
 FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for messages
 HEADER = "emsopt_header"  # key of `DataFrame.attrs`: the line of the file that holds the header
 CRS = "emsopt_crs"  # key of `DataFrame.attrs`: the reference system of coordinates in columns; None for degrees
@@ -45,9 +45,9 @@ CRS = "emsopt_crs"  # key of `DataFrame.attrs`: the reference system of coordina
 class Table(NamedTuple):
     """A table that messages can refer to."""
 
-    frame: pd.DataFrame  # with lower-case column names
+    frame: pd.DataFrame  # with lower-case column names, as their case does not count
     where: str  # name in messages
-    names: tuple[str, ...] = ()  # of the rows, if known
+    names: tuple[str, ...] = ()  # of the rows, if known, for messages
 
     @classmethod
     def of(cls, frame: pd.DataFrame, argument: str, name_columns: Sequence[str] = ()) -> Table:
@@ -72,7 +72,7 @@ class Table(NamedTuple):
         table = cls(frame.set_axis(columns, axis=1), where)
         own = None if frame.index.name is None else str(frame.index.name).strip().lower()
         options = name_columns or (own or "name",)
-        index_is_names = own in options or not pd.api.types.is_numeric_dtype(frame.index)
+        index_is_names = own in options or not pd.api.types.is_numeric_dtype(frame.index)  # numbers only count rows
         if frame.index.nlevels == 1 and index_is_names and table.column(options) is None:
             table = cls(table.frame.rename_axis(options[0]).reset_index(), where)
         return table._replace(names=table._names(name_columns)) if name_columns else table
@@ -80,6 +80,7 @@ class Table(NamedTuple):
     def _names(self, options: Sequence[str]) -> tuple[str, ...]:
         """Return row names from one of the columns ``options``, else numbered names; raise unless they are distinct."""
         keys = [key for key in options if key in self.frame.columns]
+        # repeated ids name no row
         key = next((key for key in keys if distinct(self.frame[key])), keys[0] if keys else None)
         cells = None if key is None else [text(cell) for cell in self.frame[key]]
         return _validate.names(cells, f"{self.where}, column {key!r}", len(self.frame), options[-1])
@@ -139,7 +140,7 @@ class Table(NamedTuple):
             hint = _validate.degrees_hint(_floats(cells), plane=not blanks, names=(x, y))
             raise InputError(f"{error}{hint}", error.rows) from error
         points = np.column_stack(columns)
-        points[np.isnan(points).any(axis=1)] = np.nan
+        points[np.isnan(points).any(axis=1)] = np.nan  # half a place is none
         return geography.to_degrees(points, crs, f"{self.where}, columns {x!r} and {y!r}")
 
 
@@ -204,7 +205,7 @@ def _numbers(
     values = _floats(cells)
     bad = ~np.isfinite(values) | (values < low) | (values > high) | (strictly & (values == low))
     if blanks:
-        bad[bad] = ~blank(cells[bad])
+        bad[bad] = ~blank(cells[bad])  # only the cells that failed, as comparing words is slow
     if bad.any():
         index = tuple(np.argwhere(bad)[0].tolist())
         cell = _validate.quote(text(cells[index]), str, 80)
@@ -325,7 +326,7 @@ def without_geometry(
             f"{label(frame, argument)}, row {k + 1}: expected a valid {' or '.join(kinds)}, but got {got}."
         )
     geometry = geography.in_degrees(geometry, crs)
-    points, outlines = geometry.representative_point(), None
+    points, outlines = geometry.representative_point(), None  # unlike the centroid, inside any area
     if kinds != ("Point",):
         shapes = [shape.__geo_interface__ for shape in geometry.force_2d()]
         outlines = tuple(json.loads(json.dumps(shapes)))  # tuples inside become lists

@@ -36,7 +36,7 @@ FORMULA = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that reading rest
 
 def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
     """Return columns as comma-separated text, numbers with all digits; `read_csv` restores text unchanged."""
-    text = io.StringIO(newline="")
+    text = io.StringIO(newline="")  # `csv` writes the ends of lines itself
     rows = ([_escape_formula(cell) for cell in row] for row in zip(*columns, strict=True))
     csv.writer(text, lineterminator="\n").writerows([map(_escape_formula, header), *rows])
     return text.getvalue()
@@ -125,7 +125,7 @@ def _member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
 def unpack(path: Path | Upload) -> Iterator[IO[bytes]]:
     """Open a file for reading, decompressing gzip and .zip files; errors of damaged files are those in `DAMAGED`."""
     with path.open("rb") as file:
-        start = file.read(len(ZIP_START))
+        start = file.read(len(ZIP_START))  # what a file begins with tells more than its name
         file.seek(0)
         if start == ZIP_START:
             yield _member(file, path.name)[1]
@@ -139,7 +139,7 @@ def content_of(file: Path | Upload, most: int, remedy: str, packed: tuple[str, .
     """Return the bytes of a file, unpacked if it ends in one of ``packed``; raise if they are over ``most``."""
     try:
         with unpack(file) if file.name.lower().endswith(packed) else file.open("rb") as stream:
-            content = stream.read(most + 1)
+            content = stream.read(most + 1)  # one more byte tells that there are more
     except DAMAGED as error:
         raise InputError(f"{file.name} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
     if len(content) > most:
@@ -155,7 +155,7 @@ def _text(file: Path | Upload, most: int, remedy: str, *, forgiving: bool = Fals
         return content.decode("utf-16" if wide and forgiving else "utf-8").lstrip("\ufeff")
     except UnicodeDecodeError as error:
         if forgiving:
-            return content.decode("cp1252", errors="replace")
+            return content.decode("cp1252", errors="replace")  # this never fails
         raise InputError(
             f"{file.name} is not UTF-8 text ({error.reason} at byte {error.start}). Save it as UTF-8."
         ) from error
@@ -213,7 +213,7 @@ def _choose_columns(
     """Return the positions of the columns to keep, and the rows; those without data, such as footers, are blank."""
     first = list(islice(records, SAMPLE))
     digits = [re.search("[0-9]", "".join(row)) is not None for _, row in first[:2]]
-    if digits == [False, True]:  # units of measurement
+    if digits == [False, True]:  # a row of units of measurement, which is no data
         first[0] = (first[0][0], [""] * len(header))
     kept = choose(header, {key: [row[k] for _, row in first if k < len(row)] for k, key in enumerate(header)})
     return _columns.places_of(header, kept), _blank_footers(chain(first, records), header)
@@ -271,7 +271,7 @@ def _separator(text: str) -> str:
 
 def _records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield (number of the last line, cells) for each row of separated values that is not blank."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)  # strict: open quotes raise
     try:
         for row in reader:
             if row:
@@ -316,7 +316,7 @@ def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[st
         places = list(geography.positions([shape.get("coordinates") for shape in shapes]))
         points = np.array([place[:2] for place in places], dtype=float).reshape(-1, 2)
         for place, point in zip(places, geography.to_degrees(points, crs, file.name).tolist(), strict=True):
-            place[:2] = point
+            place[:2] = point  # in place: the features hold these lists
     return [(feature.get("properties") or {}, feature.get("geometry")) for feature in features]
 
 

@@ -52,6 +52,7 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
     if not known.any():
         return points
     name = f"{where}, in {_validate.quote(crs)} (`crs`)"
+    # Metres or feet: in kilometres, a projected point could be as small as degrees.
     in_metres = not system.is_geographic and system.axis_info[0].unit_conversion_factor < 100
     if in_metres and (np.abs(points[known]) <= (180, 90)).all():
         return points
@@ -62,8 +63,8 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
     outside = known & ~np.isfinite(result).all(axis=1)
     if system.area_of_use is not None and not outside.any():
         west, south, east, north = system.area_of_use.bounds
-        lon, lat = np.median(result[known], axis=0)
-        width = (east - west) % 360 or 360.0  # of an area that may lie across 180 degrees
+        lon, lat = np.median(result[known], axis=0)  # of all, as a few wrong points are no fault of the system
+        width = (east - west) % 360 or 360.0  # as an area may lie across 180 degrees
         if (lon - west + MARGIN) % 360 > width + 2 * MARGIN or not south - MARGIN <= lat <= north + MARGIN:
             outside = known
     if outside.any():

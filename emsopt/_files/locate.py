@@ -80,7 +80,7 @@ def find_data(target: str, url: str | None = None, checksum: str = "") -> Path:
     try:
         atomic.make_folder(kept.parent)
         pooch.HTTPDownloader(timeout=DOWNLOAD_TIMEOUT_S)(url, received, None)
-        wrong = _mismatch(received.getvalue(), checksum)
+        wrong = _mismatch(received.getvalue(), checksum)  # before it is stored
         if not wrong:
             return atomic.write_file(kept, received.getvalue())
     except (EmsoptError, OSError) as error:  # all errors of `requests` are OSErrors
@@ -95,6 +95,6 @@ def _kind(checksum: str) -> str:
 
 def _mismatch(content: bytes, checksum: str) -> str:
     """Return a description of a wrong checksum, or an empty string if it is correct or not given."""
-    blob = hashlib.sha1(b"blob %d\0" % len(content) + content)
+    blob = hashlib.sha1(b"blob %d\0" % len(content) + content)  # as git hashes a file
     found = (hashlib.sha256(content) if len(checksum) == 64 else blob).hexdigest()
     return f"its {_kind(checksum)} is {found}, but {checksum} was expected" if checksum not in ("", found) else ""

@@ -26,7 +26,7 @@ APART = 200  # empty columns within one table; a wider gap separates a stray cel
 def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
     """Return the first sheet of a workbook as a table of text; ``choose`` is as for `formats.table_of`."""
     with _package("openpyxl", file, "an Excel workbook") as (openpyxl, content):
-        sheet = openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0]
+        sheet = openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0]  # values, not formulas
         sheet.reset_dimensions()  # one far cell would make every row as wide
         return _from_rows(sheet.iter_rows(values_only=True), file.name, choose)
 
@@ -37,11 +37,11 @@ def read_xls(file: Path | Upload, choose: Choose) -> pd.DataFrame:
     In newer formats one far cell would take half a terabyte there; this format has at most 65,536 rows of 256 cells.
     """
     with _package("python_calamine", file, "an old Excel workbook") as (calamine, content):
-        if content.read(4) != b"\xd0\xcf\x11\xe0":
+        if content.read(4) != b"\xd0\xcf\x11\xe0":  # a newer format, however named
             raise InputError(f"{file.name} is no workbook of Excel 97 to 2003. Save the sheet as .xlsx or .csv.")
         content.seek(0)
         sheet = calamine.CalamineWorkbook.from_filelike(content).get_sheet_by_index(0)
-        return _from_rows(sheet.to_python(skip_empty_area=False), file.name, choose)
+        return _from_rows(sheet.to_python(skip_empty_area=False), file.name, choose)  # else rows are misnumbered
 
 
 def _from_rows(rows: Iterable[Iterable[object]], name: str, choose: Choose) -> pd.DataFrame:
@@ -54,7 +54,7 @@ def read_parquet(file: Path | Upload) -> pd.DataFrame:
     """Return a Parquet file as a table; an index that pandas keeps there becomes columns."""
     with _package("pyarrow.parquet", file, "a Parquet file") as (parquet, content):
         table = parquet.ParquetFile(content)
-        if table.metadata.num_rows > formats.MOST_ROWS:
+        if table.metadata.num_rows > formats.MOST_ROWS:  # before it is read into memory
             raise InputError(f"{file.name} has more than {formats.MOST_ROWS:,} rows. {formats.SPLIT}")
         frame = table.read().to_pandas(ignore_metadata=True)
     frame.attrs[columns.FILE] = file.name

@@ -66,9 +66,9 @@ def map_rows(
     """
     rows = np.asarray(rows)
     workers = cores() if workers is None else whole_number(workers, "workers")
-    size = max(1, min(512, -(-len(rows) // (4 * workers))))
+    size = max(1, min(512, -(-len(rows) // (4 * workers))))  # about four per thread, so that all end together
     parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))]
-    results = [np.empty(0)]
+    results = [np.empty(0)]  # without rows, the result is an empty array of floats
     with bar(progress, len(rows), "deployment") as show:
 
         def computed() -> Iterator[ArrayLike]:

@@ -82,7 +82,7 @@ class RunFile:
                 f"the checkpoint {self.path} has format {quote(found)}, but this emsopt reads format {_FORMAT}. "
                 f"Resume with emsopt {quote(header.get('version'), str)}, which wrote it, or name another file."
             )
-        for key, value in json.loads(json.dumps(about)).items():
+        for key, value in json.loads(json.dumps(about)).items():  # tuples become lists, as on file
             if _equal_values(header.get(key), value):
                 continue
             self.differing[key] = (header.get(key), value)
@@ -109,6 +109,7 @@ class RunFile:
     def compare(self, number: int, *asked: object) -> None:
         """Warn, once per run, if stored step ``number`` differs from ``asked``, which the run proposes now."""
         before = [self.rows[number][name] for name in self.form.asked]
+        # once: later steps differ as a consequence
         if not self._has_differed and not _equal_values(before, list(asked)):
             self._has_differed = True
             warn.warn(
@@ -122,9 +123,6 @@ class RunFile:
         """Append a step; it is on disk when this returns."""
         if self._log is not None:
             self._log.append({self.form.step: number, **values})
-
-
-# -- values in a row ---------------------------------------------------------------------------------------------------
 
 
 def is_number(value: Any) -> bool:
@@ -145,9 +143,6 @@ def are_numbers(values: object) -> bool:
 def are_indices(values: object) -> bool:
     """Return whether ``values`` is a list of whole numbers from 0 to 2³¹ - 1."""
     return isinstance(values, list) and all(is_index(value) and value < 2**31 for value in values)
-
-
-# -- seeds and comparison of runs --------------------------------------------------------------------------------------
 
 
 def run_seed(rng: Rng) -> int:
@@ -190,4 +185,4 @@ def _equal_values(one: Any, other: Any) -> bool:
         return len(one) == len(other) and all(map(_equal_values, one, other))
     if isinstance(one, float) and _validate.is_real(other) and abs(other) < 1e300:
         return math.isclose(one, other, rel_tol=SAME, abs_tol=1e-12)
-    return type(one) is type(other) and one == other
+    return type(one) is type(other) and one == other  # the type too, as True == 1

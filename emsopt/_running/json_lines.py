@@ -55,7 +55,7 @@ class JsonLines:
                 # an interruption may have cut off the first line
                 if end == 0 and not (line.startswith(start) or (start.startswith(line) and line[-1:] != b"\n")):
                     raise InputError(f"{self.path} is not a {self.noun} of emsopt; name another file.")
-                if not line.endswith(b"\n"):
+                if not line.endswith(b"\n"):  # all before it is complete
                     break
                 try:
                     content = json.loads(line)
@@ -84,13 +84,13 @@ class JsonLines:
         with explain_errors(self.path):
             try:
                 while rest:
-                    rest = rest[self._file.write(rest) :]
+                    rest = rest[self._file.write(rest) :]  # a write may take only a part
                 os.fsync(self._file.fileno())
             except OSError:
                 with suppress(OSError):
                     self._file.truncate(before)
                     if before == 0:
-                        self.path.unlink()
+                        self.path.unlink()  # an empty file is of no use
                 raise
 
 

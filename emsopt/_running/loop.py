@@ -56,7 +56,7 @@ class Steps:
         self._new = dict[int, float]()  # results of a batch are stored before their turn: their seconds, by step
 
     def __iter__(self) -> Iterator[int]:
-        while not self.ended and self.number != self._most:
+        while not self.ended and self.number != self._most:  # without a limit `_most` is None
             self.number += 1
             yield self.number
 
@@ -68,8 +68,8 @@ class Steps:
     def write(self, **values: object) -> None:
         """Store ``values`` of the current step unless the checkpoint already has the step, and set ``seconds``."""
         if self.row is not None:
-            self.seconds = max(self.seconds, self.row["seconds"])
-            self._start = time.perf_counter() - self.seconds
+            self.seconds = max(self.seconds, self.row["seconds"])  # batches come in any order, time does not go back
+            self._start = time.perf_counter() - self.seconds  # as if there had been no interruption
             return
         if self.number not in self._new:
             self.store(self.number, **values)
@@ -134,7 +134,7 @@ def loop(
         raise InputError(f"`callback` must be a function of one argument; got {callback!r}.")
     limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
     about = {} if checkpoint is None else describe()
-    if rng is not None:
+    if rng is not None:  # else the seed on file is taken
         about["seed"] = run_seed(rng)
     noun = "checkpoint"  # also the name of the argument
     stored = nullcontext() if checkpoint is None else json_lines(checkpoint, form.kind, noun, noun)

@@ -38,6 +38,6 @@ def _tqdm_bar(total: int | None, unit: str) -> Iterator[Show]:
         def show(done: int, note: str = "", total: int | None = total) -> None:
             shown.total = total
             shown.set_postfix_str(note, refresh=False)
-            shown.update(done - shown.n)
+            shown.update(done - shown.n)  # tqdm counts what is new
 
         yield show

@@ -41,7 +41,7 @@ from ..errors import InputError
 from . import tables, travel
 from .response_law import ResponseLaw
 
-HOURS_A_YEAR = 8766.0
+HOURS_A_YEAR = 8766.0  # of 365.25 days
 LONGEST_MIN = 24 * 60  # longer travel or service times are taken for seconds
 LONGEST_TURNOUT_MIN = 15  # longer turnout times, such as 60 and 90, are taken for seconds
 # Range of the offered work, in erlangs, in which every evaluator is accurate to at least six digits.
@@ -151,7 +151,7 @@ class City:
             raise InputError(f"{wanted}; got {travel_times.shape}.{hint}")
         turnout = _minutes(self.turnout_times, "turnout_times", (n_sites,), LONGEST_TURNOUT_MIN)
         service = _minutes(self.service_times, "service_times", shape, strictly=True)
-        _check_work(rates, service)
+        _check_work(rates, service)  # needs both, as neither shows its unit alone
         checked.update(arrival_rates=rates, travel_times=travel_times, turnout_times=turnout, service_times=service)
         checked["travel_cv"] = _variation(self.travel_cv, "travel_cv", shape)
         checked["turnout_cv"] = _variation(self.turnout_cv, "turnout_cv", (n_sites,))
@@ -172,7 +172,7 @@ class City:
                 check_shape(outline, f"`atom_shapes`, number {k}", geographic=self.geographic)
         checked["name"] = _validate.visible(self.name, "`name`")
         checked["notes"] = _validate.visible(self.notes, "`notes`", allowed="\n\r\t")
-        _check_unit(travel_times, self._on_one_side())
+        _check_unit(travel_times, self._on_one_side())  # last, as it needs the checked locations
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a copy, such as one in another process; its arrays are read-only too."""
@@ -190,7 +190,7 @@ class City:
             )
         for places in ("atom_locations", "site_locations"):
             vars(self)[places] = _freeze(_validate.unwrap(vars(self)[places], lon))
-        if self.atom_shapes is not None and abs(lon) > 170:
+        if self.atom_shapes is not None and abs(lon) > 170:  # near the date line, which outlines may cross
             vars(self)["atom_shapes"] = tuple(_unwrap_shape(shape, lon) for shape in self.atom_shapes)
         return km
 
@@ -246,7 +246,7 @@ class City:
         """
         key = self.response_times if self.preference is None else self.preference
         groups = np.broadcast_to(self.twin_groups[:, None], key.shape)  # in a tie, twins come together
-        return _freeze(np.ascontiguousarray(np.lexsort((groups, key), axis=0).T))
+        return _freeze(np.ascontiguousarray(np.lexsort((groups, key), axis=0).T))  # the last key is sorted by first
 
     @cached_property
     def preference_ranks(self) -> NDArray[np.unsignedinteger]:
@@ -307,7 +307,7 @@ class City:
         theta = _validate.positive_number(theta, "theta")
         # Copy without validation: the limit on the load does not apply, and cached values do not depend on the scale.
         city = copy(self)
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore"):  # refused below, with a better message
             rates = self.arrival_rates * theta
             work = rates.sum() / 60 * self.mean_service_time
         if not LEAST_STUDIED <= work <= MOST_STUDIED:
@@ -393,7 +393,7 @@ def _variation(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | 
 
 def _unwrap_shape(shape: dict[str, Any], lon: float) -> dict[str, Any]:
     """Return a GeoJSON geometry with the longitudes that are nearest to ``lon``."""
-    coordinates = json.loads(json.dumps(shape["coordinates"], default=np.ndarray.tolist))
+    coordinates = json.loads(json.dumps(shape["coordinates"], default=np.ndarray.tolist))  # a copy in lists, to change
     for place in positions(coordinates):
         place[:2] = _validate.unwrap(np.array(place[:2]), lon).tolist()
     return {**shape, "coordinates": coordinates}
@@ -402,14 +402,14 @@ def _unwrap_shape(shape: dict[str, Any], lon: float) -> dict[str, Any]:
 def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
     """Raise if travel times cannot be minutes, by the speeds between places or else by their median."""
     distant = np.zeros_like(minutes, bool) if km is None else (km > 1) & (minutes > 0)
-    median, speed = np.median(minutes), 30.0
+    median, speed = np.median(minutes), 30.0  # a speed that passes, unless something speaks against it
     if distant.any() and km is not None:
         speed = 60 * float(np.median(km[distant] / minutes[distant]))
     elif median > LONGEST_MEDIAN_MIN:
-        speed = 0.5
+        speed = 0.5  # too slow: the times look like seconds
     if not SLOWEST_KMH < speed < FASTEST_KMH:
         unit, remedy = ("hours", "Multiply them by 60.") if speed > FASTEST_KMH else ("seconds", "Divide them by 60.")
-        if speed < SLOWEST_KMH / 30:
+        if speed < SLOWEST_KMH / 30:  # too slow even for seconds
             unit, remedy = "metres", "Divide them by the metres driven in a minute, or give `speed_kmh` instead."
         said = f"between places over 1 km apart they mean {speed:.2g} km/h" if distant.any() else "no city is so wide"
         raise InputError(

@@ -45,8 +45,9 @@ def _indices(city: City, values: Any, name: str) -> IntArray:
         array = np.asarray(values)
     except ValueError as error:
         raise InputError(f"`{name}` must be {limits} in rows of equal length; got {values!r}.") from error
-    if np.ma.isMaskedArray(values):
+    if np.ma.isMaskedArray(values):  # whose mask `asarray` ignores
         raise InputError(f"`{name}` must be {limits}; got a masked array. Fill the masked entries first.")
+    # T is the kind of numpy's texts of variable length
     if array.dtype.kind in "UOT" and array.size and all(isinstance(value, str) for value in array.flat):
         return city.sites_named(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "b":
@@ -114,7 +115,7 @@ class DeploymentSpace:
     def __post_init__(self) -> None:
         check_city(self.city)
         units = _validate.whole_number(self.units, "units", high=MOST_UNITS)
-        if isinstance(self.colocation, (bool, np.bool_)):
+        if isinstance(self.colocation, (bool, np.bool_)):  # before numbers, as True is one too
             each = units if self.colocation else 1
         else:
             each = _validate.whole_number(self.colocation, "colocation", high=MOST_UNITS)
@@ -148,7 +149,7 @@ class DeploymentSpace:
         """Return the indices of the sites in the argument ``name``, which may be empty, shape (k,)."""
         if isinstance(sites, str) or not np.iterable(sites):
             raise InputError(f"`{name}` must be a sequence of sites, which may be empty; got {sites!r}.")
-        sites = sites if isinstance(sites, np.ndarray) else list(sites)
+        sites = sites if isinstance(sites, np.ndarray) else list(sites)  # an iterator can be read only once
         return check_sites(self.city, sites, name) if len(sites) else np.empty(0, np.int64)
 
     @classmethod
@@ -206,7 +207,7 @@ class DeploymentSpace:
         slots = np.concatenate([part[1] for part in parts])
         rows, k = np.concatenate([part[0] for part in parts])[None], np.array([-1])
         for more in range(self.units - len(self.pinned), 0, -1):
-            last = len(slots) - more
+            last = len(slots) - more  # enough slots must remain for the units to come
             after = [np.r_[n, first[(first > n) & (first <= last)]] for n in range(last + 1)]
             choices = [after[n] for n in k + 1]
             k = np.concatenate(choices)
@@ -216,6 +217,7 @@ class DeploymentSpace:
     def group_counts(self, sites: ArrayLike) -> IntArray:
         """Return the number of units in each twin group, shape (G,), or (K, G) for deployments of shape (K, p)."""
         groups, n = self.city.twin_groups[np.asarray(sites)], len(self.floors)
+        # groups get other numbers in each row, so that one `bincount` serves all rows
         rows = np.arange(groups[..., 0].size).reshape(groups.shape[:-1])
         flat = (groups + n * rows[..., None]).ravel()
         return np.bincount(flat, minlength=n * rows.size).reshape(*rows.shape, n)
@@ -297,7 +299,7 @@ class DeploymentSpace:
         slots, free = np.concatenate(self._groups), np.cumsum(self.capacities) - self.capacities + counts
         near = np.empty((len(gives), len(takes), self.units), np.int64)
         near[..., 0] = slots[free[takes]]
-        for moved, left in zip(near, slots[free[gives] - 1], strict=True):
+        for moved, left in zip(near, slots[free[gives] - 1], strict=True):  # a group's last unit stands for any
             moved[:, 1:] = np.delete(row, np.searchsorted(row, left))
         near.sort(axis=-1)
-        return cast(IntArray, near[gives[:, None] != takes])
+        return cast(IntArray, near[gives[:, None] != takes])  # a move within a group changes nothing

@@ -46,6 +46,7 @@ class ResponseLaw:
         """Build the law from means, shape (n,) and (n, M), and coefficients of variation, which may be numbers."""
         spreads = (log_spread(cv) for cv in (turnout_cv, travel_cv))
         by_site, by_pair = (np.broadcast_to(s, mean.shape) for s, mean in zip(spreads, (turnout, travel), strict=True))
+        # contiguous copies, so that the kernel is compiled for one kind of array only
         return cls(*(np.array(each, float, order="C") for each in (turnout, travel, by_site, by_pair)))
 
     def at(self, sites: IntArray) -> ResponseLaw:
@@ -95,6 +96,7 @@ def _late(
                 continue
             if a * math.exp(-s * s / 2) * s > b * math.exp(-wide * wide / 2) * wide:
                 a, s, b, wide = b, wide, a, s  # A is the narrower of the two times, over which the integral is easier
+            # If A never varies, B is only shifted; and up to 0 minutes everything is late.
             late[i, j] = _tail(t - a, b, wide) if s * a == 0 or t <= 0 else _sum_tail(t, a, s, b, wide)
     return late
 
@@ -108,10 +110,10 @@ def _sum_tail(t: float, a: float, s: float, b: float, wide: float) -> float:
     end = min(max((math.log(t / a) + s * s / 2) / s, -REACH), REACH)
     late = math.erfc(end / math.sqrt(2)) / 2
     for k in range(len(NODES)):
-        z = (end + REACH) * (1 + NODES[k]) / 2 - REACH
+        z = (end + REACH) * (1 + NODES[k]) / 2 - REACH  # from [-1, 1] to [-REACH, end]
         density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
         late += WEIGHTS[k] * (end + REACH) / 2 * density * _tail(t - a * math.exp(s * z - s * s / 2), b, wide)
-    return min(late, 1.0)
+    return min(late, 1.0)  # the quadrature may exceed 1 slightly
 
 
 @njit(cache=True, nogil=True)

@@ -128,7 +128,7 @@ def from_frames(
     >>> eo.City.from_frames(demand, sites, speed_kmh=60, detour=1).travel_times.tolist()
     [[4.0, 2.0]]
     """
-    atoms = _places(demand, "demand", ("name", "geoid", "geoid20", "id", "atom"))
+    atoms = _places(demand, "demand", ("name", "geoid", "geoid20", "id", "atom"))  # the US census calls names geoid
     stations = _places(sites, "sites", ("name", "geoid", "geoid20", "id", "site"))
     kinds = {places.geographic for places in (atoms, stations) if places.points is not None}
     if len(kinds) > 1:
@@ -147,7 +147,7 @@ def from_frames(
         travel_times = _road_minutes(roads, stations, atoms)
 
     def by_site_and_atom(values: Any, argument: str, expected: str, **limits: Any) -> Any:
-        if hasattr(values, "columns"):  # a DataFrame
+        if hasattr(values, "columns"):  # a DataFrame has names, so its order is free
             return matrix(values, argument, stations.table.names, atoms.table.names, expected, **limits)
         return values
 
@@ -167,7 +167,7 @@ def from_frames(
 
     above_0: dict[str, Any] = {"expected": "minutes above 0", "low": 0, "strictly": True}
     rate = atoms.table.require(("arrival_rate",), "a column 'arrival_rate' (calls per hour)")
-    service_times = by_site(service_times, "service_times", "service_min", **above_0)
+    service_times = by_site(service_times, "service_times", "service_min", **above_0)  # a DataFrame passes unread
     return cls(
         arrival_rates=atoms.table.numbers(rate, "calls per hour of at least 0", low=0),
         travel_times=by_site_and_atom(travel_times, "travel_times", "minutes of at least 0", low=0),
@@ -191,7 +191,7 @@ class _Places(NamedTuple):
     """A table of atoms or sites, with the locations of its rows."""
 
     table: Table
-    points: FloatArray | None  # (rows, 2)
+    points: FloatArray | None  # None without coordinates, which only computed times and maps need
     geographic: bool  # whether points are longitude and latitude instead of x and y
     shapes: tuple[dict[str, Any], ...] | None  # GeoJSON geometries, if all rows are areas
 
@@ -231,7 +231,7 @@ def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray
     places = stations.located(), atoms.located()
     if roads.geographic != stations.geographic:
         raise InputError("roads and places must have the same kind of coordinates, either lon and lat or x and y.")
-    metres = 1 if roads.geographic else 1000
+    metres = 1 if roads.geographic else 1000  # roads on a plane are in metres, cities in km
     try:
         minutes = roads.travel_times(*(metres * points for points in places))
     except InputError as error:
@@ -328,9 +328,10 @@ def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) 
         for file in (TRAVEL, SERVICE, PREFERENCE, TRAVEL_CV)
         if file in files
     }
+    # The kind of coordinates follows from the columns, and is compared with the entry below.
     options = {key: value for key, value in about.items() if key not in ("version", "geographic")}
     atoms, sites = formats.read_csv(files[ATOMS]), formats.read_csv(files[SITES])
-    city: Any = from_frames(cls, atoms, sites, **{"name": name, **options, **matrices})
+    city: Any = from_frames(cls, atoms, sites, **{"name": name, **options, **matrices})  # a name in the file wins
     geographic = about.get("geographic", city.geographic)
     located = city.atom_locations is not None or city.site_locations is not None
     if located and geographic != city.geographic:

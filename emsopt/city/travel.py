@@ -22,7 +22,7 @@ def central_angle(starts: FloatArray, ends: FloatArray) -> FloatArray:
     """
     (lon1, lat1), (lon2, lat2) = (np.moveaxis(np.radians(points), -1, 0) for points in (starts, ends))
     haversine = np.sin((lat2 - lat1) / 2) ** 2 + np.cos(lat1) * np.cos(lat2) * np.sin((lon2 - lon1) / 2) ** 2
-    return 2 * np.arcsin(np.sqrt(np.clip(haversine, 0, 1)))
+    return 2 * np.arcsin(np.sqrt(np.clip(haversine, 0, 1)))  # rounding may leave [0, 1], where arcsin fails
 
 
 def plane_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:

@@ -51,13 +51,14 @@ def within_km(sites: FloatArray, atoms: FloatArray, radius: float, geographic: b
     import scipy.sparse as sp
     from scipy.spatial import KDTree
 
+    # The trees know only straight lines, so the radius becomes the chord of the arc; at most half the equator.
     chord = 2 * np.sin(min(radius / (2 * EARTH_RADIUS_KM), np.pi / 2)) + TINY if geographic else radius
     trees = [KDTree(_on_sphere(points) if geographic else points) for points in (sites, atoms)]
     pairs = trees[0].sparse_distance_matrix(trees[1], chord, output_type="ndarray")
     i, j, apart = pairs["i"], pairs["j"], pairs["v"]
     if geographic:
         apart = EARTH_RADIUS_KM * central_angle(sites[i], atoms[j])
-    i, j = i[apart < radius], j[apart < radius]
+    i, j = i[apart < radius], j[apart < radius]  # the tree also returns pairs at exactly this distance
     return sp.csr_array((np.ones(len(i), np.int8), (i, j)), shape=(len(sites), len(atoms)))
 
 
@@ -71,7 +72,7 @@ def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
     """Return the first of each set of equal rows, and for each row which set it is in."""
     start, item = patterns.indptr, patterns.indices
     known = dict[bytes, int]()
-    keys = (blake2b(item[a:b].tobytes()).digest() for a, b in pairwise(start.tolist()))
+    keys = (blake2b(item[a:b].tobytes()).digest() for a, b in pairwise(start.tolist()))  # keys shorter than the rows
     which = np.array([known.setdefault(key, len(known)) for key in keys], np.int64)
     return np.unique(which, return_index=True)[1], which
 
@@ -79,7 +80,7 @@ def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
 def as_lists(patterns: Patterns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the items of all rows in the form that compiled functions read, always with the same types."""
     rows = patterns.tocsr()
-    return rows.indptr.astype(np.int32), rows.indices.astype(np.int32)
+    return rows.indptr.astype(np.int32), rows.indices.astype(np.int32)  # other types would be compiled anew
 
 
 def reduce(patterns: Patterns) -> tuple[IntArray, IntArray]:
@@ -88,7 +89,7 @@ def reduce(patterns: Patterns) -> tuple[IntArray, IntArray]:
     A row within another reaches no more. A column that holds another one is covered whenever that one is.
     """
     rows, columns = np.arange(patterns.shape[0]), np.arange(patterns.shape[1])
-    while True:
+    while True:  # a reduction of columns can allow another of rows, and so on
         before = patterns.shape
         keep = ~within_another(*as_lists(patterns.T), *as_lists(patterns), True)
         columns, patterns = columns[keep], patterns[:, keep]
@@ -116,7 +117,7 @@ def within_another(
             continue
         rarest = item[start[i]]  # a row that holds row i holds all its items, also that of the fewest rows
         for r in range(start[i], start[i + 1]):
-            last[item[r]] = i
+            last[item[r]] = i  # no clearing is needed, as each row has a mark of its own
             if back[item[r] + 1] - back[item[r]] < back[rarest + 1] - back[rarest]:
                 rarest = item[r]
         length = start[i + 1] - start[i]
@@ -164,12 +165,12 @@ def integer_program(
             thread.join(NOTICED)
             check_ctrl_c()
         if not found:
-            return None, -np.inf, False
-        if found[0].status != 1 or time.monotonic() + NOTICED > end:
+            return None, -np.inf, False  # HiGHS overruns its limit: the thread is left to end by itself
+        if found[0].status != 1 or time.monotonic() + NOTICED > end:  # 1: its time was up
             break
         seconds *= 10
     result = found[0]
-    if result.status == 2:
+    if result.status == 2:  # 2: infeasible, which is an answer too
         return None, np.inf, True
     if result.status not in (0, 1):
         raise RuntimeError(f"HiGHS failed: {result.message}")

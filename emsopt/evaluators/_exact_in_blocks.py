@@ -22,20 +22,20 @@ from .._types import FloatArray, IntArray
 
 LOW = 10  # stations within a block, whose states take 8 kB of the fastest cache
 SIZE = 1 << LOW
-LANES = 8  # states of a row
+LANES = 8  # states of a row, which differ in three stations only; half of them are relaxed in each turn
 FEW = 5  # first stations of a block: the sets of these are listed for each entry of calls, not summed over
 PART = 1 << FEW
-PARTS = 64  # parts that are swept in parallel, at most
+PARTS = 64  # at most so many parts, on any number of cores: the results must not depend on it
 OMEGA = 1.4  # first relaxation factor; that of 20 units is 1.55
 TUNE_EVERY = 5  # sweeps between two checks of the rate of convergence, which settles only slowly
 LEAST = 0.1  # a probability is reduced to this part of it, at most, in one sweep: those of a level must not vanish
 
 _IS_BUSY = np.arange(SIZE)[:, None] >> np.arange(LOW) & 1
 _BUSY = _IS_BUSY.sum(axis=1)
-_ROW_ORDER = LANES * np.argsort(_BUSY[::LANES] % 2, kind="stable")  # first state of each row
-_TURN = np.argsort(_BUSY[:LANES] % 2, kind="stable").reshape(2, -1)  # states of a row relaxed first, and second
+_ROW_ORDER = LANES * np.argsort(_BUSY[::LANES] % 2, kind="stable")  # even rows first: neighbours must take turns
+_TURN = np.argsort(_BUSY[:LANES] % 2, kind="stable").reshape(2, -1)  # even states first, likewise
 _WITHIN = ((np.arange(PART)[:, None] & ~np.arange(PART)) == 0).astype(float)  # whether a set of five is in another
-_EVERY = np.arange(SIZE // PART)  # sets of the other stations
+_EVERY = np.arange(SIZE // PART)  # the place of a set in `T` if all sets of the other five stations are wanted
 _PLACE = np.cumsum(_EVERY >> np.arange(LOW - FEW)[:, None] & 1, axis=1) - 1  # of a set among those with a station
 
 _Calls: TypeAlias = tuple[IntArray, IntArray, IntArray, FloatArray]
@@ -54,7 +54,7 @@ def call_rates(order: IntArray, rates: FloatArray) -> _Calls:
     For one of the first ten stations the set within the block contains the station itself, which is full after a call.
     """
     bits = 1 << order
-    key = (order << 56) | (np.cumsum(bits, axis=1) - bits)  # station and set of those preferred to it
+    key = (order << 56) | (np.cumsum(bits, axis=1) - bits)  # in one integer, so that one sort finds equal pairs
     key, inverse = np.unique(key, return_inverse=True)
     station, full = key >> 56, key & ((1 << 56) - 1)
     low = (full | np.where(station < LOW, 1 << station, 0)) & ((1 << LOW) - 1)
@@ -77,13 +77,13 @@ def relax(
     split = int(np.argmax(strides[-1] // strides <= PARTS))  # stations from here on are the same within a part
     size = int(strides[split])
     level = np.indices(tuple(high[split:][::-1] + 1)).reshape(len(high) - split, -1).sum(axis=0)
-    waves = [np.flatnonzero(level == n) * size for n in range(level.max() + 1)]
+    waves = [np.flatnonzero(level == n) * size for n in range(level.max() + 1)]  # none is next to another of its wave
     chain, top = (counts, mu, strides, calls, total), int(counts.sum())
     leave = _IS_BUSY @ mu[:LOW]
 
     def sweep(scale: FloatArray, omega: float) -> tuple[float, FloatArray]:
         """Scale the levels and relax every equation; return the error relative to the flow, and the next scale."""
-        factors = np.r_[scale, 1.0, 1.0][_BUSY + np.arange(top - LOW + 2)[:, None]]
+        factors = np.r_[scale, 1.0, 1.0][_BUSY + np.arange(top - LOW + 2)[:, None]]  # padded: the top level has no next
         wrong, entered, (mass, flow) = 0.0, 0.0, np.zeros((2, top + 1))
         for wave in waves:
             for part in pool.map(lambda k: _sweep_part(blocks, k, size, chain, leave, factors, omega), wave):
@@ -97,7 +97,7 @@ def relax(
         for n in range(1, most + 1):
             wrong, scale = sweep(scale, omega)
             if wrong < tol:
-                return n, sweep(scale, 0.0)[0]
+                return n, sweep(scale, 0.0)[0]  # which also applies the last scale
             if n % TUNE_EVERY == 1:
                 before = wrong
             elif n % TUNE_EVERY == 0:
@@ -190,7 +190,7 @@ def _sweep_part(
     T, half, come = np.empty(SIZE), np.empty(SIZE // 2), np.empty(LANES)
     low_rates, freed = np.empty((LOW, SIZE)), np.zeros((FEW, SIZE))
     inflow, x, rate, step = np.empty(SIZE), np.empty(SIZE), np.empty(SIZE), np.empty(SIZE)
-    levels = np.zeros((2, counts[LOW:].sum() + 1, SIZE))  # sums by the busy units at the remaining stations
+    levels = np.zeros((2, counts[LOW:].sum() + 1, SIZE))  # by units busy elsewhere, and state, to keep loops vectors
     for g in range(LOW):  # a state without g is entered when g becomes free
         low_rates[g] = mu[g]
     for g in range(FEW):

@@ -54,13 +54,13 @@ def expected_changes(of: Preferred, counts: IntArray) -> FloatArray:
     """
     groups, costs = of.groups, of.costs
     (M, G), R = groups.shape, len(of.shares)
-    q = np.append(of.shares, 0.0)
+    q = np.append(of.shares, 0.0)  # a unit beyond the last place counts for nothing
     change, leave, enter = np.zeros((G, G)), np.zeros(G), np.zeros(G)
     unit, paid = np.empty(R + 1, np.int64), np.empty(R + 1)
     later, sooner = np.zeros(R + 2), np.zeros(R + 2)  # sums over the first units if each comes one place later, sooner
     for j in range(M):
         n = last = 0
-        while n <= R and last < G:
+        while n <= R and last < G:  # one unit more than counts: it moves up if another leaves
             for _ in range(min(counts[groups[j, last]], R + 1 - n)):
                 unit[n], paid[n] = groups[j, last], costs[j, last]
                 n += 1
@@ -70,22 +70,22 @@ def expected_changes(of: Preferred, counts: IntArray) -> FloatArray:
             sooner[k + 1] = sooner[k] + ((q[k - 1] - q[k]) * paid[k] if k else 0.0)
         top = min(n, R)
         for a in range(top):
-            if a + 1 == n or unit[a + 1] != unit[a]:
-                leave[unit[a]] += sooner[n] - sooner[a + 1] - q[a] * paid[a]
+            if a + 1 == n or unit[a + 1] != unit[a]:  # the last of a group's units stands for all, at equal cost
+                leave[unit[a]] += sooner[n] - sooner[a + 1] - q[a] * paid[a]  # those behind come one place sooner
         b = 0
         for r in range(last):
             h, cost = groups[j, r], costs[j, r]
-            entry = q[b] * cost + later[top] - later[b] if b < R else 0.0
+            entry = q[b] * cost + later[top] - later[b] if b < R else 0.0  # h at b, those behind later
             enter[h] += entry
             for a in range(top):
                 if a + 1 < n and unit[a + 1] == unit[a]:
                     continue
                 gone = sooner[n] - sooner[a + 1] - q[a] * paid[a]
-                if b <= a:
+                if b <= a:  # only units between the two places are shifted, by one
                     both = q[b] * cost + later[a] - later[b] - q[a] * paid[a]
                 else:
                     both = q[b - 1] * cost + sooner[b] - sooner[a + 1] - q[a] * paid[a]
-                change[unit[a], h] += both - gone - entry
+                change[unit[a], h] += both - gone - entry  # less what is added below for each move alone
             b = min(b + counts[h], n)
     for g in range(G):
         for h in range(G):

@@ -11,7 +11,7 @@ from .._types import FloatArray, IntArray
 from ._unit_order import Ranks, UnitOrder, unit_order
 
 MAX_STEPS = 2000
-BUSIEST = 1 - 1e-15
+BUSIEST = 1 - 1e-15  # below 1, so that an atom whose units are all busy has no share 0 / 0
 # In fleets of more than SHORT units, the list of units that an atom calls ends where it is needed with a probability
 # below CUT times the tolerance, or EARLY times the last change, and the first EXTRAPOLATED steps are accelerated by
 # what the MEMORY steps before showed. That is forgotten if the sum of squared changes becomes GROWN times as large.
@@ -33,7 +33,7 @@ def correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
     for k in range(mode, 0, -1):
         P[k - 1] = P[k] * k / load
     if queue:
-        P[p] /= 1 - load / p  # probability of p or more calls in the system
+        P[p] /= 1 - load / p  # p or more calls: the tail of the queue is geometric
     P /= P.sum()
     mean, idle = P[p], 0.0  # ρ̄ and 1 - ρ̄, both computed without subtraction
     for k in range(p):
@@ -89,11 +89,11 @@ def solve(
     equal, first = True, service[sites[0], 0]
     for site in sites:
         free_rate += site_rates[0, site]
-        equal = equal and site_rates[1, site] == first
+        equal = equal and site_rates[1, site] == first  # NaN, if they depend on the atom, is unequal
     long = p > SHORT
     load = total * p / free_rate  # offered work in erlangs, refined below unless all service times are equal
     Q, V, work = np.empty(p), np.empty(p), rates * first
-    if queue and load >= p * (1 - 1e-9):
+    if queue and load >= p * (1 - 1e-9):  # `correction` divides by 1 - load / p
         return V, Q, 0.0, 0.0, -1, 0.0
     mean, blocked = correction(load, queue, Q)
     rho = np.full(p, mean)
@@ -113,20 +113,20 @@ def solve(
             mean, blocked = correction(load, queue, Q)
         queued = blocked * total / free_rate if queue else 0.0
         for i in range(p):
-            V[i] = (V[i] + queued) / (1 + V[i])
+            V[i] = (V[i] + queued) / (1 + V[i])  # (3), from ρ_i = V_i (1 - ρ_i) + the work of calls that waited
         _scale_to(V, p * mean)
         moved = 0.0
         for i in range(p):
             moved = max(moved, abs(V[i] - rho[i]))
-            V[i] -= rho[i]
+            V[i] -= rho[i]  # from here on V holds the change
         if long and step < EXTRAPOLATED and moved > tol:
             _extrapolate(rho, V, history, step)
         for i in range(p):
             rho[i] += damping * V[i]
         if moved <= tol:
-            if queue and load >= p * (1 - 1e-8):
+            if queue and load >= p * (1 - 1e-8):  # held back by the cap above: more work than the fleet can do
                 return rho, Q, blocked, 0.0, -1, moved
-            wait = blocked / (free_rate - total) if queue else 0.0
+            wait = blocked / (free_rate - total) if queue else 0.0  # who waits does so for 1 / (Σμ - λ) on average
             return rho, Q, blocked, wait, step, moved
         if step % 50 == 0:  # shorten the step if the iteration has overshot for long
             if moved > 0.5 * before:
@@ -188,7 +188,7 @@ def _dot(a: FloatArray, b: FloatArray) -> float:
 @njit(cache=True, nogil=True)
 def _scale_to(rho: FloatArray, total: float) -> None:
     """Scale utilisations in place to a given sum; the excess of a unit that would reach 1 goes to the other units."""
-    for _ in range(len(rho)):
+    for _ in range(len(rho)):  # each round but the last fixes at least one more unit at the top
         full, rest = 0.0, 0.0
         for r in rho:
             if r >= BUSIEST:
@@ -283,7 +283,7 @@ def _offer_work(
             if chance < least:
                 break
         if answered > 0:
-            work += rates[j] * minutes / answered
+            work += rates[j] * minutes / answered  # the probabilities do not sum to one exactly
     return work
 
 
@@ -299,7 +299,7 @@ def answer_shares(order: UnitOrder, rho: FloatArray, Q: FloatArray) -> FloatArra
             shares[i, j] = Q[k] * busy * (1 - rho[i])
             total += shares[i, j]
             busy *= rho[i]
-        shares[:, j] /= total
+        shares[:, j] /= total  # with the factors Q the products do not sum to one exactly
     return shares
 
 

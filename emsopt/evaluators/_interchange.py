@@ -55,7 +55,7 @@ def matrix_costs(times: FloatArray, weights: FloatArray) -> Costs:
 
     def nearest(atoms: IntArray, k: int) -> tuple[NDArray[np.int32], FloatArray]:
         sites, costs = np.empty((len(atoms), k), np.int32), np.empty((len(atoms), k))
-        rows = max(1, 1_000_000 // n_sites)
+        rows = max(1, 1_000_000 // n_sites)  # atoms at a time: their copy then takes 8 MB, not as much as the matrix
         for a in range(0, len(atoms), rows):
             part = np.ascontiguousarray(times[:, atoms[a : a + rows]].T)
             some = np.argpartition(part, k - 1, axis=1)[:, :k] if k < n_sites else np.arange(n_sites)[None]
@@ -99,7 +99,7 @@ def replace_lists(near: Lists, atoms: IntArray, more: Lists) -> Lists:
 @njit(cache=True, nogil=True)
 def listing_of(near: Lists, n_sites: int) -> Listing:
     """Return which atoms list each site."""
-    start = np.zeros(n_sites + 2, np.int64)
+    start = np.zeros(n_sites + 2, np.int64)  # one more, as lists may end with the site N that does not exist
     for i in near.site:
         start[i + 1] += 1
     start = np.cumsum(start)
@@ -167,7 +167,7 @@ def interchange(
         for k in range(len(members)):
             if not forced[members[k]]:
                 for i in range(n_sites):
-                    total = change[k, i] + leave[k] + enter[i]
+                    total = change[k, i] + leave[k] + enter[i]  # extra, loss and gain of Resende and Werneck
                     if total < least and enterable[i]:
                         least, leaves, enters = total, k, i
         if enters < 0:
@@ -176,12 +176,12 @@ def interchange(
         for i in (left, enters):
             for q in range(listing.start[i], listing.start[i + 1]):
                 j = listing.atom[q]
-                if near.cost[listing.entry[q]] <= second[j] and not waits[j]:
+                if near.cost[listing.entry[q]] <= second[j] and not waits[j]:  # a farther site changes nothing for j
                     waits[j] = True
                     _count(near, j, places, values, -1)  # before the members change, as it counts by them
         enterable[left], enterable[enters] = allowed[left], False
         place[left], place[enters], members[leaves] = -1, leaves, enters
-        change[leaves], leave[leaves] = 0.0, 0.0
+        change[leaves], leave[leaves] = 0.0, 0.0  # only rounding errors are left there
         for i in (left, enters):
             for q in range(listing.start[i], listing.start[i + 1]):
                 j = listing.atom[q]
@@ -212,12 +212,12 @@ def _count(
     """Add or subtract the contribution of atom j to the values of all swaps; return the cost of its second member."""
     (place, shared), (change, leave, enter) = places, values
     start, site, cost = near
-    nearest, first, second = -1, cost[start[j + 1] - 1], cost[start[j + 1] - 1]
+    nearest, first, second = -1, cost[start[j + 1] - 1], cost[start[j + 1] - 1]  # else served from beyond the list
     for r in range(start[j], start[j + 1]):
         if place[site[r]] >= 0:
             if nearest < 0:
                 nearest, first = place[site[r]], cost[r]
-                if not shared[site[r]]:
+                if not shared[site[r]]:  # its other unit stays, and is the second
                     continue
             second = cost[r]
             break
@@ -229,7 +229,7 @@ def _count(
         if cost[r] < first:
             enter[site[r]] -= sign * (first - cost[r])
         if nearest >= 0:
-            change[nearest, site[r]] -= sign * (second - max(cost[r], first))
+            change[nearest, site[r]] -= sign * (second - max(cost[r], first))  # i then serves j, not the second
     return second
 
 

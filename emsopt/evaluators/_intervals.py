@@ -158,7 +158,7 @@ def student(
     than the queue's relaxation time vary too little. ``level`` is the confidence level. The interval is cut off at 0
     and at ``high``.
     """
-    from scipy.special import stdtrit
+    from scipy.special import stdtrit  # importing scipy.stats takes twice as long
 
     B = len(moves)
     half = stdtrit(B - 1, (1 + level) / 2) * max(float(np.sqrt(moves @ moves * B / (B - 1))), least)

@@ -55,6 +55,7 @@ FIRST_STEP, AGAIN, PATIENCE = 1.5, 0.3, 60  # length of a step of the descent, a
 PIECE = 2_000  # steps of annealing between two looks at the clock: at most about 0.3 s
 SOLVABLE = 100_000  # pairs in reach up to which HiGHS gets far enough within a time limit
 T = TypeVar("T")
+# one per chain of annealing; fixed, so that results repeat, and not 0, which xorshift never leaves
 SEEDS = 88172645463325252, 1234567890123456789
 
 
@@ -79,7 +80,7 @@ def maximise(
 
     The bound is minus infinity if the search was completed before ``end``: then they are optimal.
     """
-    first, which = distinct(patterns.T.tocsr())
+    first, which = distinct(patterns.T.tocsr())  # atoms in reach of the same sites are one
     merged = np.bincount(which, weights=weights).astype(float)
     lonely = np.diff(patterns.tocsc().indptr)[first] == 0
     some = np.flatnonzero((merged > 0) & ~lonely)
@@ -102,7 +103,7 @@ def greedy(
     """Return how many units each site has, shape (N,), if they are added one by one where they gain most."""
     counts = floors.copy()
     for _ in range(units - counts.sum()):
-        gains = patterns @ (weights * np.power(q, patterns.T @ counts))
+        gains = patterns @ (weights * np.power(q, patterns.T @ counts))  # without the factor 1 - q, common to all
         counts[np.argmax(np.where(counts < capacities, gains, -1.0))] += 1
     return counts
 
@@ -117,7 +118,7 @@ def _drop_dominated(patterns: Patterns, q: float, floors: IntArray, capacities: 
     rows = patterns[better]
     dropped = better[within_another(*as_lists(rows), *as_lists(rows.T), False)]
     kept = np.setdiff1d(open_, dropped[floors[dropped] == 0])
-    return kept if capacities[kept].sum() >= units else open_
+    return kept if capacities[kept].sum() >= units else open_  # all units need a place
 
 
 class _Search:
@@ -133,10 +134,10 @@ class _Search:
         self.fixed = limits[0].copy(), limits[1].copy()  # as far as a better deployment is concerned
         self.best = greedy(patterns, weights, q, *limits, units)
         self.value, self.bound = self.of(self.best), float(weights.sum())
-        self.least = common_divisor(weights) * (1 - 1e-6) if q == 0 else 0.0
-        prices = 0.5 * weights * (1 - q)
+        self.least = common_divisor(weights) * (1 - 1e-6) if q == 0 else 0.0  # values are sums of weights
+        prices = 0.5 * weights * (1 - q)  # the middle of the range of prices that `_descend` allows
         self.walk = prices, np.zeros(len(weights)), np.array([np.inf, FIRST_STEP, 0.0])
-        self.over = False  # whether annealing beside something else shall end
+        self.over = False  # asks annealing in the other thread to end
         self.states = [np.array([seed], np.uint64) for seed in SEEDS]
 
     def of(self, counts: IntArray) -> float:
@@ -238,7 +239,7 @@ class _Search:
         low, high = self.fixed
         free, left, total = np.flatnonzero(high > low), self.units - low.sum(), self.reach.weight.sum()
         if not len(free) or not left:
-            return (None if left else low), self.of(low), True
+            return (None if left else low), self.of(low), True  # if units are left over, no better deployment exists
         inside, always = self.patterns[free].astype(float), self.patterns.T @ low  # what is fixed is always in reach
         room = np.minimum(inside.T @ (high - low)[free], left).astype(np.int64)
         atom = np.repeat(np.arange(len(room)), room)  # one variable for each further unit in reach that adds something
@@ -261,6 +262,7 @@ class _Search:
         if not settled:
             self.update(self.best if counts is None else counts)
             return min(self.bound, max(bound, self.value))
+        # what annealing met beside HiGHS depends on the clock, and may not change a proven result
         self.best, self.value = known, self.of(known)
         self.update(known if counts is None else counts)
         return -np.inf
@@ -347,10 +349,10 @@ def _descend(
             direction[j] = in_reach[j] - paid[j] + MEMORY * direction[j]
             length += direction[j] ** 2
         if kept[1] < LAST_STEP or length == 0.0:
-            kept[1] = 0.0
+            kept[1] = 0.0  # ends the descent: see `descending`
             break
         for j in range(m):
-            price = prices[j] - kept[1] * (value - known[0]) / length * direction[j]
+            price = prices[j] - kept[1] * (value - known[0]) / length * direction[j]  # Polyak's step to the best value
             prices[j] = min(max(price, 0.0), reach.weight[j] * worth[0])  # other prices only raise U
     return kept[0]
 
@@ -387,7 +389,7 @@ def _nearby_sites(
     reach: Reach, first: int, removable: IntArray, found: IntArray, seen: tuple[IntArray, IntArray], stamp: int
 ) -> int:
     """Fill ``found`` with sites around an atom that can lose a unit, the nearest first; return their number."""
-    sites, atoms = seen
+    sites, atoms = seen  # marked by the number of the step, so that nothing has to be cleared between steps
     queue = np.empty(len(atoms), np.int64)
     queue[0], atoms[first] = first, stamp
     head, tail, number = 0, 1, 0

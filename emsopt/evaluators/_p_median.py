@@ -109,7 +109,7 @@ def interruptible() -> Iterator[None]:
     """Delay Ctrl-C until a search checks the clock: raised inside a compiled call, it can crash Python."""
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or handler is not signal.default_int_handler:
-        yield
+        yield  # only the main thread gets signals, and another's handler is respected
         return
     signal.signal(signal.SIGINT, lambda number, frame: _held.append(number))
     try:
@@ -142,7 +142,7 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, time_limit: 
     queue: list[_Branch] = []
     dive: list[_Branch] = []  # branches searched depth first: see QUEUE_BYTES
     room = QUEUE_BYTES / (4 * len(prices) + recency.nbytes + state.nbytes)
-    known = 1
+    known = 1  # serial number, so that the heap never compares arrays
     if bound < search.target:
         queue.append((bound, known, state, prices.astype(np.float32), recency))
     while queue or dive:
@@ -150,11 +150,11 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, time_limit: 
             bounds = [branch[0] for branch in queue + dive if branch[0] < search.target]
             return search.chosen, search.rounded(min(bounds, default=np.inf))
         bound, _, state, prices32, recency = dive.pop() if dive else heappop(queue)
-        if bound >= search.target:
+        if bound >= search.target:  # the best cost may have fallen since it was queued
             continue
         site, around = search.division(bound, state, prices32, recency)
         for choice in (CLOSED, OPEN):
-            branch = state.copy(), prices32.astype(float), recency.copy()
+            branch = state.copy(), prices32.astype(float), recency.copy()  # rounded to 32 bits: any prices give a bound
             branch_bound = search.ascend(bound, *branch, site, choice, around)
             if branch_bound < search.target:
                 known += 1
@@ -180,13 +180,13 @@ class _Search:
         self.chosen = forced.copy()
         self.chosen[rest[: p - forced.sum()]] = True
         self.best = self.cost(self.chosen)
-        self.tolerance = max(TOLERANCE * self.best, grain * (1 - 1e-6))
+        self.tolerance = max(TOLERANCE * self.best, grain * (1 - 1e-6))  # a better choice gains at least `grain`
         self.allowed = np.ones(n, dtype=np.bool_)  # sites that a better choice may use
         self.listing = listing_of(self.full, n)
         self.steps, self.shaken = 0, 1
-        self.read, self.exchanged = 0, 0  # list entries read in ascents and in interchanges, about
+        self.read, self.exchanged = 0, 0  # list entries read in ascents and interchanges, as time would not repeat
         self.found = 0  # value of `exchanged` then: the search goes on as long again
-        self.gained, self.tried = np.zeros((2, n)), np.zeros((2, n))  # sum and number of gains, by choice and site
+        self.gained, self.tried = np.zeros((2, n)), np.zeros((2, n))  # from all branches, for all later ones
         self.local = True  # until a branch is wide: then trials cost too much
         self.improve(self.chosen)
 
@@ -224,7 +224,7 @@ class _Search:
         members, unlisted, n_sites = np.flatnonzero(chosen), True, len(chosen)
         value = 6 * self.costs.n_atoms * n_sites // self.p + self.costs.n_atoms * self.p  # entries are written here
         swap = 1 + 8 * value // self.p + n_sites * self.p // 4
-        while unlisted and not (self.late and self.exchanged):
+        while unlisted and not (self.late and self.exchanged):  # even when late, one piece improves the first choice
             most = 1 + PIECE // swap
             swaps, ended = interchange(self.full, self.listing, members, self.forced, self.allowed, most)
             self.exchanged += value + swaps * swap
@@ -268,7 +268,7 @@ class _Search:
     def root(self, state: NDArray[np.int8]) -> tuple[float, NDArray[np.int8], FloatArray, FloatArray]:
         """Raise the bound of the whole problem; return it with the arrays of its branch."""
         start, _, cost = self.full
-        k = max(2, len(state) // self.p)
+        k = max(2, len(state) // self.p)  # at first an atom pays as many sites as there are for each one chosen
         prices = cost[np.minimum(start[:-1] + k, start[1:]) - 1]
         recency = np.zeros(len(state))
         walk, rest = _walk(prices, FIRST_STEP), (0.0, np.zeros(len(state)))
@@ -343,7 +343,7 @@ class _Search:
         """Ascend by a number of steps, checking the clock; return whether it ended, a choice, and the bound."""
         trial = np.zeros(len(state), dtype=np.bool_)
         cheapest, choice, ended = np.inf, trial, 0
-        while steps > 0 and not ended and not (self.late and np.isfinite(walk[2][0])):
+        while steps > 0 and not ended and not (self.late and np.isfinite(walk[2][0])):  # a bound at least is needed
             some = min(steps, max(1, PIECE // max(1, len(near.site))))
             target = self.best, self.target
             ended, found = _ascend(near, self.p, state, prices, recency, trial, walk, rest, target, some, patience)
@@ -360,7 +360,7 @@ class _Search:
         return ended > 0, choice, np.inf if ended in (PROVEN, DECIDED) else float(walk[2][0])
 
 
-PROVEN, DECIDED, CONVERGED = 1, 2, 3  # why an ascent ended
+PROVEN, DECIDED, CONVERGED = 1, 2, 3
 
 
 def _walk(prices: FloatArray, first: float) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -488,9 +488,9 @@ def _ascend(
         for i in range(n_sites):
             if state[i] == FREE:
                 if trial[i]:
-                    if value - profits[i] + best_out >= target:
+                    if value - profits[i] + best_out >= target:  # without i, the best site left out takes its place
                         state[i] = OPEN
-                elif value + profits[i] - worst_in >= target:
+                elif value + profits[i] - worst_in >= target:  # with i, the worst site chosen leaves
                     state[i] = CLOSED
                 undecided |= state[i] == FREE
             recency[i] += RECENT * (trial[i] - recency[i])
@@ -511,6 +511,7 @@ def _ascend(
             return CONVERGED, cheapest
         for j in range(n_atoms):
             price = trial_prices[j] + kept[1] * (best - value) / length * direction[j]
+            # L knows no sites beyond the list
             trial_prices[j] = min(max(price, cost[start[j]]), cost[start[j + 1] - 1])
     return 0, cheapest
 

@@ -17,6 +17,7 @@ UnitOrder: TypeAlias = NDArray[np.uint32]
 Ranks: TypeAlias = NDArray[np.unsignedinteger]
 ATOMS = 128  # atoms whose ranks are copied at a time: a few vectors, and small enough for the fastest cache
 COMPARED = 64  # largest fleet in which comparing all pairs is faster
+# unsigned: numba turns a mix with signed integers into floats
 ONE, SIX, WORD = np.uint64(1), np.uint64(6), np.uint64(63)
 PAIRS, FOURS = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333)
 EIGHTS, BYTES = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x0101010101010101)
@@ -84,11 +85,11 @@ def _compare(ranks: Ranks, order: UnitOrder) -> None:
     place = np.empty_like(ranks)
     for i in range(p):
         rank, places = ranks[i], place[i]
-        places[:] = p - 1 - i
+        places[:] = p - 1 - i  # as if all units after it preceded it, until they are compared
         for other in range(i):
             other_rank, other_places = ranks[other], place[other]
-            for j in range(ATOMS):
-                precedes = np.uint16(other_rank[j] <= rank[j])
+            for j in range(ATOMS):  # always as many, a constant: what lies beyond the last atom is not read
+                precedes = np.uint16(other_rank[j] <= rank[j])  # at equal ranks, of one site, the lower index precedes
                 places[j] += precedes
                 other_places[j] -= precedes
     for j in range(len(order)):
@@ -118,7 +119,7 @@ def _count_bits(ranks: Ranks, units: IntArray, first: IntArray, n_sites: int, or
             rank = np.uint64(ranks[j, s])
             place = before[rank >> SIX] + _ones(words[rank >> SIX] & ((ONE << (rank & WORD)) - ONE))
             row[place] = s
-        if n_stations < p:  # replace stations by their units, from the end
+        if n_stations < p:  # stations become units, from the end, so that none is overwritten before it is read
             k = p
             for place in range(n_stations - 1, -1, -1):
                 s = row[place]

@@ -118,15 +118,15 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
     _warn_of_unequal_units(city, sites, EVEN, capacity)
     shares, waited, average = answer_shares(order, rho, Q), queued_shares(city, sites), twin_average(city, sites)
     if queue:
-        shares = (1 - blocked) * shares + blocked * waited[:, None]
-    measures = average @ rho, average @ shares, wait, steps, moved
+        shares = (1 - blocked) * shares + blocked * waited[:, None]  # any unit may be the next free one
+    measures = average @ rho, average @ shares, wait, steps, moved  # which of two twin units comes first is arbitrary
     return Evaluation.of(city, sites, "approximate", capacity, blocked, *measures)
 
 
 def prepare(city: City, _units: int, costs: FloatArray, queue: bool, *, tol: float) -> Callable[..., FloatArray]:
     """Return a function of (checked deployments, workers, progress) to their mean costs of an answered call, (K,)."""
     tol = _validate.positive_number(tol, "tol")
-    uneven = city.service_ratio > UNEVEN
+    uneven = city.service_ratio > UNEVEN  # a bound for all deployments: most cities need no check of each
     rates, service = city.arrival_rates / 60, city.service_times
     site_rates = service_rates(np.arange(city.n_sites), rates, service)
     arguments = city.preference_ranks, rates, service, site_rates, costs, queue, tol
@@ -175,7 +175,7 @@ def _warn_of_unequal_units(city: City, sites: IntArray, trusted: int, capacity: 
     """
     minutes = (city.service_times @ city.demand_shares)[np.unique(sites)]
     ratio = minutes.max() / minutes.min()
-    if ratio <= trusted * (1 + 1e-9):
+    if ratio <= trusted * (1 + 1e-9):  # a ratio of exactly `trusted` must not warn because of rounding
         return
     consequence = "mean costs such as the mean response may be off by more than 3 percent"
     if capacity is not None:

@@ -38,7 +38,7 @@ _EVALUATORS = {
 }
 
 
-@cache
+@cache  # inspecting a signature takes as long as the fastest evaluations
 def _options_of(evaluator: str) -> list[list[str]]:
     """Return the names of options for one deployment, for many, and for the parallel evaluation of many."""
     one, _, defaults = _EVALUATORS[evaluator]

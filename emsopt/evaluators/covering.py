@@ -181,11 +181,11 @@ def mexclp(
     busy_fraction = _busy_fraction(space, busy_fraction)
     threshold = _validate.positive_number(threshold, "threshold", "min")
     reach, rates = _parts(city, threshold)
-    groups = np.unique(city.twin_groups, return_index=True)[1]
+    groups = np.unique(city.twin_groups, return_index=True)[1]  # further twins would only add equivalent solutions
     limits = space.floors, space.capacities
     counts, bound = maximise(reach[groups], rates, busy_fraction, limits, space.units, end)
     coverage = float(rates @ (1 - busy_fraction ** (reach[groups].T @ counts))) / city.total_rate
-    bound = max(bound / city.total_rate, coverage)
+    bound = max(bound / city.total_rate, coverage)  # minus infinity if the units are optimal
     sites = space.deployment(counts)
     if city.response_law is None:
         reached_by = (city.response_times[sites] < threshold).sum(axis=0)
@@ -313,18 +313,18 @@ def malp(
         _validate.choice(busy_fraction, "busy_fraction", ("local",))
         within_reach = within(city.response_times, threshold)
         around = within_reach @ city.arrival_rates / 60 * city.mean_service_time
-        work, q = around[city.response_times.argmin(axis=0)], np.nan
+        work, q = around[city.response_times.argmin(axis=0)], np.nan  # nan: q differs from atom to atom
     else:
         q = _busy_fraction(space, busy_fraction)
     counted = np.arange(1, space.units + 2)[:, None]  # one more than the fleet stands for any larger number
     busy = np.minimum(work / counted, 1.0) if np.isnan(q) else np.full((len(counted), city.n_atoms), q)
     enough = 1 - busy**counted >= reliability - ROUNDING
-    enough[-1] = True
+    enough[-1] = True  # argmax must find a row; such an atom is then never covered
     needed = enough.argmax(axis=0) + 1
     groups = np.unique(city.twin_groups, return_index=True)[1]
     reach = within(city.response_times[groups], threshold)
     counts, bound = _program(space, reach, needed, city.demand_shares, end)
-    if counts is None:
+    if counts is None:  # no solution in time: place units as for `mexclp`
         counts = greedy(
             reach, city.demand_shares, 0.5 if np.isnan(q) else q, space.floors, space.capacities, space.units
         )
@@ -410,15 +410,15 @@ def _program(
     import scipy.sparse as sp
     from scipy.optimize import LinearConstraint
 
-    calls = np.flatnonzero(shares)
+    calls = np.flatnonzero(shares)  # neither standard applies to an atom without calls
     reach, needed, shares = reach[:, calls], needed[calls], shares[calls]
     n, m = reach.shape
     most = n + 2 * m
-    place, have = sp.eye_array(n, most), sp.eye_array(m, most, k=n)
+    place, have = sp.eye_array(n, most), sp.eye_array(m, most, k=n)  # they pick n and y out of all variables
     one = sp.eye_array(m, most, k=n + m)
     in_reach = reach.T @ place
     rows = [
-        LinearConstraint(sp.diags_array(needed.astype(float)) @ have - in_reach, ub=0),
+        LinearConstraint(sp.diags_array(needed.astype(float)) @ have - in_reach, ub=0),  # y_j = 1 needs n_j in reach
         LinearConstraint(np.ones(n) @ place, space.units, space.units),
     ]
     if standards is not None:
@@ -428,6 +428,7 @@ def _program(
     low, high = np.r_[space.floors, np.zeros(2 * m)], np.r_[space.capacities, needed <= space.units, np.ones(m)]
     costs = -SCALE * np.r_[np.zeros(n), shares, np.zeros(m)]
     least = 0.999 * common_divisor(shares)  # two values differ by at least the divisor: a smaller gap is none
+    # z_j need not be declared an integer: it may be raised to 1 or to the whole number of units in reach.
     x, bound, settled = integer_program(costs, rows, np.r_[np.ones(n + m), np.zeros(m)], low, high, end, least)
     counts = None if x is None else np.rint(x[:n]).astype(int)
     if settled:
@@ -468,4 +469,4 @@ def _parts(city: City, threshold: float) -> tuple[Patterns, FloatArray]:
     levels = np.sort(late, axis=0)
     parts = (np.vstack([levels[1:], np.ones(city.n_atoms)]) - levels) * city.arrival_rates
     rank, atom = np.nonzero(parts > TINY * city.total_rate)
-    return within(late, np.nextafter(levels[rank, atom], np.inf), atom), parts[rank, atom]
+    return within(late, np.nextafter(levels[rank, atom], np.inf), atom), parts[rank, atom]  # `within` is strict

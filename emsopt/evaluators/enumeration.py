@@ -19,7 +19,7 @@ from .objective import Objective
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_DEPLOYMENTS = 20_000_000
+MOST_DEPLOYMENTS = 20_000_000  # with nine units their list takes 1.4 GB
 TIE = 1e-9  # values that differ by less than this are ties: the difference is rounding
 
 
@@ -112,10 +112,10 @@ class Enumeration:
         names, groups = self.space.city.site_names, self.space.city.twin_groups
         first_site = np.unique(groups, return_index=True)[1]
         rows: list[dict[str, Any]] = []
-        chosen: list[IntArray] = []  # number of units in each group of interchangeable sites
-        for row in np.argsort(self.values, kind="stable"):
+        chosen: list[IntArray] = []  # by twin group, as a move between interchangeable sites changes nothing
+        for row in np.argsort(self.values, kind="stable"):  # stable, so that ties keep the listed order
             counts = self.space.group_counts(self.sites[row])
-            if any(np.maximum(counts - other, 0).sum() < apart for other in chosen):
+            if any(np.maximum(counts - other, 0).sum() < apart for other in chosen):  # units that move between them
                 continue
             chosen.append(counts)
             e = self.evaluation(self.sites[row])
@@ -185,7 +185,7 @@ def enumerate_objective(objective: Objective, progress: Progress = False) -> Enu
 
     A noisy objective is given one seed, so that all deployments get the same calls.
     """
-    total = objective.space.count
+    total = objective.space.count  # computed without listing them, which could exhaust the memory
     if total > MOST_DEPLOYMENTS:
         raise InputError(
             f"{total:,} deployments are too many to enumerate (at most {MOST_DEPLOYMENTS:,}). Pin or close sites, or "
@@ -221,7 +221,7 @@ def evaluate_near(objective: Objective, sites: Sites, moves: int = 2) -> Enumera
     (9, 15)
     """
     space = objective.space
-    near = fringe = {tuple(space.canonical(sites).tolist()): None}
+    near = fringe = {tuple(space.canonical(sites).tolist()): None}  # dicts as ordered sets: ties go to the first
     for _ in range(_validate.whole_number(moves, "moves", low=0)):
         rows = (tuple(row) for x in fringe for row in space.neighbours(x).tolist())
         fringe = dict.fromkeys(row for row in rows if row not in near)
@@ -236,5 +236,6 @@ def _evaluate(objective: Objective, sites: IntArray, progress: Progress = False)
     if objective.noisy:
         rng = _validate.generator(objective.options.get("rng"))
         objective = objective.seeded(int(rng.integers(2**63)))
+    # Without a bar, `progress` is left out: False would override the option given to the objective.
     found = objective.ready(sites, progress=progress) if progress else objective.ready(sites)
     return Enumeration(objective, sites, found)

@@ -160,10 +160,10 @@ class Evaluation:
         -------
         float, or ndarray of shape (k,)
         """
-        single = not np.iterable(threshold) or isinstance(threshold, str)
+        single = not np.iterable(threshold) or isinstance(threshold, str)  # a text is refused below as one threshold
         given: Any = [threshold] if single else threshold
         thresholds = real_array(given, "threshold", (None,), unit="min", low=0)
-        late = np.clip(self._late(thresholds), 0.0, 1.0)
+        late = np.clip(self._late(thresholds), 0.0, 1.0)  # 1 minus a sum of shares may round to slightly below 0
         return float(late[0]) if single else late
 
     def atom_late(self, threshold: float) -> FloatArray:
@@ -204,14 +204,15 @@ class Evaluation:
             raise InputError(f"`q` must be a percentage above 0 and at most 100; got {q:g}.")
         if not self._is_mixture:
             times, weights = self._distribution
-            return float(times[np.searchsorted(np.cumsum(weights), min(q / 100, 1 - 1e-12))])
+            return float(times[np.searchsorted(np.cumsum(weights), min(q / 100, 1 - 1e-12))])  # may sum to < 1
         if q == 100:
             return float("inf")
         from scipy.optimize import brentq
 
         high = self.response_times.max()
-        while self._late(np.array([high]))[0] > 1 - q / 100:
+        while self._late(np.array([high]))[0] > 1 - q / 100:  # a bracket for `brentq`: times have no upper limit
             high *= 2
+        # Below 1e-9 rounding in the sum of shares could hide the change of sign that `brentq` needs.
         return float(brentq(lambda t: self._late(np.array([t]))[0] - 1 + max(q, 1e-9) / 100, 0, high, xtol=1e-9))
 
     @property
@@ -236,7 +237,7 @@ class Evaluation:
         """
         t = self.percentile(q)
         low, high = self._simulated_answers.late_interval(1 - q / 100, t, self.demand_shares)
-        return self.percentile(max(100 * (1 - high), 1e-9)), self.percentile(100 * (1 - low))
+        return self.percentile(max(100 * (1 - high), 1e-9)), self.percentile(100 * (1 - low))  # 0 is refused
 
     @property
     def _simulated_answers(self) -> Answers:
@@ -251,7 +252,7 @@ class Evaluation:
     @property
     def _is_mixture(self) -> bool:
         """Whether the response times are a mixture of continuous distributions, not a list of times with shares."""
-        return self.law is not None and self.answers is None
+        return self.law is not None and self.answers is None  # a simulation lists the times it drew
 
     def _late(self, thresholds: FloatArray) -> FloatArray:
         """Return the fraction of answered calls whose response takes each threshold or more, shape (k,)."""
@@ -260,7 +261,7 @@ class Evaluation:
             return np.array([weights @ law.late(t)[:, 0] for t in thresholds])
         times, weights = self._distribution
         before = np.r_[0.0, np.cumsum(weights)]
-        return 1 - before[np.searchsorted(times, thresholds, side="left")]
+        return 1 - before[np.searchsorted(times, thresholds, side="left")]  # left: the threshold itself is late
 
     def _pairs_late(self, threshold: float) -> FloatArray:
         """Return the probability that a response takes ``threshold`` or more for each unit and atom, shape (p, M)."""
@@ -282,6 +283,7 @@ class Evaluation:
         without an answered call are left out.
         """
         if self.law is not None and self.answers is not None:
+            # Each atom counts by its known share of the demand, not by how many calls it happened to have.
             by_call = self.demand_shares / np.maximum(self.answers.total().sum(axis=0), 1)
             order = np.argsort(self.answers.minutes, kind="stable")
             weights = by_call[self.answers.atoms[order]]

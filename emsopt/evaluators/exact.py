@@ -99,7 +99,7 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     """
     sites, tol, queue = check_sites(city, sites), _validate.positive_number(tol, "tol"), is_queue(capacity)
     (shares, busy, _, blocked, *rest), station, _ = _solve_city(city, sites, queue, tol)
-    size = np.bincount(station)[station]
+    size = np.bincount(station)[station]  # units of a station share its calls equally
     return Evaluation.of(city, sites, "exact", capacity, blocked, busy[station], shares[station] / size[:, None], *rest)
 
 
@@ -121,7 +121,7 @@ def _solve_city(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_
     """
     _, station, counts = np.unique(city.twin_groups[sites], return_inverse=True, return_counts=True)
     by_size = np.argsort(counts, kind="stable")  # stations with a single unit come first, as `_sweep` needs
-    counts, station = counts[by_size], np.argsort(by_size)[station]
+    counts, station = counts[by_size], np.argsort(by_size)[station]  # argsort of a permutation is its inverse
     if np.log2(counts + 1).sum() > MOST_UNITS:
         raise InputError(
             f"the exact hypercube takes at most 2^{MOST_UNITS} states, as many as {MOST_UNITS} units at different "
@@ -131,7 +131,7 @@ def _solve_city(city: City, sites: IntArray, queue: bool, tol: float) -> tuple[_
     place = np.full(city.n_sites, -1)
     place[stations] = np.arange(len(counts))
     ranked = place[city.preferred_order]
-    order = ranked[ranked >= 0].reshape(city.n_atoms, len(counts))
+    order = ranked[ranked >= 0].reshape(city.n_atoms, len(counts))  # each atom ranks each station once
     service = np.ascontiguousarray(city.service_times[stations])
     solve = _solve_large if fits(counts) and np.prod(counts + 1) >= LARGE else _solve
     solution = solve(order, city.arrival_rates / 60, counts, service, queue, tol)
@@ -166,13 +166,13 @@ def _solve(
     for _ in range(MAX_CALIBRATIONS):
         _departures(leave, level, counts, mu)
         chain = counts, strides, dispatch, mu, leave, total
-        if queue and total >= leave[-1] * (1 - 1e-12):
+        if queue and total >= leave[-1] * (1 - 1e-12):  # all units busy: the queue needs a lower load
             return shares, busy, queued, blocked, wait, -1, residual
         taken = _relax(P, chain, level, tol)
         if taken < 0:
             return shares, busy, queued, blocked, wait, -2, residual
         sweeps += taken
-        residual = _sweep(P, chain, 0.0)
+        residual = _sweep(P, chain, 0.0)  # again, as the levels were scaled after the last sweep
         blocked, wait, change = _outcome(P, counts, mu, order, rates, service, queue, shares, busy, queued)
         if change < max(tol, 1e-10):  # rounding keeps the change from falling further
             return shares, busy, queued, blocked, wait, sweeps, residual
@@ -228,7 +228,7 @@ def _outcome(
         shares[:, j] /= shares[:, j].sum()
     wait = 0.0
     if queue:
-        wait = blocked / (fastest - total)
+        wait = blocked / (fastest - total)  # a call that waits does so for 1 / (Σμ - λ) on average
         for g in range(len(counts)):
             shares[g] = (1 - blocked) * shares[g] + blocked * queued[g]
     change = 0.0
@@ -265,7 +265,7 @@ def _dispatch_rates(order: IntArray, rates: FloatArray, n_stations: int) -> Floa
             preferred |= ONE << np.uint64(g)
     for bit in range(n_stations - 1):
         halves = T.reshape(n_stations, half >> (bit + 1), 2, 1 << bit)
-        halves[:, :, 1] += halves[:, :, 0]
+        halves[:, :, 1] += halves[:, :, 0]  # a set holds all of its subsets
     return T
 
 
@@ -333,10 +333,10 @@ def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
             for g in range(bits):
                 if (k >> g) & 1:
                     others = _without(np.uint64(full + k), np.uint64(g))
-                    come += dispatch[np.uint64(g), others] * P[np.uint64(b - (1 << g))]
+                    come += dispatch[np.uint64(g), others] * P[np.uint64(b - (1 << g))]  # unsigned: no check below 0
                 else:
                     come += mu[g] * P[np.uint64(b + (1 << g))]
-            rate = leave[b] + total if b < last else leave[b]
+            rate = leave[b] + total if b < last else leave[b]  # in the last state a call changes nothing
             wrong += abs(come - rate * P[b])
             flow += come
             P[b] = max(P[b] + omega * (come / rate - P[b]), 0.0)
@@ -351,7 +351,7 @@ def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int8], tol: float) ->
     The number is -1 if they do not hold after `MAX_SWEEPS` sweeps.
     """
     leave, total = chain[4], chain[5]
-    _rescale_levels(P, leave, level, total)
+    _rescale_levels(P, leave, level, total)  # a first guess that balances the flow between levels
     omega, before = 1.0, 1.0
     for sweep in range(1, MAX_SWEEPS + 1):
         wrong = _sweep(P, chain, omega)
@@ -413,7 +413,7 @@ def _measure(
     busy_fraction /= counts
     for bit in range(n_stations):
         halves = F.reshape(len(F) >> (bit + 1), 2, 1 << bit)
-        halves[:, 0] += halves[:, 1]
+        halves[:, 0] += halves[:, 1]  # a set counts for each of its subsets
     for j in range(order.shape[0]):
         preferred = 0
         for g in order[j]:

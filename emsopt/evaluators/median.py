@@ -126,15 +126,15 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     numbers = dict[bytes, int]()  # of stations: sites with equal rows are one, which the search need not tell apart
     station = np.array([numbers.setdefault(blake2b(row).digest(), len(numbers)) for row in times])
     first = np.unique(station, return_index=True)[1]
-    times = times[first] if len(first) < len(times) else times
+    times = times[first] if len(first) < len(times) else times  # no copy of a large matrix in vain
     forced = np.zeros(len(times), dtype=np.bool_)
     forced[station[np.isin(listed, space.pinned)]] = True
-    stations = min(forced.sum() + space.units - len(space.pinned), len(times))
-    grain = common_divisor(city.arrival_rates[counts]) / city.total_rate
-    grain *= common_divisor(times - times.min(axis=0)) if grain else 0.0
+    stations = min(forced.sum() + space.units - len(space.pinned), len(times))  # a second unit at one adds nothing
+    grain = common_divisor(city.arrival_rates[counts]) / city.total_rate  # values differ by multiples of `grain`
+    grain *= common_divisor(times - times.min(axis=0)) if grain else 0.0  # the least time of an atom cancels out
     costs = matrix_costs(times, city.demand_shares[counts])
     chosen, bound = minimise(costs, stations, forced, grain, seconds)
-    sites = np.r_[space.pinned, listed[first][chosen & ~forced]].astype(np.int64)
+    sites = np.r_[space.pinned, listed[first][chosen & ~forced]].astype(np.int64)  # pinned sites keep their own index
     return _location(city, space.filled(sites), bound)
 
 

@@ -68,13 +68,13 @@ def metric_costs(city: City, metric: Metric) -> FloatArray:
             return city.response_times
         case ("late", threshold):
             return late_probability(city, _validate.positive_number(threshold, "threshold", "min"))
-    raise _unknown(metric)
+    raise _unknown(metric)  # such as ("late",), whose minutes are missing
 
 
 def is_mean(metric: Metric) -> bool:
     """Return whether a metric is meant as a mean over calls, which has a cost matrix; False if it is unknown."""
     if isinstance(metric, Mapping):
-        return all(map(is_mean, metric))
+        return all(map(is_mean, metric))  # true of an empty mix too, which `_weights` refuses
     kind = metric[0] if isinstance(metric, tuple) and metric else metric
     return isinstance(kind, str) and kind in MEANS
 
@@ -98,7 +98,7 @@ def metric_function(city: City, metric: Metric) -> Callable[[Evaluation], float]
         return lambda e: float(e.demand_shares @ e.atom_cost(costs))
     match metric if isinstance(metric, tuple) else None:
         case ("percentile", q):
-            if not 1 <= _validate.positive_number(q, "q", "percent") < 100:
+            if not 1 <= _validate.positive_number(q, "q", "percent") < 100:  # a q below 1 is likely meant as a share
                 hint = f" For the {100 * q:g}th percentile pass {100 * q:g}." if q < 1 else ""
                 raise InputError(f"`q` must be a percentage from 1 to below 100; got {q:g}.{hint}")
             return lambda e: e.percentile(q)

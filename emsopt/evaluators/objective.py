@@ -76,11 +76,12 @@ class Objective:
             self.costs = metric_costs(city, metric)
         else:
             metric_function(city, metric)  # raises immediately if the metric is invalid
-            self.costs = city.response_times
+            self.costs = city.response_times  # methods that need a cost matrix then search by response times
         self.label = metric_label(metric)
-        split_options(self.evaluator, options)
+        split_options(self.evaluator, options)  # raises now, not in the first evaluation, if an option is unknown
         is_queue(options.get("capacity", "loss"))
         self.options = options
+        # A Generator or None gives other calls each time; a whole number gives the same calls to every deployment.
         self.noisy = self.evaluator == "simulation" and not isinstance(options.get("rng"), (int, np.integer))
         self.evaluations = 0
 
@@ -100,7 +101,7 @@ class Objective:
         if deployments.shape[1] != self.units:
             raise InputError(f"a deployment must hold {self.units} site indices; got {deployments.shape[1]}.")
         result = self.ready(deployments)
-        self.evaluations += len(deployments)
+        self.evaluations += len(deployments)  # only now, so that an evaluation that fails is not counted
         return result
 
     @cached_property
@@ -120,7 +121,7 @@ class Objective:
         """Return a copy that simulates the calls of one seed for every deployment; only simulations depend on it."""
         twin = copy(self)
         if self.evaluator == "simulation":
-            twin.options = self.options | {"rng": seed}
+            twin.options = self.options | {"rng": seed}  # a new dict, as the copy shares that of the original
         return twin
 
     def evaluation(self, sites: Sites) -> Evaluation:

@@ -146,7 +146,7 @@ def set_cover(city: City, threshold: float = 8.0, backup: bool = False, *, time_
     found, bound = fewest(reach, end)
     sites = some_cover(reach) if found is None else found
     gap, best = len(sites) - bound, len(calls)
-    if backup and not gap:
+    if backup and not gap:  # backup is compared between covers of the fewest sites: first their number must be proven
         sites, best = _most_backup(reach, sites, end)
     twice = int((reach[sites].sum(axis=0) > 1).sum())
     return Cover(sites, len(sites), threshold, bound, gap, twice, best, not gap and (not backup or twice == best))
@@ -163,10 +163,11 @@ def fewest(reach: Patterns, end: float, most: int | None = None) -> tuple[IntArr
     patterns = reach[rows][:, columns]
     limits = [LinearConstraint(patterns.T.astype(float), lb=1)]
     limits += [] if most is None else [LinearConstraint(np.ones(len(rows)), ub=most)]
-    costs = np.full(len(rows), float(most is None))
+    costs = np.full(len(rows), float(most is None))  # 0 with `most`: any feasible cover will do
     x, bound, settled = integer_program(costs, limits, 1, 0, 1, end)
     if settled:
         return (None, (most or 0) + 1) if x is None else (rows[np.rint(x) > 0], int(np.rint(x).sum()))
+    # The bound is rounded up because a number of sites is whole, less 1e-6 for the rounding errors of HiGHS.
     return None, max(1, int(np.ceil(bound - 1e-6))) if most is None and bound > -np.inf else 1
 
 
@@ -191,7 +192,7 @@ def _most_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray
     reached = sp.hstack([reach.T.astype(float), -sp.eye_array(m)])
     chosen = np.r_[np.ones(n), np.zeros(m)]
     rows = [LinearConstraint(reached, lb=1), LinearConstraint(chosen, len(sites), len(sites))]
-    x, bound, settled = integer_program(chosen - 1, rows, chosen, 0, 1, end)
+    x, bound, settled = integer_program(chosen - 1, rows, chosen, 0, 1, end)  # cost -1 for each u_j, 0 for a site
     sites = sites if x is None else np.flatnonzero(np.rint(x[:n]))
     twice = int((reach[sites].sum(axis=0) > 1).sum())
     return sites, twice if settled else int(min(m, np.floor(-bound + 1e-6)))
@@ -244,15 +245,15 @@ def _center(times: FloatArray, served: FloatArray, most: int, end: float) -> tup
     chosen = np.empty(0, np.int64)
     for _ in range(most):  # first guess: the closest row to the column that is remotest so far
         chosen = np.union1d(chosen, times[:, _closest_times(times, served, chosen).argmax()].argmin())
-    least = np.minimum(times.min(axis=0, initial=np.inf), served).max()
-    values = np.unique(np.r_[times[times >= least], served[served >= least]])
-    some = set[int]()
+    least = np.minimum(times.min(axis=0, initial=np.inf), served).max()  # no choice of rows can do better
+    values = np.unique(np.r_[times[times >= least], served[served >= least]])  # the optimum is one of these
+    some = set[int]()  # kept from one time to the next, so that a cover starts with the columns that mattered before
     low, high = 0, int(np.searchsorted(values, _closest_times(times, served, chosen).max()))
     while low < high:  # values from `high` on can be held, those below `low` cannot
         middle = (low + high) // 2
         rows, settled = _cover_within(times, served, most, values[middle], some, end)
         if not settled:
-            return chosen, float(values[low])
+            return chosen, float(values[low])  # all shorter times are proven impossible
         if rows is None:
             low = middle + 1
         else:
@@ -268,7 +269,7 @@ def _cover_within(
     Only the columns ``some`` are covered at first; if the cover misses others, a few of these are added (Chen and Chen
     2009).
     """
-    reach, rows = within(times, np.nextafter(longest, np.inf)), np.empty(0, np.int64)
+    reach, rows = within(times, np.nextafter(longest, np.inf)), np.empty(0, np.int64)  # `longest` itself is in time
     while True:
         now = _closest_times(times, served, rows)
         while now.max() > longest:  # the remotest of the columns missed, and further ones that share no row with it
@@ -280,7 +281,7 @@ def _cover_within(
             return rows, True
         found, least = fewest(reach[:, columns], end, most)
         if found is None:
-            return None, least > most
+            return None, least > most  # a proof if `fewest` was settled; 1 if time ran out
         rows = found
         if _closest_times(times, served, rows).max() <= longest:
             return rows, True

@@ -42,7 +42,7 @@ from . import _intervals
 from ._unit_order import UnitOrder, unit_order
 from .evaluation import Evaluation, is_queue, twin_average, unstable
 
-BATCHES = 20  # of consecutive calls, from which the intervals are computed
+BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
 CHUNK = 16_384  # calls drawn at a time, few enough to stay in the processor's cache
 AT_ONCE = 4  # chunks sent to one deployment before the next, whose tables then displace those of this one in the cache
 LONGEST_WARMUP = 1_000_000  # limit in calls on a warm-up, which near saturation would grow without bound
@@ -137,7 +137,7 @@ def simulate(
     load = _stable_load(city, sites) if queue else 0.0
     spread = _intervals.queue_spread(load, squared_variation, calls)
 
-    ends = np.linspace(0, calls, BATCHES + 1).astype(np.int64)
+    ends = np.linspace(0, calls, BATCHES + 1).astype(np.int64)  # batches differ by at most one call
     batch_calls: IntArray = ends[1:] - ends[:-1]
     lengths, seed = [warmup, *batch_calls], stream_seed(rng)
     law, dispatches = city.response_law, list[tuple[int, IntArray, IntArray]]()
@@ -203,6 +203,7 @@ def prepare(
         for start in range(0, len(rows), at_once):
             part = rows[start : start + at_once]
             orders = [preferred_units(city, sites) for sites in part]
+            # segment 0, the warm-up, is left out
             _, (answered, _, _) = _play(city, part, orders, lengths, draw, queue, seed)
             for sites, order, counts in zip(part, orders, answered, strict=True):
                 fractions = twin_average(city, sites) @ _fractions(np.ascontiguousarray(counts.T), order)
@@ -212,7 +213,8 @@ def prepare(
     def values(deployments: IntArray, workers: int | None = None, progress: Progress = False) -> FloatArray:
         if queue:
             for sites in deployments:
-                _stable_load(city, sites)
+                _stable_load(city, sites)  # raises before any call is simulated
+        # One seed for all rows: every deployment gets the same calls.
         return map_rows(partial(part_values, seed=stream_seed(rng)), deployments, workers, progress)
 
     return values
@@ -274,7 +276,7 @@ def call_stream(
 def atom_guide(city: City) -> tuple[FloatArray, IntArray]:
     """Return the cumulative demand shares, shape (M,), and where a search in them begins: see `_atoms`."""
     cumulative = np.cumsum(city.demand_shares)
-    cumulative /= cumulative[-1]
+    cumulative /= cumulative[-1]  # exactly 1 at the end, or a search could run beyond it
     return cumulative, np.searchsorted(cumulative, np.arange(city.n_atoms) / city.n_atoms, side="right")
 
 
@@ -346,12 +348,12 @@ def _play(
     for length in lengths:
         answered[:] = 0
         busy, totals = np.zeros((K, p)), np.zeros((K, 3))
-        chunks = islice(stream, -(-length // CHUNK))
+        chunks = islice(stream, -(-length // CHUNK))  # the chunks of this segment, their number rounded up
         while some := list(islice(chunks, AT_ONCE)):
             for k, (s, gaps, atoms, factors) in product(range(K), some):
                 units = np.full(0 if dispatches is None else len(gaps), -1)
                 unit = orders[k], service_times[k], queue, releases[k], answered[k], busy[k]
-                busy[k] += np.maximum(releases[k], 0)  # the work left from before, and at the end
+                busy[k] += np.maximum(releases[k], 0)  # counts work left from before, but not what is left after
                 totals[k] += serve(gaps, atoms, factors, *unit, units)
                 busy[k] -= np.maximum(releases[k], 0)
                 if dispatches is not None:
@@ -382,7 +384,7 @@ def serve(
     number of calls that found all units busy and the total minutes that calls waited.
     """
     now, blocked, waited = 0.0, 0, 0.0
-    earliest = 0.0  # lower bound on the time at which a unit is free
+    earliest = 0.0  # lower bound on the next release: while all are busy, the list need not be read
     for n in range(len(gaps)):
         now += gaps[n]
         j = atoms[n]
@@ -398,7 +400,7 @@ def serve(
             earliest = release[first]
             if not queue:
                 continue
-            start, unit = earliest, first
+            start, unit = earliest, first  # first come, first served: it goes to the unit released first
             waited += start - now
         minutes = service_times[j, unit] * factors[n]
         release[unit] = start + minutes
@@ -477,5 +479,5 @@ def service_law(
     squared = positive_number(1.0 if cv is None else cv, "cv") ** 2
     if service == "gamma":
         return lambda rng, n: rng.standard_gamma(1 / squared, n) * squared, squared
-    variance = np.log1p(squared)
+    variance = np.log1p(squared)  # of the logarithm, for a mean of 1 and the given cv
     return lambda rng, n: np.exp(np.sqrt(variance) * rng.standard_normal(n) - variance / 2), squared

@@ -25,7 +25,7 @@ from .._types import FloatArray, IntArray
 
 PER_CALL, PER_JOB = 64, 8  # numbers reserved per call, and per unit that it needs, so that none depends on others
 GAP, ATOM, PRIORITY, UNITS, TRANSPORT, JOBS = 0, 1, 2, 3, 4, 8  # which number is for what; JOBS is where jobs begin
-TURNOUT, DRIVE, SCENE, HANDOVER = 0, 2, 4, 5  # of a job: two numbers each for turnout and drive
+TURNOUT, DRIVE, SCENE, HANDOVER = 0, 2, 4, 5  # of a job: turnout and drive have two numbers, as a normal one takes two
 MOST_UNITS = (PER_CALL - JOBS) // PER_JOB
 IN_TIME = 1e4  # subtracted from the score of a unit that would be in time, where dispatch is by coverage
 
@@ -35,22 +35,22 @@ UNIT = np.dtype(
         ("on", bool), ("busy", bool),
         ("origin", int), ("goal", int), ("leave", float), ("arrive", float),
         ("job", int), ("since", float), ("free", float), ("end", int),  # present call: sent at, ends at, and where
-        ("hospital", int), ("carry", float), ("arrived", float), ("homeward", float),  # on the way there; -1 if nowhere
-        ("row", int),  # of its last drive in the trace
-        ("worked", float),  # minutes of calls that are over
-        ("off", float), ("overtime", float),  # end of the last shift; minutes worked after the ends of shifts
+        ("hospital", int), ("carry", float), ("arrived", float), ("homeward", float),  # traced when the call is over
+        ("row", int),  # of its last drive in the trace, whose end changes if the drive is cut short
+        ("worked", float),  # minutes of calls that are over; those of the present call are added when it ends
+        ("off", float), ("overtime", float),  # end of the last shift; minutes worked after it, counted as duty
     ]
 )  # fmt: skip
 CALL = np.dtype(
     [
         ("number", int), ("time", float), ("atom", int), ("priority", int),
-        ("jobs", int),  # unfinished
-        ("sent", float), ("first", float),  # first dispatch, first arrival
+        ("jobs", int),  # unfinished: with the last one the call is over
+        ("sent", float), ("first", float),  # first dispatch and first arrival, from which wait and response are counted
     ]
 )  # fmt: skip
 CLASS = np.dtype(
     [
-        ("share", float),  # cumulative
+        ("share", float),  # cumulative, as a class is drawn by inversion
         ("delay", float), ("mode", int), ("scene", float), ("scene_spread", float),
         ("transport", float), ("target", float),
     ]
@@ -66,19 +66,19 @@ def records(n: int, kind: np.dtype) -> np.recarray:
 class Rules(NamedTuple):
     """A policy."""
 
-    dispatch: int  # 0 closest, 1 preference, 2 coverage
+    dispatch: int  # place in `DISPATCH`, which `play` relies on: 0 closest, 1 preference, 2 coverage
     on_the_way: bool
     queue: bool
-    relocation: int  # 0 none, 1 table, 2 coverage
+    relocation: int  # place in `RELOCATION`, likewise: 0 none, 1 table, 2 coverage
     moves: int
     haste: float  # factor of the driving times to sites: 0 if free units move in no time
     patience: float
-    sites: Any  # (N,) of SITE
-    preference: FloatArray  # (N, M)
-    table: IntArray  # (p, p)
-    near: IntArray  # groups of atoms within coverage of each site, one site after the other
-    weight: FloatArray  # (G,) calls of each group: the atoms that the same sites cover
-    powers: FloatArray  # (p + 1,) of the busy fraction
+    sites: Any  # (N,) of SITE, as records are read fastest
+    preference: FloatArray  # (N, M) smaller is preferred; response times if the city has no preferences
+    table: IntArray  # (p, p), row k - 1 for k free units
+    near: IntArray  # groups of atoms within coverage, site by site: SITE says where those of a site are
+    weight: FloatArray  # (G,) calls of each group: atoms that the same sites cover are counted together
+    powers: FloatArray  # (p + 1,) of the busy fraction, computed once
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -88,7 +88,7 @@ def uniform(seed: int, n: int, k: int) -> float:
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
     z = z ^ (z >> uint64(31))
-    return (float(z >> uint64(11)) + 0.5) * 2.0**-53
+    return (float(z >> uint64(11)) + 0.5) * 2.0**-53  # never 0, whose logarithm is infinite
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -113,7 +113,7 @@ def minutes_to(unit: Any, to_place: FloatArray, mode: int, place: int, now: floa
     there: float = to_place[mode, place, unit.goal]
     if unit.arrive <= now:
         return there
-    left = min((unit.arrive - now) / (unit.arrive - unit.leave), 1.0)
+    left = min((unit.arrive - now) / (unit.arrive - unit.leave), 1.0)  # 1 until the unit has turned out
     return left * to_place[mode, place, unit.origin] + (1 - left) * there
 
 
@@ -200,7 +200,7 @@ def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, coun
     value_cover(fleet, u, rules, 0, count, value)
     most, home = -1.0, fleet[u].home
     site = home
-    for step in range(-1, len(minutes)):
+    for step in range(-1, len(minutes)):  # its home first: it moves only for a clear gain
         i = step if step >= 0 else home
         gain = cover_value(i, rules.sites, rules.near, value)
         if rules.patience < np.inf:
@@ -217,7 +217,7 @@ def change_shift(fleet: Any, u: int, now: float) -> None:
     unit.on = not unit.on
     if not unit.on:
         unit.off = now
-    elif unit.busy:
+    elif unit.busy:  # it worked on in its time off
         unit.overtime += now - unit.off
     else:
         unit.home = unit.origin = unit.goal = unit.first_home

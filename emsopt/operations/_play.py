@@ -30,34 +30,34 @@ from ._fleet import (
 )
 
 QUEUE = 4096  # jobs that may wait in each priority; more are the sign of a fleet that cannot keep up
-BINS, PER_MINUTE = 2400, 10  # of the histogram of response times: up to four hours
+BINS, PER_MINUTE = 2400, 10  # of the histogram of response times: up to four hours; the last bin holds longer ones
 
 
 class World(NamedTuple):
     """The system as compiled code reads it: everything that does not depend on the policy, for K priorities."""
 
-    rate: float  # calls a minute
+    rate: float  # calls a minute, as all times of the simulation are minutes
     trips: bool  # whether units drive to hospitals and home; else the hypercube's service times count
     turnout_spread: float
     drive_spread: float
     handover: float
     handover_spread: float
-    by_hour: FloatArray  # (168,)
-    atoms: FloatArray  # (M,) cumulative shares
-    guide: IntArray  # (M,) where to begin looking in them
-    classes: Any  # (K,) of CLASS
-    units: FloatArray  # (K, U) cumulative
+    by_hour: FloatArray  # (168,) of mean 1, so that `rate` is the mean rate
+    atoms: FloatArray  # (M,) cumulative shares, as an atom is drawn by inversion
+    guide: IntArray  # (M,) where to begin looking in them, which saves most of the steps
+    classes: Any  # (K,) of CLASS, the most urgent first
+    units: FloatArray  # (K, U) cumulative, 1 at the end, so that every draw finds a number
     takes: Any  # (K, K) whether the row may take units from the column
-    to_place: FloatArray  # (R, P, P)
-    service: FloatArray  # (N, M)
-    hospital_of: IntArray  # (M,) places
+    to_place: FloatArray  # (R, P, P) by destination, as the drives of all units to one place are compared
+    service: FloatArray  # (N, M) used only without trips
+    hospital_of: IntArray  # (M,) numbers of places, not of hospitals
 
 
 class Tally(NamedTuple):
     """Counters of a simulation."""
 
     batches: FloatArray  # (B, K, 5) calls, lost, response, late, waited
-    histogram: IntArray  # (K, BINS)
+    histogram: IntArray  # (K, BINS) for percentiles, as single responses are not kept
     atoms: FloatArray  # (M, 3) answered, response, late
     moves: FloatArray  # (2,) relocations, units taken over
     trace: FloatArray  # (n, 7) unit, call (-1 if none), origin, goal, leave, arrive, until
@@ -123,6 +123,7 @@ def play(
     An end of -1 means that a queue grew beyond `QUEUE` jobs. ``fleet`` are p records of UNIT, ``calls`` unused ones of
     CALL, ``duty`` marks the hours of the week in which each unit works, shape (p, 168).
     """
+    # read once: each reading of a part of a tuple counts a reference
     rate, trips, turnout_spread, drive_spread, handover, handover_spread = world[:6]
     by_hour, atoms, guide, classes, units, takes, to_place, service, hospital_of = world[6:]
     dispatch, on_the_way, queue, relocation, moves, haste = rules[:6]
@@ -152,10 +153,10 @@ def play(
             if n == warmup:
                 begin = now
                 for u in range(p):
-                    fleet[u].worked = fleet[u].since - now if fleet[u].busy else 0.0
+                    fleet[u].worked = fleet[u].since - now if fleet[u].busy else 0.0  # less what was worked before
                     fleet[u].off, fleet[u].overtime = max(fleet[u].off, now), 0.0
                 moved[:] = 0
-            if top == 0:
+            if top == 0:  # as many calls are open as the queues can hold
                 return begin, -1.0
             top -= 1
             slot = unused[top]
@@ -188,7 +189,7 @@ def play(
             freed, now = -1, next_hour
             next_hour += 60
             hour = (hour + 1) % len(by_hour)
-            waited = (next_call - now) * per_minute
+            waited = (next_call - now) * per_minute  # in mean gaps, which another rate leaves as they are
             per_minute = rate * by_hour[hour]
             next_call = now + waited / per_minute
             for u in range(p):
@@ -196,7 +197,7 @@ def play(
                     _fleet.change_shift(fleet, u, now)
                     changed = True
 
-        look = changed  # whether waiting jobs may find a unit
+        look = changed  # without a change no waiting job can find a unit
         while True:
             if left == 0 and look:  # the most urgent waiting job, if a unit is free
                 k = _most_urgent(fleet, length)
@@ -217,7 +218,7 @@ def play(
             leave = max(now, calls[slot].time + classes[k].delay)
             in_time = calls[slot].time + classes[k].target - leave
             if dispatch == 2:
-                _fleet.value_cover(fleet, -1, rules, 1, count, value)
+                _fleet.value_cover(fleet, -1, rules, 1, count, value)  # one unit less: the one that is sent leaves
             for v in range(p):
                 unit = fleet[v]
                 if unit.busy:
@@ -230,7 +231,7 @@ def play(
                     score = preference[unit.home, j]
                 else:
                     score = minutes_to(unit, to_place, mode, scene, now)
-                    if unit.arrive <= now and unit.goal < N:
+                    if unit.arrive <= now and unit.goal < N:  # at a site: it must turn out first
                         score += sites[unit.home].turnout
                 score += sites[unit.home].offset
                 if dispatch == 2 and not unit.busy and score < in_time:  # before all that come late
@@ -305,7 +306,7 @@ def play(
             slot = closed[ended]
             unused[top] = slot
             top += 1
-            index = calls[slot].number - warmup
+            index = calls[slot].number - warmup  # batches by number of the call: the same under every policy
             if 0 <= index < counted:
                 done += 1
                 batch, target = index * len(batches) // counted, classes[calls[slot].priority].target

@@ -50,6 +50,7 @@ class PairedComparison:
                 return Difference(np.nan, np.nan, np.nan)
             ratio = above.sum() / below.sum()
             estimate += sign * ratio
+            # by how much a batch moves the ratio, to first order
             shifts += sign * (above - ratio * below) / below.sum()
         batches = len(shifts)
         half = stdtrit(batches - 1, 0.975) * np.sqrt(batches / (batches - 1) * (shifts**2).sum())
@@ -113,11 +114,12 @@ def compare(
     >>> eo.operations.compare(system, sites, (sites, rule), calls=20_000, rng=0).difference("late").high < 0
     True
     """
-    seed = int(_validate.generator(rng).integers(2**62))
+    seed = int(_validate.generator(rng).integers(2**62))  # one seed for both: the same calls
 
     def played(way: Any) -> Operations:
         if isinstance(way, Policy):
             raise InputError("`a` and `b` must be deployments, or pairs such as (sites, policy); got a policy alone.")
+        # a tuple of two sites is a deployment, not one with its policy
         paired = isinstance(way, tuple) and len(way) == 2 and (way[1] is None or isinstance(way[1], Policy))
         sites, policy = way if paired else (way, None)
         return simulate(system, sites, policy=policy, rng=seed, **options)

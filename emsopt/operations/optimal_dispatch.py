@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..city import City
     from ..evaluators.metrics import Metric
 
-MOST_UNITS = 10
+MOST_UNITS = 10  # a step solves 2^p dense equations
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,14 +97,14 @@ def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response")
     p = len(sites)
     if p > MOST_UNITS:
         raise InputError(f"optimal dispatch is for at most {MOST_UNITS} units, as it has 2^p states; got {p}.")
-    preferred = np.argsort(city.preference_ranks[sites], axis=0, kind="stable")  # (p, M)
+    preferred = np.argsort(city.preference_ranks[sites], axis=0, kind="stable")  # stable: ties by number of the unit
     costs, rates = metric_costs(city, metric)[sites], city.arrival_rates / 60
     ends = 1 / (city.service_times[sites] @ city.demand_shares)
     states = np.arange(1 << p)
-    busy = (states[:, None] >> np.arange(p)) & 1 == 1  # (S, p)
+    busy = (states[:, None] >> np.arange(p)) & 1 == 1
 
     policy = np.full((len(states), city.n_atoms), -1)
-    for unit in preferred[::-1]:  # the most preferred free unit
+    for unit in preferred[::-1]:  # the most preferred free unit is written last
         policy = np.where(busy[:, unit], policy, unit)
     following = states[:, None] | (1 << np.arange(p))  # state after unit i is sent
     dearest = costs.max()
@@ -118,11 +118,12 @@ def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response")
             cost[s] = (rates * costs[unit, np.arange(city.n_atoms)]).sum()
         for i in range(p):
             flow[states[busy[:, i]], states[busy[:, i]] ^ (1 << i)] += ends[i]
-        answered, cost[-1] = cost.copy(), rates.sum() * dearest
+        answered, cost[-1] = cost.copy(), rates.sum() * dearest  # so that losing calls never pays
         generator = flow - np.diag(flow.sum(axis=1))
         # Q h + cost = g, with h = 0 where all are free
         system = np.column_stack([generator[:, 1:], -np.ones(len(states))])
         *h, _ = np.linalg.solve(system, -cost)
+        # The balance equations add up to 0: the sum of the probabilities takes the place of one.
         chance = np.linalg.solve(np.vstack([generator.T[:-1], np.ones(len(states))]), np.eye(len(states))[-1])
         lost = float(chance[-1])
         return np.array([0.0, *h]), float(chance @ answered / (rates.sum() * (1 - lost))), lost
@@ -130,10 +131,10 @@ def optimal_dispatch(city: City, sites: Sites, metric: Metric = "mean_response")
     h, preferred_cost, lost = solve(policy)
     cost, iterations = preferred_cost, 0
     while True:
-        ahead = np.where(busy, np.inf, h[following])[:, :, None] + costs  # (S, p, M)
+        ahead = np.where(busy, np.inf, h[following])[:, :, None] + costs  # infinite: a busy unit cannot be sent
         better = ahead[:-1].argmin(axis=1)
         now = np.take_along_axis(ahead[:-1], policy[:-1][:, None], axis=1)[:, 0]
-        change = ahead[:-1].min(axis=1) < now - 1e-10 * max(1.0, np.abs(h).max())
+        change = ahead[:-1].min(axis=1) < now - 1e-10 * max(1.0, np.abs(h).max())  # gains by rounding never end
         if not change.any():
             return OptimalDispatch(cost, preferred_cost, policy, lost, iterations)
         policy[:-1][change] = better[change]

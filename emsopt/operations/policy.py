@@ -83,7 +83,7 @@ class Policy:
     instant: bool = False
 
     def __post_init__(self) -> None:
-        checked = vars(self)
+        checked = vars(self)  # a frozen dataclass takes no assignments
         _validate.choice(self.dispatch, "dispatch", DISPATCH)
         for name in ("on_the_way", "relocate", "instant"):
             _validate.truth(getattr(self, name), name)
@@ -97,7 +97,7 @@ class Policy:
             raise InputError(f"`busy` must be at least 0 and below 1; got {self.busy!r}.")
         if self.table is not None:
             checked["table"] = _checked_table(self.table)
-            if self.coverage is not None and self.relocate:
+            if self.coverage is not None and self.relocate:  # with relocate=False `coverage` serves dispatch alone
                 raise InputError("`table` and `coverage` are two rules of relocation; give one of them.")
         elif self.instant:
             raise InputError("`instant` needs `table`, which says where free units are.")
@@ -117,7 +117,7 @@ class Policy:
         offsets = np.zeros(n) if self.offsets is None else np.asarray(self.offsets, dtype=float)
         if len(offsets) != n:
             raise InputError(f"`offsets` must have {n} entries, one a site; got {len(offsets)}.")
-        table = np.full((units, units), -1)
+        table = np.full((units, units), -1)  # of row k - 1 only k entries are read
         if self.table is not None:
             if len(self.table) != units:
                 raise InputError(

@@ -187,7 +187,7 @@ def _nest(costs: FloatArray, shares: FloatArray, sites: Sites, busy: float) -> l
     def expected(chosen: list[int]) -> float:
         chance = (1 - busy) * busy ** np.arange(len(chosen))  # probability that r units are busy and the next is free
         ordered = np.sort(costs[chosen], axis=0)
-        return float(chance @ ordered @ shares + (1 - chance.sum()) * costs.max())
+        return float(chance @ ordered @ shares + (1 - chance.sum()) * costs.max())  # all busy: as the worst cost
 
     table = [[int(site) for site in sites]]
     while len(table[0]) > 1:
@@ -288,13 +288,14 @@ def best_offsets(
                 where, u, new = sites.copy(), rng.integers(len(sites)), rng.choice(unused)
                 where[u], tried[new] = new, best[sites[u]]
                 if sites[u] not in where:
-                    tried[sites[u]] = 0
+                    tried[sites[u]] = 0  # a site without units has no offset
             else:
                 tried[rng.choice(np.unique(sites))] += rng.choice(STEPS_MIN) * rng.standard_normal()
             found = value(where, tried)
             if found <= least:
+                # equal values too, as the metric is constant nearly everywhere
                 sites, best, least = where, tried, found
             show(step + 1)
     used = np.unique(sites)
-    best[used] -= best[used].mean()
+    best[used] -= best[used].mean()  # an offset common to all sites changes no order
     return Offsets(sites, best, least, first, with_offsets(best))

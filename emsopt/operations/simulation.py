@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from .._types import ArrayLike, FloatArray, IntArray, Rng, Sites
 
-BATCHES = 20  # of consecutive calls, from which the intervals are computed
+BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,6 +108,7 @@ class Operations:
         """Return the minutes, in tenths, within which a share of the answered calls (of a priority) was reached."""
         counts = self.histogram[self._columns(priority)].sum(axis=0).cumsum()
         reached = np.searchsorted(counts, _validate.probability(share, "share") * counts[-1])
+        # the end of its bin, by which all in it are reached
         return float(reached + 1) / _play.PER_MINUTE if counts[-1] else np.nan
 
     def interval(self, measure: str, priority: int | str | None = None, level: float = 0.95) -> tuple[float, float]:
@@ -244,7 +245,7 @@ def simulate(
         trace=np.full((trace, 7), np.nan),
     )
     rules = _rules(system, policy, offsets, table, capacity == "queue")
-    opened = _fleet.records(p * MOST_UNITS + K * _play.QUEUE, _fleet.CALL)
+    opened = _fleet.records(p * MOST_UNITS + K * _play.QUEUE, _fleet.CALL)  # enough: an open call has a unit or waits
     begin, end = _play.play(seed, warmup, calls, duty, _world(system), rules, fleet, opened, tally)
     if end < 0:
         raise UnstableQueueError(
@@ -253,6 +254,7 @@ def simulate(
         )
     counts, (answered, response, late) = tally.batches, tally.atoms.T
     weeks, minute = np.divmod([begin, end], 60 * HOURS)
+    # Minutes on duty until begin and until end: whole weeks, and in the last one full hours and a part.
     each = [
         weeks * 60 * on.sum() + np.interp(minute, 60 * np.arange(HOURS + 1), 60 * np.append(0, on.cumsum()))
         for on in duty
@@ -293,13 +295,13 @@ def _world(system: System) -> _play.World:
     units = np.ones((len(priorities), most))
     classes = _fleet.records(len(priorities), _fleet.CLASS)
     for k, priority in enumerate(priorities):
-        units[k, : len(priority.units) - 1] = np.cumsum(priority.units)[:-1]
+        units[k, : len(priority.units) - 1] = np.cumsum(priority.units)[:-1]  # the last stays exactly 1
         for name in ("share", "delay", "mode", "transport", "target"):
             classes[name][k] = getattr(priority, name)
         classes["scene"][k], classes["scene_spread"][k] = priority.on_scene.mean, priority.on_scene.spread
     classes["share"] = np.cumsum(classes["share"])
-    classes["share"][-1] = 1
-    first = city.n_sites + city.n_atoms  # place of the first hospital
+    classes["share"][-1] = 1  # exactly, or a draw could find no class
+    first = city.n_sites + city.n_atoms  # hospitals are numbered after sites and atoms
     return _play.World(
         rate=city.total_rate / 60,
         trips=system.minutes is not None,
@@ -335,7 +337,7 @@ def _rules(system: System, policy: Policy, offsets: FloatArray, table: IntArray,
         on_the_way=policy.on_the_way,
         queue=queue,
         relocation=RELOCATION.index(policy.relocation),
-        moves=len(table) if policy.instant else policy.moves,
+        moves=len(table) if policy.instant else policy.moves,  # all move at once
         haste=0.0 if policy.instant else 1.0,
         patience=np.inf if policy.patience is None else policy.patience,
         sites=sites,

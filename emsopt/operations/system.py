@@ -180,7 +180,7 @@ class System:
             checked["minutes"] = _validate.real_array(minutes, "minutes", shape, unit="min", low=0)
         checked["priorities"] = self._checked_priorities(hospitals)
         by_hour = _by_hour(self.calls_by_hour)
-        checked["calls_by_hour"] = by_hour / by_hour.mean()
+        checked["calls_by_hour"] = by_hour / by_hour.mean()  # so that the city's rates stay the means
         for name in ("travel_cv", "turnout_cv"):
             if np.ndim(getattr(self.city, name)):
                 raise InputError(f"`{name}` of the city must be a single number here; average it over sites and atoms.")
@@ -196,7 +196,7 @@ class System:
             checked["hospital_of"] = numbers.astype(int)
         elif hospitals and self.minutes is not None:
             n = self.city.n_sites
-            to_hospitals = self.minutes[-1, n : n + self.city.n_atoms, n + self.city.n_atoms :]
+            to_hospitals = self.minutes[-1, n : n + self.city.n_atoms, n + self.city.n_atoms :]  # mode of transports
             checked["hospital_of"] = to_hospitals.argmin(axis=1)
 
     def _checked_priorities(self, hospitals: int) -> tuple[Priority, ...]:
@@ -244,7 +244,7 @@ class System:
         n, m = self.city.travel_times.shape
         if self.minutes is None:
             minutes = np.zeros((1, n + m, n + m))
-            minutes[0, :n, n:] = self.city.travel_times
+            minutes[0, :n, n:] = self.city.travel_times  # other drives are not made: units are home at once
         else:
             minutes = self.minutes
         return np.ascontiguousarray(minutes.transpose(0, 2, 1))

@@ -73,7 +73,7 @@ SHUT = {"no", "private", "agricultural", "forestry", "delivery", "emergency"}
 ONE_WAY = {"yes": 1, "true": 1, "1": 1, "-1": -1, "reverse": -1}
 BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate", "stile", "turnstile"}
 MPH_KMH = 1.609344
-SHORTEST_M = 0.1
+SHORTEST_M = 0.1  # nodes may coincide, but a length must be above 0
 MOST_BYTES = 10**9  # a metropolitan region has some hundred million
 USED_TAGS = ("highway", "maxspeed", "tunnel", "bridge", "oneway", "junction")
 DELETED = re.compile(rb"<(node|way|relation)\b(?=[^>]*\bid\s*=\s*['\"](-?\d+))[^>]*\baction\s*=\s*['\"]delete['\"]")
@@ -85,11 +85,11 @@ class Edge(NamedTuple):
     name: str
     nodes: list[int]  # in driving order
     way: int
-    street: int  # a number, the same for both directions
+    street: int  # the same number for both directions, by which U-turns are known
     speed_kmh: float
     highway: str
-    elevated: bool  # a tunnel or a bridge
-    assumed: bool  # the speed is the default of the class
+    elevated: bool  # a tunnel or a bridge, which does not follow the ground
+    assumed: bool  # the speed is the default of the class, as the notes say
 
 
 def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, vehicle: str) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, li
         raise InputError(Message(str(path), f" has more than {MOST_BYTES / 1e9:g} GB. Cut out the area you need."))
     reader = _Reader(keys)
     try:
-        deleted = _find_deleted(path) if path.name.endswith(".osm") else set()
+        deleted = _find_deleted(path) if path.name.endswith(".osm") else set()  # only the XML of editors has such marks
         for element in FileProcessor(str(path)).with_locations():
             if deleted and (type(element).__name__.lower(), element.id) in deleted:
                 continue
@@ -189,7 +189,7 @@ class _Reader:
             return
         used = {key: tags[key] for key in USED_TAGS if key in tags}
         own = next((tags[k] for key in keys if (k := f"oneway:{key}") in tags), None)
-        used |= {} if own is None else {"oneway": own}
+        used |= {} if own is None else {"oneway": own}  # a rule for the vehicle itself replaces `oneway`
         self.ways.append((way.id, [node.ref for node in way.nodes], used))
         self.places.update((n.ref, (n.lon, n.lat)) for n in way.nodes if n.location.valid())
         self.places.update((n.ref, self.new[n.ref]) for n in way.nodes if n.ref in self.new)
@@ -260,7 +260,7 @@ def _parts(nodes: list[int], places: Places, uses: Mapping[int, int]) -> Iterato
 def _direction(tags: Mapping[str, str]) -> int:
     """Return 1 if a way, or by default a roundabout or motorway, is one-way, -1 if against its nodes, 0 if two-way."""
     if "oneway" in tags:
-        return ONE_WAY.get(tags["oneway"], 0)
+        return ONE_WAY.get(tags["oneway"], 0)  # other words, such as reversible, count as two-way
     return int(tags.get("junction") in ("roundabout", "circular") or tags["highway"].startswith("motorway"))
 
 
@@ -290,6 +290,6 @@ def _turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], shut: set[i
         onward = {e for e in turn if edges[e].street != edge.street}
         # a restriction from a street onto itself forbids U-turns, not driving on along it
         exits = [e for e in turn if turn[e] not in forbidden or (edges[e].way == edge.way and e in onward)]
-        exits = [e for e in exits if turn[e] in only] or exits
+        exits = [e for e in exits if turn[e] in only] or exits  # an only_ restriction holds if its exit is there
         turns += [(k, e) for e in exits if e in onward or onward.isdisjoint(exits)]
     return np.array(turns, dtype=np.int64).reshape(-1, 2)

@@ -34,7 +34,7 @@ class _Road(NamedTuple):
     speed_limit: float
     road_class: str
     points: FloatArray
-    ends: tuple[str, str]  # its junctions
+    ends: tuple[str, str]  # its junctions, which have one height each on a terrain
 
 
 class _Content:
@@ -44,13 +44,13 @@ class _Content:
         self.roads: dict[str, _Road] = {}
         self.turns: set[tuple[int, int]] = set()
         self.location: Attributes = {}
-        self.lost = 0  # connections from or to an edge that is not there
+        self.lost = 0  # connections from or to an edge that is not there, which notes report
         self._known: set[str | None] = set()  # ids of all edges, which stand above the connections
         self._open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the lane's index
 
     def edge(self, edge: Attributes, lanes: list[Attributes]) -> None:
         """Keep a road if one of its lanes is open."""
-        self._known.add(edge.get("id"))
+        self._known.add(edge.get("id"))  # closed and internal ones too, which connections may name
         opened = [lane for lane in lanes if _is_open(lane)]
         if edge.get("function", "normal") != "normal" or not opened:
             return
@@ -90,7 +90,7 @@ def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None =
                 content.location = element
     except InputError as error:
         raise InputError(Message(str(path), f" cannot be read. {error}")) from error
-    except (ElementTree.ParseError, ValueError, LookupError, *formats.DAMAGED) as error:
+    except (ElementTree.ParseError, ValueError, LookupError, *formats.DAMAGED) as error:  # LookupError: the encoding
         said = f" is truncated or not XML ({error}). Download or export it again."
         raise InputError(Message(str(path), said)) from error
     if not content.roads:
@@ -176,7 +176,7 @@ def _own_inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]
     """Return the inclines between the ends of roads by their own heights, at most `STEEPEST`; and notes on changes."""
     across = np.array([np.hypot(*np.diff(line[:, :2], axis=0).T).sum() for line in lines])
     rises = np.array([line[-1, 2] - line[0, 2] for line in lines])
-    inclines = np.where(across > 0, np.arctan2(rises, across), np.nan)
+    inclines = np.where(across > 0, np.arctan2(rises, across), np.nan)  # a road without extent has no incline either
     flat, steep = np.isnan(inclines).sum(), (np.abs(inclines) > STEEPEST).sum()
     notes = [f"{flat} of {len(lines)} roads have no heights: incline 0."] if flat else []
     if steep:

@@ -38,7 +38,7 @@ DISTANCES |= {"length": 1.0}  # metres, as osmnx writes them
 MINUTES = {"minutes": 1.0, "time_min": 1.0, "seconds": 1 / 60, "time_s": 1 / 60, "travel_time": 1 / 60}
 MINUTES |= {"hours": 60.0, "time_h": 60.0, "mode_1": 1440.0}  # days, as JEMSS writes them
 SPEEDS = ("speed_kmh", "speed_kph", "maxspeed")
-SHORTEST_M = 0.1
+SHORTEST_M = 0.1  # nodes may coincide, but a length must be above 0
 FILES = ("nodes.csv", "arcs.csv")
 
 
@@ -115,7 +115,7 @@ def _read(file: Path | Upload) -> pd.DataFrame:
         lines = stream.read().splitlines()
     for k, line in enumerate(lines[:20]):
         cells = {cell.strip(b' "').lower().decode(errors="replace") for cell in line.split(b",")}
-        if k and (cells.intersection(TAIL) or cells.intersection(("x", *LONGITUDE))):
+        if k and (cells.intersection(TAIL) or cells.intersection(("x", *LONGITUDE))):  # line 0 is the usual case
             rows = [line.rstrip(b","), *(row for row in lines[k + 1 :] if row.strip(b", "))]
             return read_csv(Upload(file.name, b"\n".join(rows)))
     return read_csv(file)
@@ -143,7 +143,7 @@ def _lengths(arcs: Table, straight: FloatArray) -> FloatArray:
     metres = DISTANCES[key]
     lengths = metres * arcs.numbers(key, "a distance of at least 0", low=0, high=LONGEST_M / metres)
     ratio = float(np.median((lengths / straight)[straight > SHORTEST_M])) if (straight > SHORTEST_M).any() else 1.0
-    if ratio >= 50:
+    if ratio >= 50:  # metres taken for km give 1000; no real detour comes near
         raise InputError(
             f"{arcs.where}, column {key!r}: most distances are {ratio:.3g} times the straight lines between their "
             "nodes. Name the column by its unit: 'distance_km', 'distance_m'."
@@ -159,7 +159,7 @@ def _speeds(arcs: Table, lengths: FloatArray) -> FloatArray:
         what = f"a column of times ({', '.join(MINUTES)}) or 'speed_kmh'"
         return arcs.numbers(arcs.require(SPEEDS, what), "km/h above 0", **above_0) / 3.6
     minutes = arcs.numbers(key, "a time above 0", **above_0) * MINUTES[key]
-    kmh = float(np.median(lengths / minutes)) * 0.06
+    kmh = float(np.median(lengths / minutes)) * 0.06  # from metres a minute
     if not 1 < kmh < 300:
         raise InputError(
             f"{arcs.where}, column {key!r}: most arcs would be driven at {kmh:.3g} km/h. Name the columns by their "

@@ -34,7 +34,7 @@ def terrain_inclines(
     ends = inverse.reshape(-1, 2)
     ground = real_array(heights(places.reshape(-1, 2)[index]), "heights(places)", index.shape, unit="m")
     level = _straight_inside(ground, ends, lengths, elevated)
-    most = lengths * np.sin(STEEPEST)
+    most = lengths * np.sin(STEEPEST)  # lengths are along the slope, so that a rise is a sine
     rises, notes = np.diff(level[ends])[:, 0], []
     if steep := np.count_nonzero(np.abs(rises) > most):
         smooth = _no_steeper(level, ends, most)
@@ -55,7 +55,7 @@ def _no_steeper(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArr
     # The highest heights below the given ones, and the lowest above them, both meet the limit, and so does their mean.
     def below(height: FloatArray) -> FloatArray:
         lowest = height.copy()
-        while (lowest[end] > lowest[start] + rise).any():
+        while (lowest[end] > lowest[start] + rise).any():  # ends, as all limits are above 0
             np.minimum.at(lowest, end, lowest[start] + rise)
         return lowest
 
@@ -75,7 +75,7 @@ def _straight_inside(ground: FloatArray, ends: IntArray, lengths: FloatArray, el
     if not inside.any():
         return ground
     start, end = ends[elevated].T
-    pull = 1 / lengths[elevated]
+    pull = 1 / lengths[elevated]  # heights between portals are then linear along the road
     graph = sparse.csr_array((np.r_[pull, pull], (np.r_[start, end], np.r_[end, start])), shape=(n, n))
     laplacian = sparse.csr_array(sparse.diags_array(graph.sum(axis=1)) - graph)
     level = ground.copy()

@@ -64,10 +64,11 @@ def edge_energy(lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0
     speeds = real_array(speeds, "speeds", lengths.shape, unit="m/s", low=0.0)
     inclines = one_each(inclines, "inclines", len(lengths), **INCLINES)
     weight = MASS * GRAVITY
-    climbing = weight * np.sin(inclines)
+    climbing = weight * np.sin(inclines)  # the three terms of (8), in the order printed
     rolling = weight * ROLLING * np.cos(inclines)
     drag = 0.5 * DRAG * FRONT_AREA * AIR_DENSITY * speeds**2
     at_wheels = lengths * (climbing + rolling + drag) / J_PER_WH
+    # other than (8) as printed: see above
     return np.where(at_wheels > 0, at_wheels / DRIVE_EFFICIENCY, at_wheels * RECUPERATION_EFFICIENCY)
 
 

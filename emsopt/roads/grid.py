@@ -8,7 +8,7 @@ from .line_graph import legal_turns
 from .network import RoadNetwork
 
 ARTERIAL_M_S, RESIDENTIAL_M_S = 70 / 3.6, 50 / 3.6
-ARTERIAL_EVERY = 3  # rows and columns
+ARTERIAL_EVERY = 3
 BLOCK_M = 100.0
 
 
@@ -51,9 +51,9 @@ def grid_roads(
     relief = _validate.positive_number(relief, "relief", "m", zero=True)
     jitter = _validate.finite_number(jitter, "jitter", 0, 0.4)
     row, column = np.divmod(np.arange(rows * columns), columns)
-    places = np.column_stack([column, -row]) + rng.uniform(-jitter, jitter, (rows * columns, 2))
+    places = np.column_stack([column, -row]) + rng.uniform(-jitter, jitter, (rows * columns, 2))  # row 0 is north
     waves, phases = rng.uniform(-0.7, 0.7, (4, 2)), rng.uniform(0, 2 * np.pi, 4)
-    heights = relief * (1 + np.sin(places @ waves.T + phases).mean(axis=1)) / 2
+    heights = relief * (1 + np.sin(places @ waves.T + phases).mean(axis=1)) / 2  # the mean is in [-1, 1]
     places = places * BLOCK_M
 
     directions = []
@@ -67,7 +67,7 @@ def grid_roads(
     across = np.hypot(*(places[heads] - places[tails]).T)
     arterial = np.where(row[tails] == row[heads], row[tails], column[tails]) % ARTERIAL_EVERY == 0
     return RoadNetwork(
-        np.hypot(across, rise),
+        np.hypot(across, rise),  # along the slope
         np.where(arterial, ARTERIAL_M_S, RESIDENTIAL_M_S),
         legal_turns(tails, heads),
         inclines=np.arctan2(rise, across),

@@ -64,6 +64,7 @@ class LineGraph:
         values of shape (E + C,).
         """
         n, shut = self.n_edges, np.zeros(self.n_edges + len(self.connections), dtype=bool)
+        # an iterator can be read only once
         given = closed if isinstance(closed, (str, np.ndarray)) or not np.iterable(closed) else list(closed)
         if isinstance(given, np.ndarray) and given.dtype == bool and given.shape == shut.shape:
             return given.copy()
@@ -134,7 +135,7 @@ class LineGraph:
             if shut[edge]:
                 raise NoWayError(f"the {name} {self.ids[edge]!r} is closed. Choose another {name}.")
         graph = self._search_graph
-        np.take(np.where(shut, np.inf, costs), graph.indices, out=graph.data)
+        np.take(np.where(shut, np.inf, costs), graph.indices, out=graph.data)  # that of the start is in all paths
         graph.data[no_turn] = np.inf  # entries are in the order of the connections
         (distance,), (before,) = dijkstra(graph, indices=[start], return_predecessors=True)
         if not np.isfinite(distance[end]):

@@ -234,14 +234,14 @@ class RoadNetwork(LineGraph):
         Raise if the file cannot be written; an existing file is then left unchanged.
         """
         content = {field.name: getattr(self, field.name) for field in fields(self)}
-        content["lengths"] = np.maximum(self.lengths.round(2), 0.01)
+        content["lengths"] = np.maximum(self.lengths.round(2), 0.01)  # `load` refuses 0
         content["speed_limits"], content["inclines"] = self.speed_limits.round(4), self.inclines.round(5)
         if self.polylines is not None:
             content["polylines"] = [line.round(7 if self.geographic else 2) for line in self.polylines]
         text = json.dumps(
             {_KIND: _FORMAT, **content}, ensure_ascii=False, separators=(",", ":"), default=np.ndarray.tolist
         )
-        atomic.write_file(path, gzip.compress(text.encode(), mtime=0))
+        atomic.write_file(path, gzip.compress(text.encode(), mtime=0))  # a time stamp would make equal networks differ
 
     @classmethod
     def load(cls, path: PathLike) -> RoadNetwork:
@@ -285,7 +285,7 @@ class RoadNetwork(LineGraph):
         if kept.size == 0:
             raise InputError("`edges` must select at least one edge; it selects none.")
         new = np.full(self.n_edges, -1)
-        new[kept] = np.arange(len(kept))
+        new[kept] = np.arange(len(kept))  # -1 is left for edges that are dropped, whose connections go too
         connections = new[self.connections]
         return replace(
             self,
@@ -383,7 +383,7 @@ class RoadNetwork(LineGraph):
         minutes = self.edge_minutes(speeds)
         per_m = 0.0  # minutes, at infinite speed
         if off_road_kmh != np.inf:
-            per_m = 0.06 / _validate.positive_number(off_road_kmh, "off_road_kmh", "km/h")
+            per_m = 0.06 / _validate.positive_number(off_road_kmh, "off_road_kmh", "km/h")  # 60 min by 1000 m at 1 km/h
         start = self._snapper.places(origins, "origins", off_road_km)
         end = self._snapper.places(destinations, "destinations", off_road_km)
         return self._way_finder.times(start, end, minutes) + per_m * (start.distances[:, None] + end.distances)
@@ -421,6 +421,6 @@ def _checked_polylines(values: Sequence[ArrayLike], n: int, geographic: bool) ->
     # one check of all values, as checks line by line take seconds in a large city
     points = _validate.real_array(np.concatenate(lines), "polylines", (None, 2))
     unit = "degrees" if geographic else "m"
-    for k, most in enumerate((360, 90) if geographic else (FARTHEST_M, FARTHEST_M)):
+    for k, most in enumerate((360, 90) if geographic else (FARTHEST_M, FARTHEST_M)):  # 360: across the date line
         _validate.real_array(points[:, k], f"polylines[:, {k}]", (None,), unit=unit, low=-most, high=most)
     return tuple(np.split(points, np.cumsum([len(line) for line in lines])[:-1]))

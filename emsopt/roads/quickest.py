@@ -92,7 +92,7 @@ def _search(
     for place in range(first_place[k], first_place[k + 1]):
         e = edges[place]
         left = (1 - fractions[place]) * minutes[e]
-        if left < end[e]:
+        if left < end[e]:  # two places may lie on one edge
             end[e] = left
             size = _push(heap, item, size, left, e)
     while size > 0:
@@ -161,9 +161,9 @@ def _fill(
     minutes: FloatArray,
 ) -> None:
     """Fill ``times`` with the minutes from the sources, from number ``offset`` on, to all targets."""
-    n, size = len(minutes), len(minutes) + len(source_edges)
+    n, size = len(minutes), len(minutes) + len(source_edges)  # a source edge may enter the heap again
     start, space = np.empty(n), (np.empty(n), np.empty(size), np.empty(size, np.int64))
-    begun = np.full(n, np.inf)  # the fraction at which the way begins, on the edges of the source
+    begun = np.full(n, np.inf)  # where the way begins on an edge; infinite elsewhere: no target is ahead of that
     for row in range(len(times)):
         k = row + offset
         _search(k, first_source, source_edges, source_fractions, first, onto, sole, minutes, start, *space)
@@ -174,8 +174,8 @@ def _fill(
             for place in range(first_target[column], first_target[column + 1]):
                 e, fraction = target_edges[place], target_fractions[place]
                 best = min(best, start[e] + fraction * minutes[e])
-                if begun[e] <= fraction:
+                if begun[e] <= fraction:  # both places on one edge, the target ahead
                     best = min(best, (fraction - begun[e]) * minutes[e])
             times[row, column] = best
         for place in range(first_source[k], first_source[k + 1]):
-            begun[source_edges[place]] = np.inf
+            begun[source_edges[place]] = np.inf  # only what was set, as filling the whole array takes longer

@@ -33,7 +33,7 @@ BLOCK = 2000  # points at a time, to save memory
 class Places(NamedTuple):
     """Places of K points; those of point k are the entries ``first[k]`` to ``first[k + 1] - 1`` of the next two."""
 
-    first: IntArray  # (K + 1,)
+    first: IntArray
     edges: IntArray
     fractions: FloatArray
     distances: FloatArray  # (K,) from each point to its places, m
@@ -50,7 +50,7 @@ class Snapper:
         points = np.concatenate(polylines)
         sizes = np.array([len(line) for line in polylines])
         self._geographic, self._scale = geographic, np.ones(2)
-        if geographic:  # metres per degree at the middle latitude
+        if geographic:  # a plane in metres, true at the middle latitude
             points = _validate.unwrap(points, points[0, 0])
             shrinking = np.cos(np.radians((points[:, 1].min() + points[:, 1].max()) / 2))
             self._scale = 1000 * np.radians(EARTH_RADIUS_KM) * np.array([shrinking, 1.0])
@@ -59,7 +59,7 @@ class Snapper:
         self._meeting = np.argsort(ends, kind="stable")
         self._first_meeting = np.searchsorted(ends[self._meeting], np.arange(ends.max() + 2))
         line = np.repeat(np.arange(len(sizes)), sizes)
-        inside = line[1:] == line[:-1]
+        inside = line[1:] == line[:-1]  # not from the end of a line to the start of the next
         lengths = np.hypot(*np.diff(points, axis=0).T)
         if geographic:
             lengths = 1000 * EARTH_RADIUS_KM * central_angle(points[:-1], points[1:])
@@ -91,12 +91,12 @@ class Snapper:
         points = _validate.real_array(points, name, (None, 2))
         if self._geographic:
             points = _validate.unwrap(_validate.degrees(points, f"`{name}`"), self._start[0, 0] / self._scale[0])
-        at_least = self._all[0].query(points * self._scale)[0] - PIECE_M / 2
+        at_least = self._all[0].query(points * self._scale)[0] - PIECE_M / 2  # a lower bound, to refuse early
         self._check_near(points, name, at_least, limit_m)
         blocks = range(0, len(points), BLOCK)
         found = [self._places(points[k : k + BLOCK] * self._scale, limit_m) for k in blocks]
         point, edges, fractions, distances = map(np.concatenate, zip(*found, strict=True))
-        point += np.repeat(blocks, [len(part[0]) for part in found])
+        point += np.repeat(blocks, [len(part[0]) for part in found])  # each block counts its points from 0
         self._check_near(points, name, distances, limit_m)
         return Places(np.searchsorted(point, np.arange(len(points) + 1)), edges, fractions, distances)
 
@@ -146,17 +146,17 @@ class Snapper:
 
         Each edge is listed once per point: all that are at most `OPPOSITE_M` farther than the nearest, and some others.
         """
-        reach = tree.query(points)[0] + PIECE_M / 2 + OPPOSITE_M
+        reach = tree.query(points)[0] + PIECE_M / 2 + OPPOSITE_M  # a road is within half a piece of a centre
         found = tree.query_ball_point(points, reach)
         point = np.repeat(np.arange(len(points)), [len(pieces) for pieces in found])
         segment = segments[np.concatenate(found).astype(np.int64)]
         offset, step, length = points[point] - self._start[segment], self._step[segment], self._length[segment]
-        along = np.einsum("ij,ij->i", offset, step) / np.maximum(length, 1e-9) ** 2
+        along = np.einsum("ij,ij->i", offset, step) / np.maximum(length, 1e-9) ** 2  # a segment may have no length
         along = np.clip(along, 0, 1)
         distance = np.hypot(*(offset - along[:, None] * step).T)
         edge = self._edge[segment]
         fraction = (self._before[segment] + along * self._metres[segment]) / np.maximum(self._total[edge], 1e-9)
-        order = np.lexsort((distance, edge, point))
+        order = np.lexsort((distance, edge, point))  # by distance last: the nearest segment comes first
         point, edge = point[order], edge[order]
         first = np.append(True, (np.diff(point) > 0) | (np.diff(edge) != 0))
         point, edge, fraction, distance = point[first], edge[first], fraction[order][first], distance[order][first]
@@ -191,6 +191,6 @@ def _junctions(connections: IntArray, starts: FloatArray, ends: FloatArray) -> I
     before, after = connections.T
     tail = np.concatenate([np.arange(2 * n), n + before])
     head = np.concatenate([2 * n + spot.ravel(), after])
-    size = 4 * n
+    size = 4 * n  # nodes here: E starts, E ends, and their spots
     _, part = connected_components(coo_array((np.ones(len(tail)), (tail, head)), shape=(size, size)), directed=False)
     return np.unique(part[: 2 * n], return_inverse=True)[1].reshape(2, n).T

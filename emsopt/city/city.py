@@ -190,7 +190,8 @@ class City:
             )
         for places in ("atom_locations", "site_locations"):
             vars(self)[places] = _freeze(_validate.unwrap(vars(self)[places], lon))
-        if self.atom_shapes is not None and abs(lon) > 170:  # near the date line, which outlines may cross
+        furthest = np.abs(self.atom_locations[:, 0]).max()
+        if self.atom_shapes is not None and furthest > 170:  # near the date line, which outlines may cross
             vars(self)["atom_shapes"] = tuple(_unwrap_shape(shape, lon) for shape in self.atom_shapes)
         return km
 

@@ -160,7 +160,7 @@ def _solve(
     mu = np.empty(n_stations)
     for g in range(n_stations):
         mu[g] = total / (service[g] * rates).sum()  # first guess: the mean over all calls, not over those it answers
-    P, leave, level = np.ones(strides[-1]), np.empty(strides[-1]), np.empty(strides[-1], np.int8)
+    P, leave, level = np.ones(strides[-1]), np.empty(strides[-1]), np.empty(strides[-1], np.int16)
     shares, busy, queued = np.empty((n_stations, n_atoms)), np.empty(n_stations), np.empty(n_stations)
     blocked, wait, sweeps, residual = 0.0, 0.0, 0, 0.0
     for _ in range(MAX_CALIBRATIONS):
@@ -289,7 +289,7 @@ def _next_block(busy: IntArray, counts: IntArray, bits: int) -> np.int64:
 
 
 @njit(cache=True, nogil=True)
-def _departures(leave: FloatArray, level: NDArray[np.int8], counts: IntArray, mu: FloatArray) -> None:
+def _departures(leave: FloatArray, level: NDArray[np.int16], counts: IntArray, mu: FloatArray) -> None:
     """Fill the total service rate, Σ_g n_g(b) μ_g, and the number of busy units of each state."""
     busy = np.zeros(len(counts), dtype=np.int64)
     for b in range(len(leave)):
@@ -345,7 +345,7 @@ def _sweep(P: FloatArray, chain: _Chain, omega: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int8], tol: float) -> int:
+def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int16], tol: float) -> int:
     """Iterate on P in place until the balance equations hold to ``tol``; return the number of sweeps.
 
     The number is -1 if they do not hold after `MAX_SWEEPS` sweeps.
@@ -366,7 +366,7 @@ def _relax(P: FloatArray, chain: _Chain, level: NDArray[np.int8], tol: float) ->
 
 
 @njit(cache=True, nogil=True)
-def _rescale_levels(P: FloatArray, leave: FloatArray, level: NDArray[np.int8], total: float) -> None:
+def _rescale_levels(P: FloatArray, leave: FloatArray, level: NDArray[np.int16], total: float) -> None:
     """Scale the probabilities of each level (number of busy units) to satisfy the flow balance between levels.
 
     This is aggregation and disaggregation: λ mass(k) = Σ_{b in level k+1} P(b) Σ_g n_g(b) μ_g must hold.

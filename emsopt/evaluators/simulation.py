@@ -193,7 +193,7 @@ def prepare(
     rng: Rng,
 ) -> Callable[..., FloatArray]:
     """Return a function of (checked deployments, workers, progress) to their mean costs of an answered call, (K,)."""
-    calls = whole_number(calls, "calls", 2)
+    calls = whole_number(calls, "calls", BATCHES)
     draw, squared_variation = service_law(service, cv)
     lengths = [_checked_warmup(warmup, city, units, queue, calls, squared_variation), calls]
     at_once = max(1, COUNTER_BYTES // (8 * units * city.n_atoms))

@@ -48,11 +48,13 @@ def test_interchangeable_units_are_an_erlang_system(p, rho, colocated):
         assert (e.utilizations, e.loss_probability) == (pytest.approx(np.full(p, rho), abs=1e-10), 0)
 
 
-def test_states_of_colocated_units_are_lumped():
+@pytest.mark.parametrize("first, second", [(15, 15), (140, 60)])
+def test_states_of_colocated_units_are_lumped(first, second):
     """30 units at two stations are 16 x 16 states, not 2^30, and the Erlang loss formula still holds."""
-    city = eo.City([40.0, 20.0], [[2.0, 7.0], [9.0, 3.0]], 0.0, 30.0)
-    e = exact_hypercube(city, [0] * 15 + [1] * 15)
-    assert e.loss_probability == pytest.approx(erlang_b(30, 30.0), rel=1e-10)
+    p = first + second
+    city = eo.City([4 * p / 3, 2 * p / 3], [[2.0, 7.0], [9.0, 3.0]], 0.0, 30.0)
+    e = exact_hypercube(city, [0] * first + [1] * second)
+    assert e.loss_probability == pytest.approx(erlang_b(p, p), rel=1e-10)
 
 
 def balance(order, rates, counts, mu, queue):

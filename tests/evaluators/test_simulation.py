@@ -232,6 +232,7 @@ def test_runs_without_losses_or_answers_say_so():
     assert low == 0 < high < 0.2
     city, sites = one_station(1e4, 1)
     refused("Raise `calls`", simulate, city, sites, calls=20, rng=0)
+    refused("at least 20", eo.Objective(city, len(sites), "simulation", calls=5).values, [sites])
 
 
 @pytest.mark.filterwarnings("ignore::emsopt.errors.AccuracyWarning")

@@ -48,7 +48,7 @@ def test_interchangeable_units_are_an_erlang_system(p, rho, colocated):
         assert (e.utilizations, e.loss_probability) == (pytest.approx(np.full(p, rho), abs=1e-10), 0)
 
 
-@pytest.mark.parametrize("first, second", [(15, 15), (140, 60)])
+@pytest.mark.parametrize(("first", "second"), [(15, 15), (140, 60)])
 def test_states_of_colocated_units_are_lumped(first, second):
     """30 units at two stations are 16 x 16 states, not 2^30, and the Erlang loss formula still holds."""
     p = first + second

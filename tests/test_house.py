@@ -25,7 +25,7 @@ MOST = {
     "calls": (6_140, 21),
     "city": (1_270, 6),
     "commands": (775, 7),
-    "datasets": (765, 5),
+    "datasets": (775, 6),
     "evaluators": (5_660, 21),
     "maps": (1_420, 9),
     "operations": (1_940, 9),

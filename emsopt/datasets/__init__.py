@@ -14,14 +14,15 @@
 `check_answer`              check an answer to an exercise of the notebooks
 ==========================  ==================================================================================
 
-They are in the files `cities`, `claims`, `logs` and `exercises`. The embedded St. Paul is built by
+They are in the files `cities`, `claims`, `studies`, `logs` and `exercises`. The embedded St. Paul is built by
 ``data/build_st_paul.py``. Sources and licences of all data are in ``emsopt/data/LICENSES.md``.
 """
 
 from .cities import ROUTES, grid_city, load_auckland, load_roads, load_st_paul
-from .claims import VERDICTS, load_claims, load_study, paper_table
+from .claims import VERDICTS, load_claims, paper_table
 from .exercises import check_answer
 from .logs import practice_calls, san_jose_calls, write_templates
+from .studies import load_study
 
 __all__ = ["ROUTES", "VERDICTS", "check_answer", "grid_city", "load_auckland", "load_claims", "load_roads"]
 __all__ += ["load_st_paul", "load_study", "paper_table", "practice_calls", "san_jose_calls", "write_templates"]

@@ -13,12 +13,12 @@ Colours are those of the interactive maps (`emsopt.maps`) and distinguishable fo
 """
 
 from .bandits import cumulative_regret, exploration, routes
+from .boke import boke_step
 from .control import control_run, control_sets
-from .curves import convergence, load_sweep, response_distribution
+from .curves import convergence, load_sweep, regret_curves, response_distribution
 from .curves import response_histogram as response_histogram
 from .maps import deployments
 from .own_city import back_test, drives, hourly_plan, recorded_drives, weekly_profile
-from .searches import boke_step, regret_curves
 
 __all__ = ["back_test", "boke_step", "control_run", "control_sets", "convergence", "cumulative_regret"]
 __all__ += ["deployments", "drives", "exploration", "hourly_plan", "load_sweep", "recorded_drives"]

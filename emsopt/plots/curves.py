@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .._types import FloatArray
+    from .._types import ArrayLike, FloatArray
     from ..evaluators import Evaluation
 
 BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes; more bins would be too narrow to see
@@ -147,6 +147,57 @@ def _runs(runs: Any, name: str, against: str) -> pd.DataFrame:
     if not best or not all(map(len, best)):
         raise InputError(f"`runs[{name!r}]` must hold at least one history, each of at least one row.")
     return pd.concat(best, axis=1).sort_index().ffill().dropna()  # else means would jump where a run ends
+
+
+@styled()
+def regret_curves(
+    curves: Mapping[str, Any],
+    ax: AxLike = None,
+    *,
+    bounds: Mapping[str, ArrayLike] | None = None,
+    label: str = "Cumulative regret (min)",
+    against: str = "Evaluations",
+) -> tuple[Figure, Axes]:
+    """Draw the mean of regret over replications with its 95 % confidence band, and theoretical bounds.
+
+    Both axes are logarithmic if a bound exceeds ten times the largest mean regret.
+
+    Parameters
+    ----------
+    curves : dict of str to array_like of shape (R, T)
+        Regret of R replications after each of T steps, for example from `emsopt.optimizers.regret.empirical_regret`.
+    bounds : dict of str to array_like, optional
+        Bounds at the same steps, each of shape (T,), drawn in grey. They must bound the quantity drawn.
+    label, against : str
+        Labels of the vertical axis (the quantity with its unit) and of the horizontal axis.
+
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> fig, ax = eo.plots.regret_curves({"two runs": [[1.0, 1.5, 1.7], [0.8, 1.0, 1.1]]})
+    >>> ax.get_ylabel()
+    'Cumulative regret (min)'
+    """
+    bands = {name: confidence_band(rows) for name, rows in _validate.by_name(curves, "curves").items()}
+    limits = {name: _validate.real_array(line, name, (None,)) for name, line in (bounds or {}).items()}
+    highest = max(mean.max() for mean, _, _ in bands.values())
+    log = any(line.max() > 10 * highest > 0 for line in limits.values())  # a much larger bound would flatten the curves
+    fig, ax = figure(ax=ax)
+    places = categories(bands)
+    for name, (mean, *band) in bands.items():
+        runs = len(curves[name])
+        title = f"{name} (mean of {runs} runs, 95 %)" if runs > 1 else name
+        steps = np.arange(1, len(mean) + 1)
+        draw_line(ax, steps, mean, places[name], band if runs > 1 else None, log=log, label=title)  # no band of one run
+    for k, (name, line) in enumerate(limits.items()):
+        style: Style = {"color": "#777", "linestyle": ("--", ":", "-.")[k % 3], "linewidth": 1.8}
+        draw_line(ax, np.arange(1, len(line) + 1), line, k, log=log, label=name, **style)
+    if log:
+        ax.set(xscale="log", yscale="log")
+    ax.set(xlabel=against, ylabel=label)
+    ax.margins(x=0)
+    legend_above(ax, 2, least=1)
+    return fig, ax
 
 
 @styled()

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 import emsopt as eo
-from emsopt.evaluators import _fixed_point
+from emsopt.evaluators import _approximate_equations
 
 TARGET = 2.5  # times the kernel
 
@@ -35,16 +35,16 @@ def main():
     many = objective.space.sample(4000, rng=0)
     one = many[:1].copy()
     rates, service = city.arrival_rates / 60, city.service_times
-    site_rates = _fixed_point.service_rates(np.arange(city.n_sites), rates, service)
+    site_rates = _approximate_equations.service_rates(np.arange(city.n_sites), rates, service)
     arrays = city.preference_ranks, rates, service, site_rates, objective.costs, False, 1e-8
-    for sites, value in zip(many[:20], _fixed_point.mean_costs(many[:20], *arrays), strict=True):
+    for sites, value in zip(many[:20], _approximate_equations.mean_costs(many[:20], *arrays), strict=True):
         assert objective(sites) == value
 
     kernel, call, kernel_many, values = microseconds(
         [
-            (lambda: _fixed_point.mean_costs(one, *arrays), 1),
+            (lambda: _approximate_equations.mean_costs(one, *arrays), 1),
             (lambda: objective(one[0]), 1),
-            (lambda: _fixed_point.mean_costs(many, *arrays), len(many)),
+            (lambda: _approximate_equations.mean_costs(many, *arrays), len(many)),
             (lambda: serial.values(many), len(many)),
         ]
     )

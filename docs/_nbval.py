@@ -1,6 +1,6 @@
 """A plugin of pytest: what the cells show that nbval runs is kept, and the site need not run the notebooks again.
 
-nbclient records outputs and widgets, as for the site. `_notebooks` finds them if all cells of a notebook passed.
+nbclient records outputs and widgets, as for the site. `_notebook_pages` finds them if all cells of a notebook passed.
 """
 
 import sys
@@ -15,7 +15,7 @@ from nbval.plugin import IPyNbCell
 
 sys.path.append(str(Path(__file__).parent))
 
-import _notebooks
+import _notebook_pages
 
 
 class Record:
@@ -50,7 +50,7 @@ RECORD = pytest.StashKey[Record]()
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
     """Record a cell, and keep the notebook after its last one."""
-    if not isinstance(item, IPyNbCell) or item.path not in _notebooks.SOURCES:
+    if not isinstance(item, IPyNbCell) or item.path not in _notebook_pages.SOURCES:
         return (yield)
     if RECORD not in item.parent.stash:
         item.parent.stash[RECORD] = Record(item.parent)
@@ -61,5 +61,5 @@ def pytest_runtest_call(item):
     record.notebook.cells[record.place].execution_count = record.passed
     if record.passed == len(record.places):
         record.client.set_widgets_metadata()
-        _notebooks.keep(item.path, record.notebook)
+        _notebook_pages.keep(item.path, record.notebook)
     return result

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import _claims
 import _curves
-import _notebooks
+import _notebook_pages
 import nbformat
 from _names import ROOMS, documentation, modules_of, public_names
 from docutils import nodes
@@ -147,7 +147,7 @@ def sheet():
 
 def write(outputs):
     """Write all generated pages; unchanged files are not touched, so that Sphinx reads only what has changed."""
-    notebooks = _notebooks.finished(outputs)
+    notebooks = _notebook_pages.finished(outputs)
     pages = reference() | figures(notebooks) | solutions(notebooks) | _curves.drawn()
     pages["sheet/sheet.html"] = sheet()
     pages |= {f"notebooks/{name}.ipynb": nbformat.writes(notebook) for name, notebook in notebooks.items()}

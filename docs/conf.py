@@ -35,7 +35,7 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 
-# Notebooks are executed by `_notebooks`. A page without a kernel needs no scripts for widgets.
+# Notebooks are executed by `_notebook_pages`. A page without a kernel needs no scripts for widgets.
 nb_execution_mode = "off"
 nb_ipywidgets_js = {}
 nb_merge_streams = True

@@ -51,7 +51,7 @@ from .._types import FloatArray, IntArray, Progress, Sites
 from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..errors import AccuracyWarning, ConvergenceError
-from ._fixed_point import MAX_STEPS, answer_shares, correction, mean_costs, service_rates, solve
+from ._approximate_equations import MAX_STEPS, answer_shares, correction, mean_costs, service_rates, solve
 from ._unit_order import unit_order
 from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable
 

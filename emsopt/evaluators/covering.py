@@ -43,7 +43,7 @@ from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
 from ._cover_patterns import SCALE, Patterns, ends, integer_program, within, within_km
-from ._max_cover import greedy, maximise
+from ._cover_search import greedy, maximise
 from ._p_median import common_divisor, interruptible
 from .metrics import late_probability
 

@@ -20,7 +20,7 @@ from ..city.deployment_space import check_sites
 from ..city.response_law import log_spread
 from ..errors import InputError, UnstableQueueError
 from ..evaluators.simulation import atom_guide
-from . import _fleet, _play
+from . import _events, _fleet
 from ._fleet import MOST_UNITS
 from .policy import DISPATCH, RELOCATION, Policy
 from .system import HOURS, System
@@ -109,7 +109,7 @@ class Operations:
         counts = self.histogram[self._columns(priority)].sum(axis=0).cumsum()
         reached = np.searchsorted(counts, _validate.probability(share, "share") * counts[-1])
         # the end of its bin, by which all in it are reached
-        return float(reached + 1) / _play.PER_MINUTE if counts[-1] else np.nan
+        return float(reached + 1) / _events.PER_MINUTE if counts[-1] else np.nan
 
     def interval(self, measure: str, priority: int | str | None = None, level: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of ``"mean_response"``, ``"late"`` or ``"loss"``, from batch means."""
@@ -237,19 +237,19 @@ def simulate(
     for name in ("home", "first_home", "origin", "goal"):
         fleet[name] = sites
     fleet["on"], fleet["row"] = duty[:, 0], -1
-    tally = _play.Tally(
+    tally = _events.Tally(
         batches=np.zeros((BATCHES, K, 5)),
-        histogram=np.zeros((K, _play.BINS), int),
+        histogram=np.zeros((K, _events.BINS), int),
         atoms=np.zeros((city.n_atoms, 3)),
         moves=np.zeros(2),
         trace=np.full((trace, 7), np.nan),
     )
     rules = _rules(system, policy, offsets, table, capacity == "queue")
-    opened = _fleet.records(p * MOST_UNITS + K * _play.QUEUE, _fleet.CALL)  # enough: an open call has a unit or waits
-    begin, end = _play.play(seed, warmup, calls, duty, _world(system), rules, fleet, opened, tally)
+    opened = _fleet.records(p * MOST_UNITS + K * _events.QUEUE, _fleet.CALL)  # enough: an open call has a unit or waits
+    begin, end = _events.play(seed, warmup, calls, duty, _world(system), rules, fleet, opened, tally)
     if end < 0:
         raise UnstableQueueError(
-            f"calls that wait need more than {_play.QUEUE:,} units: {p} {'unit' if p == 1 else 'units'} cannot serve "
+            f"calls that wait need more than {_events.QUEUE:,} units: {p} {'unit' if p == 1 else 'units'} cannot serve "
             "all calls. Add units, lengthen their shifts, lower the load, or use capacity='loss'."
         )
     counts, (answered, response, late) = tally.batches, tally.atoms.T
@@ -285,7 +285,7 @@ def _share(part: float, whole: float) -> float:
     return float(part / whole) if whole else np.nan
 
 
-def _world(system: System) -> _play.World:
+def _world(system: System) -> _events.World:
     """Return the system as the compiled code reads it."""
     city, priorities = system.city, system.priorities
     cumulative, guide = atom_guide(city)
@@ -302,7 +302,7 @@ def _world(system: System) -> _play.World:
     classes["share"] = np.cumsum(classes["share"])
     classes["share"][-1] = 1  # exactly, or a draw could find no class
     first = city.n_sites + city.n_atoms  # hospitals are numbered after sites and atoms
-    return _play.World(
+    return _events.World(
         rate=city.total_rate / 60,
         trips=system.minutes is not None,
         turnout_spread=float(log_spread(city.turnout_cv)),

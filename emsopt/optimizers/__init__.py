@@ -7,8 +7,8 @@ from .boxes.boke_auto import BOKEAuto
 from .control.learners import LEARNERS
 from .control.search import bocvs
 from .deployments.base import RandomSearch
+from .deployments.genetic_annealing_bocs import BOCS, Genetic
 from .deployments.gp_pm import GPpM, GPzero
-from .deployments.rivals import BOCS, Genetic
 from .deployments.sparbl import SparBL
 from .deployments.swaps import LocalSearch, best_deployment, local_search
 from .run import Run as Run

@@ -26,8 +26,8 @@ from .boxes.boke import BOKE, KRUCB, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
 from .boxes.gp_ucb import GPEI, GPUCB, GPUCBFixed
 from .deployments.base import Optimizer, RandomSearch
+from .deployments.genetic_annealing_bocs import BOCS, Genetic, SimulatedAnnealing
 from .deployments.gp_pm import GPpM, GPzero
-from .deployments.rivals import BOCS, Genetic, SimulatedAnnealing
 from .deployments.sparbl import SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch, LocalSearchPlus
 from .evaluations import (

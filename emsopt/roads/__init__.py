@@ -1,7 +1,7 @@
 """Road networks, and the energy to drive on them.
 
 `network` holds road edges and legal turns, `line_graph` finds paths on them; `snapping` finds the roads nearest to
-points and `quickest` the times between them; `grid` makes networks for teaching; `_sumo`, `_osm` and `_tables` read
+points and `travel_times` the times between them; `grid` makes networks for teaching; `_sumo`, `_osm` and `_tables` read
 files; `energy` computes the energy use of an electric car.
 """
 

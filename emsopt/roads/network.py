@@ -30,8 +30,8 @@ from .energy import INCLINES
 from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S, LineGraph, checked_connections
 
 if TYPE_CHECKING:
-    from .quickest import WayFinder
     from .snapping import Snapper
+    from .travel_times import WayFinder
 
 OFF_ROAD_KMH, OFF_ROAD_KM = 20.0, 5.0  # defaults: drives and service roads are rarely part of a network
 FASTEST_M_S = 45.0  # a higher median speed indicates another unit
@@ -396,7 +396,7 @@ class RoadNetwork(LineGraph):
 
     @cached_property
     def _way_finder(self) -> WayFinder:
-        from .quickest import WayFinder  # loads numba
+        from .travel_times import WayFinder  # loads numba
 
         return WayFinder(self)
 

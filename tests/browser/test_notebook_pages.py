@@ -61,7 +61,7 @@ def lab(tmp_path_factory, script):
     """Address of a JupyterLab that holds copies of the notebooks and knows nothing of the user's settings."""
     folder, home = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("home")
     for path in NOTEBOOKS:
-        kept = script("docs/_notebooks.py").kept_at(path)
+        kept = script("docs/_notebook_pages.py").kept_at(path)
         ran = kept.is_file() and path.stem not in (NOTEBOOKS[0].stem, "dashboard")
         notebook = json.loads((kept if ran else path).read_text("utf-8"))
         for cell in notebook["cells"] if not ran else ():  # the start page is stored with what it shows

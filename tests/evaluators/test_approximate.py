@@ -9,7 +9,7 @@ from refusals import refused
 import emsopt as eo
 from emsopt.errors import AccuracyWarning
 from emsopt.evaluators import approximate_hypercube, exact_hypercube, values
-from emsopt.evaluators._fixed_point import correction
+from emsopt.evaluators._approximate_equations import correction
 from emsopt.evaluators._unit_order import unit_order
 from emsopt.evaluators.approximate import correction_factors
 

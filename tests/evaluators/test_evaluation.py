@@ -14,7 +14,7 @@ import pytest
 
 import emsopt as eo
 from emsopt.evaluators import Evaluation, evaluate, exact_hypercube
-from emsopt.evaluators._fixed_point import correction
+from emsopt.evaluators._approximate_equations import correction
 from emsopt.evaluators.approximate import correction_factors
 
 CITY = eo.City(

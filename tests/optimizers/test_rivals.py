@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import emsopt as eo
 from emsopt.optimizers import Genetic, LocalSearch, RandomSearch
-from emsopt.optimizers.deployments.rivals import SimulatedAnnealing, cross
+from emsopt.optimizers.deployments.genetic_annealing_bocs import SimulatedAnnealing, cross
 from emsopt.optimizers.deployments.swaps import random_neighbour
 
 RIVALS = (

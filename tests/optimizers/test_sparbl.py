@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.optimizers.deployments.rivals import BOCS
+from emsopt.optimizers.deployments.genetic_annealing_bocs import BOCS
 from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus, _nearest
 from emsopt.surrogates.horseshoe import standardize
 

@@ -1,7 +1,7 @@
 """Run the notebooks once, keep their outputs, and turn widgets into what a page without a kernel can show.
 
-    python docs/_notebooks.py [NUMBER ...]
-    python docs/_notebooks.py --store       # the start page with its outputs, for viewers that run nothing
+    python docs/_notebook_pages.py [NUMBER ...]
+    python docs/_notebook_pages.py --store       # the start page with its outputs, for viewers that run nothing
 
 Outputs are kept in ``docs/_build/executed`` until the notebook or the package changes. An error in a cell is an error.
 Notebooks that nbval has run (`_nbval`) are there already.

@@ -204,19 +204,25 @@ def dispatch_times(log: CallLog) -> Times:
     return np.where(np.isnat(dispatched), log.times, dispatched)
 
 
+def busy_minutes(log: CallLog) -> FloatArray:
+    """Return the minutes for which each call kept a unit busy, their mean where unknown, shape (K,)."""
+    assert log.service_min is not None
+    return np.where(np.isnan(log.service_min), np.nanmean(log.service_min), log.service_min)
+
+
 def answering_stations(
-    when: Times, reach: FloatArray, deployment: IntArray, busy: FloatArray, rounding: tuple[float, float]
+    when: Times, costs: FloatArray, deployment: IntArray, busy: FloatArray, rounding: tuple[float, float]
 ) -> FloatArray:
-    """Return the probability that each station has the closest free unit of a deployment, by call, shape (K, N).
+    """Return the probability that each station has the first free unit of a deployment, by call, shape (K, N).
 
     With rounded stamps it is uncertain which unit was free, and one wrong unit affects later calls too. Therefore the
     log is replayed `REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the replays with a
-    free unit. ``when`` are the times of dispatch, ``busy`` the minutes that a call takes, and ``rounding`` the
-    resolutions (min) of the stamps at the start and at the end of that time.
+    free unit. ``costs``, shape (K, N), order the stations (`Dispatch.costs`), ``when`` are the times of dispatch,
+    ``busy`` the minutes that a call takes, and ``rounding`` the resolutions (min) of the stamps at its start and end.
     """
     rng = np.random.default_rng(0)  # the same log has the same fit
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float) / 60
-    closest, count = closest_first(reach, deployment), np.zeros(reach.shape)
+    closest, count = closest_first(costs, deployment), np.zeros(costs.shape)
     for _ in range(REPLAYS):
         before, after = (resolution * rng.random(len(when)) for resolution in rounding)
         order = np.argsort(minutes + before)

@@ -165,7 +165,7 @@ class Trust:
             if isinstance(report, InputError):
                 raise report
             title = f"Back-test: the last {n_days} days predicted from the others ({report.calls:,} calls)"
-            self.store(Result("back_test", title, report.verdict, report.to_frame(), report.outside))
+            self.store(Result("back_test", title, report.verdict, report.to_frame(), report.details))
             self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
             return Done(report.verdict[0]) if report.usable("mean") else report.verdict[0]
 

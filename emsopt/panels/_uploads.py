@@ -78,6 +78,7 @@ FIELDS = {
     "time_zone": ("Time zone", "Such as America/Chicago, if times have an offset"),
     "where": ("Rows that count", "A condition on columns, such as kind == 'medical'. Empty: all rows"),
     "others": ("Other rows", "Rows that may be no calls: answered (they count as calls) or ignored"),
+    "dispatch": ("Dispatch", "Which station is sent first: nearest, first due (by the log's districts) or agency"),
     "crs": ("Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),
     "cell": ("Cells (km)", "Width of the cells in which calls are counted. Empty: at most 200 cells"),
     "area_name": ("Name of areas", "Property of the areas that holds their names"),
@@ -86,7 +87,7 @@ FIELDS = {
     "weekdays": ("Weekdays", "Count only calls of these days: Mon-Fri, or Sat,Sun"),
     "title": ("Name", "Title of tables and maps"),
 }  # fmt: skip
-START = {"detour": "1.3", "reach": "50", "others": "answered", "title": NAME}
+START = {"detour": "1.3", "reach": "50", "others": "answered", "dispatch": "nearest", "title": NAME}
 TICKS = {
     "drop_repeats": ("Count repeated calls once", "Calls with the same time and place count once"),
     "skip_empty_days": ("Days without calls were not recorded", "They do not count as quiet days"),
@@ -94,7 +95,7 @@ TICKS = {
 }
 GROUPS = {
     "Times": ("speed", "detour", "turnout", "service"),
-    "Calls": ("cell", "reach", "hours", "weekdays", "area_name", "drop_repeats", "skip_empty_days"),
+    "Calls": ("cell", "reach", "hours", "weekdays", "area_name", "dispatch", "drop_repeats", "skip_empty_days"),
     "Reading": ("columns", "station_columns", "time_format", "time_zone", "crs", "where", "others", "refuse_bad"),
     "Today and name": ("today", "title"),
 }

@@ -21,7 +21,7 @@ from ..calls._page import STYLE, document
 from ..calls.profile import hours_a_year
 from ..calls.recorded import in_words, recorded_responses
 from ..calls.uses import TITLES as USES
-from ..errors import InputError, Message
+from ..errors import Argument, InputError, Message
 from ..evaluators import p_median
 from ..evaluators.metrics import NEGLIGIBLE, metric_function
 from . import steps
@@ -301,7 +301,12 @@ def _uses(tested: BackTest | InputError) -> str:
     good = tested.uses["usable"].to_numpy(bool)
     names = np.array([USES[use].lower() for use in tested.uses.index])
     usable = f"The model may be used for: {', '.join(names[good]) or 'nothing'}."
-    return usable if good.all() else f"{usable} Not for: {', '.join(names[~good])}."
+    usable += "" if good.all() else f" Not for: {', '.join(names[~good])}."
+    if not tested.follows:
+        return usable
+    return Message(
+        f"{usable} The record follows {tested.follows!r} dispatch: try ", Argument("dispatch", tested.follows), "."
+    )
 
 
 def cells(table: pd.DataFrame) -> pd.DataFrame:
@@ -397,7 +402,7 @@ def _test_lines(tested: BackTest | InputError) -> Iterator[str]:
         return
     yield f"{tested.calls:,} calls, {tested.period}, which that calibration has not seen:"
     yield tested.overall[["recorded", "modelled", "low", "high"]].round(3).to_string()
-    yield from (*tested.verdict, *tested.outside)
+    yield from (*tested.verdict, *tested.details)
 
 
 def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[str]:

@@ -19,6 +19,7 @@ from ..calls._units import regular_units
 from ..calls.calibration import without_unit
 from ..calls.checks import other_rows
 from ..calls.demand import REACH_KM, within_reach
+from ..calls.dispatch import Dispatch, dispatch_of
 from ..calls.log import CallLog
 from ..calls.profile import slots
 from ..calls.recorded import recorded_responses
@@ -62,6 +63,8 @@ class Model:
         What was calibrated from the log; None if times are given or assumed.
     demand : Demand
     city : City
+    dispatch : Dispatch
+        Which station is sent first.
     making : mapping
         Options of `Fit.city` or `Demand.city` with which the city was made.
     today : ndarray of int, shape (p,), or None
@@ -79,6 +82,7 @@ class Model:
     fit: Fit | None
     demand: Demand
     city: City
+    dispatch: Dispatch
     making: Mapping[str, Any]
     today: IntArray | None
     read: tuple[str, ...]
@@ -119,7 +123,7 @@ class Model:
     def with_cells(self, cell_km: float) -> Model:
         """Return the model with cells of another width; raise if they are too narrow or too many."""
         demand = aggregate_calls(self.calls, self.stations, **self.counting | {"cell_km": cell_km})
-        model = replace(self, demand=demand, city=_city(demand, self.fit, self.making))
+        model = replace(self, demand=demand, city=_city(demand, self.fit, self.making, self.dispatch))
         vars(model)["fleet"] = self.fleet  # does not depend on the cells, and takes long to find
         return model
 
@@ -207,14 +211,15 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     read.append(note)
     demand = aggregate_calls(log if fit is None else fit.calls, stations, **_count_options(s))
     making, assumed = _city_options(demand, fit, s)
-    city = _city(demand, fit, making)
+    dispatch = dispatch_of(s.dispatch, log, stations) if fit is None else fit.dispatch
+    city = _city(demand, fit, making, dispatch)
     today, who = _today(city, fit, log, s)
     read += [] if fit is None else without_unit(log, fit)
     read += who
     if today is not None and not s.colocate and (note := _why_shared(today, city.n_sites)):
         s = replace(s, colocate=True)
         assumed.append(f"Several units may share a station: {note}.")
-    model = Model(s, log, stations, checks, fit, demand, city, making, today, tuple(read), refused=refused)
+    model = Model(s, log, stations, checks, fit, demand, city, dispatch, making, today, tuple(read), refused=refused)
     units, note = model.fleet
     if s.units is None:
         assumed.append(f"The fleet has {units} units: {note}.")
@@ -241,9 +246,11 @@ def _count_options(s: Settings) -> dict[str, Any]:
     return {name: getattr(s, name) for name in names}
 
 
-def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any]) -> City:
+def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any], dispatch: Dispatch) -> City:
     """Return the city of a demand."""
-    return demand.city(**making) if fit is None else fit.city(demand=demand, **making)
+    if fit is not None:
+        return fit.city(demand=demand, **making)
+    return dispatch.applied(demand.city(**making), demand.locations)
 
 
 def _unused_columns(calls: CallLog) -> list[str]:
@@ -270,9 +277,9 @@ def _calibrate(
     if missing := [STAMPS[role] for role in ("dispatched", "on_scene") if role not in calls.details]:
         return None, f"The log cannot tell how long units take: it has no {' and no '.join(missing)}.", None
     try:
-        fit = calibrate(calls, stations, s.homes, s.roads)
+        fit = calibrate(calls, stations, s.homes, s.roads, s.dispatch)
     except InputError as error:
-        if s.homes is not None:
+        if s.homes is not None or s.dispatch != "nearest":
             raise
         said = Message("The log does not tell how long units take, because ", *Message.of(error).parts)
         return None, said, ContradictionError(said) if isinstance(error, ContradictionError) else None
@@ -364,6 +371,8 @@ def _general_assumptions(model: Model) -> list[str]:
     details = model.calls.details
     each = details["units_sent"].mean() if "units_sent" in details else 1.0
     one = "One unit goes to each call, the closest that is free"
+    if model.dispatch.rule != "nearest":
+        one = f"One unit goes to each call, first from {model.dispatch.text}, then from the closest that has a free one"
     if each > SEVERAL:
         one += f"; the log shows {each:.1f} units per call, so that true workloads are higher"
     busy = "wait" if model.settings.capacity == "queue" else "are left to others"

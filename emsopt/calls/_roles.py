@@ -139,9 +139,7 @@ LABELS = {
         "(?:station)?firstdue(?:station|unit|company|engine)?|still(?:district|area)?|stationarea",
         "(?:fire|response|dispatch|station)?(?:beat|zone|district|area|box)(?:name|code|desc(?:ription)?)?",
     ),
-    "agency": (
-        "(?:responding|primary|lead|fire|ems)?(?:agency|jurisdiction|department)(?:name|code)?|fdid",
-    ),
+    "agency": ("(?:responding|primary|lead|fire|ems)?(?:agency|jurisdiction|department)(?:name|code)?|fdid",),
     "status": (
         "(?:unit|event|call)?(?:status|activity|action|milestone)(?:code|type|name|desc(?:ription)?)?|eventtype",
     ),
@@ -183,8 +181,9 @@ LONGEST_NAME = 80
 CHOICE, KIND = "where ", "kind "  # begin the roles of columns by which rows are chosen, or that say what a row is
 NO_CALL = re.compile(  # some logs have rows that are no calls; their words, in several languages
     r"(?i)\b(?:canc\w*|annul\w*|storn\w*|abgebrochen|abandon\w*|test\w*|tra?i?ning|trng|drill|exerci\w*|man(?:œ|oe)uvre|"
-    r"übung|simulacro|duplicate|status move|stand ?by|posting|(?:inter.?hosp\w*|inter.?facility|patient|pt|routine|long"
-    r" distance|non.?emergency|medical) trans\w*|transfer|krankentransport|traslado|trasferimento)\b"
+    r"übung|simulacro|duplicate|status move|move[ -]?up|out of service|stand[ -]?by|posting|(?:inter.?hosp\w*|inter.?"
+    r"facility|patient|pt|routine|long distance|non.?emergency|medical) trans\w*|transfer|krankentransport|traslado|"
+    r"trasferimento)\b"
 )
 MOST_KINDS = 40  # words among the first cells of a column of kinds of rows: more are free text
 ENOUGH = 0.8  # share of the first cells that must have a form, as some may be mistakes

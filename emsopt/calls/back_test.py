@@ -286,8 +286,9 @@ def calibrate_and_test(
 
     ``today``, the station of each unit, is used if the earlier calls do not show it; ``options`` are of `back_test`.
     """
-    past = calibrate(calls.where(calls.times < cut), stations, homes, roads, dispatch)
-    later = calls.where(calls.times >= cut)
+    first, last = calls.times[[0, -1]]
+    past = calibrate(calls.between(first, cut), stations, homes, roads, dispatch)
+    later = calls.between(cut, last + np.timedelta64(1, "s"))
     return past, back_test(past, later, today if past.homes_from == "unknown" else None, **options)
 
 
@@ -340,8 +341,10 @@ def _workload(fit: Fit, log: CallLog, n: int) -> tuple[FloatArray, IntArray | No
     if not fit.homes or "unit" not in log.details or log.service_min is None:
         return np.zeros(n), None
     home, minutes = fit.home_of(log), busy_minutes(log)
+    calls: IntArray = np.bincount(home[home >= 0], minlength=n)
+    if log.occupying is not None:
+        home, minutes = np.r_[home, fit.home_of(log.occupying)], np.r_[minutes, busy_minutes(log.occupying)]
     known = home >= 0
-    calls: IntArray = np.bincount(home[known], minlength=n)
     return np.bincount(home[known], weights=minutes[known], minlength=n) / _minutes(log), calls
 
 

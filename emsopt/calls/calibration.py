@@ -167,6 +167,12 @@ class Fit:
         units = calls.details.get("unit", calls.rows)
         return np.array([place.get(self.homes.get(unit, ""), -1) for unit in units])
 
+    @property
+    def occupied_min(self) -> float:
+        """Minutes per call for which rows that are no calls kept units busy."""
+        rows = self.calls.occupying
+        return 0.0 if rows is None else float(_units.busy_minutes(rows).sum()) / len(self.calls)
+
     def demand(self, **options: Any) -> Demand:
         """Return the demand of the calls to which a unit was sent; ``options`` are those of `aggregate_calls`."""
         return aggregate_calls(self.calls, self.stations, **options)

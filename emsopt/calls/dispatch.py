@@ -107,11 +107,10 @@ class Dispatch:
         """Return how many of the calls around each place tell each group, shape (groups, M)."""
         flat = np.array([np.cos(np.radians(self.points[:, 1].mean())), 1])
         most = min(NAMED if self.column else AROUND, len(self.places))
-        apart, near = (v.reshape(len(places), -1) for v in cKDTree(self.places * flat).query(places * flat, most))
-        if self.column or len(self.points) == 1:
-            within = np.ones_like(near, bool)
-        else:  # half of the distance to the second station: smaller where the order is in doubt
-            within = apart <= cKDTree(self.points * flat).query(places * flat, 2)[0][:, 1:] / 2
+        apart, near = cKDTree(self.places * flat).query(places * flat, np.arange(1, most + 1))
+        within: BoolArray = np.ones(near.shape, bool)
+        if not self.column and len(self.points) > 1:  # half way to the second station: less where the order is in doubt
+            within &= apart <= cKDTree(self.points * flat).query(places * flat, [2])[0] / 2
         groups = 1 + max(self.group.max(), self.told.max())
         at = self.told[near] * len(places) + np.arange(len(places))[:, None]
         return np.bincount(at[within], minlength=groups * len(places)).reshape(groups, -1).astype(float)

@@ -110,6 +110,8 @@ class CallLog:
         Number of rows that ``where`` did not choose, if it was given.
     others : mapping of (str, str) to int
         Number of rows that may be no calls, by a column and the word in it that says so.
+    occupying : CallLog or None
+        Rows that are no calls, but keep units busy; see `emsopt.planning.Settings.others`.
     spare : mapping of str to str
         Columns of times that were not taken, each with the missing role that its name suggests, or "".
     n_rows : int
@@ -140,6 +142,7 @@ class CallLog:
     apart: tuple[float, float] = (0.0, 0.0)
     not_chosen: int | None = None
     others: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    occupying: CallLog | None = None
     spare: Mapping[str, str] = field(default_factory=dict)
     n_rows: int = 0
     header: int = 1
@@ -178,12 +181,17 @@ class CallLog:
         Both are ISO 8601 text or `datetime` objects on the log's ``clock``, without an offset; a date stands for 0:00.
         """
         first, last = _times.moment(start), _times.moment(end)
-        chosen = (self.times >= first) & (self.times < last)
+
+        def inside(log: CallLog) -> BoolArray:
+            return (log.times >= first) & (log.times < last)
+
+        chosen, rows = inside(self), self.occupying
         if not chosen.any():
             order = "" if first < last else " `start` must be before `end`. A day ends at 0:00 of the next."
             spans = f"the log has calls from {self.times[0]} to {self.times[-1]}"
             raise InputError(f"no call lies between `start` {first} and `end` {last}; {spans}.{order}")
-        return self.where(chosen)
+        rows = None if rows is None or not inside(rows).any() else rows.where(inside(rows))
+        return replace(self.where(chosen), occupying=rows)
 
     @property
     def repeated(self) -> BoolArray:

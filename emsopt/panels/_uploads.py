@@ -77,7 +77,7 @@ FIELDS = {
     "time_format": ("Form of times", "day first, month first, or a format such as %d.%m.%Y %H:%M"),
     "time_zone": ("Time zone", "Such as America/Chicago, if times have an offset"),
     "where": ("Rows that count", "A condition on columns, such as kind == 'medical'. Empty: all rows"),
-    "others": ("Other rows", "Rows that may be no calls: answered (they count as calls) or ignored"),
+    "others": ("Other rows", "Rows that may be no calls are: answered (calls), occupying (only busy units) or ignored"),
     "dispatch": ("Dispatch", "Which station is sent first: nearest, first due (by the log's districts) or agency"),
     "crs": ("Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),
     "cell": ("Cells (km)", "Width of the cells in which calls are counted. Empty: at most 200 cells"),
@@ -471,7 +471,7 @@ def opened(model: Model, **about: Any) -> Opened:
     about |= {key: getattr(settings, key) for key in ("drop_repeats", "empty_days", "reach_km")}
     if settings.hours is not None or settings.weekdays is not None:
         about["hours_a_year"] = hours_a_year(settings.hours, settings.weekdays)
-    about["calibrated"] = model.fit is not None
+    about |= {"calibrated": model.fit is not None, "rows": model.rows.strip() or None, "dispatch": settings.dispatch}
     about = {key: value for key, value in about.items() if value is not None}
     known = None if today is None else tuple(today.tolist())
     results, rates = _results(model), model.rates_by_hour

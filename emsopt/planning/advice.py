@@ -171,7 +171,10 @@ class Advice:
     @property
     def plan_lines(self) -> tuple[str, ...]:
         """The changes by the plan of the day, and whether they are worth it; empty without a plan."""
-        return () if self.plan is None else tuple(_plan_lines(self.plan, self.today))
+        if self.plan is None:
+            return ()
+        moves = (f"{hour:02d}:00  {old} -> {new}" for hour, old, new in self.plan.changes().itertuples(index=False))
+        return (*plan_sentences(self.plan, self.today), *moves)
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -412,18 +415,16 @@ def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[
     yield from (f"{name}: {tally(e.site_names)}" for name, e in found.items())
 
 
-def _plan_lines(plan: Plan, today: Evaluation | None) -> Iterator[str]:
-    """Yield the changes by a plan of the day, and whether they are worth it."""
+def plan_sentences(plan: Plan, today: Evaluation | None = None) -> Iterator[str]:
+    """Yield what a plan of the day gains, and whether it is worth it."""
     o = plan.objectives[0]
-    yield f"Plan of the day, at most {plan.most_moves} unit(s) moved between hours ({o.evaluator}): {plan.message}."
+    yield f"Plan of the day, {o.units} units, {plan.limit} ({o.evaluator}): {plan.message}."
     values = f"{against(plan.fixed_value, plan)} without moves, {against(plan.free_value, plan)} with unlimited moves"
     yield f"{o.label}, mean over all calls: {plan.value:.4g}; {values}."
     if today is not None and len(today.sites) == o.units:
         now = sum(w * each(today.sites) for w, each in zip(plan.weights, plan.objectives, strict=True))
         yield f"Today's deployment, hour by hour: {against(float(now), plan)}."
     yield plan.verdict
-    for hour, old, new in plan.changes().itertuples(index=False):
-        yield f"{hour:02d}:00  {old} -> {new}"
 
 
 def against(value: float, plan: Plan) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _validate
 from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations
-from ..calls._units import regular_units
+from ..calls._units import busy_minutes, has_unit, regular_units
 from ..calls.calibration import without_unit
 from ..calls.checks import other_rows
 from ..calls.demand import REACH_KM, within_reach
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
 HOMES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
-OTHERS = {"answered": "count like calls", "ignored": "are left out"}
+OTHERS = {"answered": "count like calls", "occupying": "only keep units busy, {:,.0f} h, as if calls took longer",
+          "ignored": "are left out"}  # fmt: skip
 MOST_NAMED = 5
 SEVERAL = 1.2  # units per call; from here on workloads suffer noticeably from sending only one in the model
 
@@ -71,6 +72,8 @@ class Model:
         Station of each of today's units.
     read, assumed : tuple of str
         What was read and how, and what was assumed, in sentences.
+    rows : str
+        Which rows of the log are no calls, in sentences.
     refused : ContradictionError or None
         Why no advice is given although the log has times: they contradict the stations.
     """
@@ -87,6 +90,7 @@ class Model:
     today: IntArray | None
     read: tuple[str, ...]
     assumed: tuple[str, ...] = field(default=())
+    rows: str = ""
     refused: ContradictionError | None = None
 
     @property
@@ -122,7 +126,7 @@ class Model:
 
     def with_cells(self, cell_km: float) -> Model:
         """Return the model with cells of another width; raise if they are too narrow or too many."""
-        demand = aggregate_calls(self.calls, self.stations, **self.counting | {"cell_km": cell_km})
+        demand = _demand(self.calls, self.stations, self.counting | {"cell_km": cell_km}, self.rows)
         model = replace(self, demand=demand, city=_city(demand, self.fit, self.making, self.dispatch))
         vars(model)["fleet"] = self.fleet  # does not depend on the cells, and takes long to find
         return model
@@ -202,6 +206,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     rows += f"; {joined}" if (joined := calls.joined_text) else ""
     read = [f"{len(calls):,} calls from {first} to {last} ({calls.clock} time), {len(stations)} stations{rows}."]
     calls, said = _other_rows(calls, stations, s)
+    rows = (f" {rows[2:]}." if rows else "") + said
     checks = check_calls(calls, stations, reach_km=s.reach_km)
     read = [read[0] + said, *_unused_columns(calls)]
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
@@ -209,7 +214,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     log = calls.without_repeats() if s.drop_repeats else calls
     fit, note, refused = _calibrate(log, stations, s)
     read.append(note)
-    demand = aggregate_calls(log if fit is None else fit.calls, stations, **_count_options(s))
+    demand = _demand(log if fit is None else fit.calls, stations, _count_options(s), rows)
     making, assumed = _city_options(demand, fit, s)
     dispatch = dispatch_of(s.dispatch, log, stations) if fit is None else fit.dispatch
     city = _city(demand, fit, making, dispatch)
@@ -219,7 +224,9 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     if today is not None and not s.colocate and (note := _why_shared(today, city.n_sites)):
         s = replace(s, colocate=True)
         assumed.append(f"Several units may share a station: {note}.")
-    model = Model(s, log, stations, checks, fit, demand, city, dispatch, making, today, tuple(read), refused=refused)
+    model = Model(
+        s, log, stations, checks, fit, demand, city, dispatch, making, today, tuple(read), rows=rows, refused=refused
+    )
     units, note = model.fleet
     if s.units is None:
         assumed.append(f"The fleet has {units} units: {note}.")
@@ -230,14 +237,34 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
 def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[CallLog, str]:
     """Return the log with rows that may be no calls as the settings say, and sentences on them, empty without any."""
     done = OTHERS[_validate.choice(s.others, "others", OTHERS)]
-    if not (others := other_rows(calls, stations)).any():
+    kind, never = other_rows(calls, stations[["lon", "lat"]].to_numpy(float))
+    if not (others := kind | never).any():
         return calls, ""
-    kind = calls.details["kind"].notna().sum() if "kind" in calls.details else 0
-    if others.all() and s.others == "ignored":
-        raise InputError("`others` leaves out all calls: each may be none, by its kind or as no unit reached it.")
-    said = f" {others.sum():,} of the calls may be none: {kind:,} by their kind, and "
-    said += f"{others.sum() - kind:,} far away that no unit reached. These {done}; `others` changes that."
-    return replace(calls.where(~others), others={}) if s.others == "ignored" else calls, said
+    parts = [(kind, "by their kind"), (never, "far away that no unit reached")]
+    counted = " and ".join(f"{rows.sum():,} {why}" for rows, why in parts if rows.any())
+    if s.others != "answered":
+        if others.all():
+            raise InputError("`others` leaves out all calls: each may be none, by its kind or as no unit reached it.")
+        rows = _busy(calls.where(others)) if s.others == "occupying" else None
+        done = done.format(0 if rows is None else busy_minutes(rows).sum() / 60)
+        calls = replace(calls.where(~others), occupying=rows)
+    return calls, f" {others.sum():,} of the calls may be none: {counted}. These {done}; `others` changes that."
+
+
+def _busy(rows: CallLog) -> CallLog | None:
+    """Return the rows to which units were sent, None if there are none; raise if they do not say for how long."""
+    sent = has_unit(rows)
+    if sent.any() and (rows.service_min is None or np.isnan(rows.service_min[sent]).all()):
+        said = "rows that may be no calls do not say how long they keep units busy, so that they cannot be `others` "
+        said += "'occupying'. Name the time of clearing by "
+        raise InputError(Message(said, Argument("columns", {"cleared": ...}), "."))
+    return rows.where(sent) if sent.any() else None
+
+
+def _demand(calls: CallLog, stations: pd.DataFrame, counting: Mapping[str, Any], rows: str) -> Demand:
+    """Return the calls counted, with notes on the ``rows`` that are no calls."""
+    demand = aggregate_calls(calls, stations, **counting)
+    return replace(demand, notes=demand.notes + rows)
 
 
 def _count_options(s: Settings) -> dict[str, Any]:

@@ -212,8 +212,8 @@ def test_a_log_cut_in_two_is_tested_on_its_roads_with_the_deployment_that_is_kno
 
     module = sys.modules["emsopt.calls.back_test"]
     monkeypatch.setattr(module, "calibrate", calibrated)
-    calibrate_and_test(log, stations, cut, homes, roads)
-    assert asked == [(stations, homes, roads)]
+    calibrate_and_test(log, stations, cut, homes, roads, dispatch="agency")
+    assert asked == [(stations, homes, roads, "agency")]
 
 
 def log_of(minutes, unit="m"):

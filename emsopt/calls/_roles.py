@@ -73,7 +73,7 @@ STAMPS = {
     "despach(?:o|ad[oa])|asigna(?:cion|d[oa])|activacion|allarme|allertamento|attivazione|alarmering|gealarmeerd",
     "en_route": "enroute|ontheway|respond(?:ed|ing)?|response|mobile|roll(?:ed|ing)?|depart(?:ed)?|activat(?:ed|ion)|"
     "enro?u?te?|etimes05|ausgeruckt|ausruck(?:en|zeit)|abfahrt|anfahrt|salida|encamino|partenza|vertrek|vertrokken|uitgerukt",
-    "on_scene": "(?:on|at)scene|arriv(?:ed|al|ing|e)?|scenearriv(?:ed|al)|attend(?:ed|ance)?|reached|"
+    "on_scene": "(?:on|at)scene|arriv(?:ed|al|ing|e)?|arr?vd?|scenearriv(?:ed|al)|attend(?:ed|ance)?|reached|"
     "arriv(?:ed|al)?(?:on|at)scene|onscn?|etimes06|(?:eintreffen|eintreffzeit|eingetroffen|ankunft)(?:e|einsatz)?(?:ort|"
     "stelle)?|(?:arrivee)?(?:sll|sur(?:leslieux|lieux|place))|arrivee|llegada(?:al)?(?:lugar|escena)?|en(?:lugar|escena)|arrivo(?:sulposto)?|sulposto|terplaatse|"
     "aankomst",
@@ -139,7 +139,9 @@ LABELS = {
         "(?:station)?firstdue(?:station|unit|company|engine)?|still(?:district|area)?|stationarea",
         "(?:fire|response|dispatch|station)?(?:beat|zone|district|area|box)(?:name|code|desc(?:ription)?)?",
     ),
-    "agency": ("(?:responding|primary|lead|fire|ems)?(?:agency|jurisdiction|department)(?:name|code)?|fdid",),
+    "agency": (
+        "(?:responding|primary|lead|fire|ems)?(?:agency|juris(?:diction)?|dep(?:ar)?t(?:ment)?)(?:name|code)?|fdid",
+    ),
     "status": (
         "(?:unit|event|call)?(?:status|activity|action|milestone)(?:code|type|name|desc(?:ription)?)?|eventtype",
     ),

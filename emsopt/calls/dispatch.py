@@ -161,7 +161,7 @@ def _agencies(log: CallLog, stations: pd.DataFrame) -> tuple[IntArray, IntArray,
     ):
         if "agency" not in table:
             said = f"dispatch by agency needs a column of the {which} that names the agency of each {of}. Name it by "
-            raise InputError(Message(said, Argument(name, {"agency": ...}), "."))
+            raise InputError(Message(said, Argument(name, {"agency": ...}), ", or leave out `dispatch`."))
     group, words = pd.factorize(stations["agency"].map(_folded))
     place = {word: k for k, word in enumerate(words)}
     told = np.array([place.get(_folded(word), -1) for word in log.details["agency"]])

@@ -468,10 +468,10 @@ def opened(model: Model, **about: Any) -> Opened:
     about["cell_km"] = model.demand.cell_km
     about |= {key: making[key] for key in ("speed_kmh", "detour", "turnout_times", "service_times") if key in making}
     about |= {key: _text(getattr(settings, key)) for key in ("hours", "weekdays")}
-    about |= {key: getattr(settings, key) for key in ("drop_repeats", "empty_days", "reach_km")}
+    about |= {key: getattr(settings, key) for key in ("drop_repeats", "empty_days", "others", "dispatch", "reach_km")}
     if settings.hours is not None or settings.weekdays is not None:
         about["hours_a_year"] = hours_a_year(settings.hours, settings.weekdays)
-    about |= {"calibrated": model.fit is not None, "rows": model.rows.strip() or None, "dispatch": settings.dispatch}
+    about["calibrated"] = model.fit is not None
     about = {key: value for key, value in about.items() if value is not None}
     known = None if today is None else tuple(today.tolist())
     results, rates = _results(model), model.rates_by_hour

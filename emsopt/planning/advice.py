@@ -164,7 +164,10 @@ class Advice:
         """The answer in at most twelve lines: the data, the model's uses, today, the proposal, likely mistakes."""
         told, given = (*self.model.read, *self.model.assumed), "Travel times are given."
         how = next((said for said in told if said.startswith(("Times are", "Units are"))), given)
-        lines = [f"{self.model.read[0]} {how}", *(said for said in self.model.read if said.startswith("Today"))]
+        lines = [
+            f"{self.model.read[0]} {how}",
+            *(said for said in self.model.read if said.startswith(("Columns of times", "Today"))),
+        ]
         lines += [_uses(self.tested), str(cells(self.recorded).to_string()), *_proposal(self)]
         return (*lines, _mistakes(self.model.checks))
 

@@ -222,7 +222,7 @@ class Plan:
     @property
     def limit(self) -> str:
         """How many moves are allowed and made, in words."""
-        return f"at most {self.most_moves} moves between hours, {int(self.moves.sum())} in all"
+        return f"at most {self.most_moves} move(s) between hours, {int(self.moves.sum())} in all"
 
     def __repr__(self) -> str:
         values = f"{metric_label(self.objectives[0].metric)} {self.value:.4g}, {self.fixed_value:.4g} without moves"

@@ -206,7 +206,8 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     rows += f"; {joined}" if (joined := calls.joined_text) else ""
     read = [f"{len(calls):,} calls from {first} to {last} ({calls.clock} time), {len(stations)} stations{rows}."]
     calls, said = _other_rows(calls, stations, s)
-    rows = (f" {rows[2:]}." if rows else "") + said
+    rows = (f" {rows[2:]}." if rows else "").replace("`", "") + said
+    said += " `others` changes that." if said else ""
     checks = check_calls(calls, stations, reach_km=s.reach_km)
     read = [read[0] + said, *_unused_columns(calls)]
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
@@ -216,7 +217,8 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     read.append(note)
     demand = _demand(log if fit is None else fit.calls, stations, _count_options(s), rows)
     making, assumed = _city_options(demand, fit, s)
-    dispatch = dispatch_of(s.dispatch, log, stations) if fit is None else fit.dispatch
+    rule = s.dispatch if refused is None else "nearest"  # refused: there will be no advice
+    dispatch = dispatch_of(rule, log, stations) if fit is None else fit.dispatch
     city = _city(demand, fit, making, dispatch)
     today, who = _today(city, fit, log, s)
     read += [] if fit is None else without_unit(log, fit)
@@ -248,7 +250,7 @@ def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Ca
         rows = _busy(calls.where(others)) if s.others == "occupying" else None
         done = done.format(0 if rows is None else busy_minutes(rows).sum() / 60)
         calls = replace(calls.where(~others), occupying=rows)
-    return calls, f" {others.sum():,} of the calls may be none: {counted}. These {done}; `others` changes that."
+    return calls, f" {others.sum():,} of the calls may be none: {counted}. These {done}."
 
 
 def _busy(rows: CallLog) -> CallLog | None:
@@ -257,7 +259,7 @@ def _busy(rows: CallLog) -> CallLog | None:
     if sent.any() and (rows.service_min is None or np.isnan(rows.service_min[sent]).all()):
         said = "rows that may be no calls do not say how long they keep units busy, so that they cannot be `others` "
         said += "'occupying'. Name the time of clearing by "
-        raise InputError(Message(said, Argument("columns", {"cleared": ...}), "."))
+        raise InputError(Message(said, Argument("columns", {"cleared": ...}), ", or leave these rows out."))
     return rows.where(sent) if sent.any() else None
 
 
@@ -306,7 +308,7 @@ def _calibrate(
     try:
         fit = calibrate(calls, stations, s.homes, s.roads, s.dispatch)
     except InputError as error:
-        if s.homes is not None or s.dispatch != "nearest":
+        if s.homes is not None:
             raise
         said = Message("The log does not tell how long units take, because ", *Message.of(error).parts)
         return None, said, ContradictionError(said) if isinstance(error, ContradictionError) else None
@@ -400,6 +402,8 @@ def _general_assumptions(model: Model) -> list[str]:
     one = "One unit goes to each call, the closest that is free"
     if model.dispatch.rule != "nearest":
         one = f"One unit goes to each call, first from {model.dispatch.text}, then from the closest that has a free one"
+    if model.dispatch.rule == "agency":
+        one += "; a unit that moves belongs to the agency of its new station"
     if each > SEVERAL:
         one += f"; the log shows {each:.1f} units per call, so that true workloads are higher"
     busy = "wait" if model.settings.capacity == "queue" else "are left to others"

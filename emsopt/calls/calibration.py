@@ -163,15 +163,7 @@ class Fit:
 
     def home_of(self, calls: CallLog) -> IntArray:
         """Return the station of the unit that answered each call, -1 where it is unknown, shape (K,)."""
-        place = {name: k for k, name in enumerate(self.stations["name"])}
-        units = calls.details.get("unit", calls.rows)
-        return np.array([place.get(self.homes.get(unit, ""), -1) for unit in units])
-
-    @property
-    def occupied_min(self) -> float:
-        """Minutes per call for which rows that are no calls kept units busy."""
-        rows = self.calls.occupying
-        return 0.0 if rows is None else float(_units.busy_minutes(rows).sum()) / len(self.calls)
+        return _units.stations_of(self.homes, self.stations, calls)
 
     def demand(self, **options: Any) -> Demand:
         """Return the demand of the calls to which a unit was sent; ``options`` are those of `aggregate_calls`."""
@@ -334,7 +326,14 @@ def calibrate(
     released = exact.get("cleared", SECOND) if log.service_min is None else SECOND
     rule = dispatch_of(dispatch, log, stations, known_home)
     costs = rule.costs(log.locations, reach.T).T
-    answering = _units.answering_stations(when, costs, deployment, busy, (exact["dispatched"], released))
+    work = [(when, costs, busy)]
+    if (rows := log.occupying) is not None:  # their units are not free; of unknown units, the closest
+        at = _units.stations_of(names, stations, rows)[:, None]
+        points = np.where(at >= 0, stations[["lon", "lat"]].to_numpy(float)[at[:, 0]], rows.locations)
+        work.append((_units.dispatch_times(rows), distances(stations, points, roads), _units.kept_minutes(rows, log)))
+    all_when, all_costs, all_busy = map(np.concatenate, zip(*work, strict=True))
+    rounding = (exact["dispatched"], released)
+    answering = _units.answering_stations(all_when, all_costs, deployment, all_busy, rounding)[: len(log)]
     at_home = answering
     if known_home is not None:
         at_home = (known_home[:, None] == np.arange(len(stations))).astype(float)

@@ -144,11 +144,11 @@ def replay(
     reach = distances(fit.stations, log.locations[order], fit.roads)
     preferred = _units.closest_first(fit.dispatch.costs(log.locations[order], reach.T).T, sites)
     response, unit = np.full((draws, len(log)), np.nan), np.full((draws, len(log)), -1)
-    longer = 1 + fit.occupied_min / fit.service.mean.value
+    more = _units.occupied_min(fit.calls)
     busy, left, free = np.zeros((draws, len(sites))), response.copy(), response.copy()
     for b, child in enumerate(rng.spawn(draws)):
         drawn = fit.draw(child)
-        service = _random(drawn.service, child, len(log)) * longer
+        service = _random(drawn.service, child, len(log)) + more
         turnout = drawn.turnout_minutes(hour) * _random(drawn.turnout, child, len(log), mean=1.0)
         noise = child.standard_normal(len(log))  # one per call, drawn before it is known who answers
         sent_to = _units.send(minutes, preferred, service)

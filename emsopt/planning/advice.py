@@ -310,9 +310,8 @@ def _uses(tested: BackTest | InputError) -> str:
     usable += "" if good.all() else f" Not for: {', '.join(names[~good])}."
     if not tested.follows:
         return usable
-    return Message(
-        f"{usable} The record follows {tested.follows!r} dispatch: try ", Argument("dispatch", tested.follows), "."
-    )
+    said = f"{usable} The record follows {tested.follows!r} dispatch: try "
+    return Message(said, Argument("dispatch", tested.follows), ".")
 
 
 def cells(table: pd.DataFrame) -> pd.DataFrame:

@@ -75,6 +75,7 @@ def synthetic_log(
     deployment: Sequence[int] | IntArray | None = None,
     spread_km: float = 2.0,
     distances: Distances | None = None,
+    costs: Distances | None = None,
     rng: Rng = None,
 ) -> CallLog:
     """Draw a log of calls from a known truth.
@@ -94,6 +95,8 @@ def synthetic_log(
         Standard deviation of places, north and east, around a station chosen with equal probability.
     distances : callable, optional
         From stations and places to road minutes, such as `RoadNetwork.travel_times`. Default: km as the crow flies.
+    costs : callable, optional
+        Likewise, to costs: the free unit with the smallest is sent. Default: the distances.
     rng : numpy.random.Generator or seed, optional
 
     Returns
@@ -120,7 +123,7 @@ def synthetic_log(
     turnout = _gamma(rng, np.where(NIGHT[hour], truth.turnout_night_min, truth.turnout_min), truth.turnout_cv)
     service = _gamma(rng, np.full(n, truth.service_min), truth.service_cv)
     order = np.argsort(dispatched, kind="stable")
-    preferred = _units.closest_first(reach[order], sites)
+    preferred = _units.closest_first((reach if costs is None else costs(points, places).T)[order], sites)
     unit = np.empty(n, np.int64)
     unit[order] = _units.send(dispatched[order], preferred, service[order])
     mean = truth.fixed_min + truth.minutes_per_km * reach[np.arange(n), sites[unit]]

@@ -73,7 +73,7 @@ STAMPS = {
     "despach(?:o|ad[oa])|asigna(?:cion|d[oa])|activacion|allarme|allertamento|attivazione|alarmering|gealarmeerd",
     "en_route": "enroute|ontheway|respond(?:ed|ing)?|response|mobile|roll(?:ed|ing)?|depart(?:ed)?|activat(?:ed|ion)|"
     "enro?u?te?|etimes05|ausgeruckt|ausruck(?:en|zeit)|abfahrt|anfahrt|salida|encamino|partenza|vertrek|vertrokken|uitgerukt",
-    "on_scene": "(?:on|at)scene|arriv(?:ed|al|ing|e)?|scenearriv(?:ed|al)|attend(?:ed|ance)?|reached|"
+    "on_scene": "(?:on|at)scene|arriv(?:ed|al|ing|e)?|arr?vd?|scenearriv(?:ed|al)|attend(?:ed|ance)?|reached|"
     "arriv(?:ed|al)?(?:on|at)scene|onscn?|etimes06|(?:eintreffen|eintreffzeit|eingetroffen|ankunft)(?:e|einsatz)?(?:ort|"
     "stelle)?|(?:arrivee)?(?:sll|sur(?:leslieux|lieux|place))|arrivee|llegada(?:al)?(?:lugar|escena)?|en(?:lugar|escena)|arrivo(?:sulposto)?|sulposto|terplaatse|"
     "aankomst",
@@ -135,6 +135,13 @@ LABELS = {
         "(?:final)?priority(?:level)?",
         "(?:call|initial|original)priority(?:level)?|(?:final)?severity(?:level)?(?:code)?|urgency",
     ),
+    "first_due": (
+        "(?:station)?firstdue(?:station|unit|company|engine)?|still(?:district|area)?|stationarea",
+        "(?:fire|response|dispatch|station)?(?:beat|zone|district|area|box)(?:name|code|desc(?:ription)?)?",
+    ),
+    "agency": (
+        "(?:responding|primary|lead|fire|ems)?(?:agency|juris(?:diction)?|dep(?:ar)?t(?:ment)?)(?:name|code)?|fdid",
+    ),
     "status": (
         "(?:unit|event|call)?(?:status|activity|action|milestone)(?:code|type|name|desc(?:ription)?)?|eventtype",
     ),
@@ -165,7 +172,8 @@ PLACE = (
 
 CALL_ROLES: tuple[str, ...] = ("time", "date", "lon", "lat", "place")
 CALL_ROLES += (*STAMPS, *ELAPSED, "service_min", "units_sent", *LABELS, "status_time")
-SITE_ROLES = ("name", "lon", "lat", "place", "turnout_min", "service_min")
+SITE_ROLES = ("name", "lon", "lat", "place", "turnout_min", "service_min", "agency")
+OF_DISPATCH = ("first_due", "agency")  # taken last, so that no column of these names is missed elsewhere
 EXPLAINED = {"time": "such as 2025-03-14 16:05", "lon": "longitude in degrees", "lat": "latitude in degrees"}
 NUMERIC = re.compile(r"[-+]?\d+(?:[.,]\d+)?", re.ASCII)
 SHORT = re.compile(r"[-+]?\d{1,3}(?:[.,]\d{0,2})?", re.ASCII)
@@ -175,8 +183,9 @@ LONGEST_NAME = 80
 CHOICE, KIND = "where ", "kind "  # begin the roles of columns by which rows are chosen, or that say what a row is
 NO_CALL = re.compile(  # some logs have rows that are no calls; their words, in several languages
     r"(?i)\b(?:canc\w*|annul\w*|storn\w*|abgebrochen|abandon\w*|test\w*|tra?i?ning|trng|drill|exerci\w*|man(?:œ|oe)uvre|"
-    r"übung|simulacro|duplicate|status move|stand ?by|posting|(?:inter.?hosp\w*|inter.?facility|patient|pt|routine|long"
-    r" distance|non.?emergency|medical) trans\w*|transfer|krankentransport|traslado|trasferimento)\b"
+    r"übung|simulacro|duplicate|status move|move[ -]?up|out of service|stand[ -]?by|posting|(?:inter.?hosp\w*|inter.?"
+    r"facility|patient|pt|routine|long distance|non.?emergency|medical) trans\w*|transfer|krankentransport|traslado|"
+    r"trasferimento)\b"
 )
 MOST_KINDS = 40  # words among the first cells of a column of kinds of rows: more are free text
 ENOUGH = 0.8  # share of the first cells that must have a form, as some may be mistakes
@@ -330,8 +339,8 @@ def call_columns(
         _take_time(search)
         search.take_numbers("service_min", "units_sent")
         _take_stamps(search)
-        for role, names_of in LABELS.items():
-            search.take(role, search.first(names_of, partial(search.suits, role=role)))
+        for role in (role for role in LABELS if role not in OF_DISPATCH):
+            search.take(role, search.first(LABELS[role], partial(search.suits, role=role)))
         if "status" in search.taken:
             named = [".*(?:status|event|action|activity|stamp).*"]
             search.take("status_time", search.first(named, lambda name: search.kind(name) == "moment"))
@@ -341,6 +350,8 @@ def call_columns(
             words = {text for text in map(str, cells[name]) if len(text) <= LONGEST_NAME}
             if len(words) <= MOST_KINDS and any(map(NO_CALL.search, words)):
                 search.taken[KIND + name] = name
+        for role in OF_DISPATCH:
+            search.take(role, search.first(LABELS[role]))
         if unused is not None:
             unused.update(search.unused())
         return search.check(where, names, ("time", "lon", "lat"))
@@ -396,6 +407,7 @@ def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
         search = _Search(given, names, cells)
         search.take_place()
         search.take("name", search.first(NAME))
+        search.take("agency", search.first(LABELS["agency"]))
         search.take_numbers("turnout_min", "service_min")
         return search.check(where, names, ("lon", "lat"))
 

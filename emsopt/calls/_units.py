@@ -177,6 +177,12 @@ def _as_names(units: list[str], index: IntArray, names: list[str]) -> dict[str, 
     return {unit: names[k] for unit, k in zip(units, index.tolist(), strict=True) if k >= 0}
 
 
+def stations_of(homes: Mapping[str, str], stations: pd.DataFrame, log: CallLog) -> IntArray:
+    """Return the station of the unit that answered each call, -1 where it is unknown, shape (K,)."""
+    place = {name: k for k, name in enumerate(stations["name"])}
+    return np.array([place.get(homes.get(unit, ""), -1) for unit in log.details.get("unit", log.rows)])
+
+
 def has_unit(log: CallLog) -> BoolArray:
     """Return whether a unit was sent to each call, shape (K,): it has a stamp, a unit, or a number of units above 0."""
     details = log.details
@@ -204,19 +210,41 @@ def dispatch_times(log: CallLog) -> Times:
     return np.where(np.isnat(dispatched), log.times, dispatched)
 
 
+def busy_minutes(log: CallLog) -> FloatArray:
+    """Return the minutes for which each call kept a unit busy, their mean where unknown, shape (K,)."""
+    assert log.service_min is not None
+    return np.where(np.isnan(log.service_min), np.nanmean(log.service_min), log.service_min)
+
+
+def kept_minutes(rows: CallLog, log: CallLog) -> FloatArray:
+    """Return the minutes for which rows that are no calls kept units from calls: until the unit's next call, if any."""
+    minutes, when, called = busy_minutes(rows), dispatch_times(rows), dispatch_times(log)
+    for unit, mine in log.details.groupby("unit").indices.items() if "unit" in log.details else ():
+        at, starts = np.flatnonzero(rows.details["unit"] == unit), np.sort(called[mine])
+        later = np.searchsorted(starts, when[at])
+        at, later = at[later < len(starts)], later[later < len(starts)]
+        minutes[at] = np.minimum(minutes[at], (starts[later] - when[at]).astype(float) / 60)
+    return minutes
+
+
+def occupied_min(log: CallLog) -> float:
+    """Return the minutes per call for which rows that are no calls kept units busy."""
+    return 0.0 if log.occupying is None else float(busy_minutes(log.occupying).sum()) / len(log)
+
+
 def answering_stations(
-    when: Times, reach: FloatArray, deployment: IntArray, busy: FloatArray, rounding: tuple[float, float]
+    when: Times, costs: FloatArray, deployment: IntArray, busy: FloatArray, rounding: tuple[float, float]
 ) -> FloatArray:
-    """Return the probability that each station has the closest free unit of a deployment, by call, shape (K, N).
+    """Return the probability that each station has the first free unit of a deployment, by call, shape (K, N).
 
     With rounded stamps it is uncertain which unit was free, and one wrong unit affects later calls too. Therefore the
     log is replayed `REPLAYS` times with seconds drawn for the stamps; probabilities are shares of the replays with a
-    free unit. ``when`` are the times of dispatch, ``busy`` the minutes that a call takes, and ``rounding`` the
-    resolutions (min) of the stamps at the start and at the end of that time.
+    free unit. ``costs``, shape (K, N), order the stations (`Dispatch.costs`), ``when`` are the times of dispatch,
+    ``busy`` the minutes that a call takes, and ``rounding`` the resolutions (min) of the stamps at its start and end.
     """
     rng = np.random.default_rng(0)  # the same log has the same fit
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float) / 60
-    closest, count = closest_first(reach, deployment), np.zeros(reach.shape)
+    closest, count = closest_first(costs, deployment), np.zeros(costs.shape)
     for _ in range(REPLAYS):
         before, after = (resolution * rng.random(len(when)) for resolution in rounding)
         order = np.argsort(minutes + before)

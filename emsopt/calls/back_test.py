@@ -30,8 +30,9 @@ from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.evaluation import LATE_MIN
 from . import _page
 from ._times import hour_of_week
-from ._units import dispatch_times
+from ._units import busy_minutes, dispatch_times
 from .calibration import Fit, calibrate, distances
+from .dispatch import followed
 from .log import CallLog, Source, read_calls
 from .recorded import measures, stamped_responses
 from .replaying import check_deployment, replay
@@ -70,6 +71,10 @@ class BackTest:
         sentence). The rules stand in `emsopt.calls.uses`. Nothing is usable on days that the fit was made from.
     period : str
         First and last day of the calls.
+    dispatch : str
+        Which rule of dispatch the calls follow, a sentence.
+    follows : str
+        That rule, if it is surely not the one of the fit; else empty.
     """
 
     overall: pd.DataFrame
@@ -82,6 +87,8 @@ class BackTest:
     left_out: Mapping[str, int]
     uses: pd.DataFrame
     period: str
+    dispatch: str
+    follows: str
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per measure, indexed by name: ``recorded``, ``modelled``, ``low``, ``high`` and two more.
@@ -102,14 +109,13 @@ class BackTest:
         return tuple(f"{TITLES[use]}: {'usable' if usable else 'do not use'}. {why}" for use, usable, why in rows)
 
     @property
-    def outside(self) -> tuple[str, ...]:
-        """Zones and stations outside their intervals, in sentences."""
-        found = {"Zones": outside(self.by_zone), "Stations": outside(self.by_station)}
-        sides = [(what, side, off.index[sign * off > 0]) for what, off in found.items()
-                 for side, sign in (("above", 1), ("below", -1))]  # fmt: skip
-        return tuple(
-            f"{what} recorded {side} modelled: {', '.join(names)}." for what, side, names in sides if len(names)
-        )
+    def details(self) -> tuple[str, ...]:
+        """Zones and stations outside their intervals, and ``dispatch``, in sentences."""
+        said = []
+        for what, off in (("Zones", outside(self.by_zone)), ("Stations", outside(self.by_station))):
+            for side, names in (("above", off.index[off > 0]), ("below", off.index[off < 0])):
+                said += [f"{what} recorded {side} modelled: {', '.join(names)}."] if len(names) else []
+        return (*said, self.dispatch)
 
     @property
     def html(self) -> str:
@@ -130,7 +136,7 @@ class BackTest:
             f"{self.calls:,} calls, {self.period}; {len(self.deployment)} units. Not compared: {left_out or 'none'}.",
             "Intervals of 90 %: what chance explains if the model is right. Its times are rounded like the stamps.",
         ]
-        return _page.body("Back-test", (*self.verdict, *self.outside), self.overall, figures, notes)
+        return _page.body("Back-test", (*self.verdict, *self.details), self.overall, figures, notes)
 
     def save(self, path: PathLike) -> Path:
         """Write the report as one self-contained HTML file and return its path; raise if it cannot be written."""
@@ -248,6 +254,7 @@ def back_test(
     by_station = _rows(busy_share, pd.DataFrame(modelled_busy, columns=[names[k] for k in used]))
     by_station["calls"] = 0 if answered is None else answered[used]
     by_station["city_model"] = np.bincount(sites, busy, len(names))[used] / units
+    told, follows = followed(fit, log, reach)
     period = " to ".join(str(t)[:10] for t in log.times[[0, -1]])
     return BackTest(
         overall=overall,
@@ -260,6 +267,8 @@ def back_test(
         left_out=left_out,
         uses=judge(fit, replays, threshold, separates_places(at[known], recorded[known]), overall, by_zone, by_station),
         period=period,
+        dispatch=told,
+        follows=follows,
     )
 
 
@@ -270,14 +279,16 @@ def calibrate_and_test(
     homes: Mapping[str, str] | None = None,
     roads: RoadNetwork | None = None,
     today: Sequence[int | str] | IntArray | None = None,
+    dispatch: str = "nearest",
     **options: Any,
 ) -> tuple[Fit, BackTest]:
     """Calibrate with the calls before a moment, ``cut``, and compare with those from it on; raise if there are none.
 
     ``today``, the station of each unit, is used if the earlier calls do not show it; ``options`` are of `back_test`.
     """
-    past = calibrate(calls.where(calls.times < cut), stations, homes, roads)
-    later = calls.where(calls.times >= cut)
+    first, last = calls.times[[0, -1]]
+    past = calibrate(calls.between(first, cut), stations, homes, roads, dispatch)
+    later = calls.between(cut, last + np.timedelta64(1, "s"))
     return past, back_test(past, later, today if past.homes_from == "unknown" else None, **options)
 
 
@@ -329,11 +340,11 @@ def _workload(fit: Fit, log: CallLog, n: int) -> tuple[FloatArray, IntArray | No
     """Return the mean number of busy units and the number of calls by station, both (N,); None without known homes."""
     if not fit.homes or "unit" not in log.details or log.service_min is None:
         return np.zeros(n), None
-    place = {name: k for k, name in enumerate(fit.stations["name"])}
-    home = np.array([place.get(fit.homes.get(unit, ""), -1) for unit in log.details["unit"]])
-    minutes = np.where(np.isnan(log.service_min), np.nanmean(log.service_min), log.service_min)
+    home, minutes = fit.home_of(log), busy_minutes(log)
+    calls: IntArray = np.bincount(home[home >= 0], minlength=n)
+    if log.occupying is not None:
+        home, minutes = np.r_[home, fit.home_of(log.occupying)], np.r_[minutes, busy_minutes(log.occupying)]
     known = home >= 0
-    calls: IntArray = np.bincount(home[known], minlength=n)
     return np.bincount(home[known], weights=minutes[known], minlength=n) / _minutes(log), calls
 
 

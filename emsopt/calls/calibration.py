@@ -12,8 +12,9 @@ response               ``dispatched`` to ``on_scene``      not estimated: it is 
 
 **Two laws of travel.** The *law of a drive* says how long a unit takes from its home station. The *law of an answer*
 says how long callers wait for travel if the closest free unit's home is at this distance. They differ where other units
-answer or units start elsewhere. Models that send the closest free unit, as all evaluators do, need the second one:
-`Fit.city` uses it. It is fitted to the distances of the units that such a rule would have sent to the calls of the log.
+answer or units start elsewhere. Models that send the closest free unit, or the first by another rule of dispatch
+(`emsopt.calls.dispatch`), need the second one: `Fit.city` uses it. It is fitted to the distances of the units that the
+rule would have sent to the calls of the log, so that the modelled mean is the recorded one.
 
 **Rounding and wrong stamps.** Likelihoods count the rounding of stamps (`emsopt.calls._durations`) and a share of wrong
 records. Durations that are negative or absurdly long are left out and counted.
@@ -43,6 +44,7 @@ from ._durations import SECOND_MIN, Duration, fit_duration, minutes_between, res
 from ._times import hour_of_week
 from ._travel_law import TravelLaw, fit_law
 from .demand import REACH_KM, Demand, aggregate_calls, within_reach
+from .dispatch import Dispatch, dispatch_of
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import slots
 
@@ -78,8 +80,9 @@ class Fit:
         None if the log has no such stamps. ``turnout.groups`` has the means by day and by night; with fewer than 10
         calls by day or by night, that of all.
     law, answer_law : TravelLaw
-        Minutes of a drive from the unit's home, and minutes of travel if the closest free unit's home is at this
-        distance; see the module's docstring. Distances are km as the crow flies, or minutes at free flow on ``roads``.
+        Minutes of a drive from the unit's home, and minutes of travel if the home of the free unit that the rule of
+        dispatch sends is at this distance; see the module's docstring. Distances are km as the crow flies, or minutes
+        at free flow on ``roads``.
     homes : mapping of str to str
         Station of each unit, where known.
     homes_from : str
@@ -95,6 +98,8 @@ class Fit:
     left_out : mapping of str to int
         Number of records left out, by reason.
     roads : RoadNetwork or None
+    dispatch : Dispatch
+        Which station is sent first.
     """
 
     stations: pd.DataFrame
@@ -111,6 +116,7 @@ class Fit:
     drives: pd.DataFrame
     left_out: Mapping[str, int]
     roads: RoadNetwork | None
+    dispatch: Dispatch
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per estimate, indexed by name: ``estimate``, ``low`` and ``high`` (90 %), ``calls``."""
@@ -154,6 +160,10 @@ class Fit:
     def distances(self, places: FloatArray) -> FloatArray:
         """Return km, or with roads minutes at free flow, from stations to places, shape (M, 2), lon and lat: (N, M)."""
         return distances(self.stations, places, self.roads).T
+
+    def home_of(self, calls: CallLog) -> IntArray:
+        """Return the station of the unit that answered each call, -1 where it is unknown, shape (K,)."""
+        return _units.stations_of(self.homes, self.stations, calls)
 
     def demand(self, **options: Any) -> Demand:
         """Return the demand of the calls to which a unit was sent; ``options`` are those of `aggregate_calls`."""
@@ -218,7 +228,7 @@ class Fit:
         variation = 0.0 if self.turnout is None else self.turnout.cv.value
         options = {"travel_cv": spread, "turnout_cv": variation} | options
         city = replace(demand, stations=stations).city(hours=hours, weekdays=weekdays, **options)
-        return city.replace(notes=city.notes + notes)
+        return self.dispatch.applied(city.replace(notes=city.notes + notes), demand.locations)
 
     def turnout_minutes(self, hour: IntArray) -> FloatArray:
         """Return the mean turnout (min) at some hours of the day, same shape."""
@@ -252,7 +262,11 @@ class Fit:
 
 
 def calibrate(
-    calls: CallLog | Source, stations: Source, homes: Mapping[str, str] | None = None, roads: RoadNetwork | None = None
+    calls: CallLog | Source,
+    stations: Source,
+    homes: Mapping[str, str] | None = None,
+    roads: RoadNetwork | None = None,
+    dispatch: str = "nearest",
 ) -> Fit:
     """Calibrate call handling, turnout, travel and service times from the stamps of a log.
 
@@ -267,13 +281,15 @@ def calibrate(
         without units, the closest station with a free unit, where each station has one.
     roads : RoadNetwork, optional
         Roads with free-flow speeds. Default: distances are as the crow flies.
+    dispatch : {"nearest", "first due", "agency"}
+        Which station is sent first; see `emsopt.calls.dispatch`.
 
     Raises
     ------
     InputError
         If the log lacks the stamps, has fewer than 30 usable drives, or drives that hardly grow with distance, as where
         stations are missing; or ``homes`` names a station that does not exist, or the units of less than half of the
-        calls.
+        calls; or log or stations lack the columns that the rule of ``dispatch`` needs.
 
     Examples
     --------
@@ -297,7 +313,7 @@ def calibrate(
     log = log.where(_units.has_unit(log) & near)
     recorded = _read_durations(log)
     if recorded is None:  # departures tell nothing: the law then covers turnout too
-        return calibrate(replace(log, details=log.details.drop(columns="en_route")), stations, homes, roads)
+        return calibrate(replace(log, details=log.details.drop(columns="en_route")), stations, homes, roads, dispatch)
     minutes, exact = recorded.minutes, recorded.exact
     when = _units.dispatch_times(log)
     hour = hour_of_week(when) % 24
@@ -308,7 +324,16 @@ def calibrate(
     typical = float(np.nanmean(service)) if (~np.isnan(service)).any() else 0.0
     busy = np.where(np.isnan(service), typical, service)
     released = exact.get("cleared", SECOND) if log.service_min is None else SECOND
-    answering = _units.answering_stations(when, reach, deployment, busy, (exact["dispatched"], released))
+    rule = dispatch_of(dispatch, log, stations, known_home)
+    costs = rule.costs(log.locations, reach.T).T
+    work = [(when, costs, busy)]
+    if (rows := log.occupying) is not None:  # their units are not free; of unknown units, the closest
+        at = _units.stations_of(names, stations, rows)[:, None]
+        points = np.where(at >= 0, stations[["lon", "lat"]].to_numpy(float)[at[:, 0]], rows.locations)
+        work.append((_units.dispatch_times(rows), distances(stations, points, roads), _units.kept_minutes(rows, log)))
+    all_when, all_costs, all_busy = map(np.concatenate, zip(*work, strict=True))
+    rounding = (exact["dispatched"], released)
+    answering = _units.answering_stations(all_when, all_costs, deployment, all_busy, rounding)[: len(log)]
     at_home = answering
     if known_home is not None:
         at_home = (known_home[:, None] == np.arange(len(stations))).astype(float)
@@ -337,6 +362,7 @@ def calibrate(
         drives=drives,
         left_out=far | recorded.left_out,
         roads=roads,
+        dispatch=rule,
     )
 
 

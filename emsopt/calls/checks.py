@@ -26,7 +26,6 @@ from .profile import WEEKDAYS, hours_between, hours_watched
 NIGHT = (22, 23, 0, 1, 2, 3, 4)  # hours at which the six quietest hours of a day may start
 LONELY_KM = 10
 MOST_ROWS_NAMED = 5
-IGNORE = Argument("others", "ignored")
 FEWEST_APART, TIMES_FURTHER = 30, 2  # calls without arrival, and how much further they lie: less may be chance
 
 
@@ -126,7 +125,7 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
         places = table[["lon", "lat"]].to_numpy(dtype=float)
         outside = "every station and will be left out."
         found = [*_places(log, places, reach_km, outside), *_stations(log, places, table.get("name"), reach_km)]
-        found += _never_arrived(log, places)
+    found += _no_calls(log, None if stations is None else places)
     for check in CHECKS:
         found += check(log)
     return Checks(tuple(sorted(found, key=lambda finding: finding.level != "wrong")))
@@ -144,14 +143,6 @@ def _rows(log: CallLog) -> Iterator[Finding]:
     """Find rows left out, too few calls, and repeated calls."""
     for what, count in log.left_out.items():
         yield Finding("look", f"rows without {what}", f"{count:,} row(s) without {what} were left out.", count)
-
-    if log.others:
-        most = sorted(log.others.items(), key=lambda item: -item[1])[:MOST_ROWS_NAMED]
-        said = ", ".join(f"{n:,} have {name} {word!r}" for (name, word), n in most)
-        chosen = " and ".join("_".join(re.findall("[^_ .()/-]+", name)) + f" != {word!r}" for (name, word), _ in most)
-        said = f"of the rows, {said}. They count as calls; leave out those that are none, by "
-        remedies = (Argument("where", chosen), ", or all by ", IGNORE, ".")
-        yield Finding("look", "rows that may be no calls", Message(said, *remedies), sum(log.others.values()))
 
     if len(log) < 1000:
         error = 200 / np.sqrt(len(log))
@@ -208,18 +199,33 @@ def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
     return never & (km > TIMES_FURTHER * km[~never].mean())
 
 
-def other_rows(log: CallLog, stations: pd.DataFrame) -> BoolArray:
-    """Return which rows may be no calls of the service: by a word of theirs, or as they were never reached."""
-    far = never_reached(log, stations[["lon", "lat"]].to_numpy(float))
-    return far | log.details["kind"].notna().to_numpy() if "kind" in log.details else far
+def other_rows(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, BoolArray]:
+    """Return which rows may be no calls by a word of theirs, and which others as they were never reached, both (K,)."""
+    kind, never = np.zeros((2, len(log)), bool)
+    if "kind" in log.details:
+        kind = log.details["kind"].notna().to_numpy()
+    if places is not None:
+        never = never_reached(log, places)
+    return kind, never & ~kind
 
 
-def _never_arrived(log: CallLog, places: FloatArray) -> Iterator[Finding]:
-    text = (
-        f"never had an arrival and lie over {TIMES_FURTHER} times as far from the stations as others on average. They "
-    )
-    said = Message(text, "count as demand. If other services answered them, leave them out by ", IGNORE, ".")
-    yield from _flag("look", "never arrived, far away", log, never_reached(log, places), said)
+def _no_calls(log: CallLog, places: FloatArray | None) -> Iterator[Finding]:
+    kind, never = other_rows(log, places)
+    said, chosen = list[str](), list[str | Argument]()
+    if kind.any():
+        column = {word: name for name, word in log.others}
+        counts = log.details["kind"].value_counts()
+        most = [(column[str(word)], str(word), n) for word, n in counts.head(MOST_ROWS_NAMED).items()]
+        said.append(", ".join(f"{n:,} have {name} {word!r}" for name, word, n in most))
+        said[-1] += f", {counts[MOST_ROWS_NAMED:].sum():,} other words" if len(counts) > MOST_ROWS_NAMED else ""
+        where = " and ".join("_".join(re.findall("[^_ .()/-]+", name)) + f" != {word!r}" for name, word, _ in most)
+        chosen = ["leave out those that are none by ", Argument("where", where), ", "]
+    if never.any():
+        said.append(f"{never.sum():,} never had an arrival and lie over {TIMES_FURTHER} times as far as others do")
+    all_by = ("let all only keep units busy by ", Argument("others", "occupying"), ", or leave all out by ")
+    head = f"may be none: {'; '.join(said)}. They count as calls: "
+    text = Message(head, *chosen, *all_by, Argument("others", "ignored"), ".")
+    yield from _flag("look", "rows that may be no calls", log, kind | never, text)
 
 
 def _one_place(log: CallLog) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ from ..city.city import City
 from ..errors import Argument, InputError, Message
 from . import areas as _areas
 from ._times import hour_of_week
+from ._units import busy_minutes
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import WeeklyProfile, described, hours_watched, shrinkage, slots, watched
 
@@ -55,6 +56,8 @@ class Demand:
         Notes on the data for readers of the results.
     cell_km : float or None
         Width of the cells; None for areas.
+    busy_min : ndarray, shape (7, 24), or None
+        Minutes for which rows that are no calls kept units busy, by the hour of the week in which they began.
     """
 
     atom_names: list[str]
@@ -67,6 +70,7 @@ class Demand:
     left_out: dict[str, int]
     notes: str
     cell_km: float | None = None
+    busy_min: FloatArray | None = None
 
     @property
     def profile(self) -> WeeklyProfile:
@@ -131,6 +135,9 @@ class Demand:
             As for `City.from_frames`. ``travel_times`` or ``roads`` may replace the speed; ``turnout_times`` is needed
             if the stations have no column ``turnout_min``. ``notes`` has no effect: the city gets the notes on this
             demand.
+
+        Where rows that are no calls keep units busy (``busy_min``), each call takes so much longer that the offered
+        load is that of all rows.
         """
         rates = self.rates(hours, weekdays)
         if not rates.any():
@@ -140,6 +147,11 @@ class Demand:
         stations, minutes = self._service(service_times)
         city = City.from_frames(demand, stations, service_times=minutes, speed_kmh=speed_kmh, detour=detour, **options)
         notes = self.notes + described(hours, weekdays)
+        if self.busy_min is not None:
+            chosen = slots(hours, weekdays)
+            more = float(self.busy_min[chosen].sum() / self.counts[:, chosen].sum())
+            city = city.replace(service_times=city.service_times + more)
+            notes += f" Service times have {more:.1f} min per call more, for rows that are no calls but occupy units."
         if speed_kmh is not None:
             notes += f" Travel times: {speed_kmh:g} km/h on great-circle distance x {detour:g}; not measured."
         if options.get("roads") is not None:
@@ -267,6 +279,10 @@ def counted_calls(
     notes = f"Demand: {len(counted):,} calls from {first} to {last} ({log.clock} time). {atoms.note}"
     if left_out:
         notes += f" Left out: {', '.join(f'{n:,} {reason}' for reason, n in left_out.items())}."
+    rows = log.occupying
+    busy: FloatArray | None = None
+    if rows is not None:
+        busy = np.bincount(rows.hours_of_week, busy_minutes(rows), 168).astype(float).reshape(7, 24)
     demand = Demand(
         atom_names=atoms.names,
         locations=atoms.locations,
@@ -278,6 +294,7 @@ def counted_calls(
         left_out=left_out,
         notes=notes,
         cell_km=atoms.width_km,
+        busy_min=busy,
     )
     return demand, counted, atoms.index[inside]
 

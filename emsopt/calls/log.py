@@ -15,6 +15,8 @@ role of a column        content
                         ``dispatched`` to ``cleared``
 ``unit``, ``station``,  optional: words
 ``priority``
+``first_due``,          optional: words that name the station that is first due there, and the agency; see
+``agency``              `emsopt.calls.dispatch`
 ``units_sent``          optional: number of units sent. Default: number of units in the rows of the incident
 ``incident``            optional: name of the incident, if there may be one row per unit, status or patient. Its rows
                         are joined if time and place agree too (`emsopt.calls.rows`): the first unit on scene is
@@ -95,9 +97,9 @@ class CallLog:
         under "time") or "readable cells" (only with ``on_bad="leave out"``).
     details : DataFrame
         One row per call, with a column for each further role that the log has: ``dispatched``, ``en_route``,
-        ``on_scene`` and ``cleared`` (datetime64[s] on the same clock, NaT where unknown), ``unit``, ``station`` and
-        ``priority`` (str, None where unknown), ``units_sent`` (float, NaN where unknown), and ``kind``, the word
-        that says that a row may be no call (str, None for calls).
+        ``on_scene`` and ``cleared`` (datetime64[s] on the same clock, NaT where unknown), ``unit``, ``station``,
+        ``priority``, ``first_due`` and ``agency`` (str, None where unknown), ``units_sent`` (float, NaN where unknown),
+        and ``kind``, the word that says that a row may be no call (str, None for calls).
     taken : mapping of str to str
         Name of the column that was taken for each role.
     joined : int
@@ -108,6 +110,8 @@ class CallLog:
         Number of rows that ``where`` did not choose, if it was given.
     others : mapping of (str, str) to int
         Number of rows that may be no calls, by a column and the word in it that says so.
+    occupying : CallLog or None
+        Rows that are no calls, but keep units busy; see `emsopt.planning.Settings.others`.
     spare : mapping of str to str
         Columns of times that were not taken, each with the missing role that its name suggests, or "".
     n_rows : int
@@ -138,6 +142,7 @@ class CallLog:
     apart: tuple[float, float] = (0.0, 0.0)
     not_chosen: int | None = None
     others: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    occupying: CallLog | None = None
     spare: Mapping[str, str] = field(default_factory=dict)
     n_rows: int = 0
     header: int = 1
@@ -176,12 +181,17 @@ class CallLog:
         Both are ISO 8601 text or `datetime` objects on the log's ``clock``, without an offset; a date stands for 0:00.
         """
         first, last = _times.moment(start), _times.moment(end)
-        chosen = (self.times >= first) & (self.times < last)
+
+        def inside(log: CallLog) -> BoolArray:
+            return (log.times >= first) & (log.times < last)
+
+        chosen, rows = inside(self), self.occupying
         if not chosen.any():
             order = "" if first < last else " `start` must be before `end`. A day ends at 0:00 of the next."
             spans = f"the log has calls from {self.times[0]} to {self.times[-1]}"
             raise InputError(f"no call lies between `start` {first} and `end` {last}; {spans}.{order}")
-        return self.where(chosen)
+        rows = None if rows is None or not inside(rows).any() else rows.where(inside(rows))
+        return replace(self.where(chosen), occupying=rows)
 
     @property
     def repeated(self) -> BoolArray:
@@ -458,7 +468,7 @@ def _moments(
         return _times.read_stamps(table, key[role], time_format, columns, times, utc)
 
     details = pd.DataFrame({role: moments(role) for role in stamps}, range(len(times)))
-    for role in ("unit", "station", "priority"):
+    for role in ("unit", "station", "priority", *_roles.OF_DISPATCH):
         if role in key:
             details[role] = _words(table, key[role])
     if "units_sent" in key:
@@ -505,8 +515,8 @@ def read_stations(
     Parameters
     ----------
     source : path_like, file, DataFrame or GeoDataFrame
-        Formats as for `read_calls`, with ``lon`` and ``lat`` (or ``place``) and, optionally, ``name``, ``turnout_min``
-        and ``service_min``. Columns are found by their names, such as ``X`` and ``Y`` or ``Facility_Name``.
+        Formats as for `read_calls`, with ``lon`` and ``lat`` (or ``place``) and, optionally, ``name``, ``turnout_min``,
+        ``service_min`` and ``agency``. Columns are found by their names, such as ``X`` and ``Y`` or ``Facility_Name``.
     columns, crs : optional
         As for `read_calls`.
 
@@ -529,5 +539,5 @@ def read_stations(
         if (np.isnan(points[:, 0]) & filled).any() or not filled.any():
             k = int(np.argmax(np.isnan(points[:, 0]) & filled))
             raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")
-        found = frame[[c for c in ("name", *MINUTES) if c in key]].assign(lon=points[:, 0], lat=points[:, 1])
+        found = frame[[c for c in ("name", "agency", *MINUTES) if c in key]].assign(lon=points[:, 0], lat=points[:, 1])
         return found if filled.all() else found[filled].reset_index(drop=True)

@@ -1,8 +1,8 @@
 """Replay the calls of a log with a deployment: what would have happened with units there.
 
-Each call, in order, gets the closest free unit of the deployment, which takes turnout, travel and service times drawn
-from a `Fit`. A call that finds all units busy is answered by others. Units do not start from where they were last, and
-one unit goes to each call.
+Each call, in order, gets the first free unit of the deployment by the fit's rule of dispatch, which takes turnout,
+travel and service times drawn from the `Fit`. A call that finds all units busy is answered by others. Units do not
+start from where they were last, and one unit goes to each call.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ class Replay:
     busy : ndarray, shape (draws, p)
         Minutes for which each unit is busy.
     turnout, service : ndarray, shape (draws, K)
-        Minutes from dispatch until the unit leaves, and until it is free again; NaN as in ``response``.
+        Minutes from dispatch until the unit leaves, and until it is free again; NaN as in ``response``. Service
+        is longer by the load of rows that are no calls (`CallLog.occupying`).
     dispatched : ndarray of datetime64, shape (K,)
         When a unit was sent to each call.
     stations : DataFrame
@@ -141,12 +142,13 @@ def replay(
     minutes = (when - when.min()).astype("timedelta64[s]").astype(float)[order] / 60
     hour = hour_of_week(when[order]) % 24
     reach = distances(fit.stations, log.locations[order], fit.roads)
-    preferred = _units.closest_first(reach, sites)
+    preferred = _units.closest_first(fit.dispatch.costs(log.locations[order], reach.T).T, sites)
     response, unit = np.full((draws, len(log)), np.nan), np.full((draws, len(log)), -1)
+    more = _units.occupied_min(fit.calls)
     busy, left, free = np.zeros((draws, len(sites))), response.copy(), response.copy()
     for b, child in enumerate(rng.spawn(draws)):
         drawn = fit.draw(child)
-        service = _random(drawn.service, child, len(log))
+        service = _random(drawn.service, child, len(log)) + more
         turnout = drawn.turnout_minutes(hour) * _random(drawn.turnout, child, len(log), mean=1.0)
         noise = child.standard_normal(len(log))  # one per call, drawn before it is known who answers
         sent_to = _units.send(minutes, preferred, service)

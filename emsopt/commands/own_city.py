@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import time
 from argparse import ArgumentParser
@@ -71,8 +72,10 @@ def add_options(parser: ArgumentParser) -> None:
     add("--cell", dest="cell_km", type=float, metavar="KM", help=cell)
     add("--areas", metavar="FILE", help="GeoJSON polygons to count calls in, instead of cells")
     add("--where", metavar="EXPR", help="count only the rows for which this holds, such as \"kind == 'medical'\"")
-    others = "what rows that may be no calls are: calls (default), or nothing"
-    add("--others", choices=["answered", "ignored"], default="answered", help=others)
+    others = "what rows that may be no calls are: calls (default), work that only keeps units busy, or nothing"
+    add("--others", choices=["answered", "occupying", "ignored"], default="answered", help=others)
+    sent = "which station is sent first: the closest (default), by the log's districts, or one of the call's agency"
+    add("--dispatch", choices=["nearest", "first due", "agency"], default="nearest", help=sent)
     bad = "rows that cannot be read: leave out up to 2 %% of the rows, or five, and say so (default), or raise an error"
     add("--on-bad", choices=["leave out", "raise"], default="leave out", help=bad)
     add("--crs", help="reference system of coordinates that are not degrees, such as EPSG:3857")
@@ -101,6 +104,12 @@ def _options() -> dict[str, str]:
     return options | {"key": "--area-name", "without_repeats()": "--drop-repeats", "between()": "a shorter log"}
 
 
+def _quoted(value: object) -> str:
+    """Return a value as a shell takes it, in double quotes if it has single ones."""
+    text = str(value)
+    return f'"{text}"' if "'" in text and not re.search(r'["$`\\]', text) else shlex.quote(text)
+
+
 def in_options(text: object, *, of_stations: bool = False) -> str:
     """Return a message, or that of an error, with options in place of arguments."""
 
@@ -108,11 +117,11 @@ def in_options(text: object, *, of_stations: bool = False) -> str:
         name, value = argument
         option = _options().get("station_columns" if of_stations and name == "columns" else name, f"`{name}`")
         if isinstance(value, dict):
-            words = (f"{role}={'...' if column is ... else shlex.quote(str(column))}" for role, column in value.items())
+            words = (f"{role}={'...' if column is ... else _quoted(column)}" for role, column in value.items())
             return f"{option} {' '.join(words)}"
         if not option.startswith("--") or name in ("empty_days", "capacity"):
             return option
-        return f"`{option}`" if value is None else f"{option} {shlex.quote(str(value))}"
+        return f"`{option}`" if value is None else f"{option} {_quoted(value)}"
 
     return Message.of(text).by(spelled, _options())
 

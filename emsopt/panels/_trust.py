@@ -165,7 +165,7 @@ class Trust:
             if isinstance(report, InputError):
                 raise report
             title = f"Back-test: the last {n_days} days predicted from the others ({report.calls:,} calls)"
-            self.store(Result("back_test", title, report.verdict, report.to_frame(), report.outside))
+            self.store(Result("back_test", title, report.verdict, report.to_frame(), report.details))
             self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
             return Done(report.verdict[0]) if report.usable("mean") else report.verdict[0]
 
@@ -228,20 +228,13 @@ class Trust:
             if model is not None:
                 steps.stop_if_not_allowed(model, self.test_of(model, n_days, today), space.units, today)
             plan = steps.plan_day(city, space, moves, **how)
-            unit, scale = (" min", 1) if metric == "mean_response" else (" % late", 100)
-            values = [f"{scale * v:.3f}{unit}" for v in (plan.fixed_value, plan.value, plan.free_value)]
-            means = f"{values[0]} without moves, {values[1]} with {plan.moves.sum()} moves a day"
-            sentences = (
-                f"{space.units} units, at most {moves} moved between hours: {plan.message}.",
-                f"Mean over all calls: {means}, {values[2]} with unlimited moves.",
-                plan.verdict,
-            )
+            sentences = tuple(advice.plan_sentences(plan))
             table = plan.changes().astype(str)
             table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])
             self.store(Result("plan", "Plan of the day", sentences, table if len(table) else None))
             if plan.held_out is None:
                 return Done("Planned the day: see the tab Day plan.")
-            return Done(sentences[2]) if plan.held_out.worth_it else sentences[2]
+            return Done(plan.verdict) if plan.held_out.worth_it else plan.verdict
 
         return work
 

@@ -77,7 +77,8 @@ FIELDS = {
     "time_format": ("Form of times", "day first, month first, or a format such as %d.%m.%Y %H:%M"),
     "time_zone": ("Time zone", "Such as America/Chicago, if times have an offset"),
     "where": ("Rows that count", "A condition on columns, such as kind == 'medical'. Empty: all rows"),
-    "others": ("Other rows", "Rows that may be no calls: answered (they count as calls) or ignored"),
+    "others": ("Other rows", "Rows that may be no calls are: answered (calls), occupying (only busy units) or ignored"),
+    "dispatch": ("Dispatch", "Which station is sent first: nearest, first due (by the log's districts) or agency"),
     "crs": ("Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),
     "cell": ("Cells (km)", "Width of the cells in which calls are counted. Empty: at most 200 cells"),
     "area_name": ("Name of areas", "Property of the areas that holds their names"),
@@ -86,7 +87,7 @@ FIELDS = {
     "weekdays": ("Weekdays", "Count only calls of these days: Mon-Fri, or Sat,Sun"),
     "title": ("Name", "Title of tables and maps"),
 }  # fmt: skip
-START = {"detour": "1.3", "reach": "50", "others": "answered", "title": NAME}
+START = {"detour": "1.3", "reach": "50", "others": "answered", "dispatch": "nearest", "title": NAME}
 TICKS = {
     "drop_repeats": ("Count repeated calls once", "Calls with the same time and place count once"),
     "skip_empty_days": ("Days without calls were not recorded", "They do not count as quiet days"),
@@ -94,7 +95,7 @@ TICKS = {
 }
 GROUPS = {
     "Times": ("speed", "detour", "turnout", "service"),
-    "Calls": ("cell", "reach", "hours", "weekdays", "area_name", "drop_repeats", "skip_empty_days"),
+    "Calls": ("cell", "reach", "hours", "weekdays", "area_name", "dispatch", "drop_repeats", "skip_empty_days"),
     "Reading": ("columns", "station_columns", "time_format", "time_zone", "crs", "where", "others", "refuse_bad"),
     "Today and name": ("today", "title"),
 }
@@ -467,7 +468,7 @@ def opened(model: Model, **about: Any) -> Opened:
     about["cell_km"] = model.demand.cell_km
     about |= {key: making[key] for key in ("speed_kmh", "detour", "turnout_times", "service_times") if key in making}
     about |= {key: _text(getattr(settings, key)) for key in ("hours", "weekdays")}
-    about |= {key: getattr(settings, key) for key in ("drop_repeats", "empty_days", "reach_km")}
+    about |= {key: getattr(settings, key) for key in ("drop_repeats", "empty_days", "others", "dispatch", "reach_km")}
     if settings.hours is not None or settings.weekdays is not None:
         about["hours_a_year"] = hours_a_year(settings.hours, settings.weekdays)
     about["calibrated"] = model.fit is not None

@@ -21,7 +21,7 @@ from ..calls._page import STYLE, document
 from ..calls.profile import hours_a_year
 from ..calls.recorded import in_words, recorded_responses
 from ..calls.uses import TITLES as USES
-from ..errors import InputError, Message
+from ..errors import Argument, InputError, Message
 from ..evaluators import p_median
 from ..evaluators.metrics import NEGLIGIBLE, metric_function
 from . import steps
@@ -164,14 +164,20 @@ class Advice:
         """The answer in at most twelve lines: the data, the model's uses, today, the proposal, likely mistakes."""
         told, given = (*self.model.read, *self.model.assumed), "Travel times are given."
         how = next((said for said in told if said.startswith(("Times are", "Units are"))), given)
-        lines = [f"{self.model.read[0]} {how}", *(said for said in self.model.read if said.startswith("Today"))]
+        lines = [
+            f"{self.model.read[0]} {how}",
+            *(said for said in self.model.read if said.startswith(("Columns of times", "Today"))),
+        ]
         lines += [_uses(self.tested), str(cells(self.recorded).to_string()), *_proposal(self)]
         return (*lines, _mistakes(self.model.checks))
 
     @property
     def plan_lines(self) -> tuple[str, ...]:
         """The changes by the plan of the day, and whether they are worth it; empty without a plan."""
-        return () if self.plan is None else tuple(_plan_lines(self.plan, self.today))
+        if self.plan is None:
+            return ()
+        moves = (f"{hour:02d}:00  {old} -> {new}" for hour, old, new in self.plan.changes().itertuples(index=False))
+        return (*plan_sentences(self.plan, self.today), *moves)
 
     @property
     def details(self) -> tuple[str, ...]:
@@ -301,7 +307,11 @@ def _uses(tested: BackTest | InputError) -> str:
     good = tested.uses["usable"].to_numpy(bool)
     names = np.array([USES[use].lower() for use in tested.uses.index])
     usable = f"The model may be used for: {', '.join(names[good]) or 'nothing'}."
-    return usable if good.all() else f"{usable} Not for: {', '.join(names[~good])}."
+    usable += "" if good.all() else f" Not for: {', '.join(names[~good])}."
+    if not tested.follows:
+        return usable
+    said = f"{usable} The record follows {tested.follows!r} dispatch: try "
+    return Message(said, Argument("dispatch", tested.follows), ".")
 
 
 def cells(table: pd.DataFrame) -> pd.DataFrame:
@@ -397,7 +407,7 @@ def _test_lines(tested: BackTest | InputError) -> Iterator[str]:
         return
     yield f"{tested.calls:,} calls, {tested.period}, which that calibration has not seen:"
     yield tested.overall[["recorded", "modelled", "low", "high"]].round(3).to_string()
-    yield from (*tested.verdict, *tested.outside)
+    yield from (*tested.verdict, *tested.details)
 
 
 def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[str]:
@@ -407,18 +417,16 @@ def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[
     yield from (f"{name}: {tally(e.site_names)}" for name, e in found.items())
 
 
-def _plan_lines(plan: Plan, today: Evaluation | None) -> Iterator[str]:
-    """Yield the changes by a plan of the day, and whether they are worth it."""
+def plan_sentences(plan: Plan, today: Evaluation | None = None) -> Iterator[str]:
+    """Yield what a plan of the day gains, and whether it is worth it."""
     o = plan.objectives[0]
-    yield f"Plan of the day, at most {plan.most_moves} unit(s) moved between hours ({o.evaluator}): {plan.message}."
+    yield f"Plan of the day, {o.units} units, {plan.limit} ({o.evaluator}): {plan.message}."
     values = f"{against(plan.fixed_value, plan)} without moves, {against(plan.free_value, plan)} with unlimited moves"
     yield f"{o.label}, mean over all calls: {plan.value:.4g}; {values}."
     if today is not None and len(today.sites) == o.units:
         now = sum(w * each(today.sites) for w, each in zip(plan.weights, plan.objectives, strict=True))
         yield f"Today's deployment, hour by hour: {against(float(now), plan)}."
     yield plan.verdict
-    for hour, old, new in plan.changes().itertuples(index=False):
-        yield f"{hour:02d}:00  {old} -> {new}"
 
 
 def against(value: float, plan: Plan) -> str:

@@ -220,16 +220,18 @@ class Plan:
         return said + (": leave the units where they are." if leave else ", which chance in the log may explain.")
 
     @property
-    def _limit(self) -> str:
-        return f"at most {self.most_moves} moves between hours, {int(self.moves.sum())} in all"
+    def limit(self) -> str:
+        """How many moves are allowed and made, in words."""
+        moves = "1 move" if self.most_moves == 1 else f"{self.most_moves} moves"
+        return f"at most {moves} between hours, {int(self.moves.sum())} in all"
 
     def __repr__(self) -> str:
         values = f"{metric_label(self.objectives[0].metric)} {self.value:.4g}, {self.fixed_value:.4g} without moves"
-        return f"<Plan: {len(self.labels)} hours, {self._limit}; {values}; {self.message}. {self.verdict}>"
+        return f"<Plan: {len(self.labels)} hours, {self.limit}; {values}; {self.message}. {self.verdict}>"
 
     def _repr_html_(self) -> str:
         label = metric_label(self.objectives[0].metric)
-        values = {"without moves": self.fixed_value, self._limit: self.value, "with unlimited moves": self.free_value}
+        values = {"without moves": self.fixed_value, self.limit: self.value, "with unlimited moves": self.free_value}
         rows = (
             f"<tr><th style='text-align:left'>{name}</th><td>{value:.4g}</td></tr>" for name, value in values.items()
         )

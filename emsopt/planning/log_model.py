@@ -15,10 +15,11 @@ import numpy as np
 
 from .. import _validate
 from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations
-from ..calls._units import regular_units
+from ..calls._units import busy_minutes, has_unit, regular_units
 from ..calls.calibration import without_unit
 from ..calls.checks import other_rows
 from ..calls.demand import REACH_KM, within_reach
+from ..calls.dispatch import Dispatch, dispatch_of
 from ..calls.log import CallLog
 from ..calls.profile import slots
 from ..calls.recorded import recorded_responses
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
 HOMES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
-OTHERS = {"answered": "count like calls", "ignored": "are left out"}
+OTHERS = {"answered": "count like calls", "occupying": "only keep units busy, {:,.0f} h, as if calls took longer",
+          "ignored": "are left out"}  # fmt: skip
 MOST_NAMED = 5
 SEVERAL = 1.2  # units per call; from here on workloads suffer noticeably from sending only one in the model
 
@@ -62,12 +64,16 @@ class Model:
         What was calibrated from the log; None if times are given or assumed.
     demand : Demand
     city : City
+    dispatch : Dispatch
+        Which station is sent first.
     making : mapping
         Options of `Fit.city` or `Demand.city` with which the city was made.
     today : ndarray of int, shape (p,), or None
         Station of each of today's units.
     read, assumed : tuple of str
         What was read and how, and what was assumed, in sentences.
+    rows : str
+        Which rows of the log are no calls, in sentences.
     refused : ContradictionError or None
         Why no advice is given although the log has times: they contradict the stations.
     """
@@ -79,10 +85,12 @@ class Model:
     fit: Fit | None
     demand: Demand
     city: City
+    dispatch: Dispatch
     making: Mapping[str, Any]
     today: IntArray | None
     read: tuple[str, ...]
     assumed: tuple[str, ...] = field(default=())
+    rows: str = ""
     refused: ContradictionError | None = None
 
     @property
@@ -118,8 +126,8 @@ class Model:
 
     def with_cells(self, cell_km: float) -> Model:
         """Return the model with cells of another width; raise if they are too narrow or too many."""
-        demand = aggregate_calls(self.calls, self.stations, **self.counting | {"cell_km": cell_km})
-        model = replace(self, demand=demand, city=_city(demand, self.fit, self.making))
+        demand = _demand(self.calls, self.stations, self.counting | {"cell_km": cell_km}, self.rows)
+        model = replace(self, demand=demand, city=_city(demand, self.fit, self.making, self.dispatch))
         vars(model)["fleet"] = self.fleet  # does not depend on the cells, and takes long to find
         return model
 
@@ -198,6 +206,8 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     rows += f"; {joined}" if (joined := calls.joined_text) else ""
     read = [f"{len(calls):,} calls from {first} to {last} ({calls.clock} time), {len(stations)} stations{rows}."]
     calls, said = _other_rows(calls, stations, s)
+    rows = (f" {rows[2:]}." if rows else "").replace("`", "") + said
+    said += " `others` changes that." if said else ""
     checks = check_calls(calls, stations, reach_km=s.reach_km)
     read = [read[0] + said, *_unused_columns(calls)]
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
@@ -205,16 +215,20 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     log = calls.without_repeats() if s.drop_repeats else calls
     fit, note, refused = _calibrate(log, stations, s)
     read.append(note)
-    demand = aggregate_calls(log if fit is None else fit.calls, stations, **_count_options(s))
+    demand = _demand(log if fit is None else fit.calls, stations, _count_options(s), rows)
     making, assumed = _city_options(demand, fit, s)
-    city = _city(demand, fit, making)
+    rule = s.dispatch if refused is None else "nearest"  # refused: there will be no advice
+    dispatch = dispatch_of(rule, log, stations) if fit is None else fit.dispatch
+    city = _city(demand, fit, making, dispatch)
     today, who = _today(city, fit, log, s)
     read += [] if fit is None else without_unit(log, fit)
     read += who
     if today is not None and not s.colocate and (note := _why_shared(today, city.n_sites)):
         s = replace(s, colocate=True)
         assumed.append(f"Several units may share a station: {note}.")
-    model = Model(s, log, stations, checks, fit, demand, city, making, today, tuple(read), refused=refused)
+    model = Model(
+        s, log, stations, checks, fit, demand, city, dispatch, making, today, tuple(read), rows=rows, refused=refused
+    )
     units, note = model.fleet
     if s.units is None:
         assumed.append(f"The fleet has {units} units: {note}.")
@@ -225,14 +239,34 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
 def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[CallLog, str]:
     """Return the log with rows that may be no calls as the settings say, and sentences on them, empty without any."""
     done = OTHERS[_validate.choice(s.others, "others", OTHERS)]
-    if not (others := other_rows(calls, stations)).any():
+    kind, never = other_rows(calls, stations[["lon", "lat"]].to_numpy(float))
+    if not (others := kind | never).any():
         return calls, ""
-    kind = calls.details["kind"].notna().sum() if "kind" in calls.details else 0
-    if others.all() and s.others == "ignored":
-        raise InputError("`others` leaves out all calls: each may be none, by its kind or as no unit reached it.")
-    said = f" {others.sum():,} of the calls may be none: {kind:,} by their kind, and "
-    said += f"{others.sum() - kind:,} far away that no unit reached. These {done}; `others` changes that."
-    return replace(calls.where(~others), others={}) if s.others == "ignored" else calls, said
+    parts = [(kind, "by their kind"), (never, "far away that no unit reached")]
+    counted = " and ".join(f"{rows.sum():,} {why}" for rows, why in parts if rows.any())
+    if s.others != "answered":
+        if others.all():
+            raise InputError("`others` leaves out all calls: each may be none, by its kind or as no unit reached it.")
+        rows = _busy(calls.where(others)) if s.others == "occupying" else None
+        done = done.format(0 if rows is None else busy_minutes(rows).sum() / 60)
+        calls = replace(calls.where(~others), occupying=rows)
+    return calls, f" {others.sum():,} of the calls may be none: {counted}. These {done}."
+
+
+def _busy(rows: CallLog) -> CallLog | None:
+    """Return the rows to which units were sent, None if there are none; raise if they do not say for how long."""
+    sent = has_unit(rows)
+    if sent.any() and (rows.service_min is None or np.isnan(rows.service_min[sent]).all()):
+        said = "rows that may be no calls do not say how long they keep units busy, so that they cannot be `others` "
+        said += "'occupying'. Name the time of clearing by "
+        raise InputError(Message(said, Argument("columns", {"cleared": ...}), ", or leave these rows out."))
+    return rows.where(sent) if sent.any() else None
+
+
+def _demand(calls: CallLog, stations: pd.DataFrame, counting: Mapping[str, Any], rows: str) -> Demand:
+    """Return the calls counted, with notes on the ``rows`` that are no calls."""
+    demand = aggregate_calls(calls, stations, **counting)
+    return replace(demand, notes=demand.notes + rows)
 
 
 def _count_options(s: Settings) -> dict[str, Any]:
@@ -241,9 +275,11 @@ def _count_options(s: Settings) -> dict[str, Any]:
     return {name: getattr(s, name) for name in names}
 
 
-def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any]) -> City:
+def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any], dispatch: Dispatch) -> City:
     """Return the city of a demand."""
-    return demand.city(**making) if fit is None else fit.city(demand=demand, **making)
+    if fit is not None:
+        return fit.city(demand=demand, **making)
+    return dispatch.applied(demand.city(**making), demand.locations)
 
 
 def _unused_columns(calls: CallLog) -> list[str]:
@@ -270,7 +306,7 @@ def _calibrate(
     if missing := [STAMPS[role] for role in ("dispatched", "on_scene") if role not in calls.details]:
         return None, f"The log cannot tell how long units take: it has no {' and no '.join(missing)}.", None
     try:
-        fit = calibrate(calls, stations, s.homes, s.roads)
+        fit = calibrate(calls, stations, s.homes, s.roads, s.dispatch)
     except InputError as error:
         if s.homes is not None:
             raise
@@ -364,6 +400,10 @@ def _general_assumptions(model: Model) -> list[str]:
     details = model.calls.details
     each = details["units_sent"].mean() if "units_sent" in details else 1.0
     one = "One unit goes to each call, the closest that is free"
+    if model.dispatch.rule != "nearest":
+        one = f"One unit goes to each call, first from {model.dispatch.text}, then from the closest that has a free one"
+    if model.dispatch.rule == "agency":
+        one += "; a unit that moves belongs to the agency of its new station"
     if each > SEVERAL:
         one += f"; the log shows {each:.1f} units per call, so that true workloads are higher"
     busy = "wait" if model.settings.capacity == "queue" else "are left to others"

@@ -37,9 +37,13 @@ class Settings:
         Whether days without calls were quiet or not recorded.
     accept_findings : bool
         Whether `advise` goes on if the checks find something wrong.
-    others : {"answered", "ignored"}
-        What rows are that may be no calls of the service, by their kind or as no unit reached them, far away: calls,
-        or nothing.
+    others : {"answered", "occupying", "ignored"}
+        What rows are that may be no calls of the service, by their kind or as no unit reached them, far away: calls;
+        work that only keeps units busy, which is no demand and enters no law and no measure of responses, but makes
+        calls take longer, so that the offered load is that of all rows; or nothing.
+    dispatch : {"nearest", "first due", "agency"}
+        Which station is sent first: the closest; that which the log names for calls there or, without such a column,
+        whose units answered most there; or the closest one of the agency that the log names (`emsopt.calls.dispatch`).
     cell_km, areas, area_name, crs, reach_km
         Where calls are counted, as for `aggregate_calls`. By default cells are as narrow as the answer needs.
     homes : mapping of str to str, optional
@@ -85,6 +89,7 @@ class Settings:
     empty_days: str = "counted"
     accept_findings: bool = False
     others: str = "answered"
+    dispatch: str = "nearest"
     cell_km: float | None = None
     areas: Source | None = None
     area_name: str | None = None

@@ -93,7 +93,7 @@ def back_test_model(model: Model, hold_out: int | None = None, today: Sites | No
     try:
         times = {name: model.making[name] for name in ("turnout_times", "service_times") if name in model.making}
         how: dict[str, Any] = {"threshold": s.threshold, "cell_km": s.cell_km, "times": times}
-        return calibrate_and_test(model.log, model.stations, cut, s.homes, s.roads, today, **how)[1]
+        return calibrate_and_test(model.log, model.stations, cut, s.homes, s.roads, today, s.dispatch, **how)[1]
     except InputError as error:
         kind = ContradictionError if isinstance(error, ContradictionError) else InputError
         said = f"of {days} days, the last {n_days} cannot be compared with the others, as "

@@ -112,7 +112,7 @@ def test_every_use_is_judged_by_its_rule(san_jose, early, fit, stations):
             assert f"{row['as_before']:.2f}" in report.uses.loc[use, "why"] or use == "threshold"
         for table in (report.by_zone, report.by_station.dropna()):
             moved = table.assign(recorded=table["recorded"] + table["modelled"] - table["city_model"])
-            assert all(name in " ".join(report.outside) for name in outside(moved).index)
+            assert all(name in " ".join(report.details) for name in outside(moved).index)
     assert all(real.usable(use) for use in ("mean", "percentile_90", "moves"))
     assert not wrong.uses["usable"].any()
     refused("moves", real.usable, "move")
@@ -212,8 +212,8 @@ def test_a_log_cut_in_two_is_tested_on_its_roads_with_the_deployment_that_is_kno
 
     module = sys.modules["emsopt.calls.back_test"]
     monkeypatch.setattr(module, "calibrate", calibrated)
-    calibrate_and_test(log, stations, cut, homes, roads)
-    assert asked == [(stations, homes, roads)]
+    calibrate_and_test(log, stations, cut, homes, roads, dispatch="agency")
+    assert asked == [(stations, homes, roads, "agency")]
 
 
 def log_of(minutes, unit="m"):

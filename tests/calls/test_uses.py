@@ -125,7 +125,7 @@ def test_a_model_tells_places_apart_if_longer_times_were_recorded_there():
         assert said in why
 
 
-@pytest.mark.parametrize("others", ["answered", "ignored"])
+@pytest.mark.parametrize("others", ["answered", "occupying", "ignored"])
 def test_one_option_says_what_rows_are_that_may_be_no_calls(others, drawn):
     """By a word of theirs, or as no unit arrived and they are far; these are told before anything is fitted."""
     log, stations = drawn
@@ -138,18 +138,61 @@ def test_one_option_says_what_rows_are_that_may_be_no_calls(others, drawn):
     assert calls.details["kind"].notna().tolist() == kind.tolist()
     model = eo.planning.build(calls, stations, eo.planning.Settings(others=others))
     n, count = (kind | far).sum(), len(log)
-    said = f" {n:,} of the calls may be none: {kind.sum():,} by their kind, and {n - kind.sum():,} far"
+    said = f" {n:,} of the calls may be none: {kind.sum():,} by their kind and {n - kind.sum():,} far"
     assert said in model.read[0]
-    assert len(model.log) == (count - n if others == "ignored" else count)
-    told = {finding.what for finding in model.checks.findings} & {
-        "rows that may be no calls",
-        "never arrived, far away",
-    }
-    assert bool(told) == (others == "answered")
+    assert said in model.city.notes
+    assert len(model.log) == (count if others == "answered" else count - n)
+    told = [finding.count for finding in model.checks.findings if finding.what == "rows that may be no calls"]
+    assert told == ([n] if others == "answered" else [])
     rate = eo.planning.build(log, stations).city.total_rate
     assert model.city.total_rate == pytest.approx(rate * len(model.log) / count, rel=0.01)
     wrong = eo.planning.Settings(others="no")
-    refused("`others` must be one of 'answered', 'ignored'", eo.planning.build, calls, stations, wrong)
+    refused("`others` must be one of 'answered', 'occupying', 'ign", eo.planning.build, calls, stations, wrong)
+
+
+def test_rows_that_only_occupy_units_raise_the_load_and_nothing_else(drawn):
+    """With 30 % more rows at odd places: demand, laws and measures are those of the calls, the work is that of all.
+
+    These rows begin when their units answer calls, and so have kept none from them. If rows have, the law of answers
+    counts who was free, and is that of drives.
+    """
+    log, stations = drawn
+    frame, rng = log.to_frame().drop(columns="service_min").assign(Nature="Fall"), np.random.default_rng(0)
+    rows = frame.sample(frac=0.3, random_state=1)
+    rows = rows.assign(Nature="Stand-by", on_scene=pd.NaT, lat=rows["lat"] + rng.normal(0, 0.2, len(rows)))
+    both = pd.concat([frame, rows]).sort_values("time", kind="stable")
+    plain, occupied, ignored = (
+        eo.planning.build(eo.calls.read_calls(table), stations, eo.planning.Settings(others=others))
+        for table, others in ((frame, "answered"), (both, "occupying"), (both, "ignored"))
+    )
+    pd.testing.assert_frame_equal(occupied.fit.to_frame(), plain.fit.to_frame(), rtol=0.01)
+    np.testing.assert_array_equal(occupied.city.arrival_rates, plain.city.arrival_rates)
+    np.testing.assert_array_equal(ignored.city.service_times, plain.city.service_times)
+    work = [(table["cleared"] - table["dispatched"]).dt.total_seconds().sum() for table in (frame, both)]
+    assert occupied.city.offered_load(12) / plain.city.offered_load(12) == pytest.approx(work[1] / work[0], rel=0.005)
+    night = [model.fit.city(hours=range(6)).mean_service_time for model in (plain, occupied)]
+    hours = [table[table["time"].dt.hour < 6] for table in (frame, both)]
+    spent = [(table["cleared"] - table["dispatched"]).dt.total_seconds().sum() / 60 for table in hours]
+    assert night[1] - night[0] == pytest.approx((spent[1] - spent[0]) / len(hours[0]), rel=0.01)
+    reports = [eo.planning.steps.back_test_model(model) for model in (plain, occupied)]
+    before, after = (report.to_frame() for report in reports)
+    pd.testing.assert_frame_equal(
+        before[["recorded", "as_before"]].drop("utilization"), after[["recorded", "as_before"]].drop("utilization")
+    )
+    busy = after.loc["utilization"] / before.loc["utilization"]
+    late = [table[table["time"] >= reports[0].period[:10]] for table in (frame, both)]
+    spent = [(table["cleared"] - table["dispatched"]).dt.total_seconds().sum() for table in late]
+    assert busy["recorded"] == pytest.approx(spent[1] / spent[0], rel=0.01)
+    assert busy[["modelled", "city_model", "as_before"]].between(1.25, 1.35).all()
+    kept = frame.assign(Nature=np.where(rng.random(len(frame)) < 0.3, "Stand-by", "Fall"))
+    kept["on_scene"] = kept["on_scene"].mask(kept["Nature"] == "Stand-by")
+    model = eo.planning.build(eo.calls.read_calls(kept), stations, occupied.settings)
+    slopes = [law.per_distance.value for law in (model.fit.answer_law, model.fit.law)]
+    assert slopes[0] == pytest.approx(slopes[1], rel=0.05)
+    row = eo.planning.steps.back_test_model(model).to_frame().loc["mean_response_min"]
+    assert row["modelled"] == pytest.approx(row["recorded"], rel=0.03)
+    silent = both.assign(cleared=both["cleared"].mask(both["Nature"] == "Stand-by"))
+    refused("how long they keep units busy", eo.planning.build, silent, stations, occupied.settings)
 
 
 def test_a_log_with_demand_from_elsewhere_is_not_usable(drawn):
@@ -161,8 +204,8 @@ def test_a_log_with_demand_from_elsewhere_is_not_usable(drawn):
     places = np.where(far[:, None], log.locations + np.array([0.0, 0.25]), log.locations)
     strange = dataclasses.replace(log, details=details, locations=places)
     findings = {finding.what: finding for finding in eo.calls.check_calls(strange, stations)}
-    assert findings["never arrived, far away"].count == far.sum()
-    assert "never arrived, far away" not in {f.what for f in eo.calls.check_calls(log, stations)}
+    assert findings["rows that may be no calls"].count == far.sum()
+    assert "rows that may be no calls" not in {f.what for f in eo.calls.check_calls(log, stations)}
     cut = log.times[0].astype("datetime64[D]") + np.timedelta64(14, "D")
     _, report = calibrate_and_test(strange, stations, cut, draws=40)
     row = report.to_frame().loc["mean_response_min"]

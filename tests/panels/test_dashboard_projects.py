@@ -339,7 +339,7 @@ def test_saving_replaces_a_given_file_only_while_its_city_is_shown(tmp_path, mon
 def test_the_back_test_is_that_of_the_advice_and_only_a_usable_model_is_a_success(usable, own, monkeypatch):
     said = f"Mean response: {'usable' if usable else 'do not use'}. Recorded 6 min."
     report = types.SimpleNamespace(verdict=(said,), period="", calls=1, html="", to_frame=lambda: None)
-    report.outside, report.usable = (), lambda use: usable and use == "mean"
+    report.details, report.usable = (), lambda use: usable and use == "mean"
     asked = []
     monkeypatch.setattr(steps, "back_test_model", lambda *given: asked.append(given) or report)
     trust = Workbench(own.bench.opened, VBox(), [], lambda: None).trust

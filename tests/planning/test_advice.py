@@ -117,7 +117,7 @@ def test_sparse_logs_and_times_of_ones_own_are_tested_as_they_are_used():
         refused(r"today|threshold", eo.planning.advise, log, stations, Settings(**wrong))
 
 
-@pytest.mark.parametrize("drawn", [True, False], ids=["drawn log", "practice"])
+@pytest.mark.parametrize("drawn", ["plain", "dispatch", ""], ids=["drawn log", "dispatch and other rows", "practice"])
 def test_command_and_dashboard_calculate_what_python_does_from_the_same_files(drawn, tmp_path):
     """The third log is that of San José, above."""
     uploads = pytest.importorskip("emsopt.panels._uploads", reason="needs the package ipywidgets")
@@ -128,8 +128,13 @@ def test_command_and_dashboard_calculate_what_python_does_from_the_same_files(dr
         places = {"lon": [0.0, 0.05, 0.1, 0.0, 0.1], "lat": [45.0] * 3 + [45.05] * 2}
         stations = pd.DataFrame({"name": list("ABCDE")} | places)
         calls, options, flags = synthetic_log(stations, calls_per_day=60, days=14, rng=5), {}, []
+    calls = calls.to_frame()
+    if drawn == "dispatch":
+        calls["Nature"] = np.where(np.arange(len(calls)) % 9 == 2, "Stand-by", "Fall")
+        options = {"dispatch": "first due", "others": "occupying"}
+        flags = ["--dispatch", "first due", "--others", "occupying"]
     files = [tmp_path / "calls.csv", tmp_path / "stations.csv"]
-    for file, frame in zip(files, (calls.to_frame(), stations), strict=True):
+    for file, frame in zip(files, (calls, stations), strict=True):
         frame.to_csv(file, index=False)
     python = eo.planning.advise(*files, Settings(**options))
     assert main(["city", *map(str, files), *flags, "--out", str(tmp_path / "out")]) == 0
@@ -141,6 +146,7 @@ def test_command_and_dashboard_calculate_what_python_does_from_the_same_files(dr
     assert_same(page.city, built.city)
     assert (page.fleet, page.read, page.assumed) == (built.fleet, built.read, built.assumed)
     assert (page.fit is None) == (not drawn)
+    assert (built.city.preference is not None) == (built.log.occupying is not None) == (drawn == "dispatch")
     if drawn:
         pd.testing.assert_frame_equal(steps.back_test_model(page).to_frame(), python.report.to_frame(), rtol=1e-12)
 
@@ -148,6 +154,7 @@ def test_command_and_dashboard_calculate_what_python_does_from_the_same_files(dr
 def assert_same(city, other):
     for name in ("travel_times", "arrival_rates", "turnout_times", "service_times", "travel_cv"):
         np.testing.assert_allclose(getattr(city, name), getattr(other, name), rtol=1e-12, err_msg=name)
+    np.testing.assert_array_equal(city.preferred_order, other.preferred_order)
 
 
 def test_the_answer_is_short_and_its_cells_are_fine_enough(san_jose):

@@ -1,0 +1,231 @@
+"""Rules of dispatch: the order in which stations send a unit to a place, and which of the rules a log follows.
+
+=============  ==================================================================================================
+rule           first the station
+=============  ==================================================================================================
+"nearest"      that is closest
+"first due"    that a column of the log names for calls there. Without such a column, stations come by how many calls
+               around the place their units answered, with `PRIOR` further calls shared out by distance: an order that
+               few calls tell is that of distance
+"agency"       of the agency that a column of the log names for calls there, in order of time
+=============  ==================================================================================================
+
+All others follow in order of time. A station that the log does not show comes where its distance puts it. The first of
+these whose unit is free goes. Travel times of a model follow the law of answers that is fitted under the same rule.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.spatial import cKDTree
+
+from .. import _validate
+from .._types import BoolArray, FloatArray, IntArray
+from ..errors import Argument, InputError, Message
+from ._durations import Z90
+from ._units import NUMBER, busy_minutes, dispatch_times, regular_units
+
+if TYPE_CHECKING:
+    from ..city.city import City
+    from .calibration import Fit
+    from .log import CallLog
+
+RULES = ("nearest", "agency", "first due")  # the simplest comes first
+AREA = re.compile("(?i)area|ground|due")  # in names of columns of stations that tell where calls are, not who answered
+MATCHED = 0.5  # share of the words of a column that must be names of stations
+NAMED, AROUND = 5, 50  # calls around a place that tell its district, or its order of stations
+PRIOR, BUSY = 10.0, 0.3  # calls shared out by distance, and the ratio of a station's to that of the one before
+LEAST, HALF = 0.05, 0.5  # of the calls that a rule must explain more than another, and in all, to be followed
+
+
+@dataclass(frozen=True, eq=False)
+class Dispatch:
+    """A rule of dispatch as a log tells it.
+
+    Attributes
+    ----------
+    rule : {"nearest", "first due", "agency"}
+    column : str
+        Column of the log that names stations or agencies; empty if the units that answered tell the order.
+    points : ndarray, shape (N, 2)
+        Longitudes and latitudes of the stations.
+    group : ndarray of int, shape (N,)
+        Agency of each station or, for other rules, the station itself.
+    places : ndarray, shape (K, 2)
+        Places of the calls that tell the order.
+    told : ndarray of int, shape (K,)
+        The group that is named for each, or answered it.
+    """
+
+    rule: str
+    column: str
+    points: FloatArray
+    group: IntArray
+    places: FloatArray
+    told: IntArray
+
+    @property
+    def text(self) -> str:
+        """Who goes first, in words."""
+        due = f"that {self.column!r} names" if self.column else "whose units answered most calls around the place"
+        return {"nearest": "the closest station", "agency": f"the closest station of the agency {due}",
+                "first due": f"the station {due}"}[self.rule]  # fmt: skip
+
+    def costs(self, places: FloatArray, reach: FloatArray) -> FloatArray:
+        """Return costs of stations for places, shape (M, 2), as `City.preference` takes them, both shape (N, M).
+
+        ``reach`` is how far stations are, in any unit.
+        """
+        if self.rule == "nearest":
+            return reach
+        votes = self._votes(places)[self.group]
+        shown = np.isin(self.group, self.told)[:, None] | (self.rule == "agency")
+        if self.column:
+            score = (votes == votes.max(axis=0)) & (votes > 0)
+        else:
+            rank = np.where(shown, reach, np.inf).argsort(axis=0, kind="stable").argsort(axis=0)
+            score = votes + PRIOR * (1 - BUSY) * BUSY**rank
+        order = np.lexsort((reach, -score.astype(float), ~shown & np.ones_like(score, bool)), axis=0)
+        furthest = np.maximum.accumulate(np.take_along_axis(reach, order, axis=0), axis=0)
+        costs = np.empty_like(reach)
+        np.put_along_axis(costs, order, furthest + 1e-9 * np.arange(len(reach))[:, None], axis=0)
+        return np.where(shown, costs, reach)
+
+    def applied(self, city: City, places: FloatArray) -> City:
+        """Return a city with atoms at these places whose dispatchers follow the rule."""
+        if self.rule == "nearest":
+            return city
+        notes = f"{city.notes} Sent first: {self.text}."
+        return city.replace(preference=self.costs(places, city.response_times), notes=notes)
+
+    def _votes(self, places: FloatArray) -> FloatArray:
+        """Return how many of the calls around each place tell each group, shape (groups, M)."""
+        flat = np.array([np.cos(np.radians(self.points[:, 1].mean())), 1])
+        most = min(NAMED if self.column else AROUND, len(self.places))
+        apart, near = cKDTree(self.places * flat).query(places * flat, np.arange(1, most + 1))
+        within: BoolArray = np.ones(near.shape, bool)
+        if not self.column and len(self.points) > 1:  # half way to the second station: less where the order is in doubt
+            within &= apart <= cKDTree(self.points * flat).query(places * flat, [2])[0] / 2
+        groups = 1 + max(self.group.max(), self.told.max())
+        at = self.told[near] * len(places) + np.arange(len(places))[:, None]
+        return np.bincount(at[within], minlength=groups * len(places)).reshape(groups, -1).astype(float)
+
+
+def dispatch_of(rule: str, log: CallLog, stations: pd.DataFrame, home: IntArray | None = None) -> Dispatch:
+    """Return a rule of dispatch as a log tells it; raise if log or stations lack what it needs.
+
+    ``home`` is the station of the unit that answered each call, -1 if unknown, shape (K,).
+    """
+    _validate.choice(rule, "dispatch", RULES)
+    group, told, column = np.arange(len(stations)), np.full(len(log), -1), ""
+    if rule == "agency":
+        group, told, column = _agencies(log, stations)
+    elif rule == "first due":
+        told, column = _first_due(log, stations["name"])
+        if not column:
+            told = told if home is None else home
+    known = told >= 0
+    if rule != "nearest" and not known.any():
+        said = "the log names neither first-due stations of the table nor units with a known home, so that `dispatch` "
+        said += "cannot be 'first due'. Name a column by "
+        due = Argument("columns", {"first_due": ...})
+        raise InputError(Message(said, due, ", or give the home of each unit by `homes`."))
+    points = stations[["lon", "lat"]].to_numpy(float)
+    return Dispatch(rule, column, points, group, log.locations[known], told[known])
+
+
+def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
+    """Return the first-due station that a column names for each call, -1 if none, shape (K,), and that column."""
+    stated = "station" if AREA.search(log.taken.get("station", "")) else ""
+    for role in ("first_due", stated):
+        if role in log.details:
+            words, filled = log.details[role], log.details[role].notna()
+            for form in (_folded, _number):  # Station 4 may be written as 4, 04 or E4
+                places = {form(name): k for k, name in enumerate(names)}
+                told = np.array([places.get(form(word), -1) if word else -1 for word in words])
+                if len(places) == len(names) and (told[filled] >= 0).mean() > MATCHED:
+                    return told, log.taken.get(role, role)
+    return np.full(len(log), -1), ""
+
+
+def _agencies(log: CallLog, stations: pd.DataFrame) -> tuple[IntArray, IntArray, str]:
+    """Return the agency of each station and call as numbers, -1 where a call names none of them, and the column."""
+    for name, table, which, of in (
+        ("columns", log.details, "log", "call"),
+        ("station_columns", stations, "table of stations", "station"),
+    ):
+        if "agency" not in table:
+            said = f"dispatch by agency needs a column of the {which} that names the agency of each {of}. Name it by "
+            raise InputError(Message(said, Argument(name, {"agency": ...}), ", or leave out `dispatch`."))
+    group, words = pd.factorize(stations["agency"].map(_folded))
+    place = {word: k for k, word in enumerate(words)}
+    told = np.array([place.get(_folded(word), -1) for word in log.details["agency"]])
+    if not (told >= 0).any():
+        both = " and ".join(
+            _validate.quote(t["agency"].dropna().unique()[:5].tolist()) for t in (log.details, stations)
+        )
+        raise InputError(f"calls and stations must name the same agencies; got {both}.")
+    return group, told, log.taken.get("agency", "agency")
+
+
+def _folded(word: object) -> str:
+    return str(word).strip().casefold()
+
+
+def _number(word: object) -> str:
+    """Return the number in a name, or the name if it has none."""
+    found = NUMBER.fullmatch(str(word).strip())
+    return _folded(word) if found is None else found[1]
+
+
+def followed(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
+    """Return in a sentence which rule a later log follows, and that rule if it is surely not the one of the fit.
+
+    ``reach`` is how far stations are from the calls, shape (K, N). A rule explains a call if its first station with a
+    free unit answered. The log follows the simplest rule than which none surely explains `LEAST` of the calls more.
+    """
+    home, when = fit.home_of(log), dispatch_times(log)
+    known = home >= 0
+    inferred = fit.homes_from == "log" or AREA.search(fit.calls.taken.get("station", ""))
+    if not known.any() or log.service_min is None or inferred:
+        return "The log does not tell which station is sent first: that needs units whose homes are known.", ""
+    until, free = when + (60 * busy_minutes(log)).astype("timedelta64[s]"), np.zeros(reach.shape, bool)
+    for unit in regular_units(fit.homes, fit.calls.details):
+        mine = np.flatnonzero(log.details["unit"] == unit)
+        mine = mine[np.argsort(when[mine], kind="stable")]
+        last = np.r_[when.min(), until[mine]][np.searchsorted(when[mine], when)]  # end of its last call before
+        free[:, fit.stations["name"] == fit.homes[unit]] |= (last <= when)[:, None]
+    free[known, home[known]] = True
+    own, said = dict[str, BoolArray](), []
+    for rule in RULES:
+        try:
+            found = fit.dispatch if rule == fit.dispatch.rule else _as_fitted(rule, fit)
+        except InputError:  # the log lacks the columns
+            continue
+        first = np.where(free, found.costs(log.locations, reach.T).T, np.inf).argmin(axis=1)
+        own[rule] = (first == home)[known]
+        said.append(f"{found.text} {own[rule].mean():.0%}")
+    text = f"Of {known.sum():,} calls, the first of these with a free unit answered: {', '.join(said)}."
+
+    def lead(a: str, b: str) -> tuple[float, float]:
+        """Return by how much rule a explains more of the calls than b, and what chance makes of it."""
+        return own[a].mean() - own[b].mean(), float(Z90 * np.sqrt((own[a] != own[b]).sum())) / len(own[a])
+
+    for rule in own:
+        leads = [lead(other, rule) for other in own if other != rule]
+        if all(more + chance < LEAST for more, chance in leads) and own[rule].mean() >= HALF:
+            more, chance = lead(rule, fit.dispatch.rule)
+            return f"{text} The record follows {rule!r}.", rule if more > max(chance, LEAST) else ""
+        if not any(more > max(chance, LEAST) for more, chance in leads):
+            break
+    return f"{text} It cannot be told which of them the record follows.", ""
+
+
+def _as_fitted(rule: str, fit: Fit) -> Dispatch:
+    """Return another rule as the calls of a fit tell it."""
+    return dispatch_of(rule, fit.calls, fit.stations, fit.home_of(fit.calls))

@@ -5,12 +5,12 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from refusals import refused
 from scipy.integrate import quad
 from scipy.special import erfcinv
 
 from emsopt import bandits
 from emsopt.bandits.policies import rectified_mean
-from emsopt.errors import InputError
 from emsopt.roads import grid_roads
 
 
@@ -92,8 +92,7 @@ def test_top_k_takes_the_best_allowed_arms():
     scores = [3.0, 9.0, 1.0, 7.0, 5.0]
     assert bandits.TopK(2)(scores).tolist() == [1, 3]
     assert bandits.TopK(2)(scores, [True, False, True, False, True]).tolist() == [0, 4]
-    with pytest.raises(InputError, match="Cannot choose 2 arms: only 1 are allowed"):
-        bandits.TopK(2)(scores, [False, True, False, False, False])
+    refused("Cannot choose 2 arms: only 1 are allowed", bandits.TopK(2), scores, [False, True, False, False, False])
 
 
 class Sleepers:
@@ -141,5 +140,4 @@ def test_wrong_parts_are_refused():
         (lambda: bandits.Agent(exact, bandits.UCB(), rectify=True), "sense='min'"),
         (lambda: bandits.Agent(exact, bandits.UCB(), shift=1.0), "`shift` needs rectify=True"),
     ):
-        with pytest.raises(InputError, match=message):
-            make()
+        refused(message, make)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from own_functions import BUDGET, CHEAP, noisy, same
+from refusals import refused
 
 import emsopt as eo
 from emsopt.errors import InputError
@@ -89,8 +90,7 @@ def test_a_checkpoint_of_another_run_is_refused(city, objective, tmp_path):
         "pinned": {"objective": eo.Objective(city, eo.DeploymentSpace(city, 4, pinned=[0]), "approximate")},
     }
     for key, other in others.items():
-        with pytest.raises(InputError, match=f"belongs to another run: its {key} is"):
-            run(**other)
+        refused(f"belongs to another run: its {key} is", run, **other)
     assert file.read_bytes() == content
     assert run().nfev == 5
 

@@ -305,6 +305,7 @@ def test_a_problem_whose_best_point_is_unknown_can_be_solved_and_sets_have_names
     assert ready.hartmann_control().set_names[3:] == ("x10, x11, x12", "x1 to x6", "x7 to x12", "all")
     assert ready.hill_control().set_names == ("x2", "x1", "all")
     assert problem.best_of_set(0)[0] == pytest.approx(1 - 4 * (1 / 12 + 0.01), abs=1e-4)
+    assert problem.best_of_set(1)[1] == pytest.approx([0.4] * 5, abs=1e-3)
 
 
 PRINTED = {  # appendix C, counted from 1

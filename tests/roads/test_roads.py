@@ -120,6 +120,7 @@ def test_grids_have_u_turns_at_dead_ends_true_lengths_and_one_component():
     net = grid_roads(4, 3)
     assert not any(net.ids[a] == "-".join(net.ids[b].split("-")[::-1]) for a, b in net.connections)
     assert net.n_edges == 2 * (4 * 2 + 3 * 3)
+    assert set((3.6 * net.speed_limits).round(9)) == {50, 70}  # km/h
     street = grid_roads(1, 3)
     ends = {("r0c1-r0c0", "r0c0-r0c1"), ("r0c1-r0c2", "r0c2-r0c1")}
     assert turns_by_id(street) == ends | {("r0c0-r0c1", "r0c1-r0c2"), ("r0c2-r0c1", "r0c1-r0c0")}

@@ -132,12 +132,9 @@ def test_another_problem_plugs_in(rule, monkeypatch):
 
 def test_wrong_parts_are_refused():
     prior = bandits.Prior(np.zeros(3), np.eye(3), noise_variance=1.0)
-    exact = bandits.ExactGP(prior)
-    for make, message in (
-        (lambda: bandits.TopK(2)([1.0, 2.0, 3.0], [True, True]), "one boolean per arm"),
-        (lambda: bandits.Agent(exact, "ts"), "`rule` must be UCB"),
-        (lambda: bandits.Agent(bandits.SparseGP(prior), bandits.Thompson(joint=True)), "method `sample`"),
-        (lambda: bandits.Agent(exact, bandits.UCB(), rectify=True), "sense='min'"),
-        (lambda: bandits.Agent(exact, bandits.UCB(), shift=1.0), "`shift` needs rectify=True"),
-    ):
-        refused(message, make)
+    exact, sparse = bandits.ExactGP(prior), bandits.SparseGP(prior)
+    refused("one boolean per arm", bandits.TopK(2), [1.0, 2.0, 3.0], [True, True])
+    refused("`rule` must be UCB", bandits.Agent, exact, "ts")
+    refused("method `sample`", bandits.Agent, sparse, bandits.Thompson(joint=True))
+    refused("sense='min'", bandits.Agent, exact, bandits.UCB(), rectify=True)
+    refused("`shift` needs rectify=True", bandits.Agent, exact, bandits.UCB(), shift=1.0)

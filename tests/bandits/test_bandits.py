@@ -278,9 +278,8 @@ def test_why_a_run_ends(net, prior):
     assert (len(run.history), run.message) == (1, "time limit of 1e-09 s reached")
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_wrong_options_are_refused(net, prior):
+    for change, message in (
         ({"policy": "gp"}, "`policy` must be one of 'gp-ts'"),
         ({"policy": ("gp", "ts")}, "a regression and a rule"),
         ({"policy": ("svgp", bandits.Thompson(True))}, "Joint samples need a regression with a method `sample`"),
@@ -290,8 +289,6 @@ def test_why_a_run_ends(net, prior):
         ({"noise_sd": 0.2}, "only one of `prior`, kernel options, and `regression`"),
         ({"prior": bandits.Prior([0.0] * 3, np.eye(3), 1.0)}, "multiple of 80; got 3 arms"),
         ({"regression": bandits.Thompson()}, "`regression` must be an? ExactGP, because the policy is 'gp-ts'"),
-    ],
-)
-def test_wrong_options_are_refused(net, prior, change, message):
-    options = {"start": START, "end": END, "horizon": 2, "rng": 0, "prior": prior, **change}
-    refused(message, bandits.run, net, **options)
+    ):
+        options = {"start": START, "end": END, "horizon": 2, "rng": 0, "prior": prior, **change}
+        refused(message, bandits.run, net, **options)

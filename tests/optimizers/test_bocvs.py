@@ -68,52 +68,33 @@ def test_expected_posterior_mean_equals_numerical_integration():
         assert model.bound(0, "mean")(row[None])[0][0] == pytest.approx(numeric, abs=1e-10)
 
 
-@pytest.mark.parametrize(("i", "kind"), [(0, "upper"), (1, "lower"), (2, "upper"), (3, "lower")])
+@pytest.mark.parametrize(
+    ("i", "kind"), [(0, "upper"), (0, "mean"), (1, "lower"), (2, "upper"), (3, "lower"), (3, "upper")]
+)
 def test_expected_bounds_equal_direct_averages_and_their_slopes_differences(kind, i):
+    """Rough ones have the root of the mean variance: by Jensen's inequality no nearer to the mean than E[u] is."""
     problem = random_problem(1)
     model = told(problem, 25)
     assert type(model.process.kernel) is SquaredExponential
     assert len(model.process.kernel.length_scale) == 3
     bound, controlled = model.bound(i, kind), list(problem.control_sets[i])
     x = np.random.default_rng(2).random((3, len(controlled)))
-    values, slopes = bound(x)
-    sign = {"upper": 1, "lower": -1}[kind]
-    nodes = problem.nodes(64)
+    (values, slopes), (rough, rough_slopes) = bound(x), bound.rough(x)
+    weight = {"upper": 2, "mean": 0, "lower": -2}[kind]
     for k, row in enumerate(x):
-        points = nodes.copy()
+        points = problem.nodes(64).copy()
         points[:, controlled] = row
-        deviation = np.sqrt(model.process.predict(points, model.prior)[1])
-        expected = model.bound(i, "mean")(row[None])[0][0] + sign * 2 * deviation.mean()
-        assert values[k] == pytest.approx(expected, abs=1e-7)
-    step = 1e-5
-    for k in range(len(controlled)):
-        shift = step * np.eye(len(controlled))[k]
-        numeric = (bound(x + shift)[0] - bound(x - shift)[0]) / (2 * step)
-        np.testing.assert_allclose(slopes[:, k], numeric, rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("kind", "weight", "i"), [("upper", 2.0, 0), ("lower", -2.0, 1), ("mean", 0.0, 0), ("upper", 2.0, 3)]
-)
-def test_rough_bounds_have_the_root_of_the_mean_variance(kind, weight, i):
-    """No nearer to the mean than E[u] is, by Jensen's inequality, and equal for the set of all variables."""
-    problem = random_problem(1)
-    model = told(problem, 25)
-    bound, controlled = model.bound(i, kind), list(problem.control_sets[i])
-    x = np.random.default_rng(2).random((3, len(controlled)))
-    rough, slopes = bound.rough(x)
-    for k, row in enumerate(x):
-        points = problem.nodes(64)
-        points[:, controlled] = row
-        variance = model.process.predict(points, model.prior)[1].mean()
-        expected = model.bound(i, "mean")(row[None])[0][0] + weight * np.sqrt(variance)
-        assert rough[k] == pytest.approx(expected, abs=1e-7)
-    assert (np.sign(weight) * (rough - bound(x)[0]) >= -1e-9).all()
-    if i == 3:
-        np.testing.assert_allclose(rough, bound(x)[0], atol=1e-9)
-    shift = 1e-5 * np.eye(len(controlled))
-    numeric = np.column_stack([(bound.rough(x + h)[0] - bound.rough(x - h)[0]) / 2e-5 for h in shift])
-    np.testing.assert_allclose(slopes, numeric, rtol=1e-3, atol=1e-4)
+        mean = model.bound(i, "mean")(row[None])[0][0]
+        variance = model.process.predict(points, model.prior)[1]
+        assert values[k] == pytest.approx(mean + weight * np.sqrt(variance).mean(), abs=1e-7)
+        assert rough[k] == pytest.approx(mean + weight * np.sqrt(variance.mean()), abs=1e-7)
+    assert (np.sign(weight) * (rough - values) >= -1e-9).all()
+    if i == 3:  # nothing is left to chance
+        np.testing.assert_allclose(rough, values, atol=1e-9)
+    for function, given in ((bound, slopes), (bound.rough, rough_slopes)):
+        shifts = 1e-5 * np.eye(len(controlled))
+        numeric = np.column_stack([(function(x + h)[0] - function(x - h)[0]) / 2e-5 for h in shifts])
+        np.testing.assert_allclose(given, numeric, rtol=1e-3, atol=1e-4)
 
 
 def test_searches_find_the_best_of_a_grid():

@@ -58,15 +58,9 @@ def test_prior_mean_is_the_p_median_objective():
     assert np.corrcoef(list(values.values()), [objective(sites) for sites in values])[0, 1] > 0.5
     assert min(values.values()) == pytest.approx(eo.evaluators.p_median(city, 3).objective, rel=1e-9)
     assert prior_mean(GPzero(objective), [0, 1, 2]) == 0
-
-
-def test_twins_and_colocated_units_share_one_prior_and_one_name(st_paul):
-    """St. Paul's sites 0 and 5 are one station."""
-    optimizer = GPpM(eo.Objective(st_paul, eo.DeploymentSpace(st_paul, 3, colocation=True)), rng=0)
-    assert prior_mean(optimizer, [0, 3, 4]) == prior_mean(optimizer, [5, 3, 4])
-    assert prior_mean(optimizer, [3, 3, 4]) == pytest.approx(
-        st_paul.demand_shares @ st_paul.response_times[[3, 4]].min(axis=0), rel=1e-12
-    )
+    together = GPpM(eo.Objective(city, eo.DeploymentSpace(city, 3, colocation=True)))
+    nearest = city.demand_shares @ city.response_times[[3, 4]].min(axis=0)
+    assert prior_mean(together, [3, 3, 4]) == pytest.approx(nearest, rel=1e-12)
 
 
 def test_region_grows_shrinks_and_restarts_as_in_algorithm_4(st_paul):

@@ -87,9 +87,8 @@ def test_a_box_of_choices_is_searched_to_its_end(method):
     assert run.message == "every allowed point evaluated, so this is the optimum"
 
 
-@pytest.mark.parametrize(
-    ("bounds", "message"),
-    [
+def test_bad_bounds_are_refused():
+    for bounds, message in (
         ({"a": Real(0, 1, log=True)}, r"logarithmic scale must be above 0; got \[0\.0, 1\.0\] for 'a'"),
         ({"a": Real(1, 0)}, r"low <= high in every row; got \[1\.0, 0\.0\] for 'a'"),
         ({"a": Integer(1, 2.5)}, "of whole-number inputs must be whole; got .* for 'a'"),
@@ -104,10 +103,8 @@ def test_a_box_of_choices_is_searched_to_its_end(method):
         ({"s": (1e-3, 1, "log-uniform")}, "'s' must be a pair of numbers"),
         ([Real(0, 1), (1, None)], r"input 1 must be a pair of numbers .*; got \(1, None\)"),
         ({"a": (3, 3), "b": Categorical(["x"])}, "`bounds` fix all inputs: at least one input needs low < high"),
-    ],
-)
-def test_bad_bounds_are_refused(bounds, message):
-    refused(message, eo.minimize, lambda *x, **inputs: 0.0, bounds=bounds, budget=3)
+    ):
+        refused(message, eo.minimize, lambda *x, **inputs: 0.0, bounds=bounds, budget=3)
 
 
 def test_choices_are_listed_distinct_and_plain():

@@ -101,9 +101,8 @@ def test_a_target_and_a_success_may_be_known_before():
     assert "3 of 3 evaluations gave no finite value" in run.message
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_bad_starts_are_refused():
+    for options, message in (
         ({"x0": [2, 0]}, "`x0` must lie in the box; input 0 is 2"),
         ({"x0": [0.5]}, "`x0` must have shape"),
         ({"initial": [[0.5, 0.5]]}, r"`initial\[0\]` must have shape"),
@@ -115,10 +114,8 @@ def test_a_target_and_a_success_may_be_known_before():
             {"bounds": {"a": (0, 1)}, "x0": ["high"]},
             r"got 'high'\. As the inputs have names, give a dict with the keys a",
         ),
-    ],
-)
-def test_bad_starts_are_refused(options, message):
-    refused(message, eo.minimize, bowl, **{"bounds": BOX, "budget": 3} | options)
+    ):
+        refused(message, eo.minimize, bowl, **{"bounds": BOX, "budget": 3} | options)
 
 
 def test_other_constraints_on_resuming_are_named_and_nothing_is_to_be_deleted(tmp_path):

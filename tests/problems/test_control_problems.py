@@ -162,9 +162,9 @@ def test_tolerance_counts_from_the_worst_value():
     assert problem.target(0.9) in (0, 1, 2, 3)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_bad_problems_are_refused():
+    given = {"objective": FLAT, "control_sets": [["a"], ["a", "b"]], "costs": [0.1, 1.0], "marginals": Uniform()}
+    for change, message in (
         ({"control_sets": [["a"], ["a", "b", "a"]]}, "Control set 1 must name one or more variables, each once"),
         ({"control_sets": [["a"], [0]]}, "Control sets 0 and 1 hold the same variables"),
         ({"control_sets": [["a"], ["d"]]}, "Control set 1 must name variables among a, b, c; got 'd'"),
@@ -174,11 +174,8 @@ def test_tolerance_counts_from_the_worst_value():
         ({"objective": eo.problems.hartmann6()}, "sense 'max' and bounds 0 and 1; hartmann6 has 'min'"),
         ({"objective": BOXED}, "boxed has 'max' and .*20.* Convert it by its method on_unit_cube"),
         ({"objective": replace(FLAT, noise_sd=0.1)}, "no noise, but flat has; give `noise_sd` to the ControlProblem"),
-    ],
-)
-def test_bad_problems_are_refused(change, message):
-    given = {"objective": FLAT, "control_sets": [["a"], ["a", "b"]], "costs": [0.1, 1.0], "marginals": Uniform()}
-    refused(message, ControlProblem, **{**given, **change})
+    ):
+        refused(message, ControlProblem, **{**given, **change})
 
 
 def test_bad_queries_and_plays_are_refused():

@@ -1,15 +1,11 @@
 """OpenStreetMap roads: a map drawn by hand and read by eye, Monaco as embedded, files of networks, broken files."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from refusals import refused
 
 from emsopt.roads import RoadNetwork, _terrain
 from emsopt.roads._osm import read_osm
-
-ROOT = Path(__file__).resolve().parents[2]
 
 # A cross of two streets at node 5, each node 0.001 degrees from the next; 1-5-3 is two-way (way 10 and 11), 2-5-4 one-way
 # (way 20). A dead end 3-6-7 with a tunnel (ways 12, 13), a private road, a cycle path and a street behind a bollard.

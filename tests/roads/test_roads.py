@@ -181,9 +181,8 @@ def test_heights_of_ones_own_replace_those_of_the_file(net_file):
     refused(r"`heights\(places\)` must have shape", RoadNetwork.from_sumo, net_file(NET), heights=lambda p: [1.0])
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
+def test_broken_sumo_files_are_refused(net_file):
+    for old, new, message in (
         ('speed="8.33" length="50.00" shape="0', 'length="50.00" shape="0', r"The speed of lane 'east_0'.*missing"),
         ('length="50.00" shape="0', 'length="0.00" shape="0', r"The length of lane 'east_0'.*above 0.*'0.00'"),
         ('shape="0,100,15 50,100,15"', 'shape="0,100"', "at least two points"),
@@ -191,15 +190,10 @@ def test_heights_of_ones_own_replace_those_of_the_file(net_file):
         ('id="east" ', 'id="north" ', "a unique id; got 'north'"),
         ("</net>", "", "truncated"),
         ("<net ", "<routes ", "truncated|starts with <routes>"),
-    ],
-)
-def test_broken_sumo_files_are_refused(net_file, old, new, message):
-    assert old in NET
-    refused(
-        rf"town.net.xml[\s\S]*({message})|({message})[\s\S]*town.net.xml",
-        RoadNetwork.from_sumo,
-        net_file(NET.replace(old, new, 1)),
-    )
+    ):
+        assert old in NET
+        path = net_file(NET.replace(old, new, 1))
+        refused(rf"(?s)(?=.*town\.net\.xml).*({message})", RoadNetwork.from_sumo, path)
 
 
 def test_wrong_files_are_refused(net_file, tmp_path):
@@ -241,9 +235,8 @@ def test_projections_with_their_origin_in_the_town(net_file):
 TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)]}
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_wrong_networks_are_refused():
+    for change, message in (
         ({"lengths": [1.0, 0.0]}, "`lengths` must be greater than 0"),
         ({"speed_limits": [50.0, 70.0]}, "m/s, but their median is 60. Divide"),
         ({"connections": [(0, 2)]}, "from 0 to 1; got 2"),
@@ -256,10 +249,8 @@ TWO = {"lengths": [1.0, 2.0], "speed_limits": [3.0, 4.0], "connections": [(0, 1)
         ({"polylines": [[[0, 0], [1, 1]], [[0, 0]]]}, r"`polylines\[1\]` has shape \(1, 2\)"),
         ({"polylines": [[[0, 0], [1, 1e300]]] * 2}, r"`polylines.*must be at most 1e\+08 \(m\)"),
         ({"polylines": [[[0, 0], [1, -91]]] * 2, "geographic": True}, r"at least -90 \(degrees\).*: -91"),
-    ],
-)
-def test_wrong_networks_are_refused(change, message):
-    refused(message, RoadNetwork, **{**TWO, **change})
+    ):
+        refused(message, RoadNetwork, **{**TWO, **change})
 
 
 def test_wrong_searches_and_grids_are_refused():

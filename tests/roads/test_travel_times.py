@@ -220,9 +220,9 @@ def test_speeds_are_by_edge_or_by_class():
     assert (slower > net.travel_times(*places)).all()
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
+def test_bad_input_is_refused():
+    net = datasets.load_roads("monaco")
+    for change, message in (
         ({"destinations": [(np.nan, 43.7)]}, "`destinations` must be finite"),
         ({"origins": [(43.735, 7.42)]}, "within 5 km of a road.*1 of 1 points do not.*km away.*look swapped"),
         ({"origins": [(7.42, 43.735), (8.0, 44)]}, r"1 of 2 points.*\[8.0, 44.0\] at index 1, is 48.\d km.*larger"),
@@ -230,12 +230,9 @@ def test_speeds_are_by_edge_or_by_class():
         ({"speeds": [10.0]}, "`speeds` must have shape"),
         ({"speeds": {"highway": 9.0}}, "'highway' is none of living_street, "),
         ({"off_road_kmh": 0}, "`off_road_kmh` must be a number above 0"),
-    ],
-)
-def test_bad_input_is_refused(change, message):
-    net = datasets.load_roads("monaco")
-    arguments = {"origins": [(7.42, 43.735)], "destinations": [(7.43, 43.74)], **change}
-    refused(message, net.travel_times, arguments.pop("origins"), arguments.pop("destinations"), **arguments)
+    ):
+        arguments = {"origins": [(7.42, 43.735)], "destinations": [(7.43, 43.74)], **change}
+        refused(message, net.travel_times, arguments.pop("origins"), arguments.pop("destinations"), **arguments)
 
 
 def test_places_without_a_road_or_a_course():

@@ -31,7 +31,7 @@ MOST = {
     "operations": (1_940, 9),
     "optimizers": (5_540, 26),
     "panels": (4_350, 16),
-    "planning": (3_336, 12),
+    "planning": (3_340, 12),
     "plots": (1_460, 8),
     "problems": (2_140, 12),
     "roads": (1_965, 11),

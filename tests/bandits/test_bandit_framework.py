@@ -5,12 +5,12 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
+from refusals import refused
 from scipy.integrate import quad
 from scipy.special import erfcinv
 
 from emsopt import bandits
 from emsopt.bandits.policies import rectified_mean
-from emsopt.errors import InputError
 from emsopt.roads import grid_roads
 
 
@@ -92,8 +92,7 @@ def test_top_k_takes_the_best_allowed_arms():
     scores = [3.0, 9.0, 1.0, 7.0, 5.0]
     assert bandits.TopK(2)(scores).tolist() == [1, 3]
     assert bandits.TopK(2)(scores, [True, False, True, False, True]).tolist() == [0, 4]
-    with pytest.raises(InputError, match="Cannot choose 2 arms: only 1 are allowed"):
-        bandits.TopK(2)(scores, [False, True, False, False, False])
+    refused("Cannot choose 2 arms: only 1 are allowed", bandits.TopK(2), scores, [False, True, False, False, False])
 
 
 class Sleepers:
@@ -133,13 +132,9 @@ def test_another_problem_plugs_in(rule, monkeypatch):
 
 def test_wrong_parts_are_refused():
     prior = bandits.Prior(np.zeros(3), np.eye(3), noise_variance=1.0)
-    exact = bandits.ExactGP(prior)
-    for make, message in (
-        (lambda: bandits.TopK(2)([1.0, 2.0, 3.0], [True, True]), "one boolean per arm"),
-        (lambda: bandits.Agent(exact, "ts"), "`rule` must be UCB"),
-        (lambda: bandits.Agent(bandits.SparseGP(prior), bandits.Thompson(joint=True)), "method `sample`"),
-        (lambda: bandits.Agent(exact, bandits.UCB(), rectify=True), "sense='min'"),
-        (lambda: bandits.Agent(exact, bandits.UCB(), shift=1.0), "`shift` needs rectify=True"),
-    ):
-        with pytest.raises(InputError, match=message):
-            make()
+    exact, sparse = bandits.ExactGP(prior), bandits.SparseGP(prior)
+    refused("one boolean per arm", bandits.TopK(2), [1.0, 2.0, 3.0], [True, True])
+    refused("`rule` must be UCB", bandits.Agent, exact, "ts")
+    refused("method `sample`", bandits.Agent, sparse, bandits.Thompson(joint=True))
+    refused("sense='min'", bandits.Agent, exact, bandits.UCB(), rectify=True)
+    refused("`shift` needs rectify=True", bandits.Agent, exact, bandits.UCB(), shift=1.0)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from papers import navigation_bounds
 from papers.information import information_gain
+from refusals import refused
 
 from emsopt import bandits
-from emsopt.errors import InputError
 from emsopt.roads import grid_roads
 
 
@@ -99,9 +99,7 @@ def test_bounds_are_theorem_3_1s():
     got = [bound(bandits.BayesUCB(1.5, xi), 100, **known) for xi in (2.0, 1.5, 0.5)]
     widths = [math.sqrt(2 * 2.1 * 100 * 3 * bandits.BayesUCB(1.5, xi).beta(100, 50) * 60) for xi in (2.0, 1.5, 0.5)]
     assert widths[0] == width
-    with pytest.raises(InputError, match="`omega` above 1; got 1"):
-        bound(bandits.BayesUCB(), 100, **known)
-    with pytest.raises(InputError, match=r"`factor` 1; got 0\.5"):
-        bound(bandits.UCB(0.5), 100, **known)
+    refused("`omega` above 1; got 1", bound, bandits.BayesUCB(), 100, **known)
+    refused(r"`factor` 1; got 0\.5", bound, bandits.UCB(0.5), 100, **known)
     extra = [lost * 2.0 / 0.5, lost * (1 + math.log(100)), lost * 1.5 / 1.0 * 100 ** (1 - 0.5 / 1.5)]
     assert got == pytest.approx(np.add(widths, extra), rel=1e-12)

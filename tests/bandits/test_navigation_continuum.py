@@ -86,11 +86,7 @@ def test_a_grid_may_have_more_points_than_a_float_can_hold(rule):
 
 @pytest.mark.parametrize(
     ("rule", "rounds", "share"),
-    [
-        (bandits.UCB(), 50_000, 1.5),
-        (bandits.BayesUCB(1.5, 2.0), 50_000, 1.3),
-        (bandits.Thompson(True), 125_000, 1.1),
-    ],
+    [(bandits.UCB(), 50_000, 1.5), (bandits.BayesUCB(1.5, 2.0), 50_000, 1.3), (bandits.Thompson(True), 125_000, 1.1)],
 )
 def test_learners_on_an_interval_stay_below_the_bound_and_guessing_does_not(rule, rounds, share):
     """Theorem 3.2: each round offers forty of 150 places in [0, 1]; the confidence parameter is that of its grid.

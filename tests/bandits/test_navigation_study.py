@@ -2,7 +2,6 @@
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,8 +11,6 @@ import emsopt as eo
 from emsopt.bandits.regression import collapsed
 from emsopt.roads import grid_roads
 from emsopt.surrogates.graph_matern import incidence_laplacian
-
-FILE = Path(__file__).parents[2] / "benchmarks" / "navigation_study.py"
 
 
 @pytest.fixture(scope="module")

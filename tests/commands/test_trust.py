@@ -255,4 +255,4 @@ def test_a_long_search_and_a_plan_show_their_progress(files, tmp_path, capsys, m
     said = "emsopt: starts of the search, then cities drawn: 0 of 11 after"
     assert said in printed.err  # the approximate search before the exact one counts
     assert "emsopt: plan of the day: 24 of 24" in printed.err
-    assert "units, at most 1 move(s) between hours" in printed.out
+    assert "units, at most 1 move between hours" in printed.out

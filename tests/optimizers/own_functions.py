@@ -27,6 +27,16 @@ INPUTS = {
 }
 
 
+def played(optimizer, evaluations):
+    """Return an optimizer after so many evaluations, or all that there are."""
+    for _ in range(evaluations):
+        if optimizer.exhausted:
+            break
+        x = optimizer.ask()
+        optimizer.tell(x, optimizer.objective(x))
+    return optimizer
+
+
 def noisy(city):
     return eo.Objective(city, 4, "simulation", calls=300)
 

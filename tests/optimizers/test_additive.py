@@ -25,26 +25,18 @@ def data():
     return X, standardized(np.sin(6 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * rng.normal(size=30)), rng.random((8, 3))
 
 
-def test_parts_add_up_to_the_posterior_mean_and_scale_is_of_largest_likelihood(data):
+def test_posterior_and_left_out_predictions_are_those_of_dense_formulas(data):
+    """Mean, scale of largest likelihood, and the deviation of a part by Schur's complement in its joint covariance with
+    all observed sums; left-out predictions by processes without the point.
+    """
     X, y, x = data
     process = condition_additive(X, y, [0.3], [0.01])[0]
-    covariance = kernel(X, X, 0.3) + 0.01 * np.eye(30)
+    covariance, across = kernel(X, X, 0.3) + 0.01 * np.eye(30), kernel(x[:1, 1:2], X[:, 1:2], 0.3) / 3
     expected = kernel(x, X, 0.3) @ np.linalg.solve(covariance, y)
     np.testing.assert_allclose(sum(process.along(j, x[:, j])[0] for j in range(3)), expected, atol=1e-8)
     assert process.scale == pytest.approx(np.sqrt(y @ np.linalg.solve(covariance, y) / 30))
-
-
-def test_deviation_of_a_part_is_its_conditional_one(data):
-    """By Schur's complement in the joint covariance of the part at a point and all observed sums."""
-    X, y, x = data
-    process = condition_additive(X, y, [0.3], [0.01])[0]
-    across = kernel(x[:1, 1:2], X[:, 1:2], 0.3) / 3
-    left = 1 / 3 - across @ np.linalg.solve(kernel(X, X, 0.3) + 0.01 * np.eye(30), across.T)
+    left = 1 / 3 - across @ np.linalg.solve(covariance, across.T)
     assert process.along(1, x[:1, 1])[1][0] == pytest.approx(process.scale * np.sqrt(left[0, 0]))
-
-
-def test_left_out_predictions_are_those_without_the_point(data):
-    X, y, _ = data
     for process in condition_additive(X, y, [0.2, 0.5], [1e-3, 0.1]):
         for i in (0, 11, 29):
             rest = np.arange(30) != i

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from own_functions import BOX, INPUTS
+from refusals import refused
 
 import emsopt as eo
-from emsopt.errors import InputError
 from emsopt.optimizers import BOKEAuto, Categorical, Integer
 from emsopt.optimizers.boxes.base import RandomPoints
 from emsopt.problems.box import Box
@@ -17,10 +17,8 @@ from emsopt.problems.box import Box
 
 def test_without_a_function_there_is_nothing_to_evaluate():
     optimizer = BOKEAuto(bounds=BOX, sense="min", rng=0)
-    with pytest.raises(InputError, match="has no function: evaluate the points it asks for yourself"):
-        optimizer.objective(optimizer.ask())
-    with pytest.raises(InputError, match="`bounds` is missing"):
-        BOKEAuto(sense="min")
+    refused("has no function: evaluate the points it asks for yourself", optimizer.objective, optimizer.ask())
+    refused("`bounds` is missing", BOKEAuto, sense="min")
 
 
 @pytest.mark.parametrize("noisy", [False, True])
@@ -50,8 +48,7 @@ def test_points_wait_in_the_queue_and_nothing_is_recommended_before_a_value():
     optimizer.enqueue([[0.5, 0.5], (0.75, 0.5)])
     assert optimizer.ask(3).tolist() == [[0.25, 0.5], [0.5, 0.5], [0.75, 0.5]]
     optimizer.tell(optimizer.ask(), np.nan)
-    with pytest.raises(InputError, match="nothing is known to recommend yet: `tell` at least one finite value first"):
-        optimizer.recommend()
+    refused("nothing is known to recommend yet: `tell` at least one finite value first", optimizer.recommend)
 
 
 @pytest.mark.parametrize("kind", ["box", "deployments"])
@@ -117,7 +114,6 @@ def test_one_feasible_point_is_enough(method, known):
 
 def test_without_a_feasible_point_the_remedy_is_named():
     optimizer = BOKEAuto(bounds=[(0, 1)] * 10, sense="min", constraints=simplex, rng=0)
-    with pytest.raises(InputError, match=r"no feasible point was found: .* pass a feasible point as `x0` \(with ask"):
-        optimizer.ask()
+    refused(r"no feasible point was found: .* pass a feasible point as `x0` \(with ask", optimizer.ask)
     optimizer.enqueue([0.1] * 10)
     assert optimizer.ask(3).sum(axis=1).max() <= 1 + 1e-12

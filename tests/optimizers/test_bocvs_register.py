@@ -1,7 +1,6 @@
 """The register's numbers on the control-problem paper, computed again from the stored studies and the settings."""
 
 import inspect
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from emsopt.optimizers.control.model import ControlModel
 from emsopt.optimizers.control.regret import control_regrets, control_verdicts
 from emsopt.problems.control import ready_made as ready
 
-ROOT = Path(__file__).parents[2]
 CLAIMS = eo.datasets.load_claims("bocvs").set_index("place")
 KEYS = ["objective", "costs", "variance", "method"]
 PANELS = {"hartmann": "Figure 1(a)", "ackley": "Figure 1(b)", "plant": "Figure 1(c)", "airfoil": "Figure 1(d)"}

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from scipy import stats
 
 import emsopt as eo
@@ -125,8 +126,7 @@ def test_regrets_are_given_per_play_and_per_cost():
     mean |= {"cost_regret": 2, "cost_per_play": 0.0625, "cost_per_cost": 0.2}
     assert row.xs("mean", level=1).to_dict() == pytest.approx(mean)
     assert row["quality_per_play", "error"] == pytest.approx(0.075)
-    with pytest.raises(eo.errors.InputError, match="must have a column 'plays'"):
-        control_regrets(pd.DataFrame([runs[0]], columns=names).drop(columns="plays"))
+    refused("must have a column 'plays'", control_regrets, pd.DataFrame([runs[0]], columns=names).drop(columns="plays"))
 
 
 @pytest.fixture(scope="module")
@@ -307,5 +307,4 @@ def test_verdicts_follow_one_rule():
         lead = spread + errors * spread.std(ddof=1) / runs**0.5
         # a common scatter of the seeds cancels
         assert verdict(np.arange(runs), np.arange(runs) + lead, rivals=["a"])["verdict"] == wanted
-    with pytest.raises(eo.errors.InputError, match=r"`ours` must be one of .* got 'mine'"):
-        control_verdicts(eo.datasets.load_study("bocvs"), "mine")
+    refused(r"`ours` must be one of .* got 'mine'", control_verdicts, eo.datasets.load_study("bocvs"), "mine")

@@ -5,12 +5,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+from own_functions import played
+from refusals import refused
 from scipy.optimize import minimize
 
 import emsopt as eo
-from emsopt.errors import InputError
-from emsopt.optimizers import BOKE, BOKEPlus
-from emsopt.optimizers.boxes.boke import KRUCB, bandwidth, emptiness, exploration, log_upper_bound
+from emsopt.optimizers import BOKE, BOKEAuto, BOKEPlus
+from emsopt.optimizers.boxes.boke import KRUCB, bandwidth, emptiness, exploration, log_upper_bound, profile
 from emsopt.optimizers.boxes.gp_ucb import GPUCB, GPUCBFixed, upper_bound
 from emsopt.surrogates.kernel_regression import condition
 
@@ -241,15 +242,20 @@ def test_gp_ucb_asks_for_the_top_of_its_upper_bound(method, claim):
     claim("boke", "Section 5 (GP-UCB)", 2e-3)
 
 
-@pytest.mark.parametrize(
-    ("method", "options", "message"),
-    [
-        (BOKE, {"scale": 0}, "`scale` must be a number above 0"),
-        (BOKE, {"kernel": "cosine"}, "`kernel` must be one of"),
-        (BOKE, {"bandwidth": "rule"}, "`bandwidth` must be one of 'scott', 'silverman'"),
-        (BOKEPlus, {"exploring": 1.5}, "`exploring` must be a probability"),
-    ],
-)
-def test_bad_options_are_refused(method, options, message):
-    with pytest.raises(InputError, match=message):
-        method(eo.problems.forrester(), **options)
+def test_a_profile_is_the_regression_of_the_values():
+    """In their own unit and direction, for the paper's methods alone."""
+    f, auto = eo.problems.forrester(), BOKEAuto(lambda x: -x[0], bounds=[(0, 1)], sense="max", rng=0)
+    optimizer = played(BOKE(f, rng=0), 6)
+    model = condition(optimizer.told, optimizer.values, optimizer.surrogate().bandwidth)
+    table = profile(optimizer)
+    np.testing.assert_allclose(table["mean"], model.predict(table.index.to_numpy()[:, None])[0], rtol=1e-9)
+    refused("There is no Gaussian process yet", auto.process)
+    refused("must be a BOKE or BOKEPlus; got BOKEAuto", profile, auto)
+
+
+def test_bad_options_are_refused():
+    f = eo.problems.forrester()
+    refused("`scale` must be a number above 0", BOKE, f, scale=0)
+    refused("`kernel` must be one of", BOKE, f, kernel="cosine")
+    refused("`bandwidth` must be one of 'scott', 'silverman'", BOKE, f, bandwidth="rule")
+    refused("`exploring` must be a probability", BOKEPlus, f, exploring=1.5)

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.errors import InputError
 from emsopt.optimizers import BOKEAuto
 from emsopt.optimizers.boxes import boke_auto
-from emsopt.optimizers.boxes.boke import profile
 from emsopt.optimizers.boxes.boke_auto import RIDGE, emptiness, local_quadratic, mean_and_density, peaks_of, upper_bound
 from emsopt.optimizers.values import clipped, standardized
 from emsopt.surrogates.box_kernels import SquaredExponential
@@ -248,13 +246,3 @@ def test_a_cone_on_a_plain_is_found():
         return max(0.0, 1 - np.linalg.norm(x - 0.43) / 0.12)
 
     assert eo.maximize(cone, bounds=[(0, 1)] * 2, budget=50, rng=0, target=0.5).fun >= 0.5
-
-
-def test_a_profile_is_of_the_papers_methods():
-    """Their bound is (3.12) of the kernel regression; what boke-auto maximises is another."""
-    optimizer = BOKEAuto(lambda x: -x[0], bounds=[(0, 1)], sense="max", rng=0)
-    with pytest.raises(InputError, match="There is no Gaussian process yet"):
-        optimizer.process()
-    optimizer.tell([0.5], -0.5)
-    with pytest.raises(InputError, match=r"must be a BOKE or BOKEPlus; got BOKEAuto"):
-        profile(optimizer)

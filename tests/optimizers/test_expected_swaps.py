@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from own_functions import played
 
 import emsopt as eo
 from emsopt.evaluators._expected_cost import expected_changes, preferred
@@ -48,31 +49,7 @@ def test_estimate_and_its_changes_are_the_plain_sums(metric, options, st_paul):
         np.testing.assert_allclose(changes, expected_costs(of, near) - value, atol=1e-12)
 
 
-def played(optimizer, budget):
-    for _ in range(budget):
-        if optimizer.exhausted:
-            break
-        sites = optimizer.ask()
-        optimizer.tell(sites, optimizer.objective(sites))
-    return optimizer
-
-
-def test_finds_the_optimum_of_st_paul_and_repeats_nothing(st_paul, every_deployment):
-    optimizer = played(LocalSearchPlus(eo.Objective(st_paul, 9, "approximate"), rng=0), 200)
-    assert optimizer.best[1] == pytest.approx(every_deployment.values.min(), abs=1e-7)
-    assert len({tuple(sites) for sites in optimizer.sites}) == 200
-
-
 def test_is_ahead_of_local_search_where_many_units_are_busy():
     city = eo.datasets.grid_city(60, 25, 0.6, rng=7)
     values = [played(method(eo.Objective(city, 25, "approximate"), rng=0), 60).best[1] for method in METHODS]
     assert values[0] < values[1]
-
-
-@pytest.mark.parametrize("options", [{"pinned": [2], "closed": [4]}, {"colocation": 2, "pinned": [1, 1]}])
-def test_proposals_are_allowed_until_the_space_is_used_up(options):
-    city = eo.datasets.grid_city(6, 3, rng=3)
-    space = eo.DeploymentSpace(city, 3, **options)
-    optimizer = played(LocalSearchPlus(eo.Objective(city, space, "approximate"), rng=1), 60)
-    assert len(optimizer.sites) == space.count
-    assert all(sites in space for sites in optimizer.sites)

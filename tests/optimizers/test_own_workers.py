@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import joblib
 import pytest
 from own_functions import BOX, FEW, bowl, half, recorded, same, unstable
+from refusals import refused
 
 import emsopt as eo
 from emsopt._running import loop
-from emsopt.errors import InputError, ResumeWarning
+from emsopt.errors import ResumeWarning
 
 
 def test_the_number_of_workers_and_cores_does_not_change_a_run(tmp_path, monkeypatch):
@@ -61,8 +62,7 @@ def test_a_run_in_batches_resumes_from_anywhere(method, tmp_path):
     for cut in (4, 11):
         file.write_bytes(b"".join(lines[:cut]))
         assert same(eo.minimize(half, method, **options), full)
-    with pytest.raises(InputError, match="belongs to another run: its batch is 4"):
-        eo.minimize(half, method, **(options | {"batch": 2}))
+    refused("belongs to another run: its batch is 4", eo.minimize, half, method, **options | {"batch": 2})
 
 
 @pytest.mark.parametrize("workers", [1, 2])

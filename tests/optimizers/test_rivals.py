@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from own_functions import played
 
 import emsopt as eo
 from emsopt.optimizers import Genetic, LocalSearch, RandomSearch
-from emsopt.optimizers.deployments.genetic_annealing_bocs import SimulatedAnnealing, cross
-from emsopt.optimizers.deployments.swaps import random_neighbour
+from emsopt.optimizers.deployments.genetic_annealing_bocs import BOCS, SimulatedAnnealing, cross
+from emsopt.optimizers.deployments.gp_pm import GPpM, GPzero
+from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus
+from emsopt.optimizers.deployments.swaps import LocalSearchPlus, random_neighbour
 
 RIVALS = (
     RandomSearch,
@@ -75,6 +78,19 @@ def test_every_deployment_asked_for_is_allowed_and_new(rival, objective, seed, b
     assert optimizer.exhausted == (len(seen) == objective.space.count)
 
 
+@pytest.mark.parametrize(
+    "options", [{"pinned": [2], "closed": [4]}, {"colocation": 2, "pinned": [1, 1]}, {"colocation": True}]
+)
+@pytest.mark.parametrize("method", [GPpM, GPzero, SparBL, SparBLPlus, BOCS, LocalSearchPlus])
+def test_methods_with_a_model_ask_for_every_allowed_deployment_once(method, options):
+    city = eo.datasets.grid_city(6, 3, rng=3)
+    objective = eo.Objective(city, eo.DeploymentSpace(city, 3, **options), "approximate")
+    optimizer = played(changed(method(objective, rng=1), initial=4, sweeps=5), 100)
+    for sites in optimizer.sites:
+        check_allowed(objective, sites)
+    assert len({tuple(sites) for sites in optimizer.sites}) == len(optimizer.sites) == objective.space.count
+
+
 @settings(max_examples=25, deadline=None)
 @given(objective=objectives(), seed=st.integers(0, 100))
 def test_a_random_neighbour_is_one_of_the_neighbours(objective, seed):
@@ -95,13 +111,6 @@ def test_a_child_takes_after_both_parents(objective, seed):
     m, f, c = (np.bincount(sites, minlength=size) for sites in (mother, father, child))
     assert (np.minimum(m, f) <= c).all()
     assert (c <= np.maximum(m, f)).all()
-
-
-def played(optimizer, evaluations):
-    for _ in range(evaluations):
-        x = optimizer.ask()
-        optimizer.tell(x, optimizer.objective(x))
-    return optimizer
 
 
 @pytest.fixture(scope="module")

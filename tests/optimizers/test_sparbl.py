@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 import emsopt as eo
-from emsopt.optimizers.deployments.genetic_annealing_bocs import BOCS
 from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus, _nearest
+from emsopt.optimizers.deployments.swaps import LocalSearchPlus
 from emsopt.surrogates.horseshoe import standardize
 
 METHODS = [SparBL, SparBLPlus]
-KIN = [*METHODS, BOCS]  # of the same base
 
 
 def run(kind, objective, budget, rng, **options):
@@ -65,21 +64,6 @@ def test_plus_descends_to_a_local_minimum_of_its_draw():
     assert values[0] <= (optimizer.features(optimizer.sites) @ coef).min() + 1e-7
 
 
-@pytest.mark.parametrize("method", KIN)
-def test_proposals_are_new_and_allowed_until_none_is_left(method):
-    city = eo.datasets.grid_city(7, 3, rng=1)
-    objective = eo.Objective(city, eo.DeploymentSpace(city, 3, colocation=2, pinned=(2,), closed=(5,)), "approximate")
-    optimizer = method(objective, rng=0)
-    optimizer.initial, optimizer.sweeps = 5, 5
-    while not optimizer.exhausted:
-        x = optimizer.ask()
-        assert x in objective.space
-        assert 2 in x
-        assert 5 not in x
-        optimizer.tell(x, objective(x))
-    assert len({tuple(x) for x in optimizer.sites}) == len(optimizer.sites) == objective.space.count
-
-
 def test_equal_values_say_nothing_and_algorithm_1_can_be_the_acquisition():
     objective = eo.Objective(eo.datasets.grid_city(6, 2, rng=0), 2, "approximate")
     optimizer = SparBL(objective, rng=0)
@@ -92,7 +76,7 @@ def test_equal_values_say_nothing_and_algorithm_1_can_be_the_acquisition():
     assert optimizer.state is not None
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*METHODS, LocalSearchPlus])
 def test_finds_the_optimum_of_st_paul(method, st_paul, every_deployment):
     """The optimum by enumeration, in value, within 100 evaluations; random search would need thousands."""
     objective = eo.Objective(st_paul, 9, "approximate")

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from refusals import refused
 from scipy.optimize import approx_fprime
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
 
-from emsopt.errors import InputError
 from emsopt.surrogates.kernels import DeploymentKernel
 
 
@@ -89,10 +89,7 @@ def test_kernel_composes_and_clones_like_any_other():
 
 
 def test_kernel_refuses_what_are_no_counts():
-    for X, message in (
-        ([[0.5, 1]], "whole numbers.*got 0.5"),
-        ([[-1, 1]], "whole numbers.*got -1"),
-        ([[0, 1, 1]], "one weight per location, 3 in total"),
-    ):
-        with pytest.raises(InputError, match=message):
-            DeploymentKernel([1.0, 1.0])(X)
+    kernel = DeploymentKernel([1.0, 1.0])
+    refused("whole numbers.*got 0.5", kernel, [[0.5, 1]])
+    refused("whole numbers.*got -1", kernel, [[-1, 1]])
+    refused("one weight per location", kernel, [[0, 1, 1]])

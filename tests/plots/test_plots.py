@@ -177,7 +177,7 @@ def test_histograms_and_distributions_fall_as_late_fractions_do(both, doubled, c
     assert (y, y[0]) == (pytest.approx(100 * both.late_fraction(t)), 100)
     (table,) = ax.tables
     cells = {where: cell.get_text().get_text() for where, cell in table.get_celld().items()}
-    assert ["6 min", "8 min", "10 min"] == [cells[0, k] for k in range(3)]
+    assert [cells[0, k] for k in range(3)] == ["6 min", "8 min", "10 min"]
     assert cells[2, 1] == f"{100 * doubled.late_fraction(8):.1f}%"
     varying = approximate_hypercube(city.replace(travel_cv=0.4), both.sites)
     _, ax = plots.response_distribution({"fixed": both, "varying": varying})

@@ -14,8 +14,6 @@ import pytest
 
 import emsopt as eo
 from emsopt.evaluators import Evaluation, evaluate, exact_hypercube
-from emsopt.evaluators._fixed_point import correction
-from emsopt.evaluators.approximate import correction_factors
 
 CITY = eo.City(
     [2.0, 1.0],
@@ -79,20 +77,6 @@ def test_default_evaluator_is_exact_up_to_twelve_units():
     assert evaluate(city, [0, 1] * 6).evaluator == "exact"
     assert evaluate(city, [0, 1] * 6 + [0]).evaluator == "approximate"
     assert evaluate(CITY, [0, 1], "approximate", capacity="queue").capacity == "queue"
-
-
-def test_correction_factors_of_two_units():
-    """(2) by its meaning: Q(2, ρ̄, 1) = P(a given unit busy, the other free) / (ρ̄ (1 - ρ̄))."""
-    a = 0.7
-    P = np.array([1, a, a**2 / 2])
-    P /= P.sum()
-    mean = P[1] / 2 + P[2]
-    np.testing.assert_allclose(correction_factors(2, a), [1, P[1] / 2 / (mean * (1 - mean))], rtol=1e-12)
-    mean, idle = a / 2, (1 - a / 2) / (1 + a / 2)  # M/M/2: P(0); one busy: a P(0)
-    queue = np.empty(2)
-    correction(a, True, queue)
-    np.testing.assert_allclose(queue, [1, a * idle / 2 / (mean * (1 - mean))], rtol=1e-12)
-    assert correction_factors(1, a).tolist() == pytest.approx([1])
 
 
 def test_frames_and_a_unit_that_answers_nothing(loss):

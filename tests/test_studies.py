@@ -41,64 +41,8 @@ def test_every_stored_study_is_described():
     assert {name for name in described if "_" in name} <= stored
 
 
-@pytest.fixture(scope="module")
-def location(script):
-    """Return the module that made the location studies."""
-    return script("benchmarks/location_study.py")
-
-
-@pytest.mark.parametrize("part", ["grid", "st-paul", "tables", "late", "long"])
-def test_rows_of_the_location_study(location, part):
-    """A run stored as its improvements and its end is the run; the optimum is what enumeration finds."""
-    instance = {
-        "grid": {"n_sites": 10, "units": 5, "seed": 0},
-        "st-paul": {"version": "embedded"},
-        "tables": {"version": "embedded", "table": 3, "row": 42.17},
-        "late": {"version": "embedded", "minutes": 7.0},
-        "long": {"n_sites": 10, "units": 5, "seed": 0},
-    }[part]
-    stops = part in ("tables", "late")  # at the optimum
-    rows = location.search(part, "local", 90, 0, **instance)
-    best = location.best_known(part, **instance)["best_known"]
-    assert list(rows) == ["evaluation", "best", "cpu_seconds"]
-    assert rows["evaluation"].iloc[0] == 1
-    assert (rows["best"].diff().iloc[1:-1] < 0).all()
-    assert rows["evaluation"].iloc[-1] == 90 or (stops and rows["best"].iloc[-1] <= best + 1e-9)
-    assert rows["evaluation"].is_monotonic_increasing
-    assert rows["cpu_seconds"].is_monotonic_increasing
-    assert best <= rows["best"].min() + 1e-12
-    objective = location.problem(part, **instance)
-    assert best == eo.optimizers.best_deployment(objective).fun
-    case = {"part": part, "method": "local", "run": 0, **instance}
-    run = eo.minimize(objective, "local", budget=90, rng=study.seed_of(case))
-    stored = rows.set_index("evaluation")["best"].reindex(run.history["evaluation"]).ffill()
-    known = rows["evaluation"].iloc[-1] if stops else len(run.history)
-    assert stored.tolist()[:known] == run.history["best"].tolist()[:known]
-
-
-@pytest.mark.parametrize("part", ["grid", "st_paul", "tables", "late", "long", "ablation"])
-def test_a_part_of_the_methods_replaces_its_own_rows_only(location, part):
-    """A better end of one run takes its place, nothing else moves; the instance's best known value follows."""
-    stored = eo.datasets.load_study(f"location_{part}")
-    methods = location.COMPARED[part.replace("_", "-")]
-    keys = [name for name in stored if name not in location.MEASURED]
-    same = [name for name in keys if name not in ("method", "run")]
-    first = stored[stored["method"] == methods[1]].iloc[0]
-    run = stored[(stored[keys] == first[keys]).all(axis=1)]
-    assert location.merged(stored, run, methods).equals(stored)
-    better = run.iloc[-1:].assign(best=lambda end: end["best"] / 2, best_known=lambda end: end["best"])
-    after = location.merged(stored, better, methods)
-    assert len(after) == len(stored) - len(run) + 1
-    replaced = (after[keys] == first[keys]).all(axis=1)
-    assert after.loc[replaced, "best"].tolist() == better["best"].tolist()
-    others = stored.drop(run.index).drop(columns="best_known").reset_index(drop=True)
-    assert after[~replaced].drop(columns="best_known").reset_index(drop=True).equals(others)
-    here = (after[same] == first[same]).all(axis=1)
-    assert set(after.loc[here, "best_known"]) == set(better["best"])
-    assert not np.isin(after.loc[~here, "best_known"], better["best"]).any()
-
-
-def test_variants_of_gp_pm_have_the_repairs_that_they_name(location):
+def test_variants_of_gp_pm_have_the_repairs_that_they_name(script):
+    location = script("benchmarks/location_study.py")
     objective = location.problem("ablation", n_sites=10, units=5, seed=0)
     has = lambda name: location.Ablated(objective, name, 0)._repairs
     assert has("gp-pm") == has("gp-pm - cap") | {"cap"} == location.REPAIRS
@@ -129,18 +73,6 @@ def test_optimizers_in_the_results_are_those_of_the_studies():
     for method, *said in rows:
         wanted = [found("embedded", method), found("published", method)]
         assert said == [*wanted, *(f"{gaps[50, units, method]:.2f}" for units in (20, 30))]
-
-
-@pytest.mark.parametrize(
-    ("part", "rival"),
-    [("grid", "local"), ("st_paul", "local"), ("long", "local"), ("tables", "gp-pm"), ("late", "gp-pm")],
-)
-def test_local_plus_is_in_every_case_of_its_rival(location, part, rival):
-    runs = eo.datasets.load_study(f"location_{part}")
-    keys = [name for name in runs if name not in [*location.MEASURED, "method"]]
-    cases = {method: set(rows[keys].itertuples(index=False, name=None)) for method, rows in runs.groupby("method")}
-    assert cases["local+"] == cases[rival]
-    assert set(location.COMPARED[part.replace("_", "-")]) == set(cases)
 
 
 def test_page_on_choosing_a_method_says_what_is_stored():

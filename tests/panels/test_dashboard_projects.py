@@ -354,6 +354,18 @@ def test_a_plan_of_some_hours_says_which_field_to_empty():
     assert "needs the field Hours to be empty" in refs["plan_message"].value
 
 
+def test_a_search_says_how_much_shorter_the_best_is_than_ones_own():
+    city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
+    refs = panels.dashboard(eo.planning.Project(city, {"units": 2})).refs
+    for site, box in enumerate(refs["sites"]):
+        box.value = site < 2
+    refs["search"].click()
+    refs["wait"]()
+    own = eo.evaluators.exact_hypercube(city, [0, 1]).mean_response
+    best = eo.evaluators.evaluate_all(city, 2, "exact").values.min()
+    assert f"The best has {best:.2f} min, {own - best:.2g} min less than yours" in refs["answer"].value
+
+
 def test_damaged_settings_are_refused():
     """But a slider takes its nearest value."""
     city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)

@@ -54,15 +54,13 @@ def slow(x):
     return {"third": x / 3, "text": f"case {x} " + "x" * 200}
 
 
-def hindered(x, how, study, folder):
-    """Case 4 does not finish at first: it presses the study's Ctrl-C, or ends its own worker process."""
-    with open(Path(folder) / "calls", "a") as file:
-        file.write(f"{x}\n")
+def hindered(x, study, folder):
+    """Case 4 does not finish at first: it presses the study's Ctrl-C."""
     if x == 4 and not (Path(folder) / "cured").exists():
         (Path(folder) / "cured").touch()
-        while how == "ctrl-c" and not finished(Path(folder) / "study.jsonl"):
+        while not finished(Path(folder) / "study.jsonl"):
             time.sleep(0.01)
-        os.kill(study if how == "ctrl-c" else os.getpid(), signal.SIGINT if how == "ctrl-c" else signal.SIGKILL)
+        os.kill(study, signal.SIGINT)
         time.sleep(0.5)
     return {"third": x / 3}
 
@@ -113,7 +111,7 @@ def test_a_dask_cluster_gives_what_serial_gives(serial, client, tmp_path):
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.filterwarnings("default")
 def test_ctrl_c_on_a_dask_cluster_loses_no_finished_case(client, tmp_path):
-    cases = study.cases(x=range(12), how="ctrl-c", study=os.getpid(), folder=str(tmp_path))
+    cases = study.cases(x=range(12), study=os.getpid(), folder=str(tmp_path))
     file = tmp_path / "study.jsonl"
     with pytest.raises(KeyboardInterrupt):
         study.run(hindered, cases, file=file, backend=client)

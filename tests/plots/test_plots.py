@@ -203,23 +203,17 @@ def test_boxes_stand_where_the_errors_lie_and_factors_by_utilisation():
 # -- figures without pyplot, and style ------------------------------------------------------------------------------
 
 
-def test_every_figure_comes_from_pyplot_unless_told_otherwise(city, both, doubled):
+def test_every_figure_comes_from_pyplot_unless_told_otherwise(both, doubled):
     """A figure of one's own keeps pyplot out, and axes of one's own are drawn on."""
-    errors = pd.DataFrame({"load": [0.2] * 2, "geometry": ["a"] * 2, "approximate_min": [1.0, 2.0], "exact_min": 1.5})
     plt.close("all")
-    for draw in (
-        lambda **k: plots.convergence({"a": [pd.DataFrame({"best": [6.0, 5.0]})]}, **k),
-        lambda **k: plots.response_histogram({"a": both, "b": doubled}, **k),
-        lambda **k: plots.approximation_error(errors, **k),
-    ):
-        own, axes = Figure(), Figure(layout="constrained").subplots()
-        assert draw(ax=own)[0] is own
-        assert own.axes
-        assert (draw(ax=axes), plt.get_fignums()) == ((axes.figure, axes), [])
-        fig, ax = draw()
-        assert len(plt.get_fignums()) == 1
-        assert ax.figure is fig
-        plt.close(fig)
+    named, own, axes = {"a": both, "b": doubled}, Figure(), Figure(layout="constrained").subplots()
+    assert plots.response_histogram(named, ax=own)[0] is own
+    assert own.axes
+    assert (plots.response_histogram(named, ax=axes), plt.get_fignums()) == ((axes.figure, axes), [])
+    fig, ax = plots.response_histogram(named)
+    assert len(plt.get_fignums()) == 1
+    assert ax.figure is fig
+    plt.close(fig)
     for name in plots.__all__:
         ax = signature(getattr(plots, name)).parameters["ax"]
         assert (ax.default, ax.kind) == (None, ax.POSITIONAL_OR_KEYWORD), name

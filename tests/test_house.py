@@ -118,41 +118,6 @@ def imports_of(module):
     return {(target, line) for target, line in found if target != module}
 
 
-def test_imports_are_found_wherever_they_are():
-    source = """
-from typing import TYPE_CHECKING
-import emsopt.city.travel
-import json, emsopt.study
-from .. import datasets
-from ..city import City
-from . import __name__ as here
-from emsopt import __version__
-if TYPE_CHECKING:
-    from ..maps import frames
-else:
-    from .. import plots
-class A:
-    from ..calls.log import CallLog
-    def late(self):
-        try:
-            from ..panels import _widgets
-        finally:
-            pass
-"""
-    expected = {
-        "city.travel",
-        "study",
-        "datasets",
-        "city",
-        "roads",
-        "__init__",
-        "plots",
-        "calls.log",
-        "panels._widgets",
-    }
-    assert {".".join(target) for target, _ in imports(source, ("roads",))} == expected
-
-
 def test_every_room_has_its_floor():
     assert {module[0] for module in MODULES} == set(ORDER)
 

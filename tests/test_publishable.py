@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -21,40 +20,13 @@ def read(name):
     return (ROOT / name).read_text("utf-8")
 
 
-def test_the_readme_is_short_and_says_first_what_it_is_for_and_for_whom():
-    readme = read("README.md")
-    assert len(readme.split()) <= 600
-    badges = re.findall(
-        r"\[!\[\w+\]\((\S+?)\)\]", readme
-    )  # said by those who know, and not where the site is read offline
-    home = tomllib.loads(read("pyproject.toml"))["project"]["urls"]["Homepage"]
-    assert badges == [f"{home}/actions/workflows/check.yml/badge.svg", "https://mybinder.org/badge_logo.svg"]
-    assert (ROOT / ".github/workflows/check.yml").is_file()
-    assert ':start-after: "<!-- badges -->"' in read("docs/index.md")
-    first = readme.split("\n\n")[1]
-    assert re.search(r"ambulances .* should wait", first)
-    assert all(who in first for who in ("analysts", "lecturers", "reviewers", "researchers"))
-    assert all(name in readme for name in ("mybinder.org", "spopt", "lokigi", "JEMSS", "BoTorch", "git clone"))
-
-
 @pytest.mark.parametrize("name", ["README.md", *(f".github/{name}" for name in HEALTH), "CONTRIBUTING.md", "LICENSE"])
 def test_pages_exist_and_their_links_lead_somewhere(name):
     text = read(name)
     assert len(text) > 200
+    assert name != "README.md" or len(text.split()) <= 600
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", text)
     assert [link for link in links if not ((ROOT / name).parent / link).exists()] == []
-
-
-def test_the_package_names_its_authors_addresses_and_audience():
-    project = tomllib.loads(read("pyproject.toml"))["project"]
-    assert set(project["urls"]) == {"Homepage", "Documentation", "Issues", "Changelog"}
-    assert project["authors"]
-    assert project["maintainers"]
-    assert all((ROOT / file).is_file() for file in project["license-files"])
-    classifiers = project["classifiers"]
-    pythons = [c.rsplit(" ", 1)[1] for c in classifiers if re.fullmatch(r".* :: 3\.\d+", c)]
-    assert project["requires-python"] == f">={pythons[0]}"
-    assert f"Python {pythons[0]} to {pythons[-1]}" in read(".github/SUPPORT.md")
 
 
 def test_archives_find_what_they_ask_for():

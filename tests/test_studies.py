@@ -41,64 +41,8 @@ def test_every_stored_study_is_described():
     assert {name for name in described if "_" in name} <= stored
 
 
-@pytest.fixture(scope="module")
-def location(script):
-    """Return the module that made the location studies."""
-    return script("benchmarks/location_study.py")
-
-
-@pytest.mark.parametrize("part", ["grid", "st-paul", "tables", "late", "long"])
-def test_rows_of_the_location_study(location, part):
-    """A run stored as its improvements and its end is the run; the optimum is what enumeration finds."""
-    instance = {
-        "grid": {"n_sites": 10, "units": 5, "seed": 0},
-        "st-paul": {"version": "embedded"},
-        "tables": {"version": "embedded", "table": 3, "row": 42.17},
-        "late": {"version": "embedded", "minutes": 7.0},
-        "long": {"n_sites": 10, "units": 5, "seed": 0},
-    }[part]
-    stops = part in ("tables", "late")  # at the optimum
-    rows = location.search(part, "local", 90, 0, **instance)
-    best = location.best_known(part, **instance)["best_known"]
-    assert list(rows) == ["evaluation", "best", "cpu_seconds"]
-    assert rows["evaluation"].iloc[0] == 1
-    assert (rows["best"].diff().iloc[1:-1] < 0).all()
-    assert rows["evaluation"].iloc[-1] == 90 or (stops and rows["best"].iloc[-1] <= best + 1e-9)
-    assert rows["evaluation"].is_monotonic_increasing
-    assert rows["cpu_seconds"].is_monotonic_increasing
-    assert best <= rows["best"].min() + 1e-12
-    objective = location.problem(part, **instance)
-    assert best == eo.optimizers.best_deployment(objective).fun
-    case = {"part": part, "method": "local", "run": 0, **instance}
-    run = eo.minimize(objective, "local", budget=90, rng=study.seed_of(case))
-    stored = rows.set_index("evaluation")["best"].reindex(run.history["evaluation"]).ffill()
-    known = rows["evaluation"].iloc[-1] if stops else len(run.history)
-    assert stored.tolist()[:known] == run.history["best"].tolist()[:known]
-
-
-@pytest.mark.parametrize("part", ["grid", "st_paul", "tables", "late", "long", "ablation"])
-def test_a_part_of_the_methods_replaces_its_own_rows_only(location, part):
-    """A better end of one run takes its place, nothing else moves; the instance's best known value follows."""
-    stored = eo.datasets.load_study(f"location_{part}")
-    methods = location.COMPARED[part.replace("_", "-")]
-    keys = [name for name in stored if name not in location.MEASURED]
-    same = [name for name in keys if name not in ("method", "run")]
-    first = stored[stored["method"] == methods[1]].iloc[0]
-    run = stored[(stored[keys] == first[keys]).all(axis=1)]
-    assert location.merged(stored, run, methods).equals(stored)
-    better = run.iloc[-1:].assign(best=lambda end: end["best"] / 2, best_known=lambda end: end["best"])
-    after = location.merged(stored, better, methods)
-    assert len(after) == len(stored) - len(run) + 1
-    replaced = (after[keys] == first[keys]).all(axis=1)
-    assert after.loc[replaced, "best"].tolist() == better["best"].tolist()
-    others = stored.drop(run.index).drop(columns="best_known").reset_index(drop=True)
-    assert after[~replaced].drop(columns="best_known").reset_index(drop=True).equals(others)
-    here = (after[same] == first[same]).all(axis=1)
-    assert set(after.loc[here, "best_known"]) == set(better["best"])
-    assert not np.isin(after.loc[~here, "best_known"], better["best"]).any()
-
-
-def test_variants_of_gp_pm_have_the_repairs_that_they_name(location):
+def test_variants_of_gp_pm_have_the_repairs_that_they_name(script):
+    location = script("benchmarks/location_study.py")
     objective = location.problem("ablation", n_sites=10, units=5, seed=0)
     has = lambda name: location.Ablated(objective, name, 0)._repairs
     assert has("gp-pm") == has("gp-pm - cap") | {"cap"} == location.REPAIRS
@@ -129,18 +73,6 @@ def test_optimizers_in_the_results_are_those_of_the_studies():
     for method, *said in rows:
         wanted = [found("embedded", method), found("published", method)]
         assert said == [*wanted, *(f"{gaps[50, units, method]:.2f}" for units in (20, 30))]
-
-
-@pytest.mark.parametrize(
-    ("part", "rival"),
-    [("grid", "local"), ("st_paul", "local"), ("long", "local"), ("tables", "gp-pm"), ("late", "gp-pm")],
-)
-def test_local_plus_is_in_every_case_of_its_rival(location, part, rival):
-    runs = eo.datasets.load_study(f"location_{part}")
-    keys = [name for name in runs if name not in [*location.MEASURED, "method"]]
-    cases = {method: set(rows[keys].itertuples(index=False, name=None)) for method, rows in runs.groupby("method")}
-    assert cases["local+"] == cases[rival]
-    assert set(location.COMPARED[part.replace("_", "-")]) == set(cases)
 
 
 def test_page_on_choosing_a_method_says_what_is_stored():
@@ -179,78 +111,6 @@ def test_page_on_choosing_a_method_says_what_is_stored():
     assert f"the first deployment of `local+` is within {np.ceil(10 * first) / 10:g} % of the best known" in page
 
 
-def test_what_the_module_of_sparbl_says_of_tables_and_medians():
-    tables = ends_of("tables")
-    share = tables.groupby("method")["reached"].agg(["mean", "size"])
-    assert share["size"].tolist() == [230] * 5
-    found = {"gp-pm": 1.0, "gp-pm-literal": 0.92, "local+": 0.99, "sparbl": 0.97, "sparbl, 10 draws": 0.99}
-    assert share["mean"].round(2).to_dict() == found
-    grid = eo.datasets.load_study("location_grid").drop_duplicates(["n_sites", "units", "seed"])
-    excess = 100 * (grid["p_median"] / grid["best_known"] - 1)
-    medians = excess.groupby([grid["n_sites"], grid["units"]]).median()
-    assert medians.round(1).tolist() == [2.2, 3.5, 3.4, 1.9, 2.8, 1.8]
-    assert excess.max() == pytest.approx(7.8, abs=0.05)
-
-
-def test_forty_runs_of_sparbl_are_inside_the_papers_60_to_80():
-    """Section 7.2 of the second version has about 60, section 7.1 of the first 80; errors are standard errors.
-
-    With a binary for each listed site, as printed, SparBL needs half as many again.
-    """
-    listed = ends_of("st_paul").query("method == 'sparbl, 17 sites'")
-    assert (listed["reached"].sum(), len(listed), listed["evaluations"].median()) == (12, 20, 96)
-    runs = ends_of("st_paul").query("method == 'sparbl'").groupby("version")
-    medians, errors = runs["evaluations"].median(), runs["evaluations"].agg(lambda n: mjci(n.clip(upper=101), [0.5])[0])
-    assert medians.to_dict() == {"embedded": 69, "published": 65.5}
-    assert errors.round(1).to_dict() == {"embedded": 2.7, "published": 4.6}
-    assert runs["reached"].sum().to_dict() == {"embedded": 39, "published": 40}
-    assert runs.size().tolist() == [40, 40]
-
-
-def paired(first, second):
-    """Mean and standard error of the difference of final gaps (percent) in the cities of the grid, by size and overall."""
-    keys = ["n_sites", "units", "seed"]
-    gaps = ends_of("grid").pivot_table(index=keys, columns="method", values="gap")
-    apart = gaps[first] - gaps[second]
-    return apart.groupby(keys[:2]).agg(["mean", "sem"]), apart.mean(), apart.sem()
-
-
-def test_the_repairs_of_gp_pm_pay_in_larger_cities():
-    """Ours against Algorithms 3 and 4 to the letter, which are level with GP-zero (repaired) and with local search."""
-    by_size, mean, error = paired("gp-pm", "gp-pm-literal")
-    assert (mean, error) == (pytest.approx(-0.33, abs=0.01), pytest.approx(0.06, abs=0.01))
-    large = by_size.loc[[(30, 15), (50, 20), (50, 30)]]
-    assert (large["mean"] + 2 * large["sem"] < 0).all()
-    for other in ("gp-zero", "local"):
-        _, mean, error = paired("gp-pm-literal", other)
-        assert abs(mean) < 2 * error
-    ends = ends_of("grid")
-    reached = ends.groupby("method")["reached"].sum()
-    assert reached[["gp-pm", "gp-pm-literal", "sparbl"]].tolist() == [34, 20, 11]
-    medians = ends.query("n_sites == 50").groupby(["units", "method"])["gap"].median().round(2)
-    assert [medians[units, m] for m in ("gp-pm", "gp-pm-literal") for units in (20, 30)] == [0.44, 0.27, 1.00, 0.79]
-
-
-def test_sparbl_cannot_be_told_from_bocs_and_not_from_the_genetic_algorithm():
-    """Sixty random cities: the paper has SparBL clearly ahead of both."""
-    by_size, mean, error = paired("sparbl", "bocs")
-    assert (mean, error) == (pytest.approx(-0.07, abs=0.01), pytest.approx(0.09, abs=0.01))
-    assert (by_size["mean"].abs() <= 2 * by_size["sem"] + 1e-9).all()
-    by_size, *_ = paired("sparbl", "genetic")
-    means = by_size["mean"].loc[[(30, 5), (30, 15), (50, 20), (50, 30)]].round(2)
-    assert means.tolist() == [0.28, -0.11, 0.47, 0.52]
-    assert (by_size["mean"] + 2 * by_size["sem"] >= 0).all()
-    by_size, *_ = paired("gp-pm", "genetic")
-    assert (by_size.loc[30:, "mean"] + 2 * by_size.loc[30:, "sem"] < 0).all()
-
-
-def test_late_responses_need_a_scale_that_the_printed_kernel_lacks():
-    """Optimum found within 100 evaluations, of 60 runs: to the letter, with a scale alone, with all our repairs."""
-    runs = ends_of("late").groupby("method")["reached"].agg(["sum", "size"])
-    assert runs.loc[["gp-pm-literal", "literal + scale", "gp-pm"], "sum"].tolist() == [14, 45, 58]
-    assert set(runs["size"]) == {60}
-
-
 def test_outcomes_count_the_runs_that_never_got_there():
     rows = [
         ("a", 1, 5.0, 0.1),
@@ -267,23 +127,6 @@ def test_outcomes_count_the_runs_that_never_got_there():
     assert study.outcomes(runs, within=5.0)["evaluations"].tolist() == [7, 9]
     with pytest.raises(eo.EmsoptError, match="must have a column 'best_known', as a location study has"):
         study.outcomes(runs.drop(columns="best_known"))
-
-
-@pytest.mark.parametrize(("units", "means"), [(20, [0.018, 0.071, 0.103]), (30, [0.016, 0.062, 0.106])])
-def test_approximation_error_at_20_and_30_units(units, means):
-    """Section B.2 has below 0.002 min: on a plane it is 0.02 to 0.12 at loads 0.2, 0.5, 0.8, and nearly always too low.
-
-    Thirty units are simulated; the error of the mean over the cities is far below that of one simulation.
-    """
-    stored = eo.datasets.load_study(f"approximation_error_{units}")
-    error = (stored["approximate_min"] - stored["exact_min"]).groupby([stored["geometry"], stored["load"]])
-    assert error.size()["plane"].min() == {20: 30, 30: 100}[units]
-    assert error.size()["uniform"].min() == 20
-    assert error.apply(lambda e: e.abs().mean())["plane"].tolist() == pytest.approx(means, abs=6e-4)
-    assert error.apply(lambda e: (e < 0).mean()).min() > 0.8
-    assert error.apply(lambda e: -e.mean()).min() > 0.002
-    if units == 30:
-        assert stored["half_width_min"].max() < 0.02
 
 
 def test_stated_probabilities_of_comparisons_come_true():

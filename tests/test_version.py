@@ -12,38 +12,32 @@ from emsopt._version import _commit, provenance
 COMMIT = "1a2b3c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f9a0b"
 
 
-@pytest.fixture
-def git(tmp_path):
-    (tmp_path / ".git/refs/heads").mkdir(parents=True)
-    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    return tmp_path / ".git"
+PACKED = f"# pack-refs with: peeled\n{'0' * 40} refs/heads/other\n{COMMIT} refs/heads/main\n"
 
 
-def test_the_commit_is_read_from_a_branch(git):
-    (git / "refs/heads/main").write_text(f"{COMMIT}\n")
-    assert _commit(git) == COMMIT
-
-
-def test_the_commit_is_read_from_packed_branches(git):
-    (git / "packed-refs").write_text(
-        f"# pack-refs with: peeled\n{'0' * 40} refs/heads/other\n{COMMIT} refs/heads/main\n"
-    )
-    assert _commit(git) == COMMIT
-
-
-def test_the_commit_is_read_without_a_branch(git):
-    (git / "HEAD").write_text(f"{COMMIT}\n")
-    assert _commit(git) == COMMIT
-
-
-def test_the_commit_is_read_in_a_worktree(git, tmp_path):
-    (git / "refs/heads/side").write_text(f"{COMMIT}\n")
-    (git / "worktrees/side").mkdir(parents=True)
-    (git / "worktrees/side/HEAD").write_text("ref: refs/heads/side\n")
-    (git / "worktrees/side/commondir").write_text("../..\n")
-    (tmp_path / "side").mkdir()
-    (tmp_path / "side/.git").write_text(f"gitdir: {git / 'worktrees/side'}\n")
-    assert _commit(tmp_path / "side/.git") == COMMIT
+@pytest.mark.parametrize(
+    ("files", "asked"),
+    [
+        ({".git/refs/heads/main": COMMIT}, ".git"),
+        ({".git/packed-refs": PACKED}, ".git"),
+        ({".git/HEAD": COMMIT}, ".git"),
+        (
+            {
+                ".git/refs/heads/side": COMMIT,
+                ".git/worktrees/side/HEAD": "ref: refs/heads/side",
+                ".git/worktrees/side/commondir": "../..",
+                "side/.git": "gitdir: {folder}/.git/worktrees/side",
+            },
+            "side/.git",
+        ),
+    ],
+    ids=["a branch", "packed branches", "no branch", "a worktree"],
+)
+def test_the_commit_is_read(files, asked, tmp_path):
+    for name, content in ({".git/HEAD": "ref: refs/heads/main"} | files).items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content.replace("{folder}", str(tmp_path)) + "\n")
+    assert _commit(tmp_path / asked) == COMMIT
 
 
 def test_the_version_names_the_commit_of_this_checkout():
@@ -55,13 +49,3 @@ def test_the_version_names_the_commit_of_this_checkout():
         told = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=False)
         if told.returncode == 0:
             assert provenance() == f"{emsopt.__version__}+g{told.stdout[:7]}"
-
-
-def test_changelog_and_citation_have_the_version():
-    root = Path(__file__).parents[1]
-    if not (root / "CHANGELOG.md").is_file():
-        pytest.skip("needs the repository: CHANGELOG.md is not part of the package")
-    changelog, citation = ((root / name).read_text("utf-8") for name in ("CHANGELOG.md", "CITATION.cff"))
-    newest, date = re.search(r"^## (\S+) \((\S+)\)$", changelog, re.MULTILINE).groups()
-    assert newest == emsopt.__version__
-    assert f"\nversion: {newest}\ndate-released: {date}\n" in citation

@@ -1,6 +1,7 @@
 """Times of calls: every form that is read is read right, and every other is refused by its row."""
 
 import datetime
+import re
 
 import numpy as np
 import pandas as pd
@@ -81,14 +82,6 @@ def test_offsets_are_read_in_texts_and_timestamps():
     ]
 
 
-@pytest.mark.parametrize("date", [DAY, f"{DAY} 00:00:00", pd.Timestamp(DAY), datetime.date(2025, 3, 14)])
-@pytest.mark.parametrize("time", ["16:05", "16:05:00", datetime.time(16, 5)])
-def test_a_date_beside_the_time_may_have_any_type(date, time):
-    frame = pd.DataFrame({"Date": [date, None], "time": [time, time], "lon": -30.0, "lat": 45.0})
-    read = ec.read_calls(frame)
-    assert (str(read.times[0]), dict(read.left_out)) == (f"{DAY}T16:05:00", {"time": 1})
-
-
 def test_days_are_those_of_the_calendar():
     """Every day from 1971 to 2098 exists once, and the day after the last of a month does not."""
     days = np.arange("1971-01-01", "2099-01-01", dtype="datetime64[D]")
@@ -108,12 +101,7 @@ def test_days_are_those_of_the_calendar():
     ],
 )
 def test_what_looks_like_a_zone_is_refused_by_its_row_and_name(text, taken):
-    with pytest.raises(InputError) as caught:
-        log(f"{DAY} 16:05", text)
-    assert "row 2" in str(caught.value)
-    assert f"got {text!r}" in str(caught.value)
-    assert taken in str(caught.value)
-    assert "Write offsets from UTC as Z, -05, -0500 or -05:00" in str(caught.value)
+    refused(f"row 2.*{re.escape(taken)}.*Write offsets from UTC as Z", log, f"{DAY} 16:05", text)
 
 
 @pytest.mark.parametrize(
@@ -128,25 +116,15 @@ def test_whatever_else_is_refused_by_its_row(text):
     with pytest.raises(InputError, match=r"row 2: expected a time.*but got") as caught:
         log(f"{DAY} 16:05", text)
     assert len(str(caught.value)) < 500
-    if text in (f"{DAY} 24:01", f"{DAY} 16:05:60", f"{DAY} noon"):  # what follows the date is no offset
-        assert "Write times in this form, or describe theirs by `time_format`" in str(caught.value)
 
 
-@pytest.mark.parametrize("layout", ["%q", "%Y%d%d", "%H:%M", "%Y %z", "mixed", 5])
-def test_formats_that_cannot_be_used_are_refused(layout):
-    with pytest.raises(InputError, match="time_format") as caught:
-        log(DAY, time_format=layout)
-    assert len(str(caught.value)) < 500
+def test_formats_that_cannot_be_used_or_do_not_fit_are_refused():
+    for layout in ("%q", "%Y%d%d", "%H:%M", "%Y %z", "mixed", 5):
+        refused("time_format", log, DAY, time_format=layout)
+    refused("row 2: .*`time_format` '%d.%m.%Y', but got", log, "14.3.2025", DAY, time_format="%d.%m.%Y")
 
 
-def test_a_time_that_does_not_fit_the_format_is_named_with_the_format():
-    with pytest.raises(
-        InputError, match=r"row 2: expected a time in the form of `time_format` '%d\.%m\.%Y', but got '2025-03-14'"
-    ):
-        log("14.3.2025", DAY, time_format="%d.%m.%Y")
-
-
-def test_parts_start_at_a_moment_in_any_form():
+def test_parts_start_at_a_moment_in_any_form_and_at_no_other():
     for kept, *starts in (
         (2, "2025-03-14", datetime.date(2025, 3, 14)),
         (1, "2025-03-14 12:00", "20250314T1200", datetime.datetime(2025, 3, 14, 12)),
@@ -154,27 +132,18 @@ def test_parts_start_at_a_moment_in_any_form():
     ):
         for start in starts:
             assert len(log(f"{DAY} 08:00", f"{DAY} 16:00").between(start, "2026-01-01")) == kept
-
-
-@pytest.mark.parametrize("moment", ["now", f"{DAY} 16:05Z", "2025", 5, pd.NaT, pd.Timestamp(f"{DAY} 16:05", tz="UTC")])
-def test_parts_between_no_moments_are_refused(moment):
-    refused("must be dates such as", log(DAY).between, "2020-01-01", moment)
-    refused("must be dates such as", log(DAY).between, moment, "2030-01-01")
+    for moment in ("now", f"{DAY} 16:05Z", "2025", 5, pd.NaT, pd.Timestamp(f"{DAY} 16:05", tz="UTC")):
+        refused("must be dates such as", log(DAY).between, "2020-01-01", moment)
+        refused("must be dates such as", log(DAY).between, moment, "2030-01-01")
 
 
 def days(n, start="2025-01-01"):
     return [str(day) for day in np.datetime64(start) + np.arange(n).astype("timedelta64[D]")]
 
 
-@pytest.mark.parametrize("slip", ["2098-01-05", "1971-05-06"])
-def test_a_call_years_away_from_all_others_is_refused(slip):
-    with pytest.raises(InputError) as caught:
-        log(*days(60), slip, *days(60, "2025-04-01"))
-    for words in ("row 61", slip, "2025-01-01 to 2025-05-30", "Correct or remove it"):
-        assert words in str(caught.value)
-
-
 def test_slips_are_told_from_long_gaps():
+    for slip in ("2098-01-05", "1971-05-06"):
+        refused(f"row 61.*{slip}.*2025-01-01 to 2025-05-30", log, *days(60), slip, *days(60, "2025-04-01"))
     refused(r"row 301: the call of 1971-05-06 \(and 1 more like it\)", log, *days(300), "1971-05-06", "2098-01-05")
     refused(r"the call of 2026-01-01 is far from the others, which span 2025-01-01", log, *days(20), "2026-01-01")
     # Half a year and more apart, but neither a small minority, nor far for a long log, nor a slip to be sure of in a tiny one.

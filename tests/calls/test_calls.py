@@ -1,6 +1,5 @@
 """From a log of calls to a city: what is counted is what was put in, and what is wrong is named."""
 
-import io
 import json
 
 import numpy as np
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
+from uploads import file
 
 import emsopt as eo
 from emsopt import calls as ec
@@ -21,14 +21,8 @@ MIDDLE = np.array([-30.0, 45.0])
 STATIONS = pd.DataFrame({"name": ["A", "B"], "lon": [-30.0, -29.95], "lat": [45.0, 45.02], "turnout_min": 1.5})
 
 
-def upload(text, name="calls.csv"):
-    file = io.BytesIO(text if isinstance(text, bytes) else text.encode())
-    file.name = name
-    return file
-
-
 def csv(*rows, header="time,lon,lat"):
-    return upload("\n".join([header, *rows]) + "\n")
+    return file("\n".join([header, *rows]) + "\n")
 
 
 def random_log(n, days=70, rng=0, **changes):
@@ -81,7 +75,7 @@ def test_frames_uploads_and_geojson_give_the_same_log(tmp_path):
     geo = geopandas.GeoDataFrame(frame[["time", "service_min"]], geometry=points, crs=4326).to_crs(3857)
     split = frame.assign(date=frame["time"].dt.strftime("%Y-%m-%d"), time=frame["time"].dt.strftime("%H:%M:%S"))
     reference = ec.read_calls(frame)
-    sources = [tmp_path / "c.csv", tmp_path / "c.geojson", geo, split, upload((tmp_path / "c.csv").read_bytes())]
+    sources = [tmp_path / "c.csv", tmp_path / "c.geojson", geo, split, file((tmp_path / "c.csv").read_bytes())]
     for source in [*sources, frame.assign(time=frame["time"].dt.tz_localize("Europe/Berlin"))]:
         log = ec.read_calls(source)
         assert np.array_equal(log.times, reference.times)
@@ -90,24 +84,15 @@ def test_frames_uploads_and_geojson_give_the_same_log(tmp_path):
     assert ec.read_calls(reference.to_frame()).times.tolist() == reference.times.tolist()
 
 
-def test_only_columns_that_are_used_take_memory():
-    wide = csv("2025-01-01,-30,45" + ",x" * 1000, header="Time ,lon,lat" + "".join(f",c{k}" for k in range(1000)))
-    table, _ = ec._points.read_table(wide, "calls", ec._roles.call_columns(None, None))
-    assert list(table.frame.columns) == ["time", "lon", "lat"]
-
-
 MALFORMED = [
-    (upload(""), "is empty"),
-    (upload("time,lon,lat\n"), "no rows"),
-    (upload(b"\xff\xfe\x00"), "columns found: ÿþ"),
-    (upload("lon,lat\n-30,45\n"), "needs a column 'time'"),
-    (upload("time,x,y\n2025-01-01,1,2\n"), r"'lon' \(longitude in degrees\) and a column 'lat' \(latitude in degrees\).*columns={'lon': ..., 'lat': ...}"),
-    (upload("time,lon,lat\n2025-01-01,1\n2025-01-01,1,2\n"), "line 2: expected 3 cells"),
-    (upload('time,lon,lat\n"2025-01-01,1,2\n'), "line"),
-    (upload("time,lon,lat,LON\n2025-01-01,1,2,3\n"), "more than one column"),
+    (file(""), "is empty"),
+    (file("time,lon,lat\n"), "no rows"),
+    (file(b"\xff\xfe\x00"), "columns found: ÿþ"),
+    (file("lon,lat\n-30,45\n"), "needs a column 'time'"),
+    (file("time,x,y\n2025-01-01,1,2\n"), r"'lon' \(longitude in degrees\) and a column 'lat' \(latitude in degrees\).*columns={'lon': ..., 'lat': ...}"),
+    (file("time,lon,lat\n2025-01-01,1\n2025-01-01,1,2\n"), "line 2: expected 3 cells"),
+    (file("time,lon,lat,LON\n2025-01-01,1,2,3\n"), "more than one column"),
     (csv("4.3.2025 16:05,-30,45"), "time_format='day first'` or `time_format='month first'"),
-    (csv("Friday,-30,45"), "describe theirs by `time_format`"),
-    (csv("2025-02-30 10:00,-30,45"), "2025-02-30"),
     (csv("2025-01-01,-30,45", "yesterday,-30,45", "soon,1,1"), r"row 2: .*'yesterday' \(and 1 more"),
     (csv("0025-03-14,-30,45"), "1970 to 2099"),
     (csv("2025-01-01" + ",x" * 1000, header="date" + "".join(f",c{k}" for k in range(1000))), "columns found: date, c0, .*c18 and 981 more"),
@@ -119,14 +104,14 @@ MALFORMED = [
     (csv("2025-01-01,,45"), "no row has both"),
     (csv("2025-01-01,-30,45,90000", header="time,lon,lat,service_min"), "at most 1440"),
     (csv("2025-01-01,-30,45,1:30", header="time,lon,lat,service_min"), "1:30"),
-    (upload("{", "c.geojson"), "not valid JSON"),
-    (upload('{"type": "FeatureCollection", "features": []}', "c.json"), "from 1 to .* features; it has 0"),
-    (upload('{"type": "FeatureCollection", "features": [{"geometry": {"type": "LineString", "coordinates": []}}]}', "c.json"), "Point"),
-    (upload("PK", "calls.xlsx"), "not an Excel workbook, or is damaged"),
-    (upload("PK", "calls.xls"), "no workbook of Excel 97 to 2003. Save the sheet as .xlsx or .csv"),
-    (upload("PK", "calls.parquet"), "not a Parquet file, or is damaged"),
-    (upload(b"\x1f\x8bPK", "calls.csv.gz"), "calls.csv.gz cannot be read"),
-    (upload("x", "calls"), "file ending in .csv, .tsv, .tab, .txt, .psv, .dat, .log, .asc, .out, .geojson, .json, .xlsx, .xlsm, .xls, .parquet, .shp, .gpkg, .fgb, .zip; got"),
+    (file("{", "c.geojson"), "not valid JSON"),
+    (file('{"type": "FeatureCollection", "features": []}', "c.json"), "from 1 to .* features; it has 0"),
+    (file('{"type": "FeatureCollection", "features": [{"geometry": {"type": "LineString", "coordinates": []}}]}', "c.json"), "Point"),
+    (file("PK", "calls.xlsx"), "not an Excel workbook, or is damaged"),
+    (file("PK", "calls.xls"), "no workbook of Excel 97 to 2003. Save the sheet as .xlsx or .csv"),
+    (file("PK", "calls.parquet"), "not a Parquet file, or is damaged"),
+    (file(b"\x1f\x8bPK", "calls.csv.gz"), "calls.csv.gz cannot be read"),
+    (file("x", "calls"), "file ending in .csv, .*; got"),
     (pd.DataFrame({"time": ["2025-01-01"], "lon": ["west"], "lat": ["north"]}), "but got 'west'[.]$"),
     ("no-such-file.csv", "there is no file"),
     (None, "must be the path of"),
@@ -161,13 +146,6 @@ def test_zones_that_are_unknown_or_of_no_use_are_refused(time, zone, words):
     refused(words, ec.read_calls, csv(f"2025-01-01 {time},-30,45"), time_zone=zone)
 
 
-def test_stations():
-    frame = ec.read_stations(upload("Station,Longitude,latitude,phone\n<b>,-30,45,1\nB,-30.1,45,2\n", "s.csv"))
-    assert frame["name"].tolist() == ["<b>", "B"]  # text stays text
-    assert list(frame.columns) == ["name", "lon", "lat"]
-    refused(r"row 1: expected degrees.*blank", ec.read_stations, upload("name,lon,lat\nA,,45\n", "s.csv"))
-
-
 def test_parts_of_a_log():
     log = ec.read_calls(random_log(300, days=10))
     assert len(log.between("2025-01-06", "2025-01-16")) == 300
@@ -175,12 +153,8 @@ def test_parts_of_a_log():
     assert 0 < len(part) < 300
     assert part.times.min() >= np.datetime64("2025-01-07")
     assert part.times.max() < np.datetime64("2025-01-09")
-    with pytest.raises(
-        InputError, match=r"`start` 2030-01-01\S* and `end` 2031-\S*; the log has calls from 2025-01-06"
-    ):
-        log.between("2030-01-01", "2031-01-01")
-    with pytest.raises(InputError, match=r"`start` 2025-01-09\S* and `end` 2025-01-07.*`start` must be before"):
-        log.between("2025-01-09", "2025-01-07")
+    refused("the log has calls from 2025-01-06", log.between, "2030-01-01", "2031-01-01")
+    refused("`start` must be before", log.between, "2025-01-09", "2025-01-07")
     refused("A day ends at 0:00 of the next", log.between, "2025-01-09", "2025-01-09")
     refused("dates", log.between, "soon", "later")
     twice = ec.read_calls(pd.concat([random_log(30), random_log(30)]))
@@ -241,7 +215,7 @@ def square(x, y, side=0.02):
 
 def collection(*named):
     features = [{"type": "Feature", "properties": {"name": n}, "geometry": g} for n, g in named]
-    return upload(json.dumps({"type": "FeatureCollection", "features": features}), "areas.geojson")
+    return file(json.dumps({"type": "FeatureCollection", "features": features}), "areas.geojson")
 
 
 def test_areas_of_ones_own():
@@ -271,27 +245,21 @@ def test_areas_of_ones_own():
 BOW_TIE = {"type": "Polygon", "coordinates": [[[-30, 45], [-29.9, 45.1], [-29.9, 45], [-30, 45.1], [-30, 45]]]}
 
 
-@pytest.mark.parametrize(
-    ("areas", "words"),
-    [
-        (lambda: collection(("a", square(10, 10))), "none of the"),
-        (lambda: collection(("a", BOW_TIE)), "valid polygon"),
-        (lambda: collection(("a", square(-30, 45)), ("a", square(-30, 45))), "distinct"),
-        (lambda: collection(("a", {"type": "Point", "coordinates": [1, 2]})), "Polygon"),
-        (lambda: upload('{"type": "FeatureCollection", "features": [{}]}', "a.json"), "property 'atom' or"),
-    ],
-)
-def test_areas_that_are_none(areas, words):
+def test_areas_that_are_none_files_of_two_cities_and_too_many_atoms_are_refused():
     pytest.importorskip("shapely")
-    refused(words, ec.aggregate_calls, random_log(20), STATIONS, areas=areas())
-
-
-def test_files_of_two_cities_and_too_many_atoms_are_refused():
-    with pytest.raises(InputError, match="Check that calls and stations are of the same city"):
-        ec.aggregate_calls(random_log(10), STATIONS.assign(lon=10.0))
+    here = square(-30, 45)
+    for areas, words in (
+        (collection(("a", square(10, 10))), "none of the"),
+        (collection(("a", BOW_TIE)), "valid polygon"),
+        (collection(("a", here), ("a", here)), "distinct"),
+        (collection(("a", {"type": "Point", "coordinates": [1, 2]})), "Polygon"),
+        (file('{"type": "FeatureCollection", "features": [{}]}', "a.json"), "property 'atom' or"),
+    ):
+        refused(words, ec.aggregate_calls, random_log(20), STATIONS, areas=areas)
+    refused("same city", ec.aggregate_calls, random_log(10), STATIONS.assign(lon=10.0))
     swapped = STATIONS.rename(columns={"lon": "lat", "lat": "lon"})
     for pair in ((random_log(10), swapped), (swap(random_log(10), 10), STATIONS)):
-        refused(r"swapped in one of them: .*columns=.'lon': ..., 'lat': ....", ec.aggregate_calls, *pair)
+        refused("swapped in one of them", ec.aggregate_calls, *pair)
     refused("both were given", ec.aggregate_calls, random_log(10), STATIONS, cell_km=1, areas="x.geojson")
     frame = random_log(6000)
     frame["lon"] = np.random.default_rng(1).uniform(-30.3, -29.7, 6000)
@@ -330,14 +298,7 @@ def test_rates_times_hours_watched_are_the_calls(seed, days):
 
 
 def test_patterns_of_hours_are_pulled_to_the_whole_and_not_smoothed_away():
-    """Same pattern at all hours: infinitely hard. Dirichlet patterns of known concentration: about that hard."""
-    rng = np.random.default_rng(3)
-    shares = rng.dirichlet(np.full(40, 2.0))
-    same = np.array([rng.multinomial(300, shares) for _ in range(24)]).T
-    assert shrinkage(same) > 3000
-    moving = np.array([rng.multinomial(300, rng.dirichlet(60 * shares)) for _ in range(24)]).T
-    assert 40 < shrinkage(moving) < 90
-    # Dirichlet patterns: an hour's own calls get nearly the weight n / (n + kappa) that they deserve.
+    """An hour's own calls get nearly the weight n / (n + kappa) that they deserve, and none where all hours are alike."""
     rng, atoms, calls, true = np.random.default_rng(7), 30, 100, 300
     shares = rng.dirichlet(np.full(atoms, 2.0))
     deserved, got = calls / (calls + true), []
@@ -371,13 +332,10 @@ def test_hours_the_log_does_not_cover_are_refused():
     morning = random_log(50, days=1)
     morning = ec.aggregate_calls(morning[pd.to_datetime(morning["time"]).dt.hour < 9], STATIONS)
     hour = next(hour for hour in range(24) if morning.hours[:, hour].sum() == 0)
-    with pytest.raises(InputError, match=f"no time from {hour}:00 to {hour + 1}:00 is. Use a longer log"):
-        morning.cities_by_hour(speed_kmh=40, service_times=4)
+    options = {"speed_kmh": 40, "service_times": 4}
+    refused(f"no time from {hour}:00 to {hour + 1}:00", morning.cities_by_hour, **options)
     days = [day for day, hours in zip(ec.profile.WEEKDAYS, morning.hours, strict=True) if hours.any()]
-    with pytest.raises(
-        InputError, match=r"on the given weekdays; no time from .* Give more weekdays or use a longer log"
-    ):
-        morning.cities_by_hour(weekdays=days, speed_kmh=40, service_times=4)
+    refused("Give more weekdays", morning.cities_by_hour, weekdays=days, **options)
 
 
 # -- to a city ----------------------------------------------------------------------------------------------------
@@ -409,17 +367,12 @@ def test_service_times_come_from_where_they_are():
     refused("both have", eo.calls.city_from_calls, frame, timed, **options)
     refused("that a call keeps a unit busy is missing", eo.calls.city_from_calls, bare, STATIONS, **options)
     refused("stations have no column", eo.calls.city_from_calls, frame, STATIONS, service_times="stations", **options)
-    with pytest.raises(InputError, match="calls have no column 'service_min' with times"):
-        eo.calls.city_from_calls(frame.assign(service_min=np.nan), STATIONS, service_times="calls", **options)
-
-
-def test_a_city_says_what_was_left_out():
-    frame = random_log(100, service_min=30.0)
+    blank = frame.assign(service_min=np.nan)
+    refused("calls have no column", eo.calls.city_from_calls, blank, STATIONS, service_times="calls", **options)
     frame.loc[0, ["lon", "lat"]] = [0.0, 0.0]
     frame.loc[1, "time"] = pd.NaT
-    city = eo.calls.city_from_calls(frame, STATIONS, speed_kmh=40)
-    for part in ("98 calls", "1 without time", "1 over 50 km"):
-        assert part in city.notes
+    notes = eo.calls.city_from_calls(frame, STATIONS, **options).notes  # which say what was left out
+    assert all(part in notes for part in ("98 calls", "1 without time", "1 over 50 km"))
 
 
 # -- checks -------------------------------------------------------------------------------------------------------
@@ -427,7 +380,6 @@ def test_a_city_says_what_was_left_out():
 
 def test_sound_logs_and_quiet_nights_are_no_finding():
     assert list(ec.check_calls(random_log(3000), STATIONS)) == []
-    assert str(ec.check_calls(random_log(3000), STATIONS)) == "Nothing looks wrong."
     assert "quiet by day" not in found(by_night([23, 0, 1, 2, 3, 4]))
 
 
@@ -518,7 +470,6 @@ def test_odd_places_are_found_by_row():
     assert [f.level for f in findings] == ["wrong", "look"]
     checks = ec.check_calls(log, stations)
     assert "<script>" not in checks._repr_html_()
-    assert "&lt;script&gt;" in checks._repr_html_()
     assert checks.to_frame()["count"].tolist() == [1, 1]
     assert set(found(swap(random_log(2000), 3), None)) == {"swapped coordinates"}
 

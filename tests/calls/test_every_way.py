@@ -3,28 +3,20 @@
 Independently: what was written is known from how it was made.
 """
 
-import io
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from refusals import refused
+from uploads import file
 
 from emsopt import calls as ec
 from emsopt._files.columns import BLANKS
-from emsopt.errors import InputError
 
 STAMPS = {"dispatched": 1, "en_route": 2.5, "on_scene": 9, "cleared": 50}  # minutes after the call
 SLOW = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
 ODD = settings(SLOW, max_examples=15)  # cells and rows of many kinds
-
-
-def file(text, name="calls.csv"):
-    stream = io.BytesIO(text if isinstance(text, bytes) else text.encode())
-    stream.name = name
-    return stream
 
 
 @st.composite
@@ -211,15 +203,8 @@ def test_words_for_missing_values_are_blank_cells(frame, data):
         kept[k] = False
     stamp = data.draw(st.integers(0, len(frame) - 1))
     written.loc[stamp, "on_scene"] = data.draw(st.sampled_from(NOTHING + FILLERS))
-    ends = [
-        "",
-        "(12 rows affected)\n",
-        "Total\n",
-        "Total,12\n",
-        "Total,,,,,,\n",
-        written.tail(1).to_csv(index=False)[:50],
-    ]
-    end = data.draw(st.sampled_from(ends))
+    totals = ["(12 rows affected)\n", "Total\n", "Total,12\n", "Total,,,,,,\n"]
+    end = data.draw(st.sampled_from(["", *totals, written.tail(1).to_csv(index=False)[:50]]))
     log = ec.read_calls(file(written.to_csv(index=False) + end))
     same(log, frame[kept].reset_index(drop=True), ["dispatched"])
     assert log.details["on_scene"].isna().sum() == kept[stamp]
@@ -249,11 +234,9 @@ def test_rows_with_bad_cells_are_left_out_if_wanted(frame, data):
     assert dict(log.left_out) == {"readable cells": (~kept).sum()}
 
 
-@pytest.mark.parametrize("name", ["calls.csv", "stations.csv"])
-def test_a_file_without_header_is_named_as_such(name):
-    with pytest.raises(InputError, match=r"has no header: its first line holds values, such as '40\.08"):
-        ec.read_calls(file("40.0883549,-75.3821004,EMS,2016-01-15 12:01\n" * 9, name))
-    refused("has no header", ec.read_stations, file("North,44.91,-93.12\nSouth,44.92,-93.13\n", name))
+def test_a_file_without_header_is_named_as_such():
+    refused("has no header", ec.read_calls, file("40.0883549,-75.3821004,EMS,2016-01-15 12:01\n" * 9))
+    refused("has no header", ec.read_stations, file("North,44.91,-93.12\nSouth,44.92,-93.13\n"))
 
 
 # -- rows of one incident -----------------------------------------------------------------------------------------
@@ -305,15 +288,11 @@ def test_rows_of_units_statuses_and_patients_are_gathered(frame, data):
     assert log.details.get("units_sent", pd.Series(1, frame.index)).tolist() == units.tolist()
     assert (log.service_min == 49).all()
     assert log.joined == len(rows) - len(frame)
-    said = f"{log.joined:,} rows joined with others of their incident, at most {log.apart[0]:.0f} min and 0.00 km away"
-    assert (said in repr(log)) == (log.joined > 0)
 
 
 def test_patients_without_units_are_no_units():
-    frame = pd.DataFrame(
-        {"event_id": [1, 1, 2], "patient_id": [1, 2, 1], "time": "2025-03-14 16:05", "lon": -93.1, "lat": 44.9}
-    )
-    log = ec.read_calls(frame)
+    same_for_all = {"time": "2025-03-14 16:05", "lon": -93.1, "lat": 44.9}
+    log = ec.read_calls(pd.DataFrame({"event_id": [1, 1, 2], "patient_id": [1, 2, 1]} | same_for_all))
     assert len(log) == 2
     assert "units_sent" not in log.details
 
@@ -360,13 +339,12 @@ CHOICES = {
 }
 
 
-@pytest.mark.parametrize("kind", ["file", "frame"])
 @pytest.mark.parametrize("where", CHOICES)
-def test_rows_are_chosen_by_an_expression(where, kind):
-    log = ec.read_calls(ROWS if kind == "frame" else file(ROWS.to_csv(index=False)), where=where)
-    assert (log.rows.tolist(), log.not_chosen) == ([k + 1 for k in CHOICES[where]], len(ROWS) - len(log))
-    assert f"{log.not_chosen} rows not chosen" in repr(log)
-    assert not log.left_out
+def test_rows_are_chosen_by_an_expression(where):
+    for source in (ROWS, file(ROWS.to_csv(index=False))):
+        log = ec.read_calls(source, where=where)
+        assert (log.rows.tolist(), log.not_chosen) == ([k + 1 for k in CHOICES[where]], len(ROWS) - len(log))
+        assert not log.left_out
 
 
 def test_rows_are_chosen_by_a_mapping_and_others_are_counted():
@@ -374,8 +352,8 @@ def test_rows_are_chosen_by_a_mapping_and_others_are_counted():
     assert ec.read_calls(ROWS, where={"Priority": [1, None], "Inc Type": ["EMS", "a and b"]}).rows.tolist() == [1, 5]
     frame = ROWS.assign(lon=["east", *[-93.1] * 5])
     assert ec.read_calls(frame, where="Priority == 2").rows.tolist() == [2]
-    refused("no column 'Prio' to take for `where`; columns found: time", ec.read_calls, ROWS, where="Prio == 1")
-    refused("`where` chooses none of the 6 rows", ec.read_calls, ROWS, where="Priority == 9")
+    refused("no column 'Prio'", ec.read_calls, ROWS, where="Prio == 1")
+    refused("none of the 6 rows", ec.read_calls, ROWS, where="Priority == 9")
     log = ec.read_calls(ROWS)
     assert log.others == {("Inc Type", "TRANSFER"): 1}
     (found,) = (each for each in ec.check_calls(log) if each.what == "rows that may be no calls")
@@ -395,20 +373,18 @@ def test_rows_are_chosen_by_a_mapping_and_others_are_counted():
     ],
 )  # fmt: skip
 def test_what_is_no_choice_is_refused(where):
-    with pytest.raises(InputError, match="`where` must compare columns") as caught:
-        ec.read_calls(ROWS, where=where)
-    assert len(str(caught.value)) < 600
+    refused("`where` must compare columns", ec.read_calls, ROWS, where=where)
 
 
 # -- columns ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("nothing", [None, "none", "None", "", " none "])
-def test_a_column_can_be_left_out(nothing):
+def test_a_column_can_be_left_out():
     frame = ROWS[["time", "lon", "lat"]].assign(**{"En Route": ROWS["time"] + pd.Timedelta("2min"), "unit": "E1"})
     assert "en_route" in ec.read_calls(frame).details
-    log = ec.read_calls(frame, columns={"en_route": nothing, "unit": nothing})
-    assert list(log.details) == []
+    for nothing in (None, "none", "None", "", " none "):
+        log = ec.read_calls(frame, columns={"en_route": nothing, "unit": nothing})
+        assert list(log.details) == []
     assert ec.read_calls(frame.rename(columns={"unit": "None"}), columns={"unit": "none"}).details["unit"][0] == "E1"
 
 

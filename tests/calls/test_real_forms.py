@@ -18,17 +18,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refusals import refused
+from uploads import file
 
 from emsopt import calls as ec
-from emsopt.errors import InputError, MissingDependencyError
+from emsopt.errors import MissingDependencyError
 
 PLACES = ("-93.1,44.9", "-93.2,44.8")
-
-
-def file(content, name="calls.csv"):
-    stream = io.BytesIO(content if isinstance(content, bytes) else content.encode())
-    stream.name = name
-    return stream
 
 
 def times(first, second, name="time"):
@@ -76,17 +71,12 @@ POINTS = [
 UTC = {"time_zone": "America/Chicago"}
 
 DATES = {
-    "Socrata, floating": ("2015-01-14T00:05:00.000", "2015-01-14T13:20:00.000", {}),
     "San José": ("1/14/15 12:05 AM", "1/14/15 1:20 PM", {}),
     "Excel, United States": ("1/14/2015 0:05", "1/14/2015 13:20", {}),
-    "Excel, Germany": ("14.01.15 00:05", "14.01.2015 13:20:00", {}),
     "Oracle": ("14-JAN-15 12.05.00.000000 AM", "14-JAN-15 01.20.00.000000 PM", {}),
-    "SQL Server": ("Jan 14 2015 12:05AM", "Jan 14 2015  1:20PM", {}),
     "in words": ("Wednesday, January 14, 2015 12:05 AM", "January 14, 2015, 1:20 p.m.", {}),
     "day and month in words": ("14 Jan 2015 00:05", "14th January 2015 13:20", {}),
     "digits, month first": ("011420150005", "011420151320", {}),
-    "offsets": ("2015-01-14T00:05:00-06:00", "2015-01-14 13:20:00-0600", {}),
-    "UTC": ("2015-01-14T06:05:00Z", "2015-01-14T19:20:00Z", UTC),
     "seconds since 1970": ("1421215500", "1421263200", UTC),
     "milliseconds since 1970": ("1421215500000", "1421263200000.0", UTC),
     "Excel's numbers": ("42018.0034722222", "42018.5555555556", {}),
@@ -214,16 +204,12 @@ def test_stations(form):
 
 
 def test_other_tables_are_refused_with_what_takes_them():
-    with pytest.raises(
-        InputError,
-        match=r"column 'x', row 1.*They look projected: give .* `crs`, such as 'EPSG:3857'.* without the header",
-    ):
-        ec.read_stations(file("Station,X,Y\nA,500000,4900000\n", "s.csv"))
+    refused("column 'x', row 1.*look projected", ec.read_stations, file("Station,X,Y\nA,500000,4900000\n", "s.csv"))
+    refused("row 1: expected degrees.*blank", ec.read_stations, file("name,lon,lat\nA,,45\n", "s.csv"))
     refused(r"columns=\{'lon': ..., 'lat': ...\}", ec.read_stations, file("Station,X,Y\nA,1.5,12\nB,9.5,20\n", "s.csv"))
     assert len(ec.read_stations(file("Station,X,Y\nA,1.5,12\nB,9.5,20\n", "s.csv"), {"lon": "X", "lat": "Y"})) == 2
     # The table of areas of lokigi: the refusal names what takes it.
-    with pytest.raises(InputError, match=r"City\.from_frames.*'arrival_rate'"):
-        ec.read_calls(file("LSOA,demand\nNorth 1A,3627\nNorth 1B,2323\n", "demand.csv"))
+    refused("'arrival_rate'", ec.read_calls, file("LSOA,demand\nNorth 1A,3627\nNorth 1B,2323\n", "demand.csv"))
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name in ("a.csv", "b.csv"):
@@ -238,11 +224,9 @@ def test_columns_decide_over_names_and_what_was_taken_is_said():
     content, name, _, _ = TABLES["San José"]
     log = ec.read_calls(file(content, name))
     assert log.taken["on_scene"] == "Unit_On_Scene_TimeStamp"
-    assert "on_scene from 'Unit_On_Scene_TimeStamp'" in repr(log)
-    page = log._repr_html_()
-    assert "Unit_On_Scene_TimeStamp" in page
-    for secret in ("44.9", "-93.1", "00:05", "E3"):
-        assert secret not in page + repr(log)
+    for said in (repr(log), log._repr_html_()):
+        assert "Unit_On_Scene_TimeStamp" in said
+        assert not any(secret in said for secret in ("44.9", "-93.1", "00:05", "E3"))
     assert len(log.where(np.array([False, True])).details) == 1
     again = ec.read_calls(log.to_frame())
     pd.testing.assert_frame_equal(again.details, log.details)
@@ -250,13 +234,9 @@ def test_columns_decide_over_names_and_what_was_taken_is_said():
     log = ec.read_calls(file(content), {"time": "alarm", "unit": None})
     check(log)
     assert "unit" not in log.details
-    for columns, words in (
-        ({"when": "Alarm"}, "must map words of time, date, lon"),
-        ({"time": 3}, "must map"),
-        ("time", "must map"),
-        ({"time": "Alert"}, "no column 'Alert' to take for 'time'; columns found: time, lon"),
-    ):
-        refused(words, ec.read_calls, file(content), columns)
+    for columns in ({"when": "Alarm"}, {"time": 3}, "time"):
+        refused("must map", ec.read_calls, file(content), columns)
+    refused("no column 'Alert' to take for 'time'", ec.read_calls, file(content), {"time": "Alert"})
 
 
 def test_preview_hides_clock_and_units():
@@ -301,17 +281,6 @@ def test_wrong_stamps_do_not_break_reading_and_are_found():
     refused("row 1: expected a time", ec.read_calls, frame.assign(x="never"), {"en_route": "x"})
 
 
-def test_a_far_cell_of_a_workbook_is_named_at_once():
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    for row in [[*FRAME.columns], *FRAME.astype(object).to_numpy().tolist()]:
-        book.active.append(row)
-    book.active.cell(1, 16384, "far")
-    book.active.cell(20_000, 1, "end")
-    book.save(stream := io.BytesIO())
-    refused(r"c\.xlsx: column 16,384 has a name, far to the right", ec.read_calls, file(stream.getvalue(), "c.xlsx"))
-
-
 # -- dates --------------------------------------------------------------------------------------------------------
 
 FORMATS = [
@@ -351,6 +320,10 @@ def test_day_and_month_are_never_mixed_up(days, layout):
 
 
 def test_a_second_column_of_times_may_tell_what_the_first_does_not():
+    thirteenth = pd.DataFrame({"time": ["13/1/2015 23:50"], "lon": -93.1, "lat": 44.9})
+    assert str(ec.read_calls(thirteenth).times[0]) == "2015-01-13T23:50:00"
+    days = pd.DataFrame({"Call": ["2015-01-14"], "Dispatched": ["16:05"], "lon": -93.1, "lat": 44.9})
+    assert str(ec.read_calls(days).times[0]) == "2015-01-14T16:05:00"
     frame = pd.DataFrame({"time": ["1/12/2015 23:50"], "lon": -93.1, "lat": 44.9, "cleared": ["1/13/2015 0:20"]})
     log = ec.read_calls(frame)
     assert (str(log.times[0]), str(log.details["cleared"][0])) == ("2015-01-12T23:50:00", "2015-01-13 00:20:00")

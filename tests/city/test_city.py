@@ -5,10 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import emsopt as eo
 from emsopt.city import travel
-from emsopt.errors import EmsoptError
 
 RATES = [1.0, 0.5, 0.3]
 TRAVEL = np.array([[3.0, 8.0, 5.0], [9.0, 2.0, 4.0], [6.0, 6.0, 1.0], [4.0, 5.0, 9.0]])
@@ -27,45 +27,35 @@ def polygon(ring):
 
 # (what is wrong, how to provoke it, words the message must hold)
 MALFORMED = [
-    ("latitude first at the atoms", lambda: city(atom_locations=[MONACO[::-1]] * 3, site_locations=[MONACO] * 4), ["atom_locations", "swapped"]),
-    ("shape with NaN in a ring", lambda: city(atom_shapes=[SQUARE, polygon([[0, 0], [1, 0], [np.nan, 1]]), SQUARE]), ["atom_shapes", "number 1", "two finite numbers"]),
-    ("shape with latitude first", lambda: city(atom_shapes=[polygon([[45, -93], [46, -93], [45, -92]])] * 3), ["atom_shapes", "swapped"]),
-    ("negative rate", lambda: city(arrival_rates=[-1, 1, 1]), ["arrival_rates", "at least 0", "index 0"]),
-    ("text as a rate", lambda: city(arrival_rates=["many", 1, 1]), ["arrival_rates", "numbers", "many"]),
-    ("rates with a mask", lambda: city(arrival_rates=np.ma.masked_array(RATES, [0, 1, 0])), ["arrival_rates", "mask"]),
-    ("rates all zero", lambda: city(arrival_rates=[0, 0, 0]), ["arrival_rates", "zero"]),
-    ("too few rates", lambda: city(arrival_rates=[1, 1]), ["travel_times", "2", "(4, 3)"]),
-    ("unreachable atom", lambda: city(travel_times=np.where(TRAVEL > 8, np.inf, TRAVEL)), ["travel_times", "finite", "(1, 0)"]),
-    ("transposed travel", lambda: city(travel_times=TRAVEL.T), ["travel_times", "transposed"]),
-    ("travel in seconds", lambda: city(travel_times=TRAVEL * 600), ["travel_times", "minutes", "60"]),
-    ("turnout of a minute in seconds", lambda: city(turnout_times=[1, 60, 1, 1]), ["turnout_times", "at most 15", "got 60", "Divide seconds by 60"]),
-    ("service of zero", lambda: city(service_times=0), ["service_times", "greater than 0"]),
-    ("service in hours", lambda: city(service_times=0.4), ["service_times", "minutes", "60"]),
-    ("negative variation", lambda: city(travel_cv=-0.1), ["travel_cv", "at least 0", "-0.1"]),
-    ("variation in percent", lambda: city(travel_cv=40), ["travel_cv", "from 0 to 3", "got 40", "divide percent by 100"]),
-    ("name with a line end", lambda: city(site_names=["a\nb", "b", "c", "d"]), ["site_names", "'\\n'", "invisible character"]),
-    ("geographic is text", lambda: city(geographic="no"), ["geographic", "True or False", "'no'"]),
-    ("latitude first throughout", lambda: city(atom_locations=[ST_PAUL[::-1]] * 3, site_locations=[ST_PAUL[::-1]] * 4), ["atom_locations", "swapped", "longitude comes first"]),
-    ("sites and atoms on two continents", lambda: city(atom_locations=[MONACO] * 3, site_locations=[ST_PAUL] * 4), ["site_locations", "atom_locations", "km from"]),
-    ("kilometres as degrees", lambda: city(atom_locations=[[500, 200]] * 3), ["atom_locations", "geographic=False"]),
-    ("unknown field", lambda: city().replace(rates=1), ["'rates'", "arrival_rates"]),
-    ("theta is zero", lambda: city().scaled(0), ["theta", "above 0"]),
+    ("latitude first at the atoms", lambda: city(atom_locations=[MONACO[::-1]] * 3, site_locations=[MONACO] * 4), "atom_locations.*swapped"),
+    ("shape with NaN in a ring", lambda: city(atom_shapes=[SQUARE, polygon([[0, 0], [1, 0], [np.nan, 1]]), SQUARE]), "atom_shapes.*number 1.*two finite numbers"),
+    ("shape with latitude first", lambda: city(atom_shapes=[polygon([[45, -93], [46, -93], [45, -92]])] * 3), "atom_shapes.*swapped"),
+    ("negative rate", lambda: city(arrival_rates=[-1, 1, 1]), "arrival_rates.*at least 0.*index 0"),
+    ("text as a rate", lambda: city(arrival_rates=["many", 1, 1]), "arrival_rates.*numbers.*many"),
+    ("rates with a mask", lambda: city(arrival_rates=np.ma.masked_array(RATES, [0, 1, 0])), "arrival_rates.*mask"),
+    ("rates all zero", lambda: city(arrival_rates=[0, 0, 0]), "arrival_rates.*zero"),
+    ("too few rates", lambda: city(arrival_rates=[1, 1]), "travel_times.*2.*\\(4, 3\\)"),
+    ("unreachable atom", lambda: city(travel_times=np.where(TRAVEL > 8, np.inf, TRAVEL)), "travel_times.*finite.*\\(1, 0\\)"),
+    ("transposed travel", lambda: city(travel_times=TRAVEL.T), "travel_times.*transposed"),
+    ("travel in seconds", lambda: city(travel_times=TRAVEL * 600), "travel_times.*minutes.*60"),
+    ("turnout of a minute in seconds", lambda: city(turnout_times=[1, 60, 1, 1]), "turnout_times.*at most 15.*got 60.*Divide seconds by 60"),
+    ("service of zero", lambda: city(service_times=0), "service_times.*greater than 0"),
+    ("service in hours", lambda: city(service_times=0.4), "service_times.*minutes.*60"),
+    ("negative variation", lambda: city(travel_cv=-0.1), "travel_cv.*at least 0.*-0\\.1"),
+    ("variation in percent", lambda: city(travel_cv=40), "travel_cv.*from 0 to 3.*got 40.*divide percent by 100"),
+    ("name with a line end", lambda: city(site_names=["a\nb", "b", "c", "d"]), "site_names.*invisible character"),
+    ("geographic is text", lambda: city(geographic="no"), "geographic.*True or False.*'no'"),
+    ("latitude first throughout", lambda: city(atom_locations=[ST_PAUL[::-1]] * 3, site_locations=[ST_PAUL[::-1]] * 4), "atom_locations.*swapped.*longitude comes first"),
+    ("sites and atoms on two continents", lambda: city(atom_locations=[MONACO] * 3, site_locations=[ST_PAUL] * 4), "site_locations.*km from.*atom_locations"),
+    ("kilometres as degrees", lambda: city(atom_locations=[[500, 200]] * 3), "atom_locations.*geographic=False"),
+    ("unknown field", lambda: city().replace(rates=1), "'rates'.*arrival_rates"),
+    ("theta is zero", lambda: city().scaled(0), "theta.*above 0"),
 ]  # fmt: skip
-
-
-def raises_clearly(provoke, words):
-    """Check that an EmsoptError which is also a ValueError or RuntimeError names the culprit in a sentence."""
-    with pytest.raises(EmsoptError) as caught:
-        provoke()
-    assert isinstance(caught.value, (ValueError, RuntimeError))
-    message = str(caught.value)
-    missing = [word for word in words if word not in message]
-    assert not missing, f"{missing} not in: {message}"
 
 
 @pytest.mark.parametrize(("provoke", "words"), [case[1:] for case in MALFORMED], ids=[case[0] for case in MALFORMED])
 def test_malformed_cities_are_refused_by_name(provoke, words):
-    raises_clearly(provoke, words)
+    refused(words, provoke)
 
 
 def test_arrays_are_spread_owned_and_read_only():
@@ -118,8 +108,6 @@ def test_variation_is_one_number_if_it_is_the_same_everywhere():
     np.testing.assert_array_equal(by_site.travel_cv, np.repeat([[0.1], [0.2], [0.3], [0.4]], 3, axis=1))
     assert by_site.turnout_cv.tolist() == [0, 0, 0, 1]
     np.testing.assert_array_equal(by_site.scaled(2).replace(name="b").travel_cv, by_site.travel_cv)
-    assert "travel cv 0.25" in repr(by_site)
-    assert "cv" not in repr(city())
     np.testing.assert_array_equal(by_site.response_times, city().response_times)
     np.testing.assert_array_equal(by_site.preferred_order, city().preferred_order)
 

@@ -35,33 +35,30 @@ def space(units=2, **options):
 
 # (what is wrong, how to provoke it, words the message must hold)
 MALFORMED = [
-    ("transposed costs", lambda: ev.values(CITY, [[0, 1]], CITY.response_times.T, "approximate"), ["costs", "(4, 3)", "(3, 4)"]),
-    ("sites with a mask", lambda: check_sites(CITY, np.ma.masked_array([0, 1], [0, 1])), ["sites", "masked"]),
-    ("no sites", lambda: check_sites(CITY, []), ["sites", "at least one"]),
-    ("half a site", lambda: check_sites(CITY, [0.5, 1]), ["sites", "whole", "0.5"]),
-    ("too many units", lambda: check_sites(CITY, [0] * 2_001), ["sites", "at most 2,000 units", "2,001"]),
-    ("site beyond the last", lambda: check_sites(CITY, [4, 1]), ["sites", "0 to 3", "4"]),
-    ("unknown site", lambda: check_sites(CITY, ["site 1", "nowhere"]), ["nowhere", "site 4"]),
-    ("more units than room", lambda: space(5), ["5 units", "hold 4", "colocation"]),
-    ("more pinned than units", lambda: space(1, pinned=[1, 2]), ["2 units are pinned", "only 1"]),
-    ("pinned and closed", lambda: space(pinned=[1], closed=[1, 2]), ["site 2", "pinned and closed"]),
-    ("form of what is not allowed", lambda: space().canonical([1, 1]), ["[1, 1]", "at most 1 must be at 'site 2'", "has 2"]),
-    ("form without the pinned", lambda: space(pinned=[3]).canonical([0, 1]), ["[0, 1]", "at least 1 must be at 'site 4'"]),
-    ("unknown evaluator", lambda: ev.evaluate(CITY, [0, 1], "magic"), ["evaluator", "'exact'", "'magic'"]),
-    ("tolerance out of reach", lambda: ev.approximate_hypercube(CITY, [0, 1, 2], tol=1e-30), ["tol", "converge"]),
-    ("too many units for the exact model", lambda: ev.exact_hypercube(many_sites(30), np.arange(30)), ["28", "30", "approximate"]),
-    ("too many deployments", lambda: ev.evaluate_all(many_sites(60), 10), ["75,394,027,566", "20,000,000", "minimize"]),
-    ("minutes where there are none", lambda: ev.evaluate_all(CITY, 2, metric=("late", 8)).mean_response, ["8 min or more", "values"]),
+    ("transposed costs", lambda: ev.values(CITY, [[0, 1]], CITY.response_times.T, "approximate"), "costs.*\\(4, 3\\).*\\(3, 4\\)"),
+    ("sites with a mask", lambda: check_sites(CITY, np.ma.masked_array([0, 1], [0, 1])), "sites.*masked"),
+    ("no sites", lambda: check_sites(CITY, []), "sites.*at least one"),
+    ("half a site", lambda: check_sites(CITY, [0.5, 1]), "sites.*whole.*0\\.5"),
+    ("too many units", lambda: check_sites(CITY, [0] * 2_001), "sites.*at most 2,000 units.*2,001"),
+    ("site beyond the last", lambda: check_sites(CITY, [4, 1]), "sites.*0 to 3.*4"),
+    ("unknown site", lambda: check_sites(CITY, ["site 1", "nowhere"]), "nowhere.*site 4"),
+    ("more units than room", lambda: space(5), "5 units.*hold 4.*colocation"),
+    ("more pinned than units", lambda: space(1, pinned=[1, 2]), "2 units are pinned.*only 1"),
+    ("pinned and closed", lambda: space(pinned=[1], closed=[1, 2]), "site 2.*pinned and closed"),
+    ("form of what is not allowed", lambda: space().canonical([1, 1]), "\\[1, 1\\].*at most 1 must be at 'site 2'.*has 2"),
+    ("form without the pinned", lambda: space(pinned=[3]).canonical([0, 1]), "\\[0, 1\\].*at least 1 must be at 'site 4'"),
+    ("unknown evaluator", lambda: ev.evaluate(CITY, [0, 1], "magic"), "evaluator.*'exact'.*'magic'"),
+    ("tolerance out of reach", lambda: ev.approximate_hypercube(CITY, [0, 1, 2], tol=1e-30), "did not converge.*`tol`"),
+    ("too many units for the exact model", lambda: ev.exact_hypercube(many_sites(30), np.arange(30)), "28.*30.*approximate"),
+    ("too many deployments", lambda: ev.evaluate_all(many_sites(60), 10), "75,394,027,566.*20,000,000.*minimize"),
+    ("minutes where there are none", lambda: ev.evaluate_all(CITY, 2, metric=("late", 8)).mean_response, "8 min or more.*values"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("provoke", "words"), [case[1:] for case in MALFORMED], ids=[case[0] for case in MALFORMED])
 def test_malformed_deployments_and_options_are_refused_by_name(provoke, words):
-    with pytest.raises(EmsoptError) as caught:
+    with pytest.raises(EmsoptError, match=words):
         provoke()
-    assert isinstance(caught.value, (ValueError, RuntimeError))
-    missing = [word for word in words if word not in str(caught.value)]
-    assert not missing, f"{missing} not in: {caught.value}"
 
 
 @pytest.mark.parametrize("evaluator", ["approximate", "exact", "simulation"])
@@ -73,9 +70,9 @@ def test_a_queue_that_never_settles_is_refused(evaluator):
         ev.values(busy, [[0, 1], [1, 2]], None, evaluator, capacity="queue")
 
 
-@pytest.mark.parametrize("sites", [[2, 0], (2, 0), np.array([2, 0], dtype=np.uint8), [2.0, 0.0], ["site 3", "site 1"]])
-def test_sites_may_be_any_whole_numbers_or_names(sites):
-    assert (check_sites(CITY, sites).tolist(), check_sites(CITY, sites).dtype) == ([2, 0], np.intp)
+def test_sites_may_be_any_whole_numbers_or_names():
+    for sites in ([2, 0], (2, 0), np.array([2, 0], dtype=np.uint8), [2.0, 0.0], ["site 3", "site 1"]):
+        assert (check_sites(CITY, sites).tolist(), check_sites(CITY, sites).dtype) == ([2, 0], np.intp)
 
 
 def brute_force(city, units, each, pinned, closed):
@@ -183,9 +180,9 @@ def test_samples_follow_the_listed_sites():
 def test_large_fleets_are_told_what_fits_and_spaces_serve_other_cities():
     """The number that is named is the least that fits."""
     city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
-    refused(r"13 units do not fit: .* 6\. .*`DeploymentSpace\(city, 13, colocation=3\)`", eo.Objective, city, 13)
+    refused(r"do not fit: .* 6\. .*colocation=3\)`", eo.Objective, city, 13)
     assert DeploymentSpace(city, 13, colocation=3).count > 0
-    refused(r"do not fit: the open sites hold 12\. .*colocation=3", DeploymentSpace, city, 13, colocation=2)
+    refused(r"hold 12\. .*colocation=3", DeploymentSpace, city, 13, colocation=2)
     refused(r"close fewer sites, or .*colocation=7", DeploymentSpace, city, 13, closed=[0, 1, 2, 3])
     refused("Close fewer sites", DeploymentSpace, city, 1, closed=range(6))
     space = DeploymentSpace(CITY, 2, closed=[0])
@@ -194,5 +191,4 @@ def test_large_fleets_are_told_what_fits_and_spaces_serve_other_cities():
     moved = DeploymentSpace.of(busy, space)
     assert moved.city is busy
     assert (moved.closed, eo.Objective(busy, space)([1, 2])) == ((0,), eo.Objective(busy, 2)([1, 2]))
-    with pytest.raises(eo.EmsoptError, match="other sites"):
-        eo.Objective(CITY.replace(site_names=["a", "b", "c", "d"]), space)
+    refused("other sites", eo.Objective, CITY.replace(site_names=["a", "b", "c", "d"]), space)

@@ -12,7 +12,6 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt.city import tables, travel
-from emsopt.errors import InputError
 
 SQUARE = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
 
@@ -138,19 +137,17 @@ def test_geodataframes_are_reprojected_and_polygons_become_shapes():
 BAD_FRAMES = {
     "no rows": ({"demand": demand_frame().iloc[:0]}, "`demand` has no rows"),
     "no rates": ({"demand": demand_frame().rename(columns={"arrival_rate": "lambda"})}, "`demand` needs a column 'arrival_rate'.*columns found: name, lon, lat, lambda"),
-    "rate blank": ({"demand": demand_frame(arrival_rate=[1, None, 2])}, "`demand`, column 'arrival_rate', row 2 .'East'.*blank"),
     "name blank": ({"demand": demand_frame(name=["North", " ", "South"])}, "`demand`.*entry 2.*blank"),
     "swapped in one table": ({"demand": demand_frame().rename(columns={"lon": "lat", "lat": "lon"})}, "`demand`, column 'lat', row 1 .'North'.*got '-93.1'.*swapped"),
     "swapped within range": ({"demand": demand_frame(lon=[48.85, 48.86, 48.87], lat=[2.35, 2.36, 2.37]), "sites": site_frame(lon=[2.35, 2.36], lat=[48.85, 48.86])}, "swapped|km from"),
     "metres": ({"demand": demand_frame(x=[0, 5000, 1], y=0).drop(columns=["lon", "lat"]), "sites": site_frame(x=0, y=0).drop(columns=["lon", "lat"])}, "`demand`, columns 'x' and 'y'.*span 5000.*metres"),
-    "degrees and kilometres": ({"sites": site_frame(x=0, y=0).drop(columns=["lon", "lat"])}, "`demand` and `sites` must have the same kind of coordinates"),
+    "degrees and kilometres": ({"sites": site_frame(x=0, y=0).drop(columns=["lon", "lat"])}, "the same kind of coordinates"),
     "no times": ({"travel_times": None}, "`travel_times` and `speed_kmh`.*neither"),
     "detour below one": ({"travel_times": None, "speed_kmh": 40, "detour": 0.7}, "`detour`.*of at least 1; got 0.7"),
     "speed but no places": ({"sites": site_frame().drop(columns=["lon", "lat"]), "travel_times": None, "speed_kmh": 40}, "`sites` needs locations.*columns found: name, turnout_min"),
     "matrix transposed": ({"travel_times": matrix_frame().T}, "`travel_times` is transposed"),
     "matrix lacks a site": ({"travel_times": matrix_frame().iloc[:1]}, "`travel_times`.*row per site.*1 of 2 names are missing, the first is 'River'"),
     "time negative": ({"travel_times": matrix_frame(South=[-7.0, 3.0])}, "`travel_times`, row 'Hill', column 'South'.*got '-7'"),
-    "no turnout": ({"sites": site_frame().drop(columns="turnout_min")}, "`sites` needs.*'turnout_min'.*`turnout_times`"),
     "turnout twice": ({"turnout_times": 1.0}, "'turnout_min'.*got both"),
     "turnout in seconds": ({"sites": site_frame(turnout_min=[150, 200])}, "`turnout_times` must be at most 15 minutes"),
     "preference of another city": ({"preference": matrix_frame().rename(index={"Hill": "Hil"})}, "`preference`.*the first is 'Hill', and 'Hil' is an unknown name"),
@@ -181,8 +178,8 @@ def test_bad_geometries_are_refused_by_naming_the_row():
     for shapes, crs, culprit in cases:
         demand = geopandas.GeoDataFrame(demand_frame(), geometry=shapes, crs=crs)
         refused(culprit, eo.City.from_frames, demand, site_frame(), travel_times=matrix_frame())
-    with pytest.raises(InputError, match="`demand` is a GeoDataFrame without a geometry"):
-        eo.City.from_frames(geopandas.GeoDataFrame(demand_frame()), site_frame(), travel_times=matrix_frame())
+    bare = geopandas.GeoDataFrame(demand_frame())
+    refused("without a geometry", eo.City.from_frames, bare, site_frame(), travel_times=matrix_frame())
 
 
 # -- folders ------------------------------------------------------------------------------------------------------
@@ -221,16 +218,12 @@ def test_a_saved_city_comes_back_to_the_last_digit(tmp_path):
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["city"]
 
 
-@pytest.mark.parametrize("cv", [0.3, [0.3, 0.5]])
-def test_variation_by_site_is_a_column_of_the_sites(tmp_path, cv):
-    city = eo.City([1.0], [[2.0], [3.0]], 1.0, 30.0, travel_cv=cv, turnout_cv=0.2)
-    city.save(tmp_path / "city")
-    assert not (tmp_path / "city" / tables.TRAVEL_CV).exists()
-    head = "name,turnout_min,service_min,turnout_cv,travel_cv\n"
-    assert (tmp_path / "city" / tables.SITES).read_text().startswith(head)
-    assert_equal(eo.City.load(tmp_path / "city"), city)
-    city.replace(travel_cv=0, turnout_cv=0).save(tmp_path / "city")
-    assert "cv" not in (tmp_path / "city" / tables.SITES).read_text()
+def test_variation_by_site_is_a_column_of_the_sites(tmp_path):
+    for cv in (0.3, [0.3, 0.5]):
+        city = eo.City([1.0], [[2.0], [3.0]], 1.0, 30.0, travel_cv=cv, turnout_cv=0.2)
+        city.save(tmp_path / "city")
+        assert not (tmp_path / "city" / tables.TRAVEL_CV).exists()
+        assert_equal(eo.City.load(tmp_path / "city"), city)
 
 
 def test_frames_take_variation_as_argument_or_column():
@@ -243,8 +236,7 @@ def test_frames_take_variation_as_argument_or_column():
     np.testing.assert_array_equal(made(site_frame(), travel_cv=table).travel_cv, made(site_frame()).travel_times / 10)
     by_site = made(site_frame().assign(travel_cv=[0.1, 0.2]))
     np.testing.assert_array_equal(by_site.travel_cv, [[0.1] * 3, [0.2] * 3])
-    with pytest.raises(InputError, match="either a column 'travel_cv' or `travel_cv`; got both"):
-        made(site_frame().assign(travel_cv=0.1), travel_cv=0.4)
+    refused("'travel_cv'.*got both", made, site_frame().assign(travel_cv=0.1), travel_cv=0.4)
     refused(r"`sites`, column 'travel_cv', row 2 \('.*'\)", made, site_frame().assign(travel_cv=[0.1, -0.2]))
 
 
@@ -316,18 +308,15 @@ def swap(file, old, new):
 BAD_FOLDERS = {
     "no city.json": ({"city.json": None}, "city.json is missing. The folder holds atoms.csv"),
     "no times, no speed": ({"travel_times.csv": None}, "`travel_times`.*`speed_kmh`.*neither"),
-    "json a list": ({"city.json": "[]"}, "city.json must hold one JSON object.*list"),
     "json entry misspelt": (swap("city.json", '"notes"', '"note"'), "city.json has an unknown entry 'note'"),
     "from a later version": (swap("city.json", '"version": 1', '"version": 2'), "city.json, entry 'version'.*got 2"),
     "geographic against its columns": (swap("city.json", "true", "false"), "city.json sets.*false.*x and y"),
     "semicolons": ({"atoms.csv": SAVED["atoms.csv"].replace(",", ";")}, "atoms.csv must be separated by commas.*name;lon;lat"),
     "not UTF-8": ({"sites.csv": SAVED["sites.csv"].replace("River", "Fluß").encode("latin-1")}, "sites.csv is not UTF-8"),
-    "quote left open": (swap("sites.csv", "River", '"River'), "sites.csv, line 3.*unexpected end"),
     "ragged": (swap("atoms.csv", "44.95,0.25", "44.95"), "atoms.csv, line 3: expected 4 cells.*got 3"),
     "column twice": (swap("sites.csv", "turnout_min", "Service_min"), "sites.csv has more than one column 'service_min'"),
     "rate with decimal comma": (swap("atoms.csv", "0.25", '"0,25"'), "atoms.csv, column 'arrival_rate', row 2 .'East'.*got '0,25'"),
     "longitude blank": (swap("sites.csv", "-93.05", ""), "sites.csv, column 'lon', row 2 .'River'.*blank"),
-    "time not a number": (swap("travel_times.csv", "9,4", "9,far"), "travel_times.csv, row 'River', column 'East'.*got 'far'"),
     "shapes not a collection": ({"atoms.geojson": '{"type": "Feature"}'}, "atoms.geojson must be.*'Feature'"),
     "shape missing": ({"atoms.geojson": SAVED["atoms.geojson"].partition(', {"type": "Feature"')[0] + "]}"}, "atoms.geojson.*1 of 2 names are missing, the first is 'East'"),
     "shape of two points": (swap("atoms.geojson", "[[[-93, 45], [-92.9, 45], [-93, 45.1]]]", "[[[-93, 45], [-92.9, 45]]]"), "feature 1 .'North'.*at least three points"),
@@ -340,13 +329,6 @@ def test_bad_folders_are_refused_by_naming_file_row_and_column(tmp_path, case):
     changes, culprit = BAD_FOLDERS[case]
     folder = write(tmp_path / "mine", {**SAVED, **changes})
     refused(f"{re.escape(str(folder))}.*(?:{culprit})", eo.City.load, folder)
-
-
-@pytest.mark.parametrize("name", [tables.SITES, tables.TRAVEL])
-def test_a_folder_where_a_file_belongs_is_not_passed_over(tmp_path, name):
-    folder = write(tmp_path / "city", {**SAVED, name: None})
-    (folder / name).mkdir()
-    refused(f"{name} cannot be read: Is a directory", eo.City.load, folder)
 
 
 # -- writing is all or nothing ------------------------------------------------------------------------------------
@@ -366,19 +348,12 @@ def test_a_saved_city_replaces_an_older_one_and_an_empty_folder(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"city", "empty"}
 
 
-@pytest.mark.parametrize(
-    ("held", "culprit"),
-    [
-        ({"thesis.txt": "x"}, "thesis.txt"),
-        ({"city.json": "{}", "thesis.txt": "x"}, "thesis.txt"),
-        ({"atoms.csv": "x"}, "atoms.csv"),
-    ],
-)
-def test_a_folder_that_is_not_a_city_alone_is_left_alone(tmp_path, held, culprit):
-    folder = write(tmp_path / "work", held)
-    before = snapshot(tmp_path)
-    refused(f"contains {culprit}.*left unchanged", full_city().save, folder)
-    assert snapshot(tmp_path) == before
+def test_a_folder_that_is_not_a_city_alone_is_left_alone(tmp_path):
+    for held in ({"thesis.txt": "x"}, {"city.json": "{}", "thesis.txt": "x"}, {"atoms.csv": "x"}):
+        folder = write(tmp_path / f"work {len(held)} {[*held][-1]}", held)
+        before = snapshot(tmp_path)
+        refused(f"contains {[*held][-1]}.*left unchanged", full_city().save, folder)
+        assert snapshot(tmp_path) == before
 
 
 def test_what_cannot_be_read_back_is_not_saved_and_arrays_become_numbers(tmp_path):
@@ -406,27 +381,20 @@ def test_units_of_travel_times(kmh, located):
     assert eo.City.from_frames(DEMAND, SITES, travel_times=minutes, **TIMES).n_sites == 2
     for unit, factor in {"seconds": 60, "hours": 1 / 60, "metres": 1000 / 60 * 40 * 1.0}.items():
         other = (MINUTES if unit == "metres" else minutes) * factor
-        with pytest.raises(InputError, match=f"Are they {unit}|Divide seconds by 60"):
-            eo.City.from_frames(DEMAND, SITES, travel_times=other, **TIMES)
+        words = f"Are they {unit}|Divide seconds by 60"
+        refused(words, eo.City.from_frames, DEMAND, SITES, travel_times=other, **TIMES)
     if not located:
         refused("Are they seconds", eo.City, DEMAND.arrival_rate, MINUTES * 0 + 451, 1.5, 45)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("from_id", "to_id", "travel_time"),
-        ("from_id", "to_id", "travel_time_p50"),
-        ("origin", "destination", "minutes"),
-    ],
-)
-def test_long_tables(names):
+def test_long_tables():
     rows = [(s, a, MINUTES[i, j]) for i, s in enumerate("NS") for j, a in enumerate("abc")]
-    table = pd.DataFrame(rows, columns=names).sample(frac=1, random_state=0)
-    assert np.allclose(eo.City.from_frames(DEMAND, SITES, travel_times=table, **TIMES).travel_times, MINUTES)
-    with pytest.raises(InputError, match="more than one from and to"):
-        eo.City.from_frames(DEMAND, SITES, travel_times=pd.concat([table, table[:1]]), **TIMES)
-    refused("column", eo.City.from_frames, DEMAND, SITES, travel_times=table[1:], **TIMES)
+    for names in ("from_id to_id travel_time", "from_id to_id travel_time_p50", "origin destination minutes"):
+        table = pd.DataFrame(rows, columns=names.split()).sample(frac=1, random_state=0)
+        assert np.allclose(eo.City.from_frames(DEMAND, SITES, travel_times=table, **TIMES).travel_times, MINUTES)
+        twice = pd.concat([table, table[:1]])
+        refused("more than one from and to", eo.City.from_frames, DEMAND, SITES, travel_times=twice, **TIMES)
+        refused("column", eo.City.from_frames, DEMAND, SITES, travel_times=table[1:], **TIMES)
 
 
 def test_tables_of_the_census():
@@ -475,5 +443,4 @@ def test_exact_is_said_only_where_it_is():
         result = eo.evaluators.exact_hypercube(city.replace(service_times=service), [0, 1])
         assert result.calibrated is said
         assert ("approximate" in repr(result)) is said
-        assert ("approximate" in result._repr_html_()) is said
     assert not eo.evaluators.approximate_hypercube(city, [0, 1]).calibrated

@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import emsopt
 from emsopt.__main__ import main
 from emsopt.commands import dashboard, notebooks
-
-ROOT = Path(emsopt.__file__).parents[1]
 
 
 def test_the_notebooks_are_copied_and_none_is_replaced_unless_forced(tmp_path, capsys):

@@ -10,7 +10,6 @@ import emsopt as eo
 from emsopt.errors import AccuracyWarning
 from emsopt.evaluators import approximate_hypercube, exact_hypercube, values
 from emsopt.evaluators._approximate_equations import correction
-from emsopt.evaluators._unit_order import unit_order
 from emsopt.evaluators.approximate import correction_factors
 
 
@@ -82,19 +81,6 @@ def test_close_to_exact_with_several_units_per_station_and_service_times_by_stat
         assert abs(approximate.mean_response - exact.mean_response) < 0.2
         assert np.abs(approximate.utilizations - exact.utilizations).max() < 0.04
         assert np.abs(approximate.dispatch_fractions - exact.dispatch_fractions).max() < 0.04
-
-
-@pytest.mark.parametrize("capacity", ["loss", "queue"])
-def test_close_to_exact_where_service_differs(capacity):
-    """Service means by site and atom: within 0.15 min and 0.03 of the calibrated exact model, 2 cities."""
-    rng = np.random.default_rng(7)
-    for seed in range(2):
-        city = eo.datasets.grid_city(n_sites=8, units=8, load=0.5, rng=seed)
-        city = city.replace(service_times=rng.uniform(25, 60, (8, 100))).with_offered_load(0.4, 8)
-        approximate = approximate_hypercube(city, np.arange(8), capacity=capacity)
-        exact = exact_hypercube(city, np.arange(8), capacity=capacity)
-        assert abs(approximate.mean_response - exact.mean_response) < 0.15
-        assert np.abs(approximate.utilizations - exact.utilizations).max() < 0.03
 
 
 @pytest.mark.parametrize("work", [1e-9, 1e9])
@@ -197,17 +183,6 @@ def test_accelerated_steps_start_anew_where_earlier_ones_mislead():
         apart.append(abs(e.utilizations - finer.utilizations).max())
     assert np.median(steps) < 80
     assert max(apart) < 1e-8
-
-
-@pytest.mark.parametrize("n_sites", [3, 64, 65, 200])
-def test_units_are_listed_by_the_rank_of_their_site_then_by_index(n_sites):
-    rng = np.random.default_rng(n_sites)
-    city = eo.City(np.ones(7), rng.integers(1, 40, (n_sites, 7)), 1.0, 30.0)  # with ties
-    ranks = np.empty((7, n_sites), int)
-    np.put_along_axis(ranks, city.preferred_order, np.arange(n_sites)[None], axis=1)
-    for units in (1, n_sites, 3 * n_sites):
-        sites = rng.integers(0, n_sites, units)
-        assert (unit_order(city.preference_ranks, sites) == np.argsort(ranks[:, sites], axis=1, kind="stable")).all()
 
 
 def unequal_city(ratio, units=4):

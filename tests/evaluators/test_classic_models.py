@@ -4,6 +4,7 @@ from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
+from drawn import plane_city
 from refusals import refused
 from scipy.sparse import csr_array
 
@@ -61,6 +62,13 @@ def test_set_cover_by_brute_force():
             assert (found.gap, found.units, tuple(found.sites) in covers) == (0, len(covers[0]), True)
         assert found.backup == max((near[list(sites)].sum(axis=0) > 1).sum() for sites in covers)
     assert 5 < impossible < 40
+
+
+def test_a_set_cover_stopped_early_has_a_bound():
+    city = plane_city(60, 300, 0)
+    stopped, found = set_cover(city, 8.0, time_limit=1e-9), set_cover(city, 8.0)
+    assert found.proven
+    assert stopped.units - stopped.gap <= found.units <= stopped.units
 
 
 def test_p_center_by_brute_force():

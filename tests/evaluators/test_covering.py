@@ -4,28 +4,12 @@ from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 import pytest
+from drawn import plane_city, tied_city
 from refusals import refused
 
 import emsopt as eo
 from emsopt.evaluators import mclp, mexclp
 from emsopt.evaluators.metrics import metric_costs
-
-
-def plane_city(n_sites, n_atoms, rng):
-    """Sites and atoms anywhere in a square of 20 minutes' drive; random demand."""
-    rng = np.random.default_rng(rng)
-    atoms, sites = rng.uniform(0, 20, (n_atoms, 2)), rng.uniform(0, 20, (n_sites, 2))
-    return eo.City(rng.uniform(size=n_atoms), eo.city.travel.plane_km(sites, atoms), 1.75, 30.0)
-
-
-def tied_city(n_sites, n_atoms, rng):
-    """Few different times, some atoms without demand, a site listed twice."""
-    rng = np.random.default_rng(rng)
-    times = rng.integers(0, 4, (n_sites, n_atoms)).astype(float)
-    times[-1] = times[0]
-    rates = rng.integers(0, 3, n_atoms)
-    rates[0] = 1
-    return eo.City(rates, times, 0.0, 30.0)
 
 
 def covered(city, sites, threshold, busy):
@@ -131,8 +115,6 @@ def test_stopped_early_it_says_how_much_more_is_possible(busy):
     assert stopped.gap == stopped.upper_bound - stopped.coverage
 
 
-@pytest.mark.parametrize(
-    ("threshold", "busy", "name"), [(0, 0.5, "threshold"), (8, 1, "busy_fraction"), (8, -0.1, "busy")]
-)
-def test_bad_options_are_refused(threshold, busy, name):
-    refused(name, mexclp, plane_city(4, 6, 0), 2, threshold, busy)
+def test_bad_options_are_refused():
+    for threshold, busy, name in ((0, 0.5, "threshold"), (8, 1, "busy_fraction"), (8, -0.1, "busy")):
+        refused(name, mexclp, plane_city(4, 6, 0), 2, threshold, busy)

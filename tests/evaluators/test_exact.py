@@ -2,24 +2,15 @@
 
 import itertools
 import time
-from math import factorial
 
 import numpy as np
 import pytest
+from drawn import erlang_b, erlang_c
 from refusals import refused
 from scipy.optimize import brentq
 
 import emsopt as eo
 from emsopt.evaluators import approximate_hypercube, exact_hypercube, p_median
-
-
-def erlang_b(p, load):
-    return (load**p / factorial(p)) / sum(load**k / factorial(k) for k in range(p + 1))
-
-
-def erlang_c(p, load):
-    b = erlang_b(p, load)
-    return b / (1 - load / p * (1 - b))
 
 
 def interchangeable(p, load, *, colocated):
@@ -57,26 +48,6 @@ def test_states_of_colocated_units_are_lumped(first, second):
     assert e.loss_probability == pytest.approx(erlang_b(p, p), rel=1e-10)
 
 
-def balance(order, rates, counts, mu, queue):
-    """Return the states, shape (G, n), and their probabilities by a direct solve; the last includes waiting calls."""
-    shape = tuple(counts + 1)
-    states = np.indices(shape).reshape(len(counts), -1)
-    n, strides = states.shape[1], np.array([np.prod(shape[g + 1 :], dtype=int) for g in range(len(counts))])
-    into = np.zeros((n, n))  # rate into state (row) from state (column)
-    for g, stride in enumerate(strides):
-        down = np.flatnonzero(states[g] > 0)
-        into[down - stride, down] = states[g, down] * mu[g]
-    for stations, rate in zip(order, rates, strict=True):
-        free = states[stations] < counts[stations][:, None]
-        to, at = strides[stations[free.argmax(axis=0)]], np.flatnonzero(free.any(axis=0))
-        into[at + to[at], at] += rate
-    equations = into - np.diag(into.sum(axis=0))
-    equations[0] = 1.0
-    P = np.linalg.solve(equations, np.eye(1, n)[0])
-    P[-1] /= 1 - rates.sum() / (counts @ mu) if queue else 1.0  # and calls that wait
-    return states, P / P.sum()
-
-
 @pytest.mark.parametrize(("capacity", "load"), [("loss", 0.6), ("queue", 0.6), ("loss", 0.02)])
 def test_blocks_agree_with_the_sweeps_of_small_fleets(capacity, load, monkeypatch):
     """18 units at 15 stations, 3 of which hold two: 110,592 states. Under light load most are all but impossible."""
@@ -90,18 +61,6 @@ def test_blocks_agree_with_the_sweeps_of_small_fleets(capacity, load, monkeypatc
     assert large.utilizations == pytest.approx(small.utilizations, abs=1e-10)
     assert large.dispatch_fractions == pytest.approx(small.dispatch_fractions, abs=1e-10)
     assert large.mean_wait == pytest.approx(small.mean_wait, abs=1e-10)
-
-
-@pytest.mark.parametrize("capacity", ["loss", "queue"])
-def test_small_fleets_agree_with_a_direct_solve(capacity):
-    rng = np.random.default_rng(2)
-    city = eo.datasets.grid_city(n_sites=7, units=9, load=0.6, rng=2).replace(service_times=rng.uniform(25, 50, 7))
-    counts = np.array([1, 1, 1, 1, 1, 2, 2])
-    e = exact_hypercube(city, np.repeat(np.arange(7), counts), capacity=capacity)
-    mu = 1 / city.service_times[:, 0]
-    states, P = balance(city.preferred_order, city.arrival_rates / 60, counts, mu, capacity == "queue")
-    assert e.loss_probability + e.queue_probability == pytest.approx(P[-1], rel=1e-9)
-    assert np.unique(e.utilizations) == pytest.approx(np.sort(states @ P / counts), abs=1e-10)
 
 
 def phases(city, k):

@@ -314,18 +314,6 @@ def test_exact_solves_the_chain(case):
     assert e.mean_wait == pytest.approx(wait if capacity == "queue" else 0, rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("load", [1e-3, 1e-2, 10, 1e3])
-def test_exact_solves_the_chain_at_extreme_loads(load):
-    rng = np.random.default_rng(7)
-    city = make_city(rng, 6, 5, "site").with_offered_load(load, 6)
-    sites = np.array([4, 0, 0, 3, 5, 1])
-    utilizations, shares, blocked, _ = chain(city, sites, "loss")
-    e = exact_hypercube(city, sites)
-    np.testing.assert_allclose(e.utilizations, average_twins(utilizations, city, sites), rtol=1e-9)
-    np.testing.assert_allclose(e.dispatch_fractions, average_twins(shares, city, sites), atol=1e-10)
-    assert e.loss_probability == pytest.approx(blocked, rel=1e-7)
-
-
 @examples
 @given(cases(least_units=2))
 def test_the_approximation_is_near_the_exact_model(case):
@@ -335,20 +323,3 @@ def test_the_approximation_is_near_the_exact_model(case):
     spread = np.ptp(city.response_times)
     assert abs(exact.mean_response - close.mean_response) <= 0.05 * max(spread, 1)
     assert exact.utilizations.mean() == pytest.approx(close.utilizations.mean(), rel=0.05)
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from(list(EVALUATORS)), st.sampled_from(["loss", "queue"]))
-def test_deployments_with_one_canonical_form_have_one_value(seed, evaluator, capacity):
-    """Whatever ties there are: a deployment stands for all that name other twins of its sites."""
-    rng = np.random.default_rng(seed)
-    base = make_city(rng, 3, 4, "site", ties=True)
-    copies = rng.permutation([0, 0, 1, 1, 2])
-    city = eo.City(
-        base.arrival_rates, base.travel_times[copies], base.turnout_times[copies], base.service_times[copies]
-    ).with_offered_load(0.4, 3)
-    space = eo.DeploymentSpace(city, 3)
-    sites = rng.choice(5, 3, replace=False)
-    evaluate = EVALUATORS[evaluator]
-    assert evaluate(city, sites, capacity=capacity).mean_response == pytest.approx(
-        evaluate(city, space.canonical(sites), capacity=capacity).mean_response, rel=1e-9
-    )

@@ -8,10 +8,8 @@ import pytest
 from refusals import refused
 
 import emsopt as eo
-from emsopt import _validate
-from emsopt.city import deployment_space
-from emsopt.errors import EmsoptError, InputError
-from emsopt.evaluators import approximate_hypercube, by_name, exact_hypercube
+from emsopt.errors import InputError
+from emsopt.evaluators import approximate_hypercube, exact_hypercube
 from emsopt.evaluators.metrics import metric_costs, metric_label
 from emsopt.optimizers.deployments.swaps import affordable
 from emsopt.optimizers.search import describe
@@ -35,28 +33,21 @@ def test_costs_of_lateness_and_of_mixes():
     refused("mean over calls", metric_costs, CITY, ("percentile", 90))
 
 
-@pytest.mark.parametrize(
-    ("metric", "words"),
-    [
-        ("speed", ["metric", "'speed'"]),
-        (("early", 8), ["metric", "('early', 8)"]),
-        (("late", 0), ["threshold", "above 0"]),
-        (("late", "soon"), ["threshold", "'soon'"]),
-        ({}, ["metric", "{}"]),
-        ({"speed": 1}, ["metric", "'speed'"]),
-        ({"mean_response": -1}, ["weight", "mean_response", "-1"]),
-        (("percentile", 0), ["above 0"]),
-        (("percentile", 0.9), ["pass 90"]),
-        (("percentile", 100), ["below 100"]),
-        ({("percentile", 90): 0}, ["weight"]),
-    ],
-)
-def test_malformed_metrics_are_refused_by_name(metric, words):
-    with pytest.raises(EmsoptError) as caught:
-        eo.Objective(CITY, 2, metric=metric)
-    assert isinstance(caught.value, ValueError)
-    missing = [word for word in words if word not in str(caught.value)]
-    assert not missing, f"{missing} not in: {caught.value}"
+def test_malformed_metrics_are_refused_by_name():
+    for metric, words in (
+        ("speed", "metric.*'speed'"),
+        (("early", 8), r"metric.*\('early', 8\)"),
+        (("late", 0), "threshold.*above 0"),
+        (("late", "soon"), "threshold.*'soon'"),
+        ({}, "metric.*{}"),
+        ({"speed": 1}, "metric.*'speed'"),
+        ({"mean_response": -1}, "weight.*mean_response.*-1"),
+        (("percentile", 0), "above 0"),
+        (("percentile", 0.9), "pass 90"),
+        (("percentile", 100), "below 100"),
+        ({("percentile", 90): 0}, "weight"),
+    ):
+        refused(words, eo.Objective, CITY, 2, metric=metric)
 
 
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
@@ -89,16 +80,6 @@ def test_an_objective_counts_what_it_evaluates():
             objective(wrong)
     refused("2 site indices; got 3", objective.values, [[0, 1, 2]])
     assert objective.evaluations == 5  # nor what failed
-
-
-def test_a_call_checks_its_deployment_once_and_looks_up_no_options(monkeypatch):
-    objective, seen, indices = eo.Objective(CITY, 2, "approximate"), [], deployment_space._indices
-    value = objective([0, 1])
-    monkeypatch.setattr(deployment_space, "_indices", lambda *given: seen.append(given) or indices(*given))
-    monkeypatch.setattr(by_name, "split_options", None)
-    for check in ("choice", "positive_number", "real_array"):
-        monkeypatch.setattr(_validate, check, None)
-    assert (objective([0, 1]), len(seen), objective.values([[0, 1]]), len(seen)) == (value, 1, [value], 2)
 
 
 @pytest.mark.parametrize("evaluator", ["exact", "approximate", "simulation"])

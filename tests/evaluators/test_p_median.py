@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from drawn import plane_city, tied_city
 from refusals import refused
 from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -18,33 +19,14 @@ from emsopt.evaluators._interchange import interchange, listing_of, lists_of, ma
 solver = importlib.import_module("emsopt.evaluators._p_median")
 
 
-def make_city(times, rates=None, turnout=0.0):
-    times = np.asarray(times, float)
-    rates = np.ones(times.shape[1]) if rates is None else rates
-    return eo.City(rates, times, turnout, 30.0)
-
-
-def plane_city(n_sites, n_atoms, rng):
-    """Sites and atoms anywhere in a square of 20 minutes' drive; random demand."""
-    rng = np.random.default_rng(rng)
-    atoms, sites = rng.uniform(0, 20, (n_atoms, 2)), rng.uniform(0, 20, (n_sites, 2))
-    return make_city(eo.city.travel.plane_km(sites, atoms), rng.uniform(size=n_atoms), turnout=1.75)
+def make_city(times, rates, turnout=0.0):
+    return eo.City(rates, np.asarray(times, float), turnout, 30.0)
 
 
 def scattered_city(n_sites, n_atoms, rng):
     """Times without any geometry: the relaxation leaves a gap of several per cent."""
     rng = np.random.default_rng(rng)
     return make_city(rng.uniform(1, 20, (n_sites, n_atoms)), rng.uniform(size=n_atoms))
-
-
-def tied_city(n_sites, n_atoms, rng):
-    """Few different times, some atoms without demand, some sites listed twice: ties everywhere."""
-    rng = np.random.default_rng(rng)
-    times = rng.integers(0, 4, (n_sites, n_atoms))
-    times[rng.integers(n_sites)] = times[rng.integers(n_sites)]
-    rates = rng.integers(0, 3, n_atoms)
-    rates[rng.integers(n_atoms)] = 1
-    return make_city(times, rates)
 
 
 def brute_force(city, units, pinned=(), closed=()):
@@ -169,16 +151,6 @@ def test_twins_places_alike_and_colocation():
     assert (list(pinned.sites).count(2), pinned.objective) == (2, pytest.approx(brute_force(city, 2, pinned=(2,))))
 
 
-@pytest.mark.parametrize("make", [plane_city, scattered_city, tied_city])
-def test_the_best_site_of_a_single_unit(make):
-    for seed in range(20):
-        city = make(9, 12, seed)
-        found = p_median(city, 1)
-        means = city.response_times @ city.demand_shares
-        assert (means[found.sites[0]], found.objective, found.gap) == (*[pytest.approx(means.min(), rel=1e-12)] * 2, 0)
-        assert (found.assignment == found.sites[0]).all()
-
-
 @pytest.mark.parametrize("evaluator", ["approximate", "exact"])
 @pytest.mark.parametrize("seed", range(4))
 def test_bounds_enclose_the_optimum(seed, evaluator):
@@ -255,14 +227,6 @@ def test_short_lists_of_nearest_sites_give_the_same_optimum(make, monkeypatch):
         assert (found.objective, found.gap) == (pytest.approx(optimum, rel=1e-12), 0)
 
 
-@pytest.mark.parametrize(
-    ("values", "divisor"),
-    [([4, 6, 10], 2), ([1 / 3, 0.25], 1 / 12), ([0.1, 0.7, 1.3], 0.1), ([0, 0], 0), ([np.sqrt(2), 1], 0), ([5], 5)],
-)
-def test_common_divisor(values, divisor):
-    assert solver.common_divisor(np.array(values, float)) == pytest.approx(divisor)
-
-
 def test_whole_numbers_are_proven_to_the_next_whole_number(no_heuristic):
     """Stopped early, the bound is a value that the objective can have."""
     rng = np.random.default_rng(0)
@@ -309,6 +273,6 @@ def test_ctrl_c_stops_a_search_but_no_compiled_function(ctrl_c):
     assert len(after) == 3
 
 
-@pytest.mark.parametrize(("units", "limit", "message"), [(0, 9, "units"), (6, 9, "do not fit"), (2, 0, "time_limit")])
-def test_bad_input_is_refused(units, limit, message):
-    refused(message, p_median, plane_city(5, 8, 0), units, time_limit=limit)
+def test_bad_input_is_refused():
+    for units, limit, message in ((0, 9, "units"), (6, 9, "do not fit"), (2, 0, "time_limit")):
+        refused(message, p_median, plane_city(5, 8, 0), units, time_limit=limit)

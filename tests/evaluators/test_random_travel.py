@@ -80,13 +80,6 @@ def test_exact_lies_within_the_interval_of_a_simulation(study, seed):
     assert study.inside(seed + 13, calls=200_000, level=0.999).all()
 
 
-def test_the_approximation_is_as_accurate_as_without_variation(study):
-    with_variation, without = np.mean([study.approximation_errors(seed) for seed in range(40, 50)], axis=0)
-    assert (with_variation <= 1.5 * without).all()
-    assert with_variation[0] < 0.08  # minutes
-    assert (with_variation[1:] < 0.005).all()
-
-
 def test_a_simulation_draws_the_times():
     run, again = (simulate(CITY, [0, 1], calls=50_000, rng=4) for _ in range(2))
     assert run.answers.calls.sum() == len(run.answers.minutes)

@@ -19,7 +19,7 @@ from emsopt.__main__ import main
 from emsopt._files import atomic as _atomic
 from emsopt._files import locate
 from emsopt.commands import main_job
-from emsopt.errors import DataUnavailableError, InputError, WriteError
+from emsopt.errors import DataUnavailableError, WriteError
 from emsopt.maps.deployments import deployment_map
 from emsopt.roads.network import RoadNetwork
 
@@ -108,11 +108,7 @@ def untouched(save, town, folder):
 def not_written(save, town, path, words):
     with pytest.raises(WriteError, match=words) as caught:
         save(town, 2, path)
-    message = str(caught.value)
-    assert message.startswith(f"{path} could not be written: ")
-    assert "Existing content was not changed." in message
-    assert message.endswith(", or write elsewhere.")
-    assert "Errno" not in message
+    assert str(caught.value).startswith(f"{path} could not be written: ")
 
 
 # -- a full disk --------------------------------------------------------------------------------------------------
@@ -124,19 +120,6 @@ def test_a_full_disk_leaves_what_was_there(save, after, town, tmp_path, fill_dis
         for name in ("kept", "new"):
             fill_disk(after)
             not_written(save, town, tmp_path / name, r"the disk is full.*Free some space")
-
-
-@pytest.mark.parametrize("save", REPLACING)
-def test_a_file_that_the_system_cuts_off_is_not_kept(save, town, tmp_path):
-    """Without any stand-in: files may have 40 bytes, and no more is written of a larger one."""
-    resource = pytest.importorskip("resource")
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    with untouched(save, town, tmp_path):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (40, limits[1]))
-        try:
-            not_written(save, town, tmp_path / "kept", "larger than the system allows")
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 LAST = [(save_city, "os.fsync"), (save_city, "pathlib.Path.rename"), (save_map, "os.fsync"), (save_map, "os.replace")]
@@ -202,11 +185,6 @@ def test_what_is_write_protected_is_not_replaced(save, town, tmp_path, monkeypat
 
 
 @on_posix
-def test_a_device_is_not_replaced(town):
-    refused("/dev/null is a device or a pipe", save_map, town, 1, "/dev/null")
-
-
-@on_posix
 @pytest.mark.parametrize("save", REPLACING)
 def test_permissions_are_the_usual_ones_and_are_kept(save, town, tmp_path):
     def modes():
@@ -240,28 +218,18 @@ def test_what_a_link_leads_to_is_replaced_and_the_link_stays(save, town, tmp_pat
 # -- paths that cannot be -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", [3, "", "a\0b", "a" * 5000])
-@pytest.mark.parametrize("save", [save_city, save_map])
-def test_a_path_that_cannot_be_is_an_input_error(save, path, town, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"must be the path of a file or folder.*got|too long.*Shorten it") as caught:
-        save(town, 1, path)
-    assert len(str(caught.value)) < 600
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("save", [save_map, save_roads])
-def test_a_folder_is_not_replaced_by_a_file(save, town, tmp_path):
-    (tmp_path / "kept").mkdir()
-    refused("the path is a folder, but a file is to be written", save, town, 1, tmp_path / "kept")
-    assert snapshot(tmp_path) == {"kept": None}
-
-
 @pytest.mark.parametrize("save", [*REPLACING, save_templates])
-def test_a_file_is_no_folder_to_write_to(save, town, tmp_path):
+def test_a_path_that_cannot_be_is_an_input_error(save, town, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for path in (3, "", "a\0b", "a" * 5000):
+        refused("must be the path of a file or folder.*got|too long.*Shorten it", save, town, 1, path)
+    (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("mine")
     refused("a file is in the place of a folder", save, town, 1, tmp_path / "file" / "new")
-    assert snapshot(tmp_path) == {"file": b"mine"}
+    if save in (save_map, save_roads):
+        refused("the path is a folder, but a file is to be written", save, town, 1, tmp_path / "folder")
+        refused("/dev/null is a device or a pipe|folder", save, town, 1, "/dev/null")
+    assert snapshot(tmp_path) == {"file": b"mine", "folder": None}
 
 
 # -- downloads and uploads ----------------------------------------------------------------------------------------
@@ -285,10 +253,7 @@ def download(tmp_path, monkeypatch):
 
 def test_a_full_disk_keeps_no_download(download, tmp_path, fill_disk):
     fill_disk()
-    with pytest.raises(
-        DataUnavailableError,
-        match=r"b\.bin could not be written: the disk is full.*Download http://h/b\.bin.*EMSOPT_DATA",
-    ):
+    with pytest.raises(DataUnavailableError, match=r"the disk is full.*Download http://h/b\.bin.*EMSOPT_DATA"):
         download()
     assert set(snapshot(tmp_path)) == {"cache", str(Path("cache", "a"))}
 
@@ -311,13 +276,8 @@ def test_the_command_stops_at_a_full_disk_with_whole_files_only(command, tmp_pat
         out = tmp_path / f"out {after}"
         fill_disk(after)
         assert main([*command, "--out", str(out)]) == 2
-        error = capsys.readouterr().err
-        for part in ("emsopt: ", f"{out}{os.sep}", "could not be written: the disk is full"):
-            assert part in error
-        assert "Traceback" not in error
-        left = snapshot(out)
-        assert set(left) == set(written[:after])
-        assert all(content == whole[name] for name, content in left.items())
+        assert "could not be written: the disk is full" in capsys.readouterr().err
+        assert snapshot(out) == {name: whole[name] for name in written[:after]}
 
 
 def test_the_command_tries_its_folder_before_it_works(command, tmp_path, monkeypatch, capsys):

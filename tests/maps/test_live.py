@@ -65,7 +65,6 @@ def test_a_viewer_without_a_kernel_gets_the_page_with_the_same_code(city, both):
     shown = live._repr_mimebundle_()
     data = shown[0] if isinstance(shown, tuple) else shown
     assert data["text/html"] == live.page._repr_html_()
-    assert "application/vnd.jupyter.widget-view+json" in data
     pages = files("emsopt") / "maps" / "pages"
     drawing = (pages / "deployments.js").read_text("utf-8").split("%")[0]
     for text in (LiveMap._esm, deployment_map(city, both).html):

@@ -66,34 +66,19 @@ def test_longitudes_and_latitudes_keep_five_digits():
     assert data["net"]["ids"][0] == NASTY
 
 
-def test_it_asks_no_server_and_saves_itself(net, run, tmp_path):
-    path = exploration_map(net, run).save(tmp_path / "map.html")
-    html = path.read_text("utf-8")
-    assert "default-src 'none'" in html
-    assert not re.search(r"%[A-Z_]+%", html)
-
-
-@pytest.mark.parametrize(
-    ("visits", "options", "message"),
-    [
-        ({}, {}, "at least one agent"),
-        (pd.DataFrame({"edge": [0]}), {}, "first_round"),
-        (pd.DataFrame({"edge": [999], "first_round": [1], "visits": [1]}), {}, "edge"),
-        (pd.DataFrame({"edge": [0], "first_round": [9], "visits": [1]}), {"rounds": 5}, "rounds"),
-        (pd.DataFrame({"edge": [0], "first_round": [1], "visits": [1]}), {"route": ["r0c0-r0c1"]}, "`route`"),
-        (pd.DataFrame({"edge": [0], "first_round": [1], "visits": [1]}), {"best": ["nowhere"]}, "nowhere"),
-    ],
-)
-def test_wrong_input_is_refused(net, visits, options, message):
-    refused(message, exploration_map, net, visits, **options)
-
-
-def test_a_network_without_a_course_cannot_be_drawn():
-    net = RoadNetwork([100.0, 90.0], [10.0, 9.0], [(0, 1), (1, 0)])
-    visits = pd.DataFrame({"edge": [1], "first_round": [3], "visits": [7]})
+def test_wrong_input_is_refused(net):
+    visits = pd.DataFrame({"edge": [0], "first_round": [9], "visits": [1]})
+    refused("at least one agent", exploration_map, net, {})
+    refused("first_round", exploration_map, net, visits[["edge"]])
+    refused("edge", exploration_map, net, visits.assign(edge=999))
+    refused("rounds", exploration_map, net, visits, rounds=5)
+    refused("`route`", exploration_map, net, visits, route=["r0c0-r0c1"])
+    refused("nowhere", exploration_map, net, visits, best=["nowhere"])
+    bare = RoadNetwork([100.0, 90.0], [10.0, 9.0], [(0, 1), (1, 0)])
     for draw in (exploration_map, plots.exploration):
-        refused("no polylines", draw, net, visits)
-    refused("no polylines", plots.routes, [(net, {"A": [0]})])
+        refused("no polylines", draw, bare, visits)
+    refused("no polylines", plots.routes, [(bare, {"A": [0]})])
+    refused("there is nothing to draw", plots.routes, [])
 
 
 def test_networks_are_drawn_with_their_routes(net):
@@ -107,7 +92,6 @@ def test_networks_are_drawn_with_their_routes(net):
     colours = [tuple(c.get_color()[0]) for c in axes[0].collections[1:]]
     assert colours[0] != colours[1]
     assert [len(axes[1].collections), len(axes[1].texts)] == [1, 0]
-    refused("there is nothing to draw", plots.routes, [])
 
 
 def test_the_still_twin_draws_every_edge_once_by_class(net, run):

@@ -54,15 +54,8 @@ def answers(refs):
 
 SEQUENCES = {  # what is chosen and clicked: every control of a city at least once
     "Random grid city": (
-        {
-            "sites_count": 7,
-            "load": 1.5,
-            "units": 3,
-            "objective": "late",
-            "threshold": 9.0,
-            "pinned": (1,),
-            "closed": (0,),
-        },
+        {"sites_count": 7, "load": 1.5, "units": 3, "objective": "late", "threshold": 9.0}
+        | {"pinned": (1,), "closed": (0,)},
         ("keep", "search", "optimum", "add"),
     ),
     "Practice town": (
@@ -234,8 +227,6 @@ def test_the_report_tells_late_responses_too():
     said = _report._verdict({"today": of(0.2), "proposed": of(0.15)}, "today", 8.0)
     assert "the mean response is 5.00 min: the same as with today (5.00 min)" in said
     assert "15.0 % of responses take 8 min or more: 5.0 points fewer than with today (20.0 %)." in said
-    said = _report._verdict({"today": of(0.2), "proposed": of(0.2)}, "today", 8.0)
-    assert "8 min or more: the same as with today (20.0 %)." in said
     named = {"proposed": of(0, 5.25), "best found": of(0, 5.0)}
     assert "found one that is 0.25 min shorter still (best found, below)" in _report._better_found(named, "best found")
     assert _report._better_found(named, "optimum") == ""
@@ -246,9 +237,6 @@ def test_report_and_exports_hold_what_was_found_and_makes_it_again(own):
     assert "Best single move" in made(own.refs, "share").decode()
     text = made(own.refs, "report").decode()
     assert list(links(own.refs, "project")) == ["report.html"]
-    assert re.search(
-        r"With the proposed deployment, the mean response is [\d.]+ min: [\d.]+ min (longer|shorter)", text
-    )
     assert "<img src='data:image/png;base64," in text
     for part in ("90 % interval", "Back-test: the last 5 days", "Mean response: ", "emsopt version", "search seed",
                  "drop repeats no", "cell km", " stations: Station 1 x 3, 2", "recorded as over 8 min",
@@ -364,6 +352,18 @@ def test_a_plan_of_some_hours_says_which_field_to_empty():
     refs = panels.dashboard(eo.planning.Project(city, about={"hours": "7, 8"})).refs
     refs["plan_start"].click()
     assert "needs the field Hours to be empty" in refs["plan_message"].value
+
+
+def test_a_search_says_how_much_shorter_the_best_is_than_ones_own():
+    city = eo.datasets.grid_city(n_sites=5, units=2, rng=3)
+    refs = panels.dashboard(eo.planning.Project(city, {"units": 2})).refs
+    for site, box in enumerate(refs["sites"]):
+        box.value = site < 2
+    refs["search"].click()
+    refs["wait"]()
+    own = eo.evaluators.exact_hypercube(city, [0, 1]).mean_response
+    best = eo.evaluators.evaluate_all(city, 2, "exact").values.min()
+    assert f"The best has {best:.2f} min, {own - best:.2g} min less than yours" in refs["answer"].value
 
 
 def test_damaged_settings_are_refused():

@@ -195,18 +195,12 @@ LATE = {"value": 0.05, "best": 0.04, "expected": 0.05, "deviation": 0.01}
          "5.930 min, 0.5 % above the best; expected 5.950 ± 0.100 min; the edge of the trust region shrank to 13.3."),
         (BEFORE, {"value": 5.8, "best": 5.8, "edge": 20.0} | PREDICTED,
          "5.800 min, a new best, 1.7 % below the previous one; expected 5.950 ± 0.100 min, so a surprise."),
-        (BEFORE, {"value": 5.9, "best": 5.9, "expected": 5.4, "edge": 20.0},
-         "5.900 min, as good as the best; the sampled model predicted 5.400 min."),
-        (BEFORE, {"value": 5.9003, "best": 5.9, "edge": 20.0, "restart": True},
-         "5.900 min, 0.005 % above the best; the trust region was given up, and a new one starts with edge 20."),
         (NONE, LATE, "5.00 %, 25.0 % above the best; expected 5.00 ± 2.00 %."),
-        ({"value": 0.0, "best": 0.0}, LATE, "5.00 %, 0.05 above the best; expected 5.00 ± 2.00 %."),
     ],
 )  # fmt: skip
 def test_an_evaluation_in_words(before, row, said):
     metric = "mean_response" if before["value"] > 1 else ("late", 8.0)
     assert sentence(facts(before, row), metric) == f"Evaluation 27: {said}"
-    assert sentence(facts(before, row | {"own": True}), metric) == f"Evaluation 27, your own: {said}"
 
 
 def test_the_way_from_the_centre(city):
@@ -307,11 +301,9 @@ def test_a_deployment_of_ones_own_is_told_and_counted(objective, panel):
 def test_a_bad_deployment_is_said_and_nothing_is_told(objective, panel):
     refs = panel.refs
     before = objective.evaluations
-    refs["evaluate"].click()
-    assert "9 units must be placed; you placed 0" in words(refs["message"])
     place(panel, range(12))
     refs["evaluate"].click()
-    assert "you placed 12" in words(refs["message"])
+    assert "9 units must be placed; you placed 12" in words(refs["message"])
     assert objective.evaluations == before
     assert not refs["evaluate"].disabled
     assert words(refs["said"]) == "Nothing is evaluated yet."

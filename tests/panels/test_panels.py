@@ -35,21 +35,6 @@ def deployment_panel(shared_deployment_panel):
     return shared_deployment_panel
 
 
-@pytest.mark.parametrize("otherwise", [lambda: None, lambda: 1 / 0])
-def test_an_interruption_passes_and_an_error_does_not(otherwise):
-    message = _widgets.Message()
-
-    def interrupted():
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        _widgets.guard(message, interrupted)()
-    _widgets.guard(message, lambda: [].pop(), otherwise)()
-    assert "went wrong (IndexError)" in message.value
-    _widgets.guard(message, lambda: None)()
-    assert message.value == ""
-
-
 def test_callbacks_keep_what_is_said_and_seeds_are_drawn():
     message = _widgets.Message()
     inner = _widgets.guard(message, lambda: "nine of ten")
@@ -254,7 +239,3 @@ def test_the_demand_of_st_paul_can_change(city, published, make):
         if make is panels.deployment_panel:
             panel.refs["p_median"].click()
         assert panel.refs["figures"].value == expected
-
-
-def test_other_cities_have_no_choice_of_demand():
-    assert "demand" not in eo.panels.load_panel(eo.datasets.grid_city(6, 2, rng=1), 2).refs

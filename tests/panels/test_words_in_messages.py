@@ -79,20 +79,3 @@ def test_a_column_of_the_stations_is_sent_to_their_own_field():
     with pytest.raises(InputError) as raised:
         city_from_uploads([{"name": name, "content": t.to_csv(index=False).encode()} for name, t in tables.items()])
     assert "by the field Columns of stations (lon=..., lat=...)" in in_controls(raised.value)
-
-
-def test_remedies_read_well():
-    found = findings() | errors()
-    for name, on_page, in_command in (
-        ("gaps in time", "use a shorter log, or the tick Days without calls were not recorded.",
-         "use a shorter log, or --skip-empty-days."),
-        ("trend", "whole log; use a shorter log.", "whole log; use a shorter log."),
-        ("time zone", "Pass the field Time zone.", "Pass `--time-zone`."),
-        ("repeated calls", "by the field Columns of calls (incident=...)", "--columns incident=..."),
-        ("no column", "Name each by the field Columns of calls (lat=...)", "Name each by --columns lat=..."),
-        ("swapped", "by the field Columns of calls (lon=..., lat=...) of calls or stations.",
-         "by --columns lon=... lat=... of calls or stations."),
-        ("homes", "by a column 'station' of the log.", "by `--homes`."),
-    ):  # fmt: skip
-        assert on_page in in_controls(found[name])
-        assert in_command in in_options(found[name])

@@ -48,11 +48,8 @@ def test_printed_capacities_miss_the_minimum_once_b_is_changed(claim):
     assert corrected.get_xlabel() == "x = (1, 1, 1), cut 0\nf(x) = cut - capacity into t = 0 - 14 = -14"
     assert {"3", "2", "7"} < set(texts(printed))
     assert overlaps(fig, printed) == overlaps(fig, corrected) == []
-
-
-def test_cut_graph_refuses_what_has_no_cut():
-    refused("without positive entries", location_figures.cut_graph, [[0, 1], [1, 0]], [1, 1])
-    refused("without positive entries", location_figures.cut_graph, [[0, -1], [-2, 0]], [1, 1])
+    for edges in ([[0, 1], [1, 0]], [[0, -1], [-2, 0]]):
+        refused("without positive entries", location_figures.cut_graph, edges, [1, 1])
 
 
 def test_example_13_shows_what_the_paper_tells(claim):
@@ -94,8 +91,6 @@ def test_regret_curve_is_mean_and_band_on_fitting_axes():
     half = 4.302653 / np.sqrt(3)
     assert corners[:, 1].min() == pytest.approx(min(2 - half, 4 - 2 * half))
     assert (corners[:, 1].max(), len(ax.collections)) == (pytest.approx(4 + 2 * half), 1)
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == ["random (mean of 3 runs, 95 %)", "one", "bound"]
     assert ax.get_yscale() == ax.get_xscale() == "linear"
     assert "(min)" in ax.get_ylabel()
     fig, ax = plots.regret_curves({"a": [[0.0, 1.0], [0.0, 3.0]]}, bounds={"bound": [0.0, 900.0]})

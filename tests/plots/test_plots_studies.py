@@ -9,7 +9,6 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt import plots
-from emsopt.errors import InputError
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def frame():
 
 
 def test_each_panel_has_the_mean_of_its_runs(frame):
-    fig, axes = plots.cumulative_regret(frame)
+    _, axes = plots.cumulative_regret(frame)
     assert [ax.get_title(loc="left") for ax in axes] == ["monaco, A", "monaco, B"]
     for route, ax in zip("AB", axes, strict=True):
         assert [line.get_label() for line in ax.lines] == ["gp-ts", "bi-ucb"]
@@ -38,8 +37,6 @@ def test_each_panel_has_the_mean_of_its_runs(frame):
             top = table.mean(axis=1) + table.std(axis=1, ddof=1) / np.sqrt(3)
             assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx(top.max())
         assert ax.get_yscale() == "log"
-        assert "Wh" in ax.get_ylabel()
-    assert len(fig.legends) == 1
 
 
 def test_other_columns_can_be_values_panels_and_lines(frame):
@@ -60,9 +57,6 @@ def test_other_columns_can_be_values_panels_and_lines(frame):
     np.testing.assert_allclose(axes[0].lines[0].get_ydata(), -np.asarray(positive[0].lines[0].get_ydata()))
     assert axes[0].get_ylabel() == "Cumulative energy above the best path's (Wh)"
     refused("`value` must be", plots.cumulative_regret, frame, value="energy")
-
-
-def test_wrong_frames_are_refused(frame):
     refused("'run'", plots.cumulative_regret, frame.drop(columns="run"))
     refused("nothing to draw", plots.cumulative_regret, frame[:0])
 
@@ -94,10 +88,8 @@ def test_control_run_shows_every_play_at_its_cost():
     assert [label.get_weight() for label in labels] == ["normal", "bold", "normal"]
     assert [patch.get_label() for patch in ax.patches] == ["exploration"]
     assert [plots.control_run(run, problem, ax=Figure(), alpha=0.0)[1].get_yticklabels()[2].get_weight()] == ["bold"]
-    with pytest.raises(
-        InputError, match="`problem` must be the problem of the run; it has the sets 0 to 0, but the run played set 2"
-    ):
-        plots.control_run(run, eo.problems.ControlProblem(problem.objective, [[0]], [1.0], problem.marginals))
+    other = eo.problems.ControlProblem(problem.objective, [[0]], [1.0], problem.marginals)
+    refused("the sets 0 to 0, but the run played set 2", plots.control_run, run, other)
     rival = eo.optimizers.bocvs(problem, "ucb-psq", budget=3, rng=0)
     assert not plots.control_run(rival, problem, ax=Figure())[1].patches
 
@@ -130,8 +122,6 @@ def test_control_study_draws_means_and_standard_errors():
     part = table().query("objective == 'ackley' or costs == 'cheap'").query("cost > 1")
     _, part_axes = study_figures.control_study(part)
     assert [panel.axison for panel in part_axes.flat] == [True, False, True, True]
-    labels = [label.get_text() for label in part_axes[0, 0].get_yticklabels()]
-    assert {"0.01", "0.02"} <= set(labels)
     fig, axes = study_figures.control_study(table(), "plays")
     assert (axes[0, 1].lines[1].get_ydata().tolist(), axes[0, 0].get_yscale()) == ([10, 500, 1000], "linear")
 
@@ -149,10 +139,7 @@ def test_control_bounds_draw_regret_per_play_below_its_bounds():
     assert drawn["bound (4), Theorems 1 and 3"] == [0.5, 0.5]
     assert drawn["always the worst play"] == pytest.approx([0.1, 0.1])
 
-
-def test_regret_below_the_floor_is_drawn_there():
-    zero = table().assign(simple_regret=-1e-9)
-    _, axes = study_figures.control_study(zero)
+    _, axes = study_figures.control_study(table().assign(simple_regret=-1e-9))  # below the floor
     assert set(axes[0, 0].lines[0].get_ydata()) == {1e-4}
 
 
@@ -176,7 +163,6 @@ def test_a_study_has_a_panel_a_problem_and_a_line_a_method(study):
     np.testing.assert_allclose(axes[0].lines[0].get_ydata(), np.maximum(1 / np.arange(1, 21), 0.2))
     assert axes[0].get_yscale() == "log"
     assert [text.get_text() for text in fig.legends[0].get_texts()] == ["boke", "random"]
-    assert axes[0].get_ylabel() == "Simple regret"
     _, axes = study_figures.study_curves(study[study["evaluation"] <= 5], band=None, log_x=True, columns=1, ylabel="y")
     assert axes[1].lines[0].get_marker() == "o"
     assert not axes[0].collections
@@ -201,12 +187,10 @@ def test_a_step_of_boke_shows_three_views_of_one_axis():
     profile = pd.DataFrame(columns, index=x)
     profile.loc[0.5:, "bonus"] = 1e200  # far from all points
     told = [[0.1, 0.5], [0.4, 0.7]]
-    fig, axes = plots.boke_step(profile, told, Figure(), truth=x, proposal=0.8, title="two points")
+    _, axes = plots.boke_step(profile, told, Figure(), truth=x, proposal=0.8, title="two points")
     assert len(axes) == 3
     assert axes[0].get_ylim()[1] < 3
     assert axes[2].get_ylim()[1] < 10
     np.testing.assert_allclose(axes[1].lines[0].get_ydata(), 1 - x)
     assert all(ax.lines[-1].get_xdata()[0] == 0.8 for ax in axes)
-    labels = [text.get_text() for text in fig.legends[0].get_texts()]
-    assert {"regression m", "true", "observed", "next"} <= set(labels)
     refused("column 'bonus'", plots.boke_step, profile.drop(columns="bonus"), told)

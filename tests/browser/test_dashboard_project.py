@@ -16,7 +16,7 @@ pytest.importorskip("voila", reason="needs the package voila")
 
 FILLED = """() => {  // what a city takes of its map, beside the legend
   const box = document.querySelector(".emsopt-place .leaflet-container").getBoundingClientRect();
-  const shapes = [...document.querySelectorAll(".emsopt-place .leaflet-overlay-pane path, .emsopt-place .leaflet-marker-icon")]
+  const shapes = [...document.querySelectorAll(".emsopt-place .leaflet-overlay-pane path, .emsopt-place .leaflet-marker-pane > *")]
     .map(shape => shape.getBoundingClientRect()).filter(shape => shape.width);
   const span = (low, high) => Math.max(...shapes.map(s => s[high])) - Math.min(...shapes.map(s => s[low]));
   return Math.max(span("left", "right") / (box.width - 275), span("top", "bottom") / (box.height - 28));

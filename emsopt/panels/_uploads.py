@@ -76,7 +76,7 @@ FIELDS = {
     "where": ("Rows that count", "A condition on columns, such as kind == 'medical'. Empty: all rows"),
     "others": ("Other rows", "Rows that may be no calls: answered (they count as calls) or ignored"),
     "crs": ("Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),
-    "cell": ("Cells (km)", "Width of the cells in which calls are counted. Empty: at most 200 cells"),
+    "cell": ("Cells (km)", "Width of the cells in which calls are counted. Empty: at most 400 cells"),
     "area_name": ("Name of areas", "Property of the areas that holds their names"),
     "reach": ("Reach (km)", "Calls further from every station are left out"),
     "hours": ("Hours", "Count only calls of these hours: 7-19 is until 19:00; 22-6"),
@@ -312,7 +312,7 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
 
 def check_size(uploads: Uploads) -> None:
     """Raise if files are too large together."""
-    size = sum(upload["size"] for upload in uploads) / 2**20
+    size = sum(upload.get("size", len(upload["content"])) for upload in uploads) / 2**20
     if size > MOST_MB:
         raise InputError(
             f"files may have at most {MOST_MB} MB together; got {size:.1f} MB: compress the log (.csv.gz), shorten "

@@ -148,7 +148,7 @@ def html_of(name: str, models: dict) -> str:
     children = [html_of(child, models) for child in state.get("children", [])]
     value, label = state.get("value"), escape(str(state.get("description", "")))
     open_tag = f'<div class="frozen-{kind.lower()}" style="{style}">'
-    if "_esm" in state:  # a widget of anywidget: `_static/widgets.js` runs it
+    if "_esm" in state and "accept" not in state:  # a widget of anywidget: `_static/widgets.js` runs it
         kept = {key: item for key, item in state.items() if key in ("_esm", "_css") or not key.startswith("_")}
         data = json.dumps(kept).replace("</", "<\\/")
         return f'{open_tag}<script type="application/x-anywidget">{data}</script></div>'
@@ -164,7 +164,7 @@ def html_of(name: str, models: dict) -> str:
     elif kind == "Image":
         (data,) = (buffer["data"] for buffer in model["buffers"] if buffer["path"] == ["value"])
         inside = f'<img alt="" src="data:image/{state["format"]};base64,{data}" style="max-width: 100%">'
-    elif "Button" in kind or kind == "FileUpload":
+    elif "Button" in kind or "accept" in state:
         inside = f"<button disabled>{label}</button>"
     elif kind == "Checkbox":
         inside = f'<label><input type="checkbox" disabled{" checked" if value else ""}> {label}</label>'

@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 import emsopt
-from emsopt.commands import dashboard
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(not (ROOT / "README.md").is_file(), reason="needs the repository")
@@ -42,13 +41,6 @@ def test_archives_find_what_they_ask_for():
 def test_a_workflow_runs_the_two_commands_elsewhere():
     jobs = yaml.safe_load(read(".github/workflows/check.yml"))["jobs"]
     assert set(jobs["commands"]["strategy"]["matrix"]["os"]) == {"ubuntu-latest", "macos-latest", "windows-latest"}
-
-
-def test_binder_and_the_container_take_files_as_large_as_the_command_does():
-    server = json.loads(read("binder/jupyter_server_config.json"))["ServerApp"]["tornado_settings"]
-    assert server == {"websocket_max_message_size": dashboard.MOST_MB * 2**20 + dashboard.SPARE}
-    for name in ("start", "Containerfile"):
-        assert f"EMSOPT_UPLOAD_MB={dashboard.MOST_MB}\n" in read(f"binder/{name}")
 
 
 def test_papers_are_cited_with_year_and_doi_and_named_in_the_readme():

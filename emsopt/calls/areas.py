@@ -25,7 +25,7 @@ from .log import Source
 MOST_ATOMS = 5000
 WIDTHS_KM = (0.25, 0.5, 1, 2, 3, 5, 10, 20)
 LEAST_WIDTH_KM = 0.05
-ENOUGH_ATOMS = 200  # maximum number of cells if their width is chosen automatically
+ENOUGH_ATOMS = 400  # maximum number of cells if their width is chosen automatically
 # usual names of the property that names areas, such as those of the census in the United States
 NAMES = ("atom", "name", "district", "namelsad", "geoid", "geoid20", "geoid10", "zcta5ce20", "zip", "id", "objectid")
 KM_PER_DEGREE = np.pi / 180 * EARTH_RADIUS_KM
@@ -50,7 +50,7 @@ def cells(points: FloatArray, stations: FloatArray, width_km: float | None = Non
 
     A corner of the grid lies at the middle of the stations: the medians of their longitudes and latitudes, rounded to
     0.01 degrees. Atoms are named by the km from there to their centre: "1.5N 2E". The default ``width_km`` is the
-    smallest in `WIDTHS_KM` that gives at most 200 cells. Raise if there are over 5,000, or the width is below 0.05.
+    smallest in `WIDTHS_KM` that gives at most 400 cells. Raise if there are over 5,000, or the width is below 0.05.
     """
     offsets, middle, stretch = _offsets(points, stations)
     if width_km is None:

@@ -214,7 +214,7 @@ def aggregate_calls(
     stations : DataFrame, or whatever `read_stations` takes
     cell_km : float, optional
         Width of the square cells that become atoms. Default: the smallest of 0.25, 0.5, 1, 2, 3, 5, 10 and 20 that
-        gives at most 200 cells, or 20 if none does.
+        gives at most 400 cells, or 20 if none does.
     areas : path_like, file or GeoDataFrame, optional
         GeoJSON polygons to use instead of cells; see `emsopt.calls.areas`.
     reach_km : float

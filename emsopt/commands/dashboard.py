@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .._validate import positive_number, whole_number
+from .._validate import whole_number
 from ..errors import InputError
 from .notebooks import notebooks_folder
 
@@ -18,12 +18,9 @@ if TYPE_CHECKING:
 
 DESCRIPTION = (
     "Serve the dashboard, which needs no code. It opens in the browser; Ctrl-C ends it. PROJECT is opened, not "
-    "changed: Save downloads a new file. The files chosen on the page may have 200 MB together (EMSOPT_UPLOAD_MB)."
+    "changed: Save downloads a new file."
 )
 PROJECT = "EMSOPT_PROJECT"  # environment variable that names the project to open
-UPLOAD_MB = "EMSOPT_UPLOAD_MB"  # environment variable with the limit on the size of all files chosen on the page
-MOST_MB = 200  # the limit by default
-SPARE = 2**20  # bytes of a message besides the files: the server limits the whole message
 # End the process of a page that was closed without saying so.
 CULLING = ("--MappingKernelManager.cull_idle_timeout=60", "--MappingKernelManager.cull_interval=15")
 
@@ -52,16 +49,10 @@ def run(options: Namespace) -> None:
         if not project.exists():
             raise InputError(f"`PROJECT`: there is no file {options.project}.")
         environment[PROJECT] = str(project.resolve())
-    text = environment.setdefault(UPLOAD_MB, str(MOST_MB))
-    try:
-        most = positive_number(float(text), UPLOAD_MB, "MB")
-    except ValueError as error:
-        raise InputError(f"`{UPLOAD_MB}` must be a number of MB above 0; got {text!r}.") from error
     arguments = [sys.executable, "-m", "voila", str(notebooks_folder() / "dashboard.ipynb"), *CULLING]
     # Only who has the printed address gets a page: other pages in the same browser do not know it, whatever name
     # of this machine they ask for.
-    settings = f"'websocket_max_message_size': {round(most * 2**20) + SPARE}, 'allow_remote_access': False"
-    arguments += ["--Voila.auto_token=True", f"--Voila.tornado_settings={{{settings}}}"]
+    arguments += ["--Voila.auto_token=True", "--Voila.tornado_settings={'allow_remote_access': False}"]
     arguments += ["--VoilaConfiguration.multi_kernel_manager_class=emsopt.commands._visitors.Visitors"]
     arguments += [f"--Visitors.most={whole_number(options.visitors, 'visitors')}"]
     arguments += [f"--port={options.port}", *(["--no-browser"] if options.no_browser else [])]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from ipywidgets import HTML, Dropdown, FileUpload, HBox, IntSlider, Text, VBox
+from ipywidgets import HTML, Dropdown, HBox, IntSlider, Text, VBox
 
 from .. import datasets, plots
 from .._files.formats import table_text
@@ -18,7 +18,7 @@ from ..planning import Project, Settings, build
 from ._layout import STYLE, Browser, add_class, fold
 from ._panel import Panel
 from ._report import report
-from ._uploads import Opened, OwnCity, bare_name, city_from_uploads, in_controls, most_mb, summary
+from ._uploads import Files, Opened, OwnCity, bare_name, check_size, city_from_uploads, in_controls, summary
 from ._uploads import opened as opened_model
 from ._widgets import Done, button, complaint, control, download, lines, png, seed_input, table
 from ._workbench import Workbench
@@ -113,7 +113,7 @@ class _Dashboard(Panel):
         self.form = OwnCity(self._read, self._reread)
         named = "What this scenario is called in the table"
         city, sites = ("Which city to look at", (), self._choose), ("Sites of the random city", (4, 30), self._choose)
-        opening = FileUpload(description="Open", tooltip="Open a project that was saved", accept=".zip", multiple=False)
+        opening = Files(description="Open", tooltip="Open a project that was saved", accept=".zip")
         opening.action = self._open
         controls = {
             "city": control(Dropdown, ST_PAUL, "City", *city, options=CITIES),
@@ -141,7 +141,7 @@ class _Dashboard(Panel):
         label = HBox([at["label"], at["add"], at["empty"]], layout={"flex_flow": "row wrap"})
         outputs = self.outputs
         self.sheet = [label, outputs["scenarios"], at["files_made"], outputs["links"]]
-        self.browser = Browser(most_mb())
+        self.browser = Browser()
         self.children = [HTML(STYLE), bar, add_class(self.message, "emsopt-said"), self.place, self.browser]
         self.add_class("emsopt-dashboard")
         self._start(project)
@@ -262,6 +262,7 @@ class _Dashboard(Panel):
         if not uploads:
             return ""
         self.controls["open"].value = ()
+        check_size(uploads)
         upload = uploads[0]  # a browser lets one be chosen
         name = bare_name(upload)
         project = Project.from_bytes(bytes(upload["content"]), name)

@@ -6,11 +6,11 @@ itself, not of the window: it also fits into the cell of a notebook.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ipywidgets as widgets
 from anywidget import AnyWidget
-from traitlets import Float
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,51 +65,6 @@ STYLE = """<style>
   .emsopt-column { grid-row: auto; }
 }
 </style>"""
-SCRIPT = """
-function name(root) {
-  for (const handle of root.querySelectorAll(".noUi-handle:not([aria-label])")) {
-    const label = handle.closest(".widget-inline-hbox")?.querySelector(".widget-label")?.textContent;
-    if (label) handle.setAttribute("aria-label", label);
-  }
-  for (const head of root.querySelectorAll(".emsopt-head"))
-    head.setAttribute("aria-expanded", head.classList.contains("mod-active"));
-  for (const tab of root.querySelectorAll(".emsopt-tabs > .widget-toggle-buttons button"))
-    tab.setAttribute("aria-pressed", tab.classList.contains("mod-active"));
-}
-export default {
-  render({model, el}) {
-    let waiting = false, observer = null;
-    const start = () => {
-      const root = el.closest(".emsopt-dashboard");
-      if (!root) return requestAnimationFrame(start);  // not on the page yet
-      root.dataset.mostMb = model.get("most_mb");  // for the page's own check of files
-      const soon = () => {
-        if (waiting) return;
-        waiting = true;
-        requestAnimationFrame(() => { waiting = false; name(root); });
-      };
-      root.addEventListener("click", ({target}) => {  // on a low screen, tabs are below the map
-        const tabs = target.closest(".emsopt-tabs > .widget-toggle-buttons")?.parentElement;
-        const top = tabs?.getBoundingClientRect().top;
-        if (top < 0 || top > 0.65 * innerHeight) tabs.scrollIntoView({behavior: "smooth"});
-      });
-      observer = new MutationObserver(soon);
-      observer.observe(root, {childList: true, subtree: true, attributes: true, attributeFilter: ["class"]});
-      name(root);
-    };
-    start();
-    const save = (message, buffers) => {
-      const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([buffers[0]], {type: message.kind}));
-      link.download = message.name;
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 60000);
-    };
-    model.on("msg:custom", save);
-    return () => { observer?.disconnect(); model.off("msg:custom", save); };
-  }
-};
-"""
 
 
 def fold(title: str, children: Sequence[Any], *, opened: bool = True) -> Any:
@@ -157,16 +112,12 @@ def add_class(widget: Any, *names: str) -> Any:
 
 
 class Browser(AnyWidget):
-    """An invisible widget in the dashboard that saves files, and names controls for screen readers.
+    """An invisible widget in the dashboard that saves files, and names controls for screen readers."""
 
-    ``most_mb`` is how many MB the chosen files may have together.
-    """
+    _esm = Path(__file__).with_name("browser.js")
 
-    _esm = SCRIPT
-    most_mb = Float().tag(sync=True)
-
-    def __init__(self, most_mb: float) -> None:
-        super().__init__(most_mb=most_mb, layout={"height": "0", "margin": "0", "overflow": "hidden"})
+    def __init__(self) -> None:
+        super().__init__(layout={"height": "0", "margin": "0", "overflow": "hidden"})
 
     def download(self, name: str, kind: str, content: bytes) -> None:
         """Save a file where the browser keeps downloads."""

@@ -5,16 +5,18 @@ Uploaded files are checked first, and their names are never used as paths.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from ipywidgets import HTML, Checkbox, FileUpload, Text, VBox
+from anywidget import AnyWidget
+from ipywidgets import HTML, Checkbox, Text, VBox
+from traitlets import Bool, Int, Tuple, Unicode
 
 from .. import _validate
 from .._files import formats
@@ -40,12 +42,7 @@ if TYPE_CHECKING:
     from ..planning import Project
 
 NAME = "Your city"  # if the files do not name the city
-MOST_MB = 8  # all files together, unless the environment says more; servers accept messages of up to 10 MB
-LIMIT = "EMSOPT_UPLOAD_MB"  # set by `emsopt dashboard`, whose server accepts more
-WAY_OUT = (
-    "compress the log (.csv.gz), shorten it, start the dashboard by the command emsopt dashboard, which takes 200 MB "
-    f"(or more: set {LIMIT} before), or use the command emsopt city, which reads files of up to 256 MB"
-)
+MOST_MB = 200  # all files together
 MOST_ROWS = {tables.SITES: 200, tables.ATOMS: 2000}
 ROADS = (".osm.pbf", ".osm", ".net.xml", ".net.xml.gz")
 WANTED = (
@@ -62,7 +59,7 @@ ARRAYS = ("travel_times", "service_times", "preference", "travel_cv", "turnout_c
 
 HINT = (
     "One or more logs of calls, a table of stations, and perhaps areas, roads or travel times; or a city's files. At "
-    "most {:g} MB together. Their content tells which is which."
+    f"most {MOST_MB} MB together. Their content tells which is which."
 )
 AUTO = "as the files say"
 # name: (label, tooltip)
@@ -80,7 +77,7 @@ FIELDS = {
     "others": ("Other rows", "Rows that may be no calls are: answered (calls), occupying (only busy units) or ignored"),
     "dispatch": ("Dispatch", "Which station is sent first: nearest, first due (by the log's districts) or agency"),
     "crs": ("Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),
-    "cell": ("Cells (km)", "Width of the cells in which calls are counted. Empty: at most 200 cells"),
+    "cell": ("Cells (km)", "Width of the cells in which calls are counted. Empty: at most 400 cells"),
     "area_name": ("Name of areas", "Property of the areas that holds their names"),
     "reach": ("Reach (km)", "Calls further from every station are left out"),
     "hours": ("Hours", "Count only calls of these hours: 7-19 is until 19:00; 22-6"),
@@ -126,6 +123,36 @@ WORDS = {ARGUMENTS.get(name, name): label for name, (label, _) in FIELDS.items()
 }
 
 
+class Files(AnyWidget):
+    """A button to choose files. The page sends them in pieces, so that no server refuses them.
+
+    ``value`` has the name, size and content of each file, as dicts, once all have arrived; ``count`` is how many. The
+    content of files that are too large together stays on the visitor's computer: `check_size` refuses them.
+    """
+
+    _esm = Path(__file__).with_name("files.js")
+    description, tooltip, accept = (Unicode().tag(sync=True) for _ in range(3))
+    multiple, most, count = Bool().tag(sync=True), Int(MOST_MB * 2**20).tag(sync=True), Int().tag(sync=True)
+    value = Tuple()
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, layout={"width": "auto", "min_width": "9em"})
+        self.observe(lambda change: setattr(self, "count", len(change.new)), "value")
+        self.on_msg(self._take)
+
+    def _take(self, _: object, message: dict[str, Any], pieces: Sequence[memoryview]) -> None:
+        """Begin or end with the files that were chosen, or add a piece to one; then let the page send the next."""
+        if "files" in message:
+            self.value, self._files = (), [file | {"content": BytesIO()} for file in message["files"]]
+        for piece in pieces:
+            if sum(file["content"].tell() for file in self._files) + piece.nbytes <= self.most:
+                self._files[message["file"]]["content"].write(piece)
+        if "done" in message:
+            self.value = tuple(file | {"content": file["content"].getvalue()} for file in self._files)
+            self._files = []
+        self.send({})
+
+
 class OwnCity(VBox):
     """The form: buttons and fields by name in ``controls``.
 
@@ -136,18 +163,18 @@ class OwnCity(VBox):
         accept = ",".join((*ENDINGS, *ROADS, ".pbf", ".xml", ".gz"))
         tip = "A log of calls and a table of stations, or the files of a city"
         self.controls: dict[str, Any] = {
-            "files": FileUpload(description="Choose files", tooltip=tip, accept=accept, multiple=True),
+            "files": Files(description="Choose files", tooltip=tip, accept=accept, multiple=True),
             "read": button("Read files", "Make a city of the files", read),
             "again": button("Apply options", "Read the same files again, with the options below", again),
         }
-        self.controls["files"].action = _later
+        self.controls["files"].action = lambda: check_size(self.controls["files"].value)
         for name, (label, tip) in FIELDS.items():
             empty = AUTO if name not in START else ""
             self.controls[name] = control(Text, START.get(name, ""), label, tip, action=_later, placeholder=empty)
         for name, (label, tip) in TICKS.items():
             self.controls[name] = control(Checkbox, False, label, tip, action=_later, indent=False)
         groups = [fold(title, [self.controls[name] for name in names], opened=False) for title, names in GROUPS.items()]
-        first = [HTML(lines(HINT.format(most_mb()))), *(self.controls[name] for name in ("files", "read", "again"))]
+        first = [HTML(lines(HINT)), *(self.controls[name] for name in ("files", "read", "again"))]
         super().__init__([*first, *groups])
 
     def options(self) -> dict[str, Any]:
@@ -271,8 +298,8 @@ class Sorted(NamedTuple):
 def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
     """Return the city that uploaded files describe, with today's units, notes and settings.
 
-    Each upload has ``name`` and ``content`` (bytes), as `ipywidgets.FileUpload` has them. They are the files of a city;
-    or logs of the calls of a service and a table of stations and, optionally, areas, roads and travel times. They are
+    Each upload has ``name``, ``size`` and ``content`` (bytes), as `Files` has them. They are the files of a city; or
+    logs of the calls of a service and a table of stations and, optionally, areas, roads and travel times. They are
     recognised by their content. Files that macOS adds (``._calls.csv``) are ignored. Options are those in `READING`,
     and fields of `emsopt.planning.Settings`. Errors name file and row.
     """
@@ -284,12 +311,14 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
     return _from_calls(_sort(files, reading | {"crs": options.get("crs")}), options)
 
 
-def most_mb() -> float:
-    """Return the limit on the size of all files together, MB."""
-    try:
-        return max(float(os.environ.get(LIMIT, MOST_MB)), 0.0)
-    except ValueError:
-        return MOST_MB
+def check_size(uploads: Uploads) -> None:
+    """Raise if files are too large together."""
+    size = sum(upload.get("size", len(upload["content"])) for upload in uploads) / 2**20
+    if size > MOST_MB:
+        raise InputError(
+            f"files may have at most {MOST_MB} MB together; got {size:.1f} MB: compress the log (.csv.gz), shorten "
+            "it, or use the command emsopt city, which reads files of up to 256 MB."
+        )
 
 
 def summary(uploads: Uploads) -> str:
@@ -304,15 +333,11 @@ def bare_name(upload: Mapping[str, Any]) -> str:
 
 def _by_name(uploads: Uploads) -> list[Upload]:
     """Return the files under their bare names."""
-    size = sum(len(upload["content"]) for upload in uploads) / 2**20
-    if size > most_mb():
-        raise InputError(f"the files must have at most {most_mb():g} MB together; got {size:.1f} MB: {WAY_OUT}.")
+    check_size(uploads)
     files = [Upload(bare_name(upload), bytes(upload["content"])) for upload in uploads]
     files = [file for file in files if not file.name.startswith("._")]
     if not files:
-        raise InputError(
-            f"no files have arrived, or they have over {most_mb():g} MB together: then {WAY_OUT}. {WANTED}"
-        )
+        raise InputError(f"no files have arrived yet. {WANTED}")
     if twice := _validate.first_repeated(file.name.lower() for file in files):
         raise InputError(
             f"{twice} is chosen twice (upper and lower case are not distinguished). Choose each file once."

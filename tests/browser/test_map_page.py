@@ -231,7 +231,7 @@ def test_a_name_with_markup_is_shown_as_it_is_written(page, tmp_path):
 def test_names_are_written_where_they_have_room_and_cells_have_none(page, tmp_path):
     city = degrees(atom_names=[f"Quarter {k}" for k in range(18)] + ["1.5N 2E", "0.5S 2E"])
     open_map(page, deployment_map(city, evaluation(city, [0, 2, 3])), tmp_path)
-    written = page.locator(".leaflet-tooltip.name")
+    written = page.locator(".name span")
     names = written.all_inner_texts()
     assert names[:4] == ["Depot", "South", "North", "West"]  # those with units first
     assert 10 < len(names) < 23

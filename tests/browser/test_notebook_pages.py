@@ -182,7 +182,7 @@ def until(page, condition, what, seconds=20):
 
 
 @pytest.mark.parametrize("name", [path.stem for path in NOTEBOOKS])
-def test_a_notebook_runs(browser, lab, name):
+def test_a_notebook_runs(browser, lab, name, tmp_path):
     with executed(browser, lab, name) as page:
         count = (ROOT / "notebooks" / f"{name}.ipynb").read_text("utf-8").count('"cell_type": "code"')
         order = list(range(1, count + 1))
@@ -207,6 +207,11 @@ def test_a_notebook_runs(browser, lab, name):
             check_exploration_map(page)
             run_again(page, "eo.panels.navigation_panel(")
             check_navigation_panel(page)
+        if name == "dashboard":
+            from test_dashboard_page import large_files, read_files
+
+            page.get_by_label("City", exact=True).select_option("Your own files")
+            read_files(page, large_files(tmp_path))
 
 
 def run_again(page, panel):

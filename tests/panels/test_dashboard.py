@@ -6,7 +6,6 @@ import html
 import io
 import re
 import tempfile
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,13 +14,11 @@ from shown import cells
 
 import emsopt as eo
 from emsopt import DeploymentSpace
-from emsopt.errors import InputError
 from emsopt.evaluators import evaluate_all, exact_hypercube, p_median
 
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 from ipywidgets.widgets import widget
 
-from emsopt.commands.dashboard import MOST_MB, UPLOAD_MB
 from emsopt.panels import _uploads, _widgets
 
 
@@ -350,31 +347,38 @@ def test_logs_of_several_months_are_read_together_by_the_options_of_the_command(
     ],
 )  # fmt: skip
 def test_files_are_named_as_the_user_knows_them_and_let_go_once_read(refs, files, said):
-    """Otherwise files that never arrive, as a server drops a message over its limit, would be those chosen before."""
+    """Otherwise files that never arrive, as the connection was lost, would be those chosen before."""
     read(refs, files)
     assert said in html.unescape(refs["message"].value)
     assert refs["files"].value == ()
     refs["read"].click()
-    assert f"No files have arrived, or they have over {_uploads.MOST_MB} MB" in refs["message"].value
+    assert "No files have arrived yet" in refs["message"].value
 
 
-def test_the_page_has_the_same_limit_and_a_server_may_accept_more(monkeypatch):
-    page = Path(eo.__file__).parent / "jupyter" / "voila" / "templates" / "emsopt" / "index.html.j2"
-    assert f"const MOST_MB = {_uploads.MOST_MB};" in page.read_text("utf-8")
-    for said in (page.read_text("utf-8"), _uploads.WAY_OUT):  # how larger files are read, in the page and behind it
-        assert f"emsopt dashboard, which takes {MOST_MB} MB" in said
-        assert UPLOAD_MB in said
-    monkeypatch.setenv(_uploads.LIMIT, "20")
-    panel = panels.dashboard()
-    assert panel.browser.most_mb == 20
-    assert "At most 20 MB together" in panel.form.children[0].value
-    large = b"x" * (_uploads.MOST_MB * 2**20 + 1)
-    with pytest.raises(InputError, match="one file of calls and one of stations"):  # not that it is too large
-        _uploads.city_from_uploads([{"name": "calls.csv", "content": large}])
-    monkeypatch.setenv(_uploads.LIMIT, "much")
-    assert _uploads.most_mb() == _uploads.MOST_MB
-    with pytest.raises(InputError, match=r"at most 8 MB together; got 8\.0 MB: compress.*emsopt dashboard.* 200 MB"):
-        _uploads.city_from_uploads([{"name": "calls.csv", "content": large}])
+def test_files_arrive_in_pieces_unless_they_are_too_large(refs):
+    """As emsopt/panels/files.js sends them; those that are too large are not sent, and that is said at once."""
+    contents, files = (b"time,lon,lat\n", b"name\n"), refs["files"]
+    named = [{"name": name, "size": len(content)} for name, content in zip("ab", contents, strict=True)]
+    refs["city"].value = "Your own files"
+    files._take(files, {"files": named}, [])
+    for k, content in enumerate(contents):
+        for piece in (content[:3], content[3:]):
+            assert files.value == ()
+            files._take(files, {"file": k}, [memoryview(piece)])
+    files._take(files, {"done": True}, [])
+    assert [file["content"] for file in files.value] == [*contents]
+    assert (files.count, refs["message"].value) == (2, "")
+    files._take(files, {"files": [{"name": "c.csv", "size": 201 * 2**20}]}, [])
+    assert files.count == 0
+    files._take(files, {"done": True}, [])
+    for _ in range(2):
+        assert "Files may have at most 200 MB together; got 201.0 MB" in refs["message"].value
+        refs["read"].click()
+    files.most, files.value = 10, ()
+    files._take(files, {"files": named}, [])
+    files._take(files, {"file": 0}, [memoryview(b"more than was said")])  # by a page that is not ours
+    assert files._files[0]["content"].getvalue() == b""
+    files.most = _uploads.MOST_MB * 2**20
 
 
 def test_a_bar_says_how_long_it_will_be(monkeypatch):
@@ -393,7 +397,7 @@ def test_a_bar_says_how_long_it_will_be(monkeypatch):
 
 @pytest.mark.parametrize("what", ["sites.csv", "atoms.csv", "my_stations.csv"])
 def test_what_is_too_long_is_refused_before_it_is_worked_on(what, monkeypatch):
-    """30,000 sites and atoms, which 8 MB can hold, would take 7 GB of travel times."""
+    """30,000 sites and atoms, which few MB can hold, would take 7 GB of travel times."""
     monkeypatch.setattr(_uploads.tables, "from_files", None)
     monkeypatch.setattr(_uploads, "build", None)
     files = CITY if what in CITY else LOG
@@ -417,7 +421,6 @@ def malformed():
     """Yield what is wrong and the files; what cells may hold is tested where tables are read."""
     stations, calls = LOG["my_stations.csv"], LOG["my_calls.csv"]
     yield "nothing", {}
-    yield "too large", LOG | {"my_calls.csv": b"x" * (_uploads.MOST_MB * 2**20 + 1)}
     yield "foreign file", CITY | {"notes.txt": "hello"}
     yield "three files", LOG | {"other.csv": "a,b\n"}
     yield "one log twice", LOG | {"more_calls.csv": calls}

@@ -175,12 +175,12 @@ def test_nothing_of_single_calls_is_in_a_project_or_a_report(own):
     texts["report"] = re.sub("base64,[^']*", "", made(own.refs, "report").decode())
     frame = calls.to_frame()
     times = {str(t)[11:] for t in frame["time"]}
-    pairs = {f"{lon:.3f} {lat:.3f}" for lon, lat in frame[["lon", "lat"]].to_numpy()}
+    pairs = {f"{lon:.4f} {lat:.4f}" for lon, lat in frame[["lon", "lat"]].to_numpy()}
     units = {unit for unit in frame["unit"].dropna() if len(unit) > 1}
     assert len(times) > 1000
     for name, text in texts.items():
-        numbers = re.findall(r"-?\d+\.\d{3,}", text)
-        found = {f"{float(a):.3f} {float(b):.3f}" for a, b in itertools.pairwise(numbers)}
+        numbers = re.findall(r"-?\d+\.\d{4,}", text)
+        found = {f"{float(a):.4f} {float(b):.4f}" for a, b in itertools.pairwise(numbers)}
         assert len(found & pairs) < 10, name  # of 3,000
         words = set(re.findall(r"[-\w.:]+", text))
         assert not words & units, name

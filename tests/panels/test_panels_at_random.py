@@ -18,6 +18,8 @@ from emsopt.roads import grid_roads
 panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
 import ipywidgets as widgets
 
+from emsopt.panels._uploads import Files
+
 SEQUENCES = int(os.environ.get("EMSOPT_FUZZ", "2"))
 MOMENT = datetime.datetime(2025, 1, 1, tzinfo=datetime.UTC)
 NASTY = "<script>1</script>"
@@ -104,7 +106,7 @@ def change(rng, widget):
         widget.click()
     elif isinstance(widget, LiveMap):
         widget.press(int(rng.integers(len(widget.scene["city"]["places"]))))
-    elif isinstance(widget, widgets.FileUpload):
+    elif isinstance(widget, Files):
         widget.value = files(rng)
     elif isinstance(widget, widgets.Checkbox):
         widget.value = not widget.value

@@ -12,6 +12,7 @@ from synthetic_log import synthetic_log
 
 import emsopt as eo
 from emsopt.__main__ import main
+from emsopt.calls import areas
 from emsopt.calls.recorded import recorded_responses
 from emsopt.errors import Argument, InputError, Message
 from emsopt.planning import Settings, advice, build, steps
@@ -22,7 +23,9 @@ PRACTICE = {"drop_repeats": True, "empty_days": "missing", "accept_findings": Tr
 
 @pytest.fixture(scope="module")
 def san_jose():
-    return eo.planning.advise(*eo.datasets.san_jose_calls())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(areas, "ENOUGH_ATOMS", 200)  # cells that the search has to narrow
+        yield eo.planning.advise(*eo.datasets.san_jose_calls())
 
 
 @pytest.fixture(scope="module")

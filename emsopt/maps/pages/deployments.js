@@ -176,7 +176,6 @@ function deployments(root, scene, views, port) {
   const UNNAMED = /^(atom \d+|[\d.]+[NS] [\d.]+[EW])$/;  // numbers, and cells of a grid
   const busiest = atoms.name.map((_, j) => j).filter(j => !UNNAMED.test(atoms.name[j])).sort((a, b) => atoms.share[b] - atoms.share[a]);
   function writeNames() {
-    names.eachLayer(name => name.getElement()?.remove());  // at once: Leaflet would let it fade
     names.clearLayers();
     const held = new Set(views[shown].units.map(entry => entry.at)), seen = map.getBounds(), taken = [];
     const free = ([left, top, right, bottom]) =>
@@ -191,8 +190,9 @@ function deployments(root, scene, views, port) {
       if (below) box[1] = (box[3] += below) - 14;
       if (!seen.contains(at) || !free(box)) return;
       taken.push(box);
-      L.tooltip({pane: "names", permanent: true, direction: "center", offset: [0, below], opacity: 1, className})
-        .setLatLng(at).setContent(make("span", "", name)).addTo(names);
+      const size = [7 * name.length, 14], icon = L.divIcon({html: make("span", "", name), className, iconSize: size,
+        iconAnchor: [size[0] / 2, 7 - below]});  // of known size: to measure each would lay out the page anew
+      L.marker(at, {icon, pane: "names", interactive: false, keyboard: false}).addTo(names);
     };
     for (const group of [stations, vacant])
       if (map.hasLayer(group)) places.forEach((place, k) => held.has(k) === (group === stations) && write(place, 18, "name station-name"));

@@ -66,7 +66,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         command = import_module(f".commands.{COMMANDS[name]}", __package__)  # late, as Ctrl-C is caught by now
         parser = argparse.ArgumentParser(prog=f"emsopt {name}", description=command.DESCRIPTION)
     else:
-        command = import_module(".commands.main_job", __package__)
+        command = import_module(".commands.st_paul", __package__)
         more = (
             "For a city of your own, from a log of past calls: emsopt city --help. The dashboard in the browser: "
             "emsopt dashboard. A copy of the notebooks: emsopt notebooks FOLDER."

@@ -18,10 +18,10 @@ from ..planning import Project, Settings, build
 from ._layout import STYLE, Browser, add_class, fold
 from ._panel import Panel
 from ._report import report
+from ._tabs import Workbench
 from ._uploads import Files, Opened, OwnCity, bare_name, check_size, city_from_uploads, in_controls, summary
 from ._uploads import opened as opened_model
 from ._widgets import Done, button, complaint, control, download, lines, png, seed_input, table
-from ._workbench import Workbench
 
 if TYPE_CHECKING:
     from .._types import PathLike

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..evaluators import Evaluation
     from ..planning.project import Result
-    from ._workbench import Workbench
+    from ._tabs import Workbench
 
 STYLE = """
 body { font: 14px/1.45 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; color: #1b1b1b; margin: 20px auto;

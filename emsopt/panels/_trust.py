@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..calls import BackTest
     from ..evaluators import Evaluation
     from ..planning import Model
-    from ._workbench import Workbench
+    from ._tabs import Workbench
 
 NO_LOG = (
     "This needs a log of calls: read one as your own files. St. Paul and the random city have none, and it is not kept "

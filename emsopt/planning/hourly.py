@@ -26,7 +26,7 @@ from ..errors import InputError
 from ..evaluators.metrics import Metric, metric_label
 from ..evaluators.objective import Objective
 from ..optimizers.deployments.swaps import affordable
-from . import _walks
+from . import _moves
 from .sweeps import search_again
 
 if TYPE_CHECKING:
@@ -372,7 +372,7 @@ def _affordable(objectives: list[Objective]) -> bool:
 
 def _over_all(
     objectives: list[Objective], weights: FloatArray, most: int, show: Callable[[int], object]
-) -> tuple[IntArray, FloatArray, _walks.Walk]:
+) -> tuple[IntArray, FloatArray, _moves.Walk]:
     """Return all deployments, shape (K, p), their values at each hour, (H, K), and the cheapest walk."""
     space = objectives[0].space
     rows = space.listing()
@@ -381,13 +381,13 @@ def _over_all(
         values[hour] = objective.values(rows)
         show(hour + 1)
     counts = space.group_counts(rows)
-    steps = _walks.all_steps(counts, space.floors, space.capacities, most)
-    return rows, values, _walks.cheapest_walk(weights[:, None] * values, steps, counts)
+    steps = _moves.all_steps(counts, space.floors, space.capacities, most)
+    return rows, values, _moves.cheapest_walk(weights[:, None] * values, steps, counts)
 
 
 def _over_candidates(
     objectives: list[Objective], weights: FloatArray, most: int, rng: Rng, show: Callable[[int], object]
-) -> tuple[IntArray, FloatArray, _walks.Walk]:
+) -> tuple[IntArray, FloatArray, _moves.Walk]:
     """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps.
 
     Returned are the deployments considered, their values at each hour, and the cheapest walk, without a lower bound.
@@ -411,8 +411,8 @@ def _over_candidates(
         rows = np.array(list(pool))
         values = np.hstack([values, [objective.values(fresh) for objective in objectives]])
         counts = space.group_counts(rows)
-        steps = _walks.some_steps(counts, most)
-        walk = _walks.cheapest_walk(weights[:, None] * values, steps, counts)
+        steps = _moves.some_steps(counts, most)
+        walk = _moves.cheapest_walk(weights[:, None] * values, steps, counts)
         if walk.cost >= cost - 1e-12:
             break
         cost, centres = walk.cost, [*rows[walk.states], rows[np.argmin(weights @ values)]]

@@ -30,8 +30,8 @@ from ..evaluators.by_name import EXACT_UP_TO, check_evaluator, evaluate
 from ..evaluators.metrics import NEGLIGIBLE, metric_function
 from ..optimizers.deployments.swaps import best_deployment
 from .comparison import Comparison, compare
-from .held_out import judge_plan
 from .hourly import Plan, hourly_plan
+from .judge_plan import judge_plan
 from .log_model import Model
 from .settings import Settings
 

@@ -16,7 +16,7 @@ import emsopt as eo
 from emsopt.__main__ import main
 from emsopt._files.formats import table_text
 from emsopt.calls.profile import hours_in, weekdays_in
-from emsopt.commands import _shared, own_city
+from emsopt.commands import _output, own_city
 from emsopt.planning.advice import against
 from emsopt.planning.hourly import hourly_plan
 
@@ -44,7 +44,7 @@ def write_log(folder, n=1500, days=56, names=("A", "B", "C", "D"), rng=1):
 @pytest.fixture
 def no_figure(monkeypatch):
     """Figures take a second each, and are tested elsewhere."""
-    monkeypatch.setattr(_shared, "draw", lambda *_: [])
+    monkeypatch.setattr(_output, "draw", lambda *_: [])
 
 
 def files_in(folder):

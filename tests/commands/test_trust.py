@@ -15,7 +15,7 @@ from synthetic_log import synthetic_log
 import emsopt as eo
 from emsopt.__main__ import main
 from emsopt.calls.recorded import as_recorded, measures, recorded_responses
-from emsopt.commands import _shared
+from emsopt.commands import _output
 from emsopt.optimizers.deployments import swaps
 
 TODAY = [0, 0, 0, 1, 2, 3]  # none at the last two stations
@@ -24,7 +24,7 @@ TODAY = [0, 0, 0, 1, 2, 3]  # none at the last two stations
 @pytest.fixture(autouse=True)
 def no_figure(monkeypatch):
     """Figures take a second each, and are tested elsewhere."""
-    monkeypatch.setattr(_shared, "draw", lambda *_: [])
+    monkeypatch.setattr(_output, "draw", lambda *_: [])
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def files(frames, tmp_path_factory):
 def once(folder, files, *options):
     """Run the command for several tests; return its folder and what it printed."""
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as printed:
-        patch.setattr(_shared, "draw", lambda *_: [])
+        patch.setattr(_output, "draw", lambda *_: [])
         assert main(["city", *files, "--cell", "3", "--out", str(folder), *options]) == 0
     return folder, printed.getvalue()
 
@@ -233,7 +233,7 @@ def test_an_interrupted_plan_leaves_what_has_been_written(files, tmp_path, capsy
 def test_a_long_search_and_a_plan_show_their_progress(files, tmp_path, capsys, monkeypatch):
     for evaluator in ("approximate", "exact"):
         monkeypatch.setitem(swaps.AFFORDABLE, evaluator, 10)
-    monkeypatch.setattr(_shared, "EVERY_S", 0.0)
+    monkeypatch.setattr(_output, "EVERY_S", 0.0)
     few = ["--cell", "5", "--hold-out", "0", "--moves", "1"]
     assert main(["city", *files, *few, "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr()

@@ -18,7 +18,7 @@ import emsopt as eo
 from emsopt.__main__ import main
 from emsopt._files import atomic as _atomic
 from emsopt._files import locate
-from emsopt.commands import main_job
+from emsopt.commands import st_paul
 from emsopt.errors import DataUnavailableError, WriteError
 from emsopt.maps.deployments import deployment_map
 from emsopt.roads.network import RoadNetwork
@@ -281,7 +281,7 @@ def test_the_command_stops_at_a_full_disk_with_whole_files_only(command, tmp_pat
 
 
 def test_the_command_tries_its_folder_before_it_works(command, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(main_job, "find_deployments", lambda *_: pytest.fail("the search started"))
+    monkeypatch.setattr(st_paul, "find_deployments", lambda *_: pytest.fail("the search started"))
     monkeypatch.setattr(Path, "touch", raising(errno.EROFS))
     (tmp_path / "out").mkdir()
     assert main([*command, "--out", str(tmp_path / "out")]) == 2

@@ -23,7 +23,7 @@ from shown import cells
 from test_dashboard import links, upload
 
 from emsopt.panels import _dashboard, _report, _widgets
-from emsopt.panels._workbench import Workbench
+from emsopt.panels._tabs import Workbench
 from emsopt.planning import steps
 
 TABS = ("Districts", "Utilisation", "Alternatives", "Scenarios", "Day plan", "Data and trust")

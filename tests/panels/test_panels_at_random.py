@@ -169,9 +169,9 @@ FAULTS = {  # panel: (what fails, what the user does then, where it is said)
     "optimizer": ("optimizer.Trace.step", "step", "message"),
     "control": ("control._figures", "play", "message"),
     "dashboard": ("_uploads._by_name", "read", "message"),
-    "dashboard, beside its city": ("_workbench._charts.figures", "load", "answer"),
-    "dashboard, before a search": ("_workbench.DeploymentSpace", "search", "answer"),
-    "dashboard, in a search": ("_workbench.search", "search", "answer"),
+    "dashboard, beside its city": ("_tabs._charts.figures", "load", "answer"),
+    "dashboard, before a search": ("_tabs.DeploymentSpace", "search", "answer"),
+    "dashboard, in a search": ("_tabs.search", "search", "answer"),
 }
 
 

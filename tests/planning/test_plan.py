@@ -10,7 +10,7 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt.city.deployment_space import DeploymentSpace
-from emsopt.planning import _walks, hourly
+from emsopt.planning import _moves, hourly
 from emsopt.planning.hourly import hourly_plan
 
 TOWN = eo.datasets.grid_city(n_sites=5, units=2, rng=1, size=4)
@@ -51,8 +51,8 @@ def test_the_walk_is_the_cheapest_of_all(seed, hours, most, colocation, pinned):
     allowed &= apart[walks[-1], walks[0]] <= most
     cheapest = costs[np.arange(hours)[:, None], walks].sum(axis=0)[allowed].min()
     counts = space.group_counts(rows)
-    for steps in (_walks.all_steps(counts, space.floors, space.capacities, most), _walks.some_steps(counts, most)):
-        walk = _walks.cheapest_walk(costs, steps, counts)
+    for steps in (_moves.all_steps(counts, space.floors, space.capacities, most), _moves.some_steps(counts, most)):
+        walk = _moves.cheapest_walk(costs, steps, counts)
         assert walk.cost == pytest.approx(cheapest, abs=1e-8)
         assert walk.bound <= walk.cost <= walk.bound + 1e-6
         assert all(apart[a, b] <= most for a, b in pairwise([*walk.states, walk.states[0]]))
@@ -65,16 +65,16 @@ def test_a_closed_walk_is_the_best_of_all_starts(most):
     space = DeploymentSpace(city, 4)
     rows = space.listing()
     counts = space.group_counts(rows)
-    steps = _walks.all_steps(counts, space.floors, space.capacities, most)
+    steps = _moves.all_steps(counts, space.floors, space.capacities, most)
     for seed in range(4):
         costs = np.random.default_rng(seed).random((5, len(rows)))
-        each = [_walks._best_path(costs, steps, np.array([s]))[0] for s in range(len(rows))]
-        walk = _walks.cheapest_walk(costs, steps, counts)
+        each = [_moves._best_path(costs, steps, np.array([s]))[0] for s in range(len(rows))]
+        walk = _moves.cheapest_walk(costs, steps, counts)
         assert walk.cost == pytest.approx(min(each), abs=1e-7)
 
 
 def test_too_many_parts_leave_a_gap_that_is_said(monkeypatch):
-    monkeypatch.setattr(_walks, "MOST_PARTS", 0)
+    monkeypatch.setattr(_moves, "MOST_PARTS", 0)
     cities = shifted(TOWN, 4, strength=4, rng=3)
     result = hourly_plan(cities, 2, 1)
     assert np.isfinite(result.lower_bound)

@@ -304,7 +304,7 @@ def calibrate(
     >>> fit.travel_minutes(3.0) < fit.travel_minutes(6.0)
     True
     """
-    log, stations = read_calls(calls), _with_names(read_stations(stations))
+    log, stations = read_calls(calls), with_names(read_stations(stations))
     if missing := [role for role in ("dispatched", "on_scene") if role not in log.details]:
         needed = " and ".join(f"'{role}'" for role in missing)
         remedy = "Name its columns by `columns`, or give a speed by `speed_kmh`."
@@ -453,7 +453,7 @@ def distances(stations: pd.DataFrame, places: FloatArray, roads: RoadNetwork | N
     return np.concatenate(parts)
 
 
-def _with_names(stations: pd.DataFrame) -> pd.DataFrame:
+def with_names(stations: pd.DataFrame) -> pd.DataFrame:
     """Return the stations with distinct names as text."""
     names = _validate.names(stations.get("name"), "names of stations", len(stations), "site")
     return stations.assign(name=list(names))

@@ -17,6 +17,7 @@ these whose unit is free goes. Travel times of a model follow the law of answers
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from scipy.spatial import cKDTree
 from .. import _validate
 from .._types import BoolArray, FloatArray, IntArray
 from ..errors import Argument, InputError, Message
+from . import _roles
 from ._durations import Z90
 from ._units import NUMBER, busy_minutes, dispatch_times, regular_units
 
@@ -84,13 +86,14 @@ class Dispatch:
         if self.rule == "nearest":
             return reach
         votes = self._votes(places)[self.group]
-        shown = np.isin(self.group, self.told)[:, None] | (self.rule == "agency")
-        if self.column:
+        shown = np.isin(self.group, self.told)[:, None] | bool(self.column)
+        if self.column:  # all that are not named come in order of distance
             score = (votes == votes.max(axis=0)) & (votes > 0)
-        else:
+        else:  # a station without calls in the log must not fall behind all that have some: it keeps its distance
             rank = np.where(shown, reach, np.inf).argsort(axis=0, kind="stable").argsort(axis=0)
             score = votes + PRIOR * (1 - BUSY) * BUSY**rank
-        order = np.lexsort((reach, -score.astype(float), ~shown & np.ones_like(score, bool)), axis=0)
+        order = np.lexsort((reach, -score.astype(float), np.broadcast_to(~shown, reach.shape)), axis=0)
+        # the first takes its distance, each further one no less than those before, so that costs remain distances
         furthest = np.maximum.accumulate(np.take_along_axis(reach, order, axis=0), axis=0)
         costs = np.empty_like(reach)
         np.put_along_axis(costs, order, furthest + 1e-9 * np.arange(len(reach))[:, None], axis=0)
@@ -104,22 +107,25 @@ class Dispatch:
         return city.replace(preference=self.costs(places, city.response_times), notes=notes)
 
     def _votes(self, places: FloatArray) -> FloatArray:
-        """Return how many of the calls around each place tell each group, shape (groups, M)."""
+        """Return how many of the calls around each place tell each group, shape (groups + 1, M)."""
         flat = np.array([np.cos(np.radians(self.points[:, 1].mean())), 1])
         most = min(NAMED if self.column else AROUND, len(self.places))
         apart, near = cKDTree(self.places * flat).query(places * flat, np.arange(1, most + 1))
         within: BoolArray = np.ones(near.shape, bool)
         if not self.column and len(self.points) > 1:  # half way to the second station: less where the order is in doubt
             within &= apart <= cKDTree(self.points * flat).query(places * flat, [2])[0] / 2
-        groups = 1 + max(self.group.max(), self.told.max())
+        groups = 2 + max(self.group.max(), self.told.max())  # the last, -1, is unknown and has no votes
         at = self.told[near] * len(places) + np.arange(len(places))[:, None]
         return np.bincount(at[within], minlength=groups * len(places)).reshape(groups, -1).astype(float)
 
 
-def dispatch_of(rule: str, log: CallLog, stations: pd.DataFrame, home: IntArray | None = None) -> Dispatch:
+def dispatch_of(
+    rule: str, log: CallLog, stations: pd.DataFrame, home: IntArray | None = None, *, given: str = ""
+) -> Dispatch:
     """Return a rule of dispatch as a log tells it; raise if log or stations lack what it needs.
 
-    ``home`` is the station of the unit that answered each call, -1 if unknown, shape (K,).
+    ``home`` is the station of the unit that answered each call, -1 if unknown, shape (K,). ``given`` is the setting
+    because of which times are not calibrated.
     """
     _validate.choice(rule, "dispatch", RULES)
     group, told, column = np.arange(len(stations)), np.full(len(log), -1), ""
@@ -134,7 +140,10 @@ def dispatch_of(rule: str, log: CallLog, stations: pd.DataFrame, home: IntArray 
         said = "the log names neither first-due stations of the table nor units with a known home, so that `dispatch` "
         said += "cannot be 'first due'. Name a column by "
         due = Argument("columns", {"first_due": ...})
-        raise InputError(Message(said, due, ", or give the home of each unit by `homes`."))
+        remedy = f", or leave out `{given}`, so that the units that answered tell the order." if given else "."
+        if not given and {"unit", "dispatched", "on_scene"} <= set(log.details):
+            remedy = ", or give the home of each unit by `homes`."
+        raise InputError(Message(said, due, remedy))
     points = stations[["lon", "lat"]].to_numpy(float)
     return Dispatch(rule, column, points, group, log.locations[known], told[known])
 
@@ -144,12 +153,14 @@ def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
     stated = "station" if AREA.search(log.taken.get("station", "")) else ""
     for role in ("first_due", stated):
         if role in log.details:
-            words, filled = log.details[role], log.details[role].notna()
-            for form in (_folded, _number):  # Station 4 may be written as 4, 04 or E4
+            column, words, filled = log.taken.get(role, role), log.details[role].tolist(), log.details[role].notna()
+            if district := role == "first_due" and _roles.is_district(column):  # numbers may be those of anything
+                words = [word if word and re.search(r"[^\W\d]", word) else "" for word in words]
+            for form in (_folded,) if district else (_folded, _number):  # Station 4 may be written as 4, 04 or E4
                 places = {form(name): k for k, name in enumerate(names)}
                 told = np.array([places.get(form(word), -1) if word else -1 for word in words])
                 if len(places) == len(names) and (told[filled] >= 0).mean() > MATCHED:
-                    return told, log.taken.get(role, role)
+                    return told, column
     return np.full(len(log), -1), ""
 
 
@@ -162,19 +173,22 @@ def _agencies(log: CallLog, stations: pd.DataFrame) -> tuple[IntArray, IntArray,
         if "agency" not in table:
             said = f"dispatch by agency needs a column of the {which} that names the agency of each {of}. Name it by "
             raise InputError(Message(said, Argument(name, {"agency": ...}), ", or leave out `dispatch`."))
-    group, words = pd.factorize(stations["agency"].map(_folded))
+    group, words = pd.factorize(stations["agency"].map(lambda word: _folded(word) or None))
     place = {word: k for k, word in enumerate(words)}
     told = np.array([place.get(_folded(word), -1) for word in log.details["agency"]])
     if not (told >= 0).any():
         both = " and ".join(
             _validate.quote(t["agency"].dropna().unique()[:5].tolist()) for t in (log.details, stations)
         )
-        raise InputError(f"calls and stations must name the same agencies; got {both}.")
+        said = f"calls and stations must name the same agencies; got {both}. Name other columns by "
+        one, other = (Argument(argument, {"agency": ...}) for argument in ("columns", "station_columns"))
+        raise InputError(Message(said, one, " or ", other, ", or leave out `dispatch`."))
     return group, told, log.taken.get("agency", "agency")
 
 
 def _folded(word: object) -> str:
-    return str(word).strip().casefold()
+    """Return a name in lower case, empty if it is missing."""
+    return "" if _validate.is_missing(word) else str(word).strip().casefold()
 
 
 def _number(word: object) -> str:
@@ -189,17 +203,12 @@ def followed(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
     ``reach`` is how far stations are from the calls, shape (K, N). A rule explains a call if its first station with a
     free unit answered. The log follows the simplest rule than which none surely explains `LEAST` of the calls more.
     """
-    home, when = fit.home_of(log), dispatch_times(log)
+    home = fit.home_of(log)
     known = home >= 0
     inferred = fit.homes_from == "log" or AREA.search(fit.calls.taken.get("station", ""))
     if not known.any() or log.service_min is None or inferred:
         return "The log does not tell which station is sent first: that needs units whose homes are known.", ""
-    until, free = when + (60 * busy_minutes(log)).astype("timedelta64[s]"), np.zeros(reach.shape, bool)
-    for unit in regular_units(fit.homes, fit.calls.details):
-        mine = np.flatnonzero(log.details["unit"] == unit)
-        mine = mine[np.argsort(when[mine], kind="stable")]
-        last = np.r_[when.min(), until[mine]][np.searchsorted(when[mine], when)]  # end of its last call before
-        free[:, fit.stations["name"] == fit.homes[unit]] |= (last <= when)[:, None]
+    free = _free(log, fit.homes, regular_units(fit.homes, fit.calls.details), fit.stations["name"])
     free[known, home[known]] = True
     own, said = dict[str, BoolArray](), []
     for rule in RULES:
@@ -224,6 +233,20 @@ def followed(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
         if not any(more > max(chance, LEAST) for more, chance in leads):
             break
     return f"{text} It cannot be told which of them the record follows.", ""
+
+
+def _free(log: CallLog, homes: Mapping[str, str], units: Iterable[str], names: pd.Series[Any]) -> BoolArray:
+    """Return whether one of the ``units`` of each station is free when each call is dispatched, shape (K, N)."""
+    when, records = dispatch_times(log), [log] if log.occupying is None else [log, log.occupying]
+    start = np.concatenate([dispatch_times(part) for part in records])
+    until = start + (60 * np.concatenate([busy_minutes(part) for part in records])).astype("timedelta64[s]")
+    sent, free = np.concatenate([part.details["unit"] for part in records]), np.zeros((len(log), len(names)), bool)
+    for unit in units:
+        mine = np.flatnonzero(sent == unit)
+        mine = mine[np.argsort(start[mine], kind="stable")]
+        last = np.r_[start.min(), until[mine]][np.searchsorted(start[mine], when)]  # end of its last work before
+        free[:, names == homes[unit]] |= (last <= when)[:, None]
+    return free
 
 
 def _as_fitted(rule: str, fit: Fit) -> Dispatch:

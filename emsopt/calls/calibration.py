@@ -324,7 +324,7 @@ def calibrate(
     typical = float(np.nanmean(service)) if (~np.isnan(service)).any() else 0.0
     busy = np.where(np.isnan(service), typical, service)
     released = exact.get("cleared", SECOND) if log.service_min is None else SECOND
-    rule = dispatch_of(dispatch, log, stations, known_home)
+    rule = dispatch_of(dispatch, log, stations, known_home, names)
     costs = rule.costs(log.locations, reach.T).T
     work = [(when, costs, busy)]
     if (rows := log.occupying) is not None:  # their units are not free; of unknown units, the closest

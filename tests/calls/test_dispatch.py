@@ -148,6 +148,21 @@ def test_numbers_of_agencies_are_words_and_a_station_without_one_is_never_the_fi
     assert (found.group[0], found.told.min()) == (-1, 0)
 
 
+def test_the_order_that_units_tell_hardly_depends_on_how_busy_they_are(places):
+    """Most busy first-due stations answer few of the calls around, but most of those that find their unit free."""
+    weight, stations = np.random.default_rng(5).uniform(0.4, 1, 500), places.iloc[:N]
+    size = {"calls_per_day": 230, "days": DAYS, "deployment": np.arange(N), "spread_km": 0.5, "rng": 1}
+    by = lambda p, q: great_circle_km(p, q) / weight[: len(p), None]
+    log = synthetic_log(places, Truth(wrong=0, resolution_s=1), costs=by, **size)
+    fit = eo.calls.calibrate(log, stations, dispatch="first due")
+    assert log.service_min.sum() / (DAYS * 1440 * N) == pytest.approx(0.45, abs=0.02)
+    reach, first = fit.distances(log.locations), by(fit.dispatch.points, log.locations).argmin(axis=0)
+    right = (fit.dispatch.costs(log.locations, reach).argmin(axis=0) == first).mean()
+    blind = dispatch_of("first due", log, stations, fit.home_of(log))
+    assert right > 0.92
+    assert (blind.costs(log.locations, reach).argmin(axis=0) == first).mean() < 0.87
+
+
 def test_units_on_a_stand_by_are_not_free(logs, places):
     """All other units are away all the time, so that whoever answered was the first with a free unit."""
     log, stations = logs["first due"], places.iloc[:N]

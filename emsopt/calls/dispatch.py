@@ -64,7 +64,7 @@ class Dispatch:
     points : ndarray, shape (N, 2)
         Longitudes and latitudes of the stations.
     group : ndarray of int, shape (N,)
-        Agency of each station or, for other rules, the station itself.
+        Agency of each station, -1 if unknown, or, for other rules, the station itself.
     places : ndarray, shape (K, 2)
         Places of the calls that tell the order.
     told : ndarray of int, shape (K,)

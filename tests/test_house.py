@@ -22,7 +22,7 @@ MOST = {
     "_files": (1_310, 8),
     "_running": (705, 9),
     "bandits": (1_790, 9),
-    "calls": (6_395, 22),
+    "calls": (6_460, 22),
     "city": (1_270, 6),
     "commands": (775, 7),
     "datasets": (775, 6),

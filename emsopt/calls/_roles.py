@@ -420,6 +420,12 @@ def _has_order(text: str) -> bool | None:
     return True if found and not found.pair else None
 
 
+def is_district(name: str) -> bool:
+    """Return whether the name of a column may be that of any districts, not only of those of first-due stations."""
+    first_due, any_district = ([re.fullmatch(p, form) for form in _forms(name)] for p in LABELS["first_due"])
+    return any(any_district) and not any(first_due)
+
+
 def _plain(name: str) -> str:
     """Return a name in lower case, with plain letters and digits only, cut at `LONGEST_NAME` characters."""
     return re.sub(r"[\W_]+", "", _unaccent(name).lower())[:LONGEST_NAME]

@@ -71,7 +71,7 @@ class BackTest:
         sentence). The rules stand in `emsopt.calls.uses`. Nothing is usable on days that the fit was made from.
     period : str
         First and last day of the calls.
-    dispatch : str
+    dispatch_test : str
         Which rule of dispatch the calls follow, a sentence.
     follows : str
         That rule, if it is surely not the one of the fit; else empty.
@@ -87,7 +87,7 @@ class BackTest:
     left_out: Mapping[str, int]
     uses: pd.DataFrame
     period: str
-    dispatch: str
+    dispatch_test: str
     follows: str
 
     def to_frame(self) -> pd.DataFrame:
@@ -110,12 +110,12 @@ class BackTest:
 
     @property
     def details(self) -> tuple[str, ...]:
-        """Zones and stations outside their intervals, and ``dispatch``, in sentences."""
+        """Zones and stations outside their intervals, and ``dispatch_test``, in sentences."""
         said = []
         for what, off in (("Zones", outside(self.by_zone)), ("Stations", outside(self.by_station))):
             for side, names in (("above", off.index[off > 0]), ("below", off.index[off < 0])):
                 said += [f"{what} recorded {side} modelled: {', '.join(names)}."] if len(names) else []
-        return (*said, self.dispatch)
+        return (*said, self.dispatch_test)
 
     @property
     def html(self) -> str:
@@ -255,6 +255,7 @@ def back_test(
     by_station["calls"] = 0 if answered is None else answered[used]
     by_station["city_model"] = np.bincount(sites, busy, len(names))[used] / units
     told, follows = followed(fit, log, reach)
+    apart = separates_places(at[known], recorded[known])
     period = " to ".join(str(t)[:10] for t in log.times[[0, -1]])
     return BackTest(
         overall=overall,
@@ -265,9 +266,9 @@ def back_test(
         deployment=sites,
         calls=int(known.sum()),
         left_out=left_out,
-        uses=judge(fit, replays, threshold, separates_places(at[known], recorded[known]), overall, by_zone, by_station),
+        uses=judge(fit, replays, threshold, apart, told if follows else "", overall, by_zone, by_station),
         period=period,
-        dispatch=told,
+        dispatch_test=told,
         follows=follows,
     )
 

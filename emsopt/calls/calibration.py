@@ -304,7 +304,7 @@ def calibrate(
     >>> fit.travel_minutes(3.0) < fit.travel_minutes(6.0)
     True
     """
-    log, stations = read_calls(calls), _with_names(read_stations(stations))
+    log, stations = read_calls(calls), with_names(read_stations(stations))
     if missing := [role for role in ("dispatched", "on_scene") if role not in log.details]:
         needed = " and ".join(f"'{role}'" for role in missing)
         remedy = "Name its columns by `columns`, or give a speed by `speed_kmh`."
@@ -324,7 +324,7 @@ def calibrate(
     typical = float(np.nanmean(service)) if (~np.isnan(service)).any() else 0.0
     busy = np.where(np.isnan(service), typical, service)
     released = exact.get("cleared", SECOND) if log.service_min is None else SECOND
-    rule = dispatch_of(dispatch, log, stations, known_home)
+    rule = dispatch_of(dispatch, log, stations, known_home, names)
     costs = rule.costs(log.locations, reach.T).T
     work = [(when, costs, busy)]
     if (rows := log.occupying) is not None:  # their units are not free; of unknown units, the closest
@@ -453,7 +453,7 @@ def distances(stations: pd.DataFrame, places: FloatArray, roads: RoadNetwork | N
     return np.concatenate(parts)
 
 
-def _with_names(stations: pd.DataFrame) -> pd.DataFrame:
+def with_names(stations: pd.DataFrame) -> pd.DataFrame:
     """Return the stations with distinct names as text."""
     names = _validate.names(stations.get("name"), "names of stations", len(stations), "site")
     return stations.assign(name=list(names))

@@ -4,29 +4,38 @@
 rule           first the station
 =============  ==================================================================================================
 "nearest"      that is closest
-"first due"    that a column of the log names for calls there. Without such a column, stations come by how many calls
-               around the place their units answered, with `PRIOR` further calls shared out by distance: an order that
-               few calls tell is that of distance
 "agency"       of the agency that a column of the log names for calls there, in order of time
+"first due"    that a column of the log names for calls there or, without such a column, that answered most of the calls
+               around the place that found one of its units free
 =============  ==================================================================================================
 
-All others follow in order of time. A station that the log does not show comes where its distance puts it. The first of
-these whose unit is free goes. Travel times of a model follow the law of answers that is fitted under the same rule.
+All others follow in order of time. The first of these whose unit is free goes. Travel times of a model follow the law
+of answers that is fitted under the same rule.
+
+**The order that units tell.** Of the `AROUND` closest calls, those around a place are no further than half way to its
+second closest station. If a station answered v of the f calls around that found one of its units free, and r stations
+of the log are closer, its score is (v + `PRIOR` (1 - `BUSY`) `BUSY`^r) / (f + `PRIOR`): an order that few calls tell
+is that of distance. A station that the log does not show comes where its distance puts it. The order is poor where
+calls are few or far from each other, units are seldom free, or their homes are uncertain; where the log does not tell
+how long units are busy, f counts all calls around, and the order also depends on how busy units were.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 
 from .. import _validate
 from .._types import BoolArray, FloatArray, IntArray
 from ..errors import Argument, InputError, Message
+from . import _roles
 from ._durations import Z90
 from ._units import NUMBER, busy_minutes, dispatch_times, regular_units
 
@@ -39,7 +48,7 @@ RULES = ("nearest", "agency", "first due")  # the simplest comes first
 AREA = re.compile("(?i)area|ground|due")  # in names of columns of stations that tell where calls are, not who answered
 MATCHED = 0.5  # share of the words of a column that must be names of stations
 NAMED, AROUND = 5, 50  # calls around a place that tell its district, or its order of stations
-PRIOR, BUSY = 10.0, 0.3  # calls shared out by distance, and the ratio of a station's to that of the one before
+PRIOR, BUSY = 10.0, 0.3  # further calls, and the ratio of a station's share of them to that of the one before
 LEAST, HALF = 0.05, 0.5  # of the calls that a rule must explain more than another, and in all, to be followed
 
 
@@ -55,11 +64,13 @@ class Dispatch:
     points : ndarray, shape (N, 2)
         Longitudes and latitudes of the stations.
     group : ndarray of int, shape (N,)
-        Agency of each station or, for other rules, the station itself.
+        Agency of each station, -1 if unknown, or, for other rules, the station itself.
     places : ndarray, shape (K, 2)
         Places of the calls that tell the order.
     told : ndarray of int, shape (K,)
         The group that is named for each, or answered it.
+    free : ndarray of bool, shape (K, N)
+        Whether each station had a free unit then; true where that is unknown.
     """
 
     rule: str
@@ -68,6 +79,7 @@ class Dispatch:
     group: IntArray
     places: FloatArray
     told: IntArray
+    free: BoolArray
 
     @property
     def text(self) -> str:
@@ -83,14 +95,16 @@ class Dispatch:
         """
         if self.rule == "nearest":
             return reach
-        votes = self._votes(places)[self.group]
-        shown = np.isin(self.group, self.told)[:, None] | (self.rule == "agency")
-        if self.column:
+        around = self._around(places)
+        votes = (around @ (self.told[:, None] == self.group)).T
+        shown = np.isin(self.group, self.told)[:, None] | bool(self.column)
+        if self.column:  # all that are not named come in order of distance
             score = (votes == votes.max(axis=0)) & (votes > 0)
-        else:
+        else:  # a station without calls in the log must not fall behind all that have some: it keeps its distance
             rank = np.where(shown, reach, np.inf).argsort(axis=0, kind="stable").argsort(axis=0)
-            score = votes + PRIOR * (1 - BUSY) * BUSY**rank
-        order = np.lexsort((reach, -score.astype(float), ~shown & np.ones_like(score, bool)), axis=0)
+            score = (votes + PRIOR * (1 - BUSY) * BUSY**rank) / ((around @ self.free).T + PRIOR)
+        order = np.lexsort((reach, -score.astype(float), np.broadcast_to(~shown, reach.shape)), axis=0)
+        # the first takes its distance, each further one no less than those before, so that costs remain distances
         furthest = np.maximum.accumulate(np.take_along_axis(reach, order, axis=0), axis=0)
         costs = np.empty_like(reach)
         np.put_along_axis(costs, order, furthest + 1e-9 * np.arange(len(reach))[:, None], axis=0)
@@ -103,40 +117,53 @@ class Dispatch:
         notes = f"{city.notes} Sent first: {self.text}."
         return city.replace(preference=self.costs(places, city.response_times), notes=notes)
 
-    def _votes(self, places: FloatArray) -> FloatArray:
-        """Return how many of the calls around each place tell each group, shape (groups, M)."""
+    def _around(self, places: FloatArray) -> csr_array:
+        """Return which of the calls are around each place, shape (M, K)."""
         flat = np.array([np.cos(np.radians(self.points[:, 1].mean())), 1])
         most = min(NAMED if self.column else AROUND, len(self.places))
         apart, near = cKDTree(self.places * flat).query(places * flat, np.arange(1, most + 1))
         within: BoolArray = np.ones(near.shape, bool)
         if not self.column and len(self.points) > 1:  # half way to the second station: less where the order is in doubt
             within &= apart <= cKDTree(self.points * flat).query(places * flat, [2])[0] / 2
-        groups = 1 + max(self.group.max(), self.told.max())
-        at = self.told[near] * len(places) + np.arange(len(places))[:, None]
-        return np.bincount(at[within], minlength=groups * len(places)).reshape(groups, -1).astype(float)
+        rows = np.arange(0, near.size + 1, most)
+        return csr_array((within.ravel().astype(float), near.ravel(), rows), shape=(len(places), len(self.places)))
 
 
-def dispatch_of(rule: str, log: CallLog, stations: pd.DataFrame, home: IntArray | None = None) -> Dispatch:
+def dispatch_of(
+    rule: str,
+    log: CallLog,
+    stations: pd.DataFrame,
+    home: IntArray | None = None,
+    homes: Mapping[str, str] | None = None,
+    given: str = "",
+) -> Dispatch:
     """Return a rule of dispatch as a log tells it; raise if log or stations lack what it needs.
 
-    ``home`` is the station of the unit that answered each call, -1 if unknown, shape (K,).
+    ``home`` is the station of the unit that answered each call, -1 if unknown, shape (K,), and ``homes`` the station
+    of each unit. ``given`` is the setting because of which times are not calibrated.
     """
     _validate.choice(rule, "dispatch", RULES)
     group, told, column = np.arange(len(stations)), np.full(len(log), -1), ""
+    free: BoolArray = np.ones((len(log), len(stations)), bool)
     if rule == "agency":
         group, told, column = _agencies(log, stations)
     elif rule == "first due":
         told, column = _first_due(log, stations["name"])
         if not column:
             told = told if home is None else home
+            if homes and log.service_min is not None:
+                free = _free(log, told, homes, regular_units(homes, log.details), stations["name"])
     known = told >= 0
     if rule != "nearest" and not known.any():
         said = "the log names neither first-due stations of the table nor units with a known home, so that `dispatch` "
         said += "cannot be 'first due'. Name a column by "
         due = Argument("columns", {"first_due": ...})
-        raise InputError(Message(said, due, ", or give the home of each unit by `homes`."))
+        remedy = f", or leave out `{given}`, so that the units that answered tell the order." if given else "."
+        if not given and {"unit", "dispatched", "on_scene"} <= set(log.details):
+            remedy = ", or give the home of each unit by `homes`."
+        raise InputError(Message(said, due, remedy))
     points = stations[["lon", "lat"]].to_numpy(float)
-    return Dispatch(rule, column, points, group, log.locations[known], told[known])
+    return Dispatch(rule, column, points, group, log.locations[known], told[known], free[known])
 
 
 def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
@@ -144,12 +171,14 @@ def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
     stated = "station" if AREA.search(log.taken.get("station", "")) else ""
     for role in ("first_due", stated):
         if role in log.details:
-            words, filled = log.details[role], log.details[role].notna()
-            for form in (_folded, _number):  # Station 4 may be written as 4, 04 or E4
+            column, words, filled = log.taken.get(role, role), log.details[role].tolist(), log.details[role].notna()
+            if district := role == "first_due" and _roles.is_district(column):  # numbers may be those of anything
+                words = [word if word and re.search(r"[^\W\d]", word) else "" for word in words]
+            for form in (_folded,) if district else (_folded, _number):  # Station 4 may be written as 4, 04 or E4
                 places = {form(name): k for k, name in enumerate(names)}
                 told = np.array([places.get(form(word), -1) if word else -1 for word in words])
                 if len(places) == len(names) and (told[filled] >= 0).mean() > MATCHED:
-                    return told, log.taken.get(role, role)
+                    return told, column
     return np.full(len(log), -1), ""
 
 
@@ -162,19 +191,22 @@ def _agencies(log: CallLog, stations: pd.DataFrame) -> tuple[IntArray, IntArray,
         if "agency" not in table:
             said = f"dispatch by agency needs a column of the {which} that names the agency of each {of}. Name it by "
             raise InputError(Message(said, Argument(name, {"agency": ...}), ", or leave out `dispatch`."))
-    group, words = pd.factorize(stations["agency"].map(_folded))
+    group, words = pd.factorize(stations["agency"].map(lambda word: _folded(word) or None))
     place = {word: k for k, word in enumerate(words)}
     told = np.array([place.get(_folded(word), -1) for word in log.details["agency"]])
     if not (told >= 0).any():
         both = " and ".join(
             _validate.quote(t["agency"].dropna().unique()[:5].tolist()) for t in (log.details, stations)
         )
-        raise InputError(f"calls and stations must name the same agencies; got {both}.")
+        said = f"calls and stations must name the same agencies; got {both}. Name other columns by "
+        one, other = (Argument(argument, {"agency": ...}) for argument in ("columns", "station_columns"))
+        raise InputError(Message(said, one, " or ", other, ", or leave out `dispatch`."))
     return group, told, log.taken.get("agency", "agency")
 
 
 def _folded(word: object) -> str:
-    return str(word).strip().casefold()
+    """Return a name in lower case, empty if it is missing."""
+    return "" if _validate.is_missing(word) else str(word).strip().casefold()
 
 
 def _number(word: object) -> str:
@@ -189,18 +221,12 @@ def followed(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
     ``reach`` is how far stations are from the calls, shape (K, N). A rule explains a call if its first station with a
     free unit answered. The log follows the simplest rule than which none surely explains `LEAST` of the calls more.
     """
-    home, when = fit.home_of(log), dispatch_times(log)
+    home = fit.home_of(log)
     known = home >= 0
     inferred = fit.homes_from == "log" or AREA.search(fit.calls.taken.get("station", ""))
     if not known.any() or log.service_min is None or inferred:
         return "The log does not tell which station is sent first: that needs units whose homes are known.", ""
-    until, free = when + (60 * busy_minutes(log)).astype("timedelta64[s]"), np.zeros(reach.shape, bool)
-    for unit in regular_units(fit.homes, fit.calls.details):
-        mine = np.flatnonzero(log.details["unit"] == unit)
-        mine = mine[np.argsort(when[mine], kind="stable")]
-        last = np.r_[when.min(), until[mine]][np.searchsorted(when[mine], when)]  # end of its last call before
-        free[:, fit.stations["name"] == fit.homes[unit]] |= (last <= when)[:, None]
-    free[known, home[known]] = True
+    free = _free(log, home, fit.homes, regular_units(fit.homes, fit.calls.details), fit.stations["name"])
     own, said = dict[str, BoolArray](), []
     for rule in RULES:
         try:
@@ -226,6 +252,26 @@ def followed(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
     return f"{text} It cannot be told which of them the record follows.", ""
 
 
+def _free(
+    log: CallLog, home: IntArray, homes: Mapping[str, str], units: Iterable[str], names: pd.Series[Any]
+) -> BoolArray:
+    """Return whether one of the ``units`` of each station is free when each call is dispatched, shape (K, N).
+
+    So is that of the station that answered, ``home``, -1 if unknown.
+    """
+    when, records = dispatch_times(log), [log] if log.occupying is None else [log, log.occupying]
+    start = np.concatenate([dispatch_times(part) for part in records])
+    until = start + (60 * np.concatenate([busy_minutes(part) for part in records])).astype("timedelta64[s]")
+    sent, free = np.concatenate([part.details["unit"] for part in records]), np.zeros((len(log), len(names)), bool)
+    for unit in units:
+        mine = np.flatnonzero(sent == unit)
+        mine = mine[np.argsort(start[mine], kind="stable")]
+        last = np.r_[start.min(), until[mine]][np.searchsorted(start[mine], when)]  # end of its last work before
+        free[:, names == homes[unit]] |= (last <= when)[:, None]
+    free[home >= 0, home[home >= 0]] = True
+    return free
+
+
 def _as_fitted(rule: str, fit: Fit) -> Dispatch:
     """Return another rule as the calls of a fit tell it."""
-    return dispatch_of(rule, fit.calls, fit.stations, fit.home_of(fit.calls))
+    return dispatch_of(rule, fit.calls, fit.stations, fit.home_of(fit.calls), fit.homes)

@@ -540,4 +540,6 @@ def read_stations(
             k = int(np.argmax(np.isnan(points[:, 0]) & filled))
             raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")
         found = frame[[c for c in ("name", "agency", *MINUTES) if c in key]].assign(lon=points[:, 0], lat=points[:, 1])
+        if "agency" in key:
+            found["agency"] = _words(table, key["agency"]).to_numpy()
         return found if filled.all() else found[filled].reset_index(drop=True)

@@ -13,6 +13,8 @@ zones          no more zones differ from their recorded means than chance explai
 workload       no more stations differ from their recorded workloads than chance explains
 =============  =====================================================================================================
 
+``fleet``, ``moves`` and ``workload`` also need a record that does not surely follow another rule of dispatch.
+
 Judged is the model that plans use, the hypercube model of `Fit.city`, on days that the fit has not seen. Where chance
 alone could make a difference as large as the limit, the answer is "cannot tell", and the model is not usable.
 
@@ -68,10 +70,11 @@ TITLES = {
 }
 
 
-def judge(fit: Fit, replay: Replay, threshold: float, apart: Judged, *frames: pd.DataFrame) -> pd.DataFrame:
+def judge(fit: Fit, replay: Replay, threshold: float, apart: Judged, other: str, *frames: pd.DataFrame) -> pd.DataFrame:
     """Return the table of uses: ``usable`` and ``why``, a sentence.
 
-    ``apart`` is what `separates_places` returns; ``frames`` are the back-test's in all, by zone and by station.
+    ``apart`` is what `separates_places` returns; ``other`` says that the record follows another rule of dispatch, empty
+    if not; ``frames`` are the back-test's in all, by zone and by station.
     """
     row = dict(frames[0].iterrows())
     mean = row["mean_response_min"]
@@ -91,6 +94,8 @@ def judge(fit: Fit, replay: Replay, threshold: float, apart: Judged, *frames: pd
         "zones": _of_group(frames[1], "zones"),
         "workload": _of_group(frames[2], "stations"),
     }
+    if other:
+        rows |= dict.fromkeys(("fleet", "moves", "workload"), (False, other))
     if seen := _fitted_days(fit, replay.calls):
         rows = dict.fromkeys(rows, (False, seen))
     return pd.DataFrame.from_dict(rows, orient="index", columns=["usable", "why"]).rename_axis("use")

@@ -74,7 +74,8 @@ def add_options(parser: ArgumentParser) -> None:
     add("--where", metavar="EXPR", help="count only the rows for which this holds, such as \"kind == 'medical'\"")
     others = "what rows that may be no calls are: calls (default), work that only keeps units busy, or nothing"
     add("--others", choices=["answered", "occupying", "ignored"], default="answered", help=others)
-    sent = "which station is sent first: the closest (default), by the log's districts, or one of the call's agency"
+    sent = "which station is sent first: the closest (default), the first due in the log, or the closest of the call's "
+    sent += "agency"
     add("--dispatch", choices=["nearest", "first due", "agency"], default="nearest", help=sent)
     bad = "rows that cannot be read: leave out up to 2 %% of the rows, or five, and say so (default), or raise an error"
     add("--on-bad", choices=["leave out", "raise"], default="leave out", help=bad)

@@ -75,7 +75,7 @@ FIELDS = {
     "time_zone": ("Time zone", "Such as America/Chicago, if times have an offset"),
     "where": ("Rows that count", "A condition on columns, such as kind == 'medical'. Empty: all rows"),
     "others": ("Other rows", "Rows that may be no calls are: answered (calls), occupying (only busy units) or ignored"),
-    "dispatch": ("Dispatch", "Which station is sent first: nearest, first due (by the log's districts) or agency"),
+    "dispatch": ("Dispatch", "Sent first: the closest, the first due in the log, or the closest of the call's agency"),
     "crs": ("Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),
     "cell": ("Cells (km)", "Width of the cells in which calls are counted. Empty: at most 400 cells"),
     "area_name": ("Name of areas", "Property of the areas that holds their names"),

@@ -16,7 +16,7 @@ import numpy as np
 from .. import _validate
 from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations
 from ..calls._units import busy_minutes, has_unit, regular_units
-from ..calls.calibration import without_unit
+from ..calls.calibration import with_names, without_unit
 from ..calls.checks import other_rows
 from ..calls.demand import REACH_KM, within_reach
 from ..calls.dispatch import Dispatch, dispatch_of
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ..calls.log import Source
     from ..city.city import City
 
+GIVEN = ("speed_kmh", "travel_times")  # settings without which times are calibrated
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
 HOMES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
 OTHERS = {"answered": "count like calls", "occupying": "only keep units busy, {:,.0f} h, as if calls took longer",
@@ -197,7 +198,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     (10, 'Units are assumed to drive 40 km/h on 1.3 times the straight-line distance.')
     """
     s = Settings() if settings is None else settings
-    calls, stations = read_calls(calls), read_stations(stations)
+    calls, stations = read_calls(calls), with_names(read_stations(stations))
     if s.turnout_times is not None:  # the user's setting overrides the file
         stations = stations.drop(columns="turnout_min", errors="ignore")
     _validate.positive_number(s.threshold, "threshold", "min")
@@ -218,7 +219,8 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     demand = _demand(log if fit is None else fit.calls, stations, _count_options(s), rows)
     making, assumed = _city_options(demand, fit, s)
     rule = s.dispatch if refused is None else "nearest"  # refused: there will be no advice
-    dispatch = dispatch_of(rule, log, stations) if fit is None else fit.dispatch
+    given = next((name for name in GIVEN if getattr(s, name) is not None), "")
+    dispatch = dispatch_of(rule, log, stations, given=given) if fit is None else fit.dispatch
     city = _city(demand, fit, making, dispatch)
     today, who = _today(city, fit, log, s)
     read += [] if fit is None else without_unit(log, fit)
@@ -298,7 +300,7 @@ def _calibrate(
     calls: CallLog, stations: pd.DataFrame, s: Settings
 ) -> tuple[Fit | None, str, ContradictionError | None]:
     """Calibrate the times from the log; return the fit or None, a sentence on their origin, and why it was refused."""
-    given = [name for name in ("speed_kmh", "travel_times") if getattr(s, name) is not None]
+    given = [name for name in GIVEN if getattr(s, name) is not None]
     if given:
         if len(given) == 2 or s.roads is not None:
             raise InputError("give one of `speed_kmh`, `travel_times` and `roads`.")

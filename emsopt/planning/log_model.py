@@ -417,5 +417,7 @@ def _general_assumptions(model: Model) -> list[str]:
     busy = "wait" if model.settings.capacity == "queue" else "are left to others"
     said = ["All units are interchangeable.", f"{one}.", f"Calls that find all units busy {busy}."]
     if model.demand.busy_min is not None:
-        said.append("Rows that are no calls keep units busy when and where calls do, in proportion to their calls.")
+        said.append(
+            "Rows that are no calls keep units busy when and where calls do, each unit in proportion to its calls."
+        )
     return said

@@ -11,7 +11,8 @@ from synthetic_log import Truth, synthetic_log
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
 from emsopt.calls.uses import separates_places, starts
-from emsopt.errors import EmsoptError
+from emsopt.city.travel import great_circle_km
+from emsopt.errors import EmsoptError, InputError
 
 KM = np.pi / 180 * 6371
 SPLITS = {"1-7": ("01", "08", "08", "15"), "5-14": ("05", "15", "01", "05")}
@@ -151,7 +152,7 @@ def test_one_option_says_what_rows_are_that_may_be_no_calls(others, drawn):
 
 
 def stand_by(calls, begin, minutes):
-    """Return rows that are no calls, at odd places, that begin then; and the minutes until their unit's next call."""
+    """Return rows that are no calls, at odd places, that begin then."""
     rng, span = np.random.default_rng(0), pd.to_timedelta(minutes, unit="min")
     rows = calls.assign(Nature="Stand-by", on_scene=pd.NaT, lat=calls["lat"] + rng.normal(0, 0.2, len(calls)))
     return rows.assign(time=begin, dispatched=begin, en_route=begin, cleared=begin + span)
@@ -240,6 +241,21 @@ def test_rows_count_until_the_next_call_or_row_of_their_unit(drawn):
     parts = [chosen.occupying, model.log.between(start.item(), (start + 1).item()).occupying]
     assert len(parts[0]) == len(parts[1]) < len(model.log.occupying) / 10
     assert parts[0].times.min() >= chosen.times[0]
+
+
+def test_rows_of_unknown_units_may_be_far_from_roads(drawn):
+    class Roads:
+        def travel_times(self, origins, destinations, off_road_km):
+            km = great_circle_km(origins, destinations)
+            if km.min(axis=0).max() > off_road_km:
+                raise InputError("off the roads")
+            return 1.5 * km
+
+    log, stations = drawn
+    far = log.where(np.arange(len(log)) % 10 == 0)
+    far = dataclasses.replace(far, locations=far.locations + np.array([0, 1]), details=far.details.assign(unit=None))
+    fit = eo.calls.calibrate(dataclasses.replace(log, occupying=far), stations, roads=Roads())
+    assert fit.law.per_distance.value == eo.calls.calibrate(log, stations, roads=Roads()).law.per_distance.value
 
 
 def test_a_log_with_demand_from_elsewhere_is_not_usable(drawn):

@@ -329,9 +329,7 @@ def calibrate(
     work = [(when, costs, busy)]
     if (rows := log.occupying) is not None:  # their units are not free; of unknown units, the closest
         at = _units.stations_of(names, stations, rows)
-        at = np.where(
-            at >= 0, at, distances(stations, rows.locations, None).argmin(axis=1)
-        )  # they may be off the roads
+        at = np.where(at >= 0, at, distances(stations, rows.locations, None).argmin(axis=1))  # may be off roads
         between = distances(stations, stations[["lon", "lat"]].to_numpy(float), roads)
         work.append((_units.dispatch_times(rows), between[at], _units.busy_minutes(rows)))
     all_when, all_costs, all_busy = map(np.concatenate, zip(*work, strict=True))

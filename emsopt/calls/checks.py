@@ -131,11 +131,9 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
     return Checks(tuple(sorted(found, key=lambda finding: finding.level != "wrong")))
 
 
-def _flag(
-    level: str, what: str, log: CallLog, which: BoolArray | IntArray, text: str, name: str = "call(s)"
-) -> Iterator[Finding]:
-    """Yield a finding if ``which`` selects any calls; its text is "N call(s) (X%)", by this name, and ``text``."""
-    rows = sorted(log.rows[which].tolist())
+def _flag(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text: str) -> Iterator[Finding]:
+    """Yield a finding if ``which`` selects any calls; its text is "N call(s) (X%)", or row(s), and ``text``."""
+    rows, name = sorted(log.rows[which].tolist()), "row(s)" if what.startswith("rows") else "call(s)"
     if rows:
         text = Message(f"{len(rows):,} {name} ({len(rows) / len(log):.1%}) ", *Message.of(text).parts)
         yield Finding(level, what, text, len(rows), tuple(rows[:MOST_ROWS_NAMED]))
@@ -227,7 +225,7 @@ def _no_calls(log: CallLog, places: FloatArray | None) -> Iterator[Finding]:
     all_by = ("let all only keep units busy by ", Argument("others", "occupying"), ", or leave all out by ")
     head = f"may not be calls: {'; '.join(said)}. They count as calls: "
     text = Message(head, *chosen, *all_by, Argument("others", "ignored"), ".")
-    yield from _flag("look", "rows that may be no calls", log, kind | never, text, "row(s)")
+    yield from _flag("look", "rows that may be no calls", log, kind | never, text)
 
 
 def _one_place(log: CallLog) -> Iterator[Finding]:

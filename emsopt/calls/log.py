@@ -111,8 +111,7 @@ class CallLog:
     others : mapping of (str, str) to int
         Number of rows that may be no calls, by a column and the word in it that says so.
     occupying : CallLog or None
-        Rows that are no calls, but keep units busy, from the first to the last call; see
-        `emsopt.planning.Settings.others`.
+        Rows between calls that only keep units busy; see `emsopt.planning.Settings.others`.
     spare : mapping of str to str
         Columns of times that were not taken, each with the missing role that its name suggests, or "".
     n_rows : int

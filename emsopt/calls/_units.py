@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ from numba import njit
 from .. import _validate
 from .._types import BoolArray, FloatArray, IntArray, Times
 from ..errors import InputError
+from ._times import hour_of_week
 
 if TYPE_CHECKING:
     from .log import CallLog
@@ -216,18 +218,32 @@ def busy_minutes(log: CallLog) -> FloatArray:
     return np.where(np.isnan(log.service_min), np.nanmean(log.service_min), log.service_min)
 
 
-def kept_minutes(rows: CallLog, log: CallLog) -> FloatArray:
-    """Return the minutes for which rows that are no calls kept units from calls: until the unit's next call, if any."""
+def cut_short(rows: CallLog, log: CallLog) -> CallLog:
+    """Return rows that are no calls, each up to the next call or row of its unit, which does one thing at a time.
+
+    A row within a longer one lasts until the end of that.
+    """
     minutes, when, called = busy_minutes(rows), dispatch_times(rows), dispatch_times(log)
-    for unit, mine in log.details.groupby("unit").indices.items() if "unit" in log.details else ():
-        at, starts = np.flatnonzero(rows.details["unit"] == unit), np.sort(called[mine])
-        later = np.searchsorted(starts, when[at])
-        at, later = at[later < len(starts)], later[later < len(starts)]
-        minutes[at] = np.minimum(minutes[at], (starts[later] - when[at]).astype(float) / 60)
-    return minutes
+    start, calls = ((times - when.min()).astype("timedelta64[s]").astype(float) / 60 for times in (when, called))
+    for unit, of_unit in rows.details.groupby("unit").indices.items() if "unit" in rows.details else ():
+        mine = of_unit[np.argsort(start[of_unit], kind="stable")]
+        begin, stops = start[mine], np.r_[np.sort(calls[log.details["unit"] == unit]), np.inf]
+        end = np.maximum.accumulate(np.minimum(begin + minutes[mine], stops[np.searchsorted(stops, begin)]))
+        minutes[mine] = np.minimum(end, np.r_[begin[1:], np.inf]) - begin
+    return replace(rows, service_min=minutes)
 
 
-def occupied_min(log: CallLog) -> float:
+def busy_by_hour(rows: CallLog) -> FloatArray:
+    """Return the minutes for which rows kept units busy in each hour of the week, shape (7, 24)."""
+    when, total = dispatch_times(rows), np.zeros(168)
+    begin = (when - when.astype("datetime64[h]")).astype("timedelta64[s]").astype(float) / 60
+    end, first = begin + busy_minutes(rows), hour_of_week(when)
+    for k in range(int(end.max() // 60) + 1):
+        total += np.bincount((first + k) % 168, np.clip(end - 60 * k, 0, 60) - (begin if k == 0 else 0), 168)
+    return total.reshape(7, 24)
+
+
+def busy_per_call(log: CallLog) -> float:
     """Return the minutes per call for which rows that are no calls kept units busy."""
     return 0.0 if log.occupying is None else float(busy_minutes(log.occupying).sum()) / len(log)
 

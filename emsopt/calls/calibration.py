@@ -328,9 +328,10 @@ def calibrate(
     costs = rule.costs(log.locations, reach.T).T
     work = [(when, costs, busy)]
     if (rows := log.occupying) is not None:  # their units are not free; of unknown units, the closest
-        at = _units.stations_of(names, stations, rows)[:, None]
-        points = np.where(at >= 0, stations[["lon", "lat"]].to_numpy(float)[at[:, 0]], rows.locations)
-        work.append((_units.dispatch_times(rows), distances(stations, points, roads), _units.kept_minutes(rows, log)))
+        at = _units.stations_of(names, stations, rows)
+        at = np.where(at >= 0, at, distances(stations, rows.locations, None).argmin(axis=1))  # may be off roads
+        between = distances(stations, stations[["lon", "lat"]].to_numpy(float), roads)
+        work.append((_units.dispatch_times(rows), between[at], _units.busy_minutes(rows)))
     all_when, all_costs, all_busy = map(np.concatenate, zip(*work, strict=True))
     rounding = (exact["dispatched"], released)
     answering = _units.answering_stations(all_when, all_costs, deployment, all_busy, rounding)[: len(log)]

@@ -132,10 +132,10 @@ def check_calls(calls: CallLog | Source, stations: Source | None = None, *, reac
 
 
 def _flag(level: str, what: str, log: CallLog, which: BoolArray | IntArray, text: str) -> Iterator[Finding]:
-    """Yield a finding if ``which`` selects any calls; its text is "N call(s) (X%)" and ``text``."""
-    rows = sorted(log.rows[which].tolist())
+    """Yield a finding if ``which`` selects any calls; its text is "N call(s) (X%)", or row(s), and ``text``."""
+    rows, name = sorted(log.rows[which].tolist()), "row(s)" if what.startswith("rows") else "call(s)"
     if rows:
-        text = Message(f"{len(rows):,} call(s) ({len(rows) / len(log):.1%}) ", *Message.of(text).parts)
+        text = Message(f"{len(rows):,} {name} ({len(rows) / len(log):.1%}) ", *Message.of(text).parts)
         yield Finding(level, what, text, len(rows), tuple(rows[:MOST_ROWS_NAMED]))
 
 
@@ -223,7 +223,7 @@ def _no_calls(log: CallLog, places: FloatArray | None) -> Iterator[Finding]:
     if never.any():
         said.append(f"{never.sum():,} never had an arrival and lie over {TIMES_FURTHER} times as far as others do")
     all_by = ("let all only keep units busy by ", Argument("others", "occupying"), ", or leave all out by ")
-    head = f"may be none: {'; '.join(said)}. They count as calls: "
+    head = f"may not be calls: {'; '.join(said)}. They count as calls: "
     text = Message(head, *chosen, *all_by, Argument("others", "ignored"), ".")
     yield from _flag("look", "rows that may be no calls", log, kind | never, text)
 

@@ -21,7 +21,7 @@ from ..city.city import City
 from ..errors import Argument, InputError, Message
 from . import areas as _areas
 from ._times import hour_of_week
-from ._units import busy_minutes
+from ._units import busy_by_hour
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import WeeklyProfile, described, hours_watched, shrinkage, slots, watched
 
@@ -57,7 +57,9 @@ class Demand:
     cell_km : float or None
         Width of the cells; None for areas.
     busy_min : ndarray, shape (7, 24), or None
-        Minutes for which rows that are no calls kept units busy, by the hour of the week in which they began.
+        Minutes for which rows that are no calls kept units busy in each hour of the week.
+    all_counts : ndarray of int, shape (7, 24), or None
+        Number of calls including those left out, among which ``busy_min`` is divided.
     """
 
     atom_names: list[str]
@@ -71,6 +73,7 @@ class Demand:
     notes: str
     cell_km: float | None = None
     busy_min: FloatArray | None = None
+    all_counts: IntArray | None = None
 
     @property
     def profile(self) -> WeeklyProfile:
@@ -136,8 +139,8 @@ class Demand:
             if the stations have no column ``turnout_min``. ``notes`` has no effect: the city gets the notes on this
             demand.
 
-        Where rows that are no calls keep units busy (``busy_min``), each call takes so much longer that the offered
-        load is that of all rows.
+        Where rows that are no calls keep units busy (``busy_min``), each call takes longer by their minutes per call
+        in these hours, whichever calls are counted. So this load follows the calls.
         """
         rates = self.rates(hours, weekdays)
         if not rates.any():
@@ -147,11 +150,12 @@ class Demand:
         stations, minutes = self._service(service_times)
         city = City.from_frames(demand, stations, service_times=minutes, speed_kmh=speed_kmh, detour=detour, **options)
         notes = self.notes + described(hours, weekdays)
-        if self.busy_min is not None:
+        if self.busy_min is not None and self.all_counts is not None:
             chosen = slots(hours, weekdays)
-            more = float(self.busy_min[chosen].sum() / self.counts[:, chosen].sum())
+            more = float(self.busy_min[chosen].sum() / self.all_counts[chosen].sum())
             city = city.replace(service_times=city.service_times + more)
-            notes += f" Service times have {more:.1f} min per call more, for rows that are no calls but occupy units."
+            notes += f" Service times have {more:.1f} min per call more, for rows that are no calls but occupy units; "
+            notes += "this load follows the calls."
         if speed_kmh is not None:
             notes += f" Travel times: {speed_kmh:g} km/h on great-circle distance x {detour:g}; not measured."
         if options.get("roads") is not None:
@@ -280,9 +284,6 @@ def counted_calls(
     if left_out:
         notes += f" Left out: {', '.join(f'{n:,} {reason}' for reason, n in left_out.items())}."
     rows = log.occupying
-    busy: FloatArray | None = None
-    if rows is not None:
-        busy = np.bincount(rows.hours_of_week, busy_minutes(rows), 168).astype(float).reshape(7, 24)
     demand = Demand(
         atom_names=atoms.names,
         locations=atoms.locations,
@@ -294,7 +295,8 @@ def counted_calls(
         left_out=left_out,
         notes=notes,
         cell_km=atoms.width_km,
-        busy_min=busy,
+        busy_min=None if rows is None else busy_by_hour(rows),
+        all_counts=None if rows is None else counts_by_hour(log, np.zeros(len(log), np.int64), 1)[0],
     )
     return demand, counted, atoms.index[inside]
 

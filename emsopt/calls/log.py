@@ -111,7 +111,7 @@ class CallLog:
     others : mapping of (str, str) to int
         Number of rows that may be no calls, by a column and the word in it that says so.
     occupying : CallLog or None
-        Rows that are no calls, but keep units busy; see `emsopt.planning.Settings.others`.
+        Rows between calls that only keep units busy; see `emsopt.planning.Settings.others`.
     spare : mapping of str to str
         Columns of times that were not taken, each with the missing role that its name suggests, or "".
     n_rows : int
@@ -173,7 +173,11 @@ class CallLog:
         if not mask.any():
             raise InputError(f"none of the {len(self)} calls is selected; at least one is needed.")
         arrays = {name: v[mask] for name, v in vars(self).items() if isinstance(v, np.ndarray)}
-        return replace(self, details=self.details[mask].reset_index(drop=True), **arrays)
+        rows, times = self.occupying, self.times[mask]
+        if rows is not None:
+            inside = (rows.times >= times.min()) & (rows.times <= times.max())
+            rows = rows.where(inside) if inside.any() else None
+        return replace(self, details=self.details[mask].reset_index(drop=True), occupying=rows, **arrays)
 
     def between(self, start: object, end: object) -> CallLog:
         """Return the log of calls from ``start`` up to, but not including, ``end``; raise if there are none.
@@ -181,17 +185,12 @@ class CallLog:
         Both are ISO 8601 text or `datetime` objects on the log's ``clock``, without an offset; a date stands for 0:00.
         """
         first, last = _times.moment(start), _times.moment(end)
-
-        def inside(log: CallLog) -> BoolArray:
-            return (log.times >= first) & (log.times < last)
-
-        chosen, rows = inside(self), self.occupying
+        chosen = (self.times >= first) & (self.times < last)
         if not chosen.any():
             order = "" if first < last else " `start` must be before `end`. A day ends at 0:00 of the next."
             spans = f"the log has calls from {self.times[0]} to {self.times[-1]}"
             raise InputError(f"no call lies between `start` {first} and `end` {last}; {spans}.{order}")
-        rows = None if rows is None or not inside(rows).any() else rows.where(inside(rows))
-        return replace(self.where(chosen), occupying=rows)
+        return self.where(chosen)
 
     @property
     def repeated(self) -> BoolArray:

@@ -144,7 +144,7 @@ def replay(
     reach = distances(fit.stations, log.locations[order], fit.roads)
     preferred = _units.closest_first(fit.dispatch.costs(log.locations[order], reach.T).T, sites)
     response, unit = np.full((draws, len(log)), np.nan), np.full((draws, len(log)), -1)
-    more = _units.occupied_min(fit.calls)
+    more = _units.busy_per_call(fit.calls)
     busy, left, free = np.zeros((draws, len(sites))), response.copy(), response.copy()
     for b, child in enumerate(rng.spawn(draws)):
         drawn = fit.draw(child)

@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import _validate
 from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations
-from ..calls._units import busy_minutes, has_unit, regular_units
+from ..calls._units import busy_minutes, cut_short, has_unit, regular_units
 from ..calls.calibration import with_names, without_unit
 from ..calls.checks import other_rows
 from ..calls.demand import REACH_KM, within_reach
@@ -43,8 +43,11 @@ if TYPE_CHECKING:
 GIVEN = ("speed_kmh", "travel_times")  # settings without which times are calibrated
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}
 HOMES = {"given": "as given", "numbers": "by the numbers in their names", "log": "by the calls that they answer"}
-OTHERS = {"answered": "count like calls", "occupying": "only keep units busy, {:,.0f} h, as if calls took longer",
-          "ignored": "are left out"}  # fmt: skip
+OTHERS = {
+    "answered": "count as calls",
+    "occupying": "only keep units busy, for {:,.0f} hours in all; the model adds this time to the calls",
+    "ignored": "are left out",
+}
 MOST_NAMED = 5
 SEVERAL = 1.2  # units per call; from here on workloads suffer noticeably from sending only one in the model
 
@@ -244,15 +247,20 @@ def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Ca
     kind, never = other_rows(calls, stations[["lon", "lat"]].to_numpy(float))
     if not (others := kind | never).any():
         return calls, ""
-    parts = [(kind, "by their kind"), (never, "far away that no unit reached")]
-    counted = " and ".join(f"{rows.sum():,} {why}" for rows, why in parts if rows.any())
+    without, parts = "", [(kind, "by their kind"), (never, "far away that no unit reached")]
+    reasons = [(f"{rows.sum():,} ", why) for rows, why in parts if rows.any()]
+    counted = " and ".join(n + why for n, why in reasons) if len(reasons) > 1 else reasons[0][1]
     if s.others != "answered":
         if others.all():
             raise InputError("`others` leaves out all calls: each may be none, by its kind or as no unit reached it.")
-        rows = _busy(calls.where(others)) if s.others == "occupying" else None
+        rows, calls = _busy(calls.where(others)) if s.others == "occupying" else None, calls.where(~others)
+        if rows is not None and rows.service_min is not None:
+            unknown, mean = int(np.isnan(rows.service_min).sum()), np.nanmean(rows.service_min)
+            without = f" {unknown:,} rows without a usable duration count as {mean:.0f} min each." if unknown else ""
+            rows = cut_short(rows, calls)
         done = done.format(0 if rows is None else busy_minutes(rows).sum() / 60)
-        calls = replace(calls.where(~others), occupying=rows)
-    return calls, f" {others.sum():,} of the calls may be none: {counted}. These {done}."
+        calls = replace(calls, occupying=rows)
+    return calls, f" {others.sum():,} rows may not be calls ({counted}). They {done}.{without}"
 
 
 def _busy(rows: CallLog) -> CallLog | None:
@@ -409,4 +417,9 @@ def _general_assumptions(model: Model) -> list[str]:
     if each > SEVERAL:
         one += f"; the log shows {each:.1f} units per call, so that true workloads are higher"
     busy = "wait" if model.settings.capacity == "queue" else "are left to others"
-    return ["All units are interchangeable.", f"{one}.", f"Calls that find all units busy {busy}."]
+    said = ["All units are interchangeable.", f"{one}.", f"Calls that find all units busy {busy}."]
+    if model.demand.busy_min is not None:
+        said.append(
+            "Rows that are no calls keep units busy when and where calls do, each unit in proportion to its calls."
+        )
+    return said

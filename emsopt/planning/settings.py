@@ -38,9 +38,10 @@ class Settings:
     accept_findings : bool
         Whether `advise` goes on if the checks find something wrong.
     others : {"answered", "occupying", "ignored"}
-        What rows are that may be no calls of the service, by their kind or as no unit reached them, far away: calls;
-        work that only keeps units busy, which is no demand and enters no law and no measure of responses, but makes
-        calls take longer, so that the offered load is that of all rows; or nothing.
+        What rows are that may be no calls of the service, by their kind or as no unit reached them, far away:
+        "answered": calls. "occupying": rows keep units busy but are no demand. Service times of calls are lengthened so
+        that the total load is that of all rows; it follows the calls in time and place, and falls on units in
+        proportion to their calls. A row ends at the latest with the next call or row of its unit. "ignored": nothing.
     dispatch : {"nearest", "first due", "agency"}
         Which station is sent first: the closest; that which the log names for calls there or, without such a column,
         whose units answered most there; or the closest one of the agency that the log names (`emsopt.calls.dispatch`).

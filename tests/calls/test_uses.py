@@ -11,7 +11,8 @@ from synthetic_log import Truth, synthetic_log
 import emsopt as eo
 from emsopt.calls.back_test import calibrate_and_test
 from emsopt.calls.uses import separates_places, starts
-from emsopt.errors import EmsoptError
+from emsopt.city.travel import great_circle_km
+from emsopt.errors import EmsoptError, InputError
 
 KM = np.pi / 180 * 6371
 SPLITS = {"1-7": ("01", "08", "08", "15"), "5-14": ("05", "15", "01", "05")}
@@ -138,7 +139,7 @@ def test_one_option_says_what_rows_are_that_may_be_no_calls(others, drawn):
     assert calls.details["kind"].notna().tolist() == kind.tolist()
     model = eo.planning.build(calls, stations, eo.planning.Settings(others=others))
     n, count = (kind | far).sum(), len(log)
-    said = f" {n:,} of the calls may be none: {kind.sum():,} by their kind and {n - kind.sum():,} far"
+    said = f" {n:,} rows may not be calls ({kind.sum():,} by their kind and {n - kind.sum():,} far"
     assert said in model.read[0]
     assert said in model.city.notes
     assert len(model.log) == (count if others == "answered" else count - n)
@@ -150,16 +151,32 @@ def test_one_option_says_what_rows_are_that_may_be_no_calls(others, drawn):
     refused("`others` must be one of 'answered', 'occupying', 'ign", eo.planning.build, calls, stations, wrong)
 
 
+def stand_by(calls, begin, minutes):
+    """Return rows that are no calls, at odd places, that begin then."""
+    rng, span = np.random.default_rng(0), pd.to_timedelta(minutes, unit="min")
+    rows = calls.assign(Nature="Stand-by", on_scene=pd.NaT, lat=calls["lat"] + rng.normal(0, 0.2, len(calls)))
+    return rows.assign(time=begin, dispatched=begin, en_route=begin, cleared=begin + span)
+
+
+def kept_min(rows, calls):
+    """Return the minutes of rows until their unit's next call."""
+    later = [
+        calls.loc[(calls["unit"] == row.unit) & (calls["dispatched"] >= row.time), "dispatched"].min()
+        for row in rows.itertuples()
+    ]
+    return (rows["cleared"].clip(upper=pd.Series(later, rows.index)) - rows["time"]).dt.total_seconds() / 60
+
+
 def test_rows_that_only_occupy_units_raise_the_load_and_nothing_else(drawn):
     """With 30 % more rows at odd places: demand, laws and measures are those of the calls, the work is that of all.
 
-    These rows begin when their units answer calls, and so have kept none from them. If rows have, the law of answers
+    These rows begin when their units are free again, and so have kept none from calls. If rows have, the law of answers
     counts who was free, and is that of drives.
     """
     log, stations = drawn
     frame, rng = log.to_frame().drop(columns="service_min").assign(Nature="Fall"), np.random.default_rng(0)
-    rows = frame.sample(frac=0.3, random_state=1)
-    rows = rows.assign(Nature="Stand-by", on_scene=pd.NaT, lat=rows["lat"] + rng.normal(0, 0.2, len(rows)))
+    rows = frame.sample(frac=0.3, random_state=1).query("cleared < @frame['time'].max()")
+    rows = stand_by(rows, rows["cleared"], (rows["cleared"] - rows["dispatched"]).dt.total_seconds() / 60)
     both = pd.concat([frame, rows]).sort_values("time", kind="stable")
     plain, occupied, ignored = (
         eo.planning.build(eo.calls.read_calls(table), stations, eo.planning.Settings(others=others))
@@ -168,22 +185,25 @@ def test_rows_that_only_occupy_units_raise_the_load_and_nothing_else(drawn):
     pd.testing.assert_frame_equal(occupied.fit.to_frame(), plain.fit.to_frame(), rtol=0.01)
     np.testing.assert_array_equal(occupied.city.arrival_rates, plain.city.arrival_rates)
     np.testing.assert_array_equal(ignored.city.service_times, plain.city.service_times)
-    work = [(table["cleared"] - table["dispatched"]).dt.total_seconds().sum() for table in (frame, both)]
-    assert occupied.city.offered_load(12) / plain.city.offered_load(12) == pytest.approx(work[1] / work[0], rel=0.005)
+    kept, took = kept_min(rows, frame), (frame["cleared"] - frame["dispatched"]).dt.total_seconds() / 60
+    more = 1 + kept.sum() / took.sum()
+    assert occupied.city.offered_load(12) / plain.city.offered_load(12) == pytest.approx(more, rel=0.005)
+    assert f"for {kept.sum() / 60:,.0f} hours in all; the model adds this time to the calls." in occupied.read[0]
     night = [model.fit.city(hours=range(6)).mean_service_time for model in (plain, occupied)]
-    hours = [table[table["time"].dt.hour < 6] for table in (frame, both)]
-    spent = [(table["cleared"] - table["dispatched"]).dt.total_seconds().sum() / 60 for table in hours]
-    assert night[1] - night[0] == pytest.approx((spent[1] - spent[0]) / len(hours[0]), rel=0.01)
+    spent = sum(
+        (pd.date_range(at, periods=round(n), freq="min").hour < 6).sum()
+        for at, n in zip(rows["time"], kept, strict=True)
+    )
+    assert night[1] - night[0] == pytest.approx(spent / (frame["time"].dt.hour < 6).sum(), rel=0.03)
     reports = [eo.planning.steps.back_test_model(model) for model in (plain, occupied)]
     before, after = (report.to_frame() for report in reports)
     pd.testing.assert_frame_equal(
         before[["recorded", "as_before"]].drop("utilization"), after[["recorded", "as_before"]].drop("utilization")
     )
     busy = after.loc["utilization"] / before.loc["utilization"]
-    late = [table[table["time"] >= reports[0].period[:10]] for table in (frame, both)]
-    spent = [(table["cleared"] - table["dispatched"]).dt.total_seconds().sum() for table in late]
-    assert busy["recorded"] == pytest.approx(spent[1] / spent[0], rel=0.01)
-    assert busy[["modelled", "city_model", "as_before"]].between(1.25, 1.35).all()
+    late = [table["time"] >= reports[0].period[:10] for table in (frame, rows)]
+    assert busy["recorded"] == pytest.approx(1 + kept[late[1]].sum() / took[late[0]].sum(), rel=0.01)
+    assert busy[["modelled", "city_model", "as_before"]].between(more - 0.05, more + 0.05).all()
     kept = frame.assign(Nature=np.where(rng.random(len(frame)) < 0.3, "Stand-by", "Fall"))
     kept["on_scene"] = kept["on_scene"].mask(kept["Nature"] == "Stand-by")
     model = eo.planning.build(eo.calls.read_calls(kept), stations, occupied.settings)
@@ -193,6 +213,51 @@ def test_rows_that_only_occupy_units_raise_the_load_and_nothing_else(drawn):
     assert row["modelled"] == pytest.approx(row["recorded"], rel=0.03)
     silent = both.assign(cleared=both["cleared"].mask(both["Nature"] == "Stand-by"))
     refused("how long they keep units busy", eo.planning.build, silent, stations, occupied.settings)
+
+
+def test_rows_count_until_the_next_call_or_row_of_their_unit(drawn):
+    """With rows of ten hours that overlap each other and calls, some too long to be true."""
+    log, stations = drawn
+    frame = log.to_frame().drop(columns="service_min").assign(Nature="Fall")
+    first = frame.groupby(["unit", frame["time"].dt.date]).head(1)
+    rows = pd.concat([stand_by(first, first["cleared"] + pd.Timedelta(k, "min"), 600.0) for k in (0, 20, 40)])
+    rows = rows[rows["time"] < frame["time"].max()].reset_index(drop=True)
+    rows.loc[::10, "cleared"] += pd.Timedelta("30 days")
+    both = pd.concat([frame, rows]).sort_values("time", kind="stable")
+    model = eo.planning.build(eo.calls.read_calls(both), stations, eo.planning.Settings(others="occupying"))
+    assert f" {len(rows[::10])} rows without a usable duration count as 600 min each." in model.read[0]
+    busy = model.log.occupying.to_frame()
+    end = busy["time"] + pd.to_timedelta(busy["service_min"], unit="min")
+    assert not (busy.groupby("unit")["time"].shift(-1) < end - pd.Timedelta("1s")).any()
+    row = eo.planning.steps.back_test_model(model).to_frame().loc["utilization"]
+    assert row[["modelled", "city_model"]].to_numpy() == pytest.approx(row["recorded"], rel=0.1)
+    # Each call adds the same minutes to whichever calls are counted, in the city and in a replay.
+    added = model.fit.calls.occupying.service_min.sum() / len(model.fit.calls)
+    near = eo.calls.aggregate_calls(model.fit.calls, stations, reach_km=2)
+    assert sum(near.left_out.values()) > 100
+    for demand in (model.demand, near):
+        assert f"{added:.1f} min per call more" in demand.city(speed_kmh=40, turnout_times=1.0).notes
+    # Rows leave with the calls around them.
+    day = model.log.times.astype("datetime64[D]") == model.log.times[0].astype("datetime64[D]") + np.timedelta64(5, "D")
+    chosen, start = model.log.where(day), model.log.times[day][0].astype("datetime64[D]")
+    parts = [chosen.occupying, model.log.between(start.item(), (start + 1).item()).occupying]
+    assert len(parts[0]) == len(parts[1]) < len(model.log.occupying) / 10
+    assert parts[0].times.min() >= chosen.times[0]
+
+
+def test_rows_of_unknown_units_may_be_far_from_roads(drawn):
+    class Roads:
+        def travel_times(self, origins, destinations, off_road_km):
+            km = great_circle_km(origins, destinations)
+            if km.min(axis=0).max() > off_road_km:
+                raise InputError("off the roads")
+            return 1.5 * km
+
+    log, stations = drawn
+    far = log.where(np.arange(len(log)) % 10 == 0)
+    far = dataclasses.replace(far, locations=far.locations + np.array([0, 1]), details=far.details.assign(unit=None))
+    fit = eo.calls.calibrate(dataclasses.replace(log, occupying=far), stations, roads=Roads())
+    assert fit.law.per_distance.value == eo.calls.calibrate(log, stations, roads=Roads()).law.per_distance.value
 
 
 def test_a_log_with_demand_from_elsewhere_is_not_usable(drawn):

@@ -6,6 +6,7 @@ if nothing is kept of them.
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -68,6 +69,7 @@ def lab(tmp_path_factory, script):
             cell |= {"outputs": [], "execution_count": None} if cell["cell_type"] == "code" else {}
         (folder / path.name).write_text(json.dumps(notebook), "utf-8")
     trust = [sys.executable, "-m", "jupyter", "trust", *map(str, folder.iterdir())]
+    shutil.copytree(ROOT / "notebooks" / "papers", folder / "papers")
     subprocess.run(trust, env=os.environ | {"HOME": str(home)}, check=True, capture_output=True)
     arguments = ["jupyterlab", "--allow-root", "--ip=127.0.0.1", f"--IdentityProvider.token={TOKEN}"]
     arguments += [f"--ServerApp.root_dir={folder}", "--LabApp.expose_app_in_browser=True"]

@@ -9,7 +9,8 @@ rule           first the station
                around the place that found one of its units free
 =============  ==================================================================================================
 
-All others follow in order of time. The first of these whose unit is free goes. Travel times of a model follow the law
+All others follow in order of time; without a column for "first due", stations that the log shows follow by their score
+(below). The first of these whose unit is free goes. Travel times of a model follow the law
 of answers that is fitted under the same rule.
 
 **The order that units tell.** Of the `AROUND` closest calls, those around a place are no further than half way to its
@@ -155,12 +156,13 @@ def dispatch_of(
                 free = _free(log, told, homes, regular_units(homes, log.details), stations["name"])
     known = told >= 0
     if rule != "nearest" and not known.any():
-        said = "the log names neither first-due stations of the table nor units with a known home, so that `dispatch` "
-        said += "cannot be 'first due'. Name a column by "
+        said = "the log names no first-due stations of the table, and tells no order of stations, as that needs units "
+        said += "with a known home and calibrated times, so that `dispatch` cannot be 'first due'. Name a column by "
         due = Argument("columns", {"first_due": ...})
-        remedy = f", or leave out `{given}`, so that the units that answered tell the order." if given else "."
-        if not given and {"unit", "dispatched", "on_scene"} <= set(log.details):
-            remedy = ", or give the home of each unit by `homes`."
+        remedy = "."
+        if {"unit", "dispatched", "on_scene"} <= set(log.details):
+            told_by_units = f"leave out `{given}`, so that the units that answered tell the order"
+            remedy = f", or {told_by_units if given else 'give the home of each unit by `homes`'}."
         raise InputError(Message(said, due, remedy))
     points = stations[["lon", "lat"]].to_numpy(float)
     return Dispatch(rule, column, points, group, log.locations[known], told[known], free[known])
@@ -177,7 +179,7 @@ def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
             for form in (_folded,) if district else (_folded, _number):  # Station 4 may be written as 4, 04 or E4
                 places = {form(name): k for k, name in enumerate(names)}
                 told = np.array([places.get(form(word), -1) if word else -1 for word in words])
-                if len(places) == len(names) and (told[filled] >= 0).mean() > MATCHED:
+                if filled.any() and len(places) == len(names) and (told[filled] >= 0).mean() > MATCHED:
                     return told, column
     return np.full(len(log), -1), ""
 

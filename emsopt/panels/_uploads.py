@@ -142,15 +142,17 @@ class Files(AnyWidget):
 
     def _take(self, _: object, message: dict[str, Any], pieces: Sequence[memoryview]) -> None:
         """Begin or end with the files that were chosen, or add a piece to one; then let the page send the next."""
-        if "files" in message:
-            self.value, self._files = (), [file | {"content": BytesIO()} for file in message["files"]]
-        for piece in pieces:
-            if sum(file["content"].tell() for file in self._files) + piece.nbytes <= self.most:
-                self._files[message["file"]]["content"].write(piece)
-        if "done" in message:
-            self.value = tuple(file | {"content": file["content"].getvalue()} for file in self._files)
-            self._files = []
-        self.send({})
+        try:
+            if "files" in message:
+                self.value, self._files = (), [file | {"content": BytesIO()} for file in message["files"]]
+            for piece in pieces:
+                if sum(file["content"].tell() for file in self._files) + piece.nbytes <= self.most:
+                    self._files[message["file"]]["content"].write(piece)
+            if "done" in message:
+                self.value = tuple(file | {"content": file["content"].getvalue()} for file in self._files)
+                self._files = []
+        finally:  # or the button would stay as it is while files are on their way
+            self.send({})
 
 
 class OwnCity(VBox):

@@ -3,7 +3,7 @@
 `advice` is the one workflow from a log of calls and a table of stations to advice, `settings` has its options, `steps`
 are its steps, and `log_model` is the first of them; `sweeps` finds the best deployment at each load or service rate and
 makes tables; `hourly` plans a deployment for each hour of a day with few moves of units (`_moves` finds the cheapest
-sequence); `held_out` estimates the gain of a plan in weeks that it was not made from; `comparison` gives the
+sequence); `judge_plan` estimates the gain of a plan in weeks that it was not made from; `comparison` gives the
 probability that one deployment is better than another; `fleet` finds the number of units that the load needs, and the
 gain of each further unit; `project` saves and opens settings and results.
 """

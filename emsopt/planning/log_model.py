@@ -411,7 +411,9 @@ def _general_assumptions(model: Model) -> list[str]:
     each = details["units_sent"].mean() if "units_sent" in details else 1.0
     one = "One unit goes to each call, the closest that is free"
     if model.dispatch.rule != "nearest":
-        one = f"One unit goes to each call, first from {model.dispatch.text}, then from the closest that has a free one"
+        own = model.dispatch.rule == "first due" and not model.dispatch.column
+        others = "others in the order in which they answered there" if own else "closest that has a free one"
+        one = f"One unit goes to each call, first from {model.dispatch.text}, then from the {others}"
     if model.dispatch.rule == "agency":
         one += "; a unit that moves belongs to the agency of its new station"
     if each > SEVERAL:

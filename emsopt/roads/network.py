@@ -150,6 +150,7 @@ class RoadNetwork(LineGraph):
         *,
         heights: Callable[[FloatArray], ArrayLike] | None = None,
         vehicle: str = "passenger",
+        strongly_connected: bool = True,
         name: str | None = None,
     ) -> RoadNetwork:
         """Read the roads for cars of an OpenStreetMap extract, ``.osm.pbf`` or ``.osm``; raise if it has none.
@@ -166,10 +167,12 @@ class RoadNetwork(LineGraph):
             between the portals.
         vehicle : {"passenger", "emergency"}
             "emergency" also has the rights that tags give to emergency vehicles, on ways, at barriers and in turns.
+        strongly_connected : bool
+            Whether to keep only the largest strongly connected component, as `from_sumo` does.
         path, name
             As in `from_sumo`.
         """
-        return cls._of_file(path, read_osm(path, heights, vehicle), name)
+        return cls._of_file(path, read_osm(path, heights, vehicle), name, strongly_connected)
 
     @classmethod
     def from_tables(
@@ -177,18 +180,21 @@ class RoadNetwork(LineGraph):
         nodes: pd.DataFrame | PathLike,
         arcs: pd.DataFrame | PathLike | None = None,
         *,
+        two_way: bool = False,
         strongly_connected: bool = True,
     ) -> RoadNetwork:
         """Make a network from a table of nodes and a table of arcs, as DataFrames or .csv files.
 
         `emsopt.roads._tables` lists the columns that are recognised and their units, among them those of the simulator
-        JEMSS (``index, x, y``; ``fromNode, toNode, distance, mode_1``). Rename yours to these. An arc is driven one
-        way. All turns are legal except U-turns, which are legal if there is no other exit.
+        JEMSS (``index, x, y``; ``fromNode, toNode, distance, mode_1``). Rename yours to these. All turns are legal
+        except U-turns, which are legal if there is no other exit.
 
         Parameters
         ----------
         nodes, arcs : DataFrame or path-like
             Without ``arcs``, ``nodes`` is a folder or a .zip file with ``nodes.csv`` and ``arcs.csv``.
+        two_way : bool
+            Whether each arc is driven in both directions; otherwise only from its first to its second node.
         strongly_connected : bool
             Whether to keep only the largest strongly connected component, as the other readers do.
 
@@ -197,13 +203,12 @@ class RoadNetwork(LineGraph):
         >>> import pandas as pd
         >>> nodes = pd.DataFrame({"index": [1, 2, 3], "x": [0, 1000, 2000], "y": [0, 0, 0]})
         >>> arcs = pd.DataFrame({"fromNode": [1, 2], "toNode": [2, 3], "distance": [1.0, 1.2], "minutes": [1.0, 2.0]})
-        >>> back = arcs.rename(columns={"fromNode": "toNode", "toNode": "fromNode"})
-        >>> net = RoadNetwork.from_tables(nodes, pd.concat([arcs, back]))
+        >>> net = RoadNetwork.from_tables(nodes, arcs, two_way=True)
         >>> net.travel_times([(0, 0)], [(2000, 0), (1500, 0)]).round(6).tolist()
         [[3.0, 2.0]]
         """
         source = "roads" if isinstance(nodes, pd.DataFrame) else nodes
-        return cls._of_file(source, read_tables(nodes, arcs), None, strongly_connected)
+        return cls._of_file(source, read_tables(nodes, arcs, two_way=two_way), None, strongly_connected)
 
     @classmethod
     def read(cls, path: PathLike) -> RoadNetwork:

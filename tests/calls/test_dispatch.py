@@ -124,7 +124,7 @@ def test_what_a_rule_needs_is_refused_with_the_remedy_and_works_without_a_calibr
         wrong = stations.assign(agency=agency)
         refused("same agencies.*by `columns=.*`station_col", eo.calls.calibrate, blank, wrong, dispatch="agency")
     bare = dataclasses.replace(log, details=log.details.drop(columns="unit"))
-    refused("neither first-due stations.*`columns=", eo.calls.calibrate, bare, stations, dispatch="first due")
+    refused("no first-due stations.*`columns=", eo.calls.calibrate, bare, stations, dispatch="first due")
     refused("`dispatch` must be one of", eo.calls.calibrate, log, stations, dispatch="fastest")
     given = Settings(speed_kmh=40, dispatch="first due")
     refused("by `columns=.*leave out `speed_kmh`", eo.planning.build, log, stations.drop(columns="name"), given)

@@ -85,7 +85,7 @@ class Dispatch:
     @property
     def text(self) -> str:
         """Who goes first, in words."""
-        due = f"that {self.column!r} names" if self.column else "that answered most of the calls around that found it free"
+        due = f"that {self.column!r} names" if self.column else "that answered most calls around that found it free"
         return {"nearest": "the closest station", "agency": f"the closest station of the agency {due}",
                 "first due": f"the station {due}"}[self.rule]  # fmt: skip
 

@@ -44,7 +44,7 @@ from ..errors import ConvergenceError, InputError
 from ._exact_in_blocks import TUNE_EVERY, call_rates, fits, level_scale, relax, tuned
 from .evaluation import Evaluation, is_queue, unstable
 
-MOST_UNITS = 28  # two vectors of 2^28 states take 4.3 GB
+MOST_UNITS = 30  # two vectors of 2^30 states take 17 GB
 LARGE = 1 << 20  # number of states from which sweeping them in blocks on all cores is faster
 MAX_SWEEPS = 5000
 ONE = np.uint64(1)
@@ -77,7 +77,7 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     Raises
     ------
     InputError
-        If there are more states than for 28 units at different sites.
+        If there are more states than for 30 units at different sites.
     UnstableQueueError, ConvergenceError
         As in `approximate_hypercube`.
 

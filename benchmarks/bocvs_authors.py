@@ -38,7 +38,7 @@ from emsopt._running.blas_threads import one_thread
 from emsopt._running.checkpoint import stream
 from emsopt.optimizers.control.learners import ETC50, ControlLearner
 from emsopt.optimizers.control.model import ControlModel, Hyperparameters
-from emsopt.optimizers.control.regret import with_regret
+from emsopt.optimizers.control.search import with_regret
 from emsopt.problems import Play
 from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import condition

@@ -292,7 +292,7 @@ IN_PAPER = {
         (
             "cost regret that cheaper plays pay back",
             "Problem Definition, cost regret",
-            "optimizers/control/regret.py",
+            "optimizers/control/search.py",
             "np.cumsum(np.maximum(above, 0))",
             "np.cumsum(above)",
         ),

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from papers.control_regret import control_regrets, control_verdicts
 from refusals import refused
 from scipy import stats
 
 import emsopt as eo
 from emsopt.optimizers import LEARNERS
-from emsopt.optimizers.control.regret import control_regrets, control_verdicts
 from emsopt.problems.control import posterior_means
 
 KEYS = ["objective", "costs", "variance", "method", "seed"]

@@ -6,7 +6,7 @@ r"""Model of a control problem: a Gaussian process, and the best confidence boun
 symbol     name                  meaning
 =========  ====================  =================================================================================
 μ, σ       ``process``           posterior mean and standard deviation, squared-exponential kernel
-β          ``beta``              2; Theorem 1's is in `emsopt.optimizers.control.regret`
+β          ``beta``              2; Theorem 1's is in ``notebooks/papers/control_regret.py``
 c, g       -                     factors of the kernel k = c g: from controlled and from uncontrolled variables
 =========  ====================  =================================================================================
 

@@ -15,8 +15,8 @@ import numpy as np
 import emsopt as eo
 from emsopt.optimizers import LEARNERS
 from emsopt.optimizers.control.model import ControlModel, Hyperparameters
-from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import fit
+from emsopt.surrogates.kernels import SquaredExponential
 
 LENGTHSCALES = np.array([0.4] * 6 + [8.0] * 6)
 METHODS = ("ucb-psq", "ts-psq", "ucb-cvs", "unknown-cost")

@@ -40,8 +40,8 @@ from emsopt.optimizers.control.learners import ETC50, ControlLearner
 from emsopt.optimizers.control.model import ControlModel, Hyperparameters
 from emsopt.optimizers.control.search import with_regret
 from emsopt.problems import Play
-from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import condition
+from emsopt.surrogates.kernels import SquaredExponential
 
 LENGTH, NOISE = 0.2, 1e-4
 START, EXPLORATION, LAST_RULED = 5, 0.6, 450

@@ -11,8 +11,8 @@ import emsopt as eo
 from emsopt.optimizers import Categorical, Integer
 from emsopt.optimizers.boxes.gp_ucb import GPEI, GPUCB, SPREAD, log_improvement
 from emsopt.optimizers.values import standardized
-from emsopt.surrogates.box_kernels import Matern52
 from emsopt.surrogates.gaussian_process import condition
+from emsopt.surrogates.kernels import Matern52
 
 
 def wave(x):

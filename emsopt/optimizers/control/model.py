@@ -33,7 +33,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import _validate
 from ..._running.blas_threads import one_thread
 from ..._types import ArrayLike, FloatArray
 from ...problems.control.problem import ControlProblem
@@ -56,7 +55,7 @@ class Hyperparameters:
 
     Attributes
     ----------
-    lengthscales : ndarray, shape (d,)
+    lengthscales : array_like, shape (d,)
         Lengthscales, one per variable, for variables on the unit cube.
     amplitude : float
         Prior variance, in squared units of the objective.
@@ -76,17 +75,10 @@ class Hyperparameters:
     (1.0, 0.0001)
     """
 
-    lengthscales: FloatArray
+    lengthscales: ArrayLike
     amplitude: float = 1.0
     noise_variance: float = 1e-4
     mean: float = 0.0
-
-    def __post_init__(self) -> None:
-        given = _validate.real_array(self.lengthscales, "lengthscales", (None,), low=0, strictly=True)
-        object.__setattr__(self, "lengthscales", given)
-        _validate.positive_number(self.amplitude, "amplitude")
-        _validate.positive_number(self.noise_variance, "noise_variance")
-        _validate.finite_number(self.mean, "mean")
 
 
 class ControlModel:
@@ -103,11 +95,7 @@ class ControlModel:
         self, problem: ControlProblem, rng: np.random.Generator, hyperparameters: Hyperparameters | None = None
     ) -> None:
         self.problem, self.rng = problem, rng
-        given = hyperparameters
-        if given is not None:
-            _validate.instance(given, "hyperparameters", Hyperparameters, f"{__name__}.Hyperparameters")
-            _validate.real_array(given.lengthscales, "lengthscales", (problem.dimension,))
-        self._given, self._initial = given, INITIAL if given is None else 1
+        self._given, self._initial = hyperparameters, INITIAL if hyperparameters is None else 1
         self.points: list[FloatArray] = []
         self.values: list[float] = []
         self.process: Any = None
@@ -132,8 +120,8 @@ class ControlModel:
 
     def _fit(self) -> None:
         """Condition the process on all plays, with the given hyperparameters or newly estimated ones."""
-        from ...surrogates.box_kernels import SquaredExponential
         from ...surrogates.gaussian_process import condition, fit
+        from ...surrogates.kernels import SquaredExponential
 
         X, y, given = np.array(self.points), np.array(self.values), self._given
         if given is not None:

@@ -18,7 +18,6 @@ negative, because a loss of α is tolerated.
 """
 
 from dataclasses import dataclass
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ from ...problems.control.marginals import Empirical
 from ...problems.control.problem import ControlProblem, Play, check_alpha
 from .learners import LEARNERS
 
+OPTIONS = {"unknown-cost": ("exploration", "halving")}  # of methods that have some
 NODES = 2048  # points over which expected values are averaged, the same for v* and for every play
 
 _FORM = Form(
@@ -138,8 +138,9 @@ def bocvs(
     _validate.choice(method, "method", tuple(LEARNERS))
     budget = _validate.positive_number(budget, "budget")
     check_alpha(alpha)
-    regret = _validate.truth(regret, "regret")
-    _check_options(method, options)
+    known = OPTIONS.get(method, ())
+    if unknown := sorted(options.keys() - set(known)):  # before a checkpoint is created
+        raise InputError(f"{method!r} takes no option {unknown[0]!r}. Its options are {', '.join(known) or 'none'}.")
     with loop(
         _FORM,
         lambda: _description(problem, method, budget, alpha, options),
@@ -187,15 +188,6 @@ def _on_file(
         steps.file.refuse(steps.number)
     steps.file.compare(steps.number, *proposed)
     return i, x, play
-
-
-def _check_options(method: str, options: dict[str, Any]) -> None:
-    """Raise an error for options that the method does not take, before a checkpoint is created."""
-    # a learner's options are those of all its base classes
-    parameters = [p for kind in LEARNERS[method].__mro__[:-1] for p in signature(kind).parameters.values()]
-    known = {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY} - {"rng", "budget", "alpha"}
-    for name in options.keys() - known:
-        raise InputError(f"{method!r} takes no option {name!r}. Its options are {', '.join(sorted(known)) or 'none'}.")
 
 
 def _description(

@@ -78,8 +78,7 @@ def minimize_quadratic(
     (2 N); with "relaxation", ``cuts``, the number of minimum cuts (60).
     """
     solve = _METHODS[_validate.choice(method, "method", tuple(_METHODS))]
-    b = _validate.real_array(b, "b", (None,))
-    A = _validate.real_array(A, "A", (len(b), len(b)))
+    A, b = np.asarray(A, dtype=float), np.asarray(b, dtype=float)
     A = np.ascontiguousarray((A + A.T) / 2)  # xᵀA x depends on the symmetric part only
     low = np.zeros(len(b), int) if floors is None else np.asarray(floors, int)
     most = np.ones(len(b), int) if capacities is None else np.asarray(capacities, int)
@@ -106,9 +105,8 @@ def _swap(
     steps: int | None = None,
 ) -> tuple[IntArray, float]:
     """Search by `tabu`; return the best x found, and -inf, because there is no lower bound."""
-    keys = rng.random((_validate.whole_number(starts, "starts"), len(b)))
-    patience = 2 * len(b) if steps is None else _validate.whole_number(steps, "steps", low=0)
-    return tabu(A, b, units, floors, capacities, keys, patience), -np.inf
+    patience = 2 * len(b) if steps is None else steps
+    return tabu(A, b, units, floors, capacities, rng.random((starts, len(b))), patience), -np.inf
 
 
 def _annealing(
@@ -204,7 +202,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[I
     multiplier = -(worth[p - 1] + worth[p]) / 2
     spread = np.abs(A).sum() + np.abs(b).sum()
     best, best_value, bound, pace, waited = one, np.inf, -np.inf, 1.0, 0
-    for _ in range(_validate.whole_number(cuts, "cuts")):
+    for _ in range(cuts):
         relaxed = plus * gamma
         # Γ (x_i + x_j - 1) of both orders: 2 Σ_j linear, and minus Σ constant below
         x, least = minimum_cut(minus, b + 2 * relaxed.sum(axis=1) + multiplier)
@@ -255,13 +253,7 @@ COOLEST = 1e-3  # at the end, hardly any rise is accepted
 
 @njit(cache=True, nogil=True)
 def tabu(
-    A: FloatArray,
-    b: FloatArray,
-    units: int,
-    floors: IntArray,
-    capacities: IntArray,
-    keys: FloatArray,
-    patience: int,
+    A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, keys: FloatArray, patience: int
 ) -> IntArray:
     """Return the best allocation that `descend` reaches, as units per place, shape (N,).
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from _known_model import Hyperparameters, KnownModel
 from refusals import refused
 from scipy.stats import truncnorm
 
@@ -11,7 +12,7 @@ import emsopt as eo
 from emsopt.errors import ResumeWarning
 from emsopt.optimizers import bocvs
 from emsopt.optimizers.control.learners import LEARNERS, UCBCVS, UnknownCost
-from emsopt.optimizers.control.model import ControlModel, Hyperparameters, PosteriorSample
+from emsopt.optimizers.control.model import ControlModel, PosteriorSample
 from emsopt.optimizers.control.search import NODES, with_regret
 from emsopt.problems import ControlProblem, Play, Problem, TruncatedNormal, Uniform
 from emsopt.surrogates.kernels import SquaredExponential
@@ -36,24 +37,28 @@ def random_problem(seed, costs=(0.05, 0.1, 0.2, 0.5), marginals=None):
     return ControlProblem(f, SETS, costs, marginals, noise_sd=0.01, worst=float(function(grid).min()) - 0.2)
 
 
-def told(problem, n, seed=0, **options):
+def told(problem, n, seed=0, model=ControlModel):
     """Return a model that was told n random plays."""
-    model, rng = (ControlModel(problem, np.random.default_rng(seed), **options), np.random.default_rng(seed + 1))
+    model, rng = model(problem, np.random.default_rng(seed)), np.random.default_rng(seed + 1)
     for point in rng.random((n, problem.dimension)):
         model.tell(point, problem.objective(point) + 0.01 * rng.standard_normal())
     return model
 
 
+def informed_model(problem, rng):
+    return KnownModel(problem, rng, KNOWN)
+
+
 def informed(learner):
     """Let a learner know the hyperparameters."""
-    learner.model = ControlModel(learner.problem, learner.rng, KNOWN)
+    learner.model = informed_model(learner.problem, learner.rng)
     return learner
 
 
 def test_expected_posterior_mean_equals_numerical_integration():
     """Gauss-Legendre over both uncontrolled variables, to 1e-10."""
     problem = random_problem(0, marginals=[Uniform(), TruncatedNormal(0.03), Uniform()])
-    model = told(problem, 20, hyperparameters=KNOWN)
+    model = told(problem, 20, model=informed_model)
     x = np.array([[0.2], [0.9]])
     nodes, weights = np.polynomial.legendre.leggauss(60)
     one = problem.marginals[1]
@@ -122,7 +127,7 @@ def test_searches_find_the_best_of_a_grid():
 
 def test_posterior_samples_have_the_posteriors_moments():
     problem = random_problem(5)
-    model = told(problem, 8, hyperparameters=KNOWN)
+    model = told(problem, 8, model=informed_model)
     point = np.array([[0.3, 0.8, 0.1]])
     draws = np.array([PosteriorSample(model).expected(3)(point)[0][0] for _ in range(400)])
     mean, variance = (v[0] for v in model.process.predict(point, model.prior))
@@ -132,7 +137,7 @@ def test_posterior_samples_have_the_posteriors_moments():
 
 def test_a_posterior_samples_expected_value_is_its_mean_over_the_rest():
     problem = random_problem(6)
-    model = told(problem, 10, hyperparameters=KNOWN)
+    model = told(problem, 10, model=informed_model)
     sample = PosteriorSample(model)
     nodes = problem.nodes(2**13)
     nodes[:, 0] = 0.37
@@ -146,7 +151,7 @@ def test_a_posterior_samples_expected_value_is_its_mean_over_the_rest():
 def test_hyperparameters_are_estimated_ever_more_rarely():
     model = told(random_problem(8), 40)
     assert 8 < model.fits < 20
-    assert told(random_problem(8), 10, hyperparameters=KNOWN).fits == 0
+    assert told(random_problem(8), 10, model=informed_model).fits == 0
 
 
 def test_bounds_start_anew_where_hyperparameters_are_estimated_again():

@@ -41,7 +41,7 @@ class ControlLearner:
     Attributes
     ----------
     model : ControlModel
-        Estimates its hyperparameters; one with known hyperparameters may replace it before the first play.
+        Estimates its hyperparameters.
     counts, paid : ndarray, shape (m,)
         Number of plays of each set, T_i, and their total cost.
     plays : list of (int, ndarray)

@@ -8,13 +8,12 @@ import pytest
 from own_functions import played
 from refusals import refused
 from scipy.integrate import quad
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import norm
 
 import emsopt as eo
 from emsopt.optimizers.deployments import gp_pm
 from emsopt.optimizers.deployments.gp_pm import EDGE, GPpM, GPzero
 from emsopt.optimizers.values import log_expected_improvement
-from emsopt.surrogates.kernels import DeploymentKernel
 
 
 def small_city(sites=9, atoms=14, seed=0):
@@ -318,32 +317,6 @@ def test_a_literal_step_is_algorithm_3_in_plain_loops(monkeypatch):
         optimizer.edge = edge
         optimizer.ask()
         assert {int(n) for _, depths, _ in blocks for n in depths} == {depth}
-
-
-def test_literal_surrogate_maximises_the_plain_likelihood_of_the_printed_kernel():
-    """(12): covariance K + σ² I with no factor, mean the p-median objective with no constant."""
-    objective = eo.Objective(small_city(8), 3, "approximate")
-    optimizer = played(GPpM(objective, rng=12, initial=12, literal=True), 14)
-    X = np.array([np.isin(np.arange(8), sites) for sites in optimizer.sites]).astype(int)
-    mean = [prior_mean(optimizer, sites) for sites in optimizer.sites]
-
-    def likelihood(weights, gamma, noise):
-        covariance = DeploymentKernel(weights, gamma)(X) + noise * np.eye(len(X))
-        return multivariate_normal(mean, covariance).logpdf(optimizer.values)
-
-    process = optimizer.process
-    weights, gamma, noise = process.kernel.weights, process.kernel.gamma, process.noise_ratio
-    best = likelihood(weights, gamma, noise)
-    assert best == pytest.approx(process.log_likelihood, rel=1e-6)
-    rng = np.random.default_rng(0)
-    for _ in range(100):
-        near = np.exp(0.1 * rng.standard_normal(10))
-        tried = np.clip(weights * near[:8], 1e-3, 10), min(gamma * near[8], 5), np.clip(noise * near[9], 1e-6, 1)
-        assert likelihood(*tried) < best + 0.02
-    free = GPpM(objective, rng=12, initial=12)
-    for sites, value in zip(optimizer.sites, optimizer.values, strict=True):
-        free.tell(sites, value)
-    assert free.process.amplitude != 1 == process.amplitude
 
 
 def test_literal_region_keeps_its_centre_and_grows_without_limit(st_paul):

@@ -124,18 +124,8 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     noun, column = "point", "x"
 
-    def __init__(
-        self,
-        f: Function | None = None,
-        *,
-        sense: str | None = None,
-        bounds: Bounds | None = None,
-        noisy: bool | None = None,
-        constraints: Callable[..., object] | None = None,
-        initial: int | None = None,
-        rng: Rng = None,
-    ) -> None:
-        super().__init__(on_box(f, bounds=bounds, noisy=noisy, constraints=constraints, sense=sense), rng)
+    def __init__(self, f: Function | None = None, *, initial: int | None = None, rng: Rng = None, **box: Any) -> None:
+        super().__init__(on_box(f, **box), rng)
         d = self.space.dimension
         self.initial = max(5, 2 * (d + 1)) if initial is None else _validate.whole_number(initial, "initial", low=0)
         self._design: list[FloatArray] | None = None  # drawn when first needed, as points to begin with may help

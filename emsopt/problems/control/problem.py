@@ -131,19 +131,18 @@ class ControlProblem:
     @property
     def set_names(self) -> tuple[str, ...]:
         """Names of the control sets: their variables, shortened to "x1 to x6", "all" or "all but x2"."""
-        result = []
-        for i, members in enumerate(self.control_sets):
-            variables, left = self.objective.variables, self.left_to_chance(i)
-            names = [variables[k] for k in members]
-            name = ", ".join(names)
-            if not len(left):
-                name = "all"
-            elif len(left) == 1 and len(members) > 2:
-                name = f"all but {variables[left[0]]}"
-            elif len(members) > 4 and members[-1] - members[0] == len(members) - 1:
-                name = f"{names[0]} to {names[-1]}"
-            result.append(name)
-        return tuple(result)
+        return tuple(map(self._name, range(len(self.control_sets))))
+
+    def _name(self, i: int) -> str:
+        members, left = self.control_sets[i], self.left_to_chance(i)
+        names = [self.objective.variables[k] for k in members]
+        if not len(left):
+            return "all"
+        if len(left) == 1 and len(members) > 2:
+            return f"all but {self.objective.variables[left[0]]}"
+        if len(members) > 4 and members[-1] - members[0] == len(members) - 1:
+            return f"{names[0]} to {names[-1]}"
+        return ", ".join(names)
 
     def left_to_chance(self, i: int) -> IntArray:
         """Return the indices of the variables that set ``i`` does not control."""

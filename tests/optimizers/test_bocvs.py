@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from _known_model import Hyperparameters, KnownModel
 from refusals import refused
-from scipy.stats import truncnorm
 
 import emsopt as eo
 from emsopt.errors import ResumeWarning
@@ -53,24 +52,6 @@ def informed(learner):
     """Let a learner know the hyperparameters."""
     learner.model = informed_model(learner.problem, learner.rng)
     return learner
-
-
-def test_expected_posterior_mean_equals_numerical_integration():
-    """Gauss-Legendre over both uncontrolled variables, to 1e-10."""
-    problem = random_problem(0, marginals=[Uniform(), TruncatedNormal(0.03), Uniform()])
-    model = told(problem, 20, model=informed_model)
-    x = np.array([[0.2], [0.9]])
-    nodes, weights = np.polynomial.legendre.leggauss(60)
-    one = problem.marginals[1]
-    b = (nodes + 1) / 2
-    density = truncnorm(-0.5 / one.scale, 0.5 / one.scale, 0.5, one.scale).pdf(b)
-    c = (nodes + 1) / 2
-    B, C = np.meshgrid(b, c, indexing="ij")
-    W = np.outer(weights / 2 * density, weights / 2)
-    for row in x:
-        points = np.column_stack([np.full(B.size, row[0]), B.ravel(), C.ravel()])
-        numeric = model.process.predict(points, model.prior)[0] @ W.ravel()
-        assert model.bound(0, "mean")(row[None])[0][0] == pytest.approx(numeric, abs=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -133,19 +114,6 @@ def test_posterior_samples_have_the_posteriors_moments():
     mean, variance = (v[0] for v in model.process.predict(point, model.prior))
     assert draws.mean() == pytest.approx(mean, abs=5 * np.sqrt(variance / 400))
     assert draws.var() == pytest.approx(variance, rel=0.35)
-
-
-def test_a_posterior_samples_expected_value_is_its_mean_over_the_rest():
-    problem = random_problem(6)
-    model = told(problem, 10, model=informed_model)
-    sample = PosteriorSample(model)
-    nodes = problem.nodes(2**13)
-    nodes[:, 0] = 0.37
-    direct = sample.expected(3)(nodes)[0].mean()
-    function = sample.expected(0)
-    assert function(np.array([[0.37]]))[0][0] == pytest.approx(direct, abs=0.01)
-    numeric = (function(np.array([[0.3701]]))[0] - function(np.array([[0.3699]]))[0]) / 2e-4
-    assert function(np.array([[0.37]]))[1][0, 0] == pytest.approx(numeric[0], rel=1e-4)
 
 
 def test_hyperparameters_are_estimated_ever_more_rarely():

@@ -74,21 +74,6 @@ def test_expected_value_equals_the_closed_form(variance):
         np.testing.assert_allclose(problem.expected(i, points), exact, atol=1e-4)
 
 
-def test_expected_value_equals_plain_sampling():
-    """To 1e-4, with so many draws that their own standard error is a third of it."""
-    problem, i, x, rng = ready.ems_control(variance=0.02), 5, [0.3, 0.6, 0.2, 0.7], np.random.default_rng(7)
-    rest, averages, error = problem.left_to_chance(i), np.empty(0), 1.0
-    while error > 1e-4 / 3 and len(averages) < 2**21:
-        points = np.empty((2**18, problem.dimension))
-        points[:, list(problem.control_sets[i])] = x
-        u = rng.random((2**17, len(rest)))  # antithetic pairs
-        points[:, rest] = problem.marginals[0].quantile(np.vstack([u, 1 - u]))
-        averages = np.append(averages, problem.objective.exact(points).reshape(2, -1).mean(axis=0))
-        error = averages.std() / np.sqrt(len(averages))
-    assert error < 1e-4 / 3
-    assert problem.expected(i, x) == pytest.approx(averages.mean(), abs=1e-4 + 2 * error)
-
-
 def test_expected_value_does_not_depend_on_chunks(monkeypatch):
     problem = ready.hartmann_control()
     x = np.random.default_rng(0).random((7, 3))

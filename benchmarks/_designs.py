@@ -4,7 +4,7 @@ import numpy as np
 
 from emsopt.optimizers.boxes._search import highest
 from emsopt.surrogates import gaussian_process
-from emsopt.surrogates.box_kernels import SquaredExponential
+from emsopt.surrogates.kernels import SquaredExponential
 
 LENGTHSCALE = 0.8  # in units of √(d/12), as in `GPUCBFixed`
 

@@ -6,6 +6,7 @@ to the folder of the cases.
 """
 
 import argparse
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,7 @@ import pandas as pd
 import emsopt
 from emsopt import study
 
+sys.path.append(str(Path(__file__).parents[1] / "notebooks"))  # for what only the papers' claims need
 STORED = Path(emsopt.__file__).parent / "data" / "studies"
 QUARTILES = {"q25": lambda values: values.quantile(0.25), "q75": lambda values: values.quantile(0.75)}
 

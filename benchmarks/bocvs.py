@@ -11,12 +11,12 @@ import argparse
 import time
 
 import numpy as np
+from _known_model import Hyperparameters, KnownModel
 
 import emsopt as eo
 from emsopt.optimizers import LEARNERS
-from emsopt.optimizers.control.model import ControlModel, Hyperparameters
-from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import fit
+from emsopt.surrogates.kernels import SquaredExponential
 
 LENGTHSCALES = np.array([0.4] * 6 + [8.0] * 6)
 METHODS = ("ucb-psq", "ts-psq", "ucb-cvs", "unknown-cost")
@@ -27,7 +27,7 @@ def told(problem, method, n):
     known = Hyperparameters(LENGTHSCALES, amplitude=0.3, noise_variance=1e-4, mean=0.3)
     options = {"exploration": 0.0, "halving": False, "alpha": 0.9} if method == "unknown-cost" else {}
     learner = LEARNERS[method](problem, rng=0, budget=1e6, **options)
-    learner.model = ControlModel(problem, learner.rng, known)
+    learner.model = KnownModel(problem, learner.rng, known)
     rng = np.random.default_rng(1)
     points = problem.nodes(1 << (n - 1).bit_length())[:n]
     values = problem.objective(points) + 0.01 * rng.standard_normal(n)

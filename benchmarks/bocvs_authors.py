@@ -32,16 +32,16 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+from _known_model import Hyperparameters, KnownModel
 from scipy.linalg import cho_solve
 
 from emsopt._running.blas_threads import one_thread
 from emsopt._running.checkpoint import stream
 from emsopt.optimizers.control.learners import ETC50, ControlLearner
-from emsopt.optimizers.control.model import ControlModel, Hyperparameters
-from emsopt.optimizers.control.regret import with_regret
+from emsopt.optimizers.control.search import with_regret
 from emsopt.problems import Play
-from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import condition
+from emsopt.surrogates.kernels import SquaredExponential
 
 LENGTH, NOISE = 0.2, 1e-4
 START, EXPLORATION, LAST_RULED = 5, 0.6, 450
@@ -72,7 +72,7 @@ class AuthorsCode(ControlLearner):
     def __init__(self, problem, **options):
         start = np.full(problem.dimension, LENGTH)
         super().__init__(problem, **options)
-        self.model = ControlModel(problem, self.rng, Hyperparameters(start, noise_variance=NOISE))
+        self.model = KnownModel(problem, self.rng, Hyperparameters(start, noise_variance=NOISE))
         self.scales = self._first = np.append(start, 1.0)
         self._fitted_at = -ADAM_EVERY
         full = [i for i, s in enumerate(problem.control_sets) if len(s) == problem.dimension]

@@ -39,11 +39,12 @@ from functools import cache
 import _studies
 import bocvs_authors
 import numpy as np
+from papers.control_regret import control_verdicts
 
 import emsopt as eo
 from emsopt import study
 from emsopt.optimizers import bocvs
-from emsopt.optimizers.control.regret import control_verdicts, with_regret
+from emsopt.optimizers.control.search import with_regret
 
 OBJECTIVES = ["hartmann", "ackley", "levy", "plant", "airfoil"]
 METHODS = ["unknown-cost", "ucb-psq", "ts-psq", "ucb-cvs", "etc-50"]

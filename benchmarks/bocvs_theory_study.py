@@ -9,7 +9,7 @@ microseconds. The hill is a single bump of the kernel, so that its norm B is 1.
 
 Everything is as the theorems assume, and nothing as in the experiments: the kernel and B are known, the process has a
 noise variance of 1 + 2/T, and β follows from the largest information gain, all bounded by
-`emsopt.optimizers.control.regret`. Costs are 0 or 1 at random, the widest distribution of a given mean on [0, 1].
+``notebooks/papers/control_regret.py``. Costs are 0 or 1 at random, the widest distribution of a given mean on [0, 1].
 
 "bocvs_bounds": one row per number of plays T, tolerance and seed, with the plays per set in the exploration ``each``, 3
 T^(2/3); quality and cost regret, their bounds (3), (5) and (4), and what they are if every play is the worst; and of
@@ -22,10 +22,10 @@ from functools import cache
 import _studies
 import numpy as np
 from numba import njit
+from papers import control_regret as bounds
 
 import emsopt as eo
 from emsopt import study
-from emsopt.optimizers.control import regret as bounds
 
 LENGTHSCALES = np.array([0.15, 0.5])
 NORM, NOISE, DELTA, SIDE = 1.0, 0.01, 0.1, 21

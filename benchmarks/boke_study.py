@@ -57,7 +57,7 @@ from _designs import process_design
 import emsopt as eo
 from emsopt import study
 from emsopt.optimizers import BOX_METHODS
-from emsopt.optimizers.boxes.base import on_box
+from emsopt.optimizers.boxes._base import on_box
 from emsopt.optimizers.boxes.boke import DELTA, density_design, exploration, fill_distance
 from emsopt.problems import Problem
 from emsopt.problems.box import Box

@@ -33,7 +33,7 @@ from importlib import metadata, util
 import numpy as np
 
 import emsopt as eo
-from emsopt.optimizers.deployments.base import Optimizer
+from emsopt.optimizers.deployments._base import Optimizer
 from emsopt.optimizers.values import log_expected_improvement
 
 INITIAL = 20

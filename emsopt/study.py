@@ -17,7 +17,7 @@ import itertools
 import json
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager, suppress
 from functools import partial
@@ -133,46 +133,55 @@ def run(
     1       3      2       9
     """
     import pandas as pd
-    from joblib import parallel_config
 
     name = getattr(task, "__qualname__", None)
-    if not callable(task) or name is None:
+    if name is None:
         raise InputError(f"`task` must be a function defined at the top level of a module; got {task!r}.")
     by_key = _check_cases(cases)  # refused before anything is computed
     columns = list(next(iter(by_key.values())))
-    (settings, executor), work = _settings(backend, workers), partial(_work, task)
+    settings, executor = _settings(backend, workers)
     with _on_file(file, name, columns) as (done, append), bar(progress, len(by_key), "case") as show:
         rows = {key: done[key] for key in by_key if key in done}
         left = {key: case for key, case in by_key.items() if key not in rows}
         failed: dict[str, tuple[str, str]] = {}
         show(len(rows))
-        with parallel_config(**(settings if left else _SERIAL)):  # without cases left, workers need not start
-            items = left.items()
-            found = as_completed(work, items) if executor is None else submit(executor, work, items)
-            with closing(found):  # cancels what is left if an error comes from here, such as of `progress`
-                for key, result, failure in found:
-                    if failure is None:
-                        append(by_key[key], result)
-                        rows[key] = result
-                    else:
-                        failed[key] = failure
-                    show(len(rows) + len(failed))
+        # closing cancels what is left if an error comes from here, such as of `progress`
+        with closing(_results(partial(_work, task), left, settings, executor)) as found:
+            for key, result, failure in found:
+                if failure is None:
+                    append(by_key[key], result)
+                    rows[key] = result
+                else:
+                    failed[key] = failure
+                show(len(rows) + len(failed))
     flat = [case | row for key, case in by_key.items() for row in rows.get(key, ())]  # in the order of the cases
     table = pd.DataFrame(flat) if flat else pd.DataFrame(columns=columns)
     if failed:
-        rest = "are in `results`" if file is None else f"are stored in {file}; run again to retry"
-        raise _failure(
-            [(case, *failed[key]) for key, case in by_key.items() if key in failed], len(by_key), rest, table
-        )
+        raise _failure(by_key, failed, file, table)
     return table
 
 
-def _failure(failed: list[tuple[Case, str, str]], count: int, rest: str, table: pd.DataFrame) -> StudyError:
-    """Return the error of a study in which some of ``count`` cases failed, given with errors and tracebacks."""
-    failures = [(case, error) for case, error, _ in failed]
+def _results(
+    work: Callable[[Any], Any], left: dict[str, Case], settings: dict[str, Any], executor: Executor | None
+) -> Generator[Any, None, None]:
+    """Yield what ``work`` returns for each case that is left, in order of completion."""
+    from joblib import parallel_config
+
+    with parallel_config(**(settings if left else _SERIAL)):  # without cases left, workers need not start
+        items = left.items()
+        with closing(as_completed(work, items) if executor is None else submit(executor, work, items)) as found:
+            yield from found
+
+
+def _failure(
+    by_key: dict[str, Case], failed: dict[str, tuple[str, str]], file: PathLike | None, table: pd.DataFrame
+) -> StudyError:
+    """Return the error of a study in which some cases failed, given with errors and tracebacks by key."""
+    failures = [(case, failed[key][0]) for key, case in by_key.items() if key in failed]
     first = "; ".join(f"{case}: {error}" for case, error in failures[:5]) + "; ..." * (len(failures) > 5)
-    error = StudyError(f"{len(failures)} of {count} cases failed: {first}. The others {rest}.", failures, table)
-    error.add_note(f"The first of them:\n{failed[0][2]}")
+    rest = "are in `results`" if file is None else f"are stored in {file}; run again to retry"
+    error = StudyError(f"{len(failures)} of {len(by_key)} cases failed: {first}. The others {rest}.", failures, table)
+    error.add_note(f"The first of them:\n{next(failed[key][1] for key in by_key if key in failed)}")
     return error
 
 

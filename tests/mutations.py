@@ -111,7 +111,7 @@ IN_PAPER = {
             "a trust region that never shrinks",
             "Theorem 14, proof",
             "optimizers/deployments/gp_pm.py",
-            "            self.edge *= self._shrink[1]\n",
+            "            self.edge *= SHRINK[1]\n",
             "",
         ),
         (
@@ -292,7 +292,7 @@ IN_PAPER = {
         (
             "cost regret that cheaper plays pay back",
             "Problem Definition, cost regret",
-            "optimizers/control/regret.py",
+            "optimizers/control/search.py",
             "np.cumsum(np.maximum(above, 0))",
             "np.cumsum(above)",
         ),

@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 import pytest
+from papers.control_regret import gain_bound
 
 import emsopt as eo
 from emsopt._files import locate
-from emsopt.optimizers.control.regret import gain_bound
 
 SECONDS = {"boke_seconds", "boke_complexity", "boke_runs"}  # of one computer: there is nothing to compare
 ENDS = {"boke_tuning_ends"}  # of the runs of "boke_tuning_curves", each of which grows trees for ten seconds

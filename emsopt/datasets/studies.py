@@ -54,9 +54,9 @@ def load_study(name: str) -> "pd.DataFrame":
         "bocvs": which variables to control. One row per run and amount spent (``cost``): the number of ``plays`` so
         far, how many of them played the cheapest set whose value is within the tolerance (``on_target``), the regrets
         ``simple_regret``, ``quality_regret``, ``cost_regret`` and ``weighted_regret`` that
-        `emsopt.optimizers.control.regret` defines, the share of played sets whose mean cost lies within the confidence
+        `emsopt.optimizers.control.search` defines, the share of played sets whose mean cost lies within the confidence
         radius of its estimate (``covered``), and the largest error of such an estimate (``cost_error``). Read it with
-        `control_verdicts` and `control_regrets` of the same module. "bocvs_authors_code": the same of learners after
+        ``notebooks/papers/control_regret.py``. "bocvs_authors_code": the same of learners after
         the authors' code ("authors-code", and "etc-by-index" with its groups). "bocvs_horizon": regrets by budget of
         the method for unknown costs and of UCB-CVS. These are written by ``benchmarks/bocvs_study.py``. "bocvs_bounds":
         regrets by number of plays, with the bounds of the theorems; "bocvs_exploration": in how many plays exactly the

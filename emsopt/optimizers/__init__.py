@@ -1,20 +1,20 @@
 """`minimize`, `maximize` and the ask / tell optimizers that they run, for deployments and for points of a box."""
 
 from ..problems.box import Categorical, Integer, Real
-from . import regret
 from .boxes.boke import BOKE, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
 from .control.learners import LEARNERS
 from .control.search import bocvs
-from .deployments.base import RandomSearch
+from .deployments._base import RandomSearch
 from .deployments.genetic_annealing_bocs import BOCS, Genetic
 from .deployments.gp_pm import GPpM, GPzero
 from .deployments.sparbl import SparBL
 from .deployments.swaps import LocalSearch, best_deployment, local_search
 from .run import Run as Run
+from .run import empirical_regret
 from .search import BOX_METHODS, METHODS, maximize, minimize
 
 __all__ = ["BOCS", "BOKE", "BOX_METHODS", "LEARNERS", "METHODS", "BOKEAuto", "BOKEPlus", "Categorical", "GPpM"]
 __all__ += ["GPzero", "Genetic", "Integer", "LocalSearch", "RandomSearch", "Real", "SparBL"]
-__all__ += ["best_deployment", "bocvs", "local_search", "maximize"]
-__all__ += ["minimize", "regret"]
+__all__ += ["best_deployment", "bocvs", "empirical_regret", "local_search"]
+__all__ += ["maximize", "minimize"]

@@ -28,22 +28,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 DRAWS = 100  # random draws tried before the remaining candidates are listed, which takes longer
 
 
-class _Turn:
-    """A lock; copies and unpickled objects get a new one."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()  # reentrant: `ask` of several candidates calls `ask`
-
-    def __reduce__(self) -> tuple[type, tuple[()]]:
-        return _Turn, ()  # a lock cannot be pickled or copied, which checkpoints and joblib need
-
-
 def in_turn(method: F) -> F:
     """Let one thread at a time use an optimizer."""
 
     @wraps(method)
     def locked(self: Any, *args: Any, **options: Any) -> Any:
-        with self._turn.lock:
+        with self._turn:
             return method(self, *args, **options)
 
     return locked  # type: ignore[return-value]
@@ -83,7 +73,14 @@ class AskTell(Generic[X]):
         self.values: list[float] = []
         self.taken: dict[tuple[float, ...], float | None] = {}
         self._queue: list[X] = []
-        self._turn = _Turn()
+        self._turn = threading.RLock()  # reentrant: `ask` of several candidates calls `ask`
+
+    def __getstate__(self) -> dict[str, Any]:
+        # a lock cannot be pickled or copied, which joblib needs
+        return {name: value for name, value in vars(self).items() if name != "_turn"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _turn=threading.RLock())
 
     @property
     def better(self) -> Callable[..., Any]:
@@ -137,7 +134,7 @@ class AskTell(Generic[X]):
         if x is None:
             with one_thread:  # many threads on small matrices cost more time than they save
                 x = self.space.canonical(self._propose())
-            if not (self.objective.noisy or self.repeats) and self.is_taken(x):
+            if not (self.repeats or self.is_free(x)):
                 x = self.draw()
         # `setdefault`, as a noisy candidate may already have a value, which must stay
         self.taken.setdefault(tuple(x.tolist()), None)
@@ -152,7 +149,7 @@ class AskTell(Generic[X]):
         """Return the next candidate of the queue that may be asked for, or None."""
         while self._queue:
             x = self._queue.pop(0)
-            if self.objective.noisy or not self.is_taken(x):
+            if self.is_free(x):
                 return x
         return None
 
@@ -190,14 +187,18 @@ class AskTell(Generic[X]):
         """Return whether this canonical candidate was asked for or observed."""
         return tuple(np.asarray(x).tolist()) in self.taken
 
+    def is_free(self, x: X) -> bool:
+        """Return whether this canonical candidate may be asked for: with noise any, else a new one."""
+        return self.objective.noisy or not self.is_taken(x)
+
     def draw(self) -> X:
         """Return a random allowed candidate; unless the objective is noisy, one not yet asked for or observed."""
         for _ in range(DRAWS):
             x = self._sample()
-            if self.objective.noisy or not self.is_taken(x):
+            if self.is_free(x):
                 return x
         every = self.space.listing() if self.space.count <= MOST_LISTED else []
-        left = [row for row in every if not self.is_taken(row)]
+        left = [row for row in every if self.is_free(row)]
         if not left:
             raise NoneLeftError(f"no {self.noun} was found that is allowed and has not been asked for yet.")
         return left[self.rng.integers(len(left))]
@@ -251,23 +252,34 @@ def pairs(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
 
 def _as_pairs(initial: Any, space: Any, column: str) -> list[Any]:
     """Return ``initial`` as a list of pairs, in whichever of its forms it is given; raise if it has none of them."""
+    if initial is None:
+        return []
     if isinstance(initial, Run):
-        table, columns = initial.history, list(space.names) or [column]
-        _validate.columns(table, [*columns, "value"], "initial", "a run of the same inputs")
-        initial = (table[columns].to_dict("records") if space.names else table[column], table["value"])
+        initial = _evaluated(initial.history, space, column)
     if isinstance(initial, tuple) and len(initial) == 2 and all(map(np.iterable, initial)):
         X, y = map(list, initial)
         if len(X) != len(y):
             counts = f"{len(X)} candidates and {len(y)} values"
             raise InputError(f"`initial` must hold one value per candidate; got {counts}.")
         initial = zip(X, y, strict=True)
-    rows = [] if initial is None else list(initial) if np.iterable(initial) else [initial]
-    if not all(np.iterable(row) and not isinstance(row, (str, Mapping)) and len(list(row)) == 2 for row in rows):
+    rows = list(initial) if np.iterable(initial) else [initial]
+    if not all(map(_is_pair, rows)):
         raise InputError(
             "`initial` must be pairs (candidate, value), a tuple of candidates and values, or a Run; got "
             f"{_validate.quote(initial)}."
         )
     return rows
+
+
+def _evaluated(history: Any, space: Any, column: str) -> tuple[Any, Any]:
+    """Return the candidates and the values of a run's history."""
+    columns = list(space.names) or [column]
+    _validate.columns(history, [*columns, "value"], "initial", "a run of the same inputs")
+    return history[columns].to_dict("records") if space.names else history[column], history["value"]
+
+
+def _is_pair(row: Any) -> bool:
+    return np.iterable(row) and not isinstance(row, (str, Mapping)) and len(list(row)) == 2
 
 
 def _canonical(x: Any, space: Any, name: str) -> Any:

@@ -27,7 +27,10 @@ from ..errors import InputError, NoneLeftError, ResumeWarning
 from ..evaluators.objective import Objective
 from ..problems import Problem
 from .ask_tell import AskTell
-from .boxes.base import BoxObjective
+from .boxes._base import BoxObjective
+
+Given: TypeAlias = list[tuple[Any, float]]
+"""Candidates of a run with their values, in order."""
 
 Outcome: TypeAlias = float | str
 Catch: TypeAlias = type[Exception] | tuple[type[Exception], ...]
@@ -39,11 +42,8 @@ Spread: TypeAlias = Callable[[Callable[[Item], Any], Iterable[Item]], Iterable[A
 LONGEST = 500  # characters of an error's message that are stored: some messages hold whole arrays
 BATCH = 4
 """Number of candidates asked for at once by default, with any number of workers but one."""
-
-
-def default_batch(workers: Workers) -> int:
-    """Return the default batch size of a new run."""
-    return 1 if workers == 1 else BATCH
+CONFIRMED = 5
+"""Number of values that the recommended candidate of a noisy run must have before the target counts as reached."""
 
 
 def batch_on_file(file: RunFile, workers: Workers, batch: int) -> int:
@@ -82,31 +82,34 @@ def evaluations(
     while not steps.ended and (proposed := _next_batch(steps, optimizer, batch, budget, reason)):
         numbered = dict(enumerate(proposed, steps.number + 1))
         left = [(number, x) for number, x in numbered.items() if number not in file.rows]
-        arriving, outcomes = _arriving(steps, optimizer, task, spread, left), dict[int, Outcome]()
-        raised: BaseException | None = None
+        outcomes = {number: file.rows[number]["value"] for number in numbered if number in file.rows}
+        arriving, raised = _arriving(steps, optimizer, task, spread, left), None
         try:
             for number, x in numbered.items():
-                try:
-                    while number not in file.rows and number not in outcomes and (pair := next(arriving, None)):
-                        outcomes.update([pair])
-                except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - raised below
-                    raised = error
-                if number in file.rows:
+                raised = _wait(arriving, outcomes, number) or raised
+                if number in outcomes:
                     steps.number = number
-                    yield _on_file(steps, optimizer, x), file.rows[number]["value"]
-                elif number in outcomes:
-                    steps.number = number
-                    yield x, outcomes[number]
+                    yield _on_file(steps, optimizer, x) if number in file.rows else x, outcomes[number]
         finally:
             for x in proposed:  # left without an outcome: they may be asked for again
                 optimizer.withdraw(x)
         if raised:
             raise raised
         # a map of the user may drop items, and the run would silently have gaps
-        if len(outcomes) < len(left) and not steps.ended:
-            raise InputError(
-                f"`workers` must return the result of every item, as `map` does; got {len(outcomes)} of {len(left)}."
-            )
+        missing = len(numbered) - len(outcomes)
+        if missing and not steps.ended:
+            got = f"got {len(left) - missing} of {len(left)}"
+            raise InputError(f"`workers` must return the result of every item, as `map` does; {got}.")
+
+
+def _wait(arriving: Iterator[tuple[int, Outcome]], outcomes: dict[int, Outcome], number: int) -> BaseException | None:
+    """Collect the outcomes that arrive until one has this number; return the error that prevented it, if any."""
+    try:
+        while number not in outcomes and (pair := next(arriving, None)):
+            outcomes.update([pair])
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the caller raises it
+        return error
+    return None
 
 
 def _next_batch(
@@ -267,3 +270,55 @@ def check_catch(catch: Any) -> Catch:
             "To catch all but Ctrl-C, pass Exception."
         )
     return errors
+
+
+class Ends:
+    """Why to end a run after a batch, as a function of whether the budget is used; it returns "" to go on.
+
+    With noise, values reach the target by chance: the candidate that the run would return must then reach it by the
+    estimate of a model, and is evaluated again until it has ``CONFIRMED`` values. As fitting the model takes long, this
+    is checked again only when the number of values has grown by a twentieth, or at the end.
+    """
+
+    def __init__(self, optimizer: AskTell[Any], target: float | None, given: Given) -> None:
+        self.optimizer, self.target, self.given, self.better = optimizer, target, given, optimizer.better
+        self.best, self.read, self.due = -np.inf if self.better is max else np.inf, 0, 0.0
+
+    def __call__(self, last: bool) -> str:
+        """Return why to end, or ""; ``last`` says whether the budget is used."""
+        values = [value for _, value in self.given[self.read :]]
+        self.best, self.read = self.better([self.best, *values]), len(self.given)
+        if self._reaches(self.best) and (last or self.read >= self.due) and self._reaches_target(last):
+            return f"target of {self.target:g} reached"
+        return self._used_up() if self.optimizer.exhausted else ""
+
+    def _reaches(self, value: float) -> bool:
+        return self.target is not None and self.better(value, self.target) == value
+
+    def _reaches_target(self, last: bool) -> bool:
+        """Return whether the target counts as reached; with noise, ask for the values that are missing."""
+        if not self.optimizer.objective.noisy:
+            return True
+        x, estimate = recommended(self.optimizer, self.given)
+        missing = CONFIRMED - sum(np.array_equal(x, other) for other, _ in self.given)
+        self.due = 1.05 * self.read
+        if not self._reaches(estimate) or missing <= 0:
+            return self._reaches(estimate)
+        if not last:
+            self.optimizer.enqueue([x] * missing)  # before what the method would ask for
+        self.due = self.read + missing
+        return False
+
+    def _used_up(self) -> str:
+        """Return the reason to end when every allowed candidate was asked for: whether the optimum is known."""
+        taken, noun = self.optimizer.taken.values(), self.optimizer.noun
+        unknown = sum(value is None or not np.isfinite(value) for value in taken)  # None: asked for but never told
+        if not unknown and self.better([self.best, *self.optimizer.values]) == self.best:  # some are from before
+            return f"every allowed {noun} evaluated, so this is the optimum"
+        return f"every allowed {noun} asked for" + (f"; {unknown} without a value" if unknown else "")
+
+
+def recommended(optimizer: AskTell[Any], given: Given) -> tuple[Any, float]:
+    """Return the candidate of a run that a model recommends, in canonical form, and its estimated value."""
+    x, estimate = optimizer.recommend({tuple(x.tolist()) for x, _ in given})
+    return optimizer.space.canonical(x), estimate

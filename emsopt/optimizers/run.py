@@ -1,16 +1,21 @@
-"""`Run`, the result of every search."""
+"""`Run`, the result of every search, and its regret: evaluating deployment x costs f(x) - f*, with f* the optimum."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import stdtrit
 
 from .. import _validate
+from ..errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from .._types import ArrayLike, FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,3 +87,55 @@ def _short(x: Any) -> Any:
     if isinstance(x, np.ndarray):
         return [_short(value) for value in x.tolist()]
     return float(f"{x:.6g}") if isinstance(x, float) else x
+
+
+def empirical_regret(runs: Any, optimum: float, kind: str = "cumulative") -> FloatArray:
+    """Return the regret of one or several runs after each evaluation, shape (R, T); R = 1 for one run.
+
+    Parameters
+    ----------
+    runs : Run, array_like of shape (T,) or (R, T), or list of these
+        Values in the order of evaluation, min, free of noise. Runs of unequal length are cut to the shortest.
+    optimum : float
+        f*, or the best known value, min; no value may be below it.
+    kind : {"cumulative", "average", "simple"}
+        Sum over the evaluations so far; this sum divided by their number; or best value so far minus the optimum.
+
+    Examples
+    --------
+    >>> empirical_regret([7.0, 6.0, 6.5], 6.0)
+    array([[1. , 1. , 1.5]])
+    """
+    _validate.choice(kind, "kind", ("cumulative", "average", "simple"))
+    rows = _values_of(runs)
+    shortest = min(map(len, rows))
+    values = np.array([row[:shortest] for row in rows])
+    if values.min() < optimum - 1e-9 * max(1.0, abs(optimum)):  # an optimum rounded otherwise is no error
+        got = f"got {optimum:g} and a value of {values.min():g}"
+        raise InputError(
+            f"`optimum` must be at most every value; {got}. Pass noise-free values if the objective is noisy."
+        )
+    losses = np.maximum(values - optimum, 0)  # at least 0, in spite of this tolerance
+    if kind == "simple":
+        return np.minimum.accumulate(losses, axis=1)
+    total = losses.cumsum(axis=1)
+    return total if kind == "cumulative" else total / np.arange(1, total.shape[1] + 1)
+
+
+def _values_of(runs: Any) -> list[FloatArray]:
+    """Return the values of each of the runs, which may be a single one or its values."""
+    if isinstance(runs, Run) or not any(isinstance(run, Run) or np.ndim(run) for run in runs):
+        runs = [runs]
+    return [
+        _validate.real_array(run.history["value"] if isinstance(run, Run) else run, "runs", (None,)) for run in runs
+    ]
+
+
+def confidence_band(curves: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean, low and high, each (T,), of replicated curves, (R, T): a 95 % confidence band by Student's t."""
+    curves = _validate.real_array(curves, "curves", (None, None))
+    mean = curves.mean(axis=0)
+    half = np.zeros_like(mean)
+    if len(curves) > 1:
+        half = stdtrit(len(curves) - 1, 0.975) * curves.std(axis=0, ddof=1) / math.sqrt(len(curves))
+    return mean, mean - half, mean + half

@@ -21,25 +21,28 @@ from ..evaluators.objective import Objective
 from ..problems import Problem
 from ..problems.box import Bounds
 from .ask_tell import AskTell, candidates, pairs
-from .boxes.base import BoxObjective, BoxOptimizer, RandomPoints, on_box
+from .boxes._base import BoxObjective, BoxOptimizer, RandomPoints, on_box
 from .boxes.boke import BOKE, KRUCB, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
 from .boxes.gp_ucb import GPEI, GPUCB, GPUCBFixed
-from .deployments.base import Optimizer, RandomSearch
+from .deployments._base import Optimizer, RandomSearch
 from .deployments.genetic_annealing_bocs import BOCS, Genetic, SimulatedAnnealing
 from .deployments.gp_pm import GPpM, GPzero
 from .deployments.sparbl import SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch, LocalSearchPlus
 from .evaluations import (
+    BATCH,
     Catch,
+    Ends,
+    Given,
     Outcome,
     batch_on_file,
     check_catch,
-    default_batch,
     evaluations,
     is_outcome,
     is_own,
     outcome_of,
+    recommended,
     value_of,
 )
 from .run import Run
@@ -87,13 +90,8 @@ BY_KIND: dict[type[AskTell[Any]], Mapping[str, Callable[..., AskTell[Any]]]] = {
     Optimizer: METHODS,
     BoxOptimizer: BOX_METHODS,
 }
+DEFAULTS: dict[type[AskTell[Any]], str] = {Optimizer: "local+", BoxOptimizer: "boke-auto"}
 _VERBS = {"min": "minimize", "max": "maximize"}
-
-Given = list[tuple[Any, float]]
-"""Candidates of a run with their values, in order."""
-
-CONFIRMED = 5
-"""Number of values that the recommended candidate of a noisy run must have before the target counts as reached."""
 
 
 def minimize(
@@ -275,12 +273,7 @@ _OPTIONS: Any = (_Plan, RunOptions, _BoxOptions)
 
 
 def _search(
-    sense: str,
-    objective: Function,
-    method: str | AskTell[Any] | None,
-    plan: _Plan,
-    run: RunOptions,
-    box: _BoxOptions,
+    sense: str, objective: Function, method: str | AskTell[Any] | None, plan: _Plan, run: RunOptions, box: _BoxOptions
 ) -> Run:
     """Ask for candidates, evaluate them and tell their values until the run ends."""
     method, name, kind = chosen(sense, objective, method)
@@ -290,16 +283,11 @@ def _search(
     _warn_of_starts(sense, plan, len(first))
     record = _Record(goal, sense, column, bool(plan.catch), known)
     about: dict[str, Any] = {
-        "batch": plan.batch or default_batch(plan.workers),
+        "batch": plan.batch or (1 if plan.workers == 1 else BATCH),
         "x0": [x.tolist() for x in first],
         "initial": [[x.tolist(), value if np.isfinite(value) else str(value)] for x, value in known],
     }
-    # these may differ from the checkpoint: an omitted batch, and the name of a function, as its value is checked
-    loose = (*(("batch",) if plan.batch is None else ()), *(("function",) if is_own(goal) else ()))
-    loose += ("noisy",) if goal.noisy else ()  # noise may turn out only when a run resumes
-    fits: Any = are_indices if kind is Optimizer else are_numbers
-    form = Form("emsopt run", "evaluation", {column: fits}, {"value": is_outcome}, loose)
-    message = f"budget of {plan.budget} evaluations used"
+    form, message = _form(kind, goal, plan), f"budget of {plan.budget} evaluations used"
     with loop(form, lambda: describe(goal, name, method) | about, run, steps=plan.budget, message=message) as steps:
         seed, size = steps.file.seed, batch_on_file(steps.file, plan.workers, about["batch"])
         optimizer = method if isinstance(method, AskTell) else BY_KIND[kind][name](goal, rng=seed)
@@ -322,6 +310,15 @@ def _check_plan(plan: _Plan) -> _Plan:
         batch=None if plan.batch is None else _validate.whole_number(plan.batch, "batch"),
         catch=check_catch(plan.catch),
     )
+
+
+def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, plan: _Plan) -> Form:
+    """Return the form of a run's checkpoint, with what may differ from the stored one."""
+    # the value of a function is checked instead of its name, and noise may turn out only when a run resumes
+    loose = {"batch": plan.batch is None, "function": is_own(goal), "noisy": goal.noisy}
+    fits: Any = are_indices if kind is Optimizer else are_numbers
+    may_differ = tuple(name for name, differs in loose.items() if differs)
+    return Form("emsopt run", "evaluation", {kind.column: fits}, {"value": is_outcome}, may_differ)
 
 
 def _warn_of_starts(sense: str, plan: _Plan, starts: int) -> None:
@@ -407,9 +404,7 @@ def _deployments(objective: Objective) -> dict[str, Any]:
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))  # these do not change values
     numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
     numbers += [] if city.response_law is None else [np.asarray(cv) for cv in (city.travel_cv, city.turnout_cv)]
-    metric = objective.metric
-    parts = [part for part in (metric if isinstance(metric, Mapping) else [metric]) if not is_mean(part)]
-    lists = [[np.asarray(one).tolist() for one in part] for part in parts if isinstance(part, tuple)]
+    lists = _lists_of(objective.metric)
     return {
         "city": summary(*(array for array in numbers if array is not None)),
         "units": space.units,
@@ -421,6 +416,12 @@ def _deployments(objective: Objective) -> dict[str, Any]:
         "capacities": space.site_capacities.tolist(),
         "pinned": sorted(space.pinned),
     }
+
+
+def _lists_of(metric: Any) -> list[list[Any]]:
+    """Return the arguments of a metric, or of each part of a weighted one, such as a threshold or targets by atom."""
+    parts = [part for part in (metric if isinstance(metric, Mapping) else [metric]) if not is_mean(part)]
+    return [[np.asarray(one).tolist() for one in part] for part in parts if isinstance(part, tuple)]
 
 
 def _box(objective: BoxObjective) -> dict[str, Any]:
@@ -439,58 +440,6 @@ def _box(objective: BoxObjective) -> dict[str, Any]:
     }
 
 
-class Ends:
-    """Why to end a run after a batch, as a function of whether the budget is used; it returns "" to go on.
-
-    With noise, values reach the target by chance: the candidate that the run would return must then reach it by the
-    estimate of a model, and is evaluated again until it has ``CONFIRMED`` values. As fitting the model takes long, this
-    is checked again only when the number of values has grown by a twentieth, or at the end.
-    """
-
-    def __init__(self, optimizer: AskTell[Any], target: float | None, given: Given) -> None:
-        self.optimizer, self.target, self.given, self.better = optimizer, target, given, optimizer.better
-        self.best, self.read, self.due = -np.inf if self.better is max else np.inf, 0, 0.0
-
-    def __call__(self, last: bool) -> str:
-        """Return why to end, or ""; ``last`` says whether the budget is used."""
-        values = [value for _, value in self.given[self.read :]]
-        self.best, self.read = self.better([self.best, *values]), len(self.given)
-        if self._reaches(self.best) and (last or self.read >= self.due) and self._reaches_target(last):
-            return f"target of {self.target:g} reached"
-        return self._used_up() if self.optimizer.exhausted else ""
-
-    def _reaches(self, value: float) -> bool:
-        return self.target is not None and self.better(value, self.target) == value
-
-    def _reaches_target(self, last: bool) -> bool:
-        """Return whether the target counts as reached; with noise, ask for the values that are missing."""
-        if not self.optimizer.objective.noisy:
-            return True
-        x, estimate = recommended(self.optimizer, self.given)
-        missing = CONFIRMED - sum(np.array_equal(x, other) for other, _ in self.given)
-        self.due = 1.05 * self.read
-        if not self._reaches(estimate) or missing <= 0:
-            return self._reaches(estimate)
-        if not last:
-            self.optimizer.enqueue([x] * missing)  # before what the method would ask for
-        self.due = self.read + missing
-        return False
-
-    def _used_up(self) -> str:
-        """Return the reason to end when every allowed candidate was asked for: whether the optimum is known."""
-        taken, noun = self.optimizer.taken.values(), self.optimizer.noun
-        unknown = sum(value is None or not np.isfinite(value) for value in taken)  # None: asked for but never told
-        if not unknown and self.better([self.best, *self.optimizer.values]) == self.best:  # some are from before
-            return f"every allowed {noun} evaluated, so this is the optimum"
-        return f"every allowed {noun} asked for" + (f"; {unknown} without a value" if unknown else "")
-
-
-def recommended(optimizer: AskTell[Any], given: Given) -> tuple[Any, float]:
-    """Return the candidate of a run that a model recommends, in canonical form, and its estimated value."""
-    x, estimate = optimizer.recommend({tuple(x.tolist()) for x, _ in given})
-    return optimizer.space.canonical(x), estimate
-
-
 def chosen(
     sense: str, objective: Any, method: str | AskTell[Any] | None
 ) -> tuple[str | AskTell[Any], str, type[AskTell[Any]]]:
@@ -500,8 +449,7 @@ def chosen(
         raise InputError(f"`objective` must be an Objective, a Problem or a function of a point; got {got}.")
     kind: type[AskTell[Any]] = Optimizer if isinstance(objective, Objective) else BoxOptimizer
     methods = BY_KIND[kind]
-    if method is None:
-        method = "local+" if kind is Optimizer else "boke-auto"
+    method = DEFAULTS[kind] if method is None else method
     if isinstance(method, kind):
         name = f"{type(method).__name__}, {len(method.values)} told"  # an optimizer that knows more is another one
     elif isinstance(method, str):
@@ -512,26 +460,30 @@ def chosen(
             f"this objective; got {getattr(method, '__name__', type(method).__name__)}."
             + (" To give inputs or a starting point, write bounds=... or x0=..." if np.iterable(method) else "")
         )
+    _check_sense(sense, objective, method)
+    return method, name, kind
+
+
+def _check_sense(sense: str, objective: Any, method: str | AskTell[Any]) -> None:
+    """Raise if the optimizer, or else the objective, has another sense than the run."""
     known = method.objective if isinstance(method, AskTell) else objective
     own = getattr(known, "sense", None)
     if own is not None and _validate.choice(own, "sense", tuple(_VERBS)) != sense:
         who = "`objective`" if known is objective else "`method`"
         raise InputError(f"{who} has the `sense` {own!r}: use `{_VERBS[own]}`, not `{_VERBS[sense]}`.")
-    return method, name, kind
 
 
 def goal_of(sense: str, objective: Function, method: str | AskTell[Any], box: _BoxOptions) -> Objective | BoxObjective:
     """Return the objective to search, with the given sense; raise if the arguments do not fit together."""
+    if isinstance(method, str) and not isinstance(objective, Objective):
+        return on_box(objective, **box._asdict(), sense=sense)
     given = [name for name, value in box._asdict().items() if value is not None]
-    if given and (isinstance(objective, Objective) or isinstance(method, AskTell)):
-        why = (
-            "is already set in the optimizer given as `method`"
-            if isinstance(method, AskTell)
-            else ("does not apply to an Objective, which has its own set of deployments and knows whether it is noisy")
-        )
+    if given:
+        why = "does not apply to an Objective, which has its own set of deployments and knows whether it is noisy"
+        why = why if isinstance(method, str) else "is already set in the optimizer given as `method`"
         raise InputError(f"`{given[0]}` {why}. Leave it out.")
     if isinstance(method, str):
-        return objective if isinstance(objective, Objective) else on_box(objective, **box._asdict(), sense=sense)
+        return cast(Objective, objective)
     goal = method.objective
     # an optimizer on a box holds the function that it was created for within its objective
     if objective is not goal and objective is not getattr(goal, "function", goal):

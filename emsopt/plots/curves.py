@@ -12,7 +12,7 @@ from .. import _validate
 from ..errors import InputError
 from ..evaluators.evaluation import LATE_MIN
 from ..maps import _colours
-from ..optimizers.regret import confidence_band
+from ..optimizers.run import confidence_band
 from ._style import AxLike, Style, categories, draw_line, figure, legend_above, look, note, styled, whole_ticks, words
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def regret_curves(
     Parameters
     ----------
     curves : dict of str to array_like of shape (R, T)
-        Regret of R replications after each of T steps, for example from `emsopt.optimizers.regret.empirical_regret`.
+        Regret of R replications after each of T steps, for example from `emsopt.optimizers.empirical_regret`.
     bounds : dict of str to array_like, optional
         Bounds at the same steps, each of shape (T,), drawn in grey. They must bound the quantity drawn.
     label, against : str

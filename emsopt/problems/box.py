@@ -58,7 +58,7 @@ class Real:
 
 
 @dataclass(frozen=True)
-class Integer:
+class Integer(Real):
     """Whole-number input from ``low`` to ``high``, both included; with ``log=True``, methods search its logarithm.
 
     Examples
@@ -69,9 +69,7 @@ class Integer:
 
     low: int
     high: int
-    log: bool = False
     whole: ClassVar[bool] = True
-    choices: ClassVar[tuple[Any, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -119,39 +117,51 @@ Bounds: TypeAlias = ArrayLike | Sequence[Any] | Mapping[str, Any]
 """What ``bounds`` takes: an array, shape (d, 2), a sequence of inputs and pairs, a dict of them, or scipy's Bounds."""
 
 
-def read_bounds(bounds: Bounds) -> tuple[tuple[str, ...], Any, list[Input | None]]:
-    """Return the names of the inputs, their lowest and highest values, and the inputs themselves, None for pairs."""
-    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # scipy.optimize.Bounds, without importing scipy
-        low, high = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
-        if len(low) == 1:  # it would broadcast to any number of inputs
-            pair = f"{low[0]:g}, {high[0]:g}"
-            raise InputError(
-                f"`bounds`: Bounds({pair}) does not say how many inputs there are. Write bounds=[({pair})] for one "
-                f"input, or an array of length d, such as Bounds([{low[0]:g}] * d, [{high[0]:g}] * d), for d inputs."
-            )
-        return (), np.column_stack([low, high]), []
+def read_bounds(bounds: Bounds) -> tuple[tuple[str, ...], Any, list[Input]]:
+    """Return the names of the inputs, their lowest and highest values, and the inputs, or none of them for an array."""
+    if hasattr(bounds, "lb"):  # scipy.optimize.Bounds, without importing scipy
+        return (), _rows_of_scipy(bounds), []
     names: tuple[str, ...] = ()
     if isinstance(bounds, Mapping):
         names = _validate.names(list(bounds), "bounds", len(bounds), "x")
         bounds = list(bounds.values())
     elif not (isinstance(bounds, (list, tuple)) and any(isinstance(one, Input) for one in bounds)):
         return (), bounds, []
-    given = [one if isinstance(one, Input) else None for one in bounds]
-    wheres = map(repr, names) if names else (f"input {k}" for k in range(len(given)))
-    return names, [_pair(one, where) for one, where in zip(bounds, wheres, strict=True)], given
+    wheres = map(repr, names) if names else (f"input {k}" for k in range(len(bounds)))
+    inputs = [_input(one, where) for one, where in zip(bounds, wheres, strict=True)]
+    return names, [(one.low, one.high) for one in inputs], inputs
 
 
-def _pair(one: Any, where: str) -> tuple[float, float]:
-    """Return the lowest and the highest value of an input of ``bounds``; ``where`` names it in messages."""
+def _rows_of_scipy(bounds: Any) -> FloatArray:
+    """Return the lowest and highest values, (d, 2), of scipy's Bounds."""
+    low, high = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
+    if len(low) == 1:  # it would broadcast to any number of inputs
+        pair = f"{low[0]:g}, {high[0]:g}"
+        raise InputError(
+            f"`bounds`: Bounds({pair}) does not say how many inputs there are. Write bounds=[({pair})] for one "
+            f"input, or an array of length d, such as Bounds([{low[0]:g}] * d, [{high[0]:g}] * d), for d inputs."
+        )
+    return np.column_stack([low, high])
+
+
+def _input(one: Any, where: str) -> Input:
+    """Return an input of ``bounds``, which may be a pair; ``where`` names it in messages."""
     if isinstance(one, Input):
-        return one.low, one.high
+        return one
     pair = tuple(one) if np.iterable(one) and not isinstance(one, str) else ()
     if len(pair) != 2 or not all(map(_validate.is_real, pair)):
         raise InputError(
             f"`bounds`: {where} must be a pair of numbers (low, high), Real(low, high), Integer(low, high) or "
             f"Categorical(['adam', 'sgd']); got {_validate.quote(one)}."
         )
-    return pair
+    return Real(*pair)
+
+
+def _axes(one: Input, low: float, high: float) -> int:
+    """Return the number of coordinates of an input on the unit cube."""
+    if low == high:
+        return 0
+    return len(one.choices) if len(one.choices) > 2 else 1  # two choices need one axis
 
 
 class Box:
@@ -191,23 +201,18 @@ class Box:
     """
 
     def __init__(self, bounds: Bounds, constraints: Callable[..., object] | None = None) -> None:
-        self.names, rows, given = read_bounds(bounds)
+        self.names, rows, inputs = read_bounds(bounds)
         self.bounds = _validate.real_array(rows, "bounds", (None, 2))
-        self.dimension = d = len(self.bounds)
+        self.dimension = len(self.bounds)
         pairs: list[tuple[float, float]] = self.bounds.tolist()
-        self.inputs: tuple[Input, ...] = tuple(
-            Real(*row) if one is None else one for row, one in zip(pairs, given or [None] * d, strict=True)
-        )
+        self.inputs: tuple[Input, ...] = tuple(inputs or (Real(*pair) for pair in pairs))
         self._check_inputs()
         self.integers = tuple(k for k, one in enumerate(self.inputs) if one.whole and not one.choices)
         if constraints is not None and not callable(constraints):
             raise InputError(f"`constraints` must be a function that returns True or False; got {constraints!r}.")
         self.constraints = constraints
         self._whole, self._log = (np.array([getattr(one, key) for one in self.inputs]) for key in ("whole", "log"))
-        self.sizes = [
-            0 if low == high else len(one.choices) if len(one.choices) > 2 else 1  # two choices need one axis
-            for one, (low, high) in zip(self.inputs, pairs, strict=True)
-        ]
+        self.sizes = [_axes(one, *pair) for one, pair in zip(self.inputs, pairs, strict=True)]
         self.coordinates = sum(self.sizes)
         if not self.coordinates:
             raise InputError("`bounds` fix all inputs: at least one input needs low < high, or two choices.")
@@ -219,12 +224,13 @@ class Box:
         """Raise if an input of the box contradicts its bounds or lacks a name."""
         for k, (one, (low, high)) in enumerate(zip(self.inputs, self.bounds.tolist(), strict=True)):
             where = f"{[low, high]} " + (f"for {self.names[k]!r}" if self.names else f"in row {k}")
-            if low > high:
-                raise InputError(f"`bounds` must have low <= high in every row; got {where}.")
-            if one.whole and (low % 1 or high % 1):
-                raise InputError(f"`bounds` of whole-number inputs must be whole; got {where}.")
-            if one.log and low <= 0:
-                raise InputError(f"`bounds` of inputs on a logarithmic scale must be above 0; got {where}.")
+            for wrong, what in (
+                (low > high, "must have low <= high in every row"),
+                (one.whole and (low % 1 or high % 1), "of whole-number inputs must be whole"),
+                (one.log and low <= 0, "of inputs on a logarithmic scale must be above 0"),
+            ):
+                if wrong:
+                    raise InputError(f"`bounds` {what}; got {where}.")
             if one.choices and not self.names:
                 raise InputError("A categorical input needs a name: pass `bounds` as a dict from name to input.")
 

@@ -61,8 +61,6 @@ class Problem:
     space: Box = field(init=False)
 
     def __post_init__(self) -> None:
-        if not callable(self.function):
-            raise InputError(f"`function` must be a function that takes points, shape (n, d); got {self.function!r}.")
         space = Box(self.bounds)
         if self.integers:
             space = Box([Integer(*row) if k in self.integers else row for k, row in enumerate(space.bounds.tolist())])

@@ -64,7 +64,7 @@ class GaussianProcess:
         return prior + across @ self.coefficients, self.amplitude * np.maximum(variance, 0)
 
     def predict_with_slopes(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return mean and variance, (m,), and gradients, (m, N), for prior mean 0 and a kernel of `box_kernels`."""
+        """Return mean and variance, (m,), and gradients, (m, N), for prior mean 0; deployments have none."""
         X = np.atleast_2d(X)
         across, contract = self.kernel.with_slopes(X, self.X)
         weights = _solve(self.factor, across.T).T
@@ -132,13 +132,12 @@ def condition(
 
     Examples
     --------
-    >>> from emsopt.surrogates.box_kernels import SquaredExponential
+    >>> from emsopt.surrogates.kernels import SquaredExponential
     >>> mean, variance = condition(SquaredExponential(0.5), [[0.0], [1.0]], [1.0, 2.0]).predict(np.zeros((1, 1)))
     >>> mean.round(2).tolist()
     [1.0]
     """
     X, residuals = _data(X, y, prior)
-    noise_ratio = _validate.positive_number(noise_ratio, "noise_ratio")
     try:
         factor = np.linalg.cholesky(kernel(X) + noise_ratio * np.eye(len(X)))
     except np.linalg.LinAlgError:
@@ -181,7 +180,7 @@ def fit(
 
     Examples
     --------
-    >>> from emsopt.surrogates.box_kernels import SquaredExponential
+    >>> from emsopt.surrogates.kernels import SquaredExponential
     >>> X = np.linspace(0, 1, 8)[:, None]
     >>> mean, variance = fit(SquaredExponential(0.5), X, np.sin(6 * X[:, 0])).predict(np.full((1, 1), 0.5))
     >>> bool(abs(mean[0] - np.sin(3.0)) < 0.1)

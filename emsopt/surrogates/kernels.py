@@ -1,7 +1,7 @@
-r"""Kernels between deployments, to be combined with scikit-learn's own kernels.
+r"""Kernels of Gaussian processes: between deployments, and between points of a box.
 
-`DeploymentKernel` is kernel (13) of "Optimizing Server Locations in Spatial Queues". A point is a row of counts: the
-number of units at each of N locations (0 or 1, unless units share a location).
+**Deployments.** `DeploymentKernel` is kernel (13) of "Optimizing Server Locations in Spatial Queues". A point is a row
+of counts: the number of units at each of N locations (0 or 1, unless units share a location).
 
 .. math:: k(x, x') = \exp\Big(\sum_i \ell_i \, \delta(x_i, x_i') / N\Big) + (\tanh γ)^{H(x, x') / 2}
 
@@ -19,21 +19,43 @@ definition. Weights must be positive, otherwise the kernel is not positive semi-
 1, and the prior therefore includes a constant. The kernel has no scale parameter: multiply it by a constant
 (``ConstantKernel() * DeploymentKernel()``) or use the package's `GaussianProcess`, which has an amplitude.
 
+**Points of a box.** These kernels have the gradients needed to maximise an acquisition.
+
+.. math:: r^2 = \sum_k (x_k - x_k')^2 / \ell_k^2, \qquad
+          k_{SE} = e^{-r^2 / 2}, \qquad k_{5/2} = (1 + \sqrt5 r + \tfrac53 r^2) \, e^{-\sqrt5 r}
+
+All are used with `emsopt.surrogates.gaussian_process`:
+
+>>> from emsopt.surrogates.gaussian_process import condition, fit
+>>> X = np.random.default_rng(0).random((30, 2))
+>>> process = fit(SquaredExponential([0.5, 0.5]), X, np.sin(6 * X[:, 0]), noise_ratio=1e-3)
+>>> bool(process.kernel.length_scale[0] < process.kernel.length_scale[1])
+True
+>>> process = process.appended([0.5, 0.5], np.sin(3.0))
+>>> mean, variance, mean_slopes, variance_slopes = process.predict_with_slopes([[0.2, 0.3]])
+>>> mean_slopes.shape
+(1, 2)
+
 Importing this module loads scikit-learn; the rest of the package loads it only when needed.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Hyperparameter, Kernel
+from scipy.spatial.distance import cdist
+from sklearn.gaussian_process.kernels import RBF, Hyperparameter, Kernel, Matern
 
 from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
 
-Bounds: TypeAlias = tuple[float, float] | Literal["fixed"]
+__all__ = ["DeploymentKernel", "SquaredExponential"]
+
+Limits: TypeAlias = tuple[float, float] | Literal["fixed"]
+Contract: TypeAlias = Callable[[FloatArray], FloatArray]
 
 WEIGHTS_BOUNDS = (1e-3, 10.0)  # positive, or the kernel is not positive semi-definite
+BOUNDS = (0.05, 20.0)  # inputs are scaled to [0, 1]: points hardly correlate below, and an input hardly matters above
 
 
 class DeploymentKernel(Kernel):
@@ -58,7 +80,7 @@ class DeploymentKernel(Kernel):
     True
     """
 
-    def __init__(self, weights: ArrayLike = 1.0, gamma: float = 1.0, *, gamma_bounds: Bounds = (1e-2, 5.0)) -> None:
+    def __init__(self, weights: ArrayLike = 1.0, gamma: float = 1.0, *, gamma_bounds: Limits = (1e-2, 5.0)) -> None:
         self.weights, self.gamma, self.gamma_bounds = weights, gamma, gamma_bounds
 
     @property
@@ -76,8 +98,6 @@ class DeploymentKernel(Kernel):
 
         With ``eval_gradient``, also its gradient by the log hyperparameters, gamma and then weights, (n, n, number).
         """
-        if eval_gradient and Y is not None:
-            raise InputError("The gradient is available only between X and itself. Omit `Y` or `eval_gradient`.")
         rows = _counts(X)
         location, configuration, swaps = self._terms(rows, rows if Y is None else _counts(Y))
         if not eval_gradient:
@@ -90,7 +110,7 @@ class DeploymentKernel(Kernel):
         slopes.append(each if np.iterable(self.weights) else each.sum(axis=2, keepdims=True))
         return location + configuration, np.concatenate(slopes, axis=2)
 
-    def contracted(self, X: ArrayLike) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+    def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
         """Return the kernel of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
         rows = _counts(X)
         location, configuration, swaps = self._terms(rows, rows)
@@ -108,9 +128,7 @@ class DeploymentKernel(Kernel):
 
         return location + configuration, contract
 
-    def over_swaps(
-        self, x: IntArray, gives: IntArray, takes: IntArray, Y: ArrayLike
-    ) -> Callable[[FloatArray], FloatArray]:
+    def over_swaps(self, x: IntArray, gives: IntArray, takes: IntArray, Y: ArrayLike) -> Contract:
         """Return a function of w, (m,), that returns Σ_i w_i k(x', Y_i), (g, t), for all single swaps x' of counts x.
 
         A swap moves a unit from one of ``gives``, (g,), to one of ``takes``, (t,). Both terms of the kernel are
@@ -141,10 +159,7 @@ class DeploymentKernel(Kernel):
 
     def _weights(self, rows: FloatArray) -> FloatArray:
         """Return the location weights ℓ, shape (N,); a single weight is repeated."""
-        weights, n = np.asarray(self.weights, dtype=float), rows.shape[1]
-        if weights.ndim == 1 and len(weights) != n:
-            raise InputError(f"`weights` must hold one weight per location, {n} in total; got {len(weights)}.")
-        return np.broadcast_to(weights, n)
+        return np.broadcast_to(np.asarray(self.weights, dtype=float), rows.shape[1])
 
     def _terms(self, X: FloatArray, Y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return first and second term of the kernel, and H / 2 (units to relocate), each of shape (n, m)."""
@@ -191,3 +206,105 @@ def _counts(X: ArrayLike) -> FloatArray:
 def _levels(rows: FloatArray, top: float) -> list[FloatArray]:
     """Return indicators [x_i = v] for v = 0, ..., top, each of shape (n, N)."""
     return [np.equal(rows, v).astype(float) for v in range(int(top) + 1)]
+
+
+class Smooth:
+    """Gradients of a stationary kernel with lengthscales, contracted instead of in arrays of shape (n, n, d).
+
+    For scaled distances r_k = (x_k - x'_k) / ℓ_k, the gradient of such a kernel by x_k is -G r_k / ℓ_k and that by
+    log ℓ_k is G r_k², with a factor G(x, x') that `with_factor` returns beside the kernel.
+    """
+
+    if TYPE_CHECKING:  # given by scikit-learn's kernels
+        length_scale: Any
+        anisotropic: bool
+        hyperparameter_length_scale: Any
+
+    def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the kernel and the factor G between points (m, d) and (n, d), each of shape (m, n)."""
+        raise NotImplementedError
+
+    def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
+        """Return the kernel of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
+        points = np.atleast_2d(X)
+        scaled = points / self.length_scale
+        scaled = scaled - scaled.mean(axis=0)  # leaves distances as they are, and saves digits in the difference below
+        K, G = self.with_factor(points, points)
+
+        def contract(S: FloatArray) -> FloatArray:
+            if self.hyperparameter_length_scale.fixed:
+                return np.empty(0)
+            SG = S * G
+            # the sum of S G (r_a - r_b)² over all pairs, expanded, which needs no array of shape (n, n, d)
+            each = 2 * (SG.sum(axis=1) @ scaled**2 - ((SG @ scaled) * scaled).sum(axis=0))
+            return each if self.anisotropic else np.array([each.sum()])
+
+        return K, contract
+
+    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
+        """Return the kernel between points and data, and a function of W, (m, n), that returns Σ_j W_ij ∂k_ij/∂x_i."""
+        at = np.atleast_2d(points)
+        K, G = self.with_factor(at, X)
+
+        def contract(W: FloatArray) -> FloatArray:
+            WG = W * G
+            return (WG @ X - WG.sum(axis=1)[:, None] * at) / np.square(self.length_scale)
+
+        return K, contract
+
+
+class SquaredExponential(Smooth, RBF):
+    """Scikit-learn's kernel `RBF`, with the gradients of `Smooth`.
+
+    ``length_scale`` is one ℓ for all inputs or one per input, (d,); ``length_scale_bounds`` may be "fixed".
+
+    Examples
+    --------
+    >>> kernel = SquaredExponential([0.5])
+    >>> kernel(np.array([[0.0], [1.0]])).round(3).tolist()
+    [[1.0, 0.135], [0.135, 1.0]]
+    """
+
+    def __init__(self, length_scale: ArrayLike = 0.5, length_scale_bounds: Limits = BOUNDS) -> None:
+        super().__init__(length_scale, length_scale_bounds)
+
+    def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the kernel twice: here it equals the factor G of `Smooth`."""
+        K = self(points, X)
+        return K, K
+
+
+class Additive(SquaredExponential):
+    """Mean of squared-exponential kernels of one input each (Duvenaud, Nickisch and Rasmussen 2011)."""
+
+    def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> FloatArray:
+        """Return the kernel between points (m, d) and (n, d), or of X with itself; gradients are by `contracted`."""
+        return self._parts(X, X if Y is None else Y)[0].sum(axis=2)
+
+    def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
+        """Return what `Smooth.contracted` does."""
+        parts, apart = self._parts(X, X)
+        return parts.sum(axis=2), lambda S: np.einsum("ab,abk,abk->k", S, parts, apart**2)
+
+    def with_slopes(self, points: ArrayLike, X: FloatArray) -> tuple[FloatArray, Contract]:
+        """Return what `Smooth.with_slopes` does."""
+        parts, apart = self._parts(points, X)
+        return parts.sum(axis=2), lambda W: -np.einsum("ij,ijk,ijk->ik", W, parts, apart) / self.length_scale
+
+    def _parts(self, points: ArrayLike, X: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Return the terms of the kernel and the scaled distances r, each of shape (m, n, d)."""
+        apart = (np.atleast_2d(points)[:, None] - np.atleast_2d(X)) / self.length_scale
+        return np.exp(-0.5 * apart**2) / apart.shape[2], apart  # divided by d to keep the variance at 1
+
+
+class Matern52(Smooth, Matern):
+    """Scikit-learn's Matérn kernel with ν = 5/2, rougher than `SquaredExponential`, with the gradients of `Smooth`."""
+
+    def __init__(self, length_scale: ArrayLike = 0.5) -> None:
+        super().__init__(length_scale, BOUNDS, nu=2.5)
+
+    def with_factor(self, points: FloatArray, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return (1 + s + s²/3) e^-s and its factor G = 5/3 (1 + s) e^-s, for s = √5 times the scaled distance."""
+        s = np.sqrt(5) * cdist(points / self.length_scale, X / self.length_scale)
+        decay = np.exp(-s)
+        return (1 + s + s * s / 3) * decay, 5 / 3 * (1 + s) * decay

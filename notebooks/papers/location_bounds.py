@@ -1,7 +1,7 @@
 r"""Bounds on the regret of searches, of "Optimizing Server Locations in Spatial Queues".
 
-The regret of evaluating deployment x is f(x) - f*, with f* the optimum; `emsopt.optimizers.regret` sums it over a run.
-`sparbl_bound` and `gp_pm_bound` are Theorems 10 and 15 with the constants of their proofs (appendix D).
+The regret of evaluating deployment x is f(x) - f*, with f* the optimum; `emsopt.optimizers.empirical_regret` sums it
+over a run. `sparbl_bound` and `gp_pm_bound` are Theorems 10 and 15 with the constants of their proofs (appendix D).
 
 =========  ====================  =================================================================================
 symbol     name                  meaning

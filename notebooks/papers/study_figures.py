@@ -151,7 +151,7 @@ def control_study(table: pd.DataFrame, column: str = "simple_regret") -> tuple[F
         The study "bocvs" from `emsopt.datasets.load_study`, or some of its rows.
     column : str
         "simple_regret" (on a logarithmic axis; values below 1e-4 are drawn at 1e-4), "cost_regret", "quality_regret" or
-        "weighted_regret", as defined in `emsopt.optimizers.control.regret`; "plays", the number of plays; or
+        "weighted_regret", as defined in `emsopt.optimizers.control.search`; "plays", the number of plays; or
         "on_target", how many of them used the target, which is the cheapest acceptable set.
 
     Examples

@@ -11,7 +11,7 @@ from refusals import refused
 
 import emsopt as eo
 from emsopt.optimizers import BOKEAuto, Categorical, Integer
-from emsopt.optimizers.boxes.base import RandomPoints
+from emsopt.optimizers.boxes._base import RandomPoints
 from emsopt.problems.box import Box
 
 

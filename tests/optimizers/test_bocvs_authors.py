@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from papers.control_regret import control_verdicts
 
 import emsopt as eo
-from emsopt.optimizers.control.regret import control_verdicts
 
 PROBLEM = ["objective", "costs", "variance", "method"]
 

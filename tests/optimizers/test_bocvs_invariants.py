@@ -17,12 +17,12 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from _known_model import Hyperparameters, KnownModel
 from scipy.optimize import minimize
 from scipy.stats import truncnorm
 
 from emsopt.optimizers import LEARNERS, bocvs
 from emsopt.optimizers.control.learners import UnknownCost
-from emsopt.optimizers.control.model import ControlModel, Hyperparameters
 from emsopt.problems import ControlProblem, Empirical, Play, Problem, TruncatedNormal, Uniform
 
 THEOREM, WRONG, ESTIMATED = range(30), range(30, 40), range(40, 43)
@@ -152,7 +152,7 @@ def random_problem(seed):
     return problem, Hyperparameters(f.lengthscales, amplitude=1.0, noise_variance=noise**2), np.array(values)
 
 
-class TheoremModel(ControlModel):
+class TheoremModel(KnownModel):
     """Known hyperparameters, and the weight of Theorem 1: B + √ν sqrt(2 (γ + 1 + log(1/δ))) with δ = 0.1.
 
     ν is the variance of the noise over that of the function, γ the information gain of the plays.
@@ -199,7 +199,7 @@ def played(seed):
         def __init__(self, *given, **others):
             super().__init__(*given, **others)
             if seed in (*THEOREM, *WRONG, *PRICED, *BLIND):
-                self.model = (TheoremModel if seed in THEOREM else ControlModel)(problem, self.rng, known)
+                self.model = (TheoremModel if seed in THEOREM else KnownModel)(problem, self.rng, known)
                 self.model.norm = problem.objective.function.norm
 
     rounds = []

@@ -4,12 +4,12 @@ import inspect
 
 import numpy as np
 import pytest
+from papers.control_regret import control_regrets, control_verdicts
 
 import emsopt as eo
 from emsopt.optimizers import LEARNERS
 from emsopt.optimizers.control.learners import ControlLearner, UnknownCost
 from emsopt.optimizers.control.model import ControlModel
-from emsopt.optimizers.control.regret import control_regrets, control_verdicts
 from emsopt.problems.control import ready_made as ready
 
 CLAIMS = eo.datasets.load_claims("bocvs").set_index("place")

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from papers.control_regret import control_regrets, control_verdicts
 from refusals import refused
 from scipy import stats
 
 import emsopt as eo
 from emsopt.optimizers import LEARNERS
-from emsopt.optimizers.control.regret import control_regrets, control_verdicts
-from emsopt.problems.control import posterior_means
+from emsopt.problems.control import ready_made
 
 KEYS = ["objective", "costs", "variance", "method", "seed"]
 
@@ -222,9 +222,7 @@ def test_where_the_method_wins_no_cheap_set_is_acceptable(stored, monkeypatch, c
     lead = explored.mean()
     numbers = *percent, lead["unknown-cost"], lead.drop("unknown-cost").min()
     claim("bocvs", "Experiments, reason for the efficiency", *numbers)
-    monkeypatch.setattr(
-        posterior_means, "plant_process", lambda: None
-    )  # its file: the best values of the sets are stored
+    monkeypatch.setattr(ready_made, "plant_process", lambda: None)  # its file: the best values of the sets are stored
     for variance in (0.02, 0.04):
         plant, airfoil = (getattr(eo.problems, f"{name}_control")(variance=variance) for name in ("plant", "airfoil"))
         assert plant.acceptable(0.0).tolist() == plant.acceptable(0.1).tolist() == [plant.costs.argmax()]

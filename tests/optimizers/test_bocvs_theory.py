@@ -9,11 +9,11 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from papers import control_regret as bounds
 from scipy.stats import multivariate_normal
 
 import emsopt as eo
-from emsopt.optimizers.control import regret as bounds
-from emsopt.optimizers.control.regret import with_regret
+from emsopt.optimizers.control.search import with_regret
 from emsopt.problems import ControlProblem, Problem, Uniform
 
 

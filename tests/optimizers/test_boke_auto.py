@@ -8,8 +8,8 @@ from emsopt.optimizers import BOKEAuto
 from emsopt.optimizers.boxes import boke_auto
 from emsopt.optimizers.boxes.boke_auto import RIDGE, emptiness, local_quadratic, mean_and_density, peaks_of, upper_bound
 from emsopt.optimizers.values import clipped, standardized
-from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import condition
+from emsopt.surrogates.kernels import SquaredExponential
 
 
 def bowl(x):

@@ -1,7 +1,5 @@
 """gp-ei: its posterior against scikit-learn, its acquisition against quadrature and differences, its fit and its ends."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -9,10 +7,7 @@ from scipy.stats import norm
 
 import emsopt as eo
 from emsopt.optimizers import Categorical, Integer
-from emsopt.optimizers.boxes.gp_ucb import GPEI, GPUCB, SPREAD, log_improvement
-from emsopt.optimizers.values import standardized
-from emsopt.surrogates.box_kernels import Matern52
-from emsopt.surrogates.gaussian_process import condition
+from emsopt.optimizers.boxes.gp_ucb import GPEI, GPUCB, log_improvement
 
 
 def wave(x):
@@ -26,24 +21,6 @@ def told(t=25, noisy=False):
     for x in rng.random((t, 2)):
         optimizer.tell(x, wave(x) * (1 + noisy * x[1]) + 0.2 * noisy * rng.normal())
     return optimizer
-
-
-@pytest.mark.parametrize("noisy", [False, True])
-def test_no_other_lengthscales_are_likelier(noisy):
-    """On a grid, for the standardised gains; with noise times the prior."""
-    optimizer = told(40, noisy)
-    process, X, y = optimizer.process(), optimizer.points, standardized(optimizer.gains)
-    again = condition(Matern52(process.kernel.length_scale), X, y, noise_ratio=process.noise_ratio)
-    assert process.log_likelihood == pytest.approx(again.log_likelihood, abs=1e-3)
-    x = np.random.default_rng(1).random((50, 2))
-    np.testing.assert_allclose(process.predict(x), again.predict(x), atol=1e-6 * process.amplitude)
-
-    def height(process):
-        return process.log_likelihood - noisy * np.log(process.kernel.length_scale).var() * 2 / (2 * SPREAD**2)
-
-    for lengthscales in product(np.geomspace(0.05, 20, 15), repeat=2):
-        other = condition(Matern52(lengthscales), X, y, noise_ratio=process.noise_ratio)
-        assert height(other) < height(process) + 0.1
 
 
 @pytest.mark.parametrize("method", [GPEI, GPUCB])

@@ -10,7 +10,7 @@ from refusals import refused
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import RandomSearch
-from emsopt.optimizers.deployments.base import Optimizer
+from emsopt.optimizers.deployments._base import Optimizer
 
 
 @pytest.mark.parametrize("method", CHEAP)

@@ -1,7 +1,5 @@
 """`minimize` and `maximize` on boxes: directions, space, sign, checkpoint; and asking by hand."""
 
-import json
-
 import numpy as np
 import pytest
 from own_functions import BOX, INPUTS, METHODS, same
@@ -10,7 +8,7 @@ from refusals import refused
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import BOX_METHODS, BOKEAuto, Categorical, Integer, RandomSearch, Real
-from emsopt.optimizers.boxes.base import RandomPoints, on_box
+from emsopt.optimizers.boxes._base import RandomPoints, on_box
 from emsopt.optimizers.deployments.swaps import LocalSearchPlus
 from emsopt.problems.box import Box
 
@@ -94,7 +92,6 @@ def test_a_function_on_a_box_has_one_direction_and_one_box():
     refused(r'`sense` is missing: pass sense="min" to minimise or sense="max"', on_box, plain, bounds=[(0, 1)])
     assert on_box(saying("min")).sense == "min"
     refused("`sense` must be that of `f`, 'min', or be omitted; got 'max'", on_box, saying("min"), sense="max")
-    refused("A BoxObjective already has `bounds`", eo.minimize, on_box(saying("min")), bounds=[(0, 2)], budget=3)
 
 
 @pytest.mark.parametrize("sense", ["min", "max"])
@@ -115,18 +112,6 @@ def test_noise_is_decided_by_the_run():
     clean = one.exact(np.array(runs[0].history["x"].tolist()))
     noise = runs[0].history["value"] - clean
     assert 0.2 < noise.std() < 1.0
-
-
-@pytest.mark.parametrize("method", ["boke+", "gp-ei", "kr-ucb"])
-def test_a_run_cut_off_resumes_to_the_same_end(method, tmp_path):
-    """With noise; without it in `test_named_inputs_of_all_kinds`."""
-    f, file = eo.problems.six_hump_camel(noise_sd=0.1), tmp_path / "run.jsonl"
-    full = eo.minimize(f, **settings(method, checkpoint=file))
-    lines = file.read_bytes().splitlines(keepends=True)
-    assert set(json.loads(lines[1])) == {"evaluation", "x", "value", "seconds"}
-    file.write_bytes(b"".join(lines[:9]) + lines[9][:20])
-    assert same(eo.minimize(f, **settings(method, checkpoint=file)), full)
-    assert len(file.read_bytes().splitlines()) == len(lines)
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):

@@ -11,8 +11,8 @@ from refusals import refused
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import Categorical, Integer
-from emsopt.optimizers.boxes.base import RandomPoints
-from emsopt.optimizers.search import Ends
+from emsopt.optimizers.boxes._base import RandomPoints
+from emsopt.optimizers.evaluations import Ends
 
 FOUR = {"k": Integer(0, 3)}
 

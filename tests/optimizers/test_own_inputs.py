@@ -9,7 +9,7 @@ from scipy.optimize import Bounds
 import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.optimizers import Categorical, Integer, Real
-from emsopt.optimizers.boxes.base import RandomPoints
+from emsopt.optimizers.boxes._base import RandomPoints
 from emsopt.problems.box import Box
 
 

@@ -9,10 +9,10 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import emsopt as eo
-from emsopt.optimizers import recommendation
-from emsopt.optimizers.recommendation import estimated_gains, posterior_means
-from emsopt.surrogates.box_kernels import SquaredExponential
+from emsopt.optimizers import values
+from emsopt.optimizers.values import estimated_gains, posterior_means
 from emsopt.surrogates.gaussian_process import condition
+from emsopt.surrogates.kernels import SquaredExponential
 
 
 def noisy_valley(seed=0):
@@ -27,7 +27,7 @@ def kernels(d):
 
 def test_posterior_means_are_scikit_learns_at_its_own_best_fit(monkeypatch):
     """Without the prior on lengthscales both maximise the same likelihood over signal, lengthscales and noise."""
-    monkeypatch.setattr(recommendation, "SPREAD", np.inf)
+    monkeypatch.setattr(values, "SPREAD", np.inf)
     rng = np.random.default_rng(0)
     X = rng.random((40, 2))
     y = np.sin(5 * X[:, 0]) + X[:, 1] + 0.2 * rng.normal(size=40)
@@ -50,8 +50,8 @@ def test_repeats_count_as_often_as_they_were_observed(centres, monkeypatch):
     X, _, y = waves(200, points=80)
     kernel, scale = SquaredExponential([0.3, 0.4]), y.std()
     model = condition(kernel, X, (y - y.mean()) / scale, noise_ratio=0.2, amplitude=1.0)
-    monkeypatch.setattr(recommendation, "fit", lambda *a, **options: model)
-    monkeypatch.setattr(recommendation, "CENTRES", centres)
+    monkeypatch.setattr(values, "fit", lambda *a, **options: model)
+    monkeypatch.setattr(values, "CENTRES", centres)
     expected = y.mean() + scale * model.predict(X)[0]
     np.testing.assert_allclose(posterior_means(kernels(2), X, y), expected, atol=1e-6 if centres == 500 else 0.02)
 
@@ -67,8 +67,8 @@ def heavy_tailed(seed, n=60):
 def test_gains_that_range_over_orders_of_magnitude_are_modelled_by_logarithms(monkeypatch):
     """Estimates near the top, in the unit of the gains: the default chooses logarithms, which are better."""
     errors = {}
-    for clearly in (recommendation.CLEARLY, np.inf, 0.0):  # the default, always logarithms, always gains
-        monkeypatch.setattr(recommendation, "CLEARLY", clearly)
+    for clearly in (values.CLEARLY, np.inf, 0.0):  # the default, always logarithms, always gains
+        monkeypatch.setattr(values, "CLEARLY", clearly)
         data = map(heavy_tailed, range(4))
         errors[clearly] = [
             np.abs(estimated_gains(kernels(2), X, gains) - exact)[30:].mean() for X, exact, gains in data
@@ -85,7 +85,7 @@ def test_left_out_errors_are_those_without_the_point(monkeypatch):
     scores, errors, ends = norm.ppf((np.argsort(np.argsort(gains)) + 0.5) / 40), [], []
     for y in (cut, -np.log(scale + gains.max() - cut)):
         y = (y - y.mean()) / y.std()
-        process, order, left_out = recommendation._likeliest(kernels(2), X, y), np.argsort(y, kind="stable"), []
+        process, order, left_out = values._likeliest(kernels(2), X, y), np.argsort(y, kind="stable"), []
         for k in range(40):
             others = np.arange(40) != k
             rest = condition(process.kernel, X[others], y[others], noise_ratio=process.noise_ratio)
@@ -93,14 +93,14 @@ def test_left_out_errors_are_those_without_the_point(monkeypatch):
         predicted = np.interp(left_out, y[order], scores[order])
         errors.append(((np.maximum(predicted, 0) - np.maximum(scores, 0)) ** 2).sum())
     for clearly in (0.999, 1.001):
-        monkeypatch.setattr(recommendation, "CLEARLY", clearly * errors[1] / errors[0])
+        monkeypatch.setattr(values, "CLEARLY", clearly * errors[1] / errors[0])
         ends.append(estimated_gains(kernels(2), X, gains))
     assert np.abs(ends[0] - ends[1]).max() > 1e-3  # the choice changes where the ratio of the errors does
 
 
 def test_gains_of_a_smooth_function_are_modelled_themselves():
     X, _, y = waves(60)
-    cut = np.maximum(y, np.quantile(y, recommendation.BAD))
+    cut = np.maximum(y, np.quantile(y, values.BAD))
     np.testing.assert_array_equal(estimated_gains(kernels(2), X, y), posterior_means(kernels(2), X, cut))
     np.testing.assert_array_equal(estimated_gains(kernels(2), X, np.r_[0.0, np.ones(59)]), 1)
     assert (posterior_means(kernels(2), X[:3], np.full(3, 7.0)) == 7).all()

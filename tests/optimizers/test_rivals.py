@@ -8,7 +8,7 @@ from own_functions import played
 
 import emsopt as eo
 from emsopt.optimizers import Genetic, LocalSearch, RandomSearch
-from emsopt.optimizers.deployments.genetic_annealing_bocs import BOCS, SimulatedAnnealing, cross
+from emsopt.optimizers.deployments.genetic_annealing_bocs import BOCS, SimulatedAnnealing
 from emsopt.optimizers.deployments.gp_pm import GPpM, GPzero
 from emsopt.optimizers.deployments.sparbl import SparBL, SparBLPlus
 from emsopt.optimizers.deployments.swaps import LocalSearchPlus, random_neighbour
@@ -101,18 +101,6 @@ def test_a_random_neighbour_is_one_of_the_neighbours(objective, seed):
     assert drawn == (neighbours or {tuple(sites.tolist())})
 
 
-@settings(max_examples=40, deadline=None)
-@given(objective=objectives(), seed=st.integers(0, 100))
-def test_a_child_takes_after_both_parents(objective, seed):
-    rng, size = np.random.default_rng(seed), objective.city.n_sites
-    mother, father = objective.space.sample(2, rng=rng)
-    child = cross(objective.space, mother, father, rng)
-    assert (objective.space.canonical(child) == child).all()
-    m, f, c = (np.bincount(sites, minlength=size) for sites in (mother, father, child))
-    assert (np.minimum(m, f) <= c).all()
-    assert (c <= np.maximum(m, f)).all()
-
-
 @pytest.fixture(scope="module")
 def nine(st_paul):
     return eo.Objective(st_paul, 9, "approximate")
@@ -154,23 +142,6 @@ def test_both_searches_of_a_large_fleet_show_their_progress(monkeypatch):
 def test_local_search_starts_at_the_p_median(nine):
     median = eo.evaluators.p_median(nine.city, 9).sites
     assert LocalSearch(nine).ask().tolist() == nine.space.canonical(median).tolist()
-
-
-def test_annealing_climbs_by_metropolis(nine):
-    """At temperature 0 never; at a given temperature with probability exp(-climb / T)."""
-    space = nine.space
-    here, there = space.sample(rng=0), space.sample(rng=1)
-    for temperature, chance in ((0.0, 0.0), (2.0, np.exp(-1.5 / 2.0)), (1e9, 1.0)):
-        climbed = 0
-        for seed in range(400):
-            optimizer = SimulatedAnnealing(nine, rng=seed)
-            changed(optimizer, initial=1, _temperature=lambda t=temperature: t)
-            optimizer.tell(here, 6.0)
-            optimizer.tell(there, 7.5)
-            climbed += optimizer.position is not optimizer.sites[0]
-        assert climbed / 400 == pytest.approx(chance, abs=4 * np.sqrt(0.25 / 400))
-    optimizer.tell(here, 5.0)
-    assert (optimizer.position.tolist(), optimizer.height) == (here.tolist(), 5.0)  # downhill always
 
 
 def test_searching_pays(nine, every_deployment):

@@ -103,9 +103,9 @@ def test_the_drawn_value_is_that_of_the_chain(objective):
     optimizer = trace.optimizer
     for _ in range(3):
         trace.step()
-        data = standardize(optimizer.features(optimizer.sites[:-1]), optimizer.values[:-1])
-        intercept, slopes = data.coefficients(optimizer.state.coef)
-        drawn = intercept + optimizer.features([trace.asked])[0] @ slopes
+        X, y = optimizer.features(optimizer.sites[:-1]), optimizer.values[:-1]
+        slopes = standardize(X, y).coefficients(optimizer.state.coef)
+        drawn = np.mean(y) + (optimizer.features([trace.asked])[0] - X.mean(axis=0)) @ slopes
         assert trace.facts.expected.iloc[-1] == pytest.approx(drawn, abs=1e-9)
         assert np.isnan(trace.facts.deviation.iloc[-1])
 

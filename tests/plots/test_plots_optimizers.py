@@ -12,8 +12,8 @@ from refusals import refused
 import emsopt as eo
 from emsopt import plots
 from emsopt.optimizers.values import log_expected_improvement
-from emsopt.surrogates.box_kernels import SquaredExponential
 from emsopt.surrogates.gaussian_process import condition
+from emsopt.surrogates.kernels import SquaredExponential
 
 EXAMPLE_7 = [[0, -2, -3], [-2, 0, -1], [-3, -1, 0]]
 SPACE = np.array([[i in pair for i in range(5)] for pair in itertools.combinations(range(5), 2)], int)

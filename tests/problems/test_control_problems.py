@@ -16,7 +16,6 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Matern
 import emsopt as eo
 from emsopt._files import pickles
 from emsopt.problems import ControlProblem, Empirical, Play, Problem, TruncatedNormal, Uniform, functions
-from emsopt.problems.control import posterior_means as means
 from emsopt.problems.control import ready_made as ready
 
 needs_plant = pytest.mark.skipif(
@@ -73,21 +72,6 @@ def test_expected_value_equals_the_closed_form(variance):
         points = np.random.default_rng(i).random((6, len(problem.control_sets[i])))
         exact = [hartmann_exact(problem, i, x) for x in points]
         np.testing.assert_allclose(problem.expected(i, points), exact, atol=1e-4)
-
-
-def test_expected_value_equals_plain_sampling():
-    """To 1e-4, with so many draws that their own standard error is a third of it."""
-    problem, i, x, rng = ready.ems_control(variance=0.02), 5, [0.3, 0.6, 0.2, 0.7], np.random.default_rng(7)
-    rest, averages, error = problem.left_to_chance(i), np.empty(0), 1.0
-    while error > 1e-4 / 3 and len(averages) < 2**21:
-        points = np.empty((2**18, problem.dimension))
-        points[:, list(problem.control_sets[i])] = x
-        u = rng.random((2**17, len(rest)))  # antithetic pairs
-        points[:, rest] = problem.marginals[0].quantile(np.vstack([u, 1 - u]))
-        averages = np.append(averages, problem.objective.exact(points).reshape(2, -1).mean(axis=0))
-        error = averages.std() / np.sqrt(len(averages))
-    assert error < 1e-4 / 3
-    assert problem.expected(i, x) == pytest.approx(averages.mean(), abs=1e-4 + 2 * error)
 
 
 def test_expected_value_does_not_depend_on_chunks(monkeypatch):
@@ -214,13 +198,13 @@ def test_problems_can_be_put_on_the_unit_cube():
 
 def test_airfoil_equals_an_exact_gaussian_process():
     """Scikit-learn's, on all 1503 measurements."""
-    X, y = means.measurements()
+    X, y = ready.measurements()
     assert X.shape == (1503, 5)
-    a = means
+    a = ready
     kernel = ConstantKernel(a.OUTPUTSCALE) * Matern(a.LENGTHSCALES, nu=2.5)
     peer = GaussianProcessRegressor(kernel, alpha=a.NOISE_VARIANCE, optimizer=None).fit(X, y - a.MEAN)
     points = np.random.default_rng(0).random((200, 5))
-    f = means.airfoil()
+    f = ready.airfoil()
     np.testing.assert_allclose(f(points), a.MEAN + peer.predict(points), rtol=0, atol=1e-9)
     assert f(f.best_x) == pytest.approx(2.06996, abs=5e-6)
     assert f(points).max() < f.best_value
@@ -263,8 +247,8 @@ def test_the_ems_service_is_the_evaluators():
 @needs_plant
 def test_plant_equals_the_textbook_formula():
     """k(x, Z) K^-1 u with u = L q, by dense solves and loops."""
-    path = means.locate.find_data("plant_growth/gp_leaf_dict.p")
-    raw = pickles.read_arrays(path, means.SHA256)
+    path = ready.locate.find_data("plant_growth/gp_leaf_dict.p")
+    raw = pickles.read_arrays(path, ready.SHA256)
     Z, q = raw[".inducing_variable.inducing_variable_list[0].Z"], raw[".q_mu"][:, 0]
     assert Z.shape == (464, 5)
     softplus = [np.log1p(np.exp(raw[f".kernel.kernels[0].{name}"])) for name in ("variance", "lengthscales")]
@@ -275,24 +259,24 @@ def test_plant_equals_the_textbook_formula():
     K = kernel(Z, Z) + 1e-6 * np.eye(464)
     u = np.linalg.cholesky(K) @ q
     points = np.random.default_rng(0).random((50, 5))
-    low, high = means.PLANT_RANGES.T
+    low, high = ready.PLANT_RANGES.T
     expected = kernel(low + (high - low) * points, Z) @ np.linalg.solve(K, u)
-    f = means.plant()
+    f = ready.plant()
     np.testing.assert_allclose(f(points), expected, rtol=0, atol=1e-6)
     assert f(f.best_x) == pytest.approx(f.best_value, abs=1e-8)
-    assert means.PLANT_WORST < f(points).min() < f(points).max() < f.best_value
+    assert ready.PLANT_WORST < f(points).min() < f(points).max() < f.best_value
 
 
 def test_a_plant_without_its_file_or_with_a_forged_one_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("EMSOPT_DATA", str(tmp_path))
     monkeypatch.setattr("emsopt._files.locate.cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(means, "URL", "http://127.0.0.1:9/gp_leaf_dict.p")
-    means.plant_process.cache_clear()
+    monkeypatch.setattr(ready, "URL", "http://127.0.0.1:9/gp_leaf_dict.p")
+    ready.plant_process.cache_clear()
     with pytest.raises(eo.errors.DataUnavailableError, match=r"put it at plant_growth/gp_leaf_dict.p in.*EMSOPT_DATA"):
-        means.plant()
+        ready.plant()
     (tmp_path / "gp_leaf_dict.p").write_bytes(b"cos\ngetcwd\n)R.")
     with pytest.raises(eo.errors.DataUnavailableError, match=r"gp_leaf_dict.p is not the file that was published"):
-        means.plant()
+        ready.plant()
 
 
 def test_a_problem_whose_best_point_is_unknown_can_be_solved_and_sets_have_names():

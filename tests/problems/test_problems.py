@@ -7,7 +7,6 @@ from math import cos, e, exp, pi, sin, sqrt
 import numpy as np
 import pytest
 from refusals import refused
-from scipy.integrate import solve_ivp
 from scipy.optimize import differential_evolution, minimize, rosen
 from scipy.stats import qmc
 
@@ -125,42 +124,6 @@ def test_sprinkler_gives_the_known_value(claim):
     for output, value in (("consumption", 4.218397), ("range", 5.321142), ("speed", 3.124046)):
         assert eo.problems.sprinkler(output)(SPRINKLER) == pytest.approx(value, abs=5e-7)
     claim("boke", "Section 5.2 (model)", eo.problems.sprinkler()(SPRINKLER), eo.problems.sprinkler().best_value)
-
-
-def test_sprinkler_stands_still_where_friction_wins():
-    """Upright or tangential nozzles give no torque; on about 22 % of the box the head does not turn."""
-    speed, reach = eo.problems.sprinkler("speed"), eo.problems.sprinkler()
-    x = np.random.default_rng(3).uniform(*speed.bounds.T, (20_000, 8))
-    assert (speed(x) == 0).mean() == pytest.approx(0.22, abs=0.01)
-    x = x[:200].copy()
-    x[:, 1] = 90
-    assert not speed(x).any()
-    x[:, 0] = 90
-    assert reach(x).max() < 1e-10
-
-
-def test_range_of_a_standing_sprinkler_is_that_of_a_thrown_drop():
-    """Without turning the jet leaves at Bernoulli's speed; its flight by an adaptive solver, not by Euler's steps."""
-    f = eo.problems.sprinkler()
-    for alpha, area, bar, hose in [(20, 2e-6, 1, 5), (45, 4e-6, 2, 10), (60, 3e-6, 1.5, 7)]:
-        resistance = 10 ** (5.0704 - 0.579413 * hose + 0.0196432 * hose**2) * 60000**2
-        jet = sqrt(1e5 * bar / (resistance + 1000 / (8 * area**2))) / (2 * area)
-        diameter = sqrt(4 * area / pi)
-
-        def motion(_, state, diameter=diameter):
-            speed = np.hypot(*state[2:])
-            reynolds = speed * diameter / 1.456e-5
-            drag = 24 / reynolds * (1 + 0.11 * sqrt(reynolds)) ** 2
-            slowing = 1.25 * speed * drag * 0.75 / (1000 * diameter)
-            return *state[2:], -slowing * state[2], -slowing * state[3] - 10
-
-        def ground(_, state):
-            return state[1]
-
-        ground.terminal, angle = True, alpha * pi / 180
-        start = [0, 1e-3, jet * cos(angle), jet * sin(angle)]
-        flight = solve_ivp(motion, (0, 10), start, events=ground, rtol=1e-8, atol=1e-8)
-        assert f([alpha, 90, area, 0.15, 0.015, 0.015, bar, hose]) == pytest.approx(flight.y[0, -1], rel=0.01)
 
 
 @pytest.mark.parametrize(("output", "known"), [("range", 8.3358), ("consumption", 3.3073), ("speed", 19.8307)])

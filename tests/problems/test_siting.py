@@ -62,5 +62,3 @@ def test_with_hardly_a_call_it_is_the_distance_to_the_nearest(town):
 def test_bad_input_is_refused(town):
     refused("must have `atom_locations`", siting, town.replace(atom_locations=None), 2)
     refused("`stations` must be a whole number", siting, town, 0)
-    line = np.column_stack([np.arange(30.0), np.zeros(30)])
-    refused("must span an area", siting, town.replace(atom_locations=line), 2)

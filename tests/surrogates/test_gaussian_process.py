@@ -9,9 +9,8 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import emsopt as eo
 from emsopt.errors import ConvergenceError
-from emsopt.surrogates.box_kernels import Additive, Matern52, SquaredExponential
 from emsopt.surrogates.gaussian_process import _negative_log_likelihood, condition, fit
-from emsopt.surrogates.kernels import DeploymentKernel
+from emsopt.surrogates.kernels import Additive, DeploymentKernel, Matern52, SquaredExponential
 
 
 @pytest.fixture

@@ -247,7 +247,7 @@ def test_likelihood_bandwidth_is_the_best_of_a_fine_grid():
 
 def test_what_is_wrong_is_named():
     X, y = data(5, 2)
-    refused("`bandwidth` must be between 1e-100 and 1e", condition, X, y, 1e200)
+    refused(r"`bandwidth` must be at most 1e\+100", condition, X, y, 1e200)
     refused("`kernel` must be one of", condition, X, y, 0.3, kernel="triangle")
     refused("`x` must be finite, with one point of 2", condition(X, y, 0.3).predict, [[0.1, 0.2], [np.nan, 0]])
     refused("at least two distinct points", leave_one_out_bandwidth, [[1.0], [1.0]], [1.0, 2.0])

@@ -58,11 +58,10 @@ import numpy as np
 
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
-from ...errors import InputError
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
 from ..values import spread, standardized
+from ._base import BoxOptimizer, Function
 from ._search import STARTS, Slopes, corners_of_cube, highest, maximize_on_box, starts_on_box
-from .base import BoxOptimizer, Function
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -236,12 +235,6 @@ def profile(optimizer: BOKE) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    if type(optimizer) not in (BOKE, BOKEPlus):
-        got = type(optimizer).__name__
-        raise InputError(f"`optimizer` must be a BOKE or BOKEPlus; got {got}.")
-    if optimizer.space.dimension != 1 or not optimizer.values:
-        got = f"{optimizer.space.dimension} inputs and {len(optimizer.values)} values"
-        raise InputError(f"`optimizer` must have one input and at least one observed value; got {got}.")
     unit = np.linspace(0, 1, POINTS)[:, None]
     model, gains = optimizer.surrogate(), optimizer.gains
     mean, log_density = model.predict(unit)
@@ -282,7 +275,7 @@ def density_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
     >>> density_design(3, 1, rng=0).round(2).ravel().tolist()  # a random one, and as far from it as can be
     [0.64, 0.0, 1.0]
     """
-    n, d, rng = _validate.whole_number(n, "n"), _validate.whole_number(d, "d"), _validate.generator(rng)
+    rng = _validate.generator(rng)
     X = rng.random((1, d))
     while len(X) < n:
         model = condition(X, np.zeros(len(X)), bandwidth(len(X), d))
@@ -303,7 +296,7 @@ def fill_distance(points: ArrayLike) -> float:
     """
     from scipy.spatial import KDTree
 
-    design = _validate.real_array(points, "points", (None, None))
+    design = np.asarray(points)
     d = design.shape[1]
     rng = np.random.default_rng(0)  # fixed: all designs are measured by the same probes
     probes = rng.random((PROBES, d))

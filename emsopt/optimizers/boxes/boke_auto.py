@@ -70,11 +70,10 @@ import numpy as np
 from numba import njit
 
 from ..._types import FloatArray, IntArray
-from ...errors import InputError
 from ...surrogates.gaussian_process import GaussianProcess, condition
 from ..values import clipped, normal_scores, spread, standardized
+from ._base import BoxOptimizer
 from ._search import STARTS, Slopes, maximize_on_box, starts_on_box
-from .base import BoxOptimizer
 from .gp_ucb import NOISE_FREE, NOISY, refit, with_expected
 
 SPREAD = 0.7  # prior standard deviation of the log lengthscales around their common mean, against overfitting
@@ -167,10 +166,8 @@ class BOKEAuto(BoxOptimizer):
 
     def process(self) -> GaussianProcess:
         """Return the process of observed and pending points and clipped gains, with the kernel of the last fit."""
-        from ...surrogates.box_kernels import SquaredExponential
+        from ...surrogates.kernels import SquaredExponential
 
-        if not self.values:
-            raise InputError("There is no Gaussian process yet: report at least one value with `tell` first.")
         X = self.points
         if self._fitted:
             kernel, ratio = self._fitted.kernel, self._fitted.noise_ratio

@@ -49,7 +49,7 @@ import numpy as np
 from ..._types import FloatArray
 from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, GaussianProcess, condition, fit
 from ..values import log_expected_improvement, standardized
-from .base import BoxOptimizer
+from ._base import BoxOptimizer
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
@@ -67,7 +67,7 @@ class GPUCBFixed(BoxOptimizer):
 
     def process(self) -> GaussianProcess:
         """Return the Gaussian process of the observed points, with standardised gains as values."""
-        from ...surrogates.box_kernels import SquaredExponential
+        from ...surrogates.kernels import SquaredExponential
 
         # √(d / 12) is the standard deviation of uniform points in the cube, over all inputs
         kernel = SquaredExponential(self.bandwidth * np.sqrt(self.space.dimension / 12), "fixed")
@@ -98,7 +98,7 @@ class GPUCB(GPUCBFixed):
 
 def refit(X: FloatArray, y: FloatArray, *, noisy: bool, spread: float, last: GaussianProcess | None) -> GaussianProcess:
     """Return the process of largest likelihood, starting from broad lengthscales and from those of the last fit."""
-    from ...surrogates.box_kernels import SquaredExponential
+    from ...surrogates.kernels import SquaredExponential
 
     kernels = [SquaredExponential(np.full(X.shape[1], 0.5))] + ([last.kernel] if last else [])
     ratio, bounds = (NOISY, NOISE_RATIO_BOUNDS) if noisy else (NOISE_FREE, (NOISE_FREE, NOISE_FREE))
@@ -133,7 +133,7 @@ class GPEI(BoxOptimizer):
 
     def process(self) -> GaussianProcess:
         """Return the Gaussian process of largest likelihood, for standardised values."""
-        from ...surrogates.box_kernels import Additive, Matern52
+        from ...surrogates.kernels import Additive, Matern52
 
         X, y, broad = self.points, standardized(self.gains), np.full(self.space.coordinates, 0.5)
         kernels: list[Kernel] = [Matern52(broad)]

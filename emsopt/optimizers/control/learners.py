@@ -20,7 +20,7 @@ import numpy as np
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
-from ...problems.control.problem import ControlProblem, Play, check_alpha
+from ...problems.control.problem import ControlProblem, Play
 from .model import ControlModel, PosteriorSample
 
 
@@ -41,7 +41,7 @@ class ControlLearner:
     Attributes
     ----------
     model : ControlModel
-        Estimates its hyperparameters; one with known hyperparameters may replace it before the first play.
+        Estimates its hyperparameters.
     counts, paid : ndarray, shape (m,)
         Number of plays of each set, T_i, and their total cost.
     plays : list of (int, ndarray)
@@ -52,18 +52,7 @@ class ControlLearner:
 
     phase = "search"
 
-    def __init__(
-        self,
-        problem: ControlProblem,
-        *,
-        rng: Rng = None,
-        budget: float = np.inf,
-        alpha: float = 0.1,
-    ) -> None:
-        _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
-        check_alpha(alpha)
-        if budget != np.inf:
-            budget = _validate.positive_number(budget, "budget")
+    def __init__(self, problem: ControlProblem, *, rng: Rng = None, budget: float = np.inf, alpha: float = 0.1) -> None:
         self.problem, self.budget, self.alpha = problem, budget, alpha
         self.rng = _validate.generator(rng)
         self.model = ControlModel(problem, self.rng)
@@ -92,9 +81,8 @@ class ControlLearner:
         """Report the outcome of a play of set ``i`` at the values ``x``, shape (k,), of its variables."""
         i, x = self.problem.checked_query(i, x)
         d = self.problem.dimension
-        if not isinstance(play, Play) or len(play.point) != d:
-            got = f"{len(play.point)} variables" if isinstance(play, Play) else repr(play)
-            raise InputError(f"`play` must be an emsopt.problems.Play of {d} variables; got {got}.")
+        if len(play.point) != d:
+            raise InputError(f"`play` must be of {d} variables; got {len(play.point)}.")
         self.model.tell(play.point, play.value)
         self.counts[i] += 1
         self.paid[i] += play.cost

@@ -6,7 +6,7 @@ r"""Model of a control problem: a Gaussian process, and the best confidence boun
 symbol     name                  meaning
 =========  ====================  =================================================================================
 μ, σ       ``process``           posterior mean and standard deviation, squared-exponential kernel
-β          ``beta``              2; Theorem 1's is in `emsopt.optimizers.control.regret`
+β          ``beta``              2; Theorem 1's is in ``notebooks/papers/control_regret.py``
 c, g       -                     factors of the kernel k = c g: from controlled and from uncontrolled variables
 =========  ====================  =================================================================================
 
@@ -20,20 +20,17 @@ of the last round, whichever has the larger E[u].
 f itself, because a mean never exceeds the maximum. The maximum over all sets therefore needs only the sets that lie
 within no other.
 
-Hyperparameters are either given or estimated. Estimates maximise the likelihood, with a prior of standard deviation 1
-on the logarithms of the lengthscales, and are updated when the number of plays has grown by the factor GROWTH. The
-first INITIAL plays are then at random points, because the scale is unknown, and the prior mean is the mean of the
-values at the last fit.
+Estimates of the hyperparameters maximise the likelihood, with a prior of standard deviation 1 on the logarithms of the
+lengthscales, and are updated when the number of plays has grown by the factor GROWTH. The first plays are at random
+points, because the scale is unknown, and the prior mean is the mean of the values at the last fit.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ... import _validate
 from ..._running.blas_threads import one_thread
 from ..._types import ArrayLike, FloatArray
 from ...problems.control.problem import ControlProblem
@@ -42,7 +39,6 @@ from ..boxes._search import Slopes, maximize_on_box, starts_on_box
 NODES = 64
 SCREENED, CLIMBED = 96, 4  # screening is cheap, and a start costs a search
 STEPS, POLISH = 12, 8  # the rough search is cheaper, so it makes the long way
-INITIAL = 5
 GROWTH = 1.15
 LENGTHSCALES = (0.1, 20.0)
 FIT: dict[str, Any] = {"noise_ratio_bounds": (1e-6, 0.25), "spread": 1.0, "steps": 25}
@@ -50,64 +46,18 @@ LEAST_VARIANCE = 1e-12  # relative to the amplitude, as rounding may make a vari
 FEATURES, QUANTILES = 512, 32  # more waves are closer to a Gaussian process; quantiles stand for a marginal's mean
 
 
-@dataclass(frozen=True)
-class Hyperparameters:
-    """Known hyperparameters.
-
-    Attributes
-    ----------
-    lengthscales : ndarray, shape (d,)
-        Lengthscales, one per variable, for variables on the unit cube.
-    amplitude : float
-        Prior variance, in squared units of the objective.
-    noise_variance : float
-        Variance of the observation noise, above 0.
-    mean : float
-        Prior mean.
-
-    Examples
-    --------
-    >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> known = Hyperparameters(lengthscales=[0.2, 0.5])
-    >>> learner = eo.optimizers.LEARNERS["ucb-psq"](problem, rng=0)
-    >>> learner.model = ControlModel(problem, learner.rng, known)
-    >>> known.amplitude, known.noise_variance
-    (1.0, 0.0001)
-    """
-
-    lengthscales: FloatArray
-    amplitude: float = 1.0
-    noise_variance: float = 1e-4
-    mean: float = 0.0
-
-    def __post_init__(self) -> None:
-        given = _validate.real_array(self.lengthscales, "lengthscales", (None,), low=0, strictly=True)
-        object.__setattr__(self, "lengthscales", given)
-        _validate.positive_number(self.amplitude, "amplitude")
-        _validate.positive_number(self.noise_variance, "noise_variance")
-        _validate.finite_number(self.mean, "mean")
-
-
 class ControlModel:
     """A Gaussian process of the plays so far, with searches for the best bound of each set.
 
-    ``hyperparameters`` are estimated from the plays if left out. ``process`` is None before enough plays are observed,
-    ``fits`` counts how often hyperparameters were estimated, and ``maximal`` lists the control sets that are not
-    contained in another one. ``beta`` is the weight of the posterior standard deviation in the bounds.
+    ``process`` is None before ``initial`` plays are observed, ``fits`` counts how often hyperparameters were estimated,
+    and ``maximal`` lists the control sets that are not contained in another one. ``beta`` is the weight of the
+    posterior standard deviation in the bounds.
     """
 
-    beta = 2.0
+    beta, initial = 2.0, 5
 
-    def __init__(
-        self, problem: ControlProblem, rng: np.random.Generator, hyperparameters: Hyperparameters | None = None
-    ) -> None:
+    def __init__(self, problem: ControlProblem, rng: np.random.Generator) -> None:
         self.problem, self.rng = problem, rng
-        given = hyperparameters
-        if given is not None:
-            _validate.instance(given, "hyperparameters", Hyperparameters, f"{__name__}.Hyperparameters")
-            _validate.real_array(given.lengthscales, "lengthscales", (problem.dimension,))
-        self._given, self._initial = given, INITIAL if given is None else 1
         self.points: list[FloatArray] = []
         self.values: list[float] = []
         self.process: Any = None
@@ -121,26 +71,21 @@ class ControlModel:
         """Add a play: the values of all variables, shape (d,), and the observed value of the objective."""
         self.points.append(np.array(point, dtype=float))
         self.values.append(float(value))
-        if len(self.values) < self._initial:
+        if len(self.values) < self.initial:
             return
         with one_thread:
-            if self.process is not None and (self._given or len(self.values) < GROWTH * self._fitted_with):
+            if self.process is not None and len(self.values) < GROWTH * self._fitted_with:
                 self.process = self.process.appended(self.points[-1], self.values[-1], self.prior)
             else:
                 self._fit()
             self._prepare()
 
     def _fit(self) -> None:
-        """Condition the process on all plays, with the given hyperparameters or newly estimated ones."""
-        from ...surrogates.box_kernels import SquaredExponential
-        from ...surrogates.gaussian_process import condition, fit
+        """Condition the process on all plays, with newly estimated hyperparameters."""
+        from ...surrogates.gaussian_process import fit
+        from ...surrogates.kernels import SquaredExponential
 
-        X, y, given = np.array(self.points), np.array(self.values), self._given
-        if given is not None:
-            kernel, self.prior = SquaredExponential(given.lengthscales, "fixed"), given.mean
-            ratio = given.noise_variance / given.amplitude
-            self.process = condition(kernel, X, y, self.prior, noise_ratio=ratio, amplitude=given.amplitude)
-            return
+        X, y = np.array(self.points), np.array(self.values)
         kernel, ratio = SquaredExponential(np.full(self.problem.dimension, 0.5), LENGTHSCALES), 1e-2
         if self.process is not None:
             kernel, ratio = self.process.kernel, self.process.noise_ratio  # a warm start

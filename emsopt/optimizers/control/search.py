@@ -1,12 +1,23 @@
-"""`bocvs`: play a control problem until the budget is spent.
+r"""`bocvs`: play a control problem until the budget is spent; the regrets of its plays.
 
 From "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". In each round a learner
 from `LEARNERS` chooses a play, the problem is played and the learner receives the outcome. The run ends when the next
 play does not fit into the budget.
+
+**Regret.** Play t controls set i_t at values x_t, which have the expected value E_{i_t}(x_t); c_i is the mean cost of
+set i, and w the problem's ``worst`` value, 0 in the paper. Regret compares the plays with the best expected value v* of
+all sets and with the cheapest set i_* whose best expected value is within the tolerance α (`ControlProblem.target`):
+
+.. math:: R^f_T = \sum_t \big((1 - α)(v^* - w) - (E_{i_t}(x_t) - w)\big), \qquad
+          R^c_T = \sum_t \max(c_{i_t} - c_{i_*}, 0), \qquad
+          r_T = v^* - \max_{t \le T} E_{i_t}(x_t), \qquad
+          R_T = \sum_t c_{i_t} (v^* - E_{i_t}(x_t))
+
+R_T is the cost-varying regret of Tay et al. (2023), which weighs the loss of every play by its mean cost. R^f may be
+negative, because a loss of α is tolerated.
 """
 
 from dataclasses import dataclass
-from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
@@ -20,7 +31,9 @@ from ...errors import InputError
 from ...problems.control.marginals import Empirical
 from ...problems.control.problem import ControlProblem, Play, check_alpha
 from .learners import LEARNERS
-from .regret import with_regret
+
+OPTIONS = {"unknown-cost": ("exploration", "halving")}  # of methods that have some
+NODES = 2048  # points over which expected values are averaged, the same for v* and for every play
 
 _FORM = Form(
     "emsopt control run",
@@ -51,7 +64,7 @@ class ControlRun:
     history : DataFrame
         One row per play: its number ``play``, ``set``, ``x`` (tuple), ``value`` and ``cost`` observed, ``spent`` so
         far, ``phase`` and ``seconds`` since the start; with ``regret=True`` also the columns that
-        `emsopt.optimizers.control.regret.with_regret` adds.
+        `with_regret` adds.
     """
 
     method: str
@@ -125,8 +138,9 @@ def bocvs(
     _validate.choice(method, "method", tuple(LEARNERS))
     budget = _validate.positive_number(budget, "budget")
     check_alpha(alpha)
-    regret = _validate.truth(regret, "regret")
-    _check_options(method, options)
+    known = OPTIONS.get(method, ())
+    if unknown := sorted(options.keys() - set(known)):  # before a checkpoint is created
+        raise InputError(f"{method!r} takes no option {unknown[0]!r}. Its options are {', '.join(known) or 'none'}.")
     with loop(
         _FORM,
         lambda: _description(problem, method, budget, alpha, options),
@@ -176,15 +190,6 @@ def _on_file(
     return i, x, play
 
 
-def _check_options(method: str, options: dict[str, Any]) -> None:
-    """Raise an error for options that the method does not take, before a checkpoint is created."""
-    # a learner's options are those of all its base classes
-    parameters = [p for kind in LEARNERS[method].__mro__[:-1] for p in signature(kind).parameters.values()]
-    known = {p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY} - {"rng", "budget", "alpha"}
-    for name in options.keys() - known:
-        raise InputError(f"{method!r} takes no option {name!r}. Its options are {', '.join(sorted(known)) or 'none'}.")
-
-
 def _description(
     problem: ControlProblem, method: str, budget: float, alpha: float, options: dict[str, Any]
 ) -> dict[str, Any]:
@@ -204,3 +209,26 @@ def _description(
         "worst": problem.worst,
         "numbers": summary(*numbers),
     }
+
+
+def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0.1) -> pd.DataFrame:
+    """Return the history of a run on a problem, which is solved if necessary, with its expected values and regrets.
+
+    ``expected`` is E_i(x) of a play; ``quality_regret``, ``cost_regret``, ``simple_regret`` and ``weighted_regret`` are
+    R^f, R^c, r and R of the module's formulas, with T the number of plays so far and α = ``alpha``.
+    """
+    problem = problem.solved()
+    best = int(np.argmax(problem.set_values))
+    optimum = problem.expected(best, problem.set_points[best], NODES)
+    expected, sets = np.empty(len(history)), history["set"].to_numpy()
+    for i in np.unique(sets).tolist():
+        expected[sets == i] = problem.expected(i, np.array(history["x"][sets == i].tolist()), NODES)
+    lost = (1 - alpha) * (optimum - problem.worst) - (expected - problem.worst)
+    above = problem.costs[sets] - problem.costs[problem.target(alpha)]
+    return history.assign(
+        expected=expected,
+        quality_regret=np.cumsum(lost),
+        cost_regret=np.cumsum(np.maximum(above, 0)),
+        simple_regret=optimum - np.maximum.accumulate(expected),
+        weighted_regret=np.cumsum(problem.costs[sets] * (optimum - expected)),
+    )

@@ -1,1 +1,1 @@
-"""Optimizers of deployments, which choose the site of each unit. `base` holds their common base class."""
+"""Optimizers of deployments, which choose the site of each unit. `_base` holds their common base class."""

@@ -41,6 +41,7 @@ from ..._types import ArrayLike, FloatArray, IntArray, Rng
 from ...errors import InputError
 
 CUT_RANGE = 2**30  # sum of the integer capacities passed to the flow solver, below the range of int32
+CUTS = 60  # most minimum cuts of a relaxation
 RESTARTS = 20  # annealing walks: a single one may end in a poor local minimum
 TOLERANCE = 1e-9  # gap at which the relaxation stops, relative to the sum of the absolute terms, which bounds rounding
 
@@ -75,11 +76,10 @@ def minimize_quadratic(
     describes the meaning of A's diagonal, and the methods. A is made symmetric.
 
     ``options`` are, with "swap", ``starts`` (40) and ``steps``, the swaps without improvement after which a start ends
-    (2 N); with "relaxation", ``cuts``, the number of minimum cuts (60).
+    (2 N).
     """
     solve = _METHODS[_validate.choice(method, "method", tuple(_METHODS))]
-    b = _validate.real_array(b, "b", (None,))
-    A = _validate.real_array(A, "A", (len(b), len(b)))
+    A, b = np.asarray(A, dtype=float), np.asarray(b, dtype=float)
     A = np.ascontiguousarray((A + A.T) / 2)  # xᵀA x depends on the symmetric part only
     low = np.zeros(len(b), int) if floors is None else np.asarray(floors, int)
     most = np.ones(len(b), int) if capacities is None else np.asarray(capacities, int)
@@ -106,9 +106,8 @@ def _swap(
     steps: int | None = None,
 ) -> tuple[IntArray, float]:
     """Search by `tabu`; return the best x found, and -inf, because there is no lower bound."""
-    keys = rng.random((_validate.whole_number(starts, "starts"), len(b)))
-    patience = 2 * len(b) if steps is None else _validate.whole_number(steps, "steps", low=0)
-    return tabu(A, b, units, floors, capacities, keys, patience), -np.inf
+    patience = 2 * len(b) if steps is None else steps
+    return tabu(A, b, units, floors, capacities, rng.random((starts, len(b))), patience), -np.inf
 
 
 def _annealing(
@@ -126,13 +125,7 @@ def _annealing(
 
 
 def _relax(
-    A: FloatArray,
-    b: FloatArray,
-    units: int,
-    floors: IntArray,
-    capacities: IntArray,
-    rng: np.random.Generator,
-    **options: Any,
+    A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
     """Solve the problem by `_relaxation`, with a place per unit that a place can take; return x and a lower bound."""
     place = np.repeat(np.arange(len(b)), capacities - floors)
@@ -142,7 +135,7 @@ def _relax(
     if p in (0, len(place)):  # nothing to choose
         taken, bound = np.full(len(place), p > 0), np.inf
     else:
-        taken, bound = _relaxation(pairs, (b + 2 * A @ floors)[place], p, **options)
+        taken, bound = _relaxation(pairs, (b + 2 * A @ floors)[place], p)
     counts = floors + np.bincount(place, weights=taken, minlength=len(b)).astype(int)
     return counts, bound + value(A, b, floors)
 
@@ -187,7 +180,7 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
     return x[:n], flow.flow_value / scale + np.minimum(linear, 0).sum()
 
 
-def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[IntArray, float]:
+def _relaxation(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
     """Minimise by submodular relaxation and minimum cuts; return x and a lower bound.
 
     Where A_ij > 0, x_i x_j is replaced by its linear lower bound Γ_ij (x_i + x_j - 1), equation (9) of the paper, with
@@ -204,7 +197,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int, cuts: int = 60) -> tuple[I
     multiplier = -(worth[p - 1] + worth[p]) / 2
     spread = np.abs(A).sum() + np.abs(b).sum()
     best, best_value, bound, pace, waited = one, np.inf, -np.inf, 1.0, 0
-    for _ in range(_validate.whole_number(cuts, "cuts")):
+    for _ in range(CUTS):
         relaxed = plus * gamma
         # Γ (x_i + x_j - 1) of both orders: 2 Σ_j linear, and minus Σ constant below
         x, least = minimum_cut(minus, b + 2 * relaxed.sum(axis=1) + multiplier)
@@ -255,13 +248,7 @@ COOLEST = 1e-3  # at the end, hardly any rise is accepted
 
 @njit(cache=True, nogil=True)
 def tabu(
-    A: FloatArray,
-    b: FloatArray,
-    units: int,
-    floors: IntArray,
-    capacities: IntArray,
-    keys: FloatArray,
-    patience: int,
+    A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, keys: FloatArray, patience: int
 ) -> IntArray:
     """Return the best allocation that `descend` reaches, as units per place, shape (N,).
 

@@ -35,7 +35,7 @@ import numpy as np
 from ..._types import IntArray
 from ...city.deployment_space import DeploymentSpace
 from ...evaluators.objective import Objective
-from .base import Optimizer
+from ._base import Optimizer
 from .sparbl import SparBL
 from .swaps import random_neighbour
 
@@ -69,7 +69,7 @@ class Genetic(Optimizer):
             child = cross(self.space, self._parent(ranking), self._parent(ranking), self.rng)
             for _ in range(self.rng.poisson(self.mutation)):
                 child = random_neighbour(self.space, child, self.rng)
-            if self.objective.noisy or not self.is_taken(child):
+            if self.is_free(child):
                 break
         return child
 
@@ -113,7 +113,7 @@ class SimulatedAnnealing(Optimizer):
             return self.draw()
         for _ in range(STEPS_ON_KNOWN_GROUND):
             sites = random_neighbour(self.space, self.position, self.rng)
-            if self.objective.noisy or not self.is_taken(sites):
+            if self.is_free(sites):
                 return sites
             known = self.taken[tuple(sites.tolist())]
             if known is not None:

@@ -29,9 +29,10 @@ from numba import njit
 
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, IntArray, Rng
+from ...evaluators._expected_cost import preferred
 from ...evaluators.objective import Objective
 from ...surrogates.horseshoe import Horseshoe, sample, standardize
-from .base import Optimizer
+from ._base import Optimizer
 from .binary_quadratic import minimize_quadratic
 
 REDRAWS = 10  # posterior draws, as many may have known minimisers; then neighbours of the last are tried
@@ -88,9 +89,9 @@ class SparBL(Optimizer):
             return self.draw()
         for _ in range(REDRAWS):
             sites = self._minimizer(self._draw_model())
-            if self.objective.noisy or not self.is_taken(sites):
+            if self.is_free(sites):
                 return sites
-        near = [row for row in self.space.neighbours(sites) if not self.is_taken(row)]  # every draw led to a known one
+        near = [row for row in self.space.neighbours(sites) if self.is_free(row)]  # every draw led to a known one
         return near[int((self.features(near) @ self._coef).argmin())] if near else self.draw()
 
     def features(self, deployments: ArrayLike) -> FloatArray:
@@ -116,7 +117,7 @@ class SparBL(Optimizer):
             self.state = sample(self.state, data.X, data.y, sweeps, rng=self.rng)
             drawn.append(self.state.coef)
             burn_in = 0
-        _, self._coef = data.coefficients(np.mean(drawn, axis=0))
+        self._coef = data.coefficients(np.mean(drawn, axis=0))
         return self._coef
 
     def _quadratic(self, coef: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -149,12 +150,9 @@ class SparBLPlus(SparBL):
 
     def __init__(self, objective: Objective, **options: Any) -> None:
         super().__init__(objective, **options)
-        city = self.space.city
-        groups = city.twin_groups[city.preferred_order]  # (M, N): places as each atom prefers them, twins adjacent
-        self._order = np.array([list(dict.fromkeys(row)) for row in groups.tolist()])
+        self._order = preferred(objective).groups
         self._ranks = np.argsort(self._order, axis=1).T.copy()
-        first_site = np.unique(city.twin_groups, return_index=True)[1]
-        self._cost = np.ascontiguousarray(objective.costs[first_site] * city.demand_shares)
+        self._cost = self._group_costs * self.space.city.demand_shares
 
     def features(self, deployments: ArrayLike) -> FloatArray:
         """Return SparBL's features, and the mean costs of the atoms' first and second preferred unit, (K, D + 2)."""

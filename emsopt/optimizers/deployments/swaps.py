@@ -25,7 +25,7 @@ from ...evaluators.median import p_median
 from ...evaluators.metrics import is_mean
 from ...evaluators.objective import Objective
 from ..run import Run
-from .base import Optimizer
+from ._base import Optimizer
 
 RESTARTS, CLASSICAL = 8, 2  # random starts of a search, and starts by classical models
 TRIED = 100  # swaps tried around a deployment before it counts as a local optimum
@@ -148,7 +148,7 @@ class LocalSearch(Optimizer):
     def _propose(self) -> IntArray:
         while self._neighbours:
             sites = self._neighbours.pop()
-            if self.objective.noisy or not self.is_taken(sites):
+            if self.is_free(sites):
                 return sites
             known = self.taken[tuple(sites.tolist())]
             if known is not None:
@@ -290,7 +290,7 @@ class LocalSearchPlus(Optimizer):
             return self.draw()
         while self._around:
             sites = self.space.deployment(_swap_units(self._centre, self._around.pop(0)))
-            if self.objective.noisy or not self.is_taken(sites):
+            if self.is_free(sites):
                 return sites
         return self._kick()
 
@@ -303,7 +303,7 @@ class LocalSearchPlus(Optimizer):
                 swaps = self._swaps(counts)[0]
                 counts = _swap_units(counts, swaps[self.rng.integers(len(swaps))]) if len(swaps) else counts
             sites = self.space.deployment(counts)
-            if self.objective.noisy or not self.is_taken(sites):
+            if self.is_free(sites):
                 break
         self._kicks = self._kicks % KICKS + 1  # 2, 3, 4 swaps, then 2 again
         return sites

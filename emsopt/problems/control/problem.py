@@ -112,10 +112,6 @@ class ControlProblem:
         if costs.max() > 1:
             most = f"that of set {costs.argmax()} is {costs.max():g}"
             raise InputError(f"`costs` must be mean costs in (0, 1]; {most}. Divide all costs by the largest.")
-        n, k = len(self.set_values), len(self.set_points)
-        if (n, k) not in [(0, 0), (m, m)]:
-            raise InputError(f"`set_values` and `set_points` must both hold {m} values, or none; got {n} and {k}.")
-        points = zip(self.set_points, control_sets, strict=False)
         vars(self).update(
             control_sets=control_sets,
             costs=costs,
@@ -123,8 +119,8 @@ class ControlProblem:
             noise_sd=_validate.positive_number(self.noise_sd, "noise_sd", zero=True),
             cost_noise_sd=_validate.positive_number(self.cost_noise_sd, "cost_noise_sd", zero=True),
             worst=_validate.finite_number(self.worst, "worst"),
-            set_values=_validate.real_array(self.set_values, "set_values", (m,)) if n else np.empty(0),
-            set_points=tuple(_validate.real_array(x, "set_points", (len(members),)) for x, members in points),
+            set_values=np.array(self.set_values, dtype=float),
+            set_points=tuple(np.array(x, dtype=float) for x in self.set_points),
         )
 
     @property
@@ -135,19 +131,18 @@ class ControlProblem:
     @property
     def set_names(self) -> tuple[str, ...]:
         """Names of the control sets: their variables, shortened to "x1 to x6", "all" or "all but x2"."""
-        result = []
-        for i, members in enumerate(self.control_sets):
-            variables, left = self.objective.variables, self.left_to_chance(i)
-            names = [variables[k] for k in members]
-            name = ", ".join(names)
-            if not len(left):
-                name = "all"
-            elif len(left) == 1 and len(members) > 2:
-                name = f"all but {variables[left[0]]}"
-            elif len(members) > 4 and members[-1] - members[0] == len(members) - 1:
-                name = f"{names[0]} to {names[-1]}"
-            result.append(name)
-        return tuple(result)
+        return tuple(map(self._name, range(len(self.control_sets))))
+
+    def _name(self, i: int) -> str:
+        members, left = self.control_sets[i], self.left_to_chance(i)
+        names = [self.objective.variables[k] for k in members]
+        if not len(left):
+            return "all"
+        if len(left) == 1 and len(members) > 2:
+            return f"all but {self.objective.variables[left[0]]}"
+        if len(members) > 4 and members[-1] - members[0] == len(members) - 1:
+            return f"{names[0]} to {names[-1]}"
+        return ", ".join(names)
 
     def left_to_chance(self, i: int) -> IntArray:
         """Return the indices of the variables that set ``i`` does not control."""
@@ -277,7 +272,6 @@ class Play:
         point = _validate.real_array(self.point, "point", (None,))
         if point.min() < 0 or point.max() > 1:
             raise InputError(f"`point` must lie in [0, 1]; it ranges from {point.min():g} to {point.max():g}.")
-        _validate.finite_number(self.value, "value")
         if not _validate.is_real(self.cost) or not 0 <= self.cost <= 1:
             raise InputError(f"`cost` must lie in [0, 1]; got {self.cost!r}. Divide all costs by the largest possible.")
         object.__setattr__(self, "point", point)
@@ -343,8 +337,6 @@ def checked_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequenc
             both = f"{result.index(indices)} and {i}"
             raise InputError(f"Control sets {both} hold the same variables. Keep the cheaper one.")
         result.append(indices)
-    if not result:
-        raise InputError("`control_sets` must contain at least one set; it is empty.")
     return tuple(result)
 
 

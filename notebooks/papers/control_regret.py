@@ -1,18 +1,7 @@
-r"""Regret of runs on control problems, and comparison of a method's regret with its competitors'.
+r"""Regrets of a study of control problems, who wins, and the exploration that Lemma 2 of their paper requires.
 
-Play t controls set i_t at values x_t, which have the expected value E_{i_t}(x_t); c_i is the mean cost of set i. Regret
-compares the plays with the best expected value v* of all sets and with the cheapest set i_* whose best expected value
-is within the tolerance α (`ControlProblem.target`):
-
-.. math:: R^f_T = \sum_t \big((1 - α)(v^* - w) - (E_{i_t}(x_t) - w)\big), \qquad
-          R^c_T = \sum_t \max(c_{i_t} - c_{i_*}, 0), \qquad
-          r_T = v^* - \max_{t \le T} E_{i_t}(x_t), \qquad
-          R_T = \sum_t c_{i_t} (v^* - E_{i_t}(x_t))
-
-R_T is the cost-varying regret of Tay et al. (2023), which weighs the loss of every play by its mean cost.
-"Problem definition" and "Experiments" of "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with
-No-Regret Costs"; w is the problem's ``worst`` value, 0 in the paper. R^f may be negative, because a loss of α is
-tolerated.
+`control_verdicts` and `control_regrets` read the stored study, `emsopt.datasets.load_study` ("bocvs"), whose regrets
+`emsopt.optimizers.control.search` defines.
 
 **The exploration that Lemma 2 requires,** as a number. The theorems hide their constants; here they are the proofs'
 (appendix B). m sets are played, τ times each in the exploration, T plays are made in all, and f has a norm of at most B
@@ -51,38 +40,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from ... import _validate
-from ..._types import ArrayLike, FloatArray
-from ...errors import InputError
-from ...problems.control.problem import ControlProblem
-
-NODES = 2048  # points over which expected values are averaged, the same for v* and for every play
-
-
-def with_regret(history: pd.DataFrame, problem: ControlProblem, alpha: float = 0.1) -> pd.DataFrame:
-    """Return the history of a run on a problem, which is solved if necessary, with its expected values and regrets.
-
-    ``expected`` is E_i(x) of a play; ``quality_regret``, ``cost_regret``, ``simple_regret`` and ``weighted_regret`` are
-    R^f, R^c, r and R of the module's formulas, with T the number of plays so far and α = ``alpha``.
-    """
-    _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
-    _validate.columns(history, ["set", "x"], "history", "the history of a ControlRun")
-    problem = problem.solved()
-    best = int(np.argmax(problem.set_values))
-    optimum = problem.expected(best, problem.set_points[best], NODES)
-    expected, sets = np.empty(len(history)), history["set"].to_numpy()
-    for i in np.unique(sets).tolist():
-        expected[sets == i] = problem.expected(i, np.array(history["x"][sets == i].tolist()), NODES)
-    lost = (1 - alpha) * (optimum - problem.worst) - (expected - problem.worst)
-    above = problem.costs[sets] - problem.costs[problem.target(alpha)]
-    return history.assign(
-        expected=expected,
-        quality_regret=np.cumsum(lost),
-        cost_regret=np.cumsum(np.maximum(above, 0)),
-        simple_regret=optimum - np.maximum.accumulate(expected),
-        weighted_regret=np.cumsum(problem.costs[sets] * (optimum - expected)),
-    )
-
+from emsopt import _validate
+from emsopt._types import ArrayLike, FloatArray
+from emsopt.errors import InputError
 
 KEYS = ["objective", "costs", "variance"]
 

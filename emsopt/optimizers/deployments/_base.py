@@ -11,7 +11,7 @@ from ...errors import InputError
 from ...evaluators._interchange import Lists, lists_of, matrix_costs, swap_changes
 from ...evaluators.objective import Objective
 from ..ask_tell import AskTell
-from ..recommendation import posterior_means
+from ..values import posterior_means
 
 
 class Optimizer(AskTell[IntArray]):
@@ -58,7 +58,6 @@ class Optimizer(AskTell[IntArray]):
     @cached_property
     def _group_costs(self) -> FloatArray:
         """Costs of `Objective.costs` by twin group of sites, shape (G, M)."""
-        # twins cost the same
         first_site = np.unique(self.space.city.twin_groups, return_index=True)[1]  # twins cost the same
         return np.ascontiguousarray(self.objective.costs[first_site])
 

@@ -12,7 +12,7 @@ from ...errors import InputError
 from ...problems import Problem
 from ...problems.box import SAME, Bounds, Box
 from ..ask_tell import AskTell, in_turn
-from ..recommendation import estimated_gains
+from ..values import estimated_gains
 from ._search import STARTS, Slopes, best_of_pool, highest, highest_admitted
 
 
@@ -52,18 +52,10 @@ def on_box(
     ``bounds`` and ``sense`` default to the attributes of ``f`` with these names; ``noisy`` defaults to whether its
     ``noise_sd`` is above 0.
     """
-    given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
-    if not given:
-        raise InputError('`sense` is missing: pass sense="min" to minimise or sense="max" to maximise.')
-    sense, own = (_validate.choice(value, "sense", ("min", "max")) for value in (given[0], given[-1]))
-    if sense != own:
-        raise InputError(f"`sense` must be that of `f`, {own!r}, or be omitted; got {sense!r}.")
+    sense = _sense_of(f, sense)
     if isinstance(f, BoxObjective):
-        if any(value is not None for value in (bounds, noisy, constraints)):
-            raise InputError("A BoxObjective already has `bounds`, `noisy` and `constraints`: omit these options.")
         return f
-    if f is None:
-        f = _elsewhere
+    f = _elsewhere if f is None else f
     if not callable(f):
         raise InputError(f"`f` must be a Problem or a function of a point, shape (d,); got {type(f).__name__}.")
     if bounds is None:
@@ -75,6 +67,17 @@ def on_box(
         )
     noisy = (getattr(f, "noise_sd", 0) or 0) > 0 if noisy is None else _validate.truth(noisy, "noisy")
     return BoxObjective(f, Box(bounds, constraints), sense, bool(noisy))
+
+
+def _sense_of(f: Function | None, sense: str | None) -> str:
+    """Return the sense given, or else that of the function; raise if there is none, or they differ."""
+    given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
+    if not given:
+        raise InputError('`sense` is missing: pass sense="min" to minimise or sense="max" to maximise.')
+    sense, own = (_validate.choice(value, "sense", ("min", "max")) for value in (given[0], given[-1]))
+    if sense != own:
+        raise InputError(f"`sense` must be that of `f`, {own!r}, or be omitted; got {sense!r}.")
+    return sense
 
 
 def _elsewhere(*x: Any, **inputs: Any) -> float:
@@ -121,18 +124,8 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     noun, column = "point", "x"
 
-    def __init__(
-        self,
-        f: Function | None = None,
-        *,
-        sense: str | None = None,
-        bounds: Bounds | None = None,
-        noisy: bool | None = None,
-        constraints: Callable[..., object] | None = None,
-        initial: int | None = None,
-        rng: Rng = None,
-    ) -> None:
-        super().__init__(on_box(f, bounds=bounds, noisy=noisy, constraints=constraints, sense=sense), rng)
+    def __init__(self, f: Function | None = None, *, initial: int | None = None, rng: Rng = None, **box: Any) -> None:
+        super().__init__(on_box(f, **box), rng)
         d = self.space.dimension
         self.initial = max(5, 2 * (d + 1)) if initial is None else _validate.whole_number(initial, "initial", low=0)
         self._design: list[FloatArray] | None = None  # drawn when first needed, as points to begin with may help
@@ -207,7 +200,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         return self.draw()  # all chosen points are known, or there is no value to choose by
 
     def _estimates(self) -> FloatArray:
-        from ...surrogates.box_kernels import SquaredExponential
+        from ...surrogates.kernels import SquaredExponential
 
         sign = 1 if self.better is max else -1
         kernels = [SquaredExponential(np.full(self.space.coordinates, width)) for width in (0.5, 0.2, 1.0)]

@@ -1,7 +1,7 @@
 """Evaluate deployments of a city with queueing models, and find optimal ones with classical location models.
 
 ``approximate_hypercube``  Larson's (1975) approximation: microseconds, for any fleet; mean response slightly too low
-``exact_hypercube``        Larson's (1974) Markov chain: exact for exponential service; up to 28 units
+``exact_hypercube``        Larson's (1974) Markov chain: exact for exponential service; up to 30 units
 ``simulate``               discrete-event simulation: any service-time distribution, with confidence intervals
 ``evaluate, values``       evaluate one deployment or many by one of the three above; by default exact up to 12 units
 ``p_median, bounds``       the optimum if all units were always free, and bounds on the queueing optimum

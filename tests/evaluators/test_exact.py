@@ -165,4 +165,4 @@ def test_cpu_time_of_both_models_by_number_of_units():
     assert exact[16] > 10 * seconds(approximate_hypercube, 16)
     assert exact[18] > 4 * exact[14]  # measured: above 16
     assert 0.02 < exact[18] * 2**12 / 3600 < 20  # hours for 30 units, if each doubles the time; measured: 0.4
-    refused(r"at most 2\^28 states", exact_hypercube, eo.datasets.grid_city(30, 30, 0.5, rng=0), range(30))
+    refused(r"at most 2\^30 states", exact_hypercube, eo.datasets.grid_city(32, 32, 0.5, rng=0), range(32))

@@ -61,7 +61,7 @@ from .._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
 from .._validate import quote
 from ..errors import InputError
 from . import _points, _roles, _times
-from .rows import Choice, Chooser, join_rows, stamps_of_statuses
+from .rows import Choice, choice, join_rows, stamps_of_statuses
 
 if TYPE_CHECKING:
     from .._files.columns import Table
@@ -307,16 +307,13 @@ def read_calls(
     if isinstance(source, (list, tuple)):
         options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where}
         return _join_logs([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _of_macos(one)])
-    if _of_macos(source):
-        raise InputError(f"{quote(source)} is a file of macOS that describes another one. Give the one without '._'.")
+    names, chosen = ([], None) if where is None else choice(where)
     spare: dict[str, str] = {}
-    chooser = None if where is None else Chooser(where)
-    names = [] if chooser is None else chooser.names
     with _points.rows_explained():
         choose = _roles.call_columns(columns, time_format, spare, chosen_by=names)
         table, taken = _points.read_table(cast("Source", source), "calls", choose, crs)
         by = [table.frame[taken.pop(_roles.CHOICE + name).strip().lower()].tolist() for name in names]
-        unwanted = np.zeros(len(table.frame), bool) if chooser is None else ~chooser.mask(by)
+        unwanted = np.zeros(len(table.frame), bool) if chosen is None else ~chosen(by)
         if unwanted.all():
             raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {quote(where)}.")
         others, kinds = _no_calls(table, taken, unwanted)
@@ -326,7 +323,7 @@ def read_calls(
         details=log.details.assign(kind=kinds[log.rows - 1]) if others else log.details,
         spare=spare,
         left_out=dict(log.left_out) | ({"readable cells": int(bad.sum())} if bad.any() else {}),
-        not_chosen=None if chooser is None else int(unwanted.sum()),
+        not_chosen=None if where is None else int(unwanted.sum()),
         others=others,
         header=table.frame.attrs.get(HEADER, 1),
     )
@@ -362,8 +359,8 @@ def _readable(
 
 
 def _of_macos(source: object) -> bool:
-    name = getattr(source, "name", source)
-    return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
+    """Return whether a file is one that macOS puts beside another one."""
+    return PurePath(str(getattr(source, "name", source))).name.startswith("._")
 
 
 # How to join the attributes of several logs; of names with the same role, the last one counts.
@@ -378,7 +375,7 @@ MERGED: dict[str, Callable[[Any], Any]] = {
 
 def _join_logs(logs: Sequence[CallLog]) -> CallLog:
     """Join several logs of a service into one."""
-    if not logs or len({log.clock for log in logs}) > 1:
+    if len({log.clock for log in logs}) != 1:
         got = ", ".join(log.clock for log in logs) or "no log"
         raise InputError(f"logs must be one or more with times of the same clock; got {got}.")
     starts = np.cumsum([0, *(log.n_rows for log in logs)])
@@ -426,32 +423,27 @@ def _log(table: Table, taken: dict[str, str], clock: Clock, unwanted: BoolArray)
     if not len(order):
         raise InputError(f"{table.where}: no row has both a time and a place; rows read: {len(times)}.")
     _times.check_far(times[order], order + 1, table.where)
-    joined, apart = 0, (0.0, 0.0)
+    rows, times, places, apart = order + 1, times[order], places[order], (0.0, 0.0)
+    details = details.iloc[order].reset_index(drop=True)
     if "incident" in key:
-        stamps = [role for role in _roles.STAMPS if role in details]
-        names, units = _words(table, key["incident"])[order], details["unit"][order] if "unit" in details else None
-        rows = not {"status", "patient"} & key.keys()
-        found = join_rows(names, times[order], places[order], details.loc[order, stamps], units, rows, "status" in key)
-        joined, apart = len(order) - len(found.kept), found.apart
-        order = order[found.kept]
-        times[order] = found.times
-        details.loc[order, stamps] = found.stamps.to_numpy()
-        if joined and "units_sent" not in key and not np.isnan(found.units).all():
-            details.loc[order, "units_sent"] = found.units
-    minutes, no_service = _service_times(table, key, details)
+        names = _words(table, key["incident"])[order]
+        found = join_rows(names, times, places, details, "status" in key, "patient" in key)
+        rows, times, places, details = rows[found.kept], found.times, places[found.kept], found.details
+        apart = found.apart
+    minutes, no_service = _service_times(table, key, rows, details)
     return CallLog(
-        times=times[order],
-        locations=places[order],
-        service_min=None if np.isnan(minutes).all() else minutes[order],
-        no_service=no_service[order],
-        rows=order + 1,
+        times=times,
+        locations=places,
+        service_min=None if np.isnan(minutes).all() else minutes,
+        no_service=no_service,
+        rows=rows,
         clock=said,
         left_out={what: count for what, count in left_out.items() if count},
-        details=details.iloc[order].reset_index(drop=True),
+        details=details,
         taken=taken,
-        joined=joined,
+        joined=len(order) - len(rows),
         apart=apart,
-        n_rows=len(times),
+        n_rows=len(unwanted),
     )
 
 
@@ -478,17 +470,18 @@ def _moments(
     return times, _times.with_elapsed(details, times, {role: table.frame[name] for role, name in key.items()}), clock
 
 
-def _service_times(table: Table, key: Mapping[str, str], details: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
+def _service_times(
+    table: Table, key: Mapping[str, str], rows: IntArray, details: pd.DataFrame
+) -> tuple[FloatArray, BoolArray]:
     """Return the minutes that each call kept a unit busy, NaN where unknown, and which were recorded as 0 or less."""
-    minutes: FloatArray = np.full(len(details), np.nan)
+    minutes: FloatArray = np.full(len(rows), np.nan)
     if "service_min" in key:
         expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
-        minutes = table.numbers(key["service_min"], expected, blanks=True, high=LONGEST_SERVICE_MIN)
+        minutes = table.numbers(key["service_min"], expected, blanks=True, high=LONGEST_SERVICE_MIN)[rows - 1]
     elif {"dispatched", "cleared"} <= set(details):
         minutes = (details["cleared"] - details["dispatched"]).dt.total_seconds().to_numpy(copy=True) / 60
-        minutes[minutes > LONGEST_SERVICE_MIN] = np.nan
     no_service = minutes <= 0
-    minutes[no_service] = np.nan
+    minutes[no_service | (minutes > LONGEST_SERVICE_MIN)] = np.nan
     return minutes, no_service
 
 

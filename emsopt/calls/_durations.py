@@ -34,7 +34,6 @@ RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds, t
 SAME = 0.98  # share of the times that a resolution must divide, as a few are entered differently
 Z90 = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
 FEWEST = 10  # durations: fewer do not determine a spread
-LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
 SECOND_MIN = 1 / 60 + 1e-9  # a clock of seconds shows a drive to take longer
 
 HALF_ROOT, ROOT_2_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
@@ -101,23 +100,6 @@ def minutes_between(start: Times, end: Times) -> FloatArray:
     return minutes
 
 
-def responses(dispatched: Times, arrived: Times) -> tuple[FloatArray, dict[str, int]]:
-    """Return the minutes from dispatch to arrival, NaN if impossible, and the number of impossible ones by reason."""
-    minutes = minutes_between(dispatched, arrived)
-    unknown = np.isnan(minutes)
-    longest = max(LONGEST_MIN, TIMES_TYPICAL * float(np.median(minutes[~unknown]))) if not unknown.all() else np.inf
-    # Where clocks show seconds, a response of at most a second means that the unit was already on scene.
-    seconds = max(resolution(dispatched), resolution(arrived)) <= SECOND_MIN
-    reasons = {
-        "without dispatch or arrival": unknown,
-        "arrived before dispatch": minutes < 0,
-        "arrived within a second of dispatch": seconds & (minutes >= 0) & (minutes <= SECOND_MIN),
-        f"over {longest:.0f} min": minutes > longest,
-    }
-    left_out = {reason: int(which.sum()) for reason, which in reasons.items() if which.any()}
-    return np.where(np.any(list(reasons.values()), axis=0), np.nan, minutes), left_out
-
-
 def lognormal_density(
     minutes: FloatArray, mean: FloatArray, spread: float, start: float, end: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -156,8 +138,7 @@ def _lognormal(
 
 def gamma_density(minutes: FloatArray, mean: float, cv: float, start: float, end: float) -> FloatArray:
     """Return the density of recorded durations that are gamma distributed, shape (K,)."""
-    shape = cv**-2
-    total = np.zeros_like(minutes)
+    shape, total = cv**-2, np.zeros_like(minutes)
     for shift, sign in ((end, 1), (0.0, -1), (end - start, -1), (-start, 1)):
         x = np.maximum(minutes + shift, 0)
         scaled = x * shape / mean

@@ -208,10 +208,10 @@ class _Search:
         """Return the kind of a column's cells, see `_time_forms.kind`; numbers are times only under a name of times."""
         if name not in self.kinds:
             kind = _time_forms.kind(self.cells[name], self.time_format)
-            timed = re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _plain(name)) or (
-                any(re.fullmatch(p, form) for p in (TIME[1], *STAMP.values()) for form in self.forms[name])
-            )
             if kind in ("number", "fraction"):
+                named = "|".join((TIME[1], *STAMP.values()))
+                timed = re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _plain(name))
+                timed = timed or any(re.fullmatch(named, form) for form in self.forms[name])
                 kind = ("moment" if kind == "number" else "clock") if timed else ""
             self.kinds[name] = kind
         return self.kinds[name]
@@ -250,10 +250,11 @@ class _Search:
         self, patterns: Iterable[str], fits: Callable[[str], bool] = lambda _: True, forms_of: int = 2
     ) -> str | None:
         """Return a free column that ``fits`` and of which one of the first ``forms_of`` forms matches a pattern."""
-        named = ((p, name) for p in patterns for name in self.free)
-        return next(
-            (n for p, n in named if any(re.fullmatch(p, f) for f in self.forms[n][:forms_of]) and fits(n)), None
-        )
+        for pattern in patterns:
+            for name in self.free:
+                if any(re.fullmatch(pattern, form) for form in self.forms[name][:forms_of]) and fits(name):
+                    return name
+        return None
 
     def take(self, role: str, name: str | None) -> None:
         """Take a column for a role, unless it is None or the user decided on the role."""
@@ -279,7 +280,7 @@ class _Search:
     def _coordinate(self, name: str) -> bool:
         """Return whether a column may hold one coordinate; x and y look like km if rounded and spread widely."""
         if len(_plain(name)) == 1 and self._is(SHORT.fullmatch, name):
-            values = [float(cell.replace(",", ".")) for cell in texts(self.cells[name]) if SHORT.fullmatch(cell)]
+            values = [float(cell.replace(",", ".")) for cell in filter(SHORT.fullmatch, texts(self.cells[name]))]
             return max(values) - min(values) < WIDEST_DEGREES and any(value % 1 for value in values)
         return _plain(name) in ("lon", "lat") or self._is(DECIMAL.fullmatch, name) or not self._is(place, name)
 
@@ -290,12 +291,10 @@ class _Search:
 
     def unused(self) -> dict[str, str]:
         """Return the columns of times that were not taken, each with the missing stamp that it may be, or ""."""
-        missing, found = [role for role in STAMPS if role not in self.taken], {}
-        for name in self.free:
-            if self.kind(name) in ("moment", "clock"):
-                role = next((role for role in missing if re.search(GUESSES[role], _plain(name))), "")
-                missing = [other for other in missing if other != role]
-                found[name] = role
+        missing, found = [role for role in STAMPS if role not in self.taken], dict[str, str]()
+        for name in (name for name in self.free if self.kind(name) in ("moment", "clock")):
+            free = (role for role in missing if role not in found.values())
+            found[name] = next((role for role in free if re.search(GUESSES[role], _plain(name))), "")
         return found
 
     def check(self, where: str, names: Sequence[str], needed: Iterable[str]) -> dict[str, str]:
@@ -323,8 +322,8 @@ class _Search:
 def call_columns(
     columns: Mapping[str, str | None] | None,
     time_format: str | None,
-    unused: dict[str, str] | None = None,
-    chosen_by: Sequence[str] = (),
+    unused: dict[str, str],
+    chosen_by: Sequence[str],
 ) -> Choose:
     """Return the function that chooses the columns of a log of calls.
 
@@ -338,65 +337,79 @@ def call_columns(
         search.take_place()
         _take_time(search)
         search.take_numbers("service_min", "units_sent")
+        _take_elapsed(search)
         _take_stamps(search)
-        for role in (role for role in LABELS if role not in OF_DISPATCH):
-            search.take(role, search.first(LABELS[role], partial(search.suits, role=role)))
-        if "status" in search.taken:
-            named = [".*(?:status|event|action|activity|stamp).*"]
-            search.take("status_time", search.first(named, lambda name: search.kind(name) == "moment"))
+        _take_labels(search)
         for name in chosen_by:
             search.taken[CHOICE + name] = _column(name, names, "`where`")
-        for name in search.free:
-            words = {text for text in map(str, cells[name]) if len(text) <= LONGEST_NAME}
-            if len(words) <= MOST_KINDS and any(map(NO_CALL.search, words)):
-                search.taken[KIND + name] = name
+        search.taken |= {KIND + name: name for name in search.free if _has_no_calls(cells[name])}
         for role in OF_DISPATCH:
             search.take(role, search.first(LABELS[role]))
-        if unused is not None:
-            unused.update(search.unused())
+        unused.update(search.unused())
         return search.check(where, names, ("time", "lon", "lat"))
 
     return choose
 
 
+def _has_no_calls(cells: Sequence[object]) -> bool:
+    """Return whether a column holds kinds of rows, some of which may be no calls."""
+    words = {text for text in map(str, cells) if len(text) <= LONGEST_NAME}
+    return len(words) <= MOST_KINDS and any(map(NO_CALL.search, words))
+
+
 def _take_time(search: _Search) -> None:
     """Take a column of times, or one of times of day beside one of dates, or one of dates."""
-    kind = search.kind
-    day = search.first(DATE, lambda name: kind(name) == "date")
+
+    def of_kind(*kinds: str) -> Callable[[str], bool]:
+        return lambda name: search.kind(name) in kinds
+
+    day = search.first(DATE, of_kind("date"))
     if "time" in search.given:
-        if "time" in search.taken and kind(search.taken["time"]) in ("clock", "seconds"):
+        if "time" in search.taken and search.kind(search.taken["time"]) in ("clock", "seconds"):
             search.take("date", day)
         return
-    moment = search.first(TIME[:1], lambda name: kind(name) in ("moment", "date"))
+    moment = search.first(TIME[:1], of_kind("moment", "date"))
     moment = moment or search.first(TIME, lambda name: search.stamps(name, "moment"), 3)
-    clock = search.first(TIME, lambda name: kind(name) in ("clock", "seconds") and _span(name) is None, 3)
-    if moment is None and clock is not None and (day is not None or "date" in search.taken):
-        search.take("date", day)
-        moment = clock
+    if moment is None and (day is not None or "date" in search.taken):
+        moment = search.first(TIME, lambda name: search.kind(name) in ("clock", "seconds") and _span(name) is None, 3)
+        if moment is not None:
+            search.take("date", day)
     # whatever has the usual name is taken for the time, so that cells that are no times are found
     search.take("time", moment or day or search.first([*TIME[:1], "date"]))
 
 
-def _take_stamps(search: _Search) -> None:
-    """Take columns of elapsed times and of stamps; and one for the time of the call if there is none so far."""
-    kind, taken = search.kind, search.taken
-    chosen = "date" in taken or "date" in search.given or "time" in search.given
-    if "time" in taken and not chosen:
-        clock = search.first([STAMP["dispatched"]], lambda name: kind(name) == "clock", 3)
-        if clock is not None and kind(taken["time"]) == "date":
+def _take_elapsed(search: _Search) -> None:
+    """Take columns of elapsed times, but for a date of the calls without a clock first the time of dispatch."""
+    taken, decided = search.taken, {"date", "time"} & search.given.keys()
+    if "time" in taken and not decided and "date" not in taken and search.kind(taken["time"]) == "date":
+        clock = search.first([STAMP["dispatched"]], lambda name: search.kind(name) == "clock", 3)
+        if clock is not None:
             taken["date"], taken["time"] = taken["time"], clock
     for role, pattern in SPAN.items():
         named = next((n for n in search.free if _span(n) == ELAPSED[role][:2] and search.lasts(n, role)), None)
         search.take(role, named or search.first([pattern], partial(search.lasts, role=role)))
+
+
+def _take_stamps(search: _Search) -> None:
+    """Take columns of stamps, and one for the time of the call if there is none so far."""
     for role in STAMPS:
         search.take(role, search.first([STAMP[role]], search.stamps, 3))
-    if "time" in taken or "time" in search.given:
+    if "time" in search.taken or "time" in search.given:
         return
     times = [name for name in search.free if search.stamps(name, "moment")]
-    if "dispatched" in taken:
-        taken["time"] = taken["dispatched"]  # the log has no earlier time of the call
+    if "dispatched" in search.taken:
+        search.taken["time"] = search.taken["dispatched"]  # the log has no earlier time of the call
     elif len(times) == 1:
         search.take("time", times[0])
+
+
+def _take_labels(search: _Search) -> None:
+    """Take columns of words, and of the times of statuses."""
+    for role in (role for role in LABELS if role not in OF_DISPATCH):
+        search.take(role, search.first(LABELS[role], partial(search.suits, role=role)))
+    if "status" in search.taken:
+        named = [".*(?:status|event|action|activity|stamp).*"]
+        search.take("status_time", search.first(named, lambda name: search.kind(name) == "moment"))
 
 
 def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
@@ -459,8 +472,8 @@ def _span(name: str) -> tuple[str, str] | None:
     """Return the first and last stamp of an elapsed time with a name such as "Call to Clear"; None for other names."""
     words = _words(name)
     for k in (k for k, word in enumerate(words) if word in ("to", "until", "bis")):
-        before, after = [words[j:k] for j in range(k)], [words[k + 1 : j] for j in range(len(words), k + 1, -1)]
-        start, end = (next(filter(None, map(_moment_of, parts)), None) for parts in (before, after))
+        start = next(filter(None, (_moment_of(words[j:k]) for j in range(k))), None)
+        end = next(filter(None, (_moment_of(words[k + 1 : j]) for j in range(len(words), k + 1, -1))), None)
         if start and end:
             return start, end
     return None
@@ -478,12 +491,10 @@ def _moment_of(words: Sequence[str]) -> str | None:
 def _check_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str]) -> dict[str, str | None]:
     """Return the columns that the user named; raise if they are not a mapping from roles to names."""
     given = {} if columns is None else columns
-    if isinstance(given, Mapping) and all(name is None or isinstance(name, str) for name in given.values()):
-        wrong: object = next((role for role in given if role not in roles), None)
-        if wrong is None:
-            return dict(given)
-    else:
-        wrong = columns
+    if not isinstance(given, Mapping) or not all(isinstance(name, str | None) for name in given.values()):
+        wrong: object = columns
+    elif (wrong := next((role for role in given if role not in roles), None)) is None:
+        return dict(given)
     raise InputError(f"`columns` must map words of {', '.join(roles)} to names of columns or None; got {quote(wrong)}.")
 
 

@@ -18,7 +18,6 @@ from ..errors import InputError
 from ._roles import ELAPSED, UNITS
 from ._time_forms import (
     CLOCK_ONLY,
-    DAY,
     ISO,
     assemble,
     clocks,
@@ -34,12 +33,6 @@ if TYPE_CHECKING:
     from .._files.columns import Table
 
 MIDNIGHT = re.compile(r"[T ]\s*(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*[Aa][Mm])$")  # dates often end with midnight
-# Text in the position of an offset, after a time or after a date alone; "PM" is not a zone.
-ZONE = re.compile(
-    DAY + r"(?:(?:[Tt]|\s+)\d\d?(?::?\d\d){0,2}(?:[.,]\d+)?\s*(?![AaPp]\.?[Mm]\b)(?P<after_time>[-+\u2212\[(A-Za-z].*)"
-    r"|\s*(?P<after_date>[Zz]|[-+\u2212]\d.*))",
-    re.ASCII | re.DOTALL,
-)
 EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
 FILLERS = (101, 1230, 1231)  # programs write the first and last days of a year for unknown times: month and day
 LATE_FILLERS = np.array(["2079-06-06T23:59", "2099-12-31T00:00", "2099-12-31T23:59"], dtype="datetime64[m]")
@@ -80,19 +73,13 @@ def read_times(
         filled &= ~_is_placeholder(times)
         local = filled & np.isnan(offsets)
         if local.any() and not local[filled].all():
-            k = int(np.argmax(local))
-            raise InputError(
-                f"{table.where}, row {k + 1}: {quote(written[k])} has no offset, but others do. "
-                "Write all times with an offset or all without.",
-                local,
-            )
-        utc, clock = None, "local"
-        if not local[filled].all():
-            utc = times - np.nan_to_num(offsets).astype("timedelta64[m]")
-            clock = "as written" if np.nan_to_num(offsets).any() else "UTC"
+            said = f"{table.where}, row {np.argmax(local) + 1}: {quote(written[np.argmax(local)])} has no offset, but "
+            raise InputError(f"{said}others do. Write all times with an offset or all without.", local)
+        utc = _in_utc(times, np.where(filled, offsets, np.nan))
+        clock = "local" if utc is None else "as written" if np.nan_to_num(offsets).any() else "UTC"
     fillers = _is_placeholder(times)
     if not fillers[~np.isnat(times)].all():
-        times = np.where(fillers, np.datetime64("NaT"), times)
+        times[fillers] = np.datetime64("NaT")
     _check_years(times, table.where, written)
     return _in_zone(times, utc, clock, time_zone)
 
@@ -120,7 +107,7 @@ def read_stamps(
         there = np.array([text is not None for text in written])
         if there.any() and np.isnat(times).all():
             _refuse(where, written, there, time_format)
-        moments = None if np.isnan(offsets).all() else times - np.nan_to_num(offsets).astype("timedelta64[m]")
+        moments = _in_utc(times, offsets)
     days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
     if 0 < len(days) <= 2 and len(known) and ((days < known.min() - NEAR) | (days > known.max() + NEAR)).all():
         return _next_clock(_of_day(times), calls)
@@ -128,6 +115,11 @@ def read_stamps(
         times = calls + (moments - utc)
     times[(times < EARLIEST) | (times >= LATEST) | _is_placeholder(times)] = np.datetime64("NaT")
     return times
+
+
+def _in_utc(times: Times, offsets: FloatArray) -> Times | None:
+    """Return times in UTC by their offsets (minutes to the east); None if none has one."""
+    return None if np.isnan(offsets).all() else times - np.nan_to_num(offsets).astype("timedelta64[m]")
 
 
 def _since(written: list[str | None], calls: Times) -> Times | None:
@@ -192,12 +184,11 @@ def _with_dates(table: Table, key: str, date: str | None) -> list[str | None]:
 
 def _pad_clocks(written: list[str | None]) -> list[str | None]:
     """Return times of day in a form that can follow a date."""
-    if all(text is None or (text.isdigit() and len(text) <= 4) for text in written):
-        # 5 stands for 0:05, 1605 for 16:05
-        return [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]
+    if all(re.fullmatch(r"\d{0,4}", text or "") for text in written):
+        return [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]  # 5 is 0:05, 1605 is 16:05
     if (what := kind(written)) not in ("clock", "fraction"):
         return written
-    odd = [text if what == "fraction" or not CLOCK_ONLY.fullmatch(text or "") else None for text in written]
+    odd = [None if what == "clock" and CLOCK_ONLY.fullmatch(text or "") else text for text in written]
     clock = np.datetime_as_string(np.datetime64(0, "s") + whole_seconds(clocks(odd))).tolist()
     return [text if c == "NaT" else c[11:] for text, c in zip(written, clock, strict=True)]
 
@@ -217,28 +208,25 @@ def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.S
     If the log has no dispatches, times from the dispatch count from the call. Two stamps of full minutes become the
     moments in the middle of those that lie in these minutes and differ by the elapsed time, if there are any.
     """
-    missing = np.full(len(times), np.datetime64("NaT", "s"))
-    stamps = {"time": times} | {
-        role: details[role].to_numpy().astype("datetime64[s]") for role in details if role in ENDS
-    }
-    step = {role: MINUTE if _to_the_minute(values) else 0 * MINUTE for role, values in stamps.items()}
-    for role in [role for role in ELAPSED if role in columns]:
+    stamps = {"time": times} | {role: details[role].to_numpy("datetime64[s]") for role in ENDS & set(details)}
+    step = {role: MINUTE for role, values in stamps.items() if _to_the_minute(values)}
+    missing, none = np.full(len(times), np.datetime64("NaT", "s")), np.timedelta64(0, "s")
+    for role in (role for role in ELAPSED if role in columns):
         start, end, typical, _ = ELAPSED[role]
-        name = str(columns[role].name)
-        unit = next((seconds for words, seconds in UNITS.items() if re.search(words, name)), None)
+        unit = next((seconds for words, seconds in UNITS.items() if re.search(words, str(columns[role].name))), None)
         lasted = whole_seconds(elapsed(written_cells(columns[role]), typical, unit))
-        if start == "dispatched" and start not in stamps and end not in stamps:
+        if start == "dispatched" and not {start, end} & stamps.keys():
             start = "time"
         a, b = stamps.get(start, missing), stamps.get(end, missing)
-        width_a, width_b = step.get(start, 0 * MINUTE), step.get(end, 0 * MINUTE)
+        width_a, width_b = step.get(start, none), step.get(end, none)
         first, last = np.maximum(a, b - lasted), np.minimum(a + width_a, b + width_b - lasted)
-        exact = (first <= last) & (start != "time") & (width_a + width_b > 0 * MINUTE)
+        exact = (first <= last) & (start != "time") & (width_a + width_b > none)
         middle = first + (last - first) // 2
         stamps[end] = np.where(exact, middle + lasted, np.where(np.isnat(b), a + lasted, b))
         if start != "time":
             stamps[start] = np.where(exact, middle, np.where(np.isnat(a), b - lasted, a))
-            step |= {start: 0 * MINUTE, end: 0 * MINUTE} if exact.any() else {}
-    return details.assign(**{role: values for role, values in stamps.items() if role != "time"})
+            step |= dict.fromkeys((start, end), none) if exact.any() else {}
+    return details.assign(**{role: stamps[role] for role in stamps if role != "time"})
 
 
 def _to_the_minute(stamps: Times) -> bool:
@@ -267,21 +255,12 @@ def _is_placeholder(times: Times) -> BoolArray:
 def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> NoReturn:
     """Raise the error for cells that are not times."""
     k = int(np.argmax(bad))
-    text = written[k] or ""
-    zone = ZONE.fullmatch(text)
-    if time_format is not None:
-        wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
-    elif zone is None:
-        wanted = "a time such as 2025-03-14 16:05"
-        advice = "Write times in this form, or describe theirs by `time_format`, such as '%d.%m.%Y %H:%M'."
-    else:
-        wanted = "a time such as 2025-03-14 16:05-05:00"
-        what = "an offset or a time zone" if zone["after_time"] else "an offset, which needs a time before it"
-        advice = (
-            f"{quote(zone['after_time'] or zone['after_date'], most=40)} looks like {what}. Write offsets from UTC as "
-            "Z, -05, -0500 or -05:00, up to 14 hours; or leave them out if times are local."
-        )
-    got = f"{quote(text, most=80)}{others(bad)}"
+    wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
+    if time_format is None:
+        wanted = "a time such as 2025-03-14 16:05 or 2025-03-14 16:05-05:00"
+        advice = "Write times in these forms, offsets from UTC as Z, -05, -0500 or -05:00, up to 14 hours; or describe "
+        advice += "theirs by `time_format`, such as '%d.%m.%Y %H:%M'."
+    got = f"{quote(written[k] or '', most=80)}{others(bad)}"
     raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}", bad)
 
 

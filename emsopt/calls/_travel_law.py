@@ -92,26 +92,27 @@ class TravelLaw:
     @property
     def per_distance(self) -> Estimate:
         """Minutes per unit of distance; of the accelerating law, at cruising speed."""
+        value, gradient = float(np.exp(-self.parameters[0])), np.array([-1.0, 0.0])
         if self.kind == "linear":
-            level, share = self.parameters[0], max(self.parameters[1], LEAST_SHARE)
-            gradient = np.array([1.0, 1 / share])
-            value = float(np.exp(level) * share / self.middle)
-        else:
-            gradient, value = np.array([-1.0, 0.0]), float(np.exp(-self.parameters[0]))
-        return Estimate(value, float(np.sqrt(gradient @ self.covariance[:2, :2] @ gradient)), self.drives)
+            share = max(self.parameters[1], LEAST_SHARE)
+            value, gradient = float(np.exp(self.parameters[0]) * share / self.middle), np.array([1.0, 1 / share])
+        return Estimate(value, self._error(gradient), self.drives)
 
     @property
     def fixed(self) -> tuple[float, float, float]:
         """Minutes that do not depend on distance, and their interval of 90 %; of the accelerating law, D / v."""
         first, second = self.parameters[:2]
+        value = np.exp(second - first)
+        gradient = np.array([-value, value])
         if self.kind == "linear":
             value = np.exp(first) * (1 - second)
             gradient = np.array([value, -np.exp(first)])
-        else:
-            value = np.exp(second - first)
-            gradient = np.array([-value, value])
-        reach = Z90 * np.sqrt(gradient @ self.covariance[:2, :2] @ gradient)
+        reach = Z90 * self._error(gradient)
         return tuple(float(max(v, 0.0)) for v in (value, value - reach, value + reach))  # type: ignore[return-value]
+
+    def _error(self, gradient: FloatArray) -> float:
+        """Return the standard error of a function of the first two parameters with this gradient."""
+        return float(np.sqrt(gradient @ self.covariance[:2, :2] @ gradient))
 
     @property
     def steepest(self) -> float:

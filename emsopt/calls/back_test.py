@@ -130,7 +130,7 @@ class BackTest:
     def body(self) -> str:
         """The body of the page, as HTML."""
         figures = (
-            _page.bars(self.distribution, "Response times", "min", "share of calls"),
+            _page.dots(self.distribution, "Share of calls by minutes of response", ""),
             _page.dots(self.by_hour, "Mean response by hour of the day", "min"),
             _page.dots(self.by_zone, "Mean response by zone (closest station)", "min"),
             _page.dots(self.by_station, "Share of time that units are busy, by station", ""),

@@ -11,16 +11,18 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from .._types import FloatArray
 from ..errors import InputError
 from ..evaluators.evaluation import LATE_MIN, Evaluation
-from ._durations import resolution, responses
+from ._durations import SECOND_MIN, minutes_between, resolution
 
 if TYPE_CHECKING:
     from .log import CallLog
 
 FINEST = 0.1  # clocks with a finer step (min) count as exact
+LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
 NODES = 12  # for the mean over the phase of the clock, which is smooth in it
 
 
@@ -43,9 +45,19 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
         raise InputError(
             "recorded responses need a log with the roles 'dispatched' and 'on_scene'. Name their columns by `columns`."
         )
-    stamps = [calls.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene")]
-    minutes, left_out = responses(*stamps)
-    return minutes, [resolution(times) for times in stamps], left_out
+    start, end = (calls.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene"))
+    minutes, exact = minutes_between(start, end), [resolution(start), resolution(end)]
+    longest = max(LONGEST_MIN, TIMES_TYPICAL * float(pd.Series(minutes).median()))
+    # Where clocks show seconds, a response of at most a second means that the unit was already on scene.
+    at_once = (minutes >= 0) & (minutes <= SECOND_MIN) & (max(exact) <= SECOND_MIN)
+    reasons = {
+        "without dispatch or arrival": np.isnan(minutes),
+        "arrived before dispatch": minutes < 0,
+        "arrived within a second of dispatch": at_once,
+        f"over {longest:.0f} min": minutes > longest,
+    }
+    minutes[np.any(list(reasons.values()), axis=0)] = np.nan
+    return minutes, exact, {reason: int(which.sum()) for reason, which in reasons.items() if which.any()}
 
 
 def as_recorded(evaluation: Evaluation, step: float, threshold: float = LATE_MIN) -> tuple[float, float, float]:

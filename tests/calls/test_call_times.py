@@ -91,29 +91,16 @@ def test_days_are_those_of_the_calendar():
 
 
 @pytest.mark.parametrize(
-    ("text", "taken"),
-    [
-        (f"{DAY} 16:05+5", "'+5' looks like an offset or a time zone"),
-        (f"{DAY} 16:05 HST", "'HST' looks like an offset or a time zone"),
-        (f"{DAY}T16:05+05:60", "'+05:60' looks like"),
-        (f"{DAY}T16:05:00Z[Europe/Berlin]", "'Z[Europe/Berlin]' looks like"),
-        (f"{DAY}+01:00", "'+01:00' looks like an offset, which needs a time before it"),
-    ],
-)
-def test_what_looks_like_a_zone_is_refused_by_its_row_and_name(text, taken):
-    refused(f"row 2.*{re.escape(taken)}.*Write offsets from UTC as Z", log, f"{DAY} 16:05", text)
-
-
-@pytest.mark.parametrize(
     "text",
     [
         *("now", "2025", "2025-03", "2025-W11-5", "1741968300", "14032025", f"{DAY} 24:01", f"{DAY} 16:60", f"{DAY} 16:05:60"),
         *(f"{DAY} 14:05 AM", f"{DAY} 9", "2025-03/14", f"{DAY} 16:0530", f"{DAY} 16:05.5", "2025314", f"{DAY} noon", "9" * 5000),
+        *(f"{DAY} 16:05+5", f"{DAY} 16:05 HST", f"{DAY}T16:05+05:60", f"{DAY}T16:05:00Z[Europe/Berlin]", f"{DAY}+01:00"),
         "\u0662\u0660\u0662\u0665-\u0660\u0663-\u0661\u0664",  # digits, but not those that were meant
     ],
 )  # fmt: skip
 def test_whatever_else_is_refused_by_its_row(text):
-    with pytest.raises(InputError, match=r"row 2: expected a time.*but got") as caught:
+    with pytest.raises(InputError, match=r"row 2: expected a time.*but got.*offsets from UTC") as caught:
         log(f"{DAY} 16:05", text)
     assert len(str(caught.value)) < 500
 

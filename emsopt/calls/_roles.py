@@ -187,6 +187,7 @@ NO_CALL = re.compile(  # some logs have rows that are no calls; their words, in 
     r"facility|patient|pt|routine|long distance|non.?emergency|medical) trans\w*|transfer|krankentransport|traslado|"
     r"trasferimento)\b"
 )
+CLOCKS = ("clock", "seconds")  # kinds of times of day
 MOST_KINDS = 40  # words among the first cells of a column of kinds of rows: more are free text
 ENOUGH = 0.8  # share of the first cells that must have a form, as some may be mistakes
 
@@ -215,6 +216,9 @@ class _Search:
                 kind = ("moment" if kind == "number" else "clock") if timed else ""
             self.kinds[name] = kind
         return self.kinds[name]
+
+    def has_kind(self, name: str, kinds: Sequence[str]) -> bool:
+        return self.kind(name) in kinds
 
     def stamps(self, name: str, *kinds: str) -> bool:
         """Return whether a column may hold times of a unit, of one of the ``kinds`` (default: dated or not)."""
@@ -359,21 +363,16 @@ def _has_no_calls(cells: Sequence[object]) -> bool:
 
 def _take_time(search: _Search) -> None:
     """Take a column of times, or one of times of day beside one of dates, or one of dates."""
-
-    def of_kind(*kinds: str) -> Callable[[str], bool]:
-        return lambda name: search.kind(name) in kinds
-
-    day = search.first(DATE, of_kind("date"))
+    day = search.first(DATE, partial(search.has_kind, kinds=("date",)))
     if "time" in search.given:
-        if "time" in search.taken and search.kind(search.taken["time"]) in ("clock", "seconds"):
+        if "time" in search.taken and search.has_kind(search.taken["time"], CLOCKS):
             search.take("date", day)
         return
-    moment = search.first(TIME[:1], of_kind("moment", "date"))
+    moment = search.first(TIME[:1], partial(search.has_kind, kinds=("moment", "date")))
     moment = moment or search.first(TIME, lambda name: search.stamps(name, "moment"), 3)
     if moment is None and (day is not None or "date" in search.taken):
-        moment = search.first(TIME, lambda name: search.kind(name) in ("clock", "seconds") and _span(name) is None, 3)
-        if moment is not None:
-            search.take("date", day)
+        moment = search.first(TIME, lambda name: search.has_kind(name, CLOCKS) and _span(name) is None, 3)
+        search.take("date", None if moment is None else day)
     # whatever has the usual name is taken for the time, so that cells that are no times are found
     search.take("time", moment or day or search.first([*TIME[:1], "date"]))
 

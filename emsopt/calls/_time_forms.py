@@ -82,6 +82,7 @@ MIXED = FORMS[1:]  # spreadsheets leave some cells of a column in another than t
 # Groups of COMPACT and NUMERIC that hold year, month and day.
 ORDERS = {"month first": ("last", "first", "middle"), "day first": ("last", "middle", "first")}
 ORDERS["year first"] = ("first", "middle", "last")  # only two-digit years
+HIGHEST = {"month first": (12, 31, 9999), "day first": (31, 12, 9999), "year first": (99, 12, 31)}  # of the groups
 MONTHS = {
     name: k + 1
     for k, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"])
@@ -146,11 +147,11 @@ def _order(
     orders = {time_format} if time_format else _orders(matches)
     while len(orders) > 1 and (column := next(columns, None)) is not None:
         orders = (orders & _orders([_dates(text or "") for text in column])) or orders
-    found = [match for match in matches if match]
-    if len(orders) > 1 and not all(map(_day_zero, found)):
+    if len(orders) > 1 and not all(map(_day_zero, filter(None, matches))):
         parts = " or ".join(order.split()[0] for order in sorted(orders))
         options = [part for order in sorted(orders) for part in (Argument("time_format", order), " or ")]
-        said = f"{where}: no value tells whether {parts} comes first in times such as {quote(found[0].string)}. Pass "
+        example = quote(next(filter(None, matches)).string)
+        said = f"{where}: no value tells whether {parts} comes first in times such as {example}. Pass "
         raise InputError(Message(said, *options[:-1], "."))
     return ORDERS[min(orders)]
 
@@ -284,9 +285,7 @@ def assemble(matches: Matches, form: re.Pattern[str], date: Sequence[str]) -> tu
     days = _days(*(cells[group] for group in date)) if date else np.zeros(len(found), "datetime64[D]")
     hour, minute, second = (_integers(cells.get(part, [""] * len(found))) for part in CLOCK_PARTS)
     if "half" in cells:
-        morning, evening = (np.array([(cell or " ")[0] in half for cell in cells["half"]]) for half in ("Aa", "Pp"))
-        late, noon = hour > 12, hour == 12
-        hour = np.select([evening & (hour < 12), morning & noon, morning & late], [hour + 12, 0, 25], hour)
+        hour = _of_24(hour, cells["half"])
     seconds = 3600 * hour + 60 * minute + second
     exists = (seconds <= 86400) & (minute < 60) & (second < 60)
     times[found] = np.where(exists, days + seconds.astype("timedelta64[s]"), np.datetime64("NaT"))
@@ -294,6 +293,13 @@ def assemble(matches: Matches, form: re.Pattern[str], date: Sequence[str]) -> tu
         minutes = {cell: _minutes(cell) for cell in set(cells["offset"])}
         offsets[found] = [minutes[cell] for cell in cells["offset"]]
     return times, offsets
+
+
+def _of_24(hour: IntArray, half: Sequence[str | None]) -> IntArray:
+    """Return hours with "AM", "PM" or neither as hours of the day, 25 for those that do not exist."""
+    sign = np.array([(text or " ")[0].lower() for text in half])
+    morning, evening = sign == "a", sign == "p"
+    return np.select([evening & (hour < 12), morning & (hour >= 12)], [hour + 12, np.where(hour == 12, 0, 25)], hour)
 
 
 def _days(year: Sequence[str], month: Sequence[str], day: Sequence[str]) -> Times:
@@ -362,15 +368,16 @@ def _orders(matches: Matches) -> set[str]:
     parts = {match.group("first", "middle", "last") for match in matches if match}
     if not parts:
         return set()
-    first, middle, last = np.array(list(parts), dtype=int).T
-    short = all(len("".join(part)) == 6 and len(part[0]) == len(part[2]) == 2 for part in parts)
-    few = [len(np.unique(part)) <= MOST_YEARS for part in (first, last)]
-    fits = {
-        "month first": first.max() <= 12 and middle.max() <= 31 and few[1],
-        "day first": first.max() <= 31 and middle.max() <= 12 and few[1],
-        "year first": short and middle.max() <= 12 and last.max() <= 31 and few[0],
-    }
-    return {order for order, possible in fits.items() if possible} or {"month first", "day first"}
+    cells = np.array(list(parts))
+    numbers = pd.DataFrame(cells.astype(int), columns=["first", "middle", "last"])
+    possible = set()
+    for order, highest in HIGHEST.items():
+        few = numbers[ORDERS[order][0]].nunique() <= MOST_YEARS
+        if few and (numbers.max() <= highest).all():
+            possible.add(order)
+    if not (np.char.str_len(cells) == 2).all():
+        possible.discard("year first")
+    return possible or {"month first", "day first"}
 
 
 def _from_numbers(written: Sequence[str | None], usual: bool) -> tuple[Times, FloatArray]:

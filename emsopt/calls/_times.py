@@ -40,6 +40,7 @@ TYPICAL_WAIT = 480.0  # seconds from the call until a stamp, by which elapsed ti
 NEAR = np.timedelta64(31, "D")  # of the calls: stamps on a day further away are times of day
 FAR = np.timedelta64(180, "D")
 FEW = 10  # calls; in shorter logs every call may be far from the others
+LONGEST_SERVICE_MIN = 24 * 60
 MINUTE = np.timedelta64(60, "s")
 COARSE = 0.98  # share of full minutes among stamps to the minute: a few may have been entered with seconds
 ENDS = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
@@ -71,10 +72,7 @@ def read_times(
         if (np.isnat(times) & filled).any():
             _refuse(where, written, np.isnat(times) & filled, time_format)
         filled &= ~_is_placeholder(times)
-        local = filled & np.isnan(offsets)
-        if local.any() and not local[filled].all():
-            said = f"{table.where}, row {np.argmax(local) + 1}: {quote(written[np.argmax(local)])} has no offset, but "
-            raise InputError(f"{said}others do. Write all times with an offset or all without.", local)
+        _check_offsets(written, filled & np.isnan(offsets), filled, table.where)
         utc = _in_utc(times, np.where(filled, offsets, np.nan))
         clock = "local" if utc is None else "as written" if np.nan_to_num(offsets).any() else "UTC"
     fillers = _is_placeholder(times)
@@ -104,17 +102,32 @@ def read_stamps(
             times, offsets = parse(written, layout, where, (written_cells(table.frame[other]) for other in columns))
             if not np.isnat(times).all():
                 break
-        there = np.array([text is not None for text in written])
-        if there.any() and np.isnat(times).all():
-            _refuse(where, written, there, time_format)
+        else:
+            if (there := np.array([text is not None for text in written])).any():
+                _refuse(where, written, there, time_format)
         moments = _in_utc(times, offsets)
-    days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
-    if 0 < len(days) <= 2 and len(known) and ((days < known.min() - NEAR) | (days > known.max() + NEAR)).all():
+    if _on_another_day(times, calls):
         return _next_clock(_of_day(times), calls)
     if utc is not None and moments is not None:
         times = calls + (moments - utc)
     times[(times < EARLIEST) | (times >= LATEST) | _is_placeholder(times)] = np.datetime64("NaT")
     return times
+
+
+def _on_another_day(times: Times, calls: Times) -> bool:
+    """Return whether stamps have one or two days that are far from all calls, as programs write times of day."""
+    days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
+    if not (0 < len(days) <= 2 and len(known)):
+        return False
+    return bool(((days < known.min() - NEAR) | (days > known.max() + NEAR)).all())
+
+
+def _check_offsets(written: Sequence[str | None], local: BoolArray, filled: BoolArray, where: str) -> None:
+    """Raise if some of the filled cells have no offset and others have one."""
+    if local.any() and not local[filled].all():
+        k = int(np.argmax(local))
+        said = f"{where}, row {k + 1}: {quote(written[k])} has no offset, but others do."
+        raise InputError(f"{said} Write all times with an offset or all without.", local)
 
 
 def _in_utc(times: Times, offsets: FloatArray) -> Times | None:
@@ -227,6 +240,24 @@ def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.S
             stamps[start] = np.where(exact, middle, np.where(np.isnat(a), b - lasted, a))
             step |= dict.fromkeys((start, end), none) if exact.any() else {}
     return details.assign(**{role: stamps[role] for role in stamps if role != "time"})
+
+
+def service_minutes(
+    table: Table, key: str | None, rows: IntArray, details: pd.DataFrame
+) -> tuple[FloatArray, BoolArray]:
+    """Return the minutes that each call kept a unit busy, NaN where unknown, and which were recorded as 0 or less.
+
+    ``key`` is a column of minutes; else they are those from dispatch to clearing. ``rows`` are the calls' in the table.
+    """
+    minutes: FloatArray = np.full(len(rows), np.nan)
+    if key is not None:
+        expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
+        minutes = table.numbers(key, expected, blanks=True, high=LONGEST_SERVICE_MIN)[rows - 1]
+    elif {"dispatched", "cleared"} <= set(details):
+        minutes = (details["cleared"] - details["dispatched"]).dt.total_seconds().to_numpy(copy=True) / 60
+    no_service = minutes <= 0
+    minutes[no_service | (minutes > LONGEST_SERVICE_MIN)] = np.nan
+    return minutes, no_service
 
 
 def _to_the_minute(stamps: Times) -> bool:

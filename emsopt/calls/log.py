@@ -56,7 +56,7 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._files.columns import HEADER, blank, text
+from .._files.columns import HEADER, blank
 from .._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
 from .._validate import quote
 from ..errors import InputError
@@ -69,7 +69,6 @@ if TYPE_CHECKING:
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
 Clock: TypeAlias = tuple[str | None, str | None]  # time zone and format of times
 MINUTES = ("turnout_min", "service_min")
-LONGEST_SERVICE_MIN = 24 * 60
 FILES = _points.ENDINGS  # public, for forms that let users choose files
 MOST_BAD, FEW_BAD = 0.02, 5  # rows that may be left out because of cells that cannot be read: a share, and in any case
 
@@ -334,7 +333,7 @@ def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple
     columns = {taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)}
     found, kinds = dict[tuple[str, str], int](), np.full(len(unwanted), None, dtype=object)
     for name in sorted(columns):
-        words = _words(table, name.strip().lower())
+        words = _points.words(table, name.strip().lower())
         counts = Counter(word for word in words[~unwanted] if word and _roles.NO_CALL.search(word))
         found |= {(name, word): n for word, n in counts.items()}
         kinds = np.where(words.isin(list(counts)), words, kinds)
@@ -378,10 +377,10 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
     if len({log.clock for log in logs}) != 1:
         got = ", ".join(log.clock for log in logs) or "no log"
         raise InputError(f"logs must be one or more with times of the same clock; got {got}.")
-    starts = np.cumsum([0, *(log.n_rows for log in logs)])
+    before = np.cumsum([0, *(log.n_rows for log in logs)])
     parts = [
-        log.to_frame().assign(rows=log.rows + start, no_service=log.no_service)
-        for log, start in zip(logs, starts[:-1], strict=True)
+        log.to_frame().assign(rows=log.rows + n, no_service=log.no_service)
+        for log, n in zip(logs, before[:-1], strict=True)
     ]
     frame = pd.concat(parts, ignore_index=True).sort_values("time", kind="stable", ignore_index=True)
     times = frame["time"].to_numpy().astype("datetime64[s]")
@@ -426,11 +425,11 @@ def _log(table: Table, taken: dict[str, str], clock: Clock, unwanted: BoolArray)
     rows, times, places, apart = order + 1, times[order], places[order], (0.0, 0.0)
     details = details.iloc[order].reset_index(drop=True)
     if "incident" in key:
-        names = _words(table, key["incident"])[order]
+        names = _points.words(table, key["incident"])[order]
         found = join_rows(names, times, places, details, "status" in key, "patient" in key)
         rows, times, places, details = rows[found.kept], found.times, places[found.kept], found.details
         apart = found.apart
-    minutes, no_service = _service_times(table, key, rows, details)
+    minutes, no_service = _times.service_minutes(table, key.get("service_min"), rows, details)
     return CallLog(
         times=times,
         locations=places,
@@ -461,40 +460,18 @@ def _moments(
     details = pd.DataFrame({role: moments(role) for role in stamps}, range(len(times)))
     for role in ("unit", "station", "priority", *_roles.OF_DISPATCH):
         if role in key:
-            details[role] = _words(table, key[role])
+            details[role] = _points.words(table, key[role])
     if "units_sent" in key:
         details["units_sent"] = table.numbers(key["units_sent"], "a number of units of at least 0", blanks=True, low=0)
     if "status" in key:
         when = moments("status_time") if "status_time" in key else times
-        details = details.join(stamps_of_statuses(_words(table, key["status"]), when))
+        details = details.join(stamps_of_statuses(_points.words(table, key["status"]), when))
     return times, _times.with_elapsed(details, times, {role: table.frame[name] for role, name in key.items()}), clock
-
-
-def _service_times(
-    table: Table, key: Mapping[str, str], rows: IntArray, details: pd.DataFrame
-) -> tuple[FloatArray, BoolArray]:
-    """Return the minutes that each call kept a unit busy, NaN where unknown, and which were recorded as 0 or less."""
-    minutes: FloatArray = np.full(len(rows), np.nan)
-    if "service_min" in key:
-        expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
-        minutes = table.numbers(key["service_min"], expected, blanks=True, high=LONGEST_SERVICE_MIN)[rows - 1]
-    elif {"dispatched", "cleared"} <= set(details):
-        minutes = (details["cleared"] - details["dispatched"]).dt.total_seconds().to_numpy(copy=True) / 60
-    no_service = minutes <= 0
-    minutes[no_service | (minutes > LONGEST_SERVICE_MIN)] = np.nan
-    return minutes, no_service
 
 
 def _blank_rows(cells: pd.Series[Any], empty: BoolArray) -> pd.Series[Any]:
     """Return a column with blank cells in some rows."""
     return (cells.astype(object) if cells.dtype.kind in "biuf" else cells).mask(empty)
-
-
-def _words(table: Table, key: str) -> pd.Series[Any]:
-    """Return a column as text, with None for blank cells."""
-    cells = table.frame[key].tolist()
-    words = [None if empty else text(cell).strip() for cell, empty in zip(cells, blank(cells), strict=True)]
-    return pd.Series(words, dtype=object)
 
 
 def read_stations(
@@ -533,5 +510,5 @@ def read_stations(
             raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")
         found = frame[[c for c in ("name", "agency", *MINUTES) if c in key]].assign(lon=points[:, 0], lat=points[:, 1])
         if "agency" in key:
-            found["agency"] = _words(table, key["agency"]).to_numpy()
+            found["agency"] = _points.words(table, key["agency"]).to_numpy()
         return found if filled.all() else found[filled].reset_index(drop=True)

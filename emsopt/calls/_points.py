@@ -27,7 +27,7 @@ import pandas as pd
 from .._files import columns, geography, sheets
 from .._files import formats as _formats
 from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts, without_geometry
-from .._types import FloatArray, PathLike
+from .._types import BoolArray, FloatArray, PathLike
 from .._validate import existing_file, quote
 from ..errors import InputError, Message
 
@@ -176,6 +176,12 @@ def words(table: Table, key: str) -> pd.Series[Any]:
     cells = table.frame[key].tolist()
     filled = [None if empty else columns.text(cell).strip() for cell, empty in zip(cells, blank(cells), strict=True)]
     return pd.Series(filled, dtype=object)
+
+
+def with_blanks(table: Table, rows: BoolArray) -> Table:
+    """Return a table with blank cells in some rows; whole numbers stay whole."""
+    plain = {name: object for name, cells in table.frame.items() if cells.dtype.kind in "biuf"}
+    return table._replace(frame=table.frame.astype(plain).apply(lambda cells: cells.mask(rows)))
 
 
 def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:

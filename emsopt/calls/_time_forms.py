@@ -373,7 +373,7 @@ def _orders(matches: Matches) -> set[str]:
     possible = set()
     for order, highest in HIGHEST.items():
         few = numbers[ORDERS[order][0]].nunique() <= MOST_YEARS
-        if few and (numbers.max() <= highest).all():
+        if few and (numbers.max().to_numpy() <= highest).all():
             possible.add(order)
     if not (np.char.str_len(cells) == 2).all():
         possible.discard("year first")

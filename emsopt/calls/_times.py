@@ -15,7 +15,7 @@ from .._files.columns import others
 from .._types import BoolArray, FloatArray, IntArray, Times
 from .._validate import quote
 from ..errors import InputError
-from ._roles import ELAPSED, UNITS
+from ._names import ELAPSED, UNITS
 from ._time_forms import (
     CLOCK_ONLY,
     ISO,

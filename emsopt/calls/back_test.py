@@ -31,13 +31,12 @@ from ..errors import InputError
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.evaluation import LATE_MIN
 from . import _page
-from ._durations import Z90
 from ._times import hour_of_week
 from ._units import busy_minutes, dispatch_times, regular_units
 from .calibration import Fit, calibrate, distances
 from .dispatch import AREA, RULES, dispatch_of, free_stations
 from .log import CallLog, Source, read_calls
-from .recorded import measures, stamped_responses
+from .recorded import Z90, measures, stamped_responses
 from .replaying import check_deployment, replay
 from .uses import TITLES, judge, outside, separates_places
 
@@ -396,16 +395,24 @@ def followed(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
             own[rule] = (first == home)[known]
             said.append(f"{found.text} {own[rule].mean():.0%}")
     text = f"Of {known.sum():,} calls, the first of these with a free unit answered: {', '.join(said)}."
+    rule = _simplest(own)
+    if rule is None:
+        return f"{text} It cannot be told which of them the record follows.", ""
+    more, chance = _lead(own[rule], own[fit.dispatch.rule])
+    return f"{text} The record follows {rule!r}.", rule if more > max(chance, LEAST) else ""
 
-    def lead(a: str, b: str) -> tuple[float, float]:
-        """Return by how much rule a explains more of the calls than b, and what chance makes of it."""
-        return own[a].mean() - own[b].mean(), float(Z90 * np.sqrt((own[a] != own[b]).sum())) / len(own[a])
 
-    for rule in own:
-        leads = [lead(other, rule) for other in own if other != rule]
-        if all(more + chance < LEAST for more, chance in leads) and own[rule].mean() >= HALF:
-            more, chance = lead(rule, fit.dispatch.rule)
-            return f"{text} The record follows {rule!r}.", rule if more > max(chance, LEAST) else ""
+def _simplest(explained: Mapping[str, BoolArray]) -> str | None:
+    """Return the simplest rule than which none surely explains more calls; None if that cannot be told."""
+    for rule, own in explained.items():
+        leads = [_lead(other, own) for name, other in explained.items() if name != rule]
+        if all(more + chance < LEAST for more, chance in leads) and own.mean() >= HALF:
+            return rule
         if not any(more > max(chance, LEAST) for more, chance in leads):
-            break
-    return f"{text} It cannot be told which of them the record follows.", ""
+            return None
+    return None
+
+
+def _lead(one: BoolArray, other: BoolArray) -> tuple[float, float]:
+    """Return by how much one rule explains more of the calls than another, and what chance makes of it."""
+    return one.mean() - other.mean(), float(Z90 * np.sqrt((one != other).sum())) / len(one)

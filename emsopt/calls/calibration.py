@@ -16,7 +16,7 @@ answer or units start elsewhere. Models that send the closest free unit, or the 
 (`emsopt.calls.dispatch`), need the second one: `Fit.city` uses it. It is fitted to the distances of the units that the
 rule would have sent to the calls of the log, so that the modelled mean is the recorded one.
 
-**Rounding and wrong stamps.** Likelihoods count the rounding of stamps (`emsopt.calls._durations`) and a share of wrong
+**Rounding and wrong stamps.** Likelihoods count the rounding of stamps (`emsopt.calls.recorded`) and a share of wrong
 records. Durations that are negative or absurdly long are left out and counted.
 
 Intervals are of 90 %, from the robust covariance of the estimates. They do not count that a unit's times are alike for
@@ -39,14 +39,14 @@ from ..city import travel
 from ..city.city import City
 from ..city.travel import PLAUSIBLE_KMH
 from ..errors import ContradictionError, InputError
-from . import _durations, _travel_law, _units
-from ._durations import SECOND_MIN, Duration, fit_duration, minutes_between, resolution
+from . import _travel_law, _units
 from ._times import hour_of_week
 from ._travel_law import TravelLaw, fit_law
 from .demand import REACH_KM, Demand, aggregate_calls, within_reach
 from .dispatch import Dispatch, dispatch_of
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import slots
+from .recorded import FEWEST, SECOND_MIN, Duration, Estimate, fit_duration, minutes_between, resolution
 
 if TYPE_CHECKING:
     from ..roads import RoadNetwork
@@ -120,12 +120,12 @@ class Fit:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per estimate, indexed by name: ``estimate``, ``low`` and ``high`` (90 %), ``calls``."""
-        found = dict[str, _durations.Estimate]()
+        found = dict[str, Estimate]()
         for name in ("call_handling", "turnout", "service"):
             if (duration := getattr(self, name)) is not None:
                 found |= {f"{name}_min": duration.mean, f"{name}_cv": duration.cv}
                 groups = zip(("day", "night"), duration.groups, strict=False)
-                found |= {f"{name}_{part}_min": each for part, each in groups if each.calls >= _durations.FEWEST}
+                found |= {f"{name}_{part}_min": each for part, each in groups if each.calls >= FEWEST}
         rows = {name: (each.value, *each.interval, each.calls) for name, each in found.items()}
         for name, law in (("", self.law), ("answer_", self.answer_law)):
             (low, high), slope = law.per_distance.interval, law.per_distance.value
@@ -372,7 +372,7 @@ class _Recorded(NamedTuple):
         """Estimate a kind of duration; None if too few were recorded."""
         values = self.minutes.get(name, np.empty(0))
         known = ~np.isnan(values)
-        if known.sum() < _durations.FEWEST:
+        if known.sum() < FEWEST:
             return None
         start, end = (self.exact.get(stamp, SECOND) for stamp in DURATIONS[name])
         return fit_duration(values[known], start, end, LONGEST[name], None if group is None else group[known])
@@ -397,7 +397,7 @@ def _read_durations(log: CallLog) -> _Recorded | None:
     at_dispatch = finest & (departed <= SECOND_MIN)
     if "en_route" in details and at_dispatch.mean() > MOST_AT_DISPATCH:
         left_out["departures recorded at dispatch"] = int(at_dispatch.sum())
-        if (departed > SECOND_MIN).sum() < _durations.FEWEST:
+        if (departed > SECOND_MIN).sum() < FEWEST:
             return None
         departed[at_dispatch] = travel[at_dispatch] = np.nan
     at_once = (travel <= max(exact["en_route"], AT_ONCE_MIN)) & ~np.isnan(departed)

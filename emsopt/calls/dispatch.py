@@ -36,7 +36,7 @@ from scipy.spatial import cKDTree
 from .. import _validate
 from .._types import BoolArray, FloatArray, IntArray
 from ..errors import Argument, InputError, Message
-from ._roles import is_district
+from ._names import is_district
 from ._units import NUMBER, busy_minutes, dispatch_times, regular_units
 
 if TYPE_CHECKING:

@@ -60,16 +60,14 @@ from .._files.columns import HEADER, blank
 from .._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
 from .._validate import quote
 from ..errors import InputError
-from . import _points, _roles, _times
+from . import _names, _points, _roles, _times
 from .rows import Choice, choice, join_rows, stamps_of_statuses
 
 if TYPE_CHECKING:
     from .._files.columns import Table
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
-Clock: TypeAlias = tuple[str | None, str | None]  # time zone and format of times
 MINUTES = ("turnout_min", "service_min")
-FILES = _points.ENDINGS  # public, for forms that let users choose files
 MOST_BAD, FEW_BAD = 0.02, 5  # rows that may be left out because of cells that cannot be read: a share, and in any case
 
 
@@ -95,16 +93,14 @@ class CallLog:
         Number of rows of the file that were left out, by what they lack: "time", "place" (a row that lacks both counts
         under "time") or "readable cells" (only with ``on_bad="leave out"``).
     details : DataFrame
-        One row per call, with a column for each further role that the log has: ``dispatched``, ``en_route``,
-        ``on_scene`` and ``cleared`` (datetime64[s] on the same clock, NaT where unknown), ``unit``, ``station``,
-        ``priority``, ``first_due`` and ``agency`` (str, None where unknown), ``units_sent`` (float, NaN where unknown),
-        and ``kind``, the word that says that a row may be no call (str, None for calls).
+        One row per call, with a column for each further role that the log has: stamps (datetime64[s] on the same
+        clock, NaT where unknown), words (str, None where unknown), ``units_sent`` (float, NaN where unknown), and
+        ``kind``, the word that says that a row may be no call (str, None for calls).
     taken : mapping of str to str
         Name of the column that was taken for each role.
-    joined : int
-        Number of rows that were joined with an earlier row of the same incident.
-    apart : tuple of float
-        How far such rows are from the first of their incident at most, in minutes and km.
+    joined, apart : int, tuple of float
+        Number of rows that were joined with an earlier row of the same incident, and how far they are from the first
+        of their incident at most, in minutes and km.
     not_chosen : int or None
         Number of rows that ``where`` did not choose, if it was given.
     others : mapping of (str, str) to int
@@ -113,10 +109,8 @@ class CallLog:
         Rows between calls that only keep units busy; see `emsopt.planning.Settings.others`.
     spare : mapping of str to str
         Columns of times that were not taken, each with the missing role that its name suggests, or "".
-    n_rows : int
-        Number of rows of the file.
-    header : int
-        Line of the file that holds the header.
+    n_rows, header : int
+        Number of rows of the file, and the line that holds the header.
 
     Examples
     --------
@@ -186,9 +180,9 @@ class CallLog:
         first, last = _times.moment(start), _times.moment(end)
         chosen = (self.times >= first) & (self.times < last)
         if not chosen.any():
-            order = "" if first < last else " `start` must be before `end`. A day ends at 0:00 of the next."
             spans = f"the log has calls from {self.times[0]} to {self.times[-1]}"
-            raise InputError(f"no call lies between `start` {first} and `end` {last}; {spans}.{order}")
+            remedy = "`start` must be before `end`. A day ends at 0:00 of the next."
+            raise InputError(f"no call lies between `start` {first} and `end` {last}; {spans}. {remedy}")
         return self.where(chosen)
 
     @property
@@ -212,7 +206,7 @@ class CallLog:
         Times count from each call, places are rounded to 0.01 degrees (about 1 km), and units and stations left out.
         """
         frame = self.to_frame().head()
-        clock = frame.columns.intersection(["time", *_roles.STAMPS])
+        clock = frame.columns.intersection(["time", *_names.STAMPS])
         since = frame[clock].sub(frame["time"], axis=0)
         return frame.assign(**since).drop(columns=["unit", "station"], errors="ignore").round({"lon": 2, "lat": 2})
 
@@ -330,18 +324,18 @@ def read_calls(
 
 def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple[dict[tuple[str, str], int], Any]:
     """Return `CallLog.others` and their words, None for calls; remove the columns of these words from ``taken``."""
-    columns = {taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)}
+    columns = [taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)]
     found, kinds = dict[tuple[str, str], int](), np.full(len(unwanted), None, dtype=object)
     for name in sorted(columns):
         words = _points.words(table, name.strip().lower())
-        counts = Counter(word for word in words[~unwanted] if word and _roles.NO_CALL.search(word))
+        counts = Counter(word for word in words[~unwanted] if word and _names.NO_CALL.search(word))
         found |= {(name, word): n for word, n in counts.items()}
         kinds = np.where(words.isin(list(counts)), words, kinds)
     return found, kinds
 
 
 def _readable(
-    table: Table, taken: dict[str, str], clock: Clock, unwanted: BoolArray, on_bad: str
+    table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray, on_bad: str
 ) -> tuple[CallLog, BoolArray]:
     """Return the log in a table, and which rows are left out because a cell cannot be read."""
     bad = np.zeros(len(unwanted), bool)
@@ -386,7 +380,7 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
     times = frame["time"].to_numpy().astype("datetime64[s]")
     _times.check_far(times, frame["rows"].to_numpy(), "the logs together")
     details = frame[list(dict.fromkeys(name for log in logs for name in log.details))]
-    words = details[details.columns.intersection([*_roles.LABELS, "kind"])].astype(object)
+    words = details[details.columns.intersection([*_names.LABELS, "kind"])].astype(object)
     return CallLog(
         times=times,
         locations=frame[["lon", "lat"]].to_numpy(),
@@ -400,7 +394,7 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
     )
 
 
-def _log(table: Table, taken: dict[str, str], clock: Clock, unwanted: BoolArray) -> CallLog:
+def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray) -> CallLog:
     """Return the log in a table, with the names of its columns by role, without the ``unwanted`` rows."""
     key = {role: name.strip().lower() for role, name in taken.items()}
     no_time, no_place = (
@@ -409,7 +403,7 @@ def _log(table: Table, taken: dict[str, str], clock: Clock, unwanted: BoolArray)
     )
     empty = no_time | no_place | unwanted  # nothing else in these rows matters, such as the words of a footer
     if empty.any():
-        table = table._replace(frame=table.frame.apply(_blank_rows, empty=empty))
+        table = _points.with_blanks(table, empty)
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_points(key[role])
     places = _points.places(table, key)
@@ -450,7 +444,7 @@ def _moments(
     table: Table, key: Mapping[str, str], time_zone: str | None, time_format: str | None
 ) -> tuple[Times, pd.DataFrame, str]:
     """Return the times of the calls, the details, and the clock."""
-    stamps = [role for role in _roles.STAMPS if role in key]
+    stamps = [role for role in _names.STAMPS if role in key]
     columns = [key.get("date", key["time"]), *(key[role] for role in (*stamps, "status_time") if role in key)]
     times, utc, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), columns)
 
@@ -469,17 +463,10 @@ def _moments(
     return times, _times.with_elapsed(details, times, {role: table.frame[name] for role, name in key.items()}), clock
 
 
-def _blank_rows(cells: pd.Series[Any], empty: BoolArray) -> pd.Series[Any]:
-    """Return a column with blank cells in some rows."""
-    return (cells.astype(object) if cells.dtype.kind in "biuf" else cells).mask(empty)
-
-
 def read_stations(
     source: Source, columns: Mapping[str, str | None] | None = None, *, crs: object = None
 ) -> pd.DataFrame:
-    """Read a table of candidate sites, one row per site, in the form that `City.from_frames` takes.
-
-    Raise if a column is missing or a place is blank.
+    """Read a table of candidate sites, one row each, as `City.from_frames` takes it; raise if a place is blank.
 
     Parameters
     ----------

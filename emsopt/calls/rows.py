@@ -24,7 +24,7 @@ from .._files.columns import BLANKS, text
 from .._types import BoolArray, FloatArray, IntArray, Times
 from .._validate import as_float, quote
 from ..errors import InputError
-from . import _roles, _times
+from . import _names, _times
 
 Choice: TypeAlias = "str | Mapping[str, object]"
 Compare: TypeAlias = Callable[[Any, Any], bool]
@@ -168,15 +168,11 @@ def join_rows(
     unit = np.arange(len(code)) if per_unit else np.full(len(code), -1)
     if "unit" in details:
         unit = np.where(details["unit"].notna(), len(code) + pd.factorize(details["unit"])[0], unit)
-    stamps = details[details.columns.intersection(_roles.STAMPS)]
+    stamps = details[details.columns.intersection(_names.STAMPS)]
     if len(first) < len(code):
         rows = stamps.groupby([incident, unit])
         stamps = stamps.assign(**{r: rows[r].transform("max" if r == "cleared" else "min") for r in stamps})
-    # the first unit on scene; without any, the first row with a stamp
-    on_scene = stamps["on_scene"].to_numpy() if "on_scene" in stamps else times
-    on_scene = np.where(np.isnat(on_scene), _times.LATEST, on_scene)
-    order = np.lexsort((np.arange(len(code)), stamps.isna().all(axis=1), on_scene, incident))
-    kept = order[np.unique(incident[order], return_index=True)[1]]
+    kept = _first_on_scene(stamps, times, incident)
     kept = kept[np.argsort(times[first], kind="stable")]
     joined = details.assign(**stamps).iloc[kept].reset_index(drop=True)
     if len(first) < len(code) and "units_sent" not in details and (per_unit or "unit" in details):
@@ -185,6 +181,14 @@ def join_rows(
     late, far = (times - times[first][incident]).astype(float) / 60, _km(places) - _km(places)[first][incident]
     apart = float(late.max(initial=0)), float(np.hypot(*far.T).max(initial=0))
     return Joined(kept, times[first][incident[kept]], joined, apart)
+
+
+def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> IntArray:
+    """Return the row of each incident that was first on scene; if none was, the first with a stamp."""
+    on_scene = stamps["on_scene"].to_numpy() if "on_scene" in stamps else times
+    on_scene = np.where(np.isnat(on_scene), _times.LATEST, on_scene)
+    order = np.lexsort((np.arange(len(times)), stamps.isna().all(axis=1), on_scene, incident))
+    return order[np.unique(incident[order], return_index=True)[1]]
 
 
 def _incidents(code: IntArray, times: Times, places: FloatArray, longest: float) -> IntArray:
@@ -223,6 +227,6 @@ def _km(places: FloatArray) -> FloatArray:
 
 def stamps_of_statuses(statuses: pd.Series[str], when: Times) -> pd.DataFrame:
     """Return the stamps that rows of one status each record, one column per stamp that occurs."""
-    roles = statuses.map({word: _roles.stamp_of(word) for word in statuses.dropna().unique()}).to_numpy()
-    found = {role: np.where(roles == role, when, np.datetime64("NaT", "s")) for role in _roles.STAMPS}
+    roles = statuses.map({word: _names.stamp_of(word) for word in statuses.dropna().unique()}).to_numpy()
+    found = {role: np.where(roles == role, when, np.datetime64("NaT", "s")) for role in _names.STAMPS}
     return pd.DataFrame({role: stamps for role, stamps in found.items() if not np.isnat(stamps).all()})

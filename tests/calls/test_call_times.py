@@ -1,7 +1,6 @@
 """Times of calls: every form that is read is read right, and every other is refused by its row."""
 
 import datetime
-import re
 
 import numpy as np
 import pandas as pd

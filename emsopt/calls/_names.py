@@ -222,6 +222,11 @@ def _moment_of(words: Sequence[str]) -> str | None:
     return next((role for role, pattern in patterns.items() if re.fullmatch(pattern, form)), None)
 
 
+def unit_of(name: str) -> float | None:
+    """Return the unit (s) that the name of a column of elapsed times tells, or None."""
+    return next((seconds for words, seconds in UNITS.items() if re.search(words, name)), None)
+
+
 def stamp_of(status: str) -> str | None:
     """Return the stamp that a word for the status of a unit stands for, or None."""
     word = plain(status)

@@ -6,7 +6,7 @@ import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from .._files.columns import others
 from .._types import BoolArray, FloatArray, IntArray, Times
 from .._validate import quote
 from ..errors import InputError
-from ._names import ELAPSED, UNITS
+from ._names import ELAPSED, unit_of
 from ._time_forms import (
     CLOCK_ONLY,
     ISO,
@@ -69,8 +69,7 @@ def read_times(
         written = _with_dates(table, key, date)
         times, offsets = parse(written, time_format, where, (written_cells(table.frame[other]) for other in beside))
         filled = np.array([text not in (None, "0", "0.0") for text in written])
-        if (np.isnat(times) & filled).any():
-            _refuse(where, written, np.isnat(times) & filled, time_format)
+        _check_read(where, written, np.isnat(times) & filled, time_format)
         filled &= ~_is_placeholder(times)
         _check_offsets(written, filled & np.isnan(offsets), filled, table.where)
         utc = _in_utc(times, np.where(filled, offsets, np.nan))
@@ -103,8 +102,7 @@ def read_stamps(
             if not np.isnat(times).all():
                 break
         else:
-            if (there := np.array([text is not None for text in written])).any():
-                _refuse(where, written, there, time_format)
+            _check_read(where, written, np.array([text is not None for text in written]), time_format)
         moments = _in_utc(times, offsets)
     if _on_another_day(times, calls):
         return _next_clock(_of_day(times), calls)
@@ -226,8 +224,7 @@ def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.S
     missing, none = np.full(len(times), np.datetime64("NaT", "s")), np.timedelta64(0, "s")
     for role in (role for role in ELAPSED if role in columns):
         start, end, typical, _ = ELAPSED[role]
-        unit = next((seconds for words, seconds in UNITS.items() if re.search(words, str(columns[role].name))), None)
-        lasted = whole_seconds(elapsed(written_cells(columns[role]), typical, unit))
+        lasted = whole_seconds(elapsed(written_cells(columns[role]), typical, unit_of(str(columns[role].name))))
         if start == "dispatched" and not {start, end} & stamps.keys():
             start = "time"
         a, b = stamps.get(start, missing), stamps.get(end, missing)
@@ -283,8 +280,10 @@ def _is_placeholder(times: Times) -> BoolArray:
     return (odd & np.isin(of_year, FILLERS)) | np.isin(times.astype("datetime64[m]"), LATE_FILLERS)
 
 
-def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> NoReturn:
-    """Raise the error for cells that are not times."""
+def _check_read(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> None:
+    """Raise if there are bad cells, which are not times."""
+    if not bad.any():
+        return
     k = int(np.argmax(bad))
     wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
     if time_format is None:

@@ -310,12 +310,11 @@ def read_calls(
         if unwanted.all():
             raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {quote(where)}.")
         others, kinds = _no_calls(table, taken, unwanted)
-        log, bad = _readable(table, taken, (time_zone, time_format), unwanted, on_bad)
+        log = _readable(table, taken, (time_zone, time_format), unwanted, on_bad)
     return replace(
         log,
         details=log.details.assign(kind=kinds[log.rows - 1]) if others else log.details,
         spare=spare,
-        left_out=dict(log.left_out) | ({"readable cells": int(bad.sum())} if bad.any() else {}),
         not_chosen=None if where is None else int(unwanted.sum()),
         others=others,
         header=table.frame.attrs.get(HEADER, 1),
@@ -336,12 +335,14 @@ def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple
 
 def _readable(
     table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray, on_bad: str
-) -> tuple[CallLog, BoolArray]:
-    """Return the log in a table, and which rows are left out because a cell cannot be read."""
+) -> CallLog:
+    """Return the log in a table, without rows that have a cell that cannot be read, if they may be left out."""
     bad = np.zeros(len(unwanted), bool)
     while True:
         try:
-            return _log(table, taken, clock, unwanted | bad), bad
+            log = _log(table, taken, clock, unwanted | bad)
+            left_out = Counter(log.left_out) + Counter({"readable cells": int(bad.sum())})
+            return replace(log, left_out=dict(left_out))
         except InputError as error:
             rows = np.flatnonzero(error.rows if error.rows is not None else [])
             if on_bad == "raise" or bad[rows].all():
@@ -353,7 +354,8 @@ def _readable(
 
 def _of_macos(source: object) -> bool:
     """Return whether a file is one that macOS puts beside another one."""
-    return PurePath(str(getattr(source, "name", source))).name.startswith("._")
+    name = getattr(source, "name", source)
+    return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
 
 
 # How to join the attributes of several logs; of names with the same role, the last one counts.
@@ -361,6 +363,7 @@ MERGED: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("left_out", "others"), lambda counts: dict(sum(map(Counter, counts), Counter()))),
     **dict.fromkeys(("taken", "spare"), lambda roles: dict(ChainMap(*map(dict, reversed(roles))))),
     **dict.fromkeys(("joined", "n_rows"), sum),
+    "not_chosen": lambda counts: None if counts[0] is None else sum(filter(None, counts)),
     "apart": lambda pairs: tuple(np.max(pairs, axis=0).tolist()),
     "header": max,
 }
@@ -377,21 +380,14 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
         for log, n in zip(logs, before[:-1], strict=True)
     ]
     frame = pd.concat(parts, ignore_index=True).sort_values("time", kind="stable", ignore_index=True)
-    times = frame["time"].to_numpy().astype("datetime64[s]")
-    _times.check_far(times, frame["rows"].to_numpy(), "the logs together")
-    details = frame[list(dict.fromkeys(name for log in logs for name in log.details))]
+    own = {name: frame.pop(name).to_numpy() for name in ("rows", "no_service", "service_min") if name in frame}
+    times, locations = frame.pop("time").to_numpy().astype("datetime64[s]"), frame[["lon", "lat"]].to_numpy()
+    _times.check_far(times, own["rows"], "the logs together")
+    details = frame.drop(columns=["lon", "lat"])
     words = details[details.columns.intersection([*_names.LABELS, "kind"])].astype(object)
-    return CallLog(
-        times=times,
-        locations=frame[["lon", "lat"]].to_numpy(),
-        service_min=frame["service_min"].to_numpy() if "service_min" in frame else None,
-        no_service=frame["no_service"].to_numpy(),
-        rows=frame["rows"].to_numpy(),
-        clock=logs[0].clock,
-        details=details.assign(**words.where(words.notna(), None)),
-        not_chosen=None if logs[0].not_chosen is None else sum(log.not_chosen or 0 for log in logs),
-        **{name: merge([getattr(log, name) for log in logs]) for name, merge in MERGED.items()},
-    )
+    details = details.assign(**words.where(words.notna(), None))
+    merged = {name: merge([getattr(log, name) for log in logs]) for name, merge in MERGED.items()}
+    return CallLog(times, locations, clock=logs[0].clock, details=details, **({"service_min": None} | own), **merged)
 
 
 def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray) -> CallLog:

@@ -52,8 +52,8 @@ class _Search:
             kind = _time_forms.kind(self.cells[name], self.time_format)
             if kind in ("number", "fraction"):
                 named = "|".join((_names.TIME[1], *_names.STAMP.values()))
-                timed = re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _names.plain(name))
-                timed = timed or any(re.fullmatch(named, form) for form in self.forms[name])
+                timed = any(re.fullmatch(named, form) for form in self.forms[name])
+                timed |= bool(re.search("time|date|stamp|dt|alarm|arriv|clear|disp|scene|route", _names.plain(name)))
                 kind = ("moment" if kind == "number" else "clock") if timed else ""
             self.kinds[name] = kind
         return self.kinds[name]

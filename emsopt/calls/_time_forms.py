@@ -123,7 +123,7 @@ def parse(
     usual = _form(list(islice(filter(None, written), SAMPLE)))
     rest = np.flatnonzero([bool(text) for text in written])
     for form in dict.fromkeys((usual, *MIXED)):
-        cells = [written[k] for k in rest]
+        cells = [written[k] for k in rest.tolist()]
         if form is NUMBER:
             times[rest], offsets[rest] = _from_numbers(cells, form is usual)
         else:

@@ -395,11 +395,11 @@ def followed(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
             own[rule] = (first == home)[known]
             said.append(f"{found.text} {own[rule].mean():.0%}")
     text = f"Of {known.sum():,} calls, the first of these with a free unit answered: {', '.join(said)}."
-    rule = _simplest(own)
-    if rule is None:
+    follows = _simplest(own)
+    if follows is None:
         return f"{text} It cannot be told which of them the record follows.", ""
-    more, chance = _lead(own[rule], own[fit.dispatch.rule])
-    return f"{text} The record follows {rule!r}.", rule if more > max(chance, LEAST) else ""
+    more, chance = _lead(own[follows], own[fit.dispatch.rule])
+    return f"{text} The record follows {follows!r}.", follows if more > max(chance, LEAST) else ""
 
 
 def _simplest(explained: Mapping[str, BoolArray]) -> str | None:

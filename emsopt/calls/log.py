@@ -387,7 +387,8 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
     words = details[details.columns.intersection([*_names.LABELS, "kind"])].astype(object)
     details = details.assign(**words.where(words.notna(), None))
     merged = {name: merge([getattr(log, name) for log in logs]) for name, merge in MERGED.items()}
-    return CallLog(times, locations, clock=logs[0].clock, details=details, **({"service_min": None} | own), **merged)
+    arrays: dict[str, Any] = {"times": times, "locations": locations, "service_min": None} | own
+    return CallLog(**arrays, clock=logs[0].clock, details=details, **merged)
 
 
 def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray) -> CallLog:

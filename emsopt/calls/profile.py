@@ -66,22 +66,22 @@ class WeeklyProfile:
         )
 
 
-def hours_in(text: str) -> list[int]:
+def hours_in(text: str, name: str = "hours") -> list[int]:
     """Parse one range of hours: "7-19", from 7:00 until 19:00, gives 7, 8, ..., 18. It may pass midnight ("22-6")."""
     found = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", text)
     first, last = (int(part) for part in found.groups()) if found else (99, 99)
     if first > 23 or last > 24 or first == last:
-        raise InputError(f"`hours` must have a form such as 7-19 (until 19:00) or 22-6; got {text!r}.")
+        raise InputError(f"`{name}` must have a form such as 7-19 (until 19:00) or 22-6; got {text!r}.")
     return [(first + k) % 24 for k in range((last - first) % 24 or 24)]
 
 
-def weekdays_in(text: str) -> list[int]:
+def weekdays_in(text: str, name: str = "weekdays") -> list[int]:
     """Parse weekdays such as "Mon-Fri" or "Sat,Sun" to numbers, with 0 for Monday."""
     days: set[int] = set()
     for part in text.split(","):
         ends = [end.strip().title()[:3] for end in part.split("-")]
         if len(ends) > 2 or not set(ends) <= set(WEEKDAYS):
-            raise InputError(f"`weekdays` must have a form such as Mon-Fri or Sat,Sun; got {text!r}.")
+            raise InputError(f"`{name}` must have a form such as Mon-Fri or Sat,Sun; got {text!r}.")
         first, last = WEEKDAYS.index(ends[0]), WEEKDAYS.index(ends[-1])
         days |= {(first + k) % 7 for k in range((last - first) % 7 + 1)}
     return sorted(days)

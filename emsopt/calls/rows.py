@@ -168,10 +168,10 @@ def join_rows(
     unit = np.arange(len(code)) if per_unit else np.full(len(code), -1)
     if "unit" in details:
         unit = np.where(details["unit"].notna(), len(code) + pd.factorize(details["unit"])[0], unit)
-    stamps = details[details.columns.intersection(_names.STAMPS)]
+    stamps = details[[role for role in _names.STAMPS if role in details]]
     if len(first) < len(code):
-        rows = stamps.groupby([incident, unit])
-        stamps = stamps.assign(**{r: rows[r].transform("max" if r == "cleared" else "min") for r in stamps})
+        latest, earliest = (stamps.groupby([incident, unit]).transform(which) for which in ("max", "min"))
+        stamps = earliest.assign(**latest[latest.columns.intersection(["cleared"])])
     kept = _first_on_scene(stamps, times, incident)
     kept = kept[np.argsort(times[first], kind="stable")]
     joined = details.assign(**stamps).iloc[kept].reset_index(drop=True)

@@ -58,8 +58,8 @@ class TravelLaw:
     ----------
     parameters, covariance : ndarray, shape (P,) and (P, P)
         Linear: log of the mean minutes over the ``middle`` distance, the median of the drives, the share of them that
-        is proportional to distance, log of s. Accelerating: logs of v and of D, log of s. Then the log odds of each of
-        ``others``: shares of wrong records, of departures recorded on arrival and, if there are any, of strays.
+        is proportional to distance, log of s. Accelerating: logs of v and of D, log of s. Then the log odds of wrong
+        records, of departures recorded on arrival and, if there are any, of strays.
     hours, hour_errors : ndarray, shape (24,)
         Logarithms of the factors of the hours of the day, and their standard errors; all 0 if hours do not differ more
         than by chance.
@@ -71,9 +71,7 @@ class TravelLaw:
     middle: float
     hours: FloatArray
     hour_errors: FloatArray
-    others: tuple[float, ...]
     drives: int
-    log_likelihood: float
 
     def mean(self, distance: ArrayLike) -> FloatArray:
         """Return the mean minutes of a drive over a distance, averaged over the hours of the day."""
@@ -217,7 +215,7 @@ def fit_law(
         hours, errors, freedom = _hour_effects(hours, sign * slopes[:, 0], hour)
         if not hours.any():
             break
-        parameters, influence, best = best_of(kind, hours, other, parameters, 2 + freedom)
+        parameters, influence, _ = best_of(kind, hours, other, parameters, 2 + freedom)
     share = np.exp(parameters[3:]) / (1 + np.exp(parameters[3:]).sum())
     if in_mean is not None:
         # densities of the drives alone, without the terms that stand for priors
@@ -232,7 +230,7 @@ def fit_law(
         influence = influence + np.outer(on_scale / (weight @ mean), direction)
         parameters = parameters + np.log(scale) * direction
     covariance = influence.T @ influence
-    return TravelLaw(kind, parameters, covariance, middle, hours, errors, tuple(share.tolist()), len(minutes), best)
+    return TravelLaw(kind, parameters, covariance, middle, hours, errors, len(minutes))
 
 
 class _Drives(NamedTuple):

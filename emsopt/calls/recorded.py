@@ -82,15 +82,12 @@ class Duration:
     ----------
     mean, cv : Estimate
         Mean (min) and coefficient of variation, the latter within groups.
-    wrong : float
-        Share of wrong records.
     groups : tuple of Estimate
         Mean of each group; empty if there are no groups. A group of fewer than 10 calls has the mean of all.
     """
 
     mean: Estimate
     cv: Estimate
-    wrong: float
     groups: tuple[Estimate, ...] = ()
 
     def draw(self, rng: np.random.Generator) -> Duration:
@@ -244,7 +241,6 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
     return Duration(
         mean=Estimate(mean, error, len(minutes)),
         cv=Estimate(float(np.sqrt(variance) / mean), float(np.sqrt((on_cv**2).sum())), len(minutes)),
-        wrong=float(1 - weight.mean()),
         groups=tuple(Estimate(*part) for part in parts) if split else (),
     )
 

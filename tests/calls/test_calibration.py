@@ -77,7 +77,6 @@ def test_means_do_not_depend_on_rounding_family_or_wrong_records(law, resolution
     duration = recorded.fit_duration(minutes, resolution, resolution, 30.0)
     assert abs(np.log(duration.mean.value / law.mean())) < 3 * duration.mean.log_error
     assert abs(np.log(duration.cv.value * law.mean() / law.std())) < 4 * duration.cv.log_error
-    assert duration.wrong == pytest.approx(0.02, abs=0.01)
 
 
 def test_few_durations_are_refused_and_a_small_group_has_the_mean_of_all():
@@ -228,15 +227,6 @@ def test_homes_are_found_by_numbers_by_mapping_by_the_log_or_not_at_all(log, sta
     assert eo.calls.calibrate(by_column, stations).homes_from == "station column"
     both = dataclasses.replace(log, details=unnamed.details.assign(station=column))
     assert dict(eo.calls.calibrate(both, stations).homes) == dict(found.homes)
-
-
-def test_homes_go_by_numbers_and_busy_units_are_passed_over():
-    assert _units.by_number(["A", "B"], np.array([5, 5]), ["Station 1", "Station 2"]) is None
-    assert _units.by_number(["E1", "E2"], np.array([5, 5]), ["North", "South"]) is None
-    assert _units.by_number(["E1", "T02A"], np.array([5, 5]), ["Station 1", "Station 2"]).tolist() == [0, 1]
-    order = np.array([[0, 1], [0, 1], [0, 1], [1, 0]], np.int32)
-    answered = _units.send(np.array([0.0, 1.0, 2.0, 20.0]), order, np.array([10.0, 10.0, 10.0, 10.0]))
-    assert answered.tolist() == [0, 1, -1, 1]
 
 
 def test_what_is_missing_is_said_and_impossible_stamps_are_counted(log, stations):

@@ -77,7 +77,9 @@ def read_times(
     fillers = _is_placeholder(times)
     if not fillers[~np.isnat(times)].all():
         times[fillers] = np.datetime64("NaT")
-    _check_years(times, table.where, written)
+    # one mistyped year would make the period far too long
+    years, bad = "a time from 2 January 1970 to 2099", (times < EARLIEST) | (times >= LATEST)
+    _refuse(table.where, written, bad, years, "Correct or remove it.")
     return _in_zone(times, utc, clock, time_zone)
 
 
@@ -282,16 +284,20 @@ def _is_placeholder(times: Times) -> BoolArray:
 
 def _check_read(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> None:
     """Raise if there are bad cells, which are not times."""
-    if not bad.any():
-        return
-    k = int(np.argmax(bad))
     wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
     if time_format is None:
         wanted = "a time such as 2025-03-14 16:05 or 2025-03-14 16:05-05:00"
         advice = "Write times in these forms, offsets from UTC as Z, -05, -0500 or -05:00, up to 14 hours; or describe "
         advice += "theirs by `time_format`, such as '%d.%m.%Y %H:%M'."
-    got = f"{quote(written[k] or '', most=80)}{others(bad)}"
-    raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}", bad)
+    _refuse(where, written, bad, wanted, advice)
+
+
+def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, wanted: str, advice: str) -> None:
+    """Raise if there are bad cells."""
+    if bad.any():
+        k = int(np.argmax(bad))
+        got = f"{quote(written[k] or '', most=80)}{others(bad)}"
+        raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}", bad)
 
 
 def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None) -> tuple[Times, Times | None, str]:
@@ -306,12 +312,3 @@ def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None)
             local = pd.Series(utc).dt.tz_localize("UTC").dt.tz_convert(time_zone).dt.tz_localize(None)
             return local.to_numpy().astype("datetime64[s]"), utc, time_zone
     raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {quote(time_zone)}.")
-
-
-def _check_years(times: Times, where: str, cells: Iterable[object]) -> None:
-    """Raise for times before 2 January 1970 or after 2099: one mistyped year would make the period far too long."""
-    bad = (times < EARLIEST) | (times >= LATEST)
-    if bad.any():
-        k = int(np.argmax(bad))
-        got = f"{quote(list(cells)[k], str, 80)!r}{others(bad)}"
-        raise InputError(f"{where}, row {k + 1}: expected a time from 2 January 1970 to 2099, but got {got}.", bad)

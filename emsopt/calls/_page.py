@@ -1,16 +1,15 @@
 """A self-contained page of recorded beside modelled values: sentences, a table and figures as inline SVG."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from html import escape
-from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from .._types import FloatArray
-
-Scale: TypeAlias = Callable[[float], float]
 
 STYLE = """
 body { font: 15px/1.5 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; color: #1b1b1b; margin: 24px auto;
@@ -48,19 +47,19 @@ def body(
 ) -> str:
     """Return the body of the page as HTML; ``figures`` are SVG, all other arguments text."""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-    head = "".join(f"<th>{escape(str(name).replace('_', ' '))}</th>" for name in ("", *table.columns))
-    rows = ""
-    for name, row in zip(map(str, table.index), table.to_numpy(float), strict=True):
-        form = "{:.1%}" if name.startswith(SHARES) else "{:.2f}"
-        cells = "".join(f"<td>{'' if np.isnan(v) else form.format(v)}</td>" for v in row)
-        rows += f"<tr><th>{escape(in_words(name))}</th>{cells}</tr>"
+
+    def written(row: pd.Series[float]) -> pd.Series[str]:
+        return row.map(("{:.1%}" if str(row.name).startswith(SHARES) else "{:.2f}").format)
+
+    cells = table.apply(written, axis=1).where(table.notna(), "")
+    cells = cells.rename(index=in_words, columns=lambda name: name.replace("_", " "))
     if "city_model" in table:
         notes = [*notes, CITY_MODEL]
     below = "".join(f"<p class='note'>{escape(note)}</p>" for note in notes)
     drawn = "".join(f"<figure>{figure}</figure>" for figure in figures)
     return (
-        f"<h1>{escape(title)}</h1><ul>{items}</ul><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        f'{below}{KEY}<div class="figures">{drawn}</div>'
+        f"<h1>{escape(title)}</h1><ul>{items}</ul>{cells.to_html(border=0)}{below}{KEY}"
+        f'<div class="figures">{drawn}</div>'
     )
 
 
@@ -73,61 +72,41 @@ def in_words(name: str) -> str:
 
 
 def dots(frame: pd.DataFrame, title: str, unit: str) -> str:
-    """Return a figure with one row per row of ``frame``: recorded, modelled, and the interval from low to high."""
+    """Return a figure with one row per row of ``frame``: recorded, modelled, and the interval from low to high.
+
+    Without a ``unit``, values are shares.
+    """
     values = frame[["recorded", "modelled", "low", "high"]].to_numpy(float)
-    scale, ticks = _scale(values, zero=not unit)
-    marks = [_axis(ticks, scale, TOP + ROW * len(frame), unit)]
-    for k, (name, row) in enumerate(zip(frame.index, values, strict=True)):
+    low, high = (np.nanmin(values) if unit else 0.0), np.nanmax(values)
+    step = _step(high - low)
+    first = np.floor(low / step)
+    ticks = step * np.arange(first, max(np.ceil(high / step), first + 1) + 1)  # equal values would leave no width
+
+    def across(value: FloatArray) -> FloatArray:
+        return LEFT + (WIDTH - LEFT - RIGHT) * (value - ticks[0]) / (ticks[-1] - ticks[0])
+
+    bottom = TOP + ROW * len(frame)
+    marks = [f'<text x="{LEFT - 24}" y="{TOP - 10}" text-anchor="end">{escape(unit)}</text>']
+    for tick, x in zip(ticks, across(ticks), strict=True):
+        said = f"{tick:.4g}" if unit else f"{100 * tick:.4g} %"
+        marks.append(
+            f'<path d="M{x:.1f} {TOP - 4}V{bottom}" stroke="{GRID}"/>'
+            f'<text x="{x:.1f}" y="{TOP - 10}" text-anchor="middle">{said}</text>'
+        )
+    for k, (name, (recorded, modelled, low, high)) in enumerate(zip(frame.index, across(values), strict=True)):
         y = TOP + ROW * (k + 0.5)
-        recorded, modelled, low, high = (scale(v) for v in row)
-        marks.append(f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{escape(str(name))[:60]}</text>')
-        marks.append(f'<path d="M{low:.1f} {y:.1f}H{high:.1f}" stroke="{BAND}" stroke-width="7"/>')
-        marks.append(f'<path d="M{modelled:.1f} {y - 6:.1f}v12" stroke="{MODELLED}" stroke-width="2"/>')
-        if np.isnan(row[0]):
-            continue
-        if row[2] <= row[0] <= row[3]:
+        marks.append(
+            f'<text x="{LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{escape(str(name))[:60]}</text>'
+            f'<path d="M{low:.1f} {y:.1f}H{high:.1f}" stroke="{BAND}" stroke-width="7"/>'
+            f'<path d="M{modelled:.1f} {y - 6:.1f}v12" stroke="{MODELLED}" stroke-width="2"/>'
+        )
+        if low <= recorded <= high:
             marks.append(f'<circle cx="{recorded:.1f}" cy="{y:.1f}" r="4.5" fill="{RECORDED}"/>')
-        else:
+        elif not np.isnan(recorded):
             marks.append(f'<rect x="{recorded - 4.5:.1f}" y="{y - 4.5:.1f}" width="9" height="9" fill="{OUTSIDE}"/>')
-    return _figure(title, TOP + ROW * len(frame) + 24, marks)
-
-
-def bars(frame: pd.DataFrame, title: str, unit: str, noun: str) -> str:
-    """Return a figure with one column per row of ``frame``: recorded as bars, modelled with its interval above them."""
-    values = frame[["recorded", "modelled", "low", "high"]].to_numpy(float)
-    height, wide = 260, (WIDTH - LEFT - RIGHT) / len(frame)
-    step = _step(float(values.max()))
-    top = float(np.ceil(values.max() / step) * step)
-
-    def down(value: float) -> float:
-        return TOP + height * (1 - value / top)
-
-    marks = [f'<text x="{LEFT}" y="{TOP - 14}">{escape(noun)}</text>']
-    for tick in np.arange(0, top + step / 2, step):
-        marks.append(
-            f'<path d="M{LEFT} {down(tick):.1f}H{WIDTH - RIGHT}" stroke="{GRID}"/>'
-            f'<text x="{LEFT - 8}" y="{down(tick) + 4:.1f}" text-anchor="end">{100 * tick:.4g} %</text>'
-        )
-    every = max(1, round(len(frame) / 10))
-    for k, (name, (recorded, modelled, low, high)) in enumerate(zip(frame.index, values, strict=True)):
-        x = LEFT + wide * k
-        middle = x + wide / 2
-        marks.append(
-            f'<rect x="{x + 1:.1f}" y="{down(recorded):.1f}" width="{wide - 2:.1f}" '
-            f'height="{TOP + height - down(recorded):.1f}" fill="{RECORDED}" fill-opacity="0.55"/>'
-            f'<path d="M{middle:.1f} {down(low):.1f}V{down(high):.1f}" stroke="{BAND}" stroke-width="6"/>'
-            f'<path d="M{middle - 5:.1f} {down(modelled):.1f}h10" stroke="{MODELLED}" stroke-width="2"/>'
-        )
-        if k == len(frame) - 1 or (k % every == 0 and k + every < len(frame)):
-            marks.append(f'<text x="{middle:.1f}" y="{TOP + height + 16}" text-anchor="middle">{escape(name)}</text>')
-    marks.append(f'<text x="{WIDTH - RIGHT}" y="{TOP + height + 34}" text-anchor="end">{escape(unit)}</text>')
-    return _figure(title, TOP + height + 40, marks)
-
-
-def _figure(title: str, height: float, marks: Iterable[str]) -> str:
     return (
-        f"<h2>{escape(title)}</h2><svg role='img' aria-label='{escape(title)}' width='{WIDTH}' height='{height:.0f}' "
-        f"viewBox='0 0 {WIDTH} {height:.0f}'>{''.join(marks)}</svg>"
+        f"<h2>{escape(title)}</h2><svg role='img' aria-label='{escape(title)}' width='{WIDTH}' height='{bottom + 24}' "
+        f"viewBox='0 0 {WIDTH} {bottom + 24}'>{''.join(marks)}</svg>"
     )
 
 
@@ -135,24 +114,3 @@ def _step(span: float) -> float:
     """Return a round distance between ticks, at most seven of which lie in a span."""
     step = 10 ** np.floor(np.log10(max(span, 1e-9) / 3))
     return float(step * next(m for m in (1, 2, 5, 10) if max(span, 1e-9) / (step * m) <= 7))
-
-
-def _scale(values: FloatArray, zero: bool) -> tuple[Scale, FloatArray]:
-    """Return the function from values to horizontal positions (pixels), and the ticks."""
-    low, high = (0.0 if zero else float(np.nanmin(values))), float(np.nanmax(values))
-    step = _step(high - low)
-    low, high = np.floor(low / step) * step, np.ceil(high / step) * step
-    high = max(high, low + step)  # equal values would leave no width
-    ticks = np.arange(low, high + step / 2, step)
-    return (lambda v: LEFT + (WIDTH - LEFT - RIGHT) * (v - low) / (high - low)), ticks
-
-
-def _axis(ticks: FloatArray, scale: Scale, bottom: float, unit: str) -> str:
-    """Return vertical lines at the ticks, with their values above, and the unit at the left."""
-    lines = "".join(
-        f'<path d="M{scale(t):.1f} {TOP - 4}V{bottom:.0f}" stroke="{GRID}"/>'
-        f'<text x="{scale(t):.1f}" y="{TOP - 10}" text-anchor="middle">'
-        f"{f'{t:.4g}' if unit else f'{100 * t:.4g} %'}</text>"
-        for t in ticks.tolist()
-    )
-    return f'{lines}<text x="{LEFT - 24}" y="{TOP - 10}" text-anchor="end">{escape(unit)}</text>'

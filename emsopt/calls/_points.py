@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
+from .._files import columns, geography, sheets
 from .._files import formats as _formats
-from .._files import geography, sheets
 from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts, without_geometry
-from .._types import FloatArray, PathLike
+from .._types import BoolArray, FloatArray, PathLike
 from .._validate import existing_file, quote
 from ..errors import InputError, Message
 
@@ -171,12 +171,25 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
     return degrees
 
 
+def words(table: Table, key: str) -> pd.Series[Any]:
+    """Return a column as text, with None for blank cells."""
+    cells = table.frame[key].tolist()
+    filled = [None if empty else columns.text(cell).strip() for cell, empty in zip(cells, blank(cells), strict=True)]
+    return pd.Series(filled, dtype=object)
+
+
+def with_blanks(table: Table, rows: BoolArray) -> Table:
+    """Return a table with blank cells in some rows; whole numbers stay whole."""
+    plain = {name: object for name, cells in table.frame.items() if cells.dtype.kind in "biuf"}
+    return table._replace(frame=table.frame.astype(plain).apply(lambda cells: cells.mask(rows)))
+
+
 def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
     """Return a column of places as a table of two columns, x and y, and its reference system."""
     cells = table.frame[name].tolist()
-    found = [place(text) or NOWHERE for text in texts(cells)]
-    bad = ~blank(cells) & np.array([point is NOWHERE for point in found])
-    systems = {point.crs for point in found if point is not NOWHERE}
+    found = pd.DataFrame([place(cell) or NOWHERE for cell in texts(cells)], columns=Place._fields)
+    nowhere = (found["x"] == NOWHERE.x).to_numpy()
+    bad, systems = ~blank(cells) & nowhere, found["crs"][~nowhere].unique().tolist()
     if bad.any() or len(systems) > 1:
         k = int(bad.argmax())
         expected = "a place such as POINT (-93.1 44.9) or (44.9, -93.1), all in one reference system"
@@ -184,9 +197,8 @@ def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
             f"{table.where}, column {name!r}, row {k + 1}: expected {expected}, but got {quote(cells[k])}.",
             bad if len(systems) < 2 else None,
         )
-    crs = next(iter(systems), None) if crs is None else crs
-    points = np.array([point[:2] for point in found], dtype=float)
-    pairs = np.array([point.pair for point in found])
+    crs = systems[0] if crs is None and systems else crs
+    points, pairs = found[["x", "y"]].to_numpy(float), found["pair"].to_numpy(bool)
     first = points[pairs, 0]
     x_first = X_FIRST.search(name) or geography.projected(crs)
     if pairs.any() and not (x_first or np.abs(first).max() > 90 or np.median(first) < SOUTHERNMOST):

@@ -26,18 +26,21 @@ times: one number above 12 decides.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from .._files.columns import BLANKS, texts
-from .._types import BoolArray, FloatArray, IntArray, Times
+from .._types import FloatArray, IntArray, Times
 from .._validate import quote
 from ..errors import Argument, InputError, Message
+
+Matches: TypeAlias = Sequence[re.Match[str] | None]
 
 HOURS = {"EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7, "CET": 1, "CEST": 2}
 HOURS |= {"Z": 0, "z": 0, "UTC": 0, "GMT": 0}
@@ -79,6 +82,7 @@ MIXED = FORMS[1:]  # spreadsheets leave some cells of a column in another than t
 # Groups of COMPACT and NUMERIC that hold year, month and day.
 ORDERS = {"month first": ("last", "first", "middle"), "day first": ("last", "middle", "first")}
 ORDERS["year first"] = ("first", "middle", "last")  # only two-digit years
+HIGHEST = {"month first": (12, 31, 9999), "day first": (31, 12, 9999), "year first": (99, 12, 31)}  # of the groups
 MONTHS = {
     name: k + 1
     for k, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"])
@@ -89,6 +93,7 @@ CLOCK_ONLY = re.compile(CLOCK + "?", re.ASCII)
 FRACTION = re.compile(r"0?\.\d{3,}|0(?:\.0*)?|\d(?:\.\d+)?[eE]-0?\d", re.ASCII)  # of a day
 _PARTS = r"(?:(?P<first>\d+):)?(?P<middle>\d+):(?P<last>\d\d(?:\.\d+)?)"
 ELAPSED = re.compile(rf"(?:(?P<days>\d+) days?,?\s+)?{_PARTS}", re.ASCII)
+LASTING = ("days", "first", "middle", "last")  # groups of the forms of elapsed times: days, hours, minutes, seconds
 SPELT = re.compile(
     r"(?:P?T?)(?:(?P<first>\d+)\s*h[a-z]*\s*)?(?:(?P<middle>\d+)\s*m[a-z]*\s*)?(?:(?P<last>\d+(?:\.\d+)?)\s*s[a-z]*)?",
     re.ASCII | re.IGNORECASE,
@@ -116,38 +121,36 @@ def parse(
         return by_format(written, time_format), offsets
     columns = chain([written], beside)  # a generator, as other columns are read only if this one is ambiguous
     usual = _form(list(islice(filter(None, written), SAMPLE)))
-    rest = [k for k, text in enumerate(written) if text]
-    for form in (usual, *(form for form in MIXED if form is not usual)):
-        if not rest:
-            break
-        cells = [written[k] for k in rest]
+    rest = np.flatnonzero([bool(text) for text in written])
+    for form in dict.fromkeys((usual, *MIXED)):
+        cells = [written[k] for k in rest.tolist()]
         if form is NUMBER:
-            found, east = _from_numbers(cells, form is usual)
+            times[rest], offsets[rest] = _from_numbers(cells, form is usual)
         else:
-            matches = [text and form.fullmatch(text) for text in cells]
-            if not any(matches):
-                continue
-            order = _order(matches, time_format, where, columns) if form in (COMPACT, NUMERIC) else PARTS
-            found, east = assemble(matches, form, order)
-        times[rest], offsets[rest] = found, east
-        rest = [k for k, bad in zip(rest, np.isnat(found).tolist(), strict=True) if bad]
+            matches = _matches(cells, form)
+            ordered = form in (COMPACT, NUMERIC) and any(matches)
+            order = _order(matches, time_format, where, columns) if ordered else PARTS
+            times[rest], offsets[rest] = assemble(matches, form, order)
+        rest = rest[np.isnat(times[rest])]
     return times, offsets
 
 
+def _matches(written: Iterable[str | None], form: re.Pattern[str]) -> Matches:
+    """Return the match of each text with a form; None where it has another one or there is no text."""
+    return [form.fullmatch(text or "") for text in written]
+
+
 def _order(
-    matches: Sequence[re.Match[str] | str | None],
-    time_format: str | None,
-    where: str,
-    columns: Iterator[Sequence[str | None]],
+    matches: Matches, time_format: str | None, where: str, columns: Iterator[Sequence[str | None]]
 ) -> Sequence[str]:
     """Return the groups of year, month and day; raise if neither these cells nor other columns of times decide it."""
     orders = {time_format} if time_format else _orders(matches)
     while len(orders) > 1 and (column := next(columns, None)) is not None:
-        orders = (orders & _orders([text and _dates(text) for text in column])) or orders
-    if len(orders) > 1 and not all(_day_zero(match) for match in matches if isinstance(match, re.Match)):
+        orders = (orders & _orders([_dates(text or "") for text in column])) or orders
+    if len(orders) > 1 and not all(map(_day_zero, filter(None, matches))):
         parts = " or ".join(order.split()[0] for order in sorted(orders))
         options = [part for order in sorted(orders) for part in (Argument("time_format", order), " or ")]
-        example = quote(next(match.string for match in matches if isinstance(match, re.Match)))
+        example = quote(next(filter(None, matches)).string)
         said = f"{where}: no value tells whether {parts} comes first in times such as {example}. Pass "
         raise InputError(Message(said, *options[:-1], "."))
     return ORDERS[min(orders)]
@@ -155,6 +158,8 @@ def _order(
 
 def _day_zero(match: re.Match[str]) -> bool:
     """Return whether the date of a match is one that programs write before a time of day."""
+    if match.re is NUMBER:
+        return False
     day = match.group(*(("first", "middle", "last") if "last" in match.re.groupindex else PARTS))
     years = [int(part) for part in day if len(part) == 4 and part.isdigit()]
     return min(years, default=FIRST_YEAR) < FIRST_YEAR or sorted(part.lstrip("0") for part in day) in DAYS_ZERO
@@ -174,13 +179,17 @@ def kind(cells: Iterable[object], time_format: str | None = None) -> str:
         return ""
     if time_format not in (None, *ORDERS) and (~np.isnat(by_format(sample, str(time_format)))).mean() > ENOUGH:
         return "moment"
-    if most(lambda text: ELAPSED.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text))):
+    if most(_is_clock):
         return "clock"
-    if most(FRACTION.fullmatch) and any(float(text) for text in sample if FRACTION.fullmatch(text)):
+    if most(FRACTION.fullmatch) and re.search("[1-9]", "".join(filter(FRACTION.fullmatch, sample))):
         return "fraction"
     if most(SECONDS.fullmatch):
         return "seconds"
     return _kind_of_dates(sample) or ("spelt" if most(SPELT.fullmatch) else "")
+
+
+def _is_clock(text: str) -> bool:
+    return bool(ELAPSED.fullmatch(text) or (":" in text and CLOCK_ONLY.fullmatch(text)))
 
 
 def _kind_of_dates(sample: Sequence[str]) -> str:
@@ -192,7 +201,8 @@ def _kind_of_dates(sample: Sequence[str]) -> str:
         return ""
     if form is not ISO and all(text.replace(".", "", 1).isdigit() for text in sample):
         return "number"
-    if not any(int(match[part] or 0) for match in matches for part in CLOCK_PARTS if part in match.re.groupindex):
+    clock = "".join(part for match in matches for name, part in match.groupdict("").items() if name in CLOCK_PARTS)
+    if not clock.strip("0"):
         return "date"
     return "clock" if len(matches) > 1 and all(map(_day_zero, matches)) else "moment"
 
@@ -200,12 +210,11 @@ def _kind_of_dates(sample: Sequence[str]) -> str:
 def clocks(written: Sequence[str | None], time_format: str | None = None) -> FloatArray:
     """Return times of day in seconds, shape (K,), also those of moments; NaN for other cells."""
     if kind(written) == "fraction":
-        days = [float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written]
-        return np.round(86400 * np.array(days)) % 86400
-    plain = [text and re.sub(r"^0 days ", "", text) for text in written]
-    times = assemble([text and CLOCK_ONLY.fullmatch(text) for text in plain], CLOCK_ONLY, ())[0]
-    rest = np.flatnonzero([bool(text) for text in plain] & np.isnat(times)).tolist()
-    for layout in (time_format, "month first") if rest else ():
+        return np.round(86400 * _numbers(written, NUMERAL)) % 86400
+    plain = [re.sub(r"^0 days ", "", text or "") for text in written]
+    times = assemble(_matches(plain, CLOCK_ONLY), CLOCK_ONLY, ())[0]
+    rest = np.flatnonzero(np.isnat(times))
+    for layout in (time_format, "month first"):
         with suppress(InputError):  # raised for dates that may be read in two ways, which have the same clock
             times[rest] = parse([plain[k] for k in rest], layout, "", ())[0]
             break
@@ -217,13 +226,13 @@ def elapsed(written: Sequence[str | None], typical: float, unit: float | None = 
 
     The unit of numbers and of 5:15 is that with which the median comes closest to ``typical`` seconds, or ``unit``.
     """
-    scaled = np.array([float(text) if text and NUMERAL.fullmatch(text) else np.nan for text in written])
-    colon, parts = _parts(written, ELAPSED, ("days", "first", "middle", "last"))
-    spelt, words = _parts(written, SPELT, ("first", "middle", "last"))
-    seconds = np.where(colon, _seconds(parts[:, 1:]), np.where(spelt, _seconds(words), np.nan))
+    scaled, colons, words = _numbers(written, NUMERAL), _parts(written, ELAPSED), _parts(written, SPELT)
+    colon = ~np.isnan(colons[:, 3])
+    parts = np.where(colon[:, None], colons, words)
+    seconds = np.where(np.isnan(parts).all(axis=1), np.nan, np.nan_to_num(parts) @ (86400.0, 3600.0, 60.0, 1.0))
     # 5:15, which Excel writes 5:15:00
-    whole = bool((parts[colon, 3] == 0).all() and not np.isnan(parts[colon, 1]).any())
-    short = colon & np.isnan(parts[:, 0]) & (whole | np.isnan(parts[:, 1]))
+    whole = bool((colons[colon, 3] == 0).all() and not np.isnan(colons[colon, 1]).any())
+    short = colon & np.isnan(colons[:, 0]) & (whole | np.isnan(colons[:, 1]))
     scaled[short] = seconds[short] / (3600 if whole else 60)
     seconds[short] = np.nan
     if np.isnan(seconds).all() and np.isnan(scaled).all():
@@ -234,16 +243,15 @@ def elapsed(written: Sequence[str | None], typical: float, unit: float | None = 
     return np.where(np.isnan(seconds), np.round(scaled * best), np.round(seconds))
 
 
-def _parts(written: Sequence[str | None], form: re.Pattern[str], groups: Sequence[str]) -> tuple[BoolArray, FloatArray]:
-    """Return which of K texts have a form, and the numbers in some of its groups or NaN, shape (K, groups)."""
-    matches = [text and form.fullmatch(text) for text in written]
-    numbers = [[match[group] or np.nan for group in groups] if match else [np.nan] * len(groups) for match in matches]
-    return np.array(list(map(bool, matches)), dtype=bool), np.array(numbers, dtype=float).reshape(-1, len(groups))
+def _numbers(written: Iterable[str | None], form: re.Pattern[str]) -> FloatArray:
+    """Return K texts of a form as numbers, NaN for others."""
+    return np.array([float(text) if text and form.fullmatch(text) else np.nan for text in written])
 
 
-def _seconds(parts: FloatArray) -> FloatArray:
-    """Return hours, minutes and seconds, shape (K, 3), as seconds; NaN counts as 0."""
-    return np.nan_to_num(parts) @ np.array([3600.0, 60.0, 1.0])
+def _parts(written: Sequence[str | None], form: re.Pattern[str]) -> FloatArray:
+    """Return days, hours, minutes and seconds of K texts, NaN where they lack a part or the form, shape (K, 4)."""
+    found = [match.groupdict() if match else {} for match in _matches(written, form)]
+    return np.array([[match.get(part) for part in LASTING] for match in found], dtype=float).reshape(-1, len(LASTING))
 
 
 def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float) -> bool:
@@ -255,63 +263,58 @@ def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float
     filled = np.flatnonzero(~np.isnan(lasted))[:MOST_COMPARED]
     if not len(filled) or np.isnan(starts).all():
         return bool(len(filled) and np.isnan(when[filled]).mean() > 0.5)
-    order = np.array(
-        [np.arange(len(filled)), *np.random.default_rng(0).permuted([np.arange(len(filled))] * 20, axis=1)]
-    )
-    lag = (when[filled] - starts[filled][order]) % 86400
+    shuffled = np.random.default_rng(0).permuted([np.arange(len(filled))] * 20, axis=1)
+    lag = (when[filled] - starts[filled][np.vstack([np.arange(len(filled)), shuffled])]) % 86400
     own, *others = ((lag <= SHORTLY[1]) | (lag >= 86400 - SHORTLY[0])).mean(axis=1)
     return bool(own < (1 + np.mean(others)) / 2 and np.median(lasted[filled]) < SHORTLY[1])
 
 
-def assemble(
-    matches: Sequence[re.Match[str] | str | None], form: re.Pattern[str], date: Sequence[str]
-) -> tuple[Times, FloatArray]:
+def assemble(matches: Matches, form: re.Pattern[str], date: Sequence[str]) -> tuple[Times, FloatArray]:
     """Return the times of K matches of a form, as written, and their offsets, minutes to the east of UTC or NaN.
 
     ``date`` are the groups of the form that hold year, month and day; without them, the day is 1 January 1970. Times
     are NaT without a match, and for days and times that do not exist.
     """
-    known = np.array([bool(match) for match in matches], dtype=bool)
-    found = [match for match in matches if isinstance(match, re.Match) and match]
-    groups = [group for group in (*date, "hour", "minute", "second", "half", "offset") if group in form.groupindex]
-    parts = zip(*(match.group(*groups) for match in found), strict=True)
-    cells = dict(zip(groups, parts, strict=True)) if found else {}
-    start, day = _months(cells, date, len(found))
+    times, offsets = np.full(len(matches), np.datetime64("NaT", "s")), np.full(len(matches), np.nan)
+    found = [k for k, match in enumerate(matches) if match]
+    if not found:
+        return times, offsets
+    groups = [group for group in (*date, *CLOCK_PARTS, "half", "offset") if group in form.groupindex]
+    rows = [match.group(*groups) for match in matches if match]
+    cells = dict(zip(groups, zip(*rows, strict=True), strict=True))
+    days = _days(*(cells[group] for group in date)) if date else np.zeros(len(found), "datetime64[D]")
     hour, minute, second = (_integers(cells.get(part, [""] * len(found))) for part in CLOCK_PARTS)
     if "half" in cells:
-        half = np.array([cell[0].lower() if cell else "" for cell in cells["half"]], dtype="U1")
-        hour = np.where((half == "p") & (hour < 12), hour + 12, np.where((half == "a") & (hour == 12), 0, hour))
-        hour = np.where((half == "a") & (hour > 12), 25, hour)
-    length = ((start + 1).astype("datetime64[D]") - start.astype("datetime64[D]")).astype(np.int64)
-    exists = ~np.isnat(start) & (day >= 1) & (day <= length) & (minute < 60) & (second < 60)
-    exists &= (hour < 24) | ((hour == 24) & (minute == 0) & (second == 0))
-    seconds = (86400 * (day - 1) + 3600 * hour + 60 * minute + second).astype("timedelta64[s]")
-    moments = start.astype("datetime64[D]").astype("datetime64[s]") + seconds
-    moments[~exists] = np.datetime64("NaT")
-    times, offsets = np.full(len(matches), np.datetime64("NaT", "s")), np.full(len(matches), np.nan)
-    times[known] = moments
+        hour = _of_24(hour, cells["half"])
+    seconds = 3600 * hour + 60 * minute + second
+    exists = (seconds <= 86400) & (minute < 60) & (second < 60)
+    times[found] = np.where(exists, days + seconds.astype("timedelta64[s]"), np.datetime64("NaT"))
     if "offset" in cells:
         minutes = {cell: _minutes(cell) for cell in set(cells["offset"])}
-        offsets[known] = [minutes[cell] for cell in cells["offset"]]
+        offsets[found] = [minutes[cell] for cell in cells["offset"]]
     return times, offsets
 
 
-def _months(cells: Mapping[str, Sequence[str]], date: Sequence[str], n: int) -> tuple[Times, IntArray]:
-    """Return the months of n dates, NaT for those that do not exist, and their days; January 1970 without dates."""
-    if not (date and n):
-        return np.full(n, np.datetime64("1970-01")), np.ones(n, dtype=np.int64)
-    names = cells[date[1]]
-    month = _integers(names) if names[0].isdigit() else np.array([MONTHS.get(name[:3].lower(), 0) for name in names])
-    year, short = _integers(cells[date[0]]), np.array([len(cell) == 2 for cell in cells[date[0]]])
-    year = np.where(short, year + np.where(year < 69, 2000, 1900), year)
-    start = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
-    start[(month < 1) | (month > 12)] = np.datetime64("NaT")
-    return start, _integers(cells[date[2]])
+def _of_24(hour: IntArray, half: Sequence[str | None]) -> IntArray:
+    """Return hours with "AM", "PM" or neither as hours of the day, 25 for those that do not exist."""
+    sign = np.array([(text or " ")[0].lower() for text in half])
+    morning, evening = sign == "a", sign == "p"
+    return np.select([evening & (hour < 12), morning & (hour >= 12)], [hour + 12, np.where(hour == 12, 0, 25)], hour)
+
+
+def _days(year: Sequence[str], month: Sequence[str], day: Sequence[str]) -> Times:
+    """Return dates, NaT for those that do not exist."""
+    of_year = _integers(month) if month[0].isdigit() else np.array([MONTHS.get(name[:3].lower(), 0) for name in month])
+    century = [0 if len(text) != 2 else 2000 if text < "69" else 1900 for text in year]
+    start = (12 * (_integers(year) + century - 1970) + of_year - 1).astype("datetime64[M]")
+    days = start.astype("datetime64[D]") + (_integers(day) - 1)
+    exists = (of_year >= 1) & (of_year <= 12) & (days.astype("datetime64[M]") == start)
+    return np.where(exists, days, np.datetime64("NaT"))
 
 
 def _integers(cells: Iterable[str | None]) -> IntArray:
     """Return texts of digits as numbers, 0 for empty ones."""
-    return np.array([int(cell) if cell else 0 for cell in cells], dtype=np.int64)
+    return np.array([int(cell or 0) for cell in cells], dtype=np.int64)
 
 
 def by_format(written: Sequence[str | None], time_format: str) -> Times:
@@ -360,25 +363,26 @@ def _dates(text: str) -> re.Match[str] | None:
     return NUMERIC.fullmatch(text) or COMPACT.fullmatch(text)
 
 
-def _orders(matches: Iterable[re.Match[str] | str | None]) -> set[str]:
+def _orders(matches: Matches) -> set[str]:
     """Return the keys of `ORDERS` that all cells of a column allow; the first two if there is none."""
-    parts = {match.group("first", "middle", "last") for match in matches if isinstance(match, re.Match)}
+    parts = {match.group("first", "middle", "last") for match in matches if match}
     if not parts:
         return set()
-    first, middle, last = (np.array(part, dtype=int) for part in zip(*parts, strict=True))
-    short = all(len(a) == len(b) == len(c) == 2 for a, b, c in parts)
-    few = [len(np.unique(part)) <= MOST_YEARS for part in (first, last)]
-    fits = {
-        "month first": first.max() <= 12 and middle.max() <= 31 and few[1],
-        "day first": first.max() <= 31 and middle.max() <= 12 and few[1],
-        "year first": short and middle.max() <= 12 and last.max() <= 31 and few[0],
-    }
-    return {order for order, possible in fits.items() if possible} or {"month first", "day first"}
+    cells = np.array(list(parts))
+    numbers = pd.DataFrame(cells.astype(int), columns=["first", "middle", "last"])
+    possible = set()
+    for order, highest in HIGHEST.items():
+        few = numbers[ORDERS[order][0]].nunique() <= MOST_YEARS
+        if few and (numbers.max().to_numpy() <= highest).all():
+            possible.add(order)
+    if not (np.char.str_len(cells) == 2).all():
+        possible.discard("year first")
+    return possible or {"month first", "day first"}
 
 
 def _from_numbers(written: Sequence[str | None], usual: bool) -> tuple[Times, FloatArray]:
     """Convert numbers to times: days since 1899 or, if numbers are ``usual``, the likeliest unit since 1970."""
-    values = np.array([float(text) if text and NUMBER.fullmatch(text) else np.nan for text in written])
+    values = _numbers(written, NUMBER)
     scaled = [np.where((values >= EXCEL_FIRST) & (values < EXCEL_LAST), 86400 * (values - 25_569), np.nan)]
     for unit in EPOCHS if usual else ():
         seconds = np.floor(values * unit + 1e-6)

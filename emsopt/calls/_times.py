@@ -6,7 +6,7 @@ import datetime
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -15,10 +15,9 @@ from .._files.columns import others
 from .._types import BoolArray, FloatArray, IntArray, Times
 from .._validate import quote
 from ..errors import InputError
-from ._roles import ELAPSED, UNITS
+from ._names import ELAPSED, unit_of
 from ._time_forms import (
     CLOCK_ONLY,
-    DAY,
     ISO,
     assemble,
     clocks,
@@ -34,12 +33,6 @@ if TYPE_CHECKING:
     from .._files.columns import Table
 
 MIDNIGHT = re.compile(r"[T ]\s*(?:0?0:00(?::00(?:\.0+)?)?|12:00(?::00)?\s*[Aa][Mm])$")  # dates often end with midnight
-# Text in the position of an offset, after a time or after a date alone; "PM" is not a zone.
-ZONE = re.compile(
-    DAY + r"(?:(?:[Tt]|\s+)\d\d?(?::?\d\d){0,2}(?:[.,]\d+)?\s*(?![AaPp]\.?[Mm]\b)(?P<after_time>[-+\u2212\[(A-Za-z].*)"
-    r"|\s*(?P<after_date>[Zz]|[-+\u2212]\d.*))",
-    re.ASCII | re.DOTALL,
-)
 EARLIEST, LATEST = np.datetime64("1970-01-02"), np.datetime64("2100-01-01")
 FILLERS = (101, 1230, 1231)  # programs write the first and last days of a year for unknown times: month and day
 LATE_FILLERS = np.array(["2079-06-06T23:59", "2099-12-31T00:00", "2099-12-31T23:59"], dtype="datetime64[m]")
@@ -47,6 +40,7 @@ TYPICAL_WAIT = 480.0  # seconds from the call until a stamp, by which elapsed ti
 NEAR = np.timedelta64(31, "D")  # of the calls: stamps on a day further away are times of day
 FAR = np.timedelta64(180, "D")
 FEW = 10  # calls; in shorter logs every call may be far from the others
+LONGEST_SERVICE_MIN = 24 * 60
 MINUTE = np.timedelta64(60, "s")
 COARSE = 0.98  # share of full minutes among stamps to the minute: a few may have been entered with seconds
 ENDS = {role for start, end, *_ in ELAPSED.values() for role in (start, end)}
@@ -75,25 +69,17 @@ def read_times(
         written = _with_dates(table, key, date)
         times, offsets = parse(written, time_format, where, (written_cells(table.frame[other]) for other in beside))
         filled = np.array([text not in (None, "0", "0.0") for text in written])
-        if (np.isnat(times) & filled).any():
-            _refuse(where, written, np.isnat(times) & filled, time_format)
+        _check_read(where, written, np.isnat(times) & filled, time_format)
         filled &= ~_is_placeholder(times)
-        local = filled & np.isnan(offsets)
-        if local.any() and not local[filled].all():
-            k = int(np.argmax(local))
-            raise InputError(
-                f"{table.where}, row {k + 1}: {quote(written[k])} has no offset, but others do. "
-                "Write all times with an offset or all without.",
-                local,
-            )
-        utc, clock = None, "local"
-        if not local[filled].all():
-            utc = times - np.nan_to_num(offsets).astype("timedelta64[m]")
-            clock = "as written" if np.nan_to_num(offsets).any() else "UTC"
+        _check_offsets(written, filled & np.isnan(offsets), filled, table.where)
+        utc = _in_utc(times, np.where(filled, offsets, np.nan))
+        clock = "local" if utc is None else "as written" if np.nan_to_num(offsets).any() else "UTC"
     fillers = _is_placeholder(times)
     if not fillers[~np.isnat(times)].all():
-        times = np.where(fillers, np.datetime64("NaT"), times)
-    _check_years(times, table.where, written)
+        times[fillers] = np.datetime64("NaT")
+    # one mistyped year would make the period far too long
+    years, bad = "a time from 2 January 1970 to 2099", (times < EARLIEST) | (times >= LATEST)
+    _refuse(table.where, written, bad, years, "Correct or remove it.")
     return _in_zone(times, utc, clock, time_zone)
 
 
@@ -117,17 +103,36 @@ def read_stamps(
             times, offsets = parse(written, layout, where, (written_cells(table.frame[other]) for other in columns))
             if not np.isnat(times).all():
                 break
-        there = np.array([text is not None for text in written])
-        if there.any() and np.isnat(times).all():
-            _refuse(where, written, there, time_format)
-        moments = None if np.isnan(offsets).all() else times - np.nan_to_num(offsets).astype("timedelta64[m]")
-    days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
-    if 0 < len(days) <= 2 and len(known) and ((days < known.min() - NEAR) | (days > known.max() + NEAR)).all():
+        else:
+            _check_read(where, written, np.array([text is not None for text in written]), time_format)
+        moments = _in_utc(times, offsets)
+    if _on_another_day(times, calls):
         return _next_clock(_of_day(times), calls)
     if utc is not None and moments is not None:
         times = calls + (moments - utc)
     times[(times < EARLIEST) | (times >= LATEST) | _is_placeholder(times)] = np.datetime64("NaT")
     return times
+
+
+def _on_another_day(times: Times, calls: Times) -> bool:
+    """Return whether stamps have one or two days that are far from all calls, as programs write times of day."""
+    days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
+    if not (0 < len(days) <= 2 and len(known)):
+        return False
+    return bool(((days < known.min() - NEAR) | (days > known.max() + NEAR)).all())
+
+
+def _check_offsets(written: Sequence[str | None], local: BoolArray, filled: BoolArray, where: str) -> None:
+    """Raise if some of the filled cells have no offset and others have one."""
+    if local.any() and not local[filled].all():
+        k = int(np.argmax(local))
+        said = f"{where}, row {k + 1}: {quote(written[k])} has no offset, but others do."
+        raise InputError(f"{said} Write all times with an offset or all without.", local)
+
+
+def _in_utc(times: Times, offsets: FloatArray) -> Times | None:
+    """Return times in UTC by their offsets (minutes to the east); None if none has one."""
+    return None if np.isnan(offsets).all() else times - np.nan_to_num(offsets).astype("timedelta64[m]")
 
 
 def _since(written: list[str | None], calls: Times) -> Times | None:
@@ -192,12 +197,11 @@ def _with_dates(table: Table, key: str, date: str | None) -> list[str | None]:
 
 def _pad_clocks(written: list[str | None]) -> list[str | None]:
     """Return times of day in a form that can follow a date."""
-    if all(text is None or (text.isdigit() and len(text) <= 4) for text in written):
-        # 5 stands for 0:05, 1605 for 16:05
-        return [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]
+    if all(re.fullmatch(r"\d{0,4}", text or "") for text in written):
+        return [text and f"{text.zfill(4)[:2]}:{text.zfill(4)[2:]}" for text in written]  # 5 is 0:05, 1605 is 16:05
     if (what := kind(written)) not in ("clock", "fraction"):
         return written
-    odd = [text if what == "fraction" or not CLOCK_ONLY.fullmatch(text or "") else None for text in written]
+    odd = [None if what == "clock" and CLOCK_ONLY.fullmatch(text or "") else text for text in written]
     clock = np.datetime_as_string(np.datetime64(0, "s") + whole_seconds(clocks(odd))).tolist()
     return [text if c == "NaT" else c[11:] for text, c in zip(written, clock, strict=True)]
 
@@ -217,28 +221,42 @@ def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.S
     If the log has no dispatches, times from the dispatch count from the call. Two stamps of full minutes become the
     moments in the middle of those that lie in these minutes and differ by the elapsed time, if there are any.
     """
-    missing = np.full(len(times), np.datetime64("NaT", "s"))
-    stamps = {"time": times} | {
-        role: details[role].to_numpy().astype("datetime64[s]") for role in details if role in ENDS
-    }
-    step = {role: MINUTE if _to_the_minute(values) else 0 * MINUTE for role, values in stamps.items()}
-    for role in [role for role in ELAPSED if role in columns]:
+    stamps = {"time": times} | {role: details[role].to_numpy("datetime64[s]") for role in ENDS & set(details)}
+    step = {role: MINUTE for role, values in stamps.items() if _to_the_minute(values)}
+    missing, none = np.full(len(times), np.datetime64("NaT", "s")), np.timedelta64(0, "s")
+    for role in (role for role in ELAPSED if role in columns):
         start, end, typical, _ = ELAPSED[role]
-        name = str(columns[role].name)
-        unit = next((seconds for words, seconds in UNITS.items() if re.search(words, name)), None)
-        lasted = whole_seconds(elapsed(written_cells(columns[role]), typical, unit))
-        if start == "dispatched" and start not in stamps and end not in stamps:
+        lasted = whole_seconds(elapsed(written_cells(columns[role]), typical, unit_of(str(columns[role].name))))
+        if start == "dispatched" and not {start, end} & stamps.keys():
             start = "time"
         a, b = stamps.get(start, missing), stamps.get(end, missing)
-        width_a, width_b = step.get(start, 0 * MINUTE), step.get(end, 0 * MINUTE)
+        width_a, width_b = step.get(start, none), step.get(end, none)
         first, last = np.maximum(a, b - lasted), np.minimum(a + width_a, b + width_b - lasted)
-        exact = (first <= last) & (start != "time") & (width_a + width_b > 0 * MINUTE)
+        exact = (first <= last) & (start != "time") & (width_a + width_b > none)
         middle = first + (last - first) // 2
         stamps[end] = np.where(exact, middle + lasted, np.where(np.isnat(b), a + lasted, b))
         if start != "time":
             stamps[start] = np.where(exact, middle, np.where(np.isnat(a), b - lasted, a))
-            step |= {start: 0 * MINUTE, end: 0 * MINUTE} if exact.any() else {}
-    return details.assign(**{role: values for role, values in stamps.items() if role != "time"})
+            step |= dict.fromkeys((start, end), none) if exact.any() else {}
+    return details.assign(**{role: stamps[role] for role in stamps if role != "time"})
+
+
+def service_minutes(
+    table: Table, key: str | None, rows: IntArray, details: pd.DataFrame
+) -> tuple[FloatArray, BoolArray]:
+    """Return the minutes that each call kept a unit busy, NaN where unknown, and which were recorded as 0 or less.
+
+    ``key`` is a column of minutes; else they are those from dispatch to clearing. ``rows`` are the calls' in the table.
+    """
+    minutes: FloatArray = np.full(len(rows), np.nan)
+    if key is not None:
+        expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
+        minutes = table.numbers(key, expected, blanks=True, high=LONGEST_SERVICE_MIN)[rows - 1]
+    elif {"dispatched", "cleared"} <= set(details):
+        minutes = (details["cleared"] - details["dispatched"]).dt.total_seconds().to_numpy(copy=True) / 60
+    no_service = minutes <= 0
+    minutes[no_service | (minutes > LONGEST_SERVICE_MIN)] = np.nan
+    return minutes, no_service
 
 
 def _to_the_minute(stamps: Times) -> bool:
@@ -264,25 +282,22 @@ def _is_placeholder(times: Times) -> BoolArray:
     return (odd & np.isin(of_year, FILLERS)) | np.isin(times.astype("datetime64[m]"), LATE_FILLERS)
 
 
-def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> NoReturn:
-    """Raise the error for cells that are not times."""
-    k = int(np.argmax(bad))
-    text = written[k] or ""
-    zone = ZONE.fullmatch(text)
-    if time_format is not None:
-        wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
-    elif zone is None:
-        wanted = "a time such as 2025-03-14 16:05"
-        advice = "Write times in this form, or describe theirs by `time_format`, such as '%d.%m.%Y %H:%M'."
-    else:
-        wanted = "a time such as 2025-03-14 16:05-05:00"
-        what = "an offset or a time zone" if zone["after_time"] else "an offset, which needs a time before it"
-        advice = (
-            f"{quote(zone['after_time'] or zone['after_date'], most=40)} looks like {what}. Write offsets from UTC as "
-            "Z, -05, -0500 or -05:00, up to 14 hours; or leave them out if times are local."
-        )
-    got = f"{quote(text, most=80)}{others(bad)}"
-    raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}", bad)
+def _check_read(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> None:
+    """Raise if there are bad cells, which are not times."""
+    wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
+    if time_format is None:
+        wanted = "a time such as 2025-03-14 16:05 or 2025-03-14 16:05-05:00"
+        advice = "Write times in these forms, offsets from UTC as Z, -05, -0500 or -05:00, up to 14 hours; or describe "
+        advice += "theirs by `time_format`, such as '%d.%m.%Y %H:%M'."
+    _refuse(where, written, bad, wanted, advice)
+
+
+def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, wanted: str, advice: str) -> None:
+    """Raise if there are bad cells."""
+    if bad.any():
+        k = int(np.argmax(bad))
+        got = f"{quote(written[k] or '', most=80)}{others(bad)}"
+        raise InputError(f"{where}, row {k + 1}: expected {wanted}, but got {got}. {advice}", bad)
 
 
 def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None) -> tuple[Times, Times | None, str]:
@@ -297,12 +312,3 @@ def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None)
             local = pd.Series(utc).dt.tz_localize("UTC").dt.tz_convert(time_zone).dt.tz_localize(None)
             return local.to_numpy().astype("datetime64[s]"), utc, time_zone
     raise InputError(f"`time_zone` must be a name such as 'America/Chicago'; got {quote(time_zone)}.")
-
-
-def _check_years(times: Times, where: str, cells: Iterable[object]) -> None:
-    """Raise for times before 2 January 1970 or after 2099: one mistyped year would make the period far too long."""
-    bad = (times < EARLIEST) | (times >= LATEST)
-    if bad.any():
-        k = int(np.argmax(bad))
-        got = f"{quote(list(cells)[k], str, 80)!r}{others(bad)}"
-        raise InputError(f"{where}, row {k + 1}: expected a time from 2 January 1970 to 2099, but got {got}.", bad)

@@ -25,17 +25,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
-from ._durations import Z90, Estimate, gamma_density, lognormal_density, maximise
+from .recorded import Z90, Estimate, gamma_density, lognormal_density, maximise
 
 if TYPE_CHECKING:
-    from ._durations import LogDensity
+    from .recorded import LogDensity
 
 LONGEST_MIN = 120.0  # recorded drives that are longer are left out as impossible
 FEWEST = 30  # drives: fewer do not determine a law
@@ -58,8 +58,8 @@ class TravelLaw:
     ----------
     parameters, covariance : ndarray, shape (P,) and (P, P)
         Linear: log of the mean minutes over the ``middle`` distance, the median of the drives, the share of them that
-        is proportional to distance, log of s. Accelerating: logs of v and of D, log of s. Then the log odds of each of
-        ``others``: shares of wrong records, of departures recorded on arrival and, if there are any, of strays.
+        is proportional to distance, log of s. Accelerating: logs of v and of D, log of s. Then the log odds of wrong
+        records, of departures recorded on arrival and, if there are any, of strays.
     hours, hour_errors : ndarray, shape (24,)
         Logarithms of the factors of the hours of the day, and their standard errors; all 0 if hours do not differ more
         than by chance.
@@ -71,9 +71,7 @@ class TravelLaw:
     middle: float
     hours: FloatArray
     hour_errors: FloatArray
-    others: tuple[float, ...]
     drives: int
-    log_likelihood: float
 
     def mean(self, distance: ArrayLike) -> FloatArray:
         """Return the mean minutes of a drive over a distance, averaged over the hours of the day."""
@@ -92,26 +90,27 @@ class TravelLaw:
     @property
     def per_distance(self) -> Estimate:
         """Minutes per unit of distance; of the accelerating law, at cruising speed."""
+        value, gradient = float(np.exp(-self.parameters[0])), np.array([-1.0, 0.0])
         if self.kind == "linear":
-            level, share = self.parameters[0], max(self.parameters[1], LEAST_SHARE)
-            gradient = np.array([1.0, 1 / share])
-            value = float(np.exp(level) * share / self.middle)
-        else:
-            gradient, value = np.array([-1.0, 0.0]), float(np.exp(-self.parameters[0]))
-        return Estimate(value, float(np.sqrt(gradient @ self.covariance[:2, :2] @ gradient)), self.drives)
+            share = max(self.parameters[1], LEAST_SHARE)
+            value, gradient = float(np.exp(self.parameters[0]) * share / self.middle), np.array([1.0, 1 / share])
+        return Estimate(value, self._error(gradient), self.drives)
 
     @property
     def fixed(self) -> tuple[float, float, float]:
         """Minutes that do not depend on distance, and their interval of 90 %; of the accelerating law, D / v."""
         first, second = self.parameters[:2]
+        value = np.exp(second - first)
+        gradient = np.array([-value, value])
         if self.kind == "linear":
             value = np.exp(first) * (1 - second)
             gradient = np.array([value, -np.exp(first)])
-        else:
-            value = np.exp(second - first)
-            gradient = np.array([-value, value])
-        reach = Z90 * np.sqrt(gradient @ self.covariance[:2, :2] @ gradient)
+        reach = Z90 * self._error(gradient)
         return tuple(float(max(v, 0.0)) for v in (value, value - reach, value + reach))  # type: ignore[return-value]
+
+    def _error(self, gradient: FloatArray) -> float:
+        """Return the standard error of a function of the first two parameters with this gradient."""
+        return float(np.sqrt(gradient @ self.covariance[:2, :2] @ gradient))
 
     @property
     def steepest(self) -> float:
@@ -187,33 +186,9 @@ def fit_law(
     middle = max(float(np.median(distance)), 1e-3)
     typical = max(float(np.median(minutes)), end / 2)
     longest = max(float(minutes.max()), FAR * typical)
-    others = [np.full(len(minutes), 1 / longest), gamma_density(minutes, AT_ONCE_MIN, 1.0, start, end)]
+    drives = _Drives(minutes, distance, hour, start, end, drive, chance, middle)
+    wrong, at_once = np.full(len(minutes), 1 / longest), gamma_density(minutes, AT_ONCE_MIN, 1.0, start, end)
     strays = lognormal_density(minutes, np.array([typical]), STRAY_SPREAD, start, end)[0]
-
-    def over_stations(values: FloatArray) -> FloatArray:
-        return np.bincount(drive, chance * values, len(minutes)).astype(float)
-
-    def likelihood(kind: str, hours: FloatArray, other: FloatArray, freedom: float = 2.0) -> LogDensity:
-        factor, n_others = np.exp(hours[hour[drive]]), other.shape[1]
-
-        def log_density(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
-            spread, odds = np.exp(np.clip(parameters[2], -4, 1)), np.exp(np.clip(parameters[3:], -12, 3))
-            mean, by_first, by_second = (v * factor for v in mean_minutes(kind, parameters, distance, middle))
-            density, by_mean, by_spread = lognormal_density(minutes[drive], mean, spread, start, end)
-            parts = density, by_mean * by_first, by_mean * by_second, by_spread * spread
-            density, *by_parameter = (over_stations(part) for part in parts)
-            at_home = 1 / (1 + odds.sum())
-            share = odds * at_home
-            total = np.maximum(at_home * density + other @ share, 1e-300)
-            slopes = [*(at_home * slope for slope in by_parameter), *(share * (other - total[:, None])).T]
-            gradient = np.column_stack(slopes) / total[:, None]
-            # a prior worth one drive keeps the shares above 0, where they have an error
-            gradient[:, 3:] += (1 - n_others * share) / len(minutes)
-            gradient[:, 2] += freedom / len(minutes)
-            return np.log(total) + (np.log(share).sum() + freedom * np.log(spread)) / len(minutes), gradient
-
-        return log_density
-
     odds, flat = [-4.0, -4.0], np.zeros(24)
     starts = {
         "linear": np.array([np.log(typical), 0.5, np.log(0.4), *odds]),
@@ -224,39 +199,79 @@ def fit_law(
     bounds = {"linear": (None, None), "accelerating": (low, high + 1e-6)}
 
     def best_of(kind: str, hours: FloatArray, other: FloatArray, first: FloatArray, freedom: float = 2.0) -> Any:
-        return maximise(likelihood(kind, hours, other, freedom), first, bounds[kind])
+        return maximise(drives.likelihood(kind, hours, other, freedom), first, bounds[kind])
 
-    other = np.column_stack(others)
+    other = np.column_stack([wrong, at_once])
     fits = {kind: best_of(kind, flat, other, first) for kind, first in starts.items()}
-    gain = fits["accelerating"][2] - fits["linear"][2]
-    kind = "accelerating" if gain > FOR_CURVE else "linear"
+    kind = "accelerating" if fits["accelerating"][2] - fits["linear"][2] > FOR_CURVE else "linear"
     parameters, influence, best = fits[kind]
     more = np.column_stack([other, strays])
     with_strays = best_of(kind, flat, more, np.append(parameters, -4.0))
     if with_strays[2] > best + FOR_STRAYS:
         (parameters, influence, best), other = with_strays, more
-    hours, errors = flat, flat
+    hours, errors, sign = flat, flat, 1 if kind == "linear" else -1
     for _ in range(PASSES):
-        _, slopes = likelihood(kind, hours, other)(parameters)
-        hours, errors, freedom = _hour_effects(hours, slopes[:, 0] if kind == "linear" else -slopes[:, 0], hour)
+        _, slopes = drives.likelihood(kind, hours, other)(parameters)
+        hours, errors, freedom = _hour_effects(hours, sign * slopes[:, 0], hour)
         if not hours.any():
             break
-        parameters, influence, best = best_of(kind, hours, other, parameters, 2 + freedom)
+        parameters, influence, _ = best_of(kind, hours, other, parameters, 2 + freedom)
     share = np.exp(parameters[3:]) / (1 + np.exp(parameters[3:]).sum())
     if in_mean is not None:
         # densities of the drives alone, without the terms that stand for priors
-        logs = likelihood(kind, hours, other, 0.0)(parameters)[0] - np.log(share).sum() / len(minutes)
+        logs = drives.likelihood(kind, hours, other, 0.0)(parameters)[0] - np.log(share).sum() / len(minutes)
         weight = 1 - share[0] / longest / np.exp(logs)
         by_distance = mean_minutes(kind, parameters, distance, middle)
-        mean, *by_parameter = (over_stations(v) * np.exp(hours[hour]) for v in by_distance)
+        mean, *by_parameter = (drives.over_stations(v) * np.exp(hours[hour]) for v in by_distance)
         scale = weight @ in_mean / (weight @ mean)
         direction = np.zeros(len(parameters))
-        direction[0] = 1 if kind == "linear" else -1
+        direction[0] = sign
         on_scale = weight * (in_mean / scale - mean) - influence[:, :2] @ [weight @ slope for slope in by_parameter]
         influence = influence + np.outer(on_scale / (weight @ mean), direction)
         parameters = parameters + np.log(scale) * direction
     covariance = influence.T @ influence
-    return TravelLaw(kind, parameters, covariance, middle, hours, errors, tuple(share.tolist()), len(minutes), best)
+    return TravelLaw(kind, parameters, covariance, middle, hours, errors, len(minutes))
+
+
+class _Drives(NamedTuple):
+    """Recorded drives as `fit_law` takes them, and the ``middle`` of their distances."""
+
+    minutes: FloatArray
+    distance: FloatArray
+    hour: IntArray
+    start: float
+    end: float
+    drive: IntArray
+    chance: FloatArray
+    middle: float
+
+    def over_stations(self, values: FloatArray) -> FloatArray:
+        """Return the mean of values, shape (E,), over the stations of each drive, shape (K,)."""
+        return np.bincount(self.drive, self.chance * values, len(self.minutes)).astype(float)
+
+    def likelihood(self, kind: str, hours: FloatArray, other: FloatArray, freedom: float = 2.0) -> LogDensity:
+        """Return the log densities of a law with factors of the ``hours``; ``other`` are those of odd drives."""
+        factor, (n, n_others) = np.exp(hours[self.hour[self.drive]]), other.shape
+
+        def log_density(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
+            spread, odds = np.exp(np.clip(parameters[2], -4, 1)), np.exp(np.clip(parameters[3:], -12, 3))
+            means = mean_minutes(kind, parameters, self.distance, self.middle)
+            mean, by_first, by_second = (v * factor for v in means)
+            recorded = self.minutes[self.drive]
+            density, by_mean, by_spread = lognormal_density(recorded, mean, spread, self.start, self.end)
+            parts = density, by_mean * by_first, by_mean * by_second, by_spread * spread
+            density, *by_parameter = map(self.over_stations, parts)
+            at_home = 1 / (1 + odds.sum())
+            share = odds * at_home
+            total = np.maximum(at_home * density + other @ share, 1e-300)
+            slopes = [*(at_home * slope for slope in by_parameter), *(share * (other - total[:, None])).T]
+            gradient = np.column_stack(slopes) / total[:, None]
+            # a prior worth one drive keeps the shares above 0, where they have an error
+            gradient[:, 3:] += (1 - n_others * share) / n
+            gradient[:, 2] += freedom / n
+            return np.log(total) + (np.log(share).sum() + freedom * np.log(spread)) / n, gradient
+
+        return log_density
 
 
 def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple[FloatArray, FloatArray, float]:

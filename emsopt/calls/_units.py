@@ -52,7 +52,7 @@ def home_of_calls(
     """Return the station of each call's unit (-1 unknown; None if all are), those of all units, and their source."""
     names = stations["name"].tolist()
     code, found = pd.factorize(details.get("unit", pd.Series(None, details.index, object)), sort=True)  # -1 if unknown
-    units = list(map(str, found))
+    units, named = list(map(str, found)), code >= 0
     if homes is not None and not units:
         raise InputError("`homes` needs a log with a column of units; this log has none.")
     if homes is None and "station" in details:
@@ -60,15 +60,14 @@ def home_of_calls(
         home = np.array([place.get(str(word).strip().casefold(), -1) for word in details["station"]])
         if (home >= 0).mean() > 0.5:
             return home, _as_names(units, _usual(code, home, (len(units), len(names))), names), "station column"
-    named = code >= 0
     if homes is not None:
         index, source = by_mapping(homes, units, names, code[named]), "given"
     elif (numbered := by_number(units, np.bincount(code[named], minlength=len(units)), names)) is not None:
         index, source = numbered, "numbers"
     else:
-        drives, source = named & ~np.isnan(travelled), "log"
-        index = by_log(code[drives], reach[drives], travelled[drives]) if drives.any() else np.empty(0, int)
-        index = np.r_[index, np.full(len(units) - len(index), -1)]  # units without drives, which come last
+        drives, index, source = named & ~np.isnan(travelled), np.full(len(units), -1), "log"
+        if drives.any():
+            index = by_log(code[drives], reach[drives], travelled[drives], len(units))
     if (index < 0).all():
         return None, {}, "unknown"
     return np.where(named, index[code], -1), _as_names(units, index, names), source
@@ -110,18 +109,17 @@ def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequenc
     if not isinstance(homes, Mapping):
         raise InputError(f"`homes` must be a mapping of units to station names; got {type(homes).__name__}.")
     place = {name: k for k, name in enumerate(stations)}
-    for unit, name in homes.items():
-        if name not in place:
-            close = get_close_matches(str(name), stations, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise InputError(f"`homes` must name stations; unit {unit!r} has {name!r}, which is not a station.{hint}")
-    index = np.array([place[homes[unit]] if unit in homes else -1 for unit in units])
+    for unit in (unit for unit in homes if homes[unit] not in place):
+        close = get_close_matches(str(homes[unit]), stations, n=1)
+        got = f"unit {unit!r} has {homes[unit]!r}, which is not a station"
+        raise InputError(f"`homes` must name stations; {got}.{f' Did you mean {close[0]!r}?' if close else ''}")
+    index = np.array([place.get(homes.get(unit, ""), -1) for unit in units])
     if (index < 0).all():
         raise InputError(f"`homes` has none of the units of the log, which are {', '.join(units[:5])}, ...")
     if (covered := float((index[code] >= 0).mean())) < LEAST_COVERED:
         raise InputError(
             f"`homes` must name the stations of the units that answer most calls; it covers {covered:.0%} of them. "
-            f"Add others, such as {_validate.quote([u for u, k in zip(units, index, strict=True) if k < 0][:5])}."
+            f"Add others, such as {_validate.quote(np.array(units)[index < 0][:5].tolist())}."
         )
     return index
 
@@ -131,22 +129,24 @@ def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) ->
 
     None if numbers of stations are not distinct, or fewer than 60 % of the ``calls`` of the units have such a unit.
     """
-    found = [NUMBER.fullmatch(name.strip()) for name in stations]
-    numbers = [None if match is None else match[1] for match in found]
-    place = {number: k for k, number in enumerate(numbers) if number is not None}
-    if len(place) < max(2, 0.8 * len(numbers)) or len(place) < sum(number is not None for number in numbers):
+
+    def number(name: str) -> str | None:
+        found = NUMBER.fullmatch(name.strip())
+        return found and found[1]
+
+    numbers = list(filter(None, map(number, stations)))
+    place = {number(name): k for k, name in enumerate(stations) if number(name)}
+    if len(place) < max(2, 0.8 * len(stations)) or len(place) < len(numbers):
         return None
-    matches = [NUMBER.fullmatch(unit.strip()) for unit in units]
-    index = np.array([-1 if match is None else place.get(match[1], -1) for match in matches])
+    index = np.array([place.get(number(unit), -1) for unit in units])
     return index if calls[index >= 0].sum() >= NAMED * calls.sum() else None
 
 
-def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArray:
+def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray, n_units: int) -> IntArray:
     """Return the index of the most likely station of each unit, -1 where no station is likely enough, shape (U,).
 
     Drives have a ``unit`` and ``minutes``, shape (K,), and a ``distance`` from every station, shape (K, N).
     """
-    n_units, n = unit.max() + 1, distance.shape[1]
     rank = np.argsort(np.argsort(distance, axis=1), axis=1)
     logs = np.log(np.maximum(minutes, 0.5))[:, None]
     rows, rho, by_time = np.arange(len(unit)), 0.5, np.ones_like(distance)
@@ -154,7 +154,7 @@ def by_log(unit: IntArray, distance: FloatArray, minutes: FloatArray) -> IntArra
     for _ in range(PASSES):
         drawn = rho**rank
         chance = drawn / drawn.mean(axis=0) * by_time
-        score = np.zeros((n_units, n))
+        score = np.zeros((n_units, distance.shape[1]))
         np.add.at(score, unit, np.log((1 - ELSEWHERE) * chance + ELSEWHERE))
         best = score.argmax(axis=1)
         top = np.exp(score - score.max(axis=1, keepdims=True))

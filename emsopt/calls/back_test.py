@@ -14,6 +14,7 @@ Quantiles of times in whole minutes are interpolated: k minutes stand for all fr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,17 +25,18 @@ from scipy.spatial import cKDTree
 
 from .. import _validate
 from .._files import atomic
-from .._types import FloatArray, IntArray, PathLike, Rng
+from .._types import BoolArray, FloatArray, IntArray, PathLike, Rng
 from ..city.response_law import ResponseLaw
+from ..errors import InputError
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.evaluation import LATE_MIN
 from . import _page
 from ._times import hour_of_week
-from ._units import busy_minutes, dispatch_times
+from ._units import busy_minutes, dispatch_times, regular_units
 from .calibration import Fit, calibrate, distances
-from .dispatch import followed
+from .dispatch import AREA, RULES, dispatch_of, free_stations
 from .log import CallLog, Source, read_calls
-from .recorded import measures, stamped_responses
+from .recorded import Z90, measures, stamped_responses
 from .replaying import check_deployment, replay
 from .uses import TITLES, judge, outside, separates_places
 
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 THRESHOLDS = (4, 6, 8, 10, 12)  # minutes
 DRAWS, LEAST_DRAWS, MOST_VALUES = 200, 40, 20_000_000
 FEWEST = 5  # calls of an hour or a zone that is shown: means of fewer are mostly chance
+LEAST, HALF = 0.05, 0.5  # of the calls that a rule must explain more than another, and in all, to be followed
 SAMPLE = 200_000  # draws from the distribution of the hypercube model, so many that their own error does not matter
 
 
@@ -126,7 +129,7 @@ class BackTest:
     def body(self) -> str:
         """The body of the page, as HTML."""
         figures = (
-            _page.bars(self.distribution, "Response times", "min", "share of calls"),
+            _page.dots(self.distribution, "Share of calls by minutes of response", ""),
             _page.dots(self.by_hour, "Mean response by hour of the day", "min"),
             _page.dots(self.by_zone, "Mean response by zone (closest station)", "min"),
             _page.dots(self.by_station, "Share of time that units are busy, by station", ""),
@@ -368,3 +371,48 @@ def _city_model(
     unit, atom = np.unravel_index(pairs, evaluation.dispatch_fractions.shape)
     law = ResponseLaw.of(city.turnout_times, city.travel_times, city.turnout_cv, city.travel_cv).at(sites)
     return demand.locations, evaluation, law.sample(unit, atom, rng.standard_normal((2, SAMPLE)))
+
+
+def followed(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
+    """Return in a sentence which rule a later log follows, and that rule if it is surely not the one of the fit.
+
+    ``reach`` is how far stations are from the calls, shape (K, N). A rule explains a call if its first station with a
+    free unit answered. The log follows the simplest rule than which none surely explains `LEAST` of the calls more.
+    """
+    home = fit.home_of(log)
+    known = home >= 0
+    inferred = fit.homes_from == "log" or AREA.search(fit.calls.taken.get("station", ""))
+    if not known.any() or log.service_min is None or inferred:
+        return "The log does not tell which station is sent first: that needs units whose homes are known.", ""
+    free = free_stations(log, home, fit.homes, regular_units(fit.homes, fit.calls.details), fit.stations["name"])
+    own, said = dict[str, BoolArray](), []
+    for rule in RULES:
+        with suppress(InputError):  # raised if the log lacks the columns
+            found = fit.dispatch
+            if rule != found.rule:
+                found = dispatch_of(rule, fit.calls, fit.stations, fit.home_of(fit.calls), fit.homes)
+            first = np.where(free, found.costs(log.locations, reach.T).T, np.inf).argmin(axis=1)
+            own[rule] = (first == home)[known]
+            said.append(f"{found.text} {own[rule].mean():.0%}")
+    text = f"Of {known.sum():,} calls, the first of these with a free unit answered: {', '.join(said)}."
+    follows = _simplest(own)
+    if follows is None:
+        return f"{text} It cannot be told which of them the record follows.", ""
+    more, chance = _lead(own[follows], own[fit.dispatch.rule])
+    return f"{text} The record follows {follows!r}.", follows if more > max(chance, LEAST) else ""
+
+
+def _simplest(explained: Mapping[str, BoolArray]) -> str | None:
+    """Return the simplest rule than which none surely explains more calls; None if that cannot be told."""
+    for rule, own in explained.items():
+        leads = [_lead(other, own) for name, other in explained.items() if name != rule]
+        if all(more + chance < LEAST for more, chance in leads) and own.mean() >= HALF:
+            return rule
+        if not any(more > max(chance, LEAST) for more, chance in leads):
+            return None
+    return None
+
+
+def _lead(one: BoolArray, other: BoolArray) -> tuple[float, float]:
+    """Return by how much one rule explains more of the calls than another, and what chance makes of it."""
+    return one.mean() - other.mean(), float(Z90 * np.sqrt((one != other).sum())) / len(one)

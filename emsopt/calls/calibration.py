@@ -16,7 +16,7 @@ answer or units start elsewhere. Models that send the closest free unit, or the 
 (`emsopt.calls.dispatch`), need the second one: `Fit.city` uses it. It is fitted to the distances of the units that the
 rule would have sent to the calls of the log, so that the modelled mean is the recorded one.
 
-**Rounding and wrong stamps.** Likelihoods count the rounding of stamps (`emsopt.calls._durations`) and a share of wrong
+**Rounding and wrong stamps.** Likelihoods count the rounding of stamps (`emsopt.calls.recorded`) and a share of wrong
 records. Durations that are negative or absurdly long are left out and counted.
 
 Intervals are of 90 %, from the robust covariance of the estimates. They do not count that a unit's times are alike for
@@ -39,14 +39,14 @@ from ..city import travel
 from ..city.city import City
 from ..city.travel import PLAUSIBLE_KMH
 from ..errors import ContradictionError, InputError
-from . import _durations, _travel_law, _units
-from ._durations import SECOND_MIN, Duration, fit_duration, minutes_between, resolution
+from . import _travel_law, _units
 from ._times import hour_of_week
 from ._travel_law import TravelLaw, fit_law
 from .demand import REACH_KM, Demand, aggregate_calls, within_reach
 from .dispatch import Dispatch, dispatch_of
 from .log import CallLog, Source, read_calls, read_stations
 from .profile import slots
+from .recorded import FEWEST, SECOND_MIN, Duration, Estimate, fit_duration, minutes_between, resolution
 
 if TYPE_CHECKING:
     from ..roads import RoadNetwork
@@ -120,29 +120,21 @@ class Fit:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per estimate, indexed by name: ``estimate``, ``low`` and ``high`` (90 %), ``calls``."""
-        rows: dict[str, tuple[float, float, float, int]] = {}
-
-        def add(name: str, estimate: _durations.Estimate) -> None:
-            rows[name] = (estimate.value, *estimate.interval, estimate.calls)
-
+        found = dict[str, Estimate]()
         for name in ("call_handling", "turnout", "service"):
-            duration = getattr(self, name)
-            if duration is not None:
-                add(f"{name}_min", duration.mean)
-                add(f"{name}_cv", duration.cv)
-                for part, estimate in zip(("day", "night"), duration.groups, strict=False):
-                    if estimate.calls >= _durations.FEWEST:
-                        add(f"{name}_{part}_min", estimate)
+            if (duration := getattr(self, name)) is not None:
+                found |= {f"{name}_min": duration.mean, f"{name}_cv": duration.cv}
+                groups = zip(("day", "night"), duration.groups, strict=False)
+                found |= {f"{name}_{part}_min": each for part, each in groups if each.calls >= FEWEST}
+        rows = {name: (each.value, *each.interval, each.calls) for name, each in found.items()}
         for name, law in (("", self.law), ("answer_", self.answer_law)):
-            slope = law.per_distance
+            (low, high), slope = law.per_distance.interval, law.per_distance.value
             rows[f"{name}fixed_min"] = (*law.fixed, law.drives)
-            add(f"{name}{'minutes_per_km' if self.roads is None else 'road_factor'}", slope)
+            rows[f"{name}{'minutes_per_km' if self.roads is None else 'road_factor'}"] = slope, low, high, law.drives
             if self.roads is None:
-                low, high = slope.interval
-                rows[f"{name}speed_kmh"] = (60 / slope.value, 60 / high, 60 / low, law.drives)
-            add(f"{name or 'travel_'}cv", law.cv)
-        frame = pd.DataFrame.from_dict(rows, orient="index", columns=["estimate", "low", "high", "calls"])
-        return frame.astype({"calls": int})
+                rows[f"{name}speed_kmh"] = 60 / slope, 60 / high, 60 / low, law.drives
+            rows[f"{name or 'travel_'}cv"] = law.cv.value, *law.cv.interval, law.drives
+        return pd.DataFrame.from_dict(rows, orient="index", columns=["estimate", "low", "high", "calls"])
 
     def travel_minutes(self, km: ArrayLike) -> float | FloatArray:
         """Return the mean minutes of a drive over a distance (km) as the crow flies from the unit's home, same shape.
@@ -248,14 +240,14 @@ class Fit:
         return "km" if self.roads is None else "minute at free flow"
 
     def __repr__(self) -> str:
-        parts = [f"{self.law.drives:,} drives"]
-        if self.turnout is not None:
-            parts.append(f"turnout {self.turnout.mean.value:.2g} min")
-        parts.append(f"travel {self.law.formula(self._distance)}")
-        parts.append(f"cv {self.law.cv.value:.2g}")
-        if self.service is not None:
-            parts.append(f"service {self.service.mean.value:.3g} min")
-        return f"<Fit: {', '.join(parts)}; homes: {self.homes_from}>"
+        parts = [
+            f"{self.law.drives:,} drives",
+            "" if self.turnout is None else f"turnout {self.turnout.mean.value:.2g} min",
+            f"travel {self.law.formula(self._distance)}",
+            f"cv {self.law.cv.value:.2g}",
+            "" if self.service is None else f"service {self.service.mean.value:.3g} min",
+        ]
+        return f"<Fit: {', '.join(filter(None, parts))}; homes: {self.homes_from}>"
 
     def _repr_html_(self) -> str:
         return self.to_frame().round(3).to_html()
@@ -380,7 +372,7 @@ class _Recorded(NamedTuple):
         """Estimate a kind of duration; None if too few were recorded."""
         values = self.minutes.get(name, np.empty(0))
         known = ~np.isnan(values)
-        if known.sum() < _durations.FEWEST:
+        if known.sum() < FEWEST:
             return None
         start, end = (self.exact.get(stamp, SECOND) for stamp in DURATIONS[name])
         return fit_duration(values[known], start, end, LONGEST[name], None if group is None else group[known])
@@ -405,7 +397,7 @@ def _read_durations(log: CallLog) -> _Recorded | None:
     at_dispatch = finest & (departed <= SECOND_MIN)
     if "en_route" in details and at_dispatch.mean() > MOST_AT_DISPATCH:
         left_out["departures recorded at dispatch"] = int(at_dispatch.sum())
-        if (departed > SECOND_MIN).sum() < _durations.FEWEST:
+        if (departed > SECOND_MIN).sum() < FEWEST:
             return None
         departed[at_dispatch] = travel[at_dispatch] = np.nan
     at_once = (travel <= max(exact["en_route"], AT_ONCE_MIN)) & ~np.isnan(departed)

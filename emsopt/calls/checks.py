@@ -17,7 +17,7 @@ import pandas as pd
 from .. import _validate
 from .._types import BoolArray, FloatArray, IntArray
 from ..errors import Argument, Message
-from ._roles import STAMPS
+from ._names import STAMPS
 from ._times import hour_of_week
 from .demand import REACH_KM, nearest_km
 from .log import CallLog, Source, read_calls, read_stations

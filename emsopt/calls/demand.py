@@ -246,21 +246,20 @@ def aggregate_calls(
     >>> demand.city(speed_kmh=40).n_sites
     10
     """
-    return counted_calls(**locals())[0]
+    return _count(**locals())[0]
 
 
-def counted_calls(
-    calls: CallLog | Source,
-    stations: Source,
-    *,
-    cell_km: float | None = None,
-    areas: Source | None = None,
-    reach_km: float = REACH_KM,
-    empty_days: str = "counted",
-    area_name: str | None = None,
-    crs: object = None,
-) -> tuple[Demand, CallLog, IntArray]:
+def counted_calls(calls: CallLog | Source, stations: Source, **options: Any) -> tuple[Demand, CallLog, IntArray]:
     """Return what `aggregate_calls` returns, the calls that it counted, and the atom of each of them, shape (K,)."""
+    chosen = signature(aggregate_calls).bind(calls, stations, **options)
+    chosen.apply_defaults()
+    return _count(**chosen.arguments)
+
+
+def _count(
+    calls: Any, stations: Any, cell_km: Any, areas: Any, reach_km: float, empty_days: str, area_name: Any, crs: object
+) -> tuple[Demand, CallLog, IntArray]:
+    """Count calls as `counted_calls` does."""
     log = read_calls(calls, crs=crs)
     stations = read_stations(stations, crs=crs)
     places = stations[["lon", "lat"]].to_numpy(dtype=float)

@@ -1,4 +1,4 @@
-"""Rules of dispatch: the order in which stations send a unit to a place, and which of the rules a log follows.
+"""Rules of dispatch: the order in which stations send a unit to a place.
 
 =============  ==================================================================================================
 rule           first the station
@@ -36,13 +36,11 @@ from scipy.spatial import cKDTree
 from .. import _validate
 from .._types import BoolArray, FloatArray, IntArray
 from ..errors import Argument, InputError, Message
-from . import _roles
-from ._durations import Z90
+from ._names import is_district
 from ._units import NUMBER, busy_minutes, dispatch_times, regular_units
 
 if TYPE_CHECKING:
     from ..city.city import City
-    from .calibration import Fit
     from .log import CallLog
 
 RULES = ("nearest", "agency", "first due")  # the simplest comes first
@@ -50,7 +48,6 @@ AREA = re.compile("(?i)area|ground|due")  # in names of columns of stations that
 MATCHED = 0.5  # share of the words of a column that must be names of stations
 NAMED, AROUND = 5, 50  # calls around a place that tell its district, or its order of stations
 PRIOR, BUSY = 10.0, 0.3  # further calls, and the ratio of a station's share of them to that of the one before
-LEAST, HALF = 0.05, 0.5  # of the calls that a rule must explain more than another, and in all, to be followed
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,43 +150,46 @@ def dispatch_of(
         if not column:
             told = told if home is None else home
             if homes and log.service_min is not None:
-                free = _free(log, told, homes, regular_units(homes, log.details), stations["name"])
+                free = free_stations(log, told, homes, regular_units(homes, log.details), stations["name"])
     known = told >= 0
     if rule != "nearest" and not known.any():
-        said = "the log names no first-due stations of the table, and tells no order of stations, as that needs units "
-        said += "with a known home and calibrated times, so that `dispatch` cannot be 'first due'. Name a column by "
-        due = Argument("columns", {"first_due": ...})
-        remedy = "."
-        if {"unit", "dispatched", "on_scene"} <= set(log.details):
-            told_by_units = f"leave out `{given}`, so that the units that answered tell the order"
-            remedy = f", or {told_by_units if given else 'give the home of each unit by `homes`'}."
-        raise InputError(Message(said, due, remedy))
+        raise _order_unknown(log, given)
     points = stations[["lon", "lat"]].to_numpy(float)
     return Dispatch(rule, column, points, group, log.locations[known], told[known], free[known])
 
 
+def _order_unknown(log: CallLog, given: str) -> InputError:
+    """Return the error for a log that tells no order of stations, with what would help."""
+    said = "the log names no first-due stations of the table, and tells no order of stations, as that needs units "
+    said += "with a known home and calibrated times, so that `dispatch` cannot be 'first due'. Name a column by "
+    remedy = "."
+    if {"unit", "dispatched", "on_scene"} <= set(log.details):
+        told_by_units = f"leave out `{given}`, so that the units that answered tell the order"
+        remedy = f", or {told_by_units if given else 'give the home of each unit by `homes`'}."
+    return InputError(Message(said, Argument("columns", {"first_due": ...}), remedy))
+
+
 def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
     """Return the first-due station that a column names for each call, -1 if none, shape (K,), and that column."""
-    stated = "station" if AREA.search(log.taken.get("station", "")) else ""
-    for role in ("first_due", stated):
-        if role in log.details:
-            column, words, filled = log.taken.get(role, role), log.details[role].tolist(), log.details[role].notna()
-            if district := role == "first_due" and _roles.is_district(column):  # numbers may be those of anything
-                words = [word if word and re.search(r"[^\W\d]", word) else "" for word in words]
-            for form in (_folded,) if district else (_folded, _number):  # Station 4 may be written as 4, 04 or E4
-                places = {form(name): k for k, name in enumerate(names)}
-                told = np.array([places.get(form(word), -1) if word else -1 for word in words])
-                if filled.any() and len(places) == len(names) and (told[filled] >= 0).mean() > MATCHED:
-                    return told, column
+    stated = ["station"] if AREA.search(log.taken.get("station", "")) else []
+    for role in (role for role in ("first_due", *stated) if role in log.details):
+        column, words = log.taken.get(role, role), log.details[role]
+        district = role == "first_due" and is_district(column)  # numbers of districts may be those of anything
+        if district:
+            words = words.where(words.str.contains(r"[^\W\d]", na=False))
+        for form in (_folded,) if district else (_folded, _number):  # Station 4 may be written as 4, 04 or E4
+            places = {form(name): k for k, name in enumerate(names)}
+            told = np.array([places.get(form(word), -1) for word in words])
+            filled = log.details[role].notna()
+            if filled.any() and len(places) == len(names) and (told[filled] >= 0).mean() > MATCHED:
+                return told, column
     return np.full(len(log), -1), ""
 
 
 def _agencies(log: CallLog, stations: pd.DataFrame) -> tuple[IntArray, IntArray, str]:
     """Return the agency of each station and call as numbers, -1 where a call names none of them, and the column."""
-    for name, table, which, of in (
-        ("columns", log.details, "log", "call"),
-        ("station_columns", stations, "table of stations", "station"),
-    ):
+    tables = {"columns": (log.details, "log", "call"), "station_columns": (stations, "table of stations", "station")}
+    for name, (table, which, of) in tables.items():
         if "agency" not in table:
             said = f"dispatch by agency needs a column of the {which} that names the agency of each {of}. Name it by "
             raise InputError(Message(said, Argument(name, {"agency": ...}), ", or leave out `dispatch`."))
@@ -197,11 +197,9 @@ def _agencies(log: CallLog, stations: pd.DataFrame) -> tuple[IntArray, IntArray,
     place = {word: k for k, word in enumerate(words)}
     told = np.array([place.get(_folded(word), -1) for word in log.details["agency"]])
     if not (told >= 0).any():
-        both = " and ".join(
-            _validate.quote(t["agency"].dropna().unique()[:5].tolist()) for t in (log.details, stations)
-        )
-        said = f"calls and stations must name the same agencies; got {both}. Name other columns by "
-        one, other = (Argument(argument, {"agency": ...}) for argument in ("columns", "station_columns"))
+        got = " and ".join(_validate.quote(t["agency"].dropna().unique()[:5].tolist()) for t, *_ in tables.values())
+        one, other = (Argument(name, {"agency": ...}) for name in tables)
+        said = f"calls and stations must name the same agencies; got {got}. Name other columns by "
         raise InputError(Message(said, one, " or ", other, ", or leave out `dispatch`."))
     return group, told, log.taken.get("agency", "agency")
 
@@ -217,44 +215,7 @@ def _number(word: object) -> str:
     return _folded(word) if found is None else found[1]
 
 
-def followed(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
-    """Return in a sentence which rule a later log follows, and that rule if it is surely not the one of the fit.
-
-    ``reach`` is how far stations are from the calls, shape (K, N). A rule explains a call if its first station with a
-    free unit answered. The log follows the simplest rule than which none surely explains `LEAST` of the calls more.
-    """
-    home = fit.home_of(log)
-    known = home >= 0
-    inferred = fit.homes_from == "log" or AREA.search(fit.calls.taken.get("station", ""))
-    if not known.any() or log.service_min is None or inferred:
-        return "The log does not tell which station is sent first: that needs units whose homes are known.", ""
-    free = _free(log, home, fit.homes, regular_units(fit.homes, fit.calls.details), fit.stations["name"])
-    own, said = dict[str, BoolArray](), []
-    for rule in RULES:
-        try:
-            found = fit.dispatch if rule == fit.dispatch.rule else _as_fitted(rule, fit)
-        except InputError:  # the log lacks the columns
-            continue
-        first = np.where(free, found.costs(log.locations, reach.T).T, np.inf).argmin(axis=1)
-        own[rule] = (first == home)[known]
-        said.append(f"{found.text} {own[rule].mean():.0%}")
-    text = f"Of {known.sum():,} calls, the first of these with a free unit answered: {', '.join(said)}."
-
-    def lead(a: str, b: str) -> tuple[float, float]:
-        """Return by how much rule a explains more of the calls than b, and what chance makes of it."""
-        return own[a].mean() - own[b].mean(), float(Z90 * np.sqrt((own[a] != own[b]).sum())) / len(own[a])
-
-    for rule in own:
-        leads = [lead(other, rule) for other in own if other != rule]
-        if all(more + chance < LEAST for more, chance in leads) and own[rule].mean() >= HALF:
-            more, chance = lead(rule, fit.dispatch.rule)
-            return f"{text} The record follows {rule!r}.", rule if more > max(chance, LEAST) else ""
-        if not any(more > max(chance, LEAST) for more, chance in leads):
-            break
-    return f"{text} It cannot be told which of them the record follows.", ""
-
-
-def _free(
+def free_stations(
     log: CallLog, home: IntArray, homes: Mapping[str, str], units: Iterable[str], names: pd.Series[Any]
 ) -> BoolArray:
     """Return whether one of the ``units`` of each station is free when each call is dispatched, shape (K, N).
@@ -272,8 +233,3 @@ def _free(
         free[:, names == homes[unit]] |= (last <= when)[:, None]
     free[home >= 0, home[home >= 0]] = True
     return free
-
-
-def _as_fitted(rule: str, fit: Fit) -> Dispatch:
-    """Return another rule as the calls of a fit tell it."""
-    return dispatch_of(rule, fit.calls, fit.stations, fit.home_of(fit.calls), fit.homes)

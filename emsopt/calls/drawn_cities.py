@@ -56,12 +56,13 @@ from .._types import ArrayLike, FloatArray, IntArray, Rng
 from ..city import travel
 from ..city.city import City
 from ..errors import InputError
-from ._durations import resolution
 from .demand import Demand, aggregate_calls, counted_calls
 from .profile import slots, watched
+from .recorded import resolution
 
 if TYPE_CHECKING:
     from .calibration import Fit
+    from .recorded import Estimate
 
 SOURCES = ("demand", "travel", "service")
 COUNTING = tuple(signature(aggregate_calls).parameters)[2:]
@@ -103,29 +104,30 @@ class DrawnCities:
         chosen = {_validate.choice(source, "vary", SOURCES) for source in vary}
         seed = int(_validate.generator(rng).integers(2**62))
         demand, roads, service, spread = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(4))
-        estimate, fit = self.estimate, self.fit
+        estimate, fit, power = self.estimate, self.fit, 1 / np.sqrt(more)
         usual, mean = fit.answer_law.mean(self.distances), self.effects.mean
         per_hour = estimate.total_rate / self.rates.counts.sum() * self.rates.days
         order = estimate.response_times if estimate.preference is None else estimate.preference  # a dispatcher's
         base = estimate.replace(atom_shapes=None, preference=order)
+
+        def varied(value: Estimate, rng: np.random.Generator) -> float:
+            """Draw a factor around 1 with the error of an estimate from a log that is ``more`` times as long."""
+            return float((value.draw(rng).value / value.value) ** power)
+
         for _ in range(n):
             drawn: dict[str, float | FloatArray] = {}
             if "demand" in chosen:
                 drawn["arrival_rates"] = self.rates.draw(demand, more) * per_hour
             if "travel" in chosen:
                 law = fit.answer_law.draw(roads)
-                factor = _shrink(law.mean(self.distances) / usual, more)
+                factor = (law.mean(self.distances) / usual) ** power
                 drawn["travel_times"] = estimate.travel_times * factor * self.effects.draw(roads, more) / mean
-                drawn["travel_cv"] = estimate.travel_cv * _shrink(law.cv.value / fit.answer_law.cv.value, more)
+                drawn["travel_cv"] = estimate.travel_cv * (law.cv.value / fit.answer_law.cv.value) ** power
                 if fit.turnout is not None:
-                    turnout = fit.turnout
-                    factor = _shrink(turnout.mean.draw(roads).value / turnout.mean.value, more)
-                    drawn["turnout_times"] = estimate.turnout_times * factor
-                    factor = _shrink(turnout.cv.draw(spread).value / turnout.cv.value, more)
-                    drawn["turnout_cv"] = estimate.turnout_cv * factor
+                    drawn["turnout_times"] = estimate.turnout_times * varied(fit.turnout.mean, roads)
+                    drawn["turnout_cv"] = estimate.turnout_cv * varied(fit.turnout.cv, spread)
             if "service" in chosen and fit.service is not None:
-                factor = _shrink(fit.service.mean.draw(service).value / fit.service.mean.value, more)
-                drawn["service_times"] = estimate.service_times * factor
+                drawn["service_times"] = estimate.service_times * varied(fit.service.mean, service)
             yield base._with_arrays(**drawn)
 
     def __repr__(self) -> str:
@@ -174,11 +176,6 @@ def _drives(fit: Fit, rows: IntArray, atom: IntArray) -> tuple[IntArray, IntArra
     where = atom_of_row[fit.calls.rows[call]]
     expected = fit.law.mean(distance) * fit.law.hour_factors[fit.calls.hours[call]]
     return tuple(values[where >= 0] for values in (station, where, minutes, expected))
-
-
-def _shrink(factor: Any, more: float) -> Any:
-    """Shrink a factor drawn around 1 to the standard error of a log that is ``more`` times as long."""
-    return factor ** (1 / np.sqrt(more))
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,21 +56,18 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._files.columns import HEADER, blank, text
+from .._files.columns import HEADER, blank
 from .._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
 from .._validate import quote
 from ..errors import InputError
-from . import _points, _roles, _times
-from .rows import Choice, Chooser, join_rows, stamps_of_statuses
+from . import _names, _points, _roles, _times
+from .rows import Choice, choice, join_rows, stamps_of_statuses
 
 if TYPE_CHECKING:
     from .._files.columns import Table
 
 Source: TypeAlias = PathLike | IO[Any] | pd.DataFrame
-Clock: TypeAlias = tuple[str | None, str | None]  # time zone and format of times
 MINUTES = ("turnout_min", "service_min")
-LONGEST_SERVICE_MIN = 24 * 60
-FILES = _points.ENDINGS  # public, for forms that let users choose files
 MOST_BAD, FEW_BAD = 0.02, 5  # rows that may be left out because of cells that cannot be read: a share, and in any case
 
 
@@ -96,16 +93,14 @@ class CallLog:
         Number of rows of the file that were left out, by what they lack: "time", "place" (a row that lacks both counts
         under "time") or "readable cells" (only with ``on_bad="leave out"``).
     details : DataFrame
-        One row per call, with a column for each further role that the log has: ``dispatched``, ``en_route``,
-        ``on_scene`` and ``cleared`` (datetime64[s] on the same clock, NaT where unknown), ``unit``, ``station``,
-        ``priority``, ``first_due`` and ``agency`` (str, None where unknown), ``units_sent`` (float, NaN where unknown),
-        and ``kind``, the word that says that a row may be no call (str, None for calls).
+        One row per call, with a column for each further role that the log has: stamps (datetime64[s] on the same
+        clock, NaT where unknown), words (str, None where unknown), ``units_sent`` (float, NaN where unknown), and
+        ``kind``, the word that says that a row may be no call (str, None for calls).
     taken : mapping of str to str
         Name of the column that was taken for each role.
-    joined : int
-        Number of rows that were joined with an earlier row of the same incident.
-    apart : tuple of float
-        How far such rows are from the first of their incident at most, in minutes and km.
+    joined, apart : int, tuple of float
+        Number of rows that were joined with an earlier row of the same incident, and how far they are from the first
+        of their incident at most, in minutes and km.
     not_chosen : int or None
         Number of rows that ``where`` did not choose, if it was given.
     others : mapping of (str, str) to int
@@ -114,10 +109,8 @@ class CallLog:
         Rows between calls that only keep units busy; see `emsopt.planning.Settings.others`.
     spare : mapping of str to str
         Columns of times that were not taken, each with the missing role that its name suggests, or "".
-    n_rows : int
-        Number of rows of the file.
-    header : int
-        Line of the file that holds the header.
+    n_rows, header : int
+        Number of rows of the file, and the line that holds the header.
 
     Examples
     --------
@@ -187,9 +180,9 @@ class CallLog:
         first, last = _times.moment(start), _times.moment(end)
         chosen = (self.times >= first) & (self.times < last)
         if not chosen.any():
-            order = "" if first < last else " `start` must be before `end`. A day ends at 0:00 of the next."
             spans = f"the log has calls from {self.times[0]} to {self.times[-1]}"
-            raise InputError(f"no call lies between `start` {first} and `end` {last}; {spans}.{order}")
+            remedy = "`start` must be before `end`. A day ends at 0:00 of the next."
+            raise InputError(f"no call lies between `start` {first} and `end` {last}; {spans}. {remedy}")
         return self.where(chosen)
 
     @property
@@ -213,7 +206,7 @@ class CallLog:
         Times count from each call, places are rounded to 0.01 degrees (about 1 km), and units and stations left out.
         """
         frame = self.to_frame().head()
-        clock = frame.columns.intersection(["time", *_roles.STAMPS])
+        clock = frame.columns.intersection(["time", *_names.STAMPS])
         since = frame[clock].sub(frame["time"], axis=0)
         return frame.assign(**since).drop(columns=["unit", "station"], errors="ignore").round({"lon": 2, "lat": 2})
 
@@ -307,26 +300,22 @@ def read_calls(
     if isinstance(source, (list, tuple)):
         options: dict[str, Any] = {"time_zone": time_zone, "time_format": time_format, "crs": crs, "where": where}
         return _join_logs([read_calls(one, columns, on_bad=on_bad, **options) for one in source if not _of_macos(one)])
-    if _of_macos(source):
-        raise InputError(f"{quote(source)} is a file of macOS that describes another one. Give the one without '._'.")
+    names, chosen = ([], None) if where is None else choice(where)
     spare: dict[str, str] = {}
-    chooser = None if where is None else Chooser(where)
-    names = [] if chooser is None else chooser.names
     with _points.rows_explained():
         choose = _roles.call_columns(columns, time_format, spare, chosen_by=names)
         table, taken = _points.read_table(cast("Source", source), "calls", choose, crs)
         by = [table.frame[taken.pop(_roles.CHOICE + name).strip().lower()].tolist() for name in names]
-        unwanted = np.zeros(len(table.frame), bool) if chooser is None else ~chooser.mask(by)
+        unwanted = np.zeros(len(table.frame), bool) if chosen is None else ~chosen(by)
         if unwanted.all():
             raise InputError(f"{table.where}: `where` chooses none of the {len(unwanted):,} rows; got {quote(where)}.")
         others, kinds = _no_calls(table, taken, unwanted)
-        log, bad = _readable(table, taken, (time_zone, time_format), unwanted, on_bad)
+        log = _readable(table, taken, (time_zone, time_format), unwanted, on_bad)
     return replace(
         log,
         details=log.details.assign(kind=kinds[log.rows - 1]) if others else log.details,
         spare=spare,
-        left_out=dict(log.left_out) | ({"readable cells": int(bad.sum())} if bad.any() else {}),
-        not_chosen=None if chooser is None else int(unwanted.sum()),
+        not_chosen=None if where is None else int(unwanted.sum()),
         others=others,
         header=table.frame.attrs.get(HEADER, 1),
     )
@@ -334,24 +323,26 @@ def read_calls(
 
 def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple[dict[tuple[str, str], int], Any]:
     """Return `CallLog.others` and their words, None for calls; remove the columns of these words from ``taken``."""
-    columns = {taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)}
+    columns = [taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)]
     found, kinds = dict[tuple[str, str], int](), np.full(len(unwanted), None, dtype=object)
     for name in sorted(columns):
-        words = _words(table, name.strip().lower())
-        counts = Counter(word for word in words[~unwanted] if word and _roles.NO_CALL.search(word))
+        words = _points.words(table, name.strip().lower())
+        counts = Counter(word for word in words[~unwanted] if word and _names.NO_CALL.search(word))
         found |= {(name, word): n for word, n in counts.items()}
         kinds = np.where(words.isin(list(counts)), words, kinds)
     return found, kinds
 
 
 def _readable(
-    table: Table, taken: dict[str, str], clock: Clock, unwanted: BoolArray, on_bad: str
-) -> tuple[CallLog, BoolArray]:
-    """Return the log in a table, and which rows are left out because a cell cannot be read."""
+    table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray, on_bad: str
+) -> CallLog:
+    """Return the log in a table, without rows that have a cell that cannot be read, if they may be left out."""
     bad = np.zeros(len(unwanted), bool)
     while True:
         try:
-            return _log(table, taken, clock, unwanted | bad), bad
+            log = _log(table, taken, clock, unwanted | bad)
+            left_out = Counter(log.left_out) + Counter({"readable cells": int(bad.sum())})
+            return replace(log, left_out=dict(left_out))
         except InputError as error:
             rows = np.flatnonzero(error.rows if error.rows is not None else [])
             if on_bad == "raise" or bad[rows].all():
@@ -362,6 +353,7 @@ def _readable(
 
 
 def _of_macos(source: object) -> bool:
+    """Return whether a file is one that macOS puts beside another one."""
     name = getattr(source, "name", source)
     return isinstance(name, (str, PurePath)) and PurePath(name).name.startswith("._")
 
@@ -371,6 +363,7 @@ MERGED: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("left_out", "others"), lambda counts: dict(sum(map(Counter, counts), Counter()))),
     **dict.fromkeys(("taken", "spare"), lambda roles: dict(ChainMap(*map(dict, reversed(roles))))),
     **dict.fromkeys(("joined", "n_rows"), sum),
+    "not_chosen": lambda counts: None if counts[0] is None else sum(filter(None, counts)),
     "apart": lambda pairs: tuple(np.max(pairs, axis=0).tolist()),
     "header": max,
 }
@@ -378,33 +371,27 @@ MERGED: dict[str, Callable[[Any], Any]] = {
 
 def _join_logs(logs: Sequence[CallLog]) -> CallLog:
     """Join several logs of a service into one."""
-    if not logs or len({log.clock for log in logs}) > 1:
+    if len({log.clock for log in logs}) != 1:
         got = ", ".join(log.clock for log in logs) or "no log"
         raise InputError(f"logs must be one or more with times of the same clock; got {got}.")
-    starts = np.cumsum([0, *(log.n_rows for log in logs)])
+    before = np.cumsum([0, *(log.n_rows for log in logs)])
     parts = [
-        log.to_frame().assign(rows=log.rows + start, no_service=log.no_service)
-        for log, start in zip(logs, starts[:-1], strict=True)
+        log.to_frame().assign(rows=log.rows + n, no_service=log.no_service)
+        for log, n in zip(logs, before[:-1], strict=True)
     ]
     frame = pd.concat(parts, ignore_index=True).sort_values("time", kind="stable", ignore_index=True)
-    times = frame["time"].to_numpy().astype("datetime64[s]")
-    _times.check_far(times, frame["rows"].to_numpy(), "the logs together")
-    details = frame[list(dict.fromkeys(name for log in logs for name in log.details))]
-    words = details[details.columns.intersection([*_roles.LABELS, "kind"])].astype(object)
-    return CallLog(
-        times=times,
-        locations=frame[["lon", "lat"]].to_numpy(),
-        service_min=frame["service_min"].to_numpy() if "service_min" in frame else None,
-        no_service=frame["no_service"].to_numpy(),
-        rows=frame["rows"].to_numpy(),
-        clock=logs[0].clock,
-        details=details.assign(**words.where(words.notna(), None)),
-        not_chosen=None if logs[0].not_chosen is None else sum(log.not_chosen or 0 for log in logs),
-        **{name: merge([getattr(log, name) for log in logs]) for name, merge in MERGED.items()},
-    )
+    own = {name: frame.pop(name).to_numpy() for name in ("rows", "no_service", "service_min") if name in frame}
+    times, locations = frame.pop("time").to_numpy().astype("datetime64[s]"), frame[["lon", "lat"]].to_numpy()
+    _times.check_far(times, own["rows"], "the logs together")
+    details = frame.drop(columns=["lon", "lat"])
+    words = details[details.columns.intersection([*_names.LABELS, "kind"])].astype(object)
+    details = details.assign(**words.where(words.notna(), None))
+    merged = {name: merge([getattr(log, name) for log in logs]) for name, merge in MERGED.items()}
+    arrays: dict[str, Any] = {"times": times, "locations": locations, "service_min": None} | own
+    return CallLog(**arrays, clock=logs[0].clock, details=details, **merged)
 
 
-def _log(table: Table, taken: dict[str, str], clock: Clock, unwanted: BoolArray) -> CallLog:
+def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray) -> CallLog:
     """Return the log in a table, with the names of its columns by role, without the ``unwanted`` rows."""
     key = {role: name.strip().lower() for role, name in taken.items()}
     no_time, no_place = (
@@ -413,7 +400,7 @@ def _log(table: Table, taken: dict[str, str], clock: Clock, unwanted: BoolArray)
     )
     empty = no_time | no_place | unwanted  # nothing else in these rows matters, such as the words of a footer
     if empty.any():
-        table = table._replace(frame=table.frame.apply(_blank_rows, empty=empty))
+        table = _points.with_blanks(table, empty)
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_points(key[role])
     places = _points.places(table, key)
@@ -426,32 +413,27 @@ def _log(table: Table, taken: dict[str, str], clock: Clock, unwanted: BoolArray)
     if not len(order):
         raise InputError(f"{table.where}: no row has both a time and a place; rows read: {len(times)}.")
     _times.check_far(times[order], order + 1, table.where)
-    joined, apart = 0, (0.0, 0.0)
+    rows, times, places, apart = order + 1, times[order], places[order], (0.0, 0.0)
+    details = details.iloc[order].reset_index(drop=True)
     if "incident" in key:
-        stamps = [role for role in _roles.STAMPS if role in details]
-        names, units = _words(table, key["incident"])[order], details["unit"][order] if "unit" in details else None
-        rows = not {"status", "patient"} & key.keys()
-        found = join_rows(names, times[order], places[order], details.loc[order, stamps], units, rows, "status" in key)
-        joined, apart = len(order) - len(found.kept), found.apart
-        order = order[found.kept]
-        times[order] = found.times
-        details.loc[order, stamps] = found.stamps.to_numpy()
-        if joined and "units_sent" not in key and not np.isnan(found.units).all():
-            details.loc[order, "units_sent"] = found.units
-    minutes, no_service = _service_times(table, key, details)
+        names = _points.words(table, key["incident"])[order]
+        found = join_rows(names, times, places, details, "status" in key, "patient" in key)
+        rows, times, places, details = rows[found.kept], found.times, places[found.kept], found.details
+        apart = found.apart
+    minutes, no_service = _times.service_minutes(table, key.get("service_min"), rows, details)
     return CallLog(
-        times=times[order],
-        locations=places[order],
-        service_min=None if np.isnan(minutes).all() else minutes[order],
-        no_service=no_service[order],
-        rows=order + 1,
+        times=times,
+        locations=places,
+        service_min=None if np.isnan(minutes).all() else minutes,
+        no_service=no_service,
+        rows=rows,
         clock=said,
         left_out={what: count for what, count in left_out.items() if count},
-        details=details.iloc[order].reset_index(drop=True),
+        details=details,
         taken=taken,
-        joined=joined,
+        joined=len(order) - len(rows),
         apart=apart,
-        n_rows=len(times),
+        n_rows=len(unwanted),
     )
 
 
@@ -459,7 +441,7 @@ def _moments(
     table: Table, key: Mapping[str, str], time_zone: str | None, time_format: str | None
 ) -> tuple[Times, pd.DataFrame, str]:
     """Return the times of the calls, the details, and the clock."""
-    stamps = [role for role in _roles.STAMPS if role in key]
+    stamps = [role for role in _names.STAMPS if role in key]
     columns = [key.get("date", key["time"]), *(key[role] for role in (*stamps, "status_time") if role in key)]
     times, utc, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), columns)
 
@@ -469,47 +451,19 @@ def _moments(
     details = pd.DataFrame({role: moments(role) for role in stamps}, range(len(times)))
     for role in ("unit", "station", "priority", *_roles.OF_DISPATCH):
         if role in key:
-            details[role] = _words(table, key[role])
+            details[role] = _points.words(table, key[role])
     if "units_sent" in key:
         details["units_sent"] = table.numbers(key["units_sent"], "a number of units of at least 0", blanks=True, low=0)
     if "status" in key:
         when = moments("status_time") if "status_time" in key else times
-        details = details.join(stamps_of_statuses(_words(table, key["status"]), when))
+        details = details.join(stamps_of_statuses(_points.words(table, key["status"]), when))
     return times, _times.with_elapsed(details, times, {role: table.frame[name] for role, name in key.items()}), clock
-
-
-def _service_times(table: Table, key: Mapping[str, str], details: pd.DataFrame) -> tuple[FloatArray, BoolArray]:
-    """Return the minutes that each call kept a unit busy, NaN where unknown, and which were recorded as 0 or less."""
-    minutes: FloatArray = np.full(len(details), np.nan)
-    if "service_min" in key:
-        expected = f"minutes above 0, at most {LONGEST_SERVICE_MIN}"
-        minutes = table.numbers(key["service_min"], expected, blanks=True, high=LONGEST_SERVICE_MIN)
-    elif {"dispatched", "cleared"} <= set(details):
-        minutes = (details["cleared"] - details["dispatched"]).dt.total_seconds().to_numpy(copy=True) / 60
-        minutes[minutes > LONGEST_SERVICE_MIN] = np.nan
-    no_service = minutes <= 0
-    minutes[no_service] = np.nan
-    return minutes, no_service
-
-
-def _blank_rows(cells: pd.Series[Any], empty: BoolArray) -> pd.Series[Any]:
-    """Return a column with blank cells in some rows."""
-    return (cells.astype(object) if cells.dtype.kind in "biuf" else cells).mask(empty)
-
-
-def _words(table: Table, key: str) -> pd.Series[Any]:
-    """Return a column as text, with None for blank cells."""
-    cells = table.frame[key].tolist()
-    words = [None if empty else text(cell).strip() for cell, empty in zip(cells, blank(cells), strict=True)]
-    return pd.Series(words, dtype=object)
 
 
 def read_stations(
     source: Source, columns: Mapping[str, str | None] | None = None, *, crs: object = None
 ) -> pd.DataFrame:
-    """Read a table of candidate sites, one row per site, in the form that `City.from_frames` takes.
-
-    Raise if a column is missing or a place is blank.
+    """Read a table of candidate sites, one row each, as `City.from_frames` takes it; raise if a place is blank.
 
     Parameters
     ----------
@@ -540,5 +494,5 @@ def read_stations(
             raise InputError(f"{table.where}, row {k + 1}: expected degrees, but a cell of the place is blank.")
         found = frame[[c for c in ("name", "agency", *MINUTES) if c in key]].assign(lon=points[:, 0], lat=points[:, 1])
         if "agency" in key:
-            found["agency"] = _words(table, key["agency"]).to_numpy()
+            found["agency"] = _points.words(table, key["agency"]).to_numpy()
         return found if filled.all() else found[filled].reset_index(drop=True)

@@ -1,27 +1,248 @@
-"""Compare the response times recorded in a log with those of an evaluation, by the same clock.
+r"""Durations as clocks record them: their rounding, their spread, wrong records, and responses beside modelled ones.
 
-A clock of whole minutes records a true time T as R = ⌊U + T⌋ with U uniform on [0, 1): the means agree, but R exceeds 8
-only from 9 on. So R <= k has the probability that T < k + 1 - U, which is averaged over U. With another step the same
-holds in units of it. Quantiles are interpolated within a step, in the log as in the model.
+A clock that writes times to the minute shortens or lengthens every duration by up to a minute. With resolutions
+:math:`r_1` of the start and :math:`r_2` of the end, a true duration x is recorded as :math:`k = x + u_1 - u_2`, where
+:math:`u_i` is uniform on :math:`[0, r_i]`; it does not matter whether the clock rounds or truncates. With G the second
+integral of the density of x, the density of k is
+
+.. math:: h(k) = [G(k + r_2) - G(k) - G(k + r_2 - r_1) + G(k - r_1)] / (r_1 r_2).
+
+For the lognormal distribution with mean m and log standard deviation s, with :math:`z = \ln(x/m)/s + s/2`,
+
+.. math:: G(x) = x \Phi(z) - m \Phi(z - s), \quad G_m = -\Phi(z - s), \quad G_s = m \varphi(z - s).
+
+The mean of k is that of x, and its variance exceeds that of x by :math:`(r_1^2 + r_2^2)/12`.
+
+**Beside a model.** A clock of whole minutes records a true time T as R = ⌊U + T⌋ with U uniform on [0, 1): the means
+agree, but R exceeds 8 only from 9 on. So R <= k has the probability that T < k + 1 - U, which is averaged over U. With
+another step the same holds in units of it. Quantiles are interpolated within a step, in the log as in the model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pandas as pd
+from numba import njit
+from scipy import special
+from scipy.optimize import minimize
 
-from .._types import FloatArray
+from .._types import FloatArray, Times
 from ..errors import InputError
 from ..evaluators.evaluation import LATE_MIN, Evaluation
-from ._durations import resolution, responses
 
 if TYPE_CHECKING:
     from .log import CallLog
 
+RESOLUTIONS = (3600, 1800, 900, 600, 300, 60, 30, 15, 10, 5, 2, 1)  # seconds, to which clocks and forms round
+SAME = 0.98  # share of the times that a resolution must divide, as a few are entered differently
+Z90 = 1.6448536269514722  # normal quantile for intervals of 90 %, which leave 5 % on either side
+FEWEST = 10  # durations: fewer do not determine a spread
+SECOND_MIN = 1 / 60 + 1e-9  # a clock of seconds shows a drive to take longer
+
+HALF_ROOT, ROOT_2_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
+MOST_VALUES = 300  # distinct durations whose densities are computed: more are rounded, to save time
 FINEST = 0.1  # clocks with a finer step (min) count as exact
+LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
 NODES = 12  # for the mean over the phase of the clock, which is smooth in it
+
+LogDensity: TypeAlias = "Callable[[FloatArray], tuple[FloatArray, FloatArray]]"
+"""A function from parameters to log densities, shape (K,), and their gradients, shape (K, P)."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A positive number estimated from calls, with the standard error of its logarithm."""
+
+    value: float
+    log_error: float
+    calls: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The interval of 90 %."""
+        reach = np.exp(Z90 * self.log_error)
+        return self.value / reach, self.value * reach
+
+    def draw(self, rng: np.random.Generator) -> Estimate:
+        """Draw a value from the distribution of the estimation error."""
+        return replace(self, value=float(self.value * np.exp(self.log_error * rng.standard_normal())))
+
+
+@dataclass(frozen=True)
+class Duration:
+    """A kind of duration, such as turnout.
+
+    Attributes
+    ----------
+    mean, cv : Estimate
+        Mean (min) and coefficient of variation, the latter within groups.
+    groups : tuple of Estimate
+        Mean of each group; empty if there are no groups. A group of fewer than 10 calls has the mean of all.
+    """
+
+    mean: Estimate
+    cv: Estimate
+    groups: tuple[Estimate, ...] = ()
+
+    def draw(self, rng: np.random.Generator) -> Duration:
+        """Draw mean and coefficient of variation from the distribution of the estimation error."""
+        groups = tuple(estimate.draw(rng) for estimate in self.groups)
+        return replace(self, mean=self.mean.draw(rng), cv=self.cv.draw(rng), groups=groups)
+
+
+def resolution(times: Times) -> float:
+    """Return the resolution of recorded times in minutes: the coarsest that divides nearly all of them."""
+    seconds = times[~np.isnat(times)].astype("datetime64[s]").astype(np.int64)
+    return next((r for r in RESOLUTIONS if len(seconds) and (seconds % r == 0).mean() >= SAME), 1) / 60
+
+
+def minutes_between(start: Times, end: Times) -> FloatArray:
+    """Return the minutes from ``start`` to ``end``, shape (K,); NaN where one of them is unknown."""
+    minutes = (end - start).astype("timedelta64[s]").astype(float) / 60
+    minutes[np.isnat(start) | np.isnat(end)] = np.nan
+    return minutes
+
+
+def lognormal_density(
+    minutes: FloatArray, mean: FloatArray, spread: float, start: float, end: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the density of recorded durations, and its derivatives by the ``mean`` and the log ``spread``.
+
+    ``minutes`` and ``mean`` are broadcast; ``start`` and ``end`` are the resolutions (min) of the stamps.
+    """
+    minutes, mean = (np.ascontiguousarray(v, float) for v in np.broadcast_arrays(minutes, mean))
+    return _lognormal(minutes, mean, float(spread), float(start), float(end))
+
+
+@njit(cache=True, nogil=True)
+def _lognormal(
+    minutes: FloatArray, mean: FloatArray, spread: float, start: float, end: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Compute what `lognormal_density` returns, for two arrays of one shape (n,)."""
+    n, area = len(minutes), start * end
+    total, by_mean, by_spread = np.zeros(n), np.zeros(n), np.zeros(n)
+    shifts, signs = np.array([end, 0.0, end - start, -start]), np.array([1.0, -1.0, -1.0, 1.0]) / area
+    if start == end:  # with equal resolutions the two terms in the middle are one
+        shifts, signs = np.array([end, 0.0, -start]), np.array([1.0, -2.0, 1.0]) / area
+    for i in range(n):
+        for k in range(len(shifts)):
+            x = minutes[i] + shifts[k]
+            if x <= 0:
+                continue
+            z = math.log(x / mean[i]) / spread + spread / 2
+            w = z - spread
+            tail = 0.5 * math.erfc(-w * HALF_ROOT)
+            total[i] += signs[k] * (x * 0.5 * math.erfc(-z * HALF_ROOT) - mean[i] * tail)
+            by_mean[i] -= signs[k] * tail
+            by_spread[i] += signs[k] * mean[i] * math.exp(-w * w / 2) * ROOT_2_PI
+        total[i] = max(total[i], 0.0)
+    return total, by_mean, by_spread
+
+
+def gamma_density(minutes: FloatArray, mean: float, cv: float, start: float, end: float) -> FloatArray:
+    """Return the density of recorded durations that are gamma distributed, shape (K,)."""
+    shape, total = cv**-2, np.zeros_like(minutes)
+    for shift, sign in ((end, 1), (0.0, -1), (end - start, -1), (-start, 1)):
+        x = np.maximum(minutes + shift, 0)
+        scaled = x * shape / mean
+        total += sign * (x * special.gammainc(shape, scaled) - mean * special.gammainc(shape + 1, scaled))
+    return np.maximum(total, 0) / (start * end)
+
+
+def maximise(
+    log_density: LogDensity, first: FloatArray, second: tuple[float | None, float | None] = (None, None)
+) -> tuple[FloatArray, FloatArray, float]:
+    """Maximise a likelihood; return parameters, the influence of each call on them, and the log likelihood.
+
+    The search starts at ``first``; ``second`` are bounds of the second parameter. The influences, shape (K, P), are the
+    calls' gradients times the inverse of the observed information. The sum of their outer products is the robust
+    covariance, which holds if the distribution is not exactly the assumed one (White 1982).
+    """
+    scale = len(log_density(first)[0])
+
+    def misfit(parameters: FloatArray) -> tuple[float, FloatArray]:
+        logs, slopes = log_density(parameters)
+        return -float(logs.sum()), -slopes.sum(axis=0)
+
+    def mean_misfit(parameters: FloatArray) -> Any:
+        return tuple(part / scale for part in misfit(parameters))
+
+    bounds = [(None, None), second, *[(None, None)] * (len(first) - 2)]
+    options: Any = {"ftol": 1e-12, "gtol": 1e-7}
+    best = minimize(mean_misfit, first, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    steps = 1e-4 * np.eye(len(first))
+    information = np.array([misfit(best.x + step)[1] - misfit(best.x - step)[1] for step in steps]) / 2e-4
+    information = (information + information.T) / 2
+    inverse = np.linalg.pinv(information, hermitian=True)
+    return best.x, log_density(best.x)[1] @ inverse, -misfit(best.x)[0]
+
+
+def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, group: Any = None) -> Duration:
+    """Estimate mean and spread of a kind of duration from recorded ones, shape (K,), all from 0 to ``longest`` minutes.
+
+    A record is good or, with a small probability, wrong and then uniform between 0 and ``longest``. Good durations are
+    gamma or lognormal, whichever is likelier. That only decides how likely each record is to be good: mean and variance
+    are those of the records with these probabilities as weights. ``start`` and ``end`` are the resolutions (min) of the
+    stamps. With a ``group`` of 0 or 1, shape (K,), means may differ, and the coefficient of variation is within groups.
+    """
+    if len(minutes) < FEWEST:
+        raise InputError(f"at least {FEWEST} durations are needed for an estimate; got {len(minutes)}.")
+    values, index, counts = np.unique(minutes, return_inverse=True, return_counts=True)
+    if len(values) > MOST_VALUES:
+        step = max(float(np.median(minutes)) / 50, 1e-3)
+        values, index, counts = np.unique(np.round(minutes / step), return_inverse=True, return_counts=True)
+        values = values * step
+    middle, noise = max(float(np.median(minutes)), end / 4), (start**2 + end**2) / 12
+    wrong = 1 / longest
+
+    def mixture(family: Any, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        share = special.expit(p[2])
+        if family is gamma_density:
+            good = (1 - share) * gamma_density(values, np.exp(p[0]), np.exp(p[1]), start, end)
+        else:
+            spread = np.sqrt(np.log1p(np.exp(2 * p[1])))
+            good = (1 - share) * lognormal_density(values, np.exp(p[:1]), spread, start, end)[0]
+        return good, good + share * wrong
+
+    def misfit(p: FloatArray, family: Any) -> float:
+        # a prior worth one record keeps the share of wrong ones above 0
+        return float(-(counts * np.log(mixture(family, np.clip(p, -12, 8))[1])).sum() + np.logaddexp(0, -p[2]))
+
+    options: Any = {"xatol": 1e-3, "fatol": 1e-3}
+    fits, first = [], np.array([np.log(middle), np.log(0.6), -4.0])
+    for family in (gamma_density, lognormal_density):
+        best = minimize(partial(misfit, family=family), first, method="Nelder-Mead", options=options)
+        fits.append((best.fun, family, best.x))
+        first = best.x
+    _, family, p = min(fits, key=lambda fit: fit[0])
+    good, total = mixture(family, np.clip(p, -12, 8))
+    weight = (good / total)[index]
+
+    split, group = group is not None, np.zeros(len(minutes), int) if group is None else group
+    within, counts = np.bincount(group, weight, 1 + split), np.bincount(group, minlength=1 + split)
+    mean = float(weight @ minutes / weight.sum())
+    means = np.bincount(group, weight * minutes, 1 + split) / np.maximum(within, 1e-9)
+    means[counts < FEWEST] = mean
+    apart = minutes - means[group]
+    variance = max(float(weight @ apart**2 / weight.sum()) - noise, 1e-4 * mean**2)
+    # influence of each record on the logarithms of the means and of the coefficient of variation
+    on_mean = weight * (minutes - mean) / (weight.sum() * mean)
+    on_cv = weight * (apart**2 - noise - variance) / (2 * weight.sum() * variance) - on_mean
+    errors = np.sqrt(np.bincount(group, (weight * apart) ** 2, 1 + split)) / np.maximum(within * means, 1e-9)
+    error = float(np.sqrt((on_mean**2).sum()))
+    errors[counts < FEWEST] = error
+    parts = zip(means.tolist(), errors.tolist(), counts.tolist(), strict=True)
+    return Duration(
+        mean=Estimate(mean, error, len(minutes)),
+        cv=Estimate(float(np.sqrt(variance) / mean), float(np.sqrt((on_cv**2).sum())), len(minutes)),
+        groups=tuple(Estimate(*part) for part in parts) if split else (),
+    )
 
 
 def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
@@ -43,9 +264,19 @@ def stamped_responses(calls: CallLog) -> tuple[FloatArray, list[float], dict[str
         raise InputError(
             "recorded responses need a log with the roles 'dispatched' and 'on_scene'. Name their columns by `columns`."
         )
-    stamps = [calls.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene")]
-    minutes, left_out = responses(*stamps)
-    return minutes, [resolution(times) for times in stamps], left_out
+    start, end = (calls.details[role].to_numpy("datetime64[s]") for role in ("dispatched", "on_scene"))
+    minutes, exact = minutes_between(start, end), [resolution(start), resolution(end)]
+    longest = max(LONGEST_MIN, TIMES_TYPICAL * float(pd.Series(minutes).median()))
+    # Where clocks show seconds, a response of at most a second means that the unit was already on scene.
+    at_once = (minutes >= 0) & (minutes <= SECOND_MIN) & (max(exact) <= SECOND_MIN)
+    reasons = {
+        "without dispatch or arrival": np.isnan(minutes),
+        "arrived before dispatch": minutes < 0,
+        "arrived within a second of dispatch": at_once,
+        f"over {longest:.0f} min": minutes > longest,
+    }
+    minutes[np.any(list(reasons.values()), axis=0)] = np.nan
+    return minutes, exact, {reason: int(which.sum()) for reason, which in reasons.items() if which.any()}
 
 
 def as_recorded(evaluation: Evaluation, step: float, threshold: float = LATE_MIN) -> tuple[float, float, float]:

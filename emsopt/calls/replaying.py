@@ -25,7 +25,7 @@ from .demand import within_reach
 from .log import CallLog, Source, read_calls
 
 if TYPE_CHECKING:
-    from ._durations import Duration
+    from .recorded import Duration
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -24,7 +24,7 @@ from .._files.columns import BLANKS, text
 from .._types import BoolArray, FloatArray, IntArray, Times
 from .._validate import as_float, quote
 from ..errors import InputError
-from . import _roles, _times
+from . import _names, _times
 
 Choice: TypeAlias = "str | Mapping[str, object]"
 Compare: TypeAlias = Callable[[Any, Any], bool]
@@ -45,16 +45,10 @@ MOST_INCIDENTS = 3  # of one name: with more, it is the name of something else, 
 MOST_UNITS = 10  # rows per incident on average: with more, the column names something else
 
 
-class Chooser:
-    """A validated condition on rows; ``names`` are the columns that it reads."""
-
-    def __init__(self, where: Choice) -> None:
-        self.names, self._chosen = _by_values(where) if isinstance(where, Mapping) else _by_expression(where)
-
-    def mask(self, columns: Sequence[Sequence[object]]) -> BoolArray:
-        """Return which rows are chosen, shape (rows,), from the columns of ``names``."""
-        cells = [list(map(_value, column)) for column in columns]
-        return np.array([self._chosen(*row) for row in zip(*cells, strict=True)], dtype=bool)
+def choice(where: Choice) -> tuple[list[str], Callable[[Sequence[Sequence[object]]], BoolArray]]:
+    """Return the columns that a condition reads, and a function from these to the rows that it chooses."""
+    names, chosen = _by_values(where) if isinstance(where, Mapping) else _by_expression(where)
+    return names, lambda columns: np.array([chosen(*map(_value, row)) for row in zip(*columns, strict=True)])
 
 
 def _by_values(where: Mapping[str, object]) -> tuple[list[str], Callable[..., bool]]:
@@ -71,8 +65,7 @@ def _by_expression(where: object) -> tuple[list[str], Callable[..., bool]]:
     body = _parse(where)
     nodes = list(ast.walk(body))
     names = list(dict.fromkeys(node.id for node in nodes if isinstance(node, ast.Name)))
-    negates = isinstance(body, ast.UnaryOp) and isinstance(body.op, ast.Not)
-    decides = negates or isinstance(body, (ast.BoolOp, ast.Compare))
+    decides = isinstance(getattr(body, "op", None), ast.Not) or isinstance(body, (ast.BoolOp, ast.Compare))
     if not decides or not names or not all(map(_is_allowed, nodes)):
         raise _choice_error(where)
     for node in nodes:
@@ -153,24 +146,17 @@ class Joined(NamedTuple):
 
     kept: IntArray  # (K,), in order of time
     times: Times  # the first of each incident
-    stamps: pd.DataFrame
-    units: FloatArray  # number of units, NaN if unknown
+    details: pd.DataFrame
     apart: tuple[float, float]  # longest time (min) and distance (km) from the first row of an incident to another
 
 
 def join_rows(
-    names: pd.Series[str],
-    times: Times,
-    places: FloatArray,
-    stamps: pd.DataFrame,
-    units: pd.Series[str] | None,
-    per_unit: bool,
-    statuses: bool,
+    names: pd.Series[Any], times: Times, places: FloatArray, details: pd.DataFrame, statuses: bool, patients: bool
 ) -> Joined:
     """Join the rows of each incident; the K rows are in order of time.
 
-    Rows without a name are incidents of their own. ``stamps`` are some of `_roles.STAMPS`, and ``per_unit`` says
-    whether rows without the name of a unit are units, ``statuses`` whether rows are statuses.
+    Rows without a name are incidents of their own. Rows without the name of a unit are units of their own, unless they
+    are ``statuses`` or ``patients``.
     """
     code = pd.factorize(names.to_numpy())[0]  # -1 for None
     code = np.where(code < 0, code.max(initial=-1) + 1 + np.arange(len(code)), code)
@@ -178,26 +164,31 @@ def join_rows(
     if not statuses and len(np.unique(incident)) * MOST_UNITS < len(code):
         incident = np.arange(len(code))
     _, first, incident = np.unique(incident, return_index=True, return_inverse=True)
+    per_unit = not (statuses or patients)
     unit = np.arange(len(code)) if per_unit else np.full(len(code), -1)
-    if units is not None:
-        unit = np.where(units.notna(), len(code) + pd.factorize(units.to_numpy())[0], unit)
-    stamps, whose = stamps.reset_index(drop=True), [incident, unit]
+    if "unit" in details:
+        unit = np.where(details["unit"].notna(), len(code) + pd.factorize(details["unit"])[0], unit)
+    stamps = details[[role for role in _names.STAMPS if role in details]]
     if len(first) < len(code):
-        stamps = pd.DataFrame(
-            {r: stamps[r].groupby(whose).transform("max" if r == "cleared" else "min") for r in stamps}, stamps.index
-        )
-    sent = pd.Series(unit[unit >= 0]).groupby(incident[unit >= 0]).nunique()
-    unknown = np.nan if units is None and not per_unit else 1.0
-    count: FloatArray = sent.reindex(range(len(first)), fill_value=unknown).to_numpy().astype(float)
-    # the first unit on scene; without any, the first row with a stamp
-    on_scene = stamps["on_scene"].to_numpy() if "on_scene" in stamps else times
-    on_scene = np.where(np.isnat(on_scene), _times.LATEST, on_scene)
-    order = np.lexsort((np.arange(len(code)), stamps.isna().all(axis=1), on_scene, incident))
-    kept = order[np.unique(incident[order], return_index=True)[1]]
+        latest, earliest = (stamps.groupby([incident, unit]).transform(which) for which in ("max", "min"))
+        stamps = earliest.assign(**latest[latest.columns.intersection(["cleared"])])
+    kept = _first_on_scene(stamps, times, incident)
     kept = kept[np.argsort(times[first], kind="stable")]
+    joined = details.assign(**stamps).iloc[kept].reset_index(drop=True)
+    if len(first) < len(code) and "units_sent" not in details and (per_unit or "unit" in details):
+        sent = pd.Series(unit[unit >= 0]).groupby(incident[unit >= 0]).nunique()
+        joined["units_sent"] = sent.reindex(incident[kept], fill_value=1).to_numpy().astype(float)
     late, far = (times - times[first][incident]).astype(float) / 60, _km(places) - _km(places)[first][incident]
     apart = float(late.max(initial=0)), float(np.hypot(*far.T).max(initial=0))
-    return Joined(kept, times[first][incident[kept]], stamps.iloc[kept], count[incident[kept]], apart)
+    return Joined(kept, times[first][incident[kept]], joined, apart)
+
+
+def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> IntArray:
+    """Return the row of each incident that was first on scene; if none was, the first with a stamp."""
+    on_scene = stamps["on_scene"].to_numpy() if "on_scene" in stamps else times
+    on_scene = np.where(np.isnat(on_scene), _times.LATEST, on_scene)
+    order = np.lexsort((np.arange(len(times)), stamps.isna().all(axis=1), on_scene, incident))
+    return order[np.unique(incident[order], return_index=True)[1]]
 
 
 def _incidents(code: IntArray, times: Times, places: FloatArray, longest: float) -> IntArray:
@@ -236,6 +227,6 @@ def _km(places: FloatArray) -> FloatArray:
 
 def stamps_of_statuses(statuses: pd.Series[str], when: Times) -> pd.DataFrame:
     """Return the stamps that rows of one status each record, one column per stamp that occurs."""
-    roles = statuses.map({word: _roles.stamp_of(word) for word in statuses.dropna().unique()}).to_numpy()
-    found = {role: np.where(roles == role, when, np.datetime64("NaT", "s")) for role in _roles.STAMPS}
+    roles = statuses.map({word: _names.stamp_of(word) for word in statuses.dropna().unique()}).to_numpy()
+    found = {role: np.where(roles == role, when, np.datetime64("NaT", "s")) for role in _names.STAMPS}
     return pd.DataFrame({role: stamps for role, stamps in found.items() if not np.isnat(stamps).all()})

@@ -39,7 +39,7 @@ import numpy as np
 import pandas as pd
 
 from .._types import FloatArray, IntArray
-from ._durations import Z90
+from .recorded import Z90
 
 if TYPE_CHECKING:
     from .calibration import Fit

@@ -23,7 +23,7 @@ from .._files import formats
 from .._files.atomic import explain_errors
 from .._files.formats import Upload
 from ..calls import CallLog, read_calls, read_stations
-from ..calls.log import FILES as ENDINGS
+from ..calls._points import ENDINGS
 from ..calls.profile import hours_a_year, hours_in, weekdays_in
 from ..city import tables
 from ..city.city import City

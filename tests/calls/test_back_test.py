@@ -134,16 +134,6 @@ def test_calls_of_fitted_days_are_not_called_a_hold_out(san_jose, early):
     assert "hold-out" not in eo.calls.back_test(fit, calls.where(calls.times >= noon), draws=40).verdict[0]
 
 
-def test_quantiles_of_whole_minutes_lie_within_the_minute():
-    """Uniform minutes that are truncated at both ends keep their quantiles to the width of the rounding."""
-    assert (percentile(np.array([5.0]), 50, 1.0), percentile(np.array([5.0, 6.0]), 50, 1.0)) == (5.0, 5.5)
-    rng = np.random.default_rng(0)
-    x = rng.gamma(4, 2, 100_000)
-    rounded = np.floor(x + rng.random(len(x)))
-    assert percentile(rounded, 90, 1.0) == pytest.approx(np.quantile(x, 0.9), abs=0.05)
-    assert percentile(x, 90, 0.0) == np.percentile(x, 90)
-
-
 def test_impossible_responses_are_left_out_and_counted(stations):
     log = synthetic_log(stations, days=14, rng=1)
     fit = eo.calls.calibrate(log, stations)

@@ -12,7 +12,7 @@ from scipy import integrate, stats
 from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
-from emsopt.calls import _durations, _travel_law, _units
+from emsopt.calls import _travel_law, _units, recorded
 from emsopt.errors import InputError
 
 
@@ -58,10 +58,10 @@ def test_rounded_densities_equal_the_double_integral_over_both_roundings(minutes
     mean, spread = 4.0, 0.5
     lognormal = stats.lognorm(spread, scale=mean * np.exp(-(spread**2) / 2))
     gamma = stats.gamma(4, scale=mean / 4)
-    got = _durations.lognormal_density(np.array([minutes]), np.array([mean]), spread, start, end)[0][0]
+    got = recorded.lognormal_density(np.array([minutes]), np.array([mean]), spread, start, end)[0][0]
     for law, value in (
         (lognormal, got),
-        (gamma, _durations.gamma_density(np.array([minutes]), mean, 0.5, start, end)[0]),
+        (gamma, recorded.gamma_density(np.array([minutes]), mean, 0.5, start, end)[0]),
     ):
         area = integrate.dblquad(lambda u, v, law=law: law.pdf(minutes - u + v), 0, end, 0, start, epsabs=1e-10)[0]
         assert value == pytest.approx(area / (start * end), rel=1e-4)
@@ -74,19 +74,18 @@ def test_means_do_not_depend_on_rounding_family_or_wrong_records(law, resolution
     true = law.rvs(6000, random_state=rng)
     minutes = np.floor((rng.random(6000) * resolution + true) / resolution) * resolution
     minutes[:120] = rng.uniform(0, 30, 120)
-    duration = _durations.fit_duration(minutes, resolution, resolution, 30.0)
+    duration = recorded.fit_duration(minutes, resolution, resolution, 30.0)
     assert abs(np.log(duration.mean.value / law.mean())) < 3 * duration.mean.log_error
     assert abs(np.log(duration.cv.value * law.mean() / law.std())) < 4 * duration.cv.log_error
-    assert duration.wrong == pytest.approx(0.02, abs=0.01)
 
 
 def test_few_durations_are_refused_and_a_small_group_has_the_mean_of_all():
-    refused("at least 10", _durations.fit_duration, np.ones(3), 1, 1, 30)
+    refused("at least 10", recorded.fit_duration, np.ones(3), 1, 1, 30)
     refused("at least 30", _travel_law.fit_law, np.ones(3), np.ones(3), np.zeros(3, int), 1, 1)
     rng = np.random.default_rng(4)
     minutes, group = rng.gamma(4, 0.4, 400), (np.arange(400) < 3).astype(int)
     minutes[:3] = 12.0
-    duration = _durations.fit_duration(minutes, 1 / 60, 1 / 60, 30.0, group)
+    duration = recorded.fit_duration(minutes, 1 / 60, 1 / 60, 30.0, group)
     assert duration.groups[1] == dataclasses.replace(duration.mean, calls=3)
     assert duration.groups[0].value != duration.mean.value
 
@@ -228,15 +227,6 @@ def test_homes_are_found_by_numbers_by_mapping_by_the_log_or_not_at_all(log, sta
     assert eo.calls.calibrate(by_column, stations).homes_from == "station column"
     both = dataclasses.replace(log, details=unnamed.details.assign(station=column))
     assert dict(eo.calls.calibrate(both, stations).homes) == dict(found.homes)
-
-
-def test_homes_go_by_numbers_and_busy_units_are_passed_over():
-    assert _units.by_number(["A", "B"], np.array([5, 5]), ["Station 1", "Station 2"]) is None
-    assert _units.by_number(["E1", "E2"], np.array([5, 5]), ["North", "South"]) is None
-    assert _units.by_number(["E1", "T02A"], np.array([5, 5]), ["Station 1", "Station 2"]).tolist() == [0, 1]
-    order = np.array([[0, 1], [0, 1], [0, 1], [1, 0]], np.int32)
-    answered = _units.send(np.array([0.0, 1.0, 2.0, 20.0]), order, np.array([10.0, 10.0, 10.0, 10.0]))
-    assert answered.tolist() == [0, 1, -1, 1]
 
 
 def test_what_is_missing_is_said_and_impossible_stamps_are_counted(log, stations):

@@ -97,6 +97,7 @@ MALFORMED = [
     (csv("0025-03-14,-30,45"), "1970 to 2099"),
     (csv("2025-01-01" + ",x" * 1000, header="date" + "".join(f",c{k}" for k in range(1000))), "columns found: date, c0, .*c18 and 981 more"),
     (csv("2025-01-01 10:00Z,-30,45", "2025-01-01 10:00,-30,45"), "has no offset"),
+    (csv("1735725600,-30,45", "1735725660,-30,45", "2025-01-01 10:00,-30,45"), "has no offset"),
     (csv("2025-01-01,45,-100"), "Columns 'lon' and 'lat' look swapped: 'lat' holds the longitudes"),
     (csv("2025-01-01,-30,91"), "from -90 to 90"),
     (csv("2025-01-01,500000,4900000"), "They look projected: give their reference system by `crs`"),

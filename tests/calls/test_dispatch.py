@@ -9,8 +9,8 @@ from refusals import refused
 from synthetic_log import Truth, synthetic_log
 
 import emsopt as eo
-from emsopt.calls.back_test import calibrate_and_test
-from emsopt.calls.dispatch import RULES, dispatch_of, followed
+from emsopt.calls.back_test import calibrate_and_test, followed
+from emsopt.calls.dispatch import RULES, dispatch_of
 from emsopt.city.travel import great_circle_km
 from emsopt.planning import Settings
 

@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from refusals import refused
 from uploads import file
 
@@ -89,16 +87,6 @@ def test_a_column_may_say_that_longitude_comes_first(name, city):
     points = around(city)
     frame = log({name: [f"{x}, {y}" for x, y in points.tolist()]})
     assert np.allclose(eo.calls.read_calls(frame, {"place": name}).locations, points)
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.text(alphabet="0123456789.,;-+()[]{} NSEWlatonPOINT:'°\"", max_size=40))
-def test_numbers_are_never_taken_from_a_part_of_a_cell(text):
-    """Whatever is recognised has all digits of the text, unless words or names stand around them."""
-    found = place(text)
-    if found is not None and found.pair and not any(letter.isalpha() for letter in text):
-        digits = "".join(c for c in text if c.isdigit())
-        assert digits == "".join(c for c in f"{found.x}{found.y}" if c.isdigit())
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,235 @@
+"""Names of the columns of logs and tables of stations, by role, and what a name such as "Call to Clear" says.
+
+Names are compared in lower case, without accents, signs and what stands in brackets: ``Date_Time_Of_Event`` as
+"datetimeofevent". Names of times are also compared without words that do not distinguish them:
+``arrival_time_primary_unit`` as "arrival". Patterns must match a whole name; an earlier one is preferred.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import lru_cache
+
+LONGEST_NAME = 80
+# Words around the telling one in names such as First_Unit_On_Scene_DtTm, Longitude_WGS84 and IncidentNumber.
+_BEFORE = (
+    r"(?:date|time|dt|tm|stamp|and|of|the|to|first|1st|last|initial|primary|unit|pump|crew|vehicle|call|incident|event|"
+    r"alarm|cad|psap|911|999|112)*"
+)
+_SAY_NOTHING = re.compile(  # words in names of all kinds of times, which distinguish none, in several languages
+    "date|time|dt|tm|dttm|datetime|timestamp|stamp|ts|utc|local|actual|of|the|by|first|prim(?:ary)?|initial|units?|pump|"
+    "crew|vehicle|apparatus|resource|cad|ems|psap|911|999|112|du|des?|d|la|les?|l|del|al|el|di|il|der|am|um|y|datum|"
+    "uhrzeit|zeit|zeitpunkt|heure|horaire|fecha|hora|data|ora|tijd|tijdstip|fahrzeug|rettungsmittel|engin|vehicule|unidad|"
+    "movil|ambulanc(?:ia|e)|mezzo|voertuig|eenheid"
+)
+_SAY_LITTLE = re.compile(
+    "call|incident|event|alarm|emergency|appel|intervention|einsatz|llamada|incidente|chiamata|melding"
+)
+# Times that are no stamps of a unit: of the patient, of the hospital, of leaving the scene.
+ELSEWHERE = re.compile(
+    "hosp|patient|dest|facil|transp|transf|cancel|birth|dob|updat|modif|zielort|klinik|krankenhaus|hopital|"
+    "(?:left|leav(?:e|ing)|depart(?:ed|ing|ure)?)(?:from|the)*scene|staging|staged"
+)
+_TIMED = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual)*"
+_AFTER = r"(?:date|time|dt|tm|ts|stamp|and|at|utc|local|actual|on|to|scene|unit|first)*"
+_GEO = (
+    "(?:geo|gps|utm|mga|osgb|bng|grid|coo?rd|koord|wgs|84|incident|call|event|scene|address|location|site|map|start|"
+    "centroid|point|einsatzort|gk)*"
+)
+_DEGREES = (
+    "(?:wgs84|dd|deg|degrees|decimal|micro|e[567]|coo?rd|coordinate|coordonnee|koord(?:inate)?|coordenada|utm|lambert|"
+    "l?93|rd|m)*"
+)
+_ID = "(?:no|num|nbr|nr|number|nummer|numero|id|key|ref|reference)"
+_MINUTES = r"(?:time|duration)?(?:in)?(?:min|mins|minutes)"
+
+_CALL = "call|event|incident|alarm|report(?:ed)?|creat(?:ed?|ion)|open(?:ed)?|entry|entered|start(?:ed)?|request(?:ed)?"
+TIME = (
+    "time|datetime|timestamp|dttm",
+    (
+        rf"{_BEFORE}(?:receiv(?:ed)?|re?c(?:ei)?vd?|receipt|pickup|ofcall|connect(?:ed)?|t0|(?:not|an)?ruf(?:eingang|annahme)|"
+        r"(?:meldungs)?eingang(?:notruf)?|priseappel|reception|recu|recepcion|recibida|ricezione|ricevuta|aangenomen|etimes01)"
+        rf"{_TIMED}"
+    ),
+    rf"{_BEFORE}(?:{_CALL}|(?:not|an)ruf|einsatzbeginn|appel|llamada|chiamata|melding){_TIMED}",
+    rf"{_BEFORE}(?:date|day|time){_TIMED}",
+)
+DATE = ("date", "datum|fecha|data|jour|giorno", *TIME)
+STAMPS = {
+    "dispatched": "disp(?:atch)?(?:ed)?|assign(?:ed|ment)?|alert(?:ed)?|mobili[sz](?:ed|ation)?|toned|paged|sent|"
+    "notif(?:y|ied)(?:dispatch)?|allocat(?:ed|ion)|etimes03|alarm(?:ierung|iert|ierungszeit|zeit)|alerte|declenche(?:ment)?|"
+    "despach(?:o|ad[oa])|asigna(?:cion|d[oa])|activacion|allarme|allertamento|attivazione|alarmering|gealarmeerd",
+    "en_route": "enroute|ontheway|respond(?:ed|ing)?|response|mobile|roll(?:ed|ing)?|depart(?:ed)?|activat(?:ed|ion)|"
+    "enro?u?te?|etimes05|ausgeruckt|ausruck(?:en|zeit)|abfahrt|anfahrt|salida|encamino|partenza|vertrek|vertrokken|uitgerukt",
+    "on_scene": "(?:on|at)scene|arriv(?:ed|al|ing|e)?|arr?vd?|scenearriv(?:ed|al)|attend(?:ed|ance)?|reached|"
+    "arriv(?:ed|al)?(?:on|at)scene|onscn?|etimes06|(?:eintreffen|eintreffzeit|eingetroffen|ankunft)(?:e|einsatz)?(?:ort|"
+    "stelle)?|(?:arrivee)?(?:sll|sur(?:leslieux|lieux|place))|arrivee|llegada(?:al)?(?:lugar|escena)?|en(?:lugar|escena)|arrivo(?:sulposto)?|sulposto|terplaatse|"
+    "aankomst",
+    "cleared": "(?:lu)?clear(?:ed)?|available|closed?|released?|free|inservice|end(?:ed)?|finish(?:ed)?|completed?|"
+    "clrd?|backinservice|etimes13|frei(?:meldung|gemeldet)?|(?:einsatz)?ende|einsatzbereit|disponible|disponibilite|fin|"
+    "libre|liberad[oa]|liber[oa]|fine(?:missione)?|vrij|beschikbaar",
+}
+# Columns of elapsed times by role: first and last stamp, a usual duration (s) and words of their names.
+ELAPSED = {
+    "handling_time": ("time", "dispatched", 90.0, "(?:call)?(?:process(?:ing)?|handling|queue)|dispatch(?:response)?"),
+    "call_to_en_route": ("time", "en_route", 165.0, "calltomobile"),
+    "total_response_time": ("time", "on_scene", 510.0, "total(?:response|resp)|calltoarrival|.*attendance"),
+    "call_to_cleared": ("time", "cleared", 3090.0, "calltoclear"),
+    "response_time": ("dispatched", "on_scene", 420.0, "response|resp"),
+    "turnout_time": ("dispatched", "en_route", 75.0, "turnout|chute|reaction|activation|mobili[sz]ation"),
+    "travel_time": ("en_route", "on_scene", 300.0, "travel|driv(?:e|ing)|journey"),
+    "scene_time": ("on_scene", "cleared", 1500.0, "(?:on|at)?scene"),
+    "service_time": ("dispatched", "cleared", 3000.0, "service|total|busy|committed|task|job"),
+}
+_SPAN = r"(?:time|tm|duration|interval|elapsed|in|min|mins|minutes|sec|secs|seconds|s|qy|hh|mm|ss)*"
+SPAN = {role: rf"{_BEFORE}(?:{words}){_SPAN}" for role, (*_, words) in ELAPSED.items()}
+UNITS = {"sec": 1.0, "min": 60.0, "hour|hrs": 3600.0}  # names may tell the unit, here in seconds
+STATUSES = {  # a column of statuses has further words for stamps than names of columns have
+    "dispatched": "di?sp(?:atch)?|dp|ds|d|assgn",
+    "en_route": "er|enr|enrt|enroutetoscene|rsp|e",
+    "on_scene": "os|onscn|ar|arv|arr|arrd|arrivedatscene|arrivedonscene",
+    "cleared": "cl|clr|clrd|c|av|avl|avail|aq|back(?:in)?service|clearscene|availableinservice|(?:back)?inquarters",
+}
+STAMP = {role: rf"{_BEFORE}(?:{words}){_AFTER}" for role, words in STAMPS.items()}
+GUESSES = {  # parts of unusual names such as "Arr" or "T_DISP": too vague to take a column, enough to suggest it
+    "dispatched": "di?sp|assi|al[ae]r|mobi|tone|page|sent",
+    "en_route": "en?r(?!e)|rout|rte|way|depa|roll",
+    "on_scene": "arr|onsc|scn|scene|atten|reach",
+    "cleared": "cle?a?r|avai?l|rele|fini|compl|free",
+}
+_UNITS = "(?:units|pumps|vehicles|apparatus)(?:sent|attending|dispatched|assigned|responding)?"
+NUMBERS = {
+    "service_min": ("servicemin", rf"(?:service|busy|occupied){_MINUTES}"),
+    "units_sent": ("unitssent", rf"unitcount|{_UNITS}(?:count)?|(?:numberof|noof|num|no|count){_UNITS}"),
+    "turnout_min": ("turnoutmin", rf"turnout{_MINUTES}"),
+}
+LABELS = {
+    "incident": (
+        rf"(?:cad|starfire)?inc(?:ident)?{_ID}|cad{_ID}|einsatz{_ID}|n(?:o|um|umero)?(?:inter|intervention|incident)e?",
+        rf"(?:event|call|case|run|job|masterincident){_ID}",
+    ),
+    "unit": (
+        "onsceneunit|firstunit(?:onscene|arrived)?|firstarrivingunit|prim(?:ary)?unit",
+        (
+            rf"(?:ems)?(?:unit|apparatus|vehicle|resource)(?:{_ID}|name)?|(?:unit|vehicle)?callsign|radioname|(?:funk)?rufname|"
+            "fahrzeug|engin|vehicule|indicatif|unidad|movil|mezzo|voertuig|roepnummer|eenheid"
+        ),
+    ),
+    "station": (
+        "station|stationname|homestation|firststation",
+        rf"station(?:area|{_ID})|.*deployedfromstation(?:name)?|(?:incident)?stationground",
+    ),
+    "priority": (
+        "(?:final)?priority(?:level)?",
+        "(?:call|initial|original)priority(?:level)?|(?:final)?severity(?:level)?(?:code)?|urgency",
+    ),
+    "first_due": (
+        "(?:station)?firstdue(?:station|unit|company|engine)?|still(?:district|area)?|stationarea",
+        "(?:fire|response|dispatch|station)?(?:beat|zone|district|area|box)(?:name|code|desc(?:ription)?)?",
+    ),
+    "agency": (
+        "(?:responding|primary|lead|fire|ems)?(?:agency|juris(?:diction)?|dep(?:ar)?t(?:ment)?)(?:name|code)?|fdid",
+    ),
+    "status": (
+        "(?:unit|event|call)?(?:status|activity|action|milestone)(?:code|type|name|desc(?:ription)?)?|eventtype",
+    ),
+    "patient": (
+        rf"(?:patient|patientcarereport|pt|pcr|epcr|casualty|victim){_ID}?|patient(?:age|sex|gender)|age|sex|gender",
+    ),
+}
+NAME = (
+    "name|site|station|(?:rettungs|feuer)?wache|centre|caserne|kazerne|estacion|sede|nom|nombre|nome|naam",
+    "(?:station|stn|site|facility|depot|base|post|hospital)(?:name|label)|label",
+    rf"(?:station|site|facility|depot|base|post)(?:{_ID})?",
+    _ID,
+)
+LON = (
+    "lon|longitude|lng|long",
+    rf"{_GEO}(?:lon|longitud(?:e|ine)?|lng|long|(?:geogr(?:aphische)?)lae?nge|lae?ngengrad|lengtegraad){_DEGREES}",
+    rf"{_GEO}x{_DEGREES}|{_GEO}(?:easting|rechtswert).*|(?:utm|mga|osgb|bng|grid)e(?:ast)?",
+)
+LAT = (
+    "lat|latitude",
+    rf"{_GEO}(?:lat|latitud(?:e|ine)?|(?:geogr(?:aphische)?)breite|breitengrad|breedtegraad){_DEGREES}",
+    rf"{_GEO}y{_DEGREES}|{_GEO}(?:northing|hochwert).*|(?:utm|mga|osgb|bng|grid)n(?:orth)?",
+)
+PLACE = (
+    ".*(?:point|geom|geometry|latlng|lonlat|wkt|geocode|place|(?:lat(?:itude)?lon|coord|gps|koord|posi[tz]ion).*)",
+    ".*(?:posicion|ubicacion|location|standort).*",
+)
+NO_CALL = re.compile(  # some logs have rows that are no calls; their words, in several languages
+    r"(?i)\b(?:canc\w*|annul\w*|storn\w*|abgebrochen|abandon\w*|test\w*|tra?i?ning|trng|drill|exerci\w*|man(?:œ|oe)uvre|"
+    r"übung|simulacro|duplicate|status move|move[ -]?up|out of service|stand[ -]?by|posting|(?:inter.?hosp\w*|inter.?"
+    r"facility|patient|pt|routine|long distance|non.?emergency|medical) trans\w*|transfer|krankentransport|traslado|"
+    r"trasferimento)\b"
+)
+
+
+def is_district(name: str) -> bool:
+    """Return whether the name of a column may be that of any districts, not only of those of first-due stations."""
+    first_due, any_district = ([re.fullmatch(p, form) for form in forms_of(name)] for p in LABELS["first_due"])
+    return any(any_district) and not any(first_due)
+
+
+def plain(name: str) -> str:
+    """Return a name in lower case, with plain letters and digits only, cut at `LONGEST_NAME` characters."""
+    return re.sub(r"[\W_]+", "", _unaccent(name).lower())[:LONGEST_NAME]
+
+
+def _unaccent(name: str) -> str:
+    """Return a name without accents."""
+    return "".join(c for c in unicodedata.normalize("NFKD", name.replace("ß", "ss")) if not unicodedata.combining(c))
+
+
+def _unbracket(name: str) -> str:
+    """Return a name without parts in brackets, unless nothing else is left."""
+    return next((short for short in [re.sub(r"\([^()]*\)|\[[^\[\]]*\]", " ", name)] if plain(short)), name)
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name, separated by signs or capitals; only `LONGEST_NAME` characters are read."""
+    found = re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+", _unaccent(_unbracket(name))[:LONGEST_NAME])
+    return [word.lower() for word in found]
+
+
+def forms_of(name: str) -> tuple[str, ...]:
+    """Return the forms of a name that patterns may match: whole, without brackets, and only its distinctive words."""
+    words = [word for word in _words(name) if not _SAY_NOTHING.fullmatch(word)]
+    telling = [word for word in words if not _SAY_LITTLE.fullmatch(word)] or words
+    return plain(name), plain(_unbracket(name)), "".join(telling)
+
+
+@lru_cache(maxsize=10_000)
+def span_of(name: str) -> tuple[str, str] | None:
+    """Return the first and last stamp of an elapsed time with a name such as "Call to Clear"; None for other names."""
+    words = _words(name)
+    for k in (k for k, word in enumerate(words) if word in ("to", "until", "bis")):
+        start = next(filter(None, (_moment_of(words[j:k]) for j in range(k))), None)
+        end = next(filter(None, (_moment_of(words[k + 1 : j]) for j in range(len(words), k + 1, -1))), None)
+        if start and end:
+            return start, end
+    return None
+
+
+def _moment_of(words: Sequence[str]) -> str | None:
+    """Return the stamp, or "time", that words name; None if they name none, or are as general as "time"."""
+    form = forms_of(" ".join(words))[-1]
+    if ELSEWHERE.search(form) or all(map(_SAY_NOTHING.fullmatch, words)):
+        return None
+    patterns = {**STAMP, "time": "|".join(TIME[1:3])}
+    return next((role for role, pattern in patterns.items() if re.fullmatch(pattern, form)), None)
+
+
+def unit_of(name: str) -> float | None:
+    """Return the unit (s) that the name of a column of elapsed times tells, or None."""
+    return next((seconds for words, seconds in UNITS.items() if re.search(words, name)), None)
+
+
+def stamp_of(status: str) -> str | None:
+    """Return the stamp that a word for the status of a unit stands for, or None."""
+    word = plain(status)
+    if ELSEWHERE.search(word):
+        return None
+    return next((role for role in STAMPS if re.fullmatch(f"{STAMP[role]}|{STATUSES[role]}", word)), None)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from anywidget import AnyWidget
 from ipywidgets import HTML, Dropdown, HBox, IntSlider, Text, VBox
 
 from .. import datasets, plots
@@ -15,13 +16,12 @@ from .._files.formats import table_text
 from ..errors import EmsoptError, InputError
 from ..maps import deployment_map, live_sheet
 from ..planning import Project, Settings, build
-from ._layout import STYLE, Browser, add_class, fold
 from ._panel import Panel
 from ._report import report
 from ._tabs import Workbench
 from ._uploads import Files, Opened, OwnCity, bare_name, check_size, city_from_uploads, in_controls, summary
 from ._uploads import opened as opened_model
-from ._widgets import Done, button, complaint, control, download, lines, png, seed_input, table
+from ._widgets import Done, add_class, button, complaint, control, download, fold, lines, png, seed_input, table
 
 if TYPE_CHECKING:
     from .._types import PathLike
@@ -44,6 +44,73 @@ SHOWN = {  # columns of the table of scenarios: title and format
     "late from (min)": "{threshold_min:g}",
     "busiest unit": "{max_utilization:.1%}",
 }
+
+
+# Groups of controls and tabs are made of buttons, so that they work by keyboard. The style asks for the width of the
+# dashboard itself, not of the window: it also fits into the cell of a notebook.
+STYLE = """<style>
+.emsopt-dashboard { container-type: inline-size; overflow: visible; --line: #d5d9de; --soft: #f5f7f9; --spare: 430px; }
+.emsopt-dashboard .widget-html, .emsopt-dashboard .widget-html-content { height: auto; line-height: 1.4;
+  min-width: 0; }
+.emsopt-bar { display: flex; flex-flow: row wrap; align-items: center; gap: 4px 14px; padding: 4px 8px;
+  background: #143a5a; color: #fff; border-radius: 4px; }
+.emsopt-bar .widget-label, .emsopt-bar h1, .emsopt-bar p, .emsopt-bar a { color: #fff !important; }
+.emsopt-bar h1 { font-size: 17px; margin: 0; font-weight: 600; }
+.emsopt-bar .widget-dropdown .widget-label { width: auto !important; }
+.emsopt-main { display: grid; gap: 10px; overflow: visible; grid-template: minmax(0, 1fr) / 20em minmax(0, 1fr) 30em;
+  height: clamp(430px, calc(100vh - var(--spare)), 1300px); }
+.emsopt-column, .emsopt-results { overflow: hidden auto; min-width: 0; max-height: 100%; flex-wrap: nowrap; }
+.emsopt-column > *, .emsopt-results > *, .emsopt-body > * { flex-shrink: 0; }
+.emsopt-place { min-width: 0; min-height: 0; overflow: hidden; display: flex; }
+.emsopt-place > * { flex: 1 1 auto; height: 100%; min-width: 0; }
+.emsopt-head { width: auto !important; text-align: left; font-weight: 600; background: var(--soft); margin: 0;
+  border-bottom: 1px solid var(--line); box-shadow: none !important; }
+.emsopt-head::before { content: "\\25B8"; margin-right: 0.5em; }
+.emsopt-head.mod-active::before { content: "\\25BE"; }
+.emsopt-head.mod-active { background: var(--soft); color: inherit; }
+.emsopt-fold { overflow: visible; }
+.emsopt-fold > .emsopt-body { display: none; overflow: visible; padding: 4px 0; }
+.emsopt-fold:has(> .emsopt-head.mod-active) > .emsopt-body { display: flex; }
+.emsopt-column .widget-inline-hbox, .emsopt-column .widget-inline-vbox { width: auto !important; min-width: 0; }
+.emsopt-column .widget-inline-hbox > .widget-label { width: 8.2em !important; min-width: 8.2em; text-align: left; }
+.emsopt-column .widget-readout { min-width: 3.2em; width: 3.2em; }
+.emsopt-column .widget-select-multiple select { min-width: 0; }
+.emsopt-tabs { overflow: visible; min-height: 60vh; }
+.emsopt-tabs > .widget-toggle-buttons { width: auto; border-bottom: 1px solid var(--line); }
+.emsopt-tabs .widget-toggle-buttons .widget-toggle-button { width: auto; padding: 0 14px; margin: 0 2px 0 0;
+  border-radius: 4px 4px 0 0; box-shadow: none !important; }
+.emsopt-tabs .widget-toggle-button.mod-active { background: #143a5a; color: #fff; }
+.emsopt-tabs > .emsopt-sheet { overflow: visible; padding: 6px 2px; }
+.emsopt-dashboard :focus-visible { outline: 2px solid #0b67c2; outline-offset: 1px; }
+.emsopt-results .emsopt-figures th, .emsopt-results .emsopt-figures td { padding: 0.15em 0.3em; }
+.emsopt-results .emsopt-figures th[scope=row] { white-space: normal; min-width: 8em; }
+.emsopt-results .emsopt-figures td { white-space: normal; }
+.emsopt-results div[role=group] { max-height: none !important; }
+.emsopt-said [role=status] { max-width: none !important; max-height: 2.9em; overflow: auto; }
+.emsopt-dashboard:has(> .emsopt-said [role=status]) { --spare: 485px; }
+@container (max-width: 1320px) {
+  .emsopt-main { grid-template: minmax(20em, 1fr) auto / 20em minmax(0, 1fr); height: auto; }
+  .emsopt-place { height: clamp(360px, 60vh, 900px); }
+  .emsopt-column { grid-row: 1 / 3; }
+}
+@container (max-width: 860px) {
+  .emsopt-main { grid-template: none / minmax(0, 1fr); }
+  .emsopt-column { grid-row: auto; }
+}
+</style>"""
+
+
+class Browser(AnyWidget):
+    """An invisible widget in the dashboard that saves files, and names controls for screen readers."""
+
+    _esm = Path(__file__).with_name("browser.js")
+
+    def __init__(self) -> None:
+        super().__init__(layout={"height": "0", "margin": "0", "overflow": "hidden"})
+
+    def download(self, name: str, kind: str, content: bytes) -> None:
+        """Save a file where the browser keeps downloads."""
+        self.send({"name": name, "kind": kind}, buffers=[content])
 
 
 def dashboard(project: PathLike | Project | None = None) -> Panel:
@@ -294,8 +361,7 @@ class _Dashboard(Panel):
             raise InputError("this city has no coordinates, so that there is no map to share.")
         evaluations = bench.compute()
         named = {name: evaluations[name].sites for name in dict.fromkeys((bench.base(evaluations), "yours"))}
-        city = bench.city.scaled(bench.at.load)
-        sheet = live_sheet(city, named, threshold=bench.at.threshold, capacity=bench.at.capacity)
+        sheet = live_sheet(bench.loaded, named, threshold=bench.at.threshold, capacity=bench.at.capacity)
         return self._saved("sheet.html", sheet.html, "It works from an e-mail or a stick, without a network.")
 
     def _saved(self, name: str, page: str, hint: str) -> str:
@@ -332,7 +398,7 @@ class _Dashboard(Panel):
         bench = self.bench
         evaluations, links = bench.compute(), []
         made = "; ".join(f"{name} {value}" for name, value in bench.made_with().items())
-        city = bench.city.scaled(bench.at.load).replace(notes=f"{bench.city.notes} Made with: {made}.".strip())
+        city = bench.loaded.replace(notes=f"{bench.city.notes} Made with: {made}.".strip())
         if self.rows:
             text = table_text(pd.DataFrame(self.rows))
             links.append(download("scenarios.csv", "text/csv", text.encode("utf-8-sig")))

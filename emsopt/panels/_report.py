@@ -41,8 +41,8 @@ WORDS = {True: "yes", False: "no"}
 def report(bench: Workbench) -> str:
     """Return the report on the deployments shown as one self-contained HTML page, which prints on one sheet."""
     answer, at = bench.compute(), bench.at
-    city, base = bench.city.scaled(at.load), bench.base(answer)
-    best, how, best_name = bench._best()
+    city, base = bench.loaded, bench.base(answer)
+    best, how, best_name = bench.best()
     taken = best is not None and sorted(best) == sorted(answer["yours"].sites.tolist())
     shown = dict.fromkeys((base, "yours", *([] if taken else [best_name])))
     titles = {"yours": "proposed"}

@@ -32,8 +32,7 @@ from ..planning import Model, Settings, build, units_needed
 from ..planning.project import Result
 from ..planning.settings import TURNOUT_MIN, columns_in, number_in, service_in
 from ..roads import RoadNetwork
-from ._layout import fold
-from ._widgets import button, control, lines
+from ._widgets import button, control, fold, lines
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -289,18 +289,21 @@ def checked(city: City, deployments: object) -> dict[str, IntArray]:
     if not isinstance(deployments, Mapping) or len(deployments) < 2:
         wanted = 'two or more named deployments, such as {"today": sites, "proposed": sites}'
         raise InputError(f"`deployments` must map names to sites, {wanted}; got {_validate.quote(deployments)}.")
-    if strange := [name for name in deployments if not isinstance(name, str) or not name.strip()]:
-        raise InputError(f"names in `deployments` must be text; got {_validate.quote(strange[0])}.")
     return {name: check_sites(city, sites, f"deployments[{name!r}]") for name, sites in deployments.items()}
+
+
+def check_model(evaluator: str | None, units: int) -> str:
+    """Return the evaluator of deployments of up to ``units`` units, as `check_evaluator`; raise if it simulates."""
+    if evaluator == "simulation":
+        raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides differences.")
+    return check_evaluator(evaluator, units)
 
 
 def options_of(
     city: City, deployments: Mapping[str, IntArray], evaluator: str | None, capacity: str, metric: Metric
 ) -> tuple[str, str, Metric]:
     """Return evaluator, capacity and metric; evaluate each deployment once, to warn of inaccurate results."""
-    evaluator = check_evaluator(evaluator, max(map(len, deployments.values())))
-    if evaluator == "simulation":
-        raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides differences.")
+    evaluator = check_model(evaluator, max(map(len, deployments.values())))
     metric_costs(city, metric)
     for sites in deployments.values():
         evaluate(city, sites, evaluator, capacity=capacity)
@@ -495,6 +498,5 @@ def _of_all(answer: Comparison) -> Iterator[str]:
     """Yield a sentence on which of several deployments can be distinguished."""
     if len(answer.names) > 2:
         best, *others = map(repr, answer.tied)
-        yield f"The best on average is {best}" + (
-            f"; the log cannot tell it from {', '.join(others)}." if others else "."
-        )
+        tied = f"; the log cannot tell it from {', '.join(others)}" if others else ""
+        yield f"The best on average is {best}{tied}."

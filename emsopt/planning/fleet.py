@@ -20,12 +20,12 @@ from ..calls.calibration import Fit
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace, check_sites
 from ..errors import AccuracyWarning, InputError
-from ..evaluators.by_name import check_evaluator, evaluate
+from ..evaluators.by_name import evaluate
 from ..evaluators.enumeration import enumerate_objective
 from ..evaluators.metrics import Metric, metric_function, metric_label
 from ..evaluators.objective import Objective
 from ..optimizers.search import minimize
-from .comparison import LEAST_DRAWS, TAIL, uncertain
+from .comparison import LEAST_DRAWS, TAIL, check_model, uncertain
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Rng, Sites
@@ -199,9 +199,7 @@ def fleet_curve(
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
     current = None if start is None else np.sort(check_sites(centre, start, "start"))
     sizes = _sizes(units, current)
-    evaluator = check_evaluator(evaluator, sizes[-1])
-    if evaluator == "simulation":
-        raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides small gains.")
+    evaluator = check_model(evaluator, sizes[-1])
     generator = _validate.generator(0 if rng is None else rng)  # the same call gives the same curve
 
     def objective(p: int, colocation: bool | int = colocation) -> Objective:

@@ -18,7 +18,7 @@ from emsopt._files.formats import table_text
 from emsopt.calls.profile import hours_in, weekdays_in
 from emsopt.commands import _output, own_city
 from emsopt.planning.advice import against
-from emsopt.planning.hourly import hourly_plan
+from emsopt.planning.day_plan import hourly_plan
 
 EVIL = ["<script>alert(1)</script>", '=HYPERLINK("http://x.example","y")', "a\"b'c&d; $\\frac{",
         "</style><img src=x onerror=p()>"]  # fmt: skip

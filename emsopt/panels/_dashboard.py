@@ -136,8 +136,8 @@ def dashboard(project: PathLike | Project | None = None) -> Panel:
         The bar: ``city`` (which one to show), ``open`` (a project to open), the buttons ``save``, ``report`` and
         ``share``, which make links in ``project``, and ``message`` (errors and remarks). The city: ``sites_count`` and
         ``seed`` of the random one; ``files``, the buttons ``read`` and ``again``, and the fields of
-        `emsopt.panels._uploads`, such as ``speed``. The table of ``scenarios``: ``label`` (name of the next one) and
-        the buttons ``add``, ``empty`` and ``files_made``, which makes ``links`` to files.
+        `emsopt.planning.settings.OPTIONS`, such as ``speed_kmh``. The table of ``scenarios``: ``label`` (name of the
+        next one) and the buttons ``add``, ``empty`` and ``files_made``, which makes ``links`` to files.
 
         The rest belongs to the city shown and is replaced with every city. Inputs: ``load``, ``units``, ``colocation``
         (whether a station may have several), ``capacity`` (whether calls wait), ``objective``, ``threshold`` (minutes

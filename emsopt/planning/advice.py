@@ -183,17 +183,11 @@ class Advice:
     @property
     def details(self) -> tuple[str, ...]:
         """Everything that the answer leaves out, in lines."""
-        model, threshold, e = self.model, self.model.settings.threshold, self.today or self.best
-        found = (Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.where and f" Rows: {f.where}")
-                 for f in model.checks)  # fmt: skip
-        parts: list[Iterable[str]] = [("Data", *model.read[1:], *found), ("Assumed", *model.assumed, model.city.notes)]
-        if model.fit is not None:
-            title = f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"
-            parts.append((title, model.fit.to_frame().round(3).to_string()))
-        parts.append(("Test on days held out", *_test_lines(self.tested)))
-        if model.recorded is not None:
+        parts: list[Iterable[str]] = [*_of_model(self.model), ("Test on days held out", *_test_lines(self.tested))]
+        if self.model.recorded is not None:
+            threshold, e = self.model.settings.threshold, self.today or self.best
             late = None if e is None else float(e.late_fraction(threshold))
-            parts.append((in_words(late, threshold, recorded_responses(model.recorded)[1]),))
+            parts.append((in_words(late, threshold, recorded_responses(self.model.recorded)[1]),))
         if self.best is not None:
             parts.append(_deployments(self))
         if len(self.worse) and self.worth_it:
@@ -278,21 +272,17 @@ def advise(
     if steps.not_allowed(model, tested, units):
         found = {} if today is None else {"today": steps.evaluation_of(model, today)}
         return Advice(model, tested, found, "not searched")
-    objective = model.objective(units)
-    name, sites, how = steps.search(objective, progress=progress)
-    deployments = {} if today is None else {"today": today}
-    deployments[name] = sites
+    name, sites, how = steps.search(model.objective(units), progress=progress)
+    deployments = {name: sites}
     if today is not None:
-        model = steps.refine(model, (today, sites))
+        model, deployments = steps.refine(model, (today, sites)), {"today": today, name: sites}
     largest = max(map(len, deployments.values()))
     found = {name: steps.evaluation_of(model, each, largest) for name, each in deployments.items()}
     if units <= model.city.n_sites - len(set(model.settings.closed)):  # else the p-median leaves some arbitrary
         found["p-median"] = steps.evaluation_of(model, p_median(model.city, model.space(units)).sites, largest)
     advice = Advice(model, tested, found, how)
     if model.fit is not None and today is not None and advice.worth_it and sorted(today) != sorted(sites):
-        pair = {"today": today, name: sites}
-        sure = steps.compare_plans(model, pair, progress=progress)
-        advice = replace(advice, comparison=sure)
+        advice = replace(advice, comparison=steps.compare_plans(model, deployments, progress=progress))
     return advice
 
 
@@ -397,6 +387,17 @@ def _mistakes(checks: Checks) -> str:
     look = [found.what for found in checks if found.level != "wrong"]
     said = f"Wrong in the data: {', '.join(wrong)}." if wrong else "Nothing is certainly wrong in the data."
     return said + (f" Worth a look: {', '.join(look)}." if look else "")
+
+
+def _of_model(model: Model) -> Iterator[Iterable[str]]:
+    """Yield titles and lines on the data, the assumptions, and what was calibrated."""
+    found = (Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.where and f" Rows: {f.where}")
+             for f in model.checks)  # fmt: skip
+    yield ("Data", *model.read[1:], *found)
+    yield ("Assumed", *model.assumed, model.city.notes)
+    if model.fit is not None:
+        title = f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"
+        yield (title, model.fit.to_frame().round(3).to_string())
 
 
 def _test_lines(tested: BackTest | InputError) -> Iterator[str]:

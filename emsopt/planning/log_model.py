@@ -209,12 +209,9 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     if s.turnout_times is not None:  # the user's setting overrides the file
         stations = stations.drop(columns="turnout_min", errors="ignore")
     _validate.positive_number(s.threshold, "threshold", "min")
-    first, last = (str(t)[:10] for t in calls.times[[0, -1]])
-    rows = "" if calls.not_chosen is None else f"; `where` leaves out {calls.not_chosen:,} rows"
-    rows += f"; {joined}" if (joined := calls.joined_text) else ""
-    said = f"{len(calls):,} calls from {first} to {last} ({calls.clock} time), {len(stations)} stations{rows}."
+    said, rows = _what_was_read(calls, stations)
     calls, others = _other_rows(calls, stations, s)
-    rows = (f" {rows[2:]}." if rows else "").replace("`", "") + others
+    rows += others
     read = [said + (others and f"{others} `others` changes that."), *_unused_columns(calls)]
     checks = check_calls(calls, stations, reach_km=s.reach_km)
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
@@ -223,11 +220,11 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     fit, note, refused = _calibrate(log, stations, s)
     demand = _demand(log if fit is None else fit.calls, stations, _count_options(s), rows)
     making, assumed = _city_options(demand, fit, s)
-    dispatch = fit.dispatch if fit is not None else _dispatch(log, stations, s, refused=refused is not None)
+    dispatch = _dispatch(log, stations, s, refused=refused is not None) if fit is None else fit.dispatch
     city = _city(demand, fit, making, dispatch)
     today, who = _today(city, fit, log, s)
-    read += [note, *(() if fit is None else without_unit(log, fit)), *who]
-    if why := "" if today is None or s.colocate else _why_shared(today, city.n_sites):
+    read += [note, *([] if fit is None else without_unit(log, fit)), *who]
+    if not s.colocate and (why := _why_shared(today, city.n_sites)):
         s = replace(s, colocate=True)
         assumed.append(f"Several units may share a station: {why}.")
     model = Model(
@@ -238,6 +235,15 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
         assumed.append(f"The fleet has {units} units: {note}.")
     vars(model)["assumed"] = (*assumed, *_general_assumptions(model))  # a copy would look for the fleet again
     return model
+
+
+def _what_was_read(calls: CallLog, stations: pd.DataFrame) -> tuple[str, str]:
+    """Return a sentence on the log and the stations, and one on the rows that are left out or joined, maybe empty."""
+    first, last = (str(t)[:10] for t in calls.times[[0, -1]])
+    rows = "" if calls.not_chosen is None else f"; `where` leaves out {calls.not_chosen:,} rows"
+    rows += f"; {joined}" if (joined := calls.joined_text) else ""
+    said = f"{len(calls):,} calls from {first} to {last} ({calls.clock} time), {len(stations)} stations{rows}."
+    return said, f" {rows[2:]}.".replace("`", "") if rows else ""
 
 
 def _dispatch(calls: CallLog, stations: pd.DataFrame, s: Settings, *, refused: bool) -> Dispatch:
@@ -259,8 +265,8 @@ def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Ca
     if s.others != "answered":
         if others.all():
             raise InputError("`others` leaves out all calls: each may be none, by its kind or as no unit reached it.")
-        rows, calls = calls.where(others), calls.where(~others)
-        if (rows := _busy(rows) if s.others == "occupying" else None) is not None:
+        rows, calls = _busy(calls.where(others)) if s.others == "occupying" else None, calls.where(~others)
+        if rows is not None and rows.service_min is not None:
             unknown, mean = int(np.isnan(rows.service_min).sum()), np.nanmean(rows.service_min)
             without = f" {unknown:,} rows without a usable duration count as {mean:.0f} min each." if unknown else ""
             rows = cut_short(rows, calls)
@@ -314,10 +320,10 @@ def _calibrate(
     calls: CallLog, stations: pd.DataFrame, s: Settings
 ) -> tuple[Fit | None, str, ContradictionError | None]:
     """Calibrate the times from the log; return the fit or None, a sentence on their origin, and why it was refused."""
-    given = [name for name in GIVEN if getattr(s, name) is not None]
-    if len(given) + (s.roads is not None) > 1 and given:
+    given = [name for name in (*GIVEN, "roads") if getattr(s, name) is not None]
+    if len(given) > 1:
         raise InputError("give one of `speed_kmh`, `travel_times` and `roads`.")
-    if given:
+    if given and given != ["roads"]:
         return None, "Travel times are given, not calibrated from the log.", None
     if missing := [STAMPS[role] for role in ("dispatched", "on_scene") if role not in calls.details]:
         return None, f"The log cannot tell how long units take: it has no {' and no '.join(missing)}.", None
@@ -398,8 +404,10 @@ def _at_stations(city: City, calls: CallLog) -> IntArray:
     return np.sort(city.sites_named([name for name in named if name in city.site_names]))
 
 
-def _why_shared(today: IntArray, n_sites: int) -> str:
+def _why_shared(today: IntArray | None, n_sites: int) -> str:
     """Return why several units may share a station without being asked for; empty if they need not."""
+    if today is None:
+        return ""
     if len(set(today)) < len(today):
         return "today's do"
     return "each station has a unit today, which leaves no other choice" if len(today) == n_sites else ""

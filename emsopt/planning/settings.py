@@ -1,14 +1,18 @@
-"""Settings of the way from a log to advice: the options of `emsopt city` and of the dashboard."""
+"""Settings of the way from a log to advice, and the options by which `emsopt city` and the dashboard ask for them.
+
+`Settings` is what `advise` takes. `OPTIONS` has what a user may write, in a shell and in the form of the dashboard.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _validate
 from ..calls.demand import REACH_KM
-from ..errors import InputError
+from ..calls.profile import hours_in, weekdays_in
+from ..errors import Argument, EmsoptError, InputError, Message
 from ..evaluators.evaluation import LATE_MIN
 
 if TYPE_CHECKING:
@@ -115,23 +119,81 @@ class Settings:
     hold_out: int | None = None
 
 
-def number_in(text: str, label: str) -> float:
-    """Parse a number that a user wrote, maybe with a decimal comma; ``label`` names it in errors."""
+def number_in(text: str, name: str) -> float:
+    """Parse a number that a user wrote, maybe with a decimal comma; ``name`` is the argument, for errors."""
     try:
-        return _validate.finite_number(float(text.replace(",", ".")), label)
+        return _validate.finite_number(float(text.replace(",", ".")), name)
     except ValueError as error:
-        raise InputError(f"`{label}` must be a number; got {_validate.quote(text)}.") from error
+        raise InputError(f"`{name}` must be a number; got {_validate.quote(text)}.") from error
 
 
-def service_in(text: str, label: str) -> float | str:
+def service_in(text: str, name: str) -> float | str:
     """Parse the service time that a user wrote: minutes, or their source, "calls" or "stations"."""
-    return text.lower() if text.lower() in ("calls", "stations") else number_in(text, label)
+    return text.lower() if text.lower() in ("calls", "stations") else number_in(text, name)
 
 
-def columns_in(parts: Sequence[str], label: str) -> dict[str, str | None]:
+def columns_in(parts: Sequence[str], name: str) -> dict[str, str | None]:
     """Parse texts of the form ROLE=NAME to columns by role; ROLE=none leaves a role out."""
-    pairs = [part.partition("=") for part in parts if part.strip()]
-    if not all(role.strip() and sign and name.strip() for role, sign, name in pairs):
+    pairs = [part.partition("=") for part in parts]
+    if not all(role.strip() and sign and column.strip() for role, sign, column in pairs):
         got = _validate.quote(", ".join(parts))
-        raise InputError(f"`{label}` must have the form ROLE=NAME, such as time=Alarm, unit=Rig; got {got}.")
-    return {role.strip(): None if name.strip() == "none" else name.strip() for role, _, name in pairs}
+        raise InputError(f"`{name}` must have the form ROLE=NAME, such as time=Alarm, unit=Rig; got {got}.")
+    return {role.strip(): None if column.strip() == "none" else column.strip() for role, _, column in pairs}
+
+
+def of_stations(error: EmsoptError) -> EmsoptError:
+    """Return an error in the table of stations, whose columns have an option of their own."""
+    parts = (Argument("station_columns", p[1]) if p[0] == "columns" else p for p in Message.of(error).parts)
+    error.args = (Message(*parts), *error.args[1:])
+    return error
+
+
+class Option(NamedTuple):
+    """An option that the command and the form of the dashboard have.
+
+    ``read`` parses what the user wrote; with ``several``, a list: in the form, texts separated by commas.
+    """
+
+    flag: str
+    label: str
+    help: str
+    metavar: str
+    read: Callable[[Any, str], Any] = lambda given, _: given
+    several: bool = False
+
+
+OPTIONS = {  # by the name of the setting, or of the argument of `read_calls` and `read_stations`
+    "speed_kmh": Option("--speed", "Speed (km/h)", "Driving speed. Default: calibrated from the log or, if it has no "
+                        "times, 40 km/h", "KMH", number_in),
+    "detour": Option("--detour", "Detour", "Road distance over straight-line distance (1.3); used with a speed", "X",
+                     number_in),
+    "turnout_times": Option("--turnout", "Turnout (min)", "Minutes until a unit leaves. Default: from the files, or "
+                            f"{TURNOUT_MIN:g}", "MIN", number_in),
+    "service_times": Option("--service", "Service (min)", "Minutes that a call keeps a unit busy, or: calls, stations. "
+                            "Default: as the files say", "MIN", service_in),
+    "cell_km": Option("--cell", "Cells (km)", "Width of the cells in which calls are counted. Default: as narrow as "
+                      "the answer needs", "KM", number_in),
+    "reach_km": Option("--reach", "Reach (km)", "Calls further from every station are left out (50)", "KM", number_in),
+    "hours": Option("--hours", "Hours", "Count only calls of these hours: 7-19 is until 19:00; 22-6", "H-H", hours_in),
+    "weekdays": Option("--weekdays", "Weekdays", "Count only calls of these days: Mon-Fri, or Sat,Sun", "D-D",
+                       weekdays_in),
+    "area_name": Option("--area-name", "Name of areas", "Property of the areas that holds their names", "KEY"),
+    "dispatch": Option("--dispatch", "Dispatch", "Sent first: the closest (nearest), the first due in the log (first "
+                       "due), or the closest of the call's agency (agency)", "RULE"),
+    "columns": Option("--columns", "Columns of calls", "Columns of logs that are not found by their names: time=Alarm, "
+                      "unit=Rig; ROLE=none leaves a role out", "ROLE=NAME", columns_in, True),
+    "station_columns": Option("--station-columns", "Columns of stations", "Likewise, of the table of stations: "
+                              "name=House", "ROLE=NAME", columns_in, True),
+    "time_format": Option("--time-format", "Form of times", "day first, month first, or a format such as "
+                          "%d.%m.%Y %H:%M", "FORMAT"),
+    "time_zone": Option("--time-zone", "Time zone", "Such as America/Chicago, if times have an offset", "ZONE"),
+    "crs": Option("--crs", "Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857",
+                  "CRS"),
+    "where": Option("--where", "Rows that count", "A condition on columns, such as kind == 'medical'. Default: all "
+                    "rows", "EXPR"),
+    "others": Option("--others", "Other rows", "Rows that may be no calls are: answered (calls, the default), "
+                     "occupying (only busy units) or ignored", "WHAT"),
+    "today": Option("--today", "Today", "Station of each of today's units. Default: as the log says", "SITE",
+                    several=True),
+    "name": Option("--name", "Name", "Title of tables and maps", "NAME"),
+}  # fmt: skip

@@ -242,8 +242,8 @@ def compare_plans(
     model = refine(model, (sites[0], sites[-1]))
     known = drawn_cities(cast("Fit", model.fit), **model.counting, **model.making)
     known = replace(known, estimate=known.estimate.scaled(load))
-    evaluator, how = evaluator_of(model, max(map(len, sites))), {"draws": DRAWS, "rng": 0, "progress": progress}
-    return compare(known, deployments, evaluator=evaluator, metric=s.metric, capacity=s.capacity, **how)
+    how: dict[str, Any] = {"evaluator": evaluator_of(model, max(map(len, sites))), "progress": progress}
+    return compare(known, deployments, draws=DRAWS, rng=0, metric=s.metric, capacity=s.capacity, **how)
 
 
 def plan_day(

@@ -204,7 +204,7 @@ def test_a_gap_and_wrong_rows_are_told_on_the_page_and_not_in_the_project(gap):
     stations = pd.DataFrame({"name": ["a", "b"], "lon": [0.03, 0.08], "lat": 45.05})
     tables = {name: table.to_csv(index=False) for name, table in (("c.csv", calls), ("s.csv", stations))}
     refs = panels.dashboard().refs
-    refs["city"].value, refs["files"].value, refs["service"].value = "Your own files", upload(tables), "30"
+    refs["city"].value, refs["files"].value, refs["service_times"].value = "Your own files", upload(tables), "30"
     refs["read"].click()
     assert "no place (rows 21, 31)" in refs["message"].value
     with zipfile.ZipFile(io.BytesIO(made(refs, "save"))) as archive:

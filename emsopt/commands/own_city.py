@@ -67,7 +67,7 @@ def add_options(parser: ArgumentParser) -> None:
     add = parser.add_argument_group("the log and times, as in the form of the dashboard").add_argument
     for name, option in OPTIONS.items():
         text = option.help.replace("%", "%%") + "; or a .csv file with a column 'station'" * (name == "today")
-        add(option.flag, dest=name, nargs="+" if option.several else None, metavar=option.metavar, help=text)
+        add(option.flag, dest=name, nargs="+" if option.several else None, help=text)
 
 
 @cache

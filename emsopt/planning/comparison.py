@@ -241,7 +241,10 @@ def compare(
     known = uncertain(fit, **options)
     centre = known.city()
     chosen = checked(centre, deployments)
-    how = options_of(centre, chosen, evaluator, capacity, metric)
+    how = check_model(evaluator, max(map(len, chosen.values()))), capacity, metric
+    metric_costs(centre, metric)
+    for sites in chosen.values():  # warns of inaccurate results
+        evaluate(centre, sites, how[0], capacity=capacity)
     seed, few = int(_validate.generator(rng).integers(2**62)), max(LEAST_DRAWS // 2, draws // 4)
     parts: dict[str, dict[str, Any]] = {source: {"vary": (source,)} for source in SOURCES}
     parts |= {"unlimited": {"more": np.inf}}
@@ -297,17 +300,6 @@ def check_model(evaluator: str | None, units: int) -> str:
     if evaluator == "simulation":
         raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides differences.")
     return check_evaluator(evaluator, units)
-
-
-def options_of(
-    city: City, deployments: Mapping[str, IntArray], evaluator: str | None, capacity: str, metric: Metric
-) -> tuple[str, str, Metric]:
-    """Return evaluator, capacity and metric; evaluate each deployment once, to warn of inaccurate results."""
-    evaluator = check_model(evaluator, max(map(len, deployments.values())))
-    metric_costs(city, metric)
-    for sites in deployments.values():
-        evaluate(city, sites, evaluator, capacity=capacity)
-    return evaluator, capacity, metric
 
 
 def _count_cities(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:

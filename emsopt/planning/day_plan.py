@@ -388,6 +388,8 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     >>> judge_plan(plan, eo.calls.held_out_weeks(calls, stations, cell_km=3)).held_out.gains.shape
     (8,)
     """
+    from scipy.stats import t
+
     _validate.instance(plan, "plan", Plan, "emsopt.planning.Plan")
     hours, atoms = len(plan.labels), plan.objectives[0].city.n_atoms
     if len(weeks) < 2 or any(np.shape(week.others) != (hours, atoms) for week in weeks):
@@ -395,7 +397,9 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
             f"`weeks` must be at least two with the {hours} hours and {atoms} atoms of the plan. Make them by "
             "`emsopt.calls.held_out_weeks` with the log, cells or areas, and weekdays of the plan."
         )
-    metric_costs(plan.objectives[0].city, plan.objectives[0].metric)  # raises unless it is a mean over calls
+    first = plan.objectives[0]
+    metric_costs(first.city, first.metric)  # raises unless it is a mean over calls
+    how = {"metric": first.metric} | first.options
 
     @cache
     def by_atom(hour: int, sites: tuple[int, ...]) -> FloatArray:
@@ -406,7 +410,9 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
     gains, moves, rng = [], [], _validate.generator(rng)
     with bar(progress, len(weeks), "week") as show:
         for done, week in enumerate(weeks, 1):
-            other = _replan(plan, week, rng)
+            by_hour = zip(plan.labels, plan.objectives, week.others, strict=True)
+            cities = {label: o.city.replace(arrival_rates=rates, atom_shapes=None) for label, o, rates in by_hour}
+            other = hourly_plan(cities, first.space, plan.most_moves, first.evaluator, rng=rng, **how)
             still = tuple(other.fixed_sites.tolist())
             saved = [
                 counts @ (by_atom(h, still) - by_atom(h, tuple(other.sites[h].tolist())))
@@ -417,7 +423,9 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
             show(done)
     calls = np.array([week.counts.sum() for week in weeks])
     per_day = 24 * float(np.mean([objective.city.total_rate for objective in plan.objectives]))
-    mean, low, high = _interval(np.array(gains), calls)
+    n, mean = len(gains), float(np.array(gains) @ calls / calls.sum())
+    reach = float(t.ppf((1 + LEVEL) / 2, n - 1)) * float(np.std(gains, ddof=1)) * (1 / n + 1 / (n - 1)) ** 0.5
+    low, high = mean - reach, mean + reach
     per_move = np.array([mean, low, high]) * per_day / (np.mean(moves) or np.nan)
     found = HeldOutGain(
         gains=np.array(gains),
@@ -429,27 +437,6 @@ def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progres
         high=high,
         per_move=Interval(*per_move.tolist()),
         relative=mean / plan.fixed_value if plan.fixed_value else 0.0,
-        metric=plan.objectives[0].metric,
+        metric=first.metric,
     )
     return replace(plan, held_out=found)
-
-
-def _replan(plan: Plan, week: HeldOut, rng: np.random.Generator) -> Plan:
-    """Return the plan that the other weeks give."""
-    first = plan.objectives[0]
-    cities = {
-        label: objective.city.replace(arrival_rates=rates, atom_shapes=None)
-        for label, objective, rates in zip(plan.labels, plan.objectives, week.others, strict=True)
-    }
-    options = {"rng": rng, "metric": first.metric} | first.options
-    return hourly_plan(cities, first.space, plan.most_moves, first.evaluator, **options)
-
-
-def _interval(gains: FloatArray, calls: FloatArray) -> tuple[float, float, float]:
-    """Return the mean of the gains over all calls, and the ends of its interval."""
-    from scipy.stats import t
-
-    n, mean = len(gains), float(gains @ calls / calls.sum())
-    error = float(np.std(gains, ddof=1)) * (1 / n + 1 / (n - 1)) ** 0.5
-    reach = float(t.ppf((1 + LEVEL) / 2, n - 1)) * error
-    return mean, mean - reach, mean + reach

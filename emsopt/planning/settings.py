@@ -157,43 +157,28 @@ class Option(NamedTuple):
     flag: str
     label: str
     help: str
-    metavar: str
     read: Callable[[Any, str], Any] = lambda given, _: given
     several: bool = False
 
 
 OPTIONS = {  # by the name of the setting, or of the argument of `read_calls` and `read_stations`
-    "speed_kmh": Option("--speed", "Speed (km/h)", "Driving speed. Default: calibrated from the log or, if it has no "
-                        "times, 40 km/h", "KMH", number_in),
-    "detour": Option("--detour", "Detour", "Road distance over straight-line distance (1.3); used with a speed", "X",
-                     number_in),
-    "turnout_times": Option("--turnout", "Turnout (min)", "Minutes until a unit leaves. Default: from the files, or "
-                            f"{TURNOUT_MIN:g}", "MIN", number_in),
-    "service_times": Option("--service", "Service (min)", "Minutes that a call keeps a unit busy, or: calls, stations. "
-                            "Default: as the files say", "MIN", service_in),
-    "cell_km": Option("--cell", "Cells (km)", "Width of the cells in which calls are counted. Default: as narrow as "
-                      "the answer needs", "KM", number_in),
-    "reach_km": Option("--reach", "Reach (km)", "Calls further from every station are left out (50)", "KM", number_in),
-    "hours": Option("--hours", "Hours", "Count only calls of these hours: 7-19 is until 19:00; 22-6", "H-H", hours_in),
-    "weekdays": Option("--weekdays", "Weekdays", "Count only calls of these days: Mon-Fri, or Sat,Sun", "D-D",
-                       weekdays_in),
-    "area_name": Option("--area-name", "Name of areas", "Property of the areas that holds their names", "KEY"),
-    "dispatch": Option("--dispatch", "Dispatch", "Sent first: the closest (nearest), the first due in the log (first "
-                       "due), or the closest of the call's agency (agency)", "RULE"),
-    "columns": Option("--columns", "Columns of calls", "Columns of logs that are not found by their names: time=Alarm, "
-                      "unit=Rig; ROLE=none leaves a role out", "ROLE=NAME", columns_in, True),
-    "station_columns": Option("--station-columns", "Columns of stations", "Likewise, of the table of stations: "
-                              "name=House", "ROLE=NAME", columns_in, True),
-    "time_format": Option("--time-format", "Form of times", "day first, month first, or a format such as "
-                          "%d.%m.%Y %H:%M", "FORMAT"),
-    "time_zone": Option("--time-zone", "Time zone", "Such as America/Chicago, if times have an offset", "ZONE"),
-    "crs": Option("--crs", "Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857",
-                  "CRS"),
-    "where": Option("--where", "Rows that count", "A condition on columns, such as kind == 'medical'. Default: all "
-                    "rows", "EXPR"),
-    "others": Option("--others", "Other rows", "Rows that may be no calls are: answered (calls, the default), "
-                     "occupying (only busy units) or ignored", "WHAT"),
-    "today": Option("--today", "Today", "Station of each of today's units. Default: as the log says", "SITE",
-                    several=True),
-    "name": Option("--name", "Name", "Title of tables and maps", "NAME"),
-}  # fmt: skip
+    "speed_kmh": Option("--speed", "Speed (km/h)", "Driving speed. Default: by the log, else 40 km/h", number_in),
+    "detour": Option("--detour", "Detour", "Road distance over straight-line distance (1.3), for a speed", number_in),
+    "turnout_times": Option("--turnout", "Turnout (min)", "Minutes until a unit leaves. Default: 1.5", number_in),
+    "service_times": Option("--service", "Service (min)", "Of a call: minutes, or calls, or stations", service_in),
+    "cell_km": Option("--cell", "Cells (km)", "Width of the cells in which calls are counted", number_in),
+    "reach_km": Option("--reach", "Reach (km)", "Calls further from every station are left out (50)", number_in),
+    "hours": Option("--hours", "Hours", "Count only calls of these hours: 7-19 is until 19:00; 22-6", hours_in),
+    "weekdays": Option("--weekdays", "Weekdays", "Count only calls of these days: Mon-Fri, or Sat,Sun", weekdays_in),
+    "area_name": Option("--area-name", "Name of areas", "Property of the areas that holds their names"),
+    "dispatch": Option("--dispatch", "Dispatch", "Sent first: nearest, first due (by the log) or agency (the call's)"),
+    "columns": Option("--columns", "Columns of calls", "ROLE=NAME, such as time=Alarm, unit=Rig", columns_in, True),
+    "station_columns": Option("--station-columns", "Columns of stations", "Such as name=House", columns_in, True),
+    "time_format": Option("--time-format", "Form of times", "day first, month first, or such as %d.%m.%Y %H:%M"),
+    "time_zone": Option("--time-zone", "Time zone", "Such as America/Chicago, if times have an offset"),
+    "crs": Option("--crs", "Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),
+    "where": Option("--where", "Rows that count", "A condition on columns, such as kind == 'medical'"),
+    "others": Option("--others", "Other rows", "Rows that may be no calls: answered, occupying (units only), ignored"),
+    "today": Option("--today", "Today", "Station of each of today's units. Default: by the log", several=True),
+    "name": Option("--name", "Name", "Title of tables and maps"),
+}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import time
@@ -10,7 +9,7 @@ from argparse import ArgumentParser
 from contextlib import suppress
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from .._files.atomic import write_file
 from .._files.formats import read_csv, table_text
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from ..calls import CallLog
     from ..errors import Argument
     from ..planning import Advice
+    from ..planning.comparison import Interval
 
 DESCRIPTION = (
     "Turn a log of past calls (time, lon, lat and whatever else it has) and a table of stations (name, lon, lat) into "
@@ -179,10 +179,10 @@ def _tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
         return
     metric = "response" if s.metric == "mean_response" else "late"
     rows = {name: scenario(model.city, name, e, metric, s.threshold, advice.today) for name, e in found.items()}
-    best = next((row for name, row in rows.items() if name not in ("today", "p-median")), None)
-    if best is not None and advice.comparison is not None and advice.gain is not None:
-        best |= {"gain_low": advice.gain.low, "gain_high": advice.gain.high}
-        best["probability_better"] = advice.comparison.probability_better
+    if advice.comparison is not None:
+        _, low, high = cast("Interval", advice.gain)
+        best = next(row for name, row in rows.items() if name not in ("today", "p-median"))
+        best |= {"gain_low": low, "gain_high": high, "probability_better": advice.comparison.probability_better}
         yield "gains_by_atom", advice.comparison.by_atom
     units = [e.to_frame().drop(columns="site").assign(deployment=name) for name, e in found.items()]
     columns = ["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]
@@ -279,7 +279,7 @@ def _read_homes(name: str) -> dict[str, str]:
 
 def _today(names: list[str] | None) -> list[str] | None:
     """Return the station of each of today's units: as given, or from a file with a column ``station``."""
-    if not names or len(names) > 1 or not (names[0].lower().endswith(".csv") or os.path.isfile(names[0])):
+    if not names or len(names) > 1 or not names[0].lower().endswith(".csv"):
         return names
     file = names[0]
     table, columns = _table(file, "--today", "a table of today's units, .csv")

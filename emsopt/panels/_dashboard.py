@@ -173,7 +173,7 @@ class _Dashboard(Panel):
 
     def __init__(self, project: PathLike | Project | None) -> None:
         self.path: Path | None = None  # the file to replace: only that of the city shown
-        self.project: Project | None = None
+        self.project: Any = None  # the one opened last
         self.rows: list[dict[str, Any]] = []
         self.quiet = False
         self.uploads: tuple[Any, ...] = ()  # kept to be read again with other options
@@ -237,18 +237,15 @@ class _Dashboard(Panel):
         if chosen == UPLOAD:
             return Done("Choose files, then press Read files. Until then the previous city stays.")
         if chosen == PROJECT:
-            if self.project is not None:
-                self._show(Opened.of(self.project))
-            return ""
-        if chosen == ST_PAUL:
+            opened = Opened.of(self.project)
+        elif chosen == ST_PAUL:
             opened = Opened(datasets.load_st_paul(), ST_PAUL_UNITS, about={"dataset": "st_paul"})
         elif chosen == PRACTICE:
             settings = Settings(name=chosen, drop_repeats=True, empty_days="missing")
             opened = opened_model(build(*datasets.practice_calls(), settings), dataset="practice")
         else:
             about = {"dataset": "grid", "grid_sites": sites, "grid_seed": self.at.seed}
-            city = datasets.grid_city(sites, sites // 2, rng=self.at.seed)
-            opened = Opened(city, sites // 2, about=about)
+            opened = Opened(datasets.grid_city(sites, sites // 2, rng=self.at.seed), sites // 2, about=about)
         self._show(opened)
         return ""
 
@@ -261,9 +258,8 @@ class _Dashboard(Panel):
 
     def _read(self) -> str:
         """Show the city of the uploaded files; return a text for the message line."""
-        # Files that never arrive must not be taken for those chosen before.
-        uploads, self.controls["files"].value = self.at.files, ()
-        self.uploads = uploads
+        self.uploads = self.at.files
+        self.controls["files"].value = ()  # files that never arrive must not be taken for those chosen before
         return self._reread()
 
     def _reread(self) -> str:
@@ -271,14 +267,11 @@ class _Dashboard(Panel):
         opened = city_from_uploads(self.uploads, **self.form.options())
         self._show(opened)
         self.form.tell(opened)
-        city = opened.city
-        summary_line = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(self.uploads)}."
-        told = " ".join(map(in_controls, opened.said))
-        wrong = [found for found in opened.log.checks if found.level == "wrong"] if opened.log else []
-        if wrong:
-            found = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in wrong)
-            return f"{summary_line} {told} Something is wrong in the data: {found}. See the tab Data and trust."
-        return Done(f"{summary_line} {told}".strip())
+        city, checks = opened.city, opened.log.checks if opened.log else ()
+        head = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(self.uploads)}."
+        said = " ".join([head, *map(in_controls, opened.said)])
+        wrong = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in checks if f.level == "wrong")
+        return f"{said} Something is wrong in the data: {wrong}. See the tab Data and trust." if wrong else Done(said)
 
     def _show(self, opened: Opened, path: Path | None = None) -> None:
         """Replace the workbench by a new one for this city, which saving writes to ``path``."""

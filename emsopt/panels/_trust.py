@@ -38,11 +38,6 @@ NO_LOG = (
 )
 ON_DATA = ("checks", "calibration")  # results about the sources of the city, which have a column of their own
 FIRST = ("comparison", "back_test", "recorded")  # shown before all others
-JOBS = {  # name: (label, tooltip)
-    "plan": ("Plan the day", "Find a deployment for each hour, with few moves between hours"),
-    "test": ("Back-test", "Calibrate from the first days, and predict the last ones"),
-    "compare": ("How sure is the gain?", "Compare in many cities drawn from what the log leaves open"),
-}  # fmt: skip
 
 
 class Trust:
@@ -58,10 +53,17 @@ class Trust:
         self.recorded_for: tuple[Any, ...] = ()
         self.last_test: tuple[Any, BackTest | InputError | None] = None, None
         self.plan, self.said, self.link = HTML(), HTML(), HTML()
-        works = {"plan": self.prepare_plan, "test": self.prepare_test, "compare": self.prepare_comparison}
         planned, tested = Message(in_controls), Message(in_controls)  # below the buttons of each tab
-        said = {"plan": planned, "test": tested, "compare": tested}
-        self.jobs = {name: Job(label, tip, said[name], works[name]) for name, (label, tip) in JOBS.items()}
+        hours, past = (
+            "Find a deployment for each hour, with few moves",
+            "Calibrate from the first days, predict the last",
+        )
+        drawn = "Compare in many cities drawn from what the log leaves open"
+        self.jobs = {
+            "plan": Job("Plan the day", hours, planned, self.prepare_plan),
+            "test": Job("Back-test", past, tested, self.prepare_test),
+            "compare": Job("How sure is the gain?", drawn, tested, self.prepare_comparison),
+        }
         self.day = [bench.controls["moves"], self.jobs["plan"], planned, self.plan]
         row = [self.jobs["compare"], self.jobs["test"], bench.controls["hold_out"], self.link]
         self.data = [HBox(row, layout={"flex_flow": "row wrap", "align_items": "center"}), tested, self.said]
@@ -79,9 +81,11 @@ class Trust:
     def show(self) -> None:
         """Show all results: findings on the left, the sources of the city on the right."""
         about = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.bench.opened.about.items())
-        made = lines(self.bench.city.notes or "No notes on the data.", *([f"Made with: {about}."] if about else []))
-        self.plan.value = _charts.results(result for result in self.results if result.kind == "plan")
-        told = {result.kind: result for result in self.results if result.kind != "plan"}
+        made = lines(
+            self.bench.city.notes or "No notes on the data.", *filter(None, [about and f"Made with: {about}."])
+        )
+        told = {result.kind: result for result in self.results}
+        self.plan.value = _charts.results(filter(None, [told.pop("plan", None)]))
         data = made + _charts.results(told.pop(kind) for kind in ON_DATA if kind in told)
         found = _charts.results(sorted(told.values(), key=lambda each: (*FIRST, each.kind).index(each.kind)))
         parts = "".join(f"<div style='flex:1 1 30em;min-width:0'>{part}</div>" for part in (found, data) if part)
@@ -100,8 +104,7 @@ class Trust:
             return
         self.recorded_for = settings
         evaluator, _ = bench.evaluator(len(today))
-        evaluator = "approximate" if evaluator == "simulation" else evaluator
-        e = bench.evaluate(1.0, today, evaluator, at.capacity)
+        e = bench.evaluate(1.0, today, evaluator.replace("simulation", "approximate"), at.capacity)
         minutes, step = recorded_responses(model.recorded)
         count = f"{len(minutes):,} calls with dispatch and arrival"
         title = f"Today's {len(today)} units, recorded ({count}) beside modelled"

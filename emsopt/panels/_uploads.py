@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -269,8 +270,7 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
     _check_rows(len(stations), found["stations"][0].name, MOST_ROWS[tables.SITES])
     for what, read in FURTHER.items():
         options |= {what.replace(" ", "_"): read(file) for file in found[what]}
-    settings = Settings(**{name: value for name, value in options.items() if value is not None})
-    model = build(calls, stations, settings)
+    model = build(calls, stations, Settings(**options))
     _check_rows(model.city.n_atoms, "the grid of cells", MOST_ROWS[tables.ATOMS])
     return opened(model, files="; ".join(f"{what}: {_names(kept)}" for what, kept in found.items() if kept))
 
@@ -349,13 +349,19 @@ def _sort(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog,
     for file in others:
         found["travel times" if _is_matrix(file) else "odd"].append(file)
     found |= {"calls": [*logs], "stations": [place] if place else []}
-    odd = found.pop("odd")
-    if odd or not (logs and place) or any(found[what][1:] for what in FURTHER):
-        why = (f" {odd[0].name} is no log, because ", *Message.of(others[odd[0]]).parts) if odd else ()
-        raise InputError(Message(f"it is not clear what each file holds; got {_names(files)[:200]}. {WANTED}", *why))
+    _check_kinds(files, found, {file: others[file] for file in found.pop("odd")})
+    return read_calls([*logs], **how) if len(logs) > 1 else next(iter(logs.values())), stations, found
+
+
+def _check_kinds(files: Iterable[Upload], found: Mapping[str, list[Upload]], odd: Mapping[Upload, EmsoptError]) -> None:
+    """Raise if files are missing, twice there, or ``odd``; the errors say why those are no logs."""
+    logs = found["calls"]
+    if odd or not (logs and found["stations"]) or any(found[what][1:] for what in FURTHER):
+        said = f"it is not clear what each file holds; got {_names(files)[:200]}. {WANTED}"
+        first = [(f" {file.name} is no log, because ", *Message.of(error).parts) for file, error in odd.items()][:1]
+        raise InputError(Message(said, *chain(*first)))
     if len({file.content for file in logs}) < len(logs):
         raise InputError(f"{_names(logs)[:200]}: two of these logs are the same. Choose each once.")
-    return read_calls([*logs], **how) if len(logs) > 1 else next(iter(logs.values())), stations, found
 
 
 def _kind(file: Upload) -> str:

@@ -94,9 +94,10 @@ def over_candidates(
     space = objectives[0].space
     rng = _validate.generator(rng)
     bests: list[IntArray] = []
+    before = None
     for done, objective in enumerate(objectives, 1):
-        run = search_again(objective, bests[-1] if bests else None, rng=rng, restarts=2)
-        bests.append(cast("IntArray", run.x))
+        before = cast("IntArray", search_again(objective, before, rng=rng, restarts=2).x)
+        bests.append(before)
         show(done)
     centres = [*bests, *_paths_between(bests, space)]
     pool: dict[tuple[int, ...], None] = {}

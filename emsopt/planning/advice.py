@@ -185,18 +185,15 @@ class Advice:
         """Everything that the answer leaves out, in lines."""
         parts: list[Iterable[str]] = [*_of_model(self.model), ("Test on days held out", *_test_lines(self.tested))]
         if self.model.recorded is not None:
-            threshold, e = self.model.settings.threshold, self.today or self.best
-            late = None if e is None else float(e.late_fraction(threshold))
-            parts.append((in_words(late, threshold, recorded_responses(self.model.recorded)[1]),))
+            parts.append((_late_in_words(self.model, self.model.recorded, self.today or self.best),))
         if self.best is not None:
             parts.append(_deployments(self))
         if len(self.worse) and self.worth_it:
             parts.append(("Zones that wait longer (min, calls a year)", self.worse.round(2).to_string()))
         if self.comparison is not None:
             parts.append(("How sure the gain is", str(self.comparison)))
-        if self.plan is not None:
-            parts.append(self.plan_lines)
-        return tuple(line for part in parts for line in ("", *part))[1:]
+        parts.append(self.plan_lines)
+        return tuple(line for part in parts if part for line in ("", *part))[1:]
 
     @property
     def html(self) -> str:
@@ -398,6 +395,13 @@ def _of_model(model: Model) -> Iterator[Iterable[str]]:
     if model.fit is not None:
         title = f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"
         yield (title, model.fit.to_frame().round(3).to_string())
+
+
+def _late_in_words(model: Model, recorded: CallLog, modelled: Evaluation | None) -> str:
+    """Return what counts as late in the record and in a deployment that is modelled."""
+    threshold = model.settings.threshold
+    late = None if modelled is None else float(modelled.late_fraction(threshold))
+    return in_words(late, threshold, recorded_responses(recorded)[1])
 
 
 def _test_lines(tested: BackTest | InputError) -> Iterator[str]:

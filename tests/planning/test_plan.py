@@ -61,21 +61,6 @@ def test_the_walk_is_the_cheapest_of_all(seed, hours, most, colocation, pinned):
         assert all(apart[a, b] <= most for a, b in pairwise([*walk.states, walk.states[0]]))
 
 
-@pytest.mark.parametrize("most", [1, 2])
-def test_a_closed_walk_is_the_best_of_all_starts(most):
-    """Independently of the branching: one walk for every state that it may start and end in."""
-    city = eo.datasets.grid_city(n_sites=9, units=4, rng=2, size=5)
-    space = DeploymentSpace(city, 4)
-    rows = space.listing()
-    counts = space.group_counts(rows)
-    steps = _plan_search.all_steps(counts, space.floors, space.capacities, most)
-    for seed in range(4):
-        costs = np.random.default_rng(seed).random((5, len(rows)))
-        each = [_plan_search._best_path(costs, steps, np.array([s]))[0] for s in range(len(rows))]
-        walk = _plan_search.cheapest_walk(costs, steps, counts)
-        assert walk.cost == pytest.approx(min(each), abs=1e-7)
-
-
 def test_too_many_parts_leave_a_gap_that_is_said(monkeypatch):
     monkeypatch.setattr(_plan_search, "MOST_PARTS", 0)
     cities = shifted(TOWN, 4, strength=4, rng=3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,18 @@ CALLS = 50_000  # calls per simulation
 MOST_LISTED = 100  # atoms
 MODELS = {name: f"{name} hypercube" for name in ("exact", "approximate")}
 MODELS["simulation"] = f"simulation of {CALLS:,} calls"
+
+
+def has_map(city: City) -> bool:
+    """Return whether a city has coordinates."""
+    return city.atom_locations is not None and city.site_locations is not None
+
+
+def in_one_line(facts: Mapping[str, Any]) -> str:
+    """Return facts by name as text, without those that are empty."""
+    words = {True: "yes", False: "no"}
+    texts = {name: words[value] if isinstance(value, bool) else f"{value}" for name, value in facts.items()}
+    return "; ".join(f"{name.replace('_', ' ')} {text}" for name, text in texts.items() if text)
 
 
 def place_names(city: City) -> list[str]:

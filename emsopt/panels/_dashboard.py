@@ -16,6 +16,7 @@ from .._files.formats import table_text
 from ..errors import EmsoptError, InputError
 from ..maps import deployment_map, live_sheet
 from ..planning import Project, Settings, build
+from ._charts import has_map
 from ._panel import Panel
 from ._report import report
 from ._tabs import Workbench
@@ -350,7 +351,7 @@ class _Dashboard(Panel):
     def _share(self) -> str:
         """Make a link to the live sheet of today's deployment, or the p-median's, and the user's."""
         bench = self.bench
-        if bench.city.atom_locations is None or bench.city.site_locations is None:
+        if not has_map(bench.city):
             raise InputError("this city has no coordinates, so that there is no map to share.")
         evaluations = bench.compute()
         named = {name: evaluations[name].sites for name in dict.fromkeys((bench.base(evaluations), "yours"))}
@@ -395,7 +396,7 @@ class _Dashboard(Panel):
         if self.rows:
             text = table_text(pd.DataFrame(self.rows))
             links.append(download("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
-        if city.atom_locations is not None and city.site_locations is not None:
+        if has_map(city):
             page = deployment_map(city, evaluations, hours_a_year=bench.hours_a_year)
             links.append(download("map.html", "text/html", page.html.encode()))
             picture = png(lambda figure: plots.deployments(city, evaluations, figure), dpi=110, about=made)

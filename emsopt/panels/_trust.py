@@ -80,7 +80,7 @@ class Trust:
 
     def show(self) -> None:
         """Show all results: findings on the left, the sources of the city on the right."""
-        about = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.bench.opened.about.items())
+        about = _charts.in_one_line(self.bench.opened.about)
         made = lines(
             self.bench.city.notes or "No notes on the data.", *filter(None, [about and f"Made with: {about}."])
         )

@@ -45,7 +45,7 @@ CAPACITIES = (("calls are lost", "loss"), ("calls wait", "queue"))
 BEST, MEDIAN = ("optimum", "best found"), "p-median"
 
 
-class Problem(NamedTuple):
+class SearchSettings(NamedTuple):
     """The settings on which the optimum depends."""
 
     load: float
@@ -113,10 +113,10 @@ class Deployments(OwnPanel):
         return self.city.scaled(self.at.load)
 
     @property
-    def problem(self) -> Problem:
+    def search_settings(self) -> SearchSettings:
         """The settings on which the optimum depends."""
         at = self.at
-        return Problem(at.load, at.units, self.metric, at.pinned, at.closed, at.colocation, at.capacity)
+        return SearchSettings(at.load, at.units, self.metric, at.pinned, at.closed, at.colocation, at.capacity)
 
     @property
     def model(self) -> Model | None:
@@ -127,27 +127,27 @@ class Deployments(OwnPanel):
         settings = replace(log.settings, metric=self.metric, capacity=at.capacity, hold_out=at.hold_out)
         return log.changed(settings=settings, today=None if self.today is None else np.array(self.today))
 
-    def space(self, problem: Problem) -> DeploymentSpace:
+    def space(self, settings: SearchSettings) -> DeploymentSpace:
         """Return the allowed deployments."""
-        city, room = self.city.scaled(problem.load), ROOM if problem.colocation else False
-        return DeploymentSpace(city, problem.units, colocation=room, pinned=problem.pinned, closed=problem.closed)
+        city, room = self.city.scaled(settings.load), ROOM if settings.colocation else False
+        return DeploymentSpace(city, settings.units, colocation=room, pinned=settings.pinned, closed=settings.closed)
 
-    def objective(self, problem: Problem, evaluator: str | None = None) -> Objective:
+    def objective(self, settings: SearchSettings, evaluator: str | None = None) -> Objective:
         """Return what is minimised, by the exact model up to 12 units, unless an evaluator is given."""
-        space = self.space(problem)
-        return Objective(space.city, space, evaluator, problem.metric, capacity=problem.capacity)
+        space = self.space(settings)
+        return Objective(space.city, space, evaluator, settings.metric, capacity=settings.capacity)
 
-    def _solve(self, problem: Problem) -> tuple[tuple[int, ...], Enumeration | None]:
+    def _solve(self, settings: SearchSettings) -> tuple[tuple[int, ...], Enumeration | None]:
         """Return the sites of the p-median, and the enumeration of all deployments if it is quick (else None)."""
-        space, how = self.space(problem), {"metric": problem.metric, "capacity": problem.capacity}
-        if problem not in self.medians:
-            self.medians[problem] = tuple(p_median(space.city, space, time_limit=PATIENCE).sites.tolist())
+        space, how = self.space(settings), {"metric": settings.metric, "capacity": settings.capacity}
+        if settings not in self.medians:
+            self.medians[settings] = tuple(p_median(space.city, space, time_limit=PATIENCE).sites.tolist())
         quick = space.count * space.city.n_atoms * space.units <= QUICK
-        return self.medians[problem], evaluate_all(space.city, space, "approximate", **how) if quick else None
+        return self.medians[settings], evaluate_all(space.city, space, "approximate", **how) if quick else None
 
-    def _near(self, problem: Problem, sites: tuple[int, ...]) -> Enumeration:
+    def _near(self, settings: SearchSettings, sites: tuple[int, ...]) -> Enumeration:
         """Evaluate the deployments within one move of one."""
-        return evaluate_near(self.objective(problem, "approximate"), sites, 1)
+        return evaluate_near(self.objective(settings, "approximate"), sites, 1)
 
     def _evaluate(self, load: float, sites: tuple[int, ...], evaluator: str, capacity: str) -> Evaluation:
         """Evaluate a deployment by the model ``evaluator``, with all call rates multiplied by ``load``."""
@@ -157,7 +157,7 @@ class Deployments(OwnPanel):
     def known(self) -> dict[str, tuple[int, ...]]:
         best, _, name = self.best()
         found = {} if best is None else {name: best}
-        found[MEDIAN] = self.solve(self.problem)[0]
+        found[MEDIAN] = self.solve(self.search_settings)[0]
         return found if self.today is None else found | {"today": self.today}
 
     def take(self, name: str) -> None:
@@ -207,10 +207,10 @@ class Deployments(OwnPanel):
 
     def best(self) -> tuple[tuple[int, ...] | None, str, str]:
         """Return the sites of the best deployment known, how it was found, and its name; None before a search."""
-        problem = self.problem
-        enumeration = self.solve(problem)[1]
-        if problem in self.found:
-            sites, how, proven = self.found[problem]
+        settings = self.search_settings
+        enumeration = self.solve(settings)[1]
+        if settings in self.found:
+            sites, how, proven = self.found[settings]
             return sites, how, BEST[0] if proven else BEST[1]
         if enumeration is None:
             return None, "not searched yet; press Search thoroughly", BEST[0]

@@ -103,7 +103,7 @@ class Workbench(Deployments):
             {"settings": key, "sites": named(sites), "how": how, "proven": proven}
             for key, (sites, how, proven) in self.found.items()
         ]
-        now = self.problem
+        now = self.search_settings
         medians = {now: self.medians[now]} if now in self.medians else self.medians
         state["medians"] = [{"settings": key, "sites": named(sites)} for key, sites in medians.items()]
         return state | {"gains": [[key, *values] for key, values in self.trust.gains.items()]}
@@ -195,9 +195,9 @@ class Workbench(Deployments):
     def _alternatives(self, base: str, over: Evaluation) -> str:
         """Return the table of the best deployments; ``over`` is the one over which it says the gain."""
         at, city, said = self.at, self.city, ""
-        enumeration, (best, _, name) = self.solve(self.problem)[1], self.best()
+        enumeration, (best, _, name) = self.solve(self.search_settings)[1], self.best()
         if enumeration is None and best is not None and len(best) ** 2 * city.n_sites * city.n_atoms <= NEAR:
-            enumeration, said = self.near(self.problem, best), f"Within one move of the {name}: "
+            enumeration, said = self.near(self.search_settings, best), f"Within one move of the {name}: "
         alike = self.evaluate(at.load, tuple(over.sites.tolist()), "approximate", at.capacity)
         return _charts.alternatives(enumeration, at.count, at.threshold, (base, alike), said)
 
@@ -229,8 +229,8 @@ class Workbench(Deployments):
 
     def _search(self) -> Callable[[], str]:
         """Return a function that makes a thorough search under the current settings."""
-        problem, model = self.problem, self.model
-        objective = self.objective(problem)
+        settings, model = self.search_settings, self.model
+        objective = self.objective(settings)
         test = None if self.opened.log is None else self.trust.prepare_test()
 
         def work() -> str:
@@ -240,13 +240,13 @@ class Workbench(Deployments):
             name, best, how = search(objective, progress=self.job.tell)
             self.job.tell(1, 1)
             self._narrow(model, best)
-            self.found[problem] = tuple(best.tolist()), f"by the {how}", name == BEST[0]
+            self.found[settings] = tuple(best.tolist()), f"by the {how}", name == BEST[0]
             self.respond()
-            value_of, mine = self.objective(problem), self.sites.chosen
+            value_of, mine = self.objective(settings), self.sites.chosen
             value = value_of(best)
-            gain = value_of(mine) - value if len(mine) == problem.units else np.nan
-            said = f"Searched by the {how}. {_describe_result(value, gain, problem.metric)}"
-            caution = self.trust.caution(problem.units)
+            gain = value_of(mine) - value if len(mine) == settings.units else np.nan
+            said = f"Searched by the {how}. {_describe_result(value, gain, settings.metric)}"
+            caution = self.trust.caution(settings.units)
             return f"{said} {caution}" if caution else Done(said)
 
         return work
@@ -255,10 +255,10 @@ class Workbench(Deployments):
         """Narrow the cells of a log until today's gain no longer depends on them, as the command does."""
         if model is None or model.today is None or (finer := refine(model, (model.today, best))) is model:
             return
-        log = finer.changed(settings=model.settings)
-        about = {**self.opened.about, "cell_km": log.demand.cell_km}
+        about = {**self.opened.about, "cell_km": finer.demand.cell_km}
         with self.lock:  # a control may respond at the same time
-            self.opened = replace(self.opened, city=log.city, log=log, about=about, by_hour=log.rates_by_hour)
+            rates = finer.rates_by_hour
+            self.opened = replace(self.opened, city=finer.city, log=finer, about=about, by_hour=rates)
             self.city, self.trust.recorded_for = self.opened.city, ()
             caches = (cache.cache_clear for cache in (self.solve, self.near, self.evaluate))
             for forget in (self.medians.clear, self.found.clear, self.trust.gains.clear, *caches):

@@ -212,9 +212,9 @@ class Trust:
             need = "calls by the hour of the day: read a log of calls as your own city"
             need = "the field Hours to be empty" if bench.opened.about.get("hours") else need
             raise InputError(f"a plan of the day needs {need}.")
-        problem = bench.problem
-        space = bench.space(problem)
-        settings = Settings(metric=problem.metric, capacity=problem.capacity) if model is None else model.settings
+        now = bench.search_settings
+        space = bench.space(now)
+        settings = Settings(metric=now.metric, capacity=now.capacity) if model is None else model.settings
         given = space.city, space, bench.at.moves, rates, settings
         if space.units >= steps.MANY_UNITS:
             bench.message.say(
@@ -225,7 +225,7 @@ class Trust:
         def work() -> str:
             if model is not None:
                 steps.stop_if_not_allowed(model, self.test_of(model), space.units)
-            plan = steps.plan_day(*given, model=model, load=problem.load, progress=self.jobs["plan"].tell)
+            plan = steps.plan_day(*given, model=model, load=now.load, progress=self.jobs["plan"].tell)
             sentences = tuple(advice.plan_sentences(plan))
             table = plan.changes().astype(str)
             table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])

@@ -240,7 +240,10 @@ def compare(
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
     known = uncertain(fit, **options)
     centre = known.city()
-    chosen = checked(centre, deployments)
+    if not isinstance(deployments, Mapping) or len(deployments) < 2:
+        wanted = 'two or more named deployments, such as {"today": sites, "proposed": sites}'
+        raise InputError(f"`deployments` must map names to sites, {wanted}; got {_validate.quote(deployments)}.")
+    chosen = {name: check_sites(centre, sites, f"deployments[{name!r}]") for name, sites in deployments.items()}
     how = check_model(evaluator, max(map(len, chosen.values()))), capacity, metric
     metric_costs(centre, metric)
     for sites in chosen.values():  # warns of inaccurate results
@@ -285,14 +288,6 @@ def uncertain(fit: Any, name: str = "fit", other: str = "", /, **options: Any) -
             f"{_validate.quote(fit)}."
         )
     return fit
-
-
-def checked(city: City, deployments: object) -> dict[str, IntArray]:
-    """Return the deployments by name; raise unless there are two or more and all sites are known."""
-    if not isinstance(deployments, Mapping) or len(deployments) < 2:
-        wanted = 'two or more named deployments, such as {"today": sites, "proposed": sites}'
-        raise InputError(f"`deployments` must map names to sites, {wanted}; got {_validate.quote(deployments)}.")
-    return {name: check_sites(city, sites, f"deployments[{name!r}]") for name, sites in deployments.items()}
 
 
 def check_model(evaluator: str | None, units: int) -> str:

@@ -254,12 +254,11 @@ def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
     """Return the fleet sizes in ascending order."""
     if units is None and start is not None:
         return [len(start) + more for more in range(FURTHER)]
-    if units is None or not np.iterable(units):
-        raise InputError(f"`units` must be fleet sizes, such as range(7, 13); got {_validate.quote(units)}.")
     least = 1 if start is None else len(start)
-    sizes = sorted({_validate.whole_number(p, "units", least) for p in units})
+    given = units if units is not None and np.iterable(units) else ()
+    sizes = sorted({_validate.whole_number(p, "units", least) for p in given})
     if not sizes:
-        raise InputError("`units` must hold at least one fleet size; got none.")
+        raise InputError(f"`units` must be fleet sizes, such as range(7, 13); got {_validate.quote(units)}.")
     return sizes
 
 

@@ -93,7 +93,7 @@ def test_a_calibrated_fit_gives_intervals():
     ("call", "message"),
     [
         (lambda: fleet_curve(TOWN), "`units` must be fleet sizes"),
-        (lambda: fleet_curve(TOWN, []), "at least one fleet size"),
+        (lambda: fleet_curve(TOWN, []), "`units` must be fleet sizes"),
         (lambda: fleet_curve(TOWN, [1], start=[0, 1]), "`units` must be a whole number"),
         (lambda: fleet_curve(TOWN, [9]), "do not fit"),
         (lambda: fleet_curve(TOWN, [9], start=[0]), "do not fit"),

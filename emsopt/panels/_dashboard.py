@@ -336,17 +336,16 @@ class _Dashboard(Panel):
         settings = bench.state() | {"label": self.at.label}
         project = Project(bench.city, settings, self.rows, bench.trust.results, opened.about, opened.by_hour)
         name = "".join(c if c.isalnum() else "_" for c in bench.city.name)[:40] or "city"
-        file = f"{name}.emsopt.zip", "application/zip", project.to_bytes()
-        self.show(project=download(*file))
-        if self.path is not None:
-            project.save(self.path)
-            return Done(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
-        self.browser.download(*file)
-        return Done(f"Saved {file[0]} to your downloads (or click the link in the bar). It holds no single calls.")
+        file = f"{name}.emsopt.zip", project.to_bytes(), "It holds no single calls.", "application/zip"
+        if self.path is None:
+            return self._saved(*file)
+        self.show(project=download(file[0], file[-1], file[1]))
+        project.save(self.path)
+        return Done(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
 
     def _report(self) -> str:
         """Make a link to the report."""
-        return self._saved("report.html", report(self.bench), "Open it in a browser to print.")
+        return self._saved("report.html", report(self.bench).encode(), "Open it in a browser to print.")
 
     def _share(self) -> str:
         """Make a link to the live sheet of today's deployment, or the p-median's, and the user's."""
@@ -356,13 +355,12 @@ class _Dashboard(Panel):
         evaluations = bench.compute()
         named = {name: evaluations[name].sites for name in dict.fromkeys((bench.base(evaluations), "yours"))}
         sheet = live_sheet(bench.loaded, named, threshold=bench.at.threshold, capacity=bench.at.capacity)
-        return self._saved("sheet.html", sheet.html, "It works from an e-mail or a stick, without a network.")
+        return self._saved("sheet.html", sheet.html.encode(), "It works from an e-mail or a stick, without a network.")
 
-    def _saved(self, name: str, page: str, hint: str) -> str:
-        """Download a page and show a link to it; return a text for the message line."""
-        file = name, "text/html", page.encode()
-        self.show(project=download(*file))
-        self.browser.download(*file)
+    def _saved(self, name: str, content: bytes, hint: str, kind: str = "text/html") -> str:
+        """Download a file and show a link to it; return a text for the message line."""
+        self.show(project=download(name, kind, content))
+        self.browser.download(name, kind, content)
         return Done(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
 
     # -- scenarios ----------------------------------------------------------------------------------------------------

@@ -193,7 +193,7 @@ class Deployments(OwnPanel):
         except InputError:
             self.respond()  # shows the error
             return
-        if self.follows and (self.follows in known or (self.follows in BEST and set(BEST) & set(known))):
+        if self.follows in known or (self.follows in BEST and set(BEST) & set(known)):
             self.take(self.follows)
             return
         best, units = next(iter(known.values())), self.at.units

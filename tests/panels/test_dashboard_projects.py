@@ -187,6 +187,20 @@ def test_nothing_of_single_calls_is_in_a_project_or_a_report(own):
         assert not words & times, name
 
 
+def test_cells_are_narrowed_for_calls_that_wait_where_the_page_says_so(own, monkeypatch):
+    """As the command's --queue does: the gain that must no longer depend on the cells is that of the settings."""
+    given, today = [], list(own.bench.today)
+    monkeypatch.setattr("emsopt.panels._tabs.search", lambda *_, **__: ("best found", np.array(today), "search"))
+    monkeypatch.setattr("emsopt.panels._tabs.refine", lambda model, *_: given.append(model) or model)
+    for capacity in ("queue", "loss"):
+        own.refs["capacity"].value = capacity
+        own.refs["search"].click()
+        own.refs["wait"]()
+        assert given[-1].settings.capacity == capacity
+    own.bench.found.clear()
+    own.bench.respond()
+
+
 @pytest.fixture
 def gap():
     """A log of 3,000 calls, of which 36 hours are missing and some have no place; and the calls around the gap."""

@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):  # a terminal may be unable to show some letters
             stream.reconfigure(errors="backslashreplace")
     try:
-        options = _parse(sys.argv[1:] if arguments is None else list(arguments))
+        options = _parse(arguments)
         with warnings.catch_warnings():
             warnings.showwarning = _print_warning
             options.run(options)
@@ -59,10 +59,11 @@ def _print_warning(message: Warning | str, *_: object, **__: object) -> None:
     print(f"emsopt: warning: {message}", file=sys.stderr)
 
 
-def _parse(arguments: list[str]) -> argparse.Namespace:
+def _parse(given: Sequence[str] | None) -> argparse.Namespace:
     """Parse the arguments; the option ``run`` is the function to call."""
-    if arguments[:1] and arguments[0] in COMMANDS:
-        name, *arguments = arguments
+    arguments = sys.argv[1:] if given is None else list(given)
+    if arguments and arguments[0] in COMMANDS:
+        name = arguments.pop(0)
         command = import_module(f".commands.{COMMANDS[name]}", __package__)  # late, as Ctrl-C is caught by now
         parser = argparse.ArgumentParser(prog=f"emsopt {name}", description=command.DESCRIPTION)
     else:

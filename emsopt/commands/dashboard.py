@@ -1,17 +1,31 @@
-"""``emsopt dashboard``: serve the dashboard by Voila, to oneself or to visitors."""
+"""``emsopt dashboard``: serve the dashboard by Voila, to oneself or to a limited number of visitors.
+
+Each page has a process of its own, of some 340 MB.
+"""
+
+# mypy: disable-error-code="no-untyped-call, import-untyped"
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
-from .._validate import whole_number
-from ..errors import InputError
+from .._validate import existing_file, whole_number
+from ..errors import MissingDependencyError
 from .notebooks import notebooks_folder
+
+try:
+    import voila  # noqa: F401
+    from jupyter_server import CallContext
+    from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
+    from tornado.web import HTTPError
+    from traitlets import Integer
+except ImportError as error:
+    raise MissingDependencyError("the dashboard needs Voila: pip install 'emsopt[notebooks]'.") from error
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
@@ -41,22 +55,63 @@ def add_options(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> None:
     """Serve the dashboard until it is interrupted."""
-    if find_spec("voila") is None:
-        raise InputError("the dashboard needs Voila: pip install 'emsopt[notebooks]'.")
     environment = dict(os.environ)
     if options.project is not None:
-        project = Path(options.project)
-        if not project.exists():
-            raise InputError(f"`PROJECT`: there is no file {options.project}.")
-        environment[PROJECT] = str(project.resolve())
+        environment[PROJECT] = str(existing_file(options.project, "PROJECT", "a project, .zip").resolve())
     arguments = [sys.executable, "-m", "voila", str(notebooks_folder() / "dashboard.ipynb"), *CULLING]
     # Only who has the printed address gets a page: other pages in the same browser do not know it, whatever name
     # of this machine they ask for.
     arguments += ["--Voila.auto_token=True", "--Voila.tornado_settings={'allow_remote_access': False}"]
-    arguments += ["--VoilaConfiguration.multi_kernel_manager_class=emsopt.commands._visitors.Visitors"]
+    arguments += ["--VoilaConfiguration.multi_kernel_manager_class=emsopt.commands.dashboard.Visitors"]
     arguments += [f"--Visitors.most={whole_number(options.visitors, 'visitors')}"]
     arguments += [f"--port={options.port}", *(["--no-browser"] if options.no_browser else [])]
     if os.name == "posix":  # this process becomes the server, so that what ends one ends the other
         sys.stdout.flush()
         os.execve(sys.executable, arguments, environment)
     subprocess.run(arguments, env=environment, check=False)
+
+
+class Visitors(AsyncMappingKernelManager):
+    """Starts a process for a page while there are fewer than ``most``, and ends those of pages that were left first.
+
+    A browser, which the server knows by its cookie, never has a second place for a page that it reloads.
+    """
+
+    most = Integer(4, config=True)
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._one_at_a_time, self._opened = asyncio.Lock(), set[str]()
+        self._asked: dict[str, Any] = {}  # by process, the request that it was started for
+
+    async def start_kernel(self, **options: Any) -> Any:  # type: ignore[override]
+        """Start a process, or refuse it with status 503."""
+        request = CallContext.get(CallContext.JUPYTER_HANDLER)
+        async with self._one_at_a_time:  # twenty pages asked for at once are counted, too
+            await self._end(name for name, earlier in self._asked.items() if self._replaces(request, name, earlier))
+            if len(self) >= self.most:
+                await self._end(name for name in self._opened if not self._kernel_connections.get(name))
+            if len(self) >= self.most:
+                raise HTTPError(503, reason=f"{self.most} pages are open. Close one, or serve more with --visitors.")
+            started = await super().start_kernel(**options)
+            self._asked[started] = request
+            return started
+
+    async def _end(self, names: Iterable[str]) -> None:
+        """End those of the processes that are still there."""
+        for name in list(names):
+            if name in self:
+                await self.shutdown_kernel(name, now=True)
+        self._opened &= set(self.list_kernel_ids())  # others ended by themselves or were culled
+        self._asked = {name: request for name, request in self._asked.items() if name in self}
+
+    def _replaces(self, request: Any, name: str, earlier: Any) -> bool:
+        """Return whether a request comes from the browser of an earlier one whose page is neither open nor loading."""
+        if earlier.current_user != request.current_user or self._kernel_connections.get(name):
+            return False
+        return name in self._opened or earlier.request.connection.stream.closed()
+
+    def notify_connect(self, kernel_id: str) -> None:
+        """Record that the page of the process has been open."""
+        super().notify_connect(kernel_id)
+        self._opened.add(kernel_id)

@@ -30,8 +30,8 @@ def run(options: Namespace) -> None:
     there = [str(path) for path in files if (target / path).exists()]
     if there and not options.force:
         raise InputError(
-            f"{target} already has {', '.join(there[:3])}{', ...' if there[3:] else ''}; nothing was copied. Name "
-            "another folder, or replace them by --force."
+            f"{target} already has {len(there)} of the files, such as {there[0]}; nothing was copied. Name another "
+            "folder, or replace them by --force."
         )
     for path in files:
         make_folder((target / path).parent, "FOLDER")

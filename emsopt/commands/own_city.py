@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import time
 from argparse import ArgumentParser
+from contextlib import suppress
 from dataclasses import fields
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, cast
 
 from .._files.atomic import write_file
 from .._files.formats import read_csv, table_text
 from .._validate import existing_file, path, positive_number, whole_number
 from ..city.tables import check_replaceable
 from ..errors import EmsoptError, InputError, Message
+from ..planning.settings import OPTIONS, Settings, columns_in, of_stations
 from . import _output
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
     from ..calls import CallLog
     from ..errors import Argument
-    from ..planning import Advice, Settings
+    from ..planning import Advice
+    from ..planning.comparison import Interval
 
 DESCRIPTION = (
     "Turn a log of past calls (time, lon, lat and whatever else it has) and a table of stations (name, lon, lat) into "
@@ -47,53 +49,25 @@ def add_options(parser: ArgumentParser) -> None:
     add("--templates", metavar="FOLDER", help="write templates of the input files to this folder, and exit")
     add("--details", action="store_true", help="print all that report.html has")
     add("--units", type=int, metavar="P", help="fleet size (default: as many as today, or as recorded times need)")
-    who = "the station of each unit, or a .csv file with a column 'station' (default: as the log tells)"
-    add("--today", nargs="+", metavar="SITE", help=f"today's deployment, to compare with: {who}")
     add("--homes", metavar="FILE", help="table of the home of each unit in the log, .csv with columns unit, station")
     held = "test the calibration on the last DAYS; 0: no test (default: a third of a log of 9 days or more)"
     add("--hold-out", type=int, metavar="DAYS", help=held)
-    add("--name", default="city", help="title of maps and tables")
-    group = parser.add_argument_group("times (default: calibrated from the log, if it has dispatch and arrival)")
-    add = group.add_argument
-    add("--speed", dest="speed_kmh", type=float, metavar="KMH", help="driving speed for computing travel times (40)")
-    add("--detour", type=float, default=1.3, metavar="X", help="road distance / straight-line distance (1.3)")
     roads = "roads to drive on, .osm.pbf, .net.xml, .zip, ...; at speed limits if not calibrated"
     add("--roads", metavar="FILE", help=roads)
     add("--travel-times", metavar="FILE", help="table of minutes: one row per station, one column per atom, .csv")
-    turnout = "minutes until a unit leaves, if not in the table of stations (1.5)"
-    add("--turnout", dest="turnout_times", type=float, metavar="MIN", help=turnout)
-    service = "minutes that a call keeps a unit busy, or 'calls' or 'stations'"
-    add("--service", dest="service_times", metavar="MIN", help=service)
-    add = parser.add_argument_group("calls").add_argument
-    for name, what in (("--columns", "logs, such as time=Alarm unit=Rig"), ("--station-columns", "stations")):
-        what = f"columns of {what} that are not found by their names; ROLE=none leaves a role out"
-        add(name, nargs="+", default=(), metavar="ROLE=NAME", help=what)
-    cell = "width of the cells in which calls are counted (default: as narrow as the answer needs)"
-    add("--cell", dest="cell_km", type=float, metavar="KM", help=cell)
     add("--areas", metavar="FILE", help="GeoJSON polygons to count calls in, instead of cells")
-    add("--where", metavar="EXPR", help="count only the rows for which this holds, such as \"kind == 'medical'\"")
-    others = "what rows that may be no calls are: calls (default), work that only keeps units busy, or nothing"
-    add("--others", choices=["answered", "occupying", "ignored"], default="answered", help=others)
-    sent = "which station is sent first: the closest (default), the first due in the log, or the closest of the call's "
-    sent += "agency"
-    add("--dispatch", choices=["nearest", "first due", "agency"], default="nearest", help=sent)
     bad = "rows that cannot be read: leave out up to 2 %% of the rows, or five, and say so (default), or raise an error"
     add("--on-bad", choices=["leave out", "raise"], default="leave out", help=bad)
-    add("--crs", help="reference system of coordinates that are not degrees, such as EPSG:3857")
-    add("--area-name", metavar="KEY", help="property of the areas that holds their names")
-    reach = "leave out calls over KM from every station (50)"
-    add("--reach", dest="reach_km", type=float, default=50.0, metavar="KM", help=reach)
-    add("--time-zone", metavar="ZONE", help="time zone, such as America/Chicago, if times have an offset")
-    add("--time-format", metavar="FORMAT", help="'day first', 'month first', or a format such as %%d.%%m.%%Y %%H:%%M")
-    add("--hours", metavar="H-H", help="count only calls of these hours, such as 7-19 (until 19:00) or 22-6")
-    add("--weekdays", metavar="D-D", help="count only calls of these days, such as Mon-Fri or Sat,Sun")
     add("--drop-repeats", action="store_true", help="count calls with the same time and place only once")
     missing: dict[str, Any] = {"action": "store_const", "const": "missing", "default": "counted"}
     add("--skip-empty-days", dest="empty_days", help="treat days without calls as not recorded", **missing)
     add("--accept-findings", action="store_true", help="go on although checks of the data find something wrong")
-    add = parser.add_argument_group("plan").add_argument
     add("--moves", type=int, metavar="K", help="plan the day, with at most K units moved between two hours")
     _output.add_fleet_options(parser)
+    add = parser.add_argument_group("the log and times, as in the form of the dashboard").add_argument
+    for name, option in OPTIONS.items():
+        text = option.help.replace("%", "%%") + "; or a .csv file with a column 'station'" * (name == "today")
+        add(option.flag, dest=name, nargs="+" if option.several else None, help=text)
 
 
 @cache
@@ -111,12 +85,12 @@ def _quoted(value: object) -> str:
     return f'"{text}"' if "'" in text and not re.search(r'["$`\\]', text) else shlex.quote(text)
 
 
-def in_options(text: object, *, of_stations: bool = False) -> str:
+def in_options(text: object) -> str:
     """Return a message, or that of an error, with options in place of arguments."""
 
     def spelled(argument: Argument) -> str:
         name, value = argument
-        option = _options().get("station_columns" if of_stations and name == "columns" else name, f"`{name}`")
+        option = _options().get(name, f"`{name}`")
         if isinstance(value, dict):
             words = (f"{role}={'...' if column is ... else _quoted(column)}" for role, column in value.items())
             return f"{option} {' '.join(words)}"
@@ -205,10 +179,10 @@ def _tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
         return
     metric = "response" if s.metric == "mean_response" else "late"
     rows = {name: scenario(model.city, name, e, metric, s.threshold, advice.today) for name, e in found.items()}
-    best = next((row for name, row in rows.items() if name not in ("today", "p-median")), None)
-    if best is not None and advice.comparison is not None and advice.gain is not None:
-        best |= {"gain_low": advice.gain.low, "gain_high": advice.gain.high}
-        best["probability_better"] = advice.comparison.probability_better
+    if advice.comparison is not None:
+        _, low, high = cast("Interval", advice.gain)
+        best = next(row for name, row in rows.items() if name not in ("today", "p-median"))
+        best |= {"gain_low": low, "gain_high": high, "probability_better": advice.comparison.probability_better}
         yield "gains_by_atom", advice.comparison.by_atom
     units = [e.to_frame().drop(columns="site").assign(deployment=name) for name, e in found.items()]
     columns = ["deployment", "site", "utilization", "share_of_calls", "mean_response_min"]
@@ -223,33 +197,27 @@ def _tables(advice: Advice) -> Iterator[tuple[str, pd.DataFrame]]:
 
 def _settings(options: Namespace) -> Settings:
     """Return the settings that the options give."""
-    from ..calls.profile import hours_in, weekdays_in
-    from ..planning.settings import Settings, service_in
     from ..roads import RoadNetwork
 
-    minutes = options.travel_times
-    if minutes is not None and options.speed_kmh is None and options.roads is None:
+    minutes, where = options.travel_times, options.roads
+    if minutes is not None and options.speed_kmh is None and where is None:
         minutes = read_csv(existing_file(minutes, "travel_times", "a table of travel times, .csv"), labelled=True)
     positive_number(options.threshold, "threshold", "min")
     check_replaceable(path(options.out, "--out") / "city")
-    converted = {
-        "hours": None if options.hours is None else hours_in(options.hours),
-        "weekdays": None if options.weekdays is None else weekdays_in(options.weekdays),
-        "homes": None if options.homes is None else _read_homes(options.homes),
-        "roads": None if options.roads is None else RoadNetwork.read(options.roads),
-        "travel_times": minutes,
-        "service_times": None if options.service_times is None else service_in(options.service_times, "service_times"),
-        "today": _today(options.today),
-        "metric": ("late", options.threshold) if options.metric == "late" else "mean_response",
-    }
-    return Settings(**{field.name: getattr(options, field.name) for field in fields(Settings)} | converted)
+    given = {name: option.read(vars(options)[name], name) for name, option in OPTIONS.items() if vars(options)[name]}
+    given["today"] = _today(options.today)
+    given["metric"] = ("late", options.threshold) if options.metric == "late" else "mean_response"
+    given["travel_times"] = minutes
+    given["homes"] = None if options.homes is None else _read_homes(options.homes)
+    given["roads"] = None if where is None else RoadNetwork.read(where)
+    known = {field.name for field in fields(Settings)}
+    given = {name: value for name, value in (vars(options) | given).items() if name in known and value is not None}
+    return Settings(**given)
 
 
 def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
     """Return the log and the stations."""
-    from ..calls import read_calls, read_stations
     from ..datasets import practice_calls, san_jose_calls
-    from ..planning.settings import columns_in
 
     if options.practice + options.san_jose + bool(options.files) > 1:
         raise InputError("give --practice, --san-jose or files, only one of them.")
@@ -260,12 +228,18 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
         return san_jose_calls()
     if len(options.files) < 2:
         raise InputError("give a log of calls and a table of stations: emsopt city calls.csv stations.csv")
+    return _read_files(options)
+
+
+def _read_files(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
+    """Return the log and the stations in the files; say so if they are in the wrong order."""
+    from ..calls import read_calls, read_stations
+
     *logs, table = options.files
-    columns = columns_in(options.columns, "columns") or None
-    station_columns = columns_in(options.station_columns, "station_columns") or None
-    read = partial(read_calls, columns=columns, time_zone=options.time_zone, time_format=options.time_format)
+    columns, of_table = (value and columns_in(value, "columns") for value in (options.columns, options.station_columns))
+    how = {name: getattr(options, name) for name in ("time_zone", "time_format", "crs", "where", "on_bad")}
     try:
-        calls = read(logs if logs[1:] else logs[0], crs=options.crs, where=options.where, on_bad=options.on_bad)
+        calls = read_calls(logs if logs[1:] else logs[0], columns, **how)
     except InputError as error:
         if "time" in (Message.of(error).values.get("columns") or ()) and _is_log(table):
             raise InputError(
@@ -274,10 +248,9 @@ def _read(options: Namespace) -> tuple[CallLog, pd.DataFrame]:
             ) from error
         raise
     try:
-        stations = read_stations(table, station_columns, crs=options.crs)
+        stations = read_stations(table, of_table, crs=options.crs)
     except InputError as error:
-        error.args = (in_options(error, of_stations=True),)
-        raise
+        raise of_stations(error) from None
     if len(stations) >= len(calls) and _is_log(table):
         raise InputError(
             f"{table} has {len(stations):,} rows with times, and {', '.join(logs)} {len(calls):,} calls. The last file "
@@ -290,11 +263,9 @@ def _is_log(file: str) -> bool:
     """Return whether a file can be read as a log of calls."""
     from ..calls import read_calls
 
-    try:
-        read_calls(file)
-    except EmsoptError:
-        return False
-    return True
+    with suppress(EmsoptError):
+        return bool(read_calls(file))
+    return False
 
 
 def _read_homes(name: str) -> dict[str, str]:
@@ -308,16 +279,21 @@ def _read_homes(name: str) -> dict[str, str]:
 
 def _today(names: list[str] | None) -> list[str] | None:
     """Return the station of each of today's units: as given, or from a file with a column ``station``."""
-    if not names or len(names) > 1 or not (names[0].lower().endswith(".csv") or os.path.isfile(names[0])):
+    if not names or len(names) > 1 or not names[0].lower().endswith(".csv"):
         return names
-    table, columns = _table(names[0], "--today", "a table of today's units, .csv")
+    file = names[0]
+    table, columns = _table(file, "--today", "a table of today's units, .csv")
     column = next((columns[key] for key in ("station", "site", "name") if key in columns), None)
     if column is None:
-        raise InputError(f"{names[0]} must have a column 'station' with the station of each unit; got {list(columns)}.")
-    cells = table[columns["units"]] if "units" in columns else ["1"] * len(table)
-    units = [int(text) if (text := str(cell).strip()).isdigit() else text for cell in cells]
-    counts = [whole_number(count, f"{names[0]}: units", low=0) for count in units]
-    return [str(station) for station, count in zip(table[column], counts, strict=True) for _ in range(count)]
+        raise InputError(f"{file} must have a column 'station' with the station of each unit; got {list(columns)}.")
+    counts = table[columns["units"]] if "units" in columns else [1] * len(table)
+    return [str(station) for station, n in zip(table[column], counts, strict=True) for _ in range(_whole(n, file))]
+
+
+def _whole(cell: Any, file: str) -> int:
+    """Return a number of units in a file."""
+    text = str(cell).strip()
+    return whole_number(int(text) if text.isdigit() else text, f"{file}: units", low=0)
 
 
 def _table(name: str, option: str, noun: str) -> tuple[pd.DataFrame, dict[str, Any]]:

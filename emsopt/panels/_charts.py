@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,8 +25,21 @@ if TYPE_CHECKING:
     from ..planning.project import Result
 
 CALLS = 50_000  # calls per simulation
+MOST_LISTED = 100  # atoms
 MODELS = {name: f"{name} hypercube" for name in ("exact", "approximate")}
 MODELS["simulation"] = f"simulation of {CALLS:,} calls"
+
+
+def has_map(city: City) -> bool:
+    """Return whether a city has coordinates."""
+    return city.atom_locations is not None and city.site_locations is not None
+
+
+def in_one_line(facts: Mapping[str, Any]) -> str:
+    """Return facts by name as text, without those that are empty."""
+    words = {True: "yes", False: "no"}
+    texts = {name: words[value] if isinstance(value, bool) else f"{value}" for name, value in facts.items()}
+    return "; ".join(f"{name.replace('_', ' ')} {text}" for name, text in texts.items() if text)
 
 
 def place_names(city: City) -> list[str]:
@@ -107,17 +120,16 @@ def districts(
     evaluations: Mapping[str, Evaluation],
     baseline: str,
     waits: Callable[[Evaluation, Evaluation], str],
-    most: int = 100,
 ) -> str:
     """Return a table of the mean response of each atom, those that lose most against ``baseline`` first.
 
-    At most ``most`` atoms are listed; sentences say how many gain and lose and, by ``waits``, who waits longer.
+    At most `MOST_LISTED` atoms are listed; sentences say how many gain and lose and, by ``waits``, who waits longer.
     """
     base = evaluations[baseline].atom_response
     others = [name for name in evaluations if name != baseline]
     shown = [baseline, *others]
     changes = np.array([evaluations[name].atom_response - base for name in others]).reshape(len(others), len(base))
-    order = np.argsort(-changes.max(axis=0, initial=-np.inf), kind="stable")[:most]
+    order = np.argsort(-changes.max(axis=0, initial=-np.inf), kind="stable")[:MOST_LISTED]
     notes = []
     for name, change in zip(others, changes, strict=True):
         worse, better = change > 0.01, change < -0.01
@@ -130,9 +142,9 @@ def districts(
         texts += [f"{evaluations[name].atom_response[j]:.2f} ({signed(change[j], 2)})" for name, change in
                   zip(others, changes, strict=True)]  # fmt: skip
         rows.append((city.atom_names[j], texts))
-    more = f" The {most} with the largest losses of {len(base)} are listed." if len(base) > most else ""
+    few = f" The {MOST_LISTED} with the largest losses of {len(base)} are listed." * (len(base) > MOST_LISTED)
     heads = headings({name: evaluations[name] for name in shown})
-    caption = f"Mean response by district (min), and the difference to {baseline}.{more}"
+    caption = f"Mean response by district (min), and the difference to {baseline}.{few}"
     return lines(*notes) + table(caption, ["calls per hour", *heads], rows)
 
 
@@ -178,11 +190,7 @@ def responses(evaluations: dict[str, Evaluation], threshold: float) -> str:
 
 
 def alternatives(
-    enumeration: Enumeration | None,
-    k: int,
-    threshold: float,
-    baseline: tuple[str, Evaluation] | None = None,
-    intro: str = "",
+    enumeration: Enumeration | None, k: int, threshold: float, baseline: tuple[str, Evaluation], intro: str
 ) -> str:
     """Return a table of the ``k`` best deployments in an enumeration, or a sentence if ``enumeration`` is None.
 
@@ -199,11 +207,9 @@ def alternatives(
         move = f"{row['moved_from']} → {row['moved_to']}" if row["moved_from"] else "the best"
         mean, late = f"{row['mean_response_min']:.3f}", f"{row[f'late_over_{threshold:g}_min']:.2%}"
         slowest, busiest = f"{row['percentile_90_min']:.2f}", f"{row['max_utilization']:.1%}"
-        gain = [] if baseline is None else [signed(baseline[1].mean_response - row["mean_response_min"], 3)]
-        rows[f"{row['rank']}. {move}"] = [mean, *gain, late, slowest, busiest]
-    columns = ["mean response (min)", f"{threshold:g} min or more", "90th percentile (min)", "busiest unit"]
-    units, caption = enumeration.sites.shape[1], f"{intro}The {len(rows)} best deployments by the approximate model"
-    if baseline is not None:
-        other = len(baseline[1].sites)
-        columns.insert(1, f"gain over {baseline[0]}{'' if other == units else f', which has {other} units,'} (min)")
-    return table(caption, columns, rows.items())
+        gain = signed(baseline[1].mean_response - row["mean_response_min"], 3)
+        rows[f"{row['rank']}. {move}"] = [mean, gain, late, slowest, busiest]
+    units, other = enumeration.sites.shape[1], len(baseline[1].sites)
+    over = f"gain over {baseline[0]}{'' if other == units else f', which has {other} units,'} (min)"
+    columns = ["mean response (min)", over, f"{threshold:g} min or more", "90th percentile (min)", "busiest unit"]
+    return table(f"{intro}The {len(rows)} best deployments by the approximate model", columns, rows.items())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from anywidget import AnyWidget
 from ipywidgets import HTML, Dropdown, HBox, IntSlider, Text, VBox
 
 from .. import datasets, plots
@@ -15,13 +16,13 @@ from .._files.formats import table_text
 from ..errors import EmsoptError, InputError
 from ..maps import deployment_map, live_sheet
 from ..planning import Project, Settings, build
-from ._layout import STYLE, Browser, add_class, fold
+from ._charts import has_map
 from ._panel import Panel
 from ._report import report
 from ._tabs import Workbench
 from ._uploads import Files, Opened, OwnCity, bare_name, check_size, city_from_uploads, in_controls, summary
 from ._uploads import opened as opened_model
-from ._widgets import Done, button, complaint, control, download, lines, png, seed_input, table
+from ._widgets import Done, add_class, button, complaint, control, download, fold, lines, png, seed_input, table
 
 if TYPE_CHECKING:
     from .._types import PathLike
@@ -44,6 +45,73 @@ SHOWN = {  # columns of the table of scenarios: title and format
     "late from (min)": "{threshold_min:g}",
     "busiest unit": "{max_utilization:.1%}",
 }
+
+
+# Groups of controls and tabs are made of buttons, so that they work by keyboard. The style asks for the width of the
+# dashboard itself, not of the window: it also fits into the cell of a notebook.
+STYLE = """<style>
+.emsopt-dashboard { container-type: inline-size; overflow: visible; --line: #d5d9de; --soft: #f5f7f9; --spare: 430px; }
+.emsopt-dashboard .widget-html, .emsopt-dashboard .widget-html-content { height: auto; line-height: 1.4;
+  min-width: 0; }
+.emsopt-bar { display: flex; flex-flow: row wrap; align-items: center; gap: 4px 14px; padding: 4px 8px;
+  background: #143a5a; color: #fff; border-radius: 4px; }
+.emsopt-bar .widget-label, .emsopt-bar h1, .emsopt-bar p, .emsopt-bar a { color: #fff !important; }
+.emsopt-bar h1 { font-size: 17px; margin: 0; font-weight: 600; }
+.emsopt-bar .widget-dropdown .widget-label { width: auto !important; }
+.emsopt-main { display: grid; gap: 10px; overflow: visible; grid-template: minmax(0, 1fr) / 20em minmax(0, 1fr) 30em;
+  height: clamp(430px, calc(100vh - var(--spare)), 1300px); }
+.emsopt-column, .emsopt-results { overflow: hidden auto; min-width: 0; max-height: 100%; flex-wrap: nowrap; }
+.emsopt-column > *, .emsopt-results > *, .emsopt-body > * { flex-shrink: 0; }
+.emsopt-place { min-width: 0; min-height: 0; overflow: hidden; display: flex; }
+.emsopt-place > * { flex: 1 1 auto; height: 100%; min-width: 0; }
+.emsopt-head { width: auto !important; text-align: left; font-weight: 600; background: var(--soft); margin: 0;
+  border-bottom: 1px solid var(--line); box-shadow: none !important; }
+.emsopt-head::before { content: "\\25B8"; margin-right: 0.5em; }
+.emsopt-head.mod-active::before { content: "\\25BE"; }
+.emsopt-head.mod-active { background: var(--soft); color: inherit; }
+.emsopt-fold { overflow: visible; }
+.emsopt-fold > .emsopt-body { display: none; overflow: visible; padding: 4px 0; }
+.emsopt-fold:has(> .emsopt-head.mod-active) > .emsopt-body { display: flex; }
+.emsopt-column .widget-inline-hbox, .emsopt-column .widget-inline-vbox { width: auto !important; min-width: 0; }
+.emsopt-column .widget-inline-hbox > .widget-label { width: 8.2em !important; min-width: 8.2em; text-align: left; }
+.emsopt-column .widget-readout { min-width: 3.2em; width: 3.2em; }
+.emsopt-column .widget-select-multiple select { min-width: 0; }
+.emsopt-tabs { overflow: visible; min-height: 60vh; }
+.emsopt-tabs > .widget-toggle-buttons { width: auto; border-bottom: 1px solid var(--line); }
+.emsopt-tabs .widget-toggle-buttons .widget-toggle-button { width: auto; padding: 0 14px; margin: 0 2px 0 0;
+  border-radius: 4px 4px 0 0; box-shadow: none !important; }
+.emsopt-tabs .widget-toggle-button.mod-active { background: #143a5a; color: #fff; }
+.emsopt-tabs > .emsopt-sheet { overflow: visible; padding: 6px 2px; }
+.emsopt-dashboard :focus-visible { outline: 2px solid #0b67c2; outline-offset: 1px; }
+.emsopt-results .emsopt-figures th, .emsopt-results .emsopt-figures td { padding: 0.15em 0.3em; }
+.emsopt-results .emsopt-figures th[scope=row] { white-space: normal; min-width: 8em; }
+.emsopt-results .emsopt-figures td { white-space: normal; }
+.emsopt-results div[role=group] { max-height: none !important; }
+.emsopt-said [role=status] { max-width: none !important; max-height: 2.9em; overflow: auto; }
+.emsopt-dashboard:has(> .emsopt-said [role=status]) { --spare: 485px; }
+@container (max-width: 1320px) {
+  .emsopt-main { grid-template: minmax(20em, 1fr) auto / 20em minmax(0, 1fr); height: auto; }
+  .emsopt-place { height: clamp(360px, 60vh, 900px); }
+  .emsopt-column { grid-row: 1 / 3; }
+}
+@container (max-width: 860px) {
+  .emsopt-main { grid-template: none / minmax(0, 1fr); }
+  .emsopt-column { grid-row: auto; }
+}
+</style>"""
+
+
+class Browser(AnyWidget):
+    """An invisible widget in the dashboard that saves files, and names controls for screen readers."""
+
+    _esm = Path(__file__).with_name("browser.js")
+
+    def __init__(self) -> None:
+        super().__init__(layout={"height": "0", "margin": "0", "overflow": "hidden"})
+
+    def download(self, name: str, kind: str, content: bytes) -> None:
+        """Save a file where the browser keeps downloads."""
+        self.send({"name": name, "kind": kind}, buffers=[content])
 
 
 def dashboard(project: PathLike | Project | None = None) -> Panel:
@@ -69,8 +137,8 @@ def dashboard(project: PathLike | Project | None = None) -> Panel:
         The bar: ``city`` (which one to show), ``open`` (a project to open), the buttons ``save``, ``report`` and
         ``share``, which make links in ``project``, and ``message`` (errors and remarks). The city: ``sites_count`` and
         ``seed`` of the random one; ``files``, the buttons ``read`` and ``again``, and the fields of
-        `emsopt.panels._uploads`, such as ``speed``. The table of ``scenarios``: ``label`` (name of the next one) and
-        the buttons ``add``, ``empty`` and ``files_made``, which makes ``links`` to files.
+        `emsopt.planning.settings.OPTIONS`, such as ``speed_kmh``. The table of ``scenarios``: ``label`` (name of the
+        next one) and the buttons ``add``, ``empty`` and ``files_made``, which makes ``links`` to files.
 
         The rest belongs to the city shown and is replaced with every city. Inputs: ``load``, ``units``, ``colocation``
         (whether a station may have several), ``capacity`` (whether calls wait), ``objective``, ``threshold`` (minutes
@@ -106,7 +174,7 @@ class _Dashboard(Panel):
 
     def __init__(self, project: PathLike | Project | None) -> None:
         self.path: Path | None = None  # the file to replace: only that of the city shown
-        self.project: Project | None = None
+        self.project: Any = None  # the one opened last
         self.rows: list[dict[str, Any]] = []
         self.quiet = False
         self.uploads: tuple[Any, ...] = ()  # kept to be read again with other options
@@ -170,18 +238,15 @@ class _Dashboard(Panel):
         if chosen == UPLOAD:
             return Done("Choose files, then press Read files. Until then the previous city stays.")
         if chosen == PROJECT:
-            if self.project is not None:
-                self._show(Opened.of(self.project))
-            return ""
-        if chosen == ST_PAUL:
+            opened = Opened.of(self.project)
+        elif chosen == ST_PAUL:
             opened = Opened(datasets.load_st_paul(), ST_PAUL_UNITS, about={"dataset": "st_paul"})
         elif chosen == PRACTICE:
             settings = Settings(name=chosen, drop_repeats=True, empty_days="missing")
             opened = opened_model(build(*datasets.practice_calls(), settings), dataset="practice")
         else:
             about = {"dataset": "grid", "grid_sites": sites, "grid_seed": self.at.seed}
-            city = datasets.grid_city(sites, sites // 2, rng=self.at.seed)
-            opened = Opened(city, sites // 2, about=about)
+            opened = Opened(datasets.grid_city(sites, sites // 2, rng=self.at.seed), sites // 2, about=about)
         self._show(opened)
         return ""
 
@@ -194,9 +259,8 @@ class _Dashboard(Panel):
 
     def _read(self) -> str:
         """Show the city of the uploaded files; return a text for the message line."""
-        # Files that never arrive must not be taken for those chosen before.
-        uploads, self.controls["files"].value = self.at.files, ()
-        self.uploads = uploads
+        self.uploads = self.at.files
+        self.controls["files"].value = ()  # files that never arrive must not be taken for those chosen before
         return self._reread()
 
     def _reread(self) -> str:
@@ -204,14 +268,11 @@ class _Dashboard(Panel):
         opened = city_from_uploads(self.uploads, **self.form.options())
         self._show(opened)
         self.form.tell(opened)
-        city = opened.city
-        summary_line = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(self.uploads)}."
-        told = " ".join(map(in_controls, opened.said))
-        wrong = [found for found in opened.log.checks if found.level == "wrong"] if opened.log else []
-        if wrong:
-            found = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in wrong)
-            return f"{summary_line} {told} Something is wrong in the data: {found}. See the tab Data and trust."
-        return Done(f"{summary_line} {told}".strip())
+        city, checks = opened.city, opened.log.checks if opened.log else ()
+        head = f"Read {city.name}: {city.n_atoms} atoms, {city.n_sites} sites. Files: {summary(self.uploads)}."
+        said = " ".join([head, *map(in_controls, opened.said)])
+        wrong = ", ".join(f.what + (f.where and f" (rows {f.where})") for f in checks if f.level == "wrong")
+        return f"{said} Something is wrong in the data: {wrong}. See the tab Data and trust." if wrong else Done(said)
 
     def _show(self, opened: Opened, path: Path | None = None) -> None:
         """Replace the workbench by a new one for this city, which saving writes to ``path``."""
@@ -275,34 +336,31 @@ class _Dashboard(Panel):
         settings = bench.state() | {"label": self.at.label}
         project = Project(bench.city, settings, self.rows, bench.trust.results, opened.about, opened.by_hour)
         name = "".join(c if c.isalnum() else "_" for c in bench.city.name)[:40] or "city"
-        file = f"{name}.emsopt.zip", "application/zip", project.to_bytes()
-        self.show(project=download(*file))
-        if self.path is not None:
-            project.save(self.path)
-            return Done(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
-        self.browser.download(*file)
-        return Done(f"Saved {file[0]} to your downloads (or click the link in the bar). It holds no single calls.")
+        file = f"{name}.emsopt.zip", project.to_bytes(), "It holds no single calls.", "application/zip"
+        if self.path is None:
+            return self._saved(*file)
+        self.show(project=download(file[0], file[-1], file[1]))
+        project.save(self.path)
+        return Done(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
 
     def _report(self) -> str:
         """Make a link to the report."""
-        return self._saved("report.html", report(self.bench), "Open it in a browser to print.")
+        return self._saved("report.html", report(self.bench).encode(), "Open it in a browser to print.")
 
     def _share(self) -> str:
         """Make a link to the live sheet of today's deployment, or the p-median's, and the user's."""
         bench = self.bench
-        if bench.city.atom_locations is None or bench.city.site_locations is None:
+        if not has_map(bench.city):
             raise InputError("this city has no coordinates, so that there is no map to share.")
         evaluations = bench.compute()
         named = {name: evaluations[name].sites for name in dict.fromkeys((bench.base(evaluations), "yours"))}
-        city = bench.city.scaled(bench.at.load)
-        sheet = live_sheet(city, named, threshold=bench.at.threshold, capacity=bench.at.capacity)
-        return self._saved("sheet.html", sheet.html, "It works from an e-mail or a stick, without a network.")
+        sheet = live_sheet(bench.loaded, named, threshold=bench.at.threshold, capacity=bench.at.capacity)
+        return self._saved("sheet.html", sheet.html.encode(), "It works from an e-mail or a stick, without a network.")
 
-    def _saved(self, name: str, page: str, hint: str) -> str:
-        """Download a page and show a link to it; return a text for the message line."""
-        file = name, "text/html", page.encode()
-        self.show(project=download(*file))
-        self.browser.download(*file)
+    def _saved(self, name: str, content: bytes, hint: str, kind: str = "text/html") -> str:
+        """Download a file and show a link to it; return a text for the message line."""
+        self.show(project=download(name, kind, content))
+        self.browser.download(name, kind, content)
         return Done(f"Saved {name} to your downloads (or click the link in the bar). {hint}")
 
     # -- scenarios ----------------------------------------------------------------------------------------------------
@@ -332,11 +390,11 @@ class _Dashboard(Panel):
         bench = self.bench
         evaluations, links = bench.compute(), []
         made = "; ".join(f"{name} {value}" for name, value in bench.made_with().items())
-        city = bench.city.scaled(bench.at.load).replace(notes=f"{bench.city.notes} Made with: {made}.".strip())
+        city = bench.loaded.replace(notes=f"{bench.city.notes} Made with: {made}.".strip())
         if self.rows:
             text = table_text(pd.DataFrame(self.rows))
             links.append(download("scenarios.csv", "text/csv", text.encode("utf-8-sig")))
-        if city.atom_locations is not None and city.site_locations is not None:
+        if has_map(city):
             page = deployment_map(city, evaluations, hours_a_year=bench.hours_a_year)
             links.append(download("map.html", "text/html", page.html.encode()))
             picture = png(lambda figure: plots.deployments(city, evaluations, figure), dpi=110, about=made)

@@ -23,7 +23,7 @@ from ..evaluators.by_name import EXACT_UP_TO
 from ..evaluators.evaluation import LATE_MIN
 from ..maps import DeploymentMap, deployment_map
 from ..maps.live import LiveMap
-from ._charts import MODELS
+from ._charts import MODELS, has_map
 from ._widgets import Message, SiteInputs, button, control, guard, lines, seed_input
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ class MapView(LiveMap):
         """Show these evaluations by name, of the same city or of the city under another load."""
         if isinstance(self.page, DeploymentMap):
             self.draw(self.page.updated(evaluations, city))
-        elif city.atom_locations is not None and city.site_locations is not None:
+        elif has_map(city):
             self.draw(deployment_map(city, evaluations, **self.options))
         else:
             self.layout.visibility = "visible"

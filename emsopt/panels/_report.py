@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from .. import plots
 from ..calls._page import document
 from ..planning.advice import list_changes, tally
 from . import _charts
-from ._widgets import lines, png
+from ._widgets import image, lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,14 +34,13 @@ div[role=group] { overflow: visible !important; max-height: none !important; }
   p { margin: 1px 0 !important; line-height: 1.3 !important; } th, td { padding: 0.5px 8px !important; }
   img { max-height: 8.4cm; display: block; margin: auto; } @page { size: A4; margin: 1.3cm; } }
 """
-WORDS = {True: "yes", False: "no"}
 
 
 def report(bench: Workbench) -> str:
     """Return the report on the deployments shown as one self-contained HTML page, which prints on one sheet."""
     answer, at = bench.compute(), bench.at
-    city, base = bench.city.scaled(at.load), bench.base(answer)
-    best, how, best_name = bench._best()
+    city, base = bench.loaded, bench.base(answer)
+    best, how, best_name = bench.best()
     taken = best is not None and sorted(best) == sorted(answer["yours"].sites.tolist())
     shown = dict.fromkeys((base, "yours", *([] if taken else [best_name])))
     titles = {"yours": "proposed"}
@@ -54,11 +52,9 @@ def report(bench: Workbench) -> str:
         f"<p>{escape(_verdict(named, base, at.threshold))}{_better_found(named, best_name)}</p>",
         *map(lines, filter(None, [bench.trust.caution(len(answer["yours"].sites))])),
     ]
-    if city.atom_locations is not None and city.site_locations is not None:
+    if _charts.has_map(city):
         pair, plain = dict(list(named.items())[:2]), city.replace(notes="")  # the notes stand below
-        made = png(lambda figure: plots.deployments(plain, pair, figure), dpi=120)
-        source = b64encode(made).decode()
-        parts.append(f"<img src='data:image/png;base64,{source}' alt='Map of {escape(' and '.join(pair))}'>")
+        parts.append(image(lambda figure: plots.deployments(plain, pair, figure), f"Map of {' and '.join(pair)}", 120))
     caption = f"{city.total_rate:.3g} calls per hour."
     figures = "<h2>Figures</h2>" + _charts.figures(caption, named, at.threshold, baseline=base, interval=interval)
     if interval is None:
@@ -70,13 +66,8 @@ def report(bench: Workbench) -> str:
     parts.append(f"<div class='pair'><div>{figures}</div><div>{places}</div></div>")
     results = {result.kind: result for result in bench.trust.results}
     parts += ["<h2>Can the model be trusted?</h2>", *_model_findings(results, interval=interval is not None)]
-    made_with = "; ".join(
-        f"{name.replace('_', ' ')} {WORDS.get(value, value) if isinstance(value, bool) else value}"
-        for name, value in bench.made_with().items()
-        if value != ""
-    )
     parts += ["<h2>What was assumed</h2>", lines(city.notes or "No notes on the data.")]
-    parts += [f"<p class='small'>Made with: {escape(made_with)}.</p>"]
+    parts += [f"<p class='small'>Made with: {escape(_charts.in_one_line(bench.made_with()))}.</p>"]
     return document(city.name, STYLE, "".join(parts))
 
 

@@ -16,10 +16,11 @@ from ipywidgets import HTML, HBox
 
 from ..calls.recorded import in_words, recorded_responses
 from ..errors import InputError
-from ..planning import advice, steps
+from ..planning import Settings, advice, steps
 from ..planning.project import Result
 from . import _charts
 from ._charts import signed
+from ._deployments import BEST
 from ._uploads import in_controls
 from ._widgets import Done, Job, Message, download, lines
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ..calls import BackTest
     from ..evaluators import Evaluation
     from ..planning import Model
-    from ._tabs import Workbench
+    from ._deployments import Deployments
 
 NO_LOG = (
     "This needs a log of calls: read one as your own files. St. Paul and the random city have none, and it is not kept "
@@ -37,11 +38,6 @@ NO_LOG = (
 )
 ON_DATA = ("checks", "calibration")  # results about the sources of the city, which have a column of their own
 FIRST = ("comparison", "back_test", "recorded")  # shown before all others
-JOBS = {  # name: (label, tooltip)
-    "plan": ("Plan the day", "Find a deployment for each hour, with few moves between hours"),
-    "test": ("Back-test", "Calibrate from the first days, and predict the last ones"),
-    "compare": ("How sure is the gain?", "Compare in many cities drawn from what the log leaves open"),
-}  # fmt: skip
 
 
 class Trust:
@@ -51,16 +47,23 @@ class Trust:
     are the content of the two tabs, and ``link`` leads to the page of the back-test.
     """
 
-    def __init__(self, bench: Workbench) -> None:
+    def __init__(self, bench: Deployments) -> None:
         self.bench, self.results = bench, [_with_controls(result) for result in bench.opened.results]
         self.gains: dict[tuple[Any, ...], tuple[float, float, float]] = {}
         self.recorded_for: tuple[Any, ...] = ()
-        self.last_test: tuple[Any, BackTest | InputError] | None = None
+        self.last_test: tuple[Any, BackTest | InputError | None] = None, None
         self.plan, self.said, self.link = HTML(), HTML(), HTML()
-        works = {"plan": self.prepare_plan, "test": self.prepare_test, "compare": self.prepare_comparison}
         planned, tested = Message(in_controls), Message(in_controls)  # below the buttons of each tab
-        said = {"plan": planned, "test": tested, "compare": tested}
-        self.jobs = {name: Job(label, tip, said[name], works[name]) for name, (label, tip) in JOBS.items()}
+        hours, past = (
+            "Find a deployment for each hour, with few moves",
+            "Calibrate from the first days, predict the last",
+        )
+        drawn = "Compare in many cities drawn from what the log leaves open"
+        self.jobs = {
+            "plan": Job("Plan the day", hours, planned, self.prepare_plan),
+            "test": Job("Back-test", past, tested, self.prepare_test),
+            "compare": Job("How sure is the gain?", drawn, tested, self.prepare_comparison),
+        }
         self.day = [bench.controls["moves"], self.jobs["plan"], planned, self.plan]
         row = [self.jobs["compare"], self.jobs["test"], bench.controls["hold_out"], self.link]
         self.data = [HBox(row, layout={"flex_flow": "row wrap", "align_items": "center"}), tested, self.said]
@@ -77,16 +80,16 @@ class Trust:
 
     def show(self) -> None:
         """Show all results: findings on the left, the sources of the city on the right."""
-        about = "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in self.bench.opened.about.items())
-        made = lines(self.bench.city.notes or "No notes on the data.", *([f"Made with: {about}."] if about else []))
-        self.plan.value = _charts.results(result for result in self.results if result.kind == "plan")
-        told = {result.kind: result for result in self.results if result.kind != "plan"}
+        about = _charts.in_one_line(self.bench.opened.about)
+        made = lines(
+            self.bench.city.notes or "No notes on the data.", *filter(None, [about and f"Made with: {about}."])
+        )
+        told = {result.kind: result for result in self.results}
+        self.plan.value = _charts.results(filter(None, [told.pop("plan", None)]))
         data = made + _charts.results(told.pop(kind) for kind in ON_DATA if kind in told)
         found = _charts.results(sorted(told.values(), key=lambda each: (*FIRST, each.kind).index(each.kind)))
-        side = "<div style='flex:1 1 30em;min-width:0'>{}</div>"
-        self.said.value = "<div style='display:flex;flex-wrap:wrap;gap:0 2.5em'>" + "".join(
-            side.format(part) for part in (found, data) if part
-        ) + "</div>"  # fmt: skip
+        parts = "".join(f"<div style='flex:1 1 30em;min-width:0'>{part}</div>" for part in (found, data) if part)
+        self.said.value = f"<div style='display:flex;flex-wrap:wrap;gap:0 2.5em'>{parts}</div>"
 
     def store(self, result: Result) -> None:
         """Keep a result in place of an earlier one of its kind."""
@@ -101,8 +104,7 @@ class Trust:
             return
         self.recorded_for = settings
         evaluator, _ = bench.evaluator(len(today))
-        evaluator = "approximate" if evaluator == "simulation" else evaluator
-        e = bench.evaluate(1.0, today, evaluator, at.capacity)
+        e = bench.evaluate(1.0, today, evaluator.replace("simulation", "approximate"), at.capacity)
         minutes, step = recorded_responses(model.recorded)
         count = f"{len(minutes):,} calls with dispatch and arrival"
         title = f"Today's {len(today)} units, recorded ({count}) beside modelled"
@@ -132,39 +134,39 @@ class Trust:
                 cells[name] += "" if low <= shown <= high else f", mean {signed(mean, 2)}"
         return (f"90 % interval of the gain ({'points' if late else 'min'})", cells) if cells else None
 
-    def log(self) -> Model:
+    def model(self) -> Model:
         """Return the log with its calibration; raise if there is none."""
-        if self.bench.opened.log is None:
+        if (model := self.bench.model) is None:
             raise InputError(NO_LOG)
-        return self.bench.opened.log
+        return model
 
-    def test_of(self, model: Model, n_days: int, today: tuple[int, ...] | None) -> BackTest | InputError:
-        """Return the test of a model, or why there is none, by `steps.try_back_test`; the last one is kept."""
-        if self.last_test is None or self.last_test[0] != (n_days, today):
-            self.last_test = (n_days, today), steps.try_back_test(model, n_days, today)
+    def test_of(self, model: Model) -> BackTest | InputError:
+        """Return the test of a model, or why there is none; the last one is kept."""
+        if self.last_test[0] != _tested(model):
+            self.last_test = _tested(model), steps.try_back_test(model)
+        assert self.last_test[1] is not None
         return self.last_test[1]
 
     def caution(self, units: int) -> str:
         """Return why a deployment of so many units is no advice; empty if log and test allow it, or without them."""
-        model, today = self.bench.opened.log, self.bench.today
-        if model is None:
+        if (model := self.bench.model) is None:
             return ""
-        now = self.bench.at.hold_out, today
-        tested = self.last_test[1] if self.last_test and self.last_test[0] == now else None
-        why = steps.not_allowed(model, tested, units, today)
+        tested = self.last_test[1] if self.last_test[0] == _tested(model) else None
+        why = steps.not_allowed(model, tested, units)
         return f"This is no advice, as the log does not allow it. {' '.join(why)}" if why else ""
 
     # -- work -------------------------------------------------------------------------------------------------------
 
     def prepare_test(self) -> Callable[[], str]:
         """Return a function that calibrates with the first days, predicts the last ones, and keeps the comparison."""
-        model, n_days, today = self.log(), self.bench.at.hold_out, self.bench.today
+        model = self.model()
 
         def work() -> str:
-            report = self.test_of(model, n_days, today)
+            report = self.test_of(model)
             if isinstance(report, InputError):
                 raise report
-            title = f"Back-test: the last {n_days} days predicted from the others ({report.calls:,} calls)"
+            title = f"Back-test: the last {model.settings.hold_out} days predicted from the others"
+            title += f" ({report.calls:,} calls)"
             self.store(Result("back_test", title, report.verdict, report.to_frame(), report.details))
             self.link.value = f"<p>{download('back_test.html', 'text/html', report.html.encode())}</p>"
             return Done(report.verdict[0]) if report.usable("mean") else report.verdict[0]
@@ -173,27 +175,25 @@ class Trust:
 
     def prepare_comparison(self) -> Callable[[], str]:
         """Return a function that compares the deployments shown, and keeps the gains and the result in words."""
-        bench, model = self.bench, self.log()
-        answer, metric, at = bench.compute(), bench.metric, bench.at
+        bench, model, load = self.bench, self.model(), self.bench.at.load
+        answer = bench.compute()
         base = bench.base(answer)
         alike = sorted(answer[base].site_names)
         names = [base, *(name for name, e in answer.items() if sorted(e.site_names) != alike)]
         # `compare` tells the last against the first: the user's deployment, or else the best.
-        names[1:] = sorted(names[1:], key=lambda name: (name == "yours", name in ("optimum", "best found")))
+        names[1:] = sorted(names[1:], key=lambda name: (name == "yours", name in BEST))
         if len(names) == 1:
             raise InputError(f"all deployments shown are the same as {base}: move a unit, or search.")
         sites = {name: answer[name].sites for name in names}
         keys = {name: self.key(answer[base], answer[name]) for name in names[1:]}
-        how: dict[str, Any] = {"metric": metric, "capacity": at.capacity, "load": at.load}
-        how["progress"] = self.jobs["compare"].tell
 
         def work() -> str:
-            found = steps.compare_plans(model, sites, **how)
+            found = steps.compare_plans(model, sites, load=load, progress=self.jobs["compare"].tell)
             table = found.to_frame().astype(float)
             for name, key in keys.items():
                 gap = table.loc[name, ["difference", "difference_low", "difference_high"]].to_numpy(float)
                 self.gains[key] = -float(gap[0]), -float(gap[2]), -float(gap[1])
-            title = f"How sure is the gain over {base}? ({steps.DRAWS} cities drawn, seed 0, load {at.load:.3g})"
+            title = f"How sure is the gain over {base}? ({steps.DRAWS} cities drawn, seed 0, load {load:.3g})"
             note = (
                 "Its mean may differ from the gain in the table of figures, as drawn cities have cells as narrow as "
                 "the gain needs, and count where recorded drives were faster or slower than the law of all drives."
@@ -207,17 +207,15 @@ class Trust:
 
     def prepare_plan(self) -> Callable[[], str]:
         """Return a function that plans the day under the current settings, if the log's test allows it."""
-        bench, rates, moves = self.bench, self.bench.opened.by_hour, self.bench.at.moves
-        model, n_days, today = bench.opened.log, bench.at.hold_out, bench.today
+        bench, model, rates = self.bench, self.bench.model, self.bench.opened.by_hour
         if rates is None:
             need = "calls by the hour of the day: read a log of calls as your own city"
             need = "the field Hours to be empty" if bench.opened.about.get("hours") else need
             raise InputError(f"a plan of the day needs {need}.")
-        settings = bench.settings()
-        city, space = bench.space(settings)
-        metric = settings[2]
-        how: dict[str, Any] = {"rates": rates, "model": model, "metric": metric, "capacity": settings[-1]}
-        how |= {"load": settings[0], "progress": self.jobs["plan"].tell}
+        now = bench.search_settings
+        space = bench.space(now)
+        settings = Settings(metric=now.metric, capacity=now.capacity) if model is None else model.settings
+        given = space.city, space, bench.at.moves, rates, settings
         if space.units >= steps.MANY_UNITS:
             bench.message.say(
                 f"A plan for {space.units} units can take many minutes; the bar says how many after the first hour of "
@@ -226,8 +224,8 @@ class Trust:
 
         def work() -> str:
             if model is not None:
-                steps.stop_if_not_allowed(model, self.test_of(model, n_days, today), space.units, today)
-            plan = steps.plan_day(city, space, moves, **how)
+                steps.stop_if_not_allowed(model, self.test_of(model), space.units)
+            plan = steps.plan_day(*given, model=model, load=now.load, progress=self.jobs["plan"].tell)
             sentences = tuple(advice.plan_sentences(plan))
             table = plan.changes().astype(str)
             table.index = pd.Index([f"{int(hour):02d}:00" for hour in table.pop(table.columns[0])])
@@ -237,6 +235,11 @@ class Trust:
             return Done(plan.verdict) if plan.held_out.worth_it else plan.verdict
 
         return work
+
+
+def _tested(model: Model) -> tuple[Any, ...]:
+    """Return what the test of a model depends on."""
+    return model.settings.hold_out, None if model.today is None else tuple(model.today.tolist())
 
 
 def _with_controls(result: Result) -> Result:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from anywidget import AnyWidget
@@ -24,16 +25,15 @@ from .._files.atomic import explain_errors
 from .._files.formats import Upload
 from ..calls import CallLog, read_calls, read_stations
 from ..calls._points import ENDINGS
-from ..calls.profile import hours_a_year, hours_in, weekdays_in
+from ..calls.profile import hours_a_year
 from ..city import tables
 from ..city.city import City
 from ..errors import Argument, EmsoptError, InputError, Message
 from ..planning import Model, Settings, build, units_needed
 from ..planning.project import Result
-from ..planning.settings import TURNOUT_MIN, columns_in, number_in, service_in
+from ..planning.settings import OPTIONS, of_stations
 from ..roads import RoadNetwork
-from ._layout import fold
-from ._widgets import button, control, lines
+from ._widgets import button, control, fold, lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,44 +62,21 @@ HINT = (
     f"most {MOST_MB} MB together. Their content tells which is which."
 )
 AUTO = "as the files say"
-# name: (label, tooltip)
-FIELDS = {
-    "speed": ("Speed (km/h)", "Empty: calibrated from the log or, if it has no times, 40 km/h"),
-    "detour": ("Detour", "Road distance over straight-line distance; used with a speed"),
-    "turnout": ("Turnout (min)", f"Minutes until a unit leaves. Empty: from the files, or {TURNOUT_MIN:g}"),
-    "service": ("Service (min)", "Minutes that a call keeps a unit busy, or: calls, stations. Empty: as the files say"),
-    "today": ("Today", "Station of each of today's units, separated by commas. Empty: as the log says"),
-    "columns": ("Columns of calls", "Columns that are not found by themselves: time=Alarm, unit=Rig"),
-    "station_columns": ("Columns of stations", "Likewise, of the table of stations: name=House"),
-    "time_format": ("Form of times", "day first, month first, or a format such as %d.%m.%Y %H:%M"),
-    "time_zone": ("Time zone", "Such as America/Chicago, if times have an offset"),
-    "where": ("Rows that count", "A condition on columns, such as kind == 'medical'. Empty: all rows"),
-    "others": ("Other rows", "Rows that may be no calls are: answered (calls), occupying (only busy units) or ignored"),
-    "dispatch": ("Dispatch", "Sent first: the closest, the first due in the log, or the closest of the call's agency"),
-    "crs": ("Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),
-    "cell": ("Cells (km)", "Width of the cells in which calls are counted. Empty: at most 400 cells"),
-    "area_name": ("Name of areas", "Property of the areas that holds their names"),
-    "reach": ("Reach (km)", "Calls further from every station are left out"),
-    "hours": ("Hours", "Count only calls of these hours: 7-19 is until 19:00; 22-6"),
-    "weekdays": ("Weekdays", "Count only calls of these days: Mon-Fri, or Sat,Sun"),
-    "title": ("Name", "Title of tables and maps"),
-}  # fmt: skip
-START = {"detour": "1.3", "reach": "50", "others": "answered", "dispatch": "nearest", "title": NAME}
+START = {name: format(getattr(Settings, name), "g" if name in ("detour", "reach_km") else "")
+         for name in ("detour", "reach_km", "others", "dispatch")} | {"name": NAME}  # fmt: skip
 TICKS = {
     "drop_repeats": ("Count repeated calls once", "Calls with the same time and place count once"),
     "skip_empty_days": ("Days without calls were not recorded", "They do not count as quiet days"),
     "refuse_bad": ("Refuse unreadable rows", "Else a log is read without the rows that cannot be read"),
 }
 GROUPS = {
-    "Times": ("speed", "detour", "turnout", "service"),
-    "Calls": ("cell", "reach", "hours", "weekdays", "area_name", "dispatch", "drop_repeats", "skip_empty_days"),
+    "Times": ("speed_kmh", "detour", "turnout_times", "service_times"),
+    "Calls": ("cell_km", "reach_km", "hours", "weekdays", "area_name", "dispatch", "drop_repeats", "skip_empty_days"),
     "Reading": ("columns", "station_columns", "time_format", "time_zone", "crs", "where", "others", "refuse_bad"),
-    "Today and name": ("today", "title"),
+    "Today and name": ("today", "name"),
 }
-ARGUMENTS = {"speed": "speed_kmh", "turnout": "turnout_times", "service": "service_times", "cell": "cell_km",
-             "reach": "reach_km", "title": "name"}  # set by fields of other names  # fmt: skip
 # Python arguments in messages, and the controls of the page that set them.
-WORDS = {ARGUMENTS.get(name, name): label for name, (label, _) in FIELDS.items() if name != "title"} | {
+WORDS = {name: option.label for name, option in OPTIONS.items() if name != "name"} | {
     "key": "Name of areas",
     "areas": "a file of areas",
     "roads": "a file of roads",
@@ -170,9 +147,9 @@ class OwnCity(VBox):
             "again": button("Apply options", "Read the same files again, with the options below", again),
         }
         self.controls["files"].action = lambda: check_size(self.controls["files"].value)
-        for name, (label, tip) in FIELDS.items():
-            empty = AUTO if name not in START else ""
-            self.controls[name] = control(Text, START.get(name, ""), label, tip, action=_later, placeholder=empty)
+        for name, option in OPTIONS.items():
+            given: dict[str, Any] = {"action": _later, "placeholder": "" if name in START else AUTO}
+            self.controls[name] = control(Text, START.get(name, ""), option.label, option.help, **given)
         for name, (label, tip) in TICKS.items():
             self.controls[name] = control(Checkbox, False, label, tip, action=_later, indent=False)
         groups = [fold(title, [self.controls[name] for name in names], opened=False) for title, names in GROUPS.items()]
@@ -181,28 +158,28 @@ class OwnCity(VBox):
 
     def options(self) -> dict[str, Any]:
         """Return the options of `city_from_uploads`, without those that are empty; errors name the field."""
-        text = {name: self.controls[name].value.strip() for name in FIELDS}
+        found: dict[str, Any] = {"name": NAME}
         tick = {name: self.controls[name].value for name in TICKS}
-        found = {
-            ARGUMENTS.get(name, name): READERS[name](text[name], label) if name in READERS else text[name]
-            for name, (label, _) in FIELDS.items()
-            if text[name]
-        }
-        return {"name": NAME} | found | {
+        for name, option in OPTIONS.items():
+            text = self.controls[name].value.strip()
+            parts = [part.strip() for part in text.split(",") if part.strip()]
+            if parts:
+                found[name] = option.read(parts if option.several else text, name)
+        return found | {
             "on_bad": "raise" if tick["refuse_bad"] else "leave out",
             "drop_repeats": tick["drop_repeats"],
             "empty_days": "missing" if tick["skip_empty_days"] else "counted",
-        }  # fmt: skip
+        }
 
     def tell(self, opened: Opened) -> None:
         """Show in empty fields the values found in the files."""
         city, about, log = opened.city, opened.about, opened.log
-        found = {"turnout": f"{city.turnout_times.mean():.2f}", "service": f"{city.mean_service_time:.1f}"}
+        found = {"turnout_times": f"{city.turnout_times.mean():.2f}", "service_times": f"{city.mean_service_time:.1f}"}
         if log is not None:
             found["columns"] = ", ".join(f"{role}={name}" for role, name in log.calls.taken.items())
             found["time_zone"] = log.calls.clock
-            found["speed"] = "calibrated" if log.fit is not None else f"{about.get('speed_kmh', AUTO)}"
-            found["cell"] = f"{about.get('cell_km', AUTO)}"
+            found["speed_kmh"] = "calibrated" if log.fit is not None else f"{about.get('speed_kmh', AUTO)}"
+            found["cell_km"] = f"{about.get('cell_km', AUTO)}"
             found["today"] = f"{len(opened.today)} units by the log" if opened.today else "not known"
         for name, text in found.items():
             self.controls[name].placeholder = text
@@ -228,16 +205,6 @@ def _control(argument: Argument) -> str:
         pairs = (f"{role}={'...' if column is ... else column}" for role, column in value.items())
         return f"{field} ({', '.join(pairs)})"
     return field if value is None or field.startswith("the tick") else f"{field} ({value})"
-
-
-READERS: dict[str, Callable[[str, str], Any]] = {  # fields that are not plain text
-    **dict.fromkeys(("speed", "detour", "turnout", "cell", "reach"), number_in),
-    **dict.fromkeys(("columns", "station_columns"), lambda text, label: columns_in(text.split(","), label)),
-    "service": service_in,
-    "today": lambda text, _: [name.strip() for name in text.split(",") if name.strip()] or None,
-    "hours": hours_in,
-    "weekdays": weekdays_in,
-}
 
 
 # -- what files describe ------------------------------------------------------------------------------------------
@@ -286,17 +253,6 @@ class Opened:
         )
 
 
-class Sorted(NamedTuple):
-    """Uploaded files by their content."""
-
-    calls: CallLog
-    stations: pd.DataFrame
-    areas: Any
-    roads: RoadNetwork | None
-    travel_times: pd.DataFrame | None
-    taken: dict[str, str]  # names of files by what they were taken for
-
-
 def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
     """Return the city that uploaded files describe, with today's units, notes and settings.
 
@@ -309,8 +265,14 @@ def city_from_uploads(uploads: Uploads, **options: Any) -> Opened:
     if {tables.CITY, tables.ATOMS, tables.SITES} & {file.name.lower() for file in files}:
         city = _from_folder({file.name: file.content for file in files})
         return Opened(city, min(units_needed(city), city.n_sites), about={"files": _names(files)})
-    reading = {name: options.pop(name, start) for name, start in READING.items()}
-    return _from_calls(_sort(files, reading | {"crs": options.get("crs")}), options)
+    reading = {name: options.pop(name, start) for name, start in READING.items()} | {"crs": options.get("crs")}
+    calls, stations, found = _sort(files, reading)
+    _check_rows(len(stations), found["stations"][0].name, MOST_ROWS[tables.SITES])
+    for what, read in FURTHER.items():
+        options |= {what.replace(" ", "_"): read(file) for file in found[what]}
+    model = build(calls, stations, Settings(**options))
+    _check_rows(model.city.n_atoms, "the grid of cells", MOST_ROWS[tables.ATOMS])
+    return opened(model, files="; ".join(f"{what}: {_names(kept)}" for what, kept in found.items() if kept))
 
 
 def check_size(uploads: Uploads) -> None:
@@ -369,35 +331,45 @@ def _check_rows(rows: int, file: str, most: int | None) -> None:
 # -- which file is which ------------------------------------------------------------------------------------------
 
 
-def _sort(files: Sequence[Upload], options: Mapping[str, Any]) -> Sorted:
-    """Sort files by their content into logs, the table of stations, and others."""
+def _sort(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog, pd.DataFrame, dict[str, list[Upload]]]:
+    """Return the log, the table of stations, and all files by what their content is taken for."""
     if len(files) < 2:
         raise InputError(
             f"one file of calls and one of stations ({', '.join(ENDINGS)}) are needed; got {_names(files)[:200]}. "
             f"{WANTED}"
         )
-    roads = [file for file in files if file.name.lower().endswith(ROADS)]
-    areas = [file for file in files if file.name.lower().endswith((".json", ".geojson")) and _has_polygons(file)]
-    rest = [file for file in files if file not in (*roads, *areas)]
-    reading = {name: value for name, value in options.items() if name != "station_columns"}
-    logs, place, stations, others = _logs_and_stations(rest, reading, options["station_columns"])
-    minutes = [file for file in others if _is_matrix(file)]
-    odd = [file for file in others if file not in minutes]
-    if place is None or not logs or odd or max(map(len, (roads, areas, minutes))) > 1:
-        why = (f" {odd[0].name} is no log, because ", *Message.of(others[odd[0]]).parts) if odd else ()
-        raise InputError(Message(f"it is not clear what each file holds; got {_names(files)[:200]}. {WANTED}", *why))
+    how = dict(reading)
+    columns = how.pop("station_columns")
+    kinds = ("calls", "stations", *FURTHER, "odd")
+    found: dict[str, list[Upload]] = {kind: [] for kind in kinds}
+    rest: list[Upload] = []
+    for file in files:
+        found.get(_kind(file), rest).append(file)
+    logs, place, stations, others = _logs_and_stations(rest, how, columns)
+    for file in others:
+        found["travel times" if _is_matrix(file) else "odd"].append(file)
+    found |= {"calls": [*logs], "stations": [place] if place else []}
+    _check_kinds(files, found, {file: others[file] for file in found.pop("odd")})
+    return read_calls([*logs], **how) if len(logs) > 1 else next(iter(logs.values())), stations, found
+
+
+def _check_kinds(files: Iterable[Upload], found: Mapping[str, list[Upload]], odd: Mapping[Upload, EmsoptError]) -> None:
+    """Raise if files are missing, twice there, or ``odd``; the errors say why those are no logs."""
+    logs = found["calls"]
+    if odd or not (logs and found["stations"]) or any(found[what][1:] for what in FURTHER):
+        said = f"it is not clear what each file holds; got {_names(files)[:200]}. {WANTED}"
+        first = [(f" {file.name} is no log, because ", *Message.of(error).parts) for file, error in odd.items()][:1]
+        raise InputError(Message(said, *chain(*first)))
     if len({file.content for file in logs}) < len(logs):
         raise InputError(f"{_names(logs)[:200]}: two of these logs are the same. Choose each once.")
-    _check_rows(len(stations), place.name, MOST_ROWS[tables.SITES])
-    found = {"calls": logs, "stations": [place], "areas": areas, "roads": roads, "travel times": minutes}
-    return Sorted(
-        read_calls([*logs], **reading) if len(logs) > 1 else next(iter(logs.values())),
-        stations,
-        areas[0] if areas else None,
-        _read_roads(roads[0]) if roads else None,
-        formats.read_csv(minutes[0], labelled=True) if minutes else None,
-        {what: _names(kept) for what, kept in found.items() if kept},
-    )
+
+
+def _kind(file: Upload) -> str:
+    """Return what the ending of a file or its polygons tell."""
+    name = file.name.lower()
+    if name.endswith(ROADS):
+        return "roads"
+    return "areas" if name.endswith((".json", ".geojson")) and _has_polygons(file) else ""
 
 
 def _logs_and_stations(
@@ -414,7 +386,7 @@ def _logs_and_stations(
     others = {file: no_logs[file] for file in files if file not in (*logs, place)}
     if others and not (logs and place):
         likely = max(others, key=lambda f: ("call" in f.name.lower(), f not in stations, len(f.content)))
-        raise _of_stations(no_stations[likely]) if logs else no_logs[likely]
+        raise of_stations(no_stations[likely]) if logs else no_logs[likely]
     return logs, place, stations.get(place), others
 
 
@@ -428,14 +400,6 @@ def _read_all(files: Iterable[Any], read: Callable[[Any], Any]) -> tuple[dict[An
         except EmsoptError as error:
             errors[file] = error
     return found, errors
-
-
-def _of_stations(error: EmsoptError) -> EmsoptError:
-    """Return an error in the table of stations, whose columns have a field of their own."""
-    parts = Message.of(error).parts
-    said = Message(*(Argument("station_columns", part[1]) if part[0] == "columns" else part for part in parts))
-    error.args = (said, *error.args[1:])
-    return error
 
 
 def _the_stations(logs: Mapping[Upload, CallLog], stations: Mapping[Upload, pd.DataFrame]) -> Upload | None:
@@ -477,33 +441,31 @@ def _read_roads(file: Upload) -> RoadNetwork:
             raise InputError(Message(*parts)) from error
 
 
+FURTHER: dict[str, Callable[[Upload], Any]] = {  # files besides logs and stations, and how they are read
+    "areas": lambda file: file,
+    "roads": _read_roads,
+    "travel times": lambda file: formats.read_csv(file, labelled=True),
+}
+
+
 # -- from files to a city -----------------------------------------------------------------------------------------
-
-
-def _from_calls(given: Sorted, options: Mapping[str, Any]) -> Opened:
-    """Return the city of a log and a table of stations."""
-    files = {"areas": given.areas, "roads": given.roads, "travel_times": given.travel_times}
-    settings = Settings(**files, **{name: value for name, value in options.items() if value is not None})
-    model = build(given.calls, given.stations, settings)
-    _check_rows(model.city.n_atoms, "the grid of cells", MOST_ROWS[tables.ATOMS])
-    return opened(model, files="; ".join(f"{what}: {name}" for what, name in given.taken.items()))
 
 
 def opened(model: Model, **about: Any) -> Opened:
     """Return the city of a log as the dashboard shows it, and how it was made."""
     city, today, making, settings = model.city, model.today, model.making, model.settings
     about["cell_km"] = model.demand.cell_km
-    about |= {key: making[key] for key in ("speed_kmh", "detour", "turnout_times", "service_times") if key in making}
+    about |= {key: making.get(key) for key in ("speed_kmh", "detour", "turnout_times", "service_times")}
     about |= {key: _text(getattr(settings, key)) for key in ("hours", "weekdays")}
     about |= {key: getattr(settings, key) for key in ("drop_repeats", "empty_days", "others", "dispatch", "reach_km")}
     if settings.hours is not None or settings.weekdays is not None:
         about["hours_a_year"] = hours_a_year(settings.hours, settings.weekdays)
     about["calibrated"] = model.fit is not None
     about = {key: value for key, value in about.items() if value is not None}
-    known = None if today is None else tuple(today.tolist())
-    results, rates = _results(model), model.rates_by_hour
-    units = min(model.fleet[0], city.n_sites) if today is None else model.fleet[0]
-    return Opened(city, units, known, about, results, rates, model, said=(*model.read[1:], *model.assumed))
+    units, known = model.fleet[0], None if today is None else tuple(today.tolist())
+    units = units if known else min(units, city.n_sites)
+    said = (*model.read[1:], *model.assumed)
+    return Opened(city, units, known, about, _results(model), model.rates_by_hour, model, said=said)
 
 
 def _text(value: Any) -> Any:

@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
@@ -251,6 +251,49 @@ def _give_way() -> None:
         with suppress(OSError):  # a container may forbid it
             here = get_native_id()
             os.setpriority(os.PRIO_PROCESS, here, max(NICENESS, os.getpriority(os.PRIO_PROCESS, here)))
+
+
+# -- groups and tabs ----------------------------------------------------------------------------------------------
+
+
+def fold(title: str, children: Sequence[Any], *, opened: bool = True) -> Any:
+    """Return a group of widgets below a button that shows and hides them, without asking the kernel."""
+    head = widgets.ToggleButton(opened, description=title, tooltip=f"Show or hide: {title}")
+    body = add_class(widgets.VBox(children), "emsopt-body")
+    head.add_class("emsopt-head")
+    return add_class(widgets.VBox([head, body]), "emsopt-fold")
+
+
+class Tabs(widgets.VBox):
+    """A row of buttons, one per sheet, and the sheet that is chosen, whose title is their value.
+
+    ``sheets`` has the content of each sheet by title; ``chosen`` is called when another one is chosen.
+    """
+
+    def __init__(self, sheets: Mapping[str, Sequence[Any]], chosen: Callable[[], object]) -> None:
+        self.buttons = widgets.ToggleButtons(options=list(sheets), tooltips=list(sheets))
+        self.sheets = [add_class(widgets.VBox(content), "emsopt-sheet") for content in sheets.values()]
+        super().__init__([self.buttons, *self.sheets])
+        self.add_class("emsopt-tabs")
+        self._turn()
+        self.buttons.observe(self._turn, "index")
+        self.buttons.observe(lambda _: chosen(), "index")
+
+    @property
+    def shown(self) -> str:
+        """The title of the sheet shown."""
+        return str(self.buttons.value)
+
+    def _turn(self, _: object = None) -> None:
+        for k, sheet in enumerate(self.sheets):
+            sheet.layout.display = "" if k == self.buttons.index else "none"
+
+
+def add_class(widget: Any, *names: str) -> Any:
+    """Return a widget after giving it CSS classes."""
+    for name in names:
+        widget.add_class(name)
+    return widget
 
 
 # -- messages -----------------------------------------------------------------------------------------------------

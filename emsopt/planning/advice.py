@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -26,7 +26,7 @@ from ..evaluators import p_median
 from ..evaluators.metrics import NEGLIGIBLE, metric_function
 from . import steps
 from .comparison import Comparison, Interval, wording
-from .hourly import Plan
+from .day_plan import Plan
 from .log_model import Model, build
 from .settings import Settings
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ..calls.log import Source
     from ..city.city import City
     from ..evaluators.evaluation import Evaluation
+    from ..evaluators.metrics import Metric
 
 MOST_NAMED = 3  # zones, findings or stations per line, so that a line fits the screen
 TITLES = {"mean_response_min": "mean response (min)", "percentile_90_min": "90th percentile (min)"}
@@ -104,7 +105,7 @@ class Advice:
     @cached_property
     def missing(self) -> tuple[str, ...]:
         """Why the log or the test of the model do not allow advice, one sentence per use; empty if they do."""
-        return steps.not_allowed(self.model, self.tested, self.model.fleet[0], self.model.today)
+        return steps.not_allowed(self.model, self.tested, self.model.fleet[0])
 
     @cached_property
     def gain(self) -> Interval | None:
@@ -182,27 +183,17 @@ class Advice:
     @property
     def details(self) -> tuple[str, ...]:
         """Everything that the answer leaves out, in lines."""
-        model, lines = self.model, ["Data", *self.model.read[1:]]
-        for f in model.checks:
-            lines += [Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.where and f" Rows: {f.where}")]
-        lines += ["", "Assumed", *model.assumed, model.city.notes]
-        if model.fit is not None:
-            lines += ["", f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"]
-            lines += [model.fit.to_frame().round(3).to_string()]
-        lines += ["", "Test on days held out", *_test_lines(self.tested)]
-        if model.recorded is not None:
-            step, e = recorded_responses(model.recorded)[1], self.today or self.best
-            late = None if e is None else float(e.late_fraction(model.settings.threshold))
-            lines += ["", in_words(late, model.settings.threshold, step)]
+        parts: list[Iterable[str]] = [*_of_model(self.model), ("Test on days held out", *_test_lines(self.tested))]
+        if self.model.recorded is not None:
+            parts.append((_late_in_words(self.model, self.model.recorded, self.today or self.best),))
         if self.best is not None:
-            lines += ["", f"Deployments ({self.how})", *_deployments(self.found, model.settings.threshold)]
-            if model.demand.cell_km is not None:
-                lines.append(f"Calls are counted in {model.city.n_atoms} cells of {model.demand.cell_km:g} km.")
+            parts.append(_deployments(self))
         if len(self.worse) and self.worth_it:
-            lines += ["", "Zones that wait longer (min, calls a year)", self.worse.round(2).to_string()]
+            parts.append(("Zones that wait longer (min, calls a year)", self.worse.round(2).to_string()))
         if self.comparison is not None:
-            lines += ["", "How sure the gain is", str(self.comparison)]
-        return (*lines, *(("", *self.plan_lines) if self.plan is not None else ()))
+            parts.append(("How sure the gain is", str(self.comparison)))
+        parts.append(self.plan_lines)
+        return tuple(line for part in parts if part for line in ("", *part))[1:]
 
     @property
     def html(self) -> str:
@@ -214,10 +205,10 @@ class Advice:
 
     def with_day(self, moves: int, *, progress: Progress = False) -> Advice:
         """Return the advice with a plan of the day, with at most ``moves`` units moved between two hours."""
-        model = self.model
-        steps.stop_if_not_allowed(model, self.tested, model.fleet[0], model.today)
-        how: dict[str, Any] = {"model": model, "metric": model.settings.metric, "progress": progress}
-        return replace(self, plan=steps.plan_day(model.city, model.space(model.fleet[0]), moves, **how))
+        model, units = self.model, self.model.fleet[0]
+        steps.stop_if_not_allowed(model, self.tested, units)
+        given = model.city, model.space(units), moves, model.rates_by_hour, model.settings
+        return replace(self, plan=steps.plan_day(*given, model=model, progress=progress))
 
     def save(self, path: PathLike) -> Path:
         """Write the report as one self-contained HTML file and return its path.
@@ -275,24 +266,20 @@ def advise(
     steps.held_out(model.log, model.settings.hold_out)
     tested = steps.try_back_test(model)
     today, units = model.today, model.fleet[0]
-    if steps.not_allowed(model, tested, units, today):
+    if steps.not_allowed(model, tested, units):
         found = {} if today is None else {"today": steps.evaluation_of(model, today)}
         return Advice(model, tested, found, "not searched")
-    objective = model.objective(units)
-    name, sites, how = steps.search(objective, progress=progress)
-    deployments = {} if today is None else {"today": today}
-    deployments[name] = sites
+    name, sites, how = steps.search(model.objective(units), progress=progress)
+    deployments = {name: sites}
     if today is not None:
-        model = steps.refine(model, (today, sites))
+        model, deployments = steps.refine(model, (today, sites)), {"today": today, name: sites}
     largest = max(map(len, deployments.values()))
     found = {name: steps.evaluation_of(model, each, largest) for name, each in deployments.items()}
     if units <= model.city.n_sites - len(set(model.settings.closed)):  # else the p-median leaves some arbitrary
         found["p-median"] = steps.evaluation_of(model, p_median(model.city, model.space(units)).sites, largest)
     advice = Advice(model, tested, found, how)
     if model.fit is not None and today is not None and advice.worth_it and sorted(today) != sorted(sites):
-        pair = {"today": today, name: sites}
-        sure = steps.compare_plans(model, pair, progress=progress)
-        advice = replace(advice, comparison=sure)
+        advice = replace(advice, comparison=steps.compare_plans(model, deployments, progress=progress))
     return advice
 
 
@@ -330,32 +317,31 @@ def cells(table: pd.DataFrame) -> pd.DataFrame:
 
 def _proposal(advice: Advice) -> list[str]:
     """Return sentences on the proposal, its gain and who waits longer, or on why there is none."""
-    if advice.best is None:
+    best, today, gain = advice.best, advice.today, advice.gain
+    if best is None:
         why = "the test does not allow it" if advice.report is not None else "the log contradicts the stations"
         return [f"No plan is proposed, as {why}.", *advice.missing]
-    best, today = advice.best, advice.today
-    if today is None:
+    if today is None or gain is None:
         return [f"Proposed for {len(best.sites)} units: {tally(best.site_names)}."]
-    if sorted(today.site_names) == sorted(best.site_names):
+    old, new = (Counter(e.site_names) for e in (today, best))
+    if old == new:
         return [f"Leave the units where they are: no deployment was found that is better ({advice.how})."]
-    gained = _gain_text(advice)
+    gained = _gain_text(advice.model.settings.metric, gain)
     if not advice.worth_it:
-        assert advice.gain is not None
-        why = "not worth a move" if not advice.gain.low <= 0 else "which chance in the log may explain"
+        why = "which chance in the log may explain" if gain.low <= 0 else "not worth a move"
         return [f"Leave the units where they are: the best deployment found gains {gained}, {why}."]
     fewer, more = list_changes(today.site_names, best.site_names)
     same = len(best.sites) == len(today.sites)
-    moved = sum((Counter(best.site_names) - Counter(today.site_names)).values())
-    head = f"Move {moved} of {len(best.sites)} units" if same else f"{len(best.sites)} units, not {len(today.sites)}"
-    verb = "gains" if advice.gain is not None and advice.gain.mean >= 0 else "loses (negative gain)"
+    moved = f"Move {(new - old).total()} of {len(best.sites)} units"
+    head = moved if same else f"{len(best.sites)} units, not {len(today.sites)}"
+    verb = "gains" if gain.mean >= 0 else "loses (negative gain)"
     return [f"{head}: from {fewer} to {more}. This {verb} {gained}.", *_cost(advice)]
 
 
-def _gain_text(advice: Advice) -> str:
+def _gain_text(metric: Metric, gain: Interval) -> str:
     """Return the gain, with its interval if that was examined."""
-    assert advice.gain is not None
-    scale, unit, what = wording(advice.model.settings.metric)
-    mean, low, high = (scale * value for value in advice.gain)
+    scale, unit, what = wording(metric)
+    mean, low, high = (scale * value for value in gain)
     sure = "" if np.isnan(low) else f" (90 % interval: {low:+.3f} to {high:+.3f})"
     return f"{mean:+.3f}{unit} of {what}{sure}"
 
@@ -400,6 +386,24 @@ def _mistakes(checks: Checks) -> str:
     return said + (f" Worth a look: {', '.join(look)}." if look else "")
 
 
+def _of_model(model: Model) -> Iterator[Iterable[str]]:
+    """Yield titles and lines on the data, the assumptions, and what was calibrated."""
+    found = (Message(f"{f.level:5}  {f.what}: ", *Message.of(f.text).parts, f.where and f" Rows: {f.where}")
+             for f in model.checks)  # fmt: skip
+    yield ("Data", *model.read[1:], *found)
+    yield ("Assumed", *model.assumed, model.city.notes)
+    if model.fit is not None:
+        title = f"Calibrated from {len(model.fit.calls):,} calls; 90 % intervals"
+        yield (title, model.fit.to_frame().round(3).to_string())
+
+
+def _late_in_words(model: Model, recorded: CallLog, modelled: Evaluation | None) -> str:
+    """Return what counts as late in the record and in a deployment that is modelled."""
+    threshold = model.settings.threshold
+    late = None if modelled is None else float(modelled.late_fraction(threshold))
+    return in_words(late, threshold, recorded_responses(recorded)[1])
+
+
 def _test_lines(tested: BackTest | InputError) -> Iterator[str]:
     """Yield the results of the test on days held out, or why there was none."""
     if isinstance(tested, InputError):
@@ -410,11 +414,14 @@ def _test_lines(tested: BackTest | InputError) -> Iterator[str]:
     yield from (*tested.verdict, *tested.details)
 
 
-def _deployments(found: Mapping[str, Evaluation], threshold: float) -> Iterator[str]:
-    """Yield the figures of all deployments, and the stations of their units."""
-    table = pd.DataFrame({name: e.summary(threshold) for name, e in found.items()})
-    yield f"{next(iter(found.values())).evaluator} hypercube:\n{table.round(4).to_string()}"
-    yield from (f"{name}: {tally(e.site_names)}" for name, e in found.items())
+def _deployments(advice: Advice) -> Iterator[str]:
+    """Yield how the deployments were found, their figures, the stations of their units, and how calls are counted."""
+    table = pd.DataFrame({name: e.summary(advice.model.settings.threshold) for name, e in advice.found.items()})
+    yield f"Deployments ({advice.how})"
+    yield f"{next(iter(advice.found.values())).evaluator} hypercube:\n{table.round(4).to_string()}"
+    yield from (f"{name}: {tally(e.site_names)}" for name, e in advice.found.items())
+    if (width := advice.model.demand.cell_km) is not None:
+        yield f"Calls are counted in {advice.city.n_atoms} cells of {width:g} km."
 
 
 def plan_sentences(plan: Plan, today: Evaluation | None = None) -> Iterator[str]:

@@ -240,8 +240,14 @@ def compare(
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
     known = uncertain(fit, **options)
     centre = known.city()
-    chosen = checked(centre, deployments)
-    how = options_of(centre, chosen, evaluator, capacity, metric)
+    if not isinstance(deployments, Mapping) or len(deployments) < 2:
+        wanted = 'two or more named deployments, such as {"today": sites, "proposed": sites}'
+        raise InputError(f"`deployments` must map names to sites, {wanted}; got {_validate.quote(deployments)}.")
+    chosen = {name: check_sites(centre, sites, f"deployments[{name!r}]") for name, sites in deployments.items()}
+    how = check_model(evaluator, max(map(len, chosen.values()))), capacity, metric
+    metric_costs(centre, metric)
+    for sites in chosen.values():  # warns of inaccurate results
+        evaluate(centre, sites, how[0], capacity=capacity)
     seed, few = int(_validate.generator(rng).integers(2**62)), max(LEAST_DRAWS // 2, draws // 4)
     parts: dict[str, dict[str, Any]] = {source: {"vary": (source,)} for source in SOURCES}
     parts |= {"unlimited": {"more": np.inf}}
@@ -284,27 +290,11 @@ def uncertain(fit: Any, name: str = "fit", other: str = "", /, **options: Any) -
     return fit
 
 
-def checked(city: City, deployments: object) -> dict[str, IntArray]:
-    """Return the deployments by name; raise unless there are two or more and all sites are known."""
-    if not isinstance(deployments, Mapping) or len(deployments) < 2:
-        wanted = 'two or more named deployments, such as {"today": sites, "proposed": sites}'
-        raise InputError(f"`deployments` must map names to sites, {wanted}; got {_validate.quote(deployments)}.")
-    if strange := [name for name in deployments if not isinstance(name, str) or not name.strip()]:
-        raise InputError(f"names in `deployments` must be text; got {_validate.quote(strange[0])}.")
-    return {name: check_sites(city, sites, f"deployments[{name!r}]") for name, sites in deployments.items()}
-
-
-def options_of(
-    city: City, deployments: Mapping[str, IntArray], evaluator: str | None, capacity: str, metric: Metric
-) -> tuple[str, str, Metric]:
-    """Return evaluator, capacity and metric; evaluate each deployment once, to warn of inaccurate results."""
-    evaluator = check_evaluator(evaluator, max(map(len, deployments.values())))
+def check_model(evaluator: str | None, units: int) -> str:
+    """Return the evaluator of deployments of up to ``units`` units, as `check_evaluator`; raise if it simulates."""
     if evaluator == "simulation":
         raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides differences.")
-    metric_costs(city, metric)
-    for sites in deployments.values():
-        evaluate(city, sites, evaluator, capacity=capacity)
-    return evaluator, capacity, metric
+    return check_evaluator(evaluator, units)
 
 
 def _count_cities(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
@@ -495,6 +485,5 @@ def _of_all(answer: Comparison) -> Iterator[str]:
     """Yield a sentence on which of several deployments can be distinguished."""
     if len(answer.names) > 2:
         best, *others = map(repr, answer.tied)
-        yield f"The best on average is {best}" + (
-            f"; the log cannot tell it from {', '.join(others)}." if others else "."
-        )
+        tied = f"; the log cannot tell it from {', '.join(others)}" if others else ""
+        yield f"The best on average is {best}{tied}."

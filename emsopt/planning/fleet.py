@@ -20,12 +20,12 @@ from ..calls.calibration import Fit
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace, check_sites
 from ..errors import AccuracyWarning, InputError
-from ..evaluators.by_name import check_evaluator, evaluate
+from ..evaluators.by_name import evaluate
 from ..evaluators.enumeration import enumerate_objective
 from ..evaluators.metrics import Metric, metric_function, metric_label
 from ..evaluators.objective import Objective
 from ..optimizers.search import minimize
-from .comparison import LEAST_DRAWS, TAIL, uncertain
+from .comparison import LEAST_DRAWS, TAIL, check_model, uncertain
 
 if TYPE_CHECKING:
     from .._types import FloatArray, IntArray, Rng, Sites
@@ -199,9 +199,7 @@ def fleet_curve(
     draws = _validate.whole_number(draws, "draws", LEAST_DRAWS)
     current = None if start is None else np.sort(check_sites(centre, start, "start"))
     sizes = _sizes(units, current)
-    evaluator = check_evaluator(evaluator, sizes[-1])
-    if evaluator == "simulation":
-        raise InputError("`evaluator` must be 'exact' or 'approximate': chance in a simulation hides small gains.")
+    evaluator = check_model(evaluator, sizes[-1])
     generator = _validate.generator(0 if rng is None else rng)  # the same call gives the same curve
 
     def objective(p: int, colocation: bool | int = colocation) -> Objective:
@@ -256,12 +254,11 @@ def _sizes(units: Iterable[int] | None, start: IntArray | None) -> list[int]:
     """Return the fleet sizes in ascending order."""
     if units is None and start is not None:
         return [len(start) + more for more in range(FURTHER)]
-    if units is None or not np.iterable(units):
-        raise InputError(f"`units` must be fleet sizes, such as range(7, 13); got {_validate.quote(units)}.")
     least = 1 if start is None else len(start)
-    sizes = sorted({_validate.whole_number(p, "units", least) for p in units})
+    given = units if units is not None and np.iterable(units) else ()
+    sizes = sorted({_validate.whole_number(p, "units", least) for p in given})
     if not sizes:
-        raise InputError("`units` must hold at least one fleet size; got none.")
+        raise InputError(f"`units` must be fleet sizes, such as range(7, 13); got {_validate.quote(units)}.")
     return sizes
 
 

@@ -131,8 +131,12 @@ class Model:
     def with_cells(self, cell_km: float) -> Model:
         """Return the model with cells of another width; raise if they are too narrow or too many."""
         demand = _demand(self.calls, self.stations, self.counting | {"cell_km": cell_km}, self.rows)
-        model = replace(self, demand=demand, city=_city(demand, self.fit, self.making, self.dispatch))
-        vars(model)["fleet"] = self.fleet  # does not depend on the cells, and takes long to find
+        return self.changed(demand=demand, city=_city(demand, self.fit, self.making, self.dispatch))
+
+    def changed(self, **fields: Any) -> Model:
+        """Return the model with other fields and the same size of the fleet, which takes long to find."""
+        model = replace(self, **fields)
+        vars(model)["fleet"] = self.fleet
         return model
 
     def space(self, units: int) -> DeploymentSpace:
@@ -200,37 +204,29 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     >>> model.city.n_sites, model.assumed[0]
     (10, 'Units are assumed to drive 40 km/h on 1.3 times the straight-line distance.')
     """
-    s = Settings() if settings is None else settings
+    s = settings or Settings()
     calls, stations = read_calls(calls), with_names(read_stations(stations))
     if s.turnout_times is not None:  # the user's setting overrides the file
         stations = stations.drop(columns="turnout_min", errors="ignore")
     _validate.positive_number(s.threshold, "threshold", "min")
-    first, last = (str(t)[:10] for t in calls.times[[0, -1]])
-    rows = f"; `where` leaves out {calls.not_chosen:,} rows" if calls.not_chosen is not None else ""
-    rows += f"; {joined}" if (joined := calls.joined_text) else ""
-    read = [f"{len(calls):,} calls from {first} to {last} ({calls.clock} time), {len(stations)} stations{rows}."]
-    calls, said = _other_rows(calls, stations, s)
-    rows = (f" {rows[2:]}." if rows else "").replace("`", "") + said
-    said += " `others` changes that." if said else ""
+    said, rows = _what_was_read(calls, stations)
+    calls, others = _other_rows(calls, stations, s)
+    rows += others
+    read = [said + (others and f"{others} `others` changes that."), *_unused_columns(calls)]
     checks = check_calls(calls, stations, reach_km=s.reach_km)
-    read = [read[0] + said, *_unused_columns(calls)]
     if s.reach_km < REACH_KM:  # the calibration would leave out only calls beyond that
         calls = calls.where(within_reach(calls.locations, stations[["lon", "lat"]].to_numpy(float), s.reach_km))
     log = calls.without_repeats() if s.drop_repeats else calls
     fit, note, refused = _calibrate(log, stations, s)
-    read.append(note)
     demand = _demand(log if fit is None else fit.calls, stations, _count_options(s), rows)
     making, assumed = _city_options(demand, fit, s)
-    rule = s.dispatch if refused is None else "nearest"  # refused: there will be no advice
-    given = next((name for name in GIVEN if getattr(s, name) is not None), "")
-    dispatch = dispatch_of(rule, log, stations, given=given) if fit is None else fit.dispatch
+    dispatch = _dispatch(log, stations, s, refused=refused is not None) if fit is None else fit.dispatch
     city = _city(demand, fit, making, dispatch)
     today, who = _today(city, fit, log, s)
-    read += [] if fit is None else without_unit(log, fit)
-    read += who
-    if today is not None and not s.colocate and (note := _why_shared(today, city.n_sites)):
+    read += [note, *([] if fit is None else without_unit(log, fit)), *who]
+    if not s.colocate and (why := _why_shared(today, city.n_sites)):
         s = replace(s, colocate=True)
-        assumed.append(f"Several units may share a station: {note}.")
+        assumed.append(f"Several units may share a station: {why}.")
     model = Model(
         s, log, stations, checks, fit, demand, city, dispatch, making, today, tuple(read), rows=rows, refused=refused
     )
@@ -241,15 +237,31 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     return model
 
 
+def _what_was_read(calls: CallLog, stations: pd.DataFrame) -> tuple[str, str]:
+    """Return a sentence on the log and the stations, and one on the rows that are left out or joined, maybe empty."""
+    first, last = (str(t)[:10] for t in calls.times[[0, -1]])
+    rows = "" if calls.not_chosen is None else f"; `where` leaves out {calls.not_chosen:,} rows"
+    rows += f"; {joined}" if (joined := calls.joined_text) else ""
+    said = f"{len(calls):,} calls from {first} to {last} ({calls.clock} time), {len(stations)} stations{rows}."
+    return said, f" {rows[2:]}.".replace("`", "") if rows else ""
+
+
+def _dispatch(calls: CallLog, stations: pd.DataFrame, s: Settings, *, refused: bool) -> Dispatch:
+    """Return which station is sent first, without a fit; the closest if there will be no advice."""
+    given = next((name for name in GIVEN if getattr(s, name) is not None), "")
+    return dispatch_of("nearest" if refused else s.dispatch, calls, stations, given=given)
+
+
 def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[CallLog, str]:
     """Return the log with rows that may be no calls as the settings say, and sentences on them, empty without any."""
     done = OTHERS[_validate.choice(s.others, "others", OTHERS)]
     kind, never = other_rows(calls, stations[["lon", "lat"]].to_numpy(float))
-    if not (others := kind | never).any():
+    others, hours, without = kind | never, 0.0, ""
+    if not others.any():
         return calls, ""
-    without, parts = "", [(kind, "by their kind"), (never, "far away that no unit reached")]
-    reasons = [(f"{rows.sum():,} ", why) for rows, why in parts if rows.any()]
-    counted = " and ".join(n + why for n, why in reasons) if len(reasons) > 1 else reasons[0][1]
+    parts = [(kind.sum(), "by their kind"), (never.sum(), "far away that no unit reached")]
+    reasons = [f"{n:,} {why}" for n, why in parts if n]
+    counted = " and ".join(reasons) if len(reasons) > 1 else reasons[0].partition(" ")[2]
     if s.others != "answered":
         if others.all():
             raise InputError("`others` leaves out all calls: each may be none, by its kind or as no unit reached it.")
@@ -258,9 +270,9 @@ def _other_rows(calls: CallLog, stations: pd.DataFrame, s: Settings) -> tuple[Ca
             unknown, mean = int(np.isnan(rows.service_min).sum()), np.nanmean(rows.service_min)
             without = f" {unknown:,} rows without a usable duration count as {mean:.0f} min each." if unknown else ""
             rows = cut_short(rows, calls)
-        done = done.format(0 if rows is None else busy_minutes(rows).sum() / 60)
+            hours = busy_minutes(rows).sum() / 60
         calls = replace(calls, occupying=rows)
-    return calls, f" {others.sum():,} rows may not be calls ({counted}). They {done}.{without}"
+    return calls, f" {others.sum():,} rows may not be calls ({counted}). They {done.format(hours)}.{without}"
 
 
 def _busy(rows: CallLog) -> CallLog | None:
@@ -308,10 +320,10 @@ def _calibrate(
     calls: CallLog, stations: pd.DataFrame, s: Settings
 ) -> tuple[Fit | None, str, ContradictionError | None]:
     """Calibrate the times from the log; return the fit or None, a sentence on their origin, and why it was refused."""
-    given = [name for name in GIVEN if getattr(s, name) is not None]
-    if given:
-        if len(given) == 2 or s.roads is not None:
-            raise InputError("give one of `speed_kmh`, `travel_times` and `roads`.")
+    given = [name for name in (*GIVEN, "roads") if getattr(s, name) is not None]
+    if len(given) > 1:
+        raise InputError("give one of `speed_kmh`, `travel_times` and `roads`.")
+    if given and given != ["roads"]:
         return None, "Travel times are given, not calibrated from the log.", None
     if missing := [STAMPS[role] for role in ("dispatched", "on_scene") if role not in calls.details]:
         return None, f"The log cannot tell how long units take: it has no {' and no '.join(missing)}.", None
@@ -327,27 +339,31 @@ def _calibrate(
 
 def _city_options(demand: Demand, fit: Fit | None, s: Settings) -> tuple[dict[str, Any], list[str]]:
     """Return the options of `Fit.city` or `Demand.city`, and sentences on those that are assumed."""
-    assumed: list[str] = []
     making: dict[str, Any] = {"name": s.name, "hours": s.hours, "weekdays": s.weekdays} | _service(demand, fit, s)
+    driving, assumed = ({}, []) if fit is not None else _driving(s)
     turnout = s.turnout_times
     if turnout is None and fit is None and "turnout_min" not in demand.stations:
         turnout = TURNOUT_MIN
         assumed.append(f"Turnout is assumed to take {TURNOUT_MIN:g} min.")
     if turnout is not None:
         making["turnout_times"] = _validate.positive_number(turnout, "turnout_times", "min", zero=True)
-    if fit is not None:
-        return making, assumed
+    return making | driving, assumed
+
+
+def _driving(s: Settings) -> tuple[dict[str, Any], list[str]]:
+    """Return the options of `Demand.city` on travel times, and a sentence if they are assumed."""
     if s.travel_times is not None:
-        return making | {"travel_times": s.travel_times}, assumed
+        return {"travel_times": s.travel_times}, []
     if s.roads is not None:
-        return making | {"roads": s.roads}, ["Units are assumed to drive at the speed limits of the roads.", *assumed]
-    low, high = PLAUSIBLE_KMH
-    if s.speed_kmh is not None and not low <= s.speed_kmh <= high:
-        raise InputError(f"`speed_kmh` must be from {low} to {high} km/h; got {s.speed_kmh:g}.")
+        return {"roads": s.roads}, ["Units are assumed to drive at the speed limits of the roads."]
+    how = {"speed_kmh": s.speed_kmh or SPEED_KMH, "detour": s.detour}
     if s.speed_kmh is None:
         said = f"Units are assumed to drive {SPEED_KMH:g} km/h on {s.detour:g} times the straight-line distance."
-        assumed = [said, *assumed]
-    return making | {"speed_kmh": s.speed_kmh or SPEED_KMH, "detour": s.detour}, assumed
+        return how, [said]
+    low, high = PLAUSIBLE_KMH
+    if not low <= s.speed_kmh <= high:
+        raise InputError(f"`speed_kmh` must be from {low} to {high} km/h; got {s.speed_kmh:g}.")
+    return how, []
 
 
 def _service(demand: Demand, fit: Fit | None, s: Settings) -> dict[str, Any]:
@@ -362,30 +378,36 @@ def _service(demand: Demand, fit: Fit | None, s: Settings) -> dict[str, Any]:
 
 def _today(city: City, fit: Fit | None, calls: CallLog, s: Settings) -> tuple[IntArray | None, list[str]]:
     """Return the site of each of today's units, and in sentences who they are and which units are not among them."""
+    left_out: list[str] = []
     if s.today is not None:
         given = list(s.today)
         if not given:
             raise InputError("`today` names no station. Give the station of each unit, or leave it out.")
-        today = city.sites_named(given) if isinstance(given[0], str) else np.asarray(given)
-        return today, [f"Today: {len(today)} units at {len(set(today))} stations, as given."]
-    if fit is not None and fit.homes_from != "unknown":
-        today = fit.deployment
-        text = f"Today: {len(today)} units at {len(set(today))} stations, by the {{}} in the log."
-        if "unit" not in fit.calls.details:
-            return today, [text.format("stations")]
-        return today, [text.format("units"), *_units_left_out(fit)]
-    if "station" in calls.details:
-        named = calls.details.dropna(subset=["station"]).filter(["station", "unit"]).drop_duplicates()["station"]
-        known = [name for name in named if name in city.site_names]
-        if known:
-            text = f"Today: {len(known)} units at {len(set(known))} stations, by the stations in the log."
-            return np.sort(city.sites_named(known)), [text]
-    text = "Today's deployment is not known from the log: give it by `today`, or the station of each unit by `homes`."
-    return None, [text]
+        today, by = city.sites_named(given) if isinstance(given[0], str) else np.asarray(given), "as given"
+    elif fit is None or fit.homes_from == "unknown":
+        today, by = _at_stations(city, calls), "by the stations in the log"
+    elif "unit" in fit.calls.details:
+        today, by, left_out = fit.deployment, "by the units in the log", _units_left_out(fit)
+    else:
+        today, by = fit.deployment, "by the stations in the log"
+    if not len(today):
+        unknown = "Today's deployment is not known from the log: give it by `today`, or the station of each unit"
+        return None, [f"{unknown} by `homes`."]
+    return today, [f"Today: {len(today)} units at {len(set(today.tolist()))} stations, {by}.", *left_out]
 
 
-def _why_shared(today: IntArray, n_sites: int) -> str:
+def _at_stations(city: City, calls: CallLog) -> IntArray:
+    """Return the site of each unit by the stations that the log names; empty if it names none of the city's."""
+    if "station" not in calls.details:
+        return np.empty(0, dtype=int)
+    named = calls.details.dropna(subset=["station"]).filter(["station", "unit"]).drop_duplicates()["station"]
+    return np.sort(city.sites_named([name for name in named if name in city.site_names]))
+
+
+def _why_shared(today: IntArray | None, n_sites: int) -> str:
     """Return why several units may share a station without being asked for; empty if they need not."""
+    if today is None:
+        return ""
     if len(set(today)) < len(today):
         return "today's do"
     return "each station has a unit today, which leaves no other choice" if len(today) == n_sites else ""

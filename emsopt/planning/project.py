@@ -170,9 +170,8 @@ class Project:
             if HOURS in files:
                 frame = formats.read_csv(Upload(HOURS, files[HOURS]), labelled=True)
                 by_hour = np.array([[float(cell) for cell in row] for row in frame.to_numpy()])
-            results = tuple(_from_json(entry) for entry in about["results"])
-            kept = {key: about[key] for key in ("settings", "about", "scenarios", "version")}
-            return cls(city, results=results, by_hour=by_hour, **kept)
+            results, rows = [_from_json(entry) for entry in about["results"]], [dict(row) for row in about["scenarios"]]
+            return cls(city, about["settings"], rows, results, about["about"], by_hour, about["version"])
         except (InputError, ValueError, TypeError, KeyError, AttributeError) as error:
             why = error if isinstance(error, InputError) else "a result or a table has another form than `save` writes."
             raise InputError(f"{name} is a project of emsopt, but is damaged: {why}") from error
@@ -216,9 +215,6 @@ def _check_entries(about: dict[str, Any], name: str) -> dict[str, Any]:
             f"{name} has version {about['emsopt_project']} of the format, and this is for {FORMAT}: it was saved by "
             f"emsopt {_validate.quote(about['version'])}. Use that version, or update emsopt."
         )
-    for row in about["scenarios"]:
-        if not isinstance(row, dict) or not all(v is None or isinstance(v, (str, int, float)) for v in row.values()):
-            raise InputError(f"{name} is a project of emsopt, but is damaged: a scenario must hold texts and numbers.")
     return about
 
 
@@ -232,20 +228,12 @@ def _as_json(result: Result) -> dict[str, Any]:
     return entry
 
 
-def _from_json(entry: Any) -> Result:
-    if not isinstance(entry, dict):
-        raise InputError("a result must be an object with sentences.")
-    said, details = (tuple(entry.get(name, ())) for name in ("said", "details"))
-    if not all(isinstance(text, str) for text in (*said, *details)):
-        raise InputError("a result must be an object with sentences.")
-    table = None
-    if "table" in entry:
-        given = entry["table"]
-        rows, cells = given["rows"], given["cells"]
-        if not all(c is None or isinstance(c, (str, int, float)) for row in cells for c in row):
-            raise InputError("a table must hold texts and numbers.")
-        columns = [str(name) for name in given["columns"]]
-        table = pd.DataFrame(cells, index=[str(row) for row in rows], columns=columns)
+def _from_json(entry: dict[str, Any]) -> Result:
+    table, given = None, entry.get("table")
+    if given is not None:
+        rows, columns = (list(map(str, given[name])) for name in ("rows", "columns"))
+        table = pd.DataFrame(given["cells"], index=rows, columns=columns)
+    said, details = (tuple(map(str, entry.get(name, ()))) for name in ("said", "details"))
     return Result(str(entry["kind"]), str(entry["title"]), said, table, details)
 
 

@@ -1,14 +1,18 @@
-"""Settings of the way from a log to advice: the options of `emsopt city` and of the dashboard."""
+"""Settings of the way from a log to advice, and the options by which `emsopt city` and the dashboard ask for them.
+
+`Settings` is what `advise` takes. `OPTIONS` has what a user may write, in a shell and in the form of the dashboard.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _validate
 from ..calls.demand import REACH_KM
-from ..errors import InputError
+from ..calls.profile import hours_in, weekdays_in
+from ..errors import Argument, EmsoptError, InputError, Message
 from ..evaluators.evaluation import LATE_MIN
 
 if TYPE_CHECKING:
@@ -115,23 +119,66 @@ class Settings:
     hold_out: int | None = None
 
 
-def number_in(text: str, label: str) -> float:
-    """Parse a number that a user wrote, maybe with a decimal comma; ``label`` names it in errors."""
+def number_in(text: str, name: str) -> float:
+    """Parse a number that a user wrote, maybe with a decimal comma; ``name`` is the argument, for errors."""
     try:
-        return _validate.finite_number(float(text.replace(",", ".")), label)
+        return _validate.finite_number(float(text.replace(",", ".")), name)
     except ValueError as error:
-        raise InputError(f"`{label}` must be a number; got {_validate.quote(text)}.") from error
+        raise InputError(f"`{name}` must be a number; got {_validate.quote(text)}.") from error
 
 
-def service_in(text: str, label: str) -> float | str:
+def service_in(text: str, name: str) -> float | str:
     """Parse the service time that a user wrote: minutes, or their source, "calls" or "stations"."""
-    return text.lower() if text.lower() in ("calls", "stations") else number_in(text, label)
+    return text.lower() if text.lower() in ("calls", "stations") else number_in(text, name)
 
 
-def columns_in(parts: Sequence[str], label: str) -> dict[str, str | None]:
+def columns_in(parts: Sequence[str], name: str) -> dict[str, str | None]:
     """Parse texts of the form ROLE=NAME to columns by role; ROLE=none leaves a role out."""
-    pairs = [part.partition("=") for part in parts if part.strip()]
-    if not all(role.strip() and sign and name.strip() for role, sign, name in pairs):
+    pairs = [part.partition("=") for part in parts]
+    if not all(role.strip() and sign and column.strip() for role, sign, column in pairs):
         got = _validate.quote(", ".join(parts))
-        raise InputError(f"`{label}` must have the form ROLE=NAME, such as time=Alarm, unit=Rig; got {got}.")
-    return {role.strip(): None if name.strip() == "none" else name.strip() for role, _, name in pairs}
+        raise InputError(f"`{name}` must have the form ROLE=NAME, such as time=Alarm, unit=Rig; got {got}.")
+    return {role.strip(): None if column.strip() == "none" else column.strip() for role, _, column in pairs}
+
+
+def of_stations(error: EmsoptError) -> EmsoptError:
+    """Return an error in the table of stations, whose columns have an option of their own."""
+    parts = (Argument("station_columns", p[1]) if p[0] == "columns" else p for p in Message.of(error).parts)
+    error.args = (Message(*parts), *error.args[1:])
+    return error
+
+
+class Option(NamedTuple):
+    """An option that the command and the form of the dashboard have.
+
+    ``read`` parses what the user wrote; with ``several``, a list: in the form, texts separated by commas.
+    """
+
+    flag: str
+    label: str
+    help: str
+    read: Callable[[Any, str], Any] = lambda given, _: given
+    several: bool = False
+
+
+OPTIONS = {  # by the name of the setting, or of the argument of `read_calls` and `read_stations`
+    "speed_kmh": Option("--speed", "Speed (km/h)", "Driving speed. Default: by the log, else 40 km/h", number_in),
+    "detour": Option("--detour", "Detour", "Road distance over straight-line distance (1.3), for a speed", number_in),
+    "turnout_times": Option("--turnout", "Turnout (min)", "Minutes until a unit leaves. Default: 1.5", number_in),
+    "service_times": Option("--service", "Service (min)", "Of a call: minutes, or calls, or stations", service_in),
+    "cell_km": Option("--cell", "Cells (km)", "Width of the cells in which calls are counted", number_in),
+    "reach_km": Option("--reach", "Reach (km)", "Calls further from every station are left out (50)", number_in),
+    "hours": Option("--hours", "Hours", "Count only calls of these hours: 7-19 is until 19:00; 22-6", hours_in),
+    "weekdays": Option("--weekdays", "Weekdays", "Count only calls of these days: Mon-Fri, or Sat,Sun", weekdays_in),
+    "area_name": Option("--area-name", "Name of areas", "Property of the areas that holds their names"),
+    "dispatch": Option("--dispatch", "Dispatch", "Sent first: nearest, first due (by the log) or agency (the call's)"),
+    "columns": Option("--columns", "Columns of calls", "ROLE=NAME, such as time=Alarm, unit=Rig", columns_in, True),
+    "station_columns": Option("--station-columns", "Columns of stations", "Such as name=House", columns_in, True),
+    "time_format": Option("--time-format", "Form of times", "day first, month first, or such as %d.%m.%Y %H:%M"),
+    "time_zone": Option("--time-zone", "Time zone", "Such as America/Chicago, if times have an offset"),
+    "crs": Option("--crs", "Coordinates", "Reference system of coordinates that are not degrees, such as EPSG:3857"),
+    "where": Option("--where", "Rows that count", "A condition on columns, such as kind == 'medical'"),
+    "others": Option("--others", "Other rows", "Rows that may be no calls: answered, occupying (units only), ignored"),
+    "today": Option("--today", "Today", "Station of each of today's units. Default: by the log", several=True),
+    "name": Option("--name", "Name", "Title of tables and maps"),
+}

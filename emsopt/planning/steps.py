@@ -30,8 +30,7 @@ from ..evaluators.by_name import EXACT_UP_TO, check_evaluator, evaluate
 from ..evaluators.metrics import NEGLIGIBLE, metric_function
 from ..optimizers.deployments.swaps import best_deployment
 from .comparison import Comparison, compare
-from .hourly import Plan, hourly_plan
-from .judge_plan import judge_plan
+from .day_plan import Plan, hourly_plan, judge_plan
 from .log_model import Model
 from .settings import Settings
 
@@ -77,38 +76,37 @@ def held_out(calls: CallLog, hold_out: int | None = None) -> tuple[int, int]:
     return days, _validate.whole_number(hold_out, "hold_out", 0, max(days - 1, 0))
 
 
-def back_test_model(model: Model, hold_out: int | None = None, today: Sites | None = None) -> BackTest:
-    """Calibrate with the first days of the log and predict the last ``hold_out``, in place of those of the settings.
+def back_test_model(model: Model) -> BackTest:
+    """Calibrate with the first days of the log and predict the last ones, of which ``hold_out`` says how many.
 
-    ``today`` replaces today's deployment. Raise if times are not calibrated or the log is too short.
+    Raise if times are not calibrated or the log is too short.
     """
-    days, n_days = held_out(model.log, model.settings.hold_out if hold_out is None else hold_out)
+    days, n_days = held_out(model.log, model.settings.hold_out)
     if model.fit is None:
         raise InputError("there is nothing to test, because the times are not calibrated from the log.")
     if not n_days:
         short = f"the log covers {days} days, fewer than {LEAST_DAYS}: `hold_out` tests it all the same"
         raise InputError(f"{short if days < LEAST_DAYS else 'no days are held out'}.")
     cut = model.log.times[0].astype("datetime64[D]") + np.timedelta64(days - n_days, "D")
-    s, today = model.settings, model.today if today is None else today
+    s = model.settings
     try:
         times = {name: model.making[name] for name in ("turnout_times", "service_times") if name in model.making}
         how: dict[str, Any] = {"threshold": s.threshold, "cell_km": s.cell_km, "times": times}
-        return calibrate_and_test(model.log, model.stations, cut, s.homes, s.roads, today, s.dispatch, **how)[1]
+        return calibrate_and_test(model.log, model.stations, cut, s.homes, s.roads, model.today, s.dispatch, **how)[1]
     except InputError as error:
-        kind = ContradictionError if isinstance(error, ContradictionError) else InputError
         said = f"of {days} days, the last {n_days} cannot be compared with the others, as "
-        raise kind(Message(said, *Message.of(error).parts)) from error
+        raise type(error)(Message(said, *Message.of(error).parts)) from error
 
 
-def try_back_test(model: Model, hold_out: int | None = None, today: Sites | None = None) -> BackTest | InputError:
+def try_back_test(model: Model) -> BackTest | InputError:
     """Return the test of `back_test_model`, or the error that says why it is not possible."""
     try:
-        return back_test_model(model, hold_out, today)
+        return back_test_model(model)
     except InputError as error:
         return error
 
 
-def not_allowed(model: Model, tested: BackTest | InputError | None, units: int, today: Sites | None) -> tuple[str, ...]:
+def not_allowed(model: Model, tested: BackTest | InputError | None, units: int) -> tuple[str, ...]:
     """Return why log or test do not allow advice on a fleet of ``units``, a sentence per use; empty if they do.
 
     ``tested`` is the outcome of `try_back_test`, or None if nothing was tested yet.
@@ -118,13 +116,13 @@ def not_allowed(model: Model, tested: BackTest | InputError | None, units: int, 
             return (Message.of(error),)
     if tested is None or isinstance(tested, InputError):
         return ()
-    uses = ("moves",) if today is not None and units == len(today) else ("moves", "fleet")
+    uses = ("moves",) if model.today is not None and units == len(model.today) else ("moves", "fleet")
     return tuple(f"{TITLES[use]}: {tested.uses['why'][use]}" for use in uses if not tested.usable(use))
 
 
-def stop_if_not_allowed(model: Model, tested: BackTest | InputError | None, units: int, today: Sites | None) -> None:
+def stop_if_not_allowed(model: Model, tested: BackTest | InputError | None, units: int) -> None:
     """Raise if log or test do not allow to use the model for a plan of the day."""
-    for why in not_allowed(model, tested, units, today):
+    for why in not_allowed(model, tested, units):
         raise InputError(f"the log does not allow to use the model for a plan of the day. {why}")
 
 
@@ -179,20 +177,19 @@ def gain_of(city: City, metric: Metric, today: Evaluation, other: Evaluation) ->
     return float(value(today) - value(other))
 
 
-def refine(model: Model, pair: tuple[Sites, Sites], metric: Metric | None = None) -> Model:
+def refine(model: Model, pair: tuple[Sites, Sites]) -> Model:
     """Return the model with cells so narrow that the gain of the second deployment over the first is settled.
 
     Cells are halved until the gain changes by less than 0.1 % of the first deployment's value, or 10 % of the gain.
     A model whose cells were given, or that has areas or a table of travel times, is returned as it is.
     """
     s = model.settings
-    metric = s.metric if metric is None else metric
     if s.cell_km is not None or model.demand.cell_km is None or s.travel_times is not None:
         return model
 
     def gain(of: Model) -> tuple[float, float]:
         first, second = (evaluation_of(of, sites, max(map(len, pair))) for sites in pair)
-        return metric_function(of.city, metric)(first), gain_of(of.city, metric, first, second)
+        return metric_function(of.city, s.metric)(first), gain_of(of.city, s.metric, first, second)
 
     before = gain(model)[1]
     while True:
@@ -216,7 +213,9 @@ def evaluation_of(model: Model, sites: Sites, largest: int | None = None) -> Eva
 
 def evaluator_of(model: Model, largest: int) -> str:
     """Return the evaluator of deployments of which the largest has ``largest`` units."""
-    given = None if largest > max(EXACT_UP_TO, model.fleet[0]) else model.settings.evaluator
+    given = model.settings.evaluator
+    if given is not None and largest > max(EXACT_UP_TO, model.fleet[0]):
+        given = None
     return check_evaluator(given, largest)
 
 
@@ -227,8 +226,6 @@ def compare_plans(
     model: Model,
     deployments: Mapping[str, Sites],
     *,
-    metric: Metric | None = None,
-    capacity: str | None = None,
     load: float = 1.0,
     progress: Progress = False,
 ) -> Comparison:
@@ -241,43 +238,38 @@ def compare_plans(
             "this needs travel times that are calibrated from the log: a log with the times of dispatch and arrival, "
             "without `speed_kmh`."
         )
-    s, metric = model.settings, model.settings.metric if metric is None else metric
-    sites = list(deployments.values())
-    model = refine(model, (sites[0], sites[-1]), metric)
+    s, sites = model.settings, list(deployments.values())
+    model = refine(model, (sites[0], sites[-1]))
     known = drawn_cities(cast("Fit", model.fit), **model.counting, **model.making)
     known = replace(known, estimate=known.estimate.scaled(load))
-    how: dict[str, Any] = {"evaluator": evaluator_of(model, max(map(len, sites))), "metric": metric}
-    how["capacity"] = s.capacity if capacity is None else capacity
-    return compare(known, deployments, draws=DRAWS, rng=0, progress=progress, **how)
+    how: dict[str, Any] = {"evaluator": evaluator_of(model, max(map(len, sites))), "progress": progress}
+    return compare(known, deployments, draws=DRAWS, rng=0, metric=s.metric, capacity=s.capacity, **how)
 
 
 def plan_day(
     city: City,
     space: DeploymentSpace,
     moves: int,
+    rates: FloatArray | None,
+    settings: Settings,
     *,
-    rates: FloatArray | None = None,
     model: Model | None = None,
-    metric: Metric = "mean_response",
-    capacity: str | None = None,
     load: float = 1.0,
     progress: Progress = False,
 ) -> Plan:
     """Find a deployment for each hour of the day, with at most ``moves`` units moved between two hours, and judge it.
 
-    ``rates`` are the calls per hour of each atom at each hour, by default those of the model. A plan is judged on parts
-    of the model's log, unless it has too many units for that or ``load``, the factor on all rates, is not 1.
+    ``rates`` are the calls per hour of each atom at each hour. A plan is judged on parts of the log of a ``model``,
+    unless it has too many units for that or ``load``, the factor on all rates, is not 1.
     """
-    rates = model.rates_by_hour if rates is None and model is not None else rates
     if rates is None:
         raise InputError(
             "a plan of the day needs calls at all hours of the day. Leave out `hours`, or use a longer log."
         )
-    s = Settings() if model is None else model.settings
     names = [f"{city.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
     cities = {h: city.replace(arrival_rates=load * rates[h], name=name) for h, name in enumerate(names)}
-    how: dict[str, Any] = {"metric": metric, "capacity": s.capacity if capacity is None else capacity}
-    plan = hourly_plan(cities, space, moves, s.evaluator, rng=0, progress=progress, **how)
+    how: dict[str, Any] = {"metric": settings.metric, "capacity": settings.capacity, "rng": 0, "progress": progress}
+    plan = hourly_plan(cities, space, moves, settings.evaluator, **how)
     if model is None or load != 1 or not plan.moves.any():
         return plan
     parts = _parts(model, space.units, searched=bool(np.isnan(plan.lower_bound)))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def sweep(
     cities: Mapping[Any, City],
-    units: int | DeploymentSpace | Mapping[Any, int | DeploymentSpace],
+    units: int | DeploymentSpace,
     *,
     evaluator: str | None = None,
     metric: Metric = "mean_response",
@@ -40,8 +40,8 @@ def sweep(
     ----------
     cities : mapping
         Mapping from labels, such as offered loads, to a `City` each.
-    units : int, DeploymentSpace or mapping
-        Fleet size p or the allowed deployments; or a mapping from each label to one of these.
+    units : int or DeploymentSpace
+        Fleet size p, or the allowed deployments.
     evaluator, metric, **options
         As for `Objective`.
     progress : bool or callable
@@ -73,13 +73,10 @@ def sweep(
 
     if not isinstance(cities, Mapping) or not cities:
         raise InputError(f"`cities` must map labels to at least one City; got {_validate.quote(cities)}.")
-    fleets = units if isinstance(units, Mapping) else dict.fromkeys(cities, units)
-    if missing := [label for label in cities if label not in fleets]:
-        raise InputError(f"`units` must be one number or have an entry for every label; {missing[0]!r} is missing.")
     rows, before = [], None
     with bar(progress, len(cities), "city") as show:
-        for done, (label, city) in enumerate(cities.items(), 1):
-            objective = Objective(city, fleets[label], evaluator, metric, **options)
+        for done, city in enumerate(cities.values(), 1):
+            objective = Objective(city, units, evaluator, metric, **options)
             space = objective.space
             if space.count * len(cities) <= affordable(objective):
                 run = best_deployment(objective, rng=0)

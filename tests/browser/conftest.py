@@ -5,8 +5,6 @@ import shutil
 
 import pytest
 
-from emsopt.commands.dashboard import CULLING
-
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 REQUIRED = os.environ.get("EMSOPT_BROWSER_REQUIRED") == "1"
 
@@ -35,6 +33,8 @@ def browser():
 def voila(tmp_path_factory):
     """Address of a dashboard that Voila serves as `emsopt dashboard` does, but to everyone."""
     from test_notebook_pages import ROOT, served
+
+    from emsopt.commands.dashboard import CULLING
 
     folder, home = tmp_path_factory.mktemp("dashboard"), tmp_path_factory.mktemp("home")
     shutil.copy(ROOT / "notebooks" / "dashboard.ipynb", folder)

@@ -1,14 +1,14 @@
 """What is used without a checkout: the dashboard served by a command, and copies of the notebooks. See also .ci/wheel."""
 
-import importlib.util
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from emsopt.__main__ import main
-from emsopt.commands import dashboard, notebooks
+from emsopt.commands import notebooks
 
 
 def test_the_notebooks_are_copied_and_none_is_replaced_unless_forced(tmp_path, capsys):
@@ -47,6 +47,8 @@ def test_ctrl_c_while_packages_are_loaded_ends_in_a_sentence(monkeypatch, capsys
 
 def test_the_dashboard_is_served_as_the_readme_says_with_a_project(tmp_path, monkeypatch):
     pytest.importorskip("voila")
+    from emsopt.commands import dashboard
+
     assert pytest.importorskip("emsopt.panels._dashboard").ENVIRONMENT == dashboard.PROJECT
     calls = []
     monkeypatch.setattr(os, "execve", lambda *given: calls.append(given[1:]))
@@ -66,9 +68,10 @@ def test_the_dashboard_is_served_as_the_readme_says_with_a_project(tmp_path, mon
 
 
 def test_a_project_that_does_not_exist_and_a_missing_voila_are_told(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(dashboard, "find_spec", lambda name: importlib.util.find_spec("os"))
+    pytest.importorskip("voila")
     assert main(["dashboard", str(tmp_path / "no.json")]) == 2
     assert "there is no file" in capsys.readouterr().err
-    monkeypatch.setattr(dashboard, "find_spec", lambda name: None)
+    monkeypatch.delitem(sys.modules, "emsopt.commands.dashboard")
+    monkeypatch.setitem(sys.modules, "voila", None)
     assert main(["dashboard"]) == 2
     assert "pip install 'emsopt[notebooks]'" in capsys.readouterr().err

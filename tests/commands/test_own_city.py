@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-from argparse import ArgumentParser
 from contextlib import redirect_stdout
 from dataclasses import replace
 
@@ -16,9 +15,9 @@ import emsopt as eo
 from emsopt.__main__ import main
 from emsopt._files.formats import table_text
 from emsopt.calls.profile import hours_in, weekdays_in
-from emsopt.commands import _output, own_city
+from emsopt.commands import _output
 from emsopt.planning.advice import against
-from emsopt.planning.hourly import hourly_plan
+from emsopt.planning.day_plan import hourly_plan
 
 EVIL = ["<script>alert(1)</script>", '=HYPERLINK("http://x.example","y")', "a\"b'c&d; $\\frac{",
         "</style><img src=x onerror=p()>"]  # fmt: skip
@@ -87,17 +86,6 @@ def test_the_command_says_what_the_package_says(done):
     again = eo.City.load(out / "city")
     assert np.array_equal(again.arrival_rates, city.arrival_rates)
     assert pd.read_csv(out / "profile.csv")["calls"].sum() == 1500
-
-
-def test_several_logs_of_one_service_are_read_as_one(tmp_path):
-    calls, stations, frame = write_log(tmp_path, n=200, days=28)
-    parts = [str(tmp_path / "first.csv"), str(tmp_path / "second.csv")]
-    for part, rows in zip(parts, (frame[:90], frame[90:]), strict=True):
-        rows.to_csv(part, index=False)
-    parser = ArgumentParser()
-    own_city.add_options(parser)
-    one, both = (own_city._read(parser.parse_args([*logs, stations]))[0].to_frame() for logs in ([calls], parts))
-    pd.testing.assert_frame_equal(one, both)
 
 
 def test_areas_a_matrix_and_other_options(tmp_path, capsys, no_figure):

@@ -20,6 +20,7 @@ panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidge
 from ipywidgets.widgets import widget
 
 from emsopt.panels import _uploads, _widgets
+from emsopt.planning.settings import OPTIONS
 
 
 @pytest.fixture(scope="module")
@@ -456,8 +457,6 @@ def test_malformed_uploads_give_clear_messages(refs):
 
 # -- all options of an own city ------------------------------------------------------------------------------------
 
-HOME = {"speed": "", "detour": "1.3", "reach": "50", "title": "Your city"}
-
 
 @pytest.fixture
 def form(refs):
@@ -471,22 +470,22 @@ def form(refs):
 
 
 def emptied(refs):
-    for name in _uploads.FIELDS:
-        refs[name].value = HOME.get(name, "")
+    for name in OPTIONS:
+        refs[name].value = _uploads.START.get(name, "")
     for name in _uploads.TICKS:
         refs[name].value = False
 
 
 FAULTS = [
-    ("speed", "0", "the field speed (km/h) must be from 5 to 150 km/h; got 0"),
-    ("speed", "fast", "`Speed (km/h)` must be a number; got 'fast'"),
+    ("speed_kmh", "0", "the field speed (km/h) must be from 5 to 150 km/h; got 0"),
+    ("speed_kmh", "fast", "the field Speed (km/h) must be a number; got 'fast'"),
     ("detour", "0.5", "Detour"),
-    ("turnout", "-1", "Turnout (min)"),
-    ("service", "long", "`Service (min)` must be a number"),
-    ("cell", "0.001", "the field Cells (km) must be at least 0.05"),
-    ("hours", "7", "`Hours` must have a form such as 7-19"),
-    ("weekdays", "Mo-Fr", "`Weekdays` must have a form"),
-    ("columns", "time", "`Columns of calls` must have the form ROLE=NAME"),
+    ("turnout_times", "-1", "Turnout (min)"),
+    ("service_times", "long", "the field Service (min) must be a number"),
+    ("cell_km", "0.001", "the field Cells (km) must be at least 0.05"),
+    ("hours", "7", "the field Hours must have a form such as 7-19"),
+    ("weekdays", "Mo-Fr", "the field Weekdays must have a form"),
+    ("columns", "time", "the field Columns of calls must have the form ROLE=NAME"),
     ("columns", "hour=x", "the field Columns of calls must map"),
     ("today", "Atlantis", "no site is named 'Atlantis'"),
     ("time_zone", "Mars/Base", "Time zone"),
@@ -507,8 +506,9 @@ def test_fields_that_cannot_be_read_are_named_as_the_page_names_them(form):
 
 def test_every_option_of_an_own_city_makes_the_city_that_the_package_makes(form, shared):
     calls, stations = eo.datasets.practice_calls()
-    options = {"speed": "30", "detour": "1.5", "turnout": "2", "service": "33", "cell": "2", "hours": "7-19",
-               "weekdays": "Mon-Fri", "today": f"{stations['name'][1]}, {stations['name'][0]}", "title": "Town"}  # fmt: skip
+    options = {"speed_kmh": "30", "detour": "1.5", "turnout_times": "2", "service_times": "33", "cell_km": "2",
+               "hours": "7-19", "weekdays": "Mon-Fri", "today": f"{stations['name'][1]}, {stations['name'][0]}",
+               "name": "Town"}  # fmt: skip
     for name, text in options.items():
         form[name].value = text
     form["drop_repeats"].value = form["skip_empty_days"].value = True

@@ -187,6 +187,20 @@ def test_nothing_of_single_calls_is_in_a_project_or_a_report(own):
         assert not words & times, name
 
 
+def test_cells_are_narrowed_for_calls_that_wait_where_the_page_says_so(own, monkeypatch):
+    """As the command's --queue does: the gain that must no longer depend on the cells is that of the settings."""
+    given, today = [], list(own.bench.today)
+    monkeypatch.setattr("emsopt.panels._tabs.search", lambda *_, **__: ("best found", np.array(today), "search"))
+    monkeypatch.setattr("emsopt.panels._tabs.refine", lambda model, *_: given.append(model) or model)
+    for capacity in ("queue", "loss"):
+        own.refs["capacity"].value = capacity
+        own.refs["search"].click()
+        own.refs["wait"]()
+        assert given[-1].settings.capacity == capacity
+    own.bench.found.clear()
+    own.bench.respond()
+
+
 @pytest.fixture
 def gap():
     """A log of 3,000 calls, of which 36 hours are missing and some have no place; and the calls around the gap."""
@@ -204,7 +218,7 @@ def test_a_gap_and_wrong_rows_are_told_on_the_page_and_not_in_the_project(gap):
     stations = pd.DataFrame({"name": ["a", "b"], "lon": [0.03, 0.08], "lat": 45.05})
     tables = {name: table.to_csv(index=False) for name, table in (("c.csv", calls), ("s.csv", stations))}
     refs = panels.dashboard().refs
-    refs["city"].value, refs["files"].value, refs["service"].value = "Your own files", upload(tables), "30"
+    refs["city"].value, refs["files"].value, refs["service_times"].value = "Your own files", upload(tables), "30"
     refs["read"].click()
     assert "no place (rows 21, 31)" in refs["message"].value
     with zipfile.ZipFile(io.BytesIO(made(refs, "save"))) as archive:
@@ -333,7 +347,10 @@ def test_the_back_test_is_that_of_the_advice_and_only_a_usable_model_is_a_succes
     trust = Workbench(own.bench.opened, VBox(), [], lambda: None).trust
     trust.bench.today = (0, 1)
     result = trust.prepare_test()()
-    assert ((result, isinstance(result, _widgets.Done)), asked) == ((said, usable), [(own.bench.opened.log, 5, (0, 1))])
+    assert (result, isinstance(result, _widgets.Done)) == (said, usable)
+    ((model,),) = asked
+    assert model.log is own.bench.opened.log.log
+    assert (model.settings.hold_out, model.today.tolist()) == (5, [0, 1])
 
 
 def test_no_day_is_planned_where_the_test_does_not_allow_moves(own, monkeypatch):

@@ -87,6 +87,21 @@ def test_a_run_of_other_settings_is_taken_away(panel, name, value):
     assert refs["run"]() is None
 
 
+def test_a_slow_button_is_disabled_while_it_works(panel, monkeypatch):
+    refs, seen = panel.refs, []
+
+    def refuse(*_, **__):
+        seen.append(refs["play"].disabled)
+        raise eo.EmsoptError("too dear.")
+
+    refs["play"].click()
+    monkeypatch.setattr("emsopt.panels.control.bocvs", refuse)
+    refs["play"].click()
+    assert (seen, refs["play"].disabled) == ([True], False)
+    assert words(refs["message"]) == "Too dear."
+    assert refs["figures"].value == ""
+
+
 def test_halving_tightens_the_tolerance_and_low_costs_are_kept(panel):
     refs = panel.refs
     refs["halving"].value = True

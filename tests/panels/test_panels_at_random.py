@@ -170,7 +170,7 @@ FAULTS = {  # panel: (what fails, what the user does then, where it is said)
     "control": ("control._figures", "play", "message"),
     "dashboard": ("_uploads._by_name", "read", "message"),
     "dashboard, beside its city": ("_tabs._charts.figures", "load", "answer"),
-    "dashboard, before a search": ("_tabs.DeploymentSpace", "search", "answer"),
+    "dashboard, before a search": ("_deployments.DeploymentSpace", "search", "answer"),
     "dashboard, in a search": ("_tabs.search", "search", "answer"),
 }
 

@@ -100,11 +100,10 @@ def test_the_dashboard_gives_the_same_numbers(san_jose, monkeypatch):
     refs["compare_start"].click()
     refs["compare_wait"]()
     (((given, sites), how),) = asked
-    assert given is panel.bench.opened.log
+    assert given.demand is panel.bench.opened.log.demand
     assert {name: list(each) for name, each in sites.items()} == {n: list(each) for n, each in deployments.items()}
-    assert {name: how[name] for name in ("metric", "capacity", "load")} == {
-        "metric": san_jose.model.settings.metric, "capacity": san_jose.model.settings.capacity, "load": 1.0,
-    }  # fmt: skip
+    asked, wanted = given.settings, san_jose.model.settings
+    assert (asked.metric, asked.capacity, how["load"]) == (wanted.metric, wanted.capacity, 1.0)
 
 
 def test_sparse_logs_and_times_of_ones_own_are_tested_as_they_are_used():
@@ -281,9 +280,9 @@ def test_errors_carry_arguments_and_gains_one_interval():
     said = Message("Use ", Argument("cell_km", 2.0), " or `reach_km`.")
     assert said == "Use `cell_km=2.0` or `reach_km`."
     assert said.by(lambda a: a.name.upper(), ["reach_km"]) == "Use CELL_KM or REACH_KM."
-    late = SimpleNamespace(gain=(0.02, 0.01, 0.03), model=SimpleNamespace(settings=Settings(metric=("late", 8.0))))
+    gain = (0.02, 0.01, 0.03)
     said = "+2.000 percentage points of share of responses of 8 min or more (90 % interval: +1.000 to +3.000)"
-    assert advice._gain_text(late) == said
+    assert advice._gain_text(("late", 8.0), gain) == said
 
 
 def test_the_practice_town_is_the_same_for_all(tmp_path, monkeypatch):

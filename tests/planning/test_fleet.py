@@ -93,11 +93,11 @@ def test_a_calibrated_fit_gives_intervals():
     ("call", "message"),
     [
         (lambda: fleet_curve(TOWN), "`units` must be fleet sizes"),
-        (lambda: fleet_curve(TOWN, []), "at least one fleet size"),
+        (lambda: fleet_curve(TOWN, []), "`units` must be fleet sizes"),
         (lambda: fleet_curve(TOWN, [1], start=[0, 1]), "`units` must be a whole number"),
         (lambda: fleet_curve(TOWN, [9]), "do not fit"),
         (lambda: fleet_curve(TOWN, [9], start=[0]), "do not fit"),
-        (lambda: fleet_curve(TOWN, [2], evaluator="simulation"), "hides small gains"),
+        (lambda: fleet_curve(TOWN, [2], evaluator="simulation"), "hides differences"),
         (lambda: fleet_curve(TOWN, [2], cell_km=1), "needs a fit"),
         (lambda: fleet_curve(3, [2]), "`city` must be an emsopt.City"),
     ],

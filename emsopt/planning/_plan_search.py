@@ -1,4 +1,7 @@
-"""Find the cheapest walk: a sequence of deployments, one per hour, with few units relocated between hours.
+"""Search for the plan of a day: a deployment for each hour, with few units relocated between hours.
+
+If all deployments can be evaluated at all hours, `over_all` finds the best plan of all. Otherwise `over_candidates`
+improves a plan over a selection of deployments. Both look for the cheapest walk.
 
 A deployment is a state, given by the number of units in each twin group, a group of interchangeable sites. The cost of
 each hour in each state is known, and at most k units move between two hours. If *all* deployments of a fleet are
@@ -13,15 +16,29 @@ dynamic programming and gives a lower bound for that part.
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from numba import njit
 from scipy.spatial.distance import cdist
 
-if TYPE_CHECKING:
-    from .._types import BoolArray, FloatArray, IntArray
+from .. import _validate
+from ..city import travel
+from ..optimizers.deployments.swaps import affordable
+from .sweeps import search_again
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from .._types import BoolArray, FloatArray, IntArray, Rng
+    from ..city.city import City
+    from ..city.deployment_space import DeploymentSpace
+    from ..evaluators.objective import Objective
+
+MOST_STATES = 50_000  # deployments up to which all are evaluated at all hours; for more this takes too long
+MOST_STEPS = 30_000_000
+MOST_CANDIDATES = 4000
+MOST_ROUNDS = 20
 PER_MOVE = 1e-9  # price of a move, which breaks ties in favour of fewer moves
 MOST_PARTS = 2000
 
@@ -41,6 +58,97 @@ class Walk(NamedTuple):
     states: IntArray  # (H,)
     cost: float  # sum over the hours, without the price of moves
     bound: float  # lower bound on the cost of any walk over these states
+
+
+def all_affordable(objectives: list[Objective]) -> bool:
+    """Return whether all deployments can be evaluated at all hours, and all moves between them can be listed."""
+    space = objectives[0].space
+    places = int((space.capacities > space.floors).sum())
+    steps = space.count * places * min(places, space.units)
+    each = affordable(objectives[0]) / len(objectives)
+    return space.count <= min(MOST_STATES, each) and steps <= MOST_STEPS
+
+
+def over_all(
+    objectives: list[Objective], weights: FloatArray, most: int, show: Callable[[int], object]
+) -> tuple[IntArray, FloatArray, Walk]:
+    """Return all deployments, shape (K, p), their values at each hour, (H, K), and the cheapest walk."""
+    space = objectives[0].space
+    rows = space.listing()
+    values = np.empty((len(objectives), len(rows)))
+    for hour, objective in enumerate(objectives):
+        values[hour] = objective.values(rows)
+        show(hour + 1)
+    counts = space.group_counts(rows)
+    steps = all_steps(counts, space.floors, space.capacities, most)
+    return rows, values, cheapest_walk(weights[:, None] * values, steps, counts)
+
+
+def over_candidates(
+    objectives: list[Objective], weights: FloatArray, most: int, rng: Rng, show: Callable[[int], object]
+) -> tuple[IntArray, FloatArray, Walk]:
+    """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps.
+
+    Returned are the deployments considered, their values at each hour, and the cheapest walk, without a lower bound.
+    """
+    space = objectives[0].space
+    rng = _validate.generator(rng)
+    bests: list[IntArray] = []
+    before = None
+    for done, objective in enumerate(objectives, 1):
+        before = cast("IntArray", search_again(objective, before, rng=rng, restarts=2).x)
+        bests.append(before)
+        show(done)
+    centres = [*bests, *_paths_between(bests, space)]
+    pool: dict[tuple[int, ...], None] = {}
+    values, cost = np.empty((len(objectives), 0)), np.inf
+    for _ in range(MOST_ROUNDS):
+        near = dict.fromkeys(tuple(row.tolist()) for x in centres for row in (x, *space.neighbours(x)))
+        fresh = [row for row in near if row not in pool][: MOST_CANDIDATES - len(pool)]
+        if not fresh:
+            break
+        pool |= dict.fromkeys(fresh)
+        rows = np.array(list(pool))
+        values = np.hstack([values, [objective.values(fresh) for objective in objectives]])
+        counts = space.group_counts(rows)
+        steps = some_steps(counts, most)
+        walk = cheapest_walk(weights[:, None] * values, steps, counts)
+        if walk.cost >= cost - 1e-12:
+            break
+        cost, centres = walk.cost, [*rows[walk.states], rows[np.argmin(weights @ values)]]
+    return rows, values, walk._replace(bound=np.nan)
+
+
+def _paths_between(bests: list[IntArray], space: DeploymentSpace) -> list[IntArray]:
+    """Return the deployments on paths of single moves between the best deployments of consecutive hours."""
+    result = []
+    for k in range(len(bests)):
+        way = list(bests[k])
+        for left, taken in moves_between(bests[k], bests[k - 1], space.city)[:-1]:
+            way[way.index(left)] = taken
+            result.append(space.canonical(way))
+    return result
+
+
+def moves_between(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:
+    """Return the old and the new site of each unit that moves, paired so that the distances are short, if known."""
+    groups = city.twin_groups
+    left, taken = list(before), list(after)
+    for site in before:  # keep units in place where possible, or else at a twin site
+        twin = next((other for other in taken if groups[other] == groups[site]), None)
+        if twin is not None:
+            left.remove(site)
+            taken.remove(twin)
+    if len(left) > 1 and city.site_locations is not None:
+        from scipy.optimize import linear_sum_assignment
+
+        distance = travel.great_circle_km if city.geographic else travel.plane_km
+        _, order = linear_sum_assignment(distance(city.site_locations[left], city.site_locations[taken]))
+        taken = [taken[k] for k in order]
+    return list(zip(left, taken, strict=True))
+
+
+# -- the cheapest walk --
 
 
 def all_steps(counts: IntArray, floors: IntArray, capacities: IntArray, most: int) -> Steps:

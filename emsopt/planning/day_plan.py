@@ -1,49 +1,52 @@
-"""Plan a deployment for each hour of the day, with few units relocated between hours.
+"""The plan of the day: a deployment for each hour, with few units moved between hours, and what the moves gain.
 
 Given the city at each hour h with its call rate λ_h, `hourly_plan` looks for deployments x_h that minimise the mean
 over all calls, Σ_h λ_h f_h(x_h) / Σ_h λ_h, where f_h is the objective in hour h, computed by an evaluator. At most k
 units may move from one hour to the next, and from the last to the first, as the day repeats.
 
 Each hour is evaluated in steady state. The model ignores calls carried over from one hour to the next, and the time
-that relocated units spend on the road. A plan also follows chance in its log: `judge_plan` estimates the gain of its
-moves in weeks that it was not made from.
+that relocated units spend on the road. A plan also follows chance in its log, so that its own value promises more than
+a new week brings: `judge_plan` estimates the gain of its moves in weeks that it was not made from.
+
+With W weeks, a plan is made from all weeks but one, and so is the best deployment without moves. Both then answer the
+calls of the week left out: the model gives the mean response of each atom at each hour of the day, at the rates of the
+whole log, weighted by the calls of the week. The gain g_w is the value without moves minus the value of the plan. The
+mean of the g_w estimates the gain of the plan. Its standard error is s sqrt(1/W + 1/(W - 1)), with the standard
+deviation s of the g_w: the second term is there because any two plans share most of their weeks (Nadeau and Bengio,
+"Inference for the Generalization Error", Machine Learning 52, 2003).
+
+The gain may exceed what the plan itself promises: rates by hour are shrunk towards those of the whole day, by one
+amount for all atoms (`emsopt.calls.profile.shrinkage`), and the one deployment without moves is chosen by the log as
+well, so that its own value is too favourable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _validate
 from .._running.progress import bar
-from ..city import travel
 from ..city.city import City, check_city
 from ..errors import InputError
-from ..evaluators.metrics import Metric, metric_label
+from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
 from ..evaluators.objective import Objective
-from ..optimizers.deployments.swaps import affordable
-from . import _moves
-from .sweeps import search_again
+from . import _plan_search
+from .comparison import LEVEL, Interval, check_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pandas as pd
 
     from .._types import FloatArray, IntArray, Progress, Rng
+    from ..calls import HeldOut
     from ..city.deployment_space import DeploymentSpace
 
-MOST_STATES = 50_000  # deployments up to which all are evaluated at all hours; for more this takes too long
-MOST_STEPS = 30_000_000
-MOST_CANDIDATES = 4000
-MOST_ROUNDS = 20
-LEVEL = 0.9  # of intervals, as in all of this package
-LEAST_GAIN = 0.01  # of the value without moves: a smaller gain is not worth the effort
-LITTLE = 0.001  # the same, of a gain by the plan's own figures, which promise more than new weeks bring
+LITTLE = 0.001  # a gain by less of the value without moves is not worth them, by the plan's own figures
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +65,7 @@ class HeldOutGain:
         Mean number of calls per day of the whole log.
     mean, low, high : float
         Gain per call: mean over all calls, and its 90 % interval.
-    per_move, per_move_low, per_move_high : float
+    per_move : Interval
         The same in total over the calls of a day, divided by the moves of a day: the cost that a move must not exceed.
         In minutes of all callers together; with a late fraction, in late calls; with a mix, in its sum over the calls.
         NaN if no plan moves a unit.
@@ -79,22 +82,18 @@ class HeldOutGain:
     mean: float
     low: float
     high: float
-    per_move: float
-    per_move_low: float
-    per_move_high: float
+    per_move: Interval
     relative: float
     metric: Metric
 
     @property
     def worth_it(self) -> bool:
         """Whether the interval is above 0, and the gain is at least 1 % of the value without moves."""
-        return bool(self.low > 0 and self.relative >= LEAST_GAIN)
+        return bool(self.low > 0 and self.relative >= NEGLIGIBLE)
 
     @property
     def verdict(self) -> str:
         """Advice on the moves, in a few sentences."""
-        if not self.moves.any():
-            return "No unit moves all day: there is nothing to gain from moves."
         label, scale = metric_label(self.metric), 1.0
         unit, note = f"of ({label}) per call", f"of ({label}), summed over the calls,"
         if self.metric == "mean_response":
@@ -102,17 +101,18 @@ class HeldOutGain:
         elif isinstance(self.metric, tuple):
             unit, note = "late calls per day", "late calls"
             scale = self.calls_per_day  # a share of late calls is hard to imagine
-        gain = [scale * value for value in (self.mean, self.low, self.high)]
+        mean, low, high = (scale * value for value in (self.mean, self.low, self.high))
         text = (
             f"Over {len(self.gains)} parts of the log, each judged by a plan made from the others, moves gain "
-            f"{gain[0]:.3f} {unit} ({self.relative:.1%}; {LEVEL:.0%} interval {gain[1]:.3f} to {gain[2]:.3f})"
+            f"{mean:.3f} {unit} ({self.relative:.1%}; {LEVEL:.0%} interval {low:.3f} to {high:.3f})"
         )
         if self.low <= 0:
             return f"Leave the units where they are. {text}, which cannot be told from no gain."
-        text += f", or {self.per_move:.2g} {note} per move ({self.per_move_low:.2g} to {self.per_move_high:.2g})."
+        most, low, high = self.per_move
+        text += f", or {most:.2g} {note} per move ({low:.2g} to {high:.2g})."
         if self.worth_it:
-            return f"The moves are worth making if each costs less than {self.per_move:.2g} {note.rstrip(',')}. {text}"
-        return f"Leave the units where they are. {text} That is below {LEAST_GAIN:.0%}."
+            return f"The moves are worth making if each costs less than {most:.2g} {note.rstrip(',')}. {text}"
+        return f"Leave the units where they are. {text} That is below {NEGLIGIBLE:.0%}."
 
     def __repr__(self) -> str:
         return f"<HeldOutGain: {self.verdict}>"
@@ -146,9 +146,6 @@ class Plan:
         Value of ``fixed_sites``: its mean over all calls.
     free_value : float
         Mean over all calls if each hour has its own best deployment found, with unlimited moves.
-    proven : bool
-        Whether ``value``, ``fixed_value`` and ``free_value`` are proven optimal. False if ``value`` exceeds
-        ``lower_bound`` by more than 1e-6, even if the other two are optimal because all deployments were evaluated.
     message : str
         Description of what was searched and what is proven.
     objectives : tuple of Objective
@@ -176,10 +173,14 @@ class Plan:
     fixed_sites: IntArray
     fixed_value: float
     free_value: float
-    proven: bool
     message: str
     objectives: tuple[Objective, ...]
     held_out: HeldOutGain | None = None
+
+    @property
+    def proven(self) -> bool:
+        """Whether ``value`` is proven optimal: it exceeds ``lower_bound`` by at most 1e-6."""
+        return self.value - self.lower_bound <= 1e-6
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per hour: calls per hour, value, number of moves, and the names of the sites."""
@@ -202,8 +203,7 @@ class Plan:
         rows = [
             (label, city.site_names[a], city.site_names[b])
             for k, label in enumerate(self.labels)
-            if self.moves[k]
-            for a, b in _moves_between(self.sites[k - 1], self.sites[k], city)
+            for a, b in _plan_search.moves_between(self.sites[k - 1], self.sites[k], city)
         ]
         return pd.DataFrame(rows, columns=["hour", "from", "to"])
 
@@ -261,11 +261,11 @@ def hourly_plan(
         Fleet size p, or the allowed deployments, the same for all hours.
     moves : int
         Maximum number of units that move between two hours, k.
-    evaluator : {"exact", "approximate", "simulation"}, optional
+    evaluator : {"exact", "approximate"}, optional
         Default: exact for up to 12 units if all deployments of all hours can be evaluated in half a minute,
         else approximate.
     rng : int or Generator, optional
-        Random seed, for the random starts of a search and for a simulation. A simulation needs a whole number.
+        Random seed, for the random starts of a search.
     progress : bool or callable
         Whether to show a bar, or a function called with (hours evaluated, number of hours).
     **options
@@ -295,26 +295,21 @@ def hourly_plan(
     """
     by_hour = _by_hour(cities)
     limit = _validate.whole_number(moves, "moves", low=0)
-    if evaluator == "simulation":
-        options["rng"] = rng
     objectives = [Objective(city, units, evaluator, **options) for city in by_hour.values()]
-    if evaluator is None and not _affordable(objectives):  # the approximate model may be fast enough
+    check_model(evaluator, objectives[0].units)
+    if evaluator is None and not _plan_search.all_affordable(objectives):  # the approximate model may be fast enough
         objectives = [Objective(city, units, "approximate", **options) for city in by_hour.values()]
-    if objectives[0].noisy:
-        raise InputError(
-            "`rng` must be a whole number with evaluator='simulation', so that all deployments get the same calls."
-        )
     most = min(limit, objectives[0].units)
     weights = np.array([city.total_rate for city in by_hour.values()])
     weights /= weights.sum()
     with bar(progress, len(objectives), "hour") as show:
-        if _affordable(objectives):
-            rows, values, walk = _over_all(objectives, weights, most, show)
+        if _plan_search.all_affordable(objectives):
+            rows, values, walk = _plan_search.over_all(objectives, weights, most, show)
             gap = walk.cost - walk.bound
             proven = "optimal" if gap <= 1e-6 else f"within {gap:.2g} of the optimum"
             message = f"all {len(rows):,} deployments at all hours; proven {proven}"
         else:
-            rows, values, walk = _over_candidates(objectives, weights, most, rng, show)
+            rows, values, walk = _plan_search.over_candidates(objectives, weights, most, rng, show)
             message = f"best of {len(rows):,} of {objectives[0].space.count:,} deployments; not proven"
     sites = rows[walk.states]
     constant = int(np.argmin(weights @ values))
@@ -332,7 +327,6 @@ def hourly_plan(
         fixed_sites=rows[constant],
         fixed_value=float((weights @ values)[constant]),
         free_value=float(weights @ values.min(axis=1)),
-        proven=walk.cost - walk.bound <= 1e-6,
         message=message,
         objectives=tuple(objectives),
     )
@@ -361,88 +355,88 @@ def _by_hour(cities: object) -> dict[Any, City]:
     return by_hour
 
 
-def _affordable(objectives: list[Objective]) -> bool:
-    """Return whether all deployments can be evaluated at all hours, and all moves between them can be listed."""
-    space = objectives[0].space
-    places = int((space.capacities > space.floors).sum())
-    steps = space.count * places * min(places, space.units)
-    each = affordable(objectives[0]) / len(objectives)
-    return space.count <= min(MOST_STATES, each) and steps <= MOST_STEPS
+def judge_plan(plan: Plan, weeks: Sequence[HeldOut], *, rng: Rng = None, progress: Progress = False) -> Plan:
+    """Judge a plan by cross-validation over the weeks of the log, as `emsopt.planning.day_plan` describes.
 
+    Parameters
+    ----------
+    plan : Plan
+        Made by `hourly_plan` for the 24 hours of the day.
+    weeks : sequence of HeldOut
+        As `emsopt.calls.held_out_weeks` returns them, from the log and with the cells or areas of the plan.
+    rng : int or Generator, optional
+        Random seed, as for `hourly_plan`.
+    progress : bool or callable
+        Whether to show a bar, or a function called with (weeks done, number of weeks).
 
-def _over_all(
-    objectives: list[Objective], weights: FloatArray, most: int, show: Callable[[int], object]
-) -> tuple[IntArray, FloatArray, _moves.Walk]:
-    """Return all deployments, shape (K, p), their values at each hour, (H, K), and the cheapest walk."""
-    space = objectives[0].space
-    rows = space.listing()
-    values = np.empty((len(objectives), len(rows)))
-    for hour, objective in enumerate(objectives):
-        values[hour] = objective.values(rows)
-        show(hour + 1)
-    counts = space.group_counts(rows)
-    steps = _moves.all_steps(counts, space.floors, space.capacities, most)
-    return rows, values, _moves.cheapest_walk(weights[:, None] * values, steps, counts)
+    Returns
+    -------
+    Plan
+        The same plan with its `HeldOutGain` in ``held_out``.
 
+    Raises
+    ------
+    InputError
+        If the weeks do not have the hours and atoms of the plan.
 
-def _over_candidates(
-    objectives: list[Objective], weights: FloatArray, most: int, rng: Rng, show: Callable[[int], object]
-) -> tuple[IntArray, FloatArray, _moves.Walk]:
-    """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps.
-
-    Returned are the deployments considered, their values at each hour, and the cheapest walk, without a lower bound.
+    Examples
+    --------
+    >>> import emsopt as eo
+    >>> calls, stations = eo.datasets.practice_calls()
+    >>> cities = eo.calls.aggregate_calls(calls, stations, cell_km=3).cities_by_hour(speed_kmh=40)
+    >>> plan = hourly_plan(cities, 2, 1, "approximate")
+    >>> judge_plan(plan, eo.calls.held_out_weeks(calls, stations, cell_km=3)).held_out.gains.shape
+    (8,)
     """
-    space = objectives[0].space
-    rng = _validate.generator(rng)
-    bests: list[IntArray] = []
-    for done, objective in enumerate(objectives, 1):
-        run = search_again(objective, bests[-1] if bests else None, rng=rng, restarts=2)
-        bests.append(cast("IntArray", run.x))
-        show(done)
-    centres = [*bests, *_paths_between(bests, space)]
-    pool: dict[tuple[int, ...], None] = {}
-    values, cost = np.empty((len(objectives), 0)), np.inf
-    for _ in range(MOST_ROUNDS):
-        near = dict.fromkeys(tuple(row.tolist()) for x in centres for row in (x, *space.neighbours(x)))
-        fresh = [row for row in near if row not in pool][: MOST_CANDIDATES - len(pool)]
-        if not fresh:
-            break
-        pool |= dict.fromkeys(fresh)
-        rows = np.array(list(pool))
-        values = np.hstack([values, [objective.values(fresh) for objective in objectives]])
-        counts = space.group_counts(rows)
-        steps = _moves.some_steps(counts, most)
-        walk = _moves.cheapest_walk(weights[:, None] * values, steps, counts)
-        if walk.cost >= cost - 1e-12:
-            break
-        cost, centres = walk.cost, [*rows[walk.states], rows[np.argmin(weights @ values)]]
-    return rows, values, walk._replace(bound=np.nan)
+    from scipy.stats import t
 
+    _validate.instance(plan, "plan", Plan, "emsopt.planning.Plan")
+    hours, atoms = len(plan.labels), plan.objectives[0].city.n_atoms
+    if len(weeks) < 2 or any(np.shape(week.others) != (hours, atoms) for week in weeks):
+        raise InputError(
+            f"`weeks` must be at least two with the {hours} hours and {atoms} atoms of the plan. Make them by "
+            "`emsopt.calls.held_out_weeks` with the log, cells or areas, and weekdays of the plan."
+        )
+    first = plan.objectives[0]
+    metric_costs(first.city, first.metric)  # raises unless it is a mean over calls
+    how = {"metric": first.metric} | first.options
 
-def _paths_between(bests: list[IntArray], space: DeploymentSpace) -> list[IntArray]:
-    """Return the deployments on paths of single moves between the best deployments of consecutive hours."""
-    result = []
-    for k in range(len(bests)):
-        way = list(bests[k])
-        for left, taken in _moves_between(bests[k], bests[k - 1], space.city)[:-1]:
-            way[way.index(left)] = taken
-            result.append(space.canonical(way))
-    return result
+    @cache
+    def by_atom(hour: int, sites: tuple[int, ...]) -> FloatArray:
+        """Return the metric of the calls of each atom, shape (M,)."""
+        objective = plan.objectives[hour]
+        return objective.evaluation(sites).atom_cost(objective.costs)
 
-
-def _moves_between(before: IntArray, after: IntArray, city: City) -> list[tuple[int, int]]:
-    """Return the old and the new site of each unit that moves, paired so that the distances are short, if known."""
-    groups = city.twin_groups
-    left, taken = list(before), list(after)
-    for site in before:  # keep units in place where possible, or else at a twin site
-        twin = next((other for other in taken if groups[other] == groups[site]), None)
-        if twin is not None:
-            left.remove(site)
-            taken.remove(twin)
-    if len(left) > 1 and city.site_locations is not None:
-        from scipy.optimize import linear_sum_assignment
-
-        distance = travel.great_circle_km if city.geographic else travel.plane_km
-        _, order = linear_sum_assignment(distance(city.site_locations[left], city.site_locations[taken]))
-        taken = [taken[k] for k in order]
-    return list(zip(left, taken, strict=True))
+    gains, moves, rng = [], [], _validate.generator(rng)
+    with bar(progress, len(weeks), "week") as show:
+        for done, week in enumerate(weeks, 1):
+            by_hour = zip(plan.labels, plan.objectives, week.others, strict=True)
+            cities = {label: o.city.replace(arrival_rates=rates, atom_shapes=None) for label, o, rates in by_hour}
+            other = hourly_plan(cities, first.space, plan.most_moves, first.evaluator, rng=rng, **how)
+            still = tuple(other.fixed_sites.tolist())
+            saved = [
+                counts @ (by_atom(h, still) - by_atom(h, tuple(other.sites[h].tolist())))
+                for h, counts in enumerate(week.counts)
+            ]
+            gains.append(sum(saved) / week.counts.sum())
+            moves.append(other.moves.sum())
+            show(done)
+    calls = np.array([week.counts.sum() for week in weeks])
+    per_day = 24 * float(np.mean([objective.city.total_rate for objective in plan.objectives]))
+    n, mean = len(gains), float(np.array(gains) @ calls / calls.sum())
+    reach = float(t.ppf((1 + LEVEL) / 2, n - 1)) * float(np.std(gains, ddof=1)) * (1 / n + 1 / (n - 1)) ** 0.5
+    low, high = mean - reach, mean + reach
+    per_move = np.array([mean, low, high]) * per_day / (np.mean(moves) or np.nan)
+    found = HeldOutGain(
+        gains=np.array(gains),
+        calls=calls,
+        moves=np.array(moves, dtype=float),
+        calls_per_day=per_day,
+        mean=mean,
+        low=low,
+        high=high,
+        per_move=Interval(*per_move.tolist()),
+        relative=mean / plan.fixed_value if plan.fixed_value else 0.0,
+        metric=first.metric,
+    )
+    return replace(plan, held_out=found)

@@ -1,0 +1,262 @@
+"""The deployments of a city that the dashboard compares: today's, the user's, the best one and the p-median.
+
+`Deployments` is the part of the dashboard that computes; `emsopt.panels._tabs` shows it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from ipywidgets import BoundedIntText, Checkbox, Dropdown, IntSlider, SelectMultiple
+
+from .. import _validate
+from .._version import __version__
+from ..city import City, DeploymentSpace
+from ..city.city import HOURS_A_YEAR
+from ..errors import InputError
+from ..evaluators import Evaluation, evaluate_all, evaluate_near, p_median
+from ..evaluators.by_name import evaluate
+from ..evaluators.objective import Objective
+from ..planning import units_needed
+from ..planning.advice import longer_waits
+from ..planning.steps import held_out, waiting_longer, zones
+from ..planning.sweeps import scenario
+from . import _charts
+from ._panel import OwnPanel, city_controls
+from ._widgets import button, control
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ..evaluators.enumeration import Enumeration
+    from ..planning import Model
+    from ._uploads import Opened
+
+QUICK = 1.2e7  # limit on deployments times atoms times units to enumerate: about a third of a second
+PATIENCE = 2.0  # time limit of the p-median in seconds; if it is reached, the incumbent is used
+SEED = 1  # of simulations: the same calls for all, so that differences are precise
+SIMULATED = {"calls": _charts.CALLS, "rng": SEED}
+ROOM = 20  # most units at one station, if there may be several, for the number fields
+CAPACITIES = (("calls are lost", "loss"), ("calls wait", "queue"))
+BEST, MEDIAN = ("optimum", "best found"), "p-median"
+
+
+class SearchSettings(NamedTuple):
+    """The settings on which the optimum depends."""
+
+    load: float
+    units: int
+    metric: Any
+    pinned: tuple[int, ...]
+    closed: tuple[int, ...]
+    colocation: bool
+    capacity: str
+
+
+class Deployments(OwnPanel):
+    """The controls of one city, and the deployments that they ask for.
+
+    ``reopen`` replaces the panel by a new one with the same state, in which stations hold one unit or several.
+    """
+
+    def __init__(self, opened: Opened, outputs: Iterable[str], reopen: Callable[[], object]) -> None:
+        self.opened, self.today, self.follows, self.quiet = opened, opened.today, "", True
+        self.found: dict[Any, tuple[tuple[int, ...], str, bool]] = {}
+        self.medians: dict[Any, tuple[int, ...]] = {}
+        self.solve = lru_cache(maxsize=64)(self._solve)
+        self.near = lru_cache(maxsize=8)(self._near)
+        self.evaluate = lru_cache(maxsize=1024)(self._evaluate)
+        several = self.today is not None and len(set(self.today)) < len(self.today)
+        several = several or (opened.log is not None and opened.log.settings.colocate)
+        several = bool(opened.settings.get("colocation", several))
+        controls = self._controls(opened.city, several, reopen)
+        super().__init__(opened.city, controls, outputs, ROOM if several else 1)
+
+    def _controls(self, city: City, several: bool, reopen: Callable[[], object]) -> dict[str, Any]:
+        most = city.n_sites
+        sites = [(name, site) for site, name in enumerate(city.site_names)]
+        controls = city_controls(city, self.opened.units, 1, 0.05, ("exact", "approximate", "simulation"))
+        units = controls["units"]
+        units.max = max(units.value, units_needed(city), most) * 2 if several else max(1, most)
+        units.action = self.resize
+        lost, gain = "What happens to calls while all units are busy", "Deployment over which tables say the gain"
+        base, names = MEDIAN if self.today is None else "today", ("today", MEDIAN, "optimum", "yours")
+        room, between = "Whether a station may have more than one unit", "Units that may move between two hours"
+        listed, keep = "How many of the best to list", "The optimum and the p-median keep a unit at these"
+        close = "The optimum and the p-median have no unit at these"
+        days, held = (1, 0) if self.opened.log is None else held_out(self.opened.log.log)
+        tested, limits = "Last days of the log, which the back-test predicts from the others", (0, max(0, days - 1))
+        boxes: dict[str, Any] = {"options": sites, "rows": 4}
+        return controls | {
+            "colocation": control(Checkbox, several, "Several units at a station", room, (), reopen, indent=False),
+            "capacity": control(Dropdown, "loss", "All busy", lost, options=CAPACITIES),
+            "baseline": control(Dropdown, base, "Gain over", gain, options=names),
+            "pinned": control(SelectMultiple, (), "Keep a unit", f"{keep}; Ctrl+click for several", **boxes),
+            "closed": control(SelectMultiple, (), "Close", f"{close}; Ctrl+click for several", **boxes),
+            "keep": button("Yours is today's", "Compare with your deployment from now on", self.set_today),
+            "count": control(IntSlider, 5, "Alternatives", listed, (1, 20)),
+            "moves": control(IntSlider, 1, "Moves at once", between, (0, 5), self.later),
+            "hold_out": control(BoundedIntText, held, "Days held out", tested, limits, self.later),
+        }
+
+    def later(self) -> None:
+        """Leave the message as it is: the field is read when a button is pressed."""
+        self.message.times += 1
+
+    @property
+    def loaded(self) -> City:
+        """The city under the chosen load."""
+        return self.city.scaled(self.at.load)
+
+    @property
+    def search_settings(self) -> SearchSettings:
+        """The settings on which the optimum depends."""
+        at = self.at
+        return SearchSettings(at.load, at.units, self.metric, at.pinned, at.closed, at.colocation, at.capacity)
+
+    @property
+    def model(self) -> Model | None:
+        """The model of the log under the settings of the page; None without a log."""
+        log, at = self.opened.log, self.at
+        if log is None:
+            return None
+        settings = replace(log.settings, metric=self.metric, capacity=at.capacity, hold_out=at.hold_out)
+        return log.changed(settings=settings, today=None if self.today is None else np.array(self.today))
+
+    def space(self, settings: SearchSettings) -> DeploymentSpace:
+        """Return the allowed deployments."""
+        city, room = self.city.scaled(settings.load), ROOM if settings.colocation else False
+        return DeploymentSpace(city, settings.units, colocation=room, pinned=settings.pinned, closed=settings.closed)
+
+    def objective(self, settings: SearchSettings, evaluator: str | None = None) -> Objective:
+        """Return what is minimised, by the exact model up to 12 units, unless an evaluator is given."""
+        space = self.space(settings)
+        return Objective(space.city, space, evaluator, settings.metric, capacity=settings.capacity)
+
+    def _solve(self, settings: SearchSettings) -> tuple[tuple[int, ...], Enumeration | None]:
+        """Return the sites of the p-median, and the enumeration of all deployments if it is quick (else None)."""
+        space, how = self.space(settings), {"metric": settings.metric, "capacity": settings.capacity}
+        if settings not in self.medians:
+            self.medians[settings] = tuple(p_median(space.city, space, time_limit=PATIENCE).sites.tolist())
+        quick = space.count * space.city.n_atoms * space.units <= QUICK
+        return self.medians[settings], evaluate_all(space.city, space, "approximate", **how) if quick else None
+
+    def _near(self, settings: SearchSettings, sites: tuple[int, ...]) -> Enumeration:
+        """Evaluate the deployments within one move of one."""
+        return evaluate_near(self.objective(settings, "approximate"), sites, 1)
+
+    def _evaluate(self, load: float, sites: tuple[int, ...], evaluator: str, capacity: str) -> Evaluation:
+        """Evaluate a deployment by the model ``evaluator``, with all call rates multiplied by ``load``."""
+        options = SIMULATED if evaluator == "simulation" else {}
+        return evaluate(self.city.scaled(load), list(sites), evaluator, capacity=capacity, **options)
+
+    def known(self) -> dict[str, tuple[int, ...]]:
+        best, _, name = self.best()
+        found = {} if best is None else {name: best}
+        found[MEDIAN] = self.solve(self.search_settings)[0]
+        return found if self.today is None else found | {"today": self.today}
+
+    def take(self, name: str) -> None:
+        """Replace the user's deployment by a known one, which then follows the fleet size."""
+        known = self.known()
+        found = next((each for each in (BEST if name in BEST else (name,)) if each in known), None)
+        if found is None:
+            raise InputError("there is no optimum yet: press Search thoroughly first.")
+        super().take(found)
+        self.follows = name
+
+    def press(self, places: Sequence[int]) -> None:
+        self.sites.press(places, self.at.units - len(self.sites.chosen))
+
+    def moved(self) -> None:
+        self.follows = ""
+        super().moved()
+
+    def set_today(self) -> None:
+        """Store the user's deployment as today's, and compare with it."""
+        self.today = self.deployments()["yours"]
+        if self.at.baseline == "today":
+            self.respond()
+        else:
+            self.controls["baseline"].value = "today"
+
+    def resize(self) -> None:
+        """Adapt the user's deployment to the fleet size, preferring sites of the best deployment."""
+        if self.quiet:
+            return
+        try:
+            known = self.known()
+        except InputError:
+            self.respond()  # shows the error
+            return
+        if self.follows in known or (self.follows in BEST and set(BEST) & set(known)):
+            self.take(self.follows)
+            return
+        best, units = next(iter(known.values())), self.at.units
+        kept = sorted(self.sites.chosen, key=lambda site: site not in best)[:units]
+        self.sites.take([*kept, *(Counter(best) - Counter(kept)).elements()][:units])
+
+    def base(self, answer: Mapping[str, object]) -> str:
+        """Return the name of the deployment to compare with; if it does not exist, the p-median or today's."""
+        wanted = BEST if self.at.baseline in BEST else (self.at.baseline,)
+        return next(name for name in (*wanted, MEDIAN, "today") if name in answer)
+
+    def best(self) -> tuple[tuple[int, ...] | None, str, str]:
+        """Return the sites of the best deployment known, how it was found, and its name; None before a search."""
+        settings = self.search_settings
+        enumeration = self.solve(settings)[1]
+        if settings in self.found:
+            sites, how, proven = self.found[settings]
+            return sites, how, BEST[0] if proven else BEST[1]
+        if enumeration is None:
+            return None, "not searched yet; press Search thoroughly", BEST[0]
+        how = f"best of all {len(enumeration.values):,} deployments by the approximate model"
+        return tuple(enumeration.best_sites.tolist()), how, BEST[0]
+
+    def n_idle(self) -> int:
+        """Return the number of units that do not improve the p-median: those beyond one per site."""
+        return self.at.units - (self.city.n_sites - len(self.at.closed))
+
+    def deployments(self) -> dict[str, tuple[int, ...]]:
+        found = super().deployments()
+        if self.n_idle() > 0 and self.today is not None and self.at.baseline != MEDIAN:
+            del found[MEDIAN]
+        return found
+
+    def compute(self) -> dict[str, Evaluation]:
+        deployments, at = self.deployments(), self.at
+        model, _ = self.evaluator(max(map(len, deployments.values())))
+        return {name: self.evaluate(at.load, sites, model, at.capacity) for name, sites in deployments.items()}
+
+    @property
+    def hours_a_year(self) -> float:
+        """The hours a year for which the city has rates of calls."""
+        return _validate.positive_number(self.opened.about.get("hours_a_year", HOURS_A_YEAR), "hours_a_year")
+
+    def longer_waits(self, today: Evaluation, other: Evaluation) -> str:
+        """Return who waits longer than with another deployment, and their calls a year, as the command says it."""
+        by_station = "cell_km" in self.opened.about
+        table = zones(self.loaded, today, other, self.hours_a_year, by_station=by_station)
+        return longer_waits(waiting_longer(table, today))
+
+    def made_with(self) -> dict[str, Any]:
+        """Return all that reproduces the results: the origin of the city, settings, seeds and version."""
+        at, names = self.at, self.city.site_names
+        sites = {name: "; ".join(names[site] for site in getattr(at, name)) for name in ("pinned", "closed")}
+        seeds = {"search_seed": 0, "simulation_seed": SEED, "simulation_calls": _charts.CALLS}
+        return {"load_factor": at.load, "colocation": at.colocation, **sites, **self.opened.about, **seeds,
+                "emsopt_version": __version__}  # fmt: skip
+
+    def scenarios(self) -> list[dict[str, object]]:
+        """Return one row of the table of scenarios for each deployment that is shown."""
+        at, city, answer = self.at, self.loaded, self.compute()
+        base, best = self.base(answer), self.best()[1]
+        rows = []
+        for name, e in answer.items():
+            row = scenario(city, name, e, at.objective, at.threshold, answer[base]) | {"baseline": base}
+            rows.append(row | {"found": best if name in BEST else ""} | self.made_with())
+        return rows

@@ -1,4 +1,4 @@
-"""Maximal and maximum expected covering: annealing by ruin and recreate, a Lagrangian bound, and HiGHS for the rest.
+"""Maximal and maximum expected covering: annealing, a Lagrangian bound, and HiGHS for the rest.
 
 The problem is to choose how many units n_i, in all p, stand at each of N sites, n_i between a floor and a capacity, and
 to maximise Σ_j w_j (1 - q^k_j) with k_j = Σ_i a_ij n_i units in reach of atom j.
@@ -18,15 +18,15 @@ For any prices,
 
 is at least the optimum. A deflected subgradient descent lowers U almost to the bound of the linear relaxation. Sites
 are fixed where the opposite choice would lower U to the best value known. The deployment is improved by simulated
-annealing: some units around a random atom are removed, and added again one by one where they gain most, with sites
-skipped at random. Both run side by side, for a number of steps that does not depend on the clock. If the bound does not
-prove the best deployment, HiGHS solves the problem without the sites that are fixed; with a time limit, annealing goes
-on in parallel.
+annealing: a unit moves to another site, mostly one that shares an atom with its own. Both run side by side, for a
+number of steps that does not depend on the clock. If the bound does not prove the best deployment, HiGHS solves the
+problem without the sites that are fixed. With a time limit, annealing starts afresh several times in parallel; the
+sites of the deployments met are so few that the best deployment on them can be proven, which is often better than all.
 
 References
 ----------
-Christiaens, J. and Vanden Berghe, G. (2020). Slack induction by string removals for vehicle routing problems.
-    Transportation Science 54(2), 417-433. (Ruin and recreate, with blinks.)
+Blum, C., Pinacho, P., López-Ibáñez, M. and Lozano, J. A. (2016). Construct, merge, solve & adapt. Computers &
+    Operations Research 68, 75-88. (The best of what several solutions use.)
 Galvão, R. D. and ReVelle, C. (1996). A Lagrangean heuristic for the maximal covering location problem. European
     Journal of Operational Research 88(1), 114-123. (The relaxation.)
 """
@@ -45,14 +45,17 @@ from ._cover_patterns import NOTICED, SCALE, Patterns, as_lists, distinct, integ
 from ._p_median import LAST_STEP, MEMORY, check_ctrl_c, common_divisor
 
 TOLERANCE = 1e-11  # relative; far above rounding errors
-HOT, COLD = 0.1, 0.005  # first and last temperature, relative to the value per unit of the fleet, to fit any city
+HOT, COLD = 0.05, 0.003  # first and last temperature, relative to the value per unit of the fleet, to fit any city
 WARM = 0.3  # share of the cooling that short runs leave out
-RUINED, SKIPPED = 3, 0.2  # most units removed at once, and how often a site is passed over for variety
-EFFORT = 20  # steps of annealing per site before HiGHS, as good deployments fix sites
-FIRST_STEPS = 250  # of the first round; each further one has twice as many
+FAR = 0.2  # share of moves to any site, without which a district keeps a unit too many
+EFFORT = 1_000  # steps of annealing per site before HiGHS, as good deployments fix sites
+FIRST_STEPS = 250  # of the descent in the first round; each further one has twice as many, up to
+MOST_STEPS = 2_000  # so that the clock is looked at
+MOVES = 50  # steps of annealing that take about as long as one of the descent
 FIRST_STEP, AGAIN, PATIENCE = 1.5, 0.3, 60  # length of a step of the descent, at first and when the best deployment is
 # known, and steps without progress that halve it
-PIECE = 2_000  # steps of annealing between two looks at the clock: at most about 0.3 s
+PIECE = 100_000  # steps of annealing between two looks at the clock: at most about 0.1 s
+RUNS, MERGING = 5, 0.15  # runs of annealing in each thread until a time limit, and share of each that merging may take
 SOLVABLE = 100_000  # pairs in reach up to which HiGHS gets far enough within a time limit
 T = TypeVar("T")
 # one per chain of annealing; fixed, so that results repeat, and not 0, which xorshift never leaves
@@ -74,11 +77,18 @@ Limits: TypeAlias = tuple[IntArray, IntArray]
 
 
 def maximise(
-    patterns: Patterns, weights: FloatArray, q: float, limits: Limits, units: int, end: float
+    patterns: Patterns,
+    weights: FloatArray,
+    q: float,
+    limits: Limits,
+    units: int,
+    end: float,
+    known: IntArray | None = None,
 ) -> tuple[IntArray, float]:
     """Find the units at each site that cover the largest weight; return them, and an upper bound on that weight.
 
-    The bound is minus infinity if the search was completed before ``end``: then they are optimal.
+    The bound is minus infinity if the search was completed before ``end``: then they are optimal. ``known`` is a
+    deployment to start from.
     """
     first, which = distinct(patterns.T.tocsr())  # atoms in reach of the same sites are one
     merged = np.bincount(which, weights=weights).astype(float)
@@ -91,6 +101,8 @@ def maximise(
     useful = _drop_dominated(patterns, q, floors, capacities, units)
     lower, upper = floors[useful], capacities[useful]
     search = _Search(patterns[useful], weights, q, (lower, upper), units, end)
+    if known is not None and known[useful].sum() == units:
+        search.update(known[useful])
     bound = search.run()
     counts = np.zeros_like(floors)
     counts[useful] = search.best
@@ -133,12 +145,13 @@ class _Search:
         self.limits = limits
         self.fixed = limits[0].copy(), limits[1].copy()  # as far as a better deployment is concerned
         self.best = greedy(patterns, weights, q, *limits, units)
-        self.value, self.bound = self.of(self.best), float(weights.sum())
+        self.first, self.value, self.bound = self.best, self.of(self.best), float(weights.sum())
         self.least = common_divisor(weights) * (1 - 1e-6) if q == 0 else 0.0  # values are sums of weights
         prices = 0.5 * weights * (1 - q)  # the middle of the range of prices that `_descend` allows
         self.walk = prices, np.zeros(len(weights)), np.array([np.inf, FIRST_STEP, 0.0])
         self.over = False  # asks annealing in the other thread to end
         self.states = [np.array([seed], np.uint64) for seed in SEEDS]
+        self.met: list[IntArray] = []  # best deployments of the runs of both threads
 
     def of(self, counts: IntArray) -> float:
         """Return the value of a deployment."""
@@ -174,18 +187,18 @@ class _Search:
         steps, left = FIRST_STEPS, EFFORT * len(self.best)
         with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
             stack.callback(setattr, self, "over", True)  # Ctrl-C ends the other thread too
-            while not self.late and (left > 0 or self.descending):
-                annealing = pool.submit(self.anneal, steps) if left > 0 else None
+            while not self.late and (left > 0 or (self.descending and self.end == np.inf)):
+                annealing = pool.submit(self.anneal, MOVES * steps) if left > 0 else None
                 if self.descending:
                     self.descend(steps)
                 if annealing is not None:
                     self.update(wait_for(annealing))
-                    left -= steps
+                    left -= MOVES * steps
                     if left <= 0:  # the bound may fix more sites now
                         self.walk[2][1:] = AGAIN, 0.0
                 if self.bound < self.target:
                     return -np.inf
-                steps = min(2 * steps, PIECE)
+                steps = min(2 * steps, MOST_STEPS)
             return self.bound if self.late else self.finish(pool)
 
     @property
@@ -204,8 +217,12 @@ class _Search:
             return self.settled(*self.solve(), self.best)
         known, start = self.best.copy(), time.monotonic()
         other = pool.submit(self.chain, 0, start)
+        while self.descending and not self.late:
+            self.descend(FIRST_STEPS)
+        if self.bound < self.target:
+            return -np.inf
         if len(self.reach.atom) > SOLVABLE:  # HiGHS would not get far
-            self.update(self.chain(1, start))
+            self.update(self.chain(1, time.monotonic()))
             self.update(wait_for(other))
             return self.bound
         solved = self.solve()
@@ -214,22 +231,31 @@ class _Search:
         return self.settled(*solved, known)
 
     def chain(self, number: int, start: float) -> IntArray:
-        """Anneal until the time limit or the end of HiGHS; return the best deployment found.
-
-        Only the sites that earn most are tried: steps are faster then, and few good deployments need others.
-        """
-        some = np.argsort(-(self.patterns @ self.walk[0]), kind="stable")[: max(len(self.best) // 3, 10 * self.units)]
-        some = np.union1d(some, np.flatnonzero(self.best))
-        patterns = self.patterns[some]
-        reach = Reach(*as_lists(patterns), *as_lists(patterns.T), self.reach.weight)
-        limits = self.limits[0][some], self.limits[1][some]
-        counts, best = self.best[some], self.best.copy()
-        while not self.late and not self.over:
-            heat = self.heat(min(1.0, (time.monotonic() - start) / (self.end - start)))
-            met = np.zeros_like(best)
-            met[some] = _anneal(reach, self.worth, counts, limits, (heat, heat), PIECE // 4, self.states[number])
-            best = met if self.of(met) > self.of(best) else best
+        """Anneal afresh until the time limit or the end of HiGHS, and merge; return the best deployment found."""
+        best, length = self.best, (self.end - start) / RUNS
+        for begin in start + length * np.arange(RUNS):
+            counts, good = self.first.copy(), self.first  # not the best one, which the run would only find again
+            while not self.over and not self.late:
+                done = (time.monotonic() - begin) / (length * (1 - MERGING))
+                if done >= 1:
+                    break
+                heat = self.heat(done)
+                met = _anneal(self.reach, self.worth, counts, self.limits, (heat, heat), PIECE, self.states[number])
+                good = max(good, met, key=self.of)
+            best = max(best, good, key=self.of)
+            if self.over or self.late:
+                break
+            self.met.append(good)
+            best = self.merged(best, begin + length)
         return best
+
+    def merged(self, best: IntArray, end: float) -> IntArray:
+        """Return the best deployment on the sites of all deployments met, found in the time left."""
+        some = np.flatnonzero(best + sum(self.met))
+        counts, limits = np.zeros_like(best), (self.limits[0][some], self.limits[1][some])
+        end = min(self.end, end)
+        counts[some], _ = maximise(self.patterns[some], self.reach.weight, self.q, limits, self.units, end, best[some])
+        return counts
 
     def solve(self) -> tuple[IntArray | None, float, bool]:
         """Solve the problem with the fixed sites by HiGHS; return units, an upper bound and whether it is settled."""
@@ -358,22 +384,6 @@ def _descend(
 
 
 @njit(cache=True, nogil=True)
-def _move(reach: Reach, worth: FloatArray, i: int, sign: int, in_reach: IntArray, gain: FloatArray) -> float:
-    """Add a unit at a site, or remove one; return how the value changes, and keep the gains of all sites up to date."""
-    change = 0.0
-    for r in range(reach.start[i], reach.start[i + 1]):
-        j = reach.atom[r]
-        k, w = in_reach[j], reach.weight[j]
-        in_reach[j] = k + sign
-        change += w * worth[k] if sign > 0 else -w * worth[k - 1]
-        difference = w * (worth[k + sign] - worth[k])
-        if difference != 0.0:
-            for s in range(reach.back[j], reach.back[j + 1]):
-                gain[reach.site[s]] += difference
-    return change
-
-
-@njit(cache=True, nogil=True)
 def _random(state: NDArray[np.uint64]) -> float:
     """Return a random number from 0 to 1 by xorshift64*, from a state that only one thread uses."""
     x = state[0]
@@ -385,33 +395,19 @@ def _random(state: NDArray[np.uint64]) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _nearby_sites(
-    reach: Reach, first: int, removable: IntArray, found: IntArray, seen: tuple[IntArray, IntArray], stamp: int
-) -> int:
-    """Fill ``found`` with sites around an atom that can lose a unit, the nearest first; return their number."""
-    sites, atoms = seen  # marked by the number of the step, so that nothing has to be cleared between steps
-    queue = np.empty(len(atoms), np.int64)
-    queue[0], atoms[first] = first, stamp
-    head, tail, number = 0, 1, 0
-    while head < tail:
-        j = queue[head]
-        head += 1
-        for s in range(reach.back[j], reach.back[j + 1]):
-            i = reach.site[s]
-            if sites[i] == stamp:
-                continue
-            sites[i] = stamp
-            if removable[i] > 0:
-                found[number] = i
-                number += 1
-                if number == len(found):
-                    return number
-            for r in range(reach.start[i], reach.start[i + 1]):
-                if atoms[reach.atom[r]] != stamp:
-                    atoms[reach.atom[r]] = stamp
-                    queue[tail] = reach.atom[r]
-                    tail += 1
-    return number
+def _worth_of(reach: Reach, worth: FloatArray, i: int, in_reach: IntArray) -> float:
+    """Return what a further unit at a site adds to the value."""
+    gain = 0.0
+    for r in range(reach.start[i], reach.start[i + 1]):
+        gain += reach.weight[reach.atom[r]] * worth[in_reach[reach.atom[r]]]
+    return gain
+
+
+@njit(cache=True, nogil=True)
+def _add(reach: Reach, i: int, number: int, in_reach: IntArray) -> None:
+    """Count units more, or fewer, at a site for the atoms in reach."""
+    for r in range(reach.start[i], reach.start[i + 1]):
+        in_reach[reach.atom[r]] += number
 
 
 @njit(cache=True, nogil=True)
@@ -424,47 +420,35 @@ def _anneal(
     steps: int,
     state: NDArray[np.uint64],
 ) -> IntArray:
-    """Anneal ``counts`` in place by ruin and recreate, between two temperatures; return the best deployment found."""
+    """Anneal ``counts`` in place, between two temperatures; return the best deployment met."""
     floors, capacities = limits
-    n, m = len(counts), len(reach.weight)
-    in_reach, gain = np.zeros(m, np.int64), np.zeros(n)
+    n, in_reach = len(counts), np.zeros(len(reach.weight), np.int64)
     for i in range(n):
-        for r in range(reach.start[i], reach.start[i + 1]):
-            gain[i] += reach.weight[reach.atom[r]] * worth[0]
-    for i in range(n):
-        for _ in range(counts[i]):
-            _move(reach, worth, i, 1, in_reach, gain)
-    value, most, best = 0.0, 0.0, counts.copy()
-    seen = np.full(n, -1), np.full(m, -1)
-    removed, added = np.empty(RUINED, np.int64), np.empty(RUINED, np.int64)
+        _add(reach, i, counts[i], in_reach)
+    units = np.repeat(np.arange(n), counts - floors)  # where each unit that may move stands
+    best, above, most = counts.copy(), 0.0, 0.0  # values relative to that of the start
     temperature, cooling = heat[0], (heat[1] / heat[0]) ** (1.0 / steps)
-    for step in range(steps):
-        wanted = removed[: 1 + int(_random(state) * RUINED)]
-        number = _nearby_sites(reach, int(_random(state) * m), counts - floors, wanted, seen, step)
-        change = 0.0
-        for k in range(number):
-            counts[removed[k]] -= 1
-            change += _move(reach, worth, removed[k], -1, in_reach, gain)
-        for k in range(number):
-            chosen = -1
-            for i in range(n):
-                better = chosen < 0 or gain[i] > gain[chosen]
-                if better and counts[i] < capacities[i] and (chosen < 0 or _random(state) > SKIPPED):
-                    chosen = i
-            counts[chosen] += 1
-            added[k] = chosen
-            change += _move(reach, worth, chosen, 1, in_reach, gain)
+    for _ in range(steps if len(units) else 0):
+        unit = int(_random(state) * len(units))
+        old, new = units[unit], int(_random(state) * n)
+        degree = reach.start[old + 1] - reach.start[old]
+        if degree and _random(state) > FAR:
+            j = reach.atom[reach.start[old] + int(_random(state) * degree)]
+            new = reach.site[reach.back[j] + int(_random(state) * (reach.back[j + 1] - reach.back[j]))]
+        temperature *= cooling
+        if new == old or counts[new] == capacities[new]:
+            continue
+        _add(reach, old, -1, in_reach)
+        change = _worth_of(reach, worth, new, in_reach) - _worth_of(reach, worth, old, in_reach)
         if change >= 0.0 or change > temperature * np.log(_random(state) + 1e-300):  # as a logarithm of 0 fails
-            value += change
-            if value > most:
-                most = value
+            _add(reach, new, 1, in_reach)
+            counts[old] -= 1
+            counts[new] += 1
+            units[unit] = new
+            above += change
+            if above > most:
+                most = above
                 best[:] = counts
         else:
-            for k in range(number):
-                counts[added[k]] -= 1
-                _move(reach, worth, added[k], -1, in_reach, gain)  # undoing is cheaper than a copy before each step
-                counts[removed[k]] += 1
-            for k in range(number):
-                _move(reach, worth, removed[k], 1, in_reach, gain)
-        temperature *= cooling
+            _add(reach, old, 1, in_reach)
     return best

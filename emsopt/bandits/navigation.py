@@ -50,8 +50,7 @@ from ..errors import InputError, NoWayError
 from ..roads.network import RoadNetwork
 from .districts import DistrictGP
 from .exact import ExactGP
-from .framework import Round, ShortestPath
-from .policies import UCB, Agent, BayesUCB, Optimism, Rule, Thompson, rectified_mean
+from .policies import UCB, Agent, BayesUCB, Optimism, Round, Rule, ShortestPath, Thompson, rectified_mean
 from .prior import LazyPrior, Prior, navigation_prior
 from .regression import IndependentArms, Regression
 from .sparse import SparseGP

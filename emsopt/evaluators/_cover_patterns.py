@@ -100,6 +100,18 @@ def reduce(patterns: Patterns) -> tuple[IntArray, IntArray]:
 
 
 @njit(cache=True, nogil=True)
+def _holds(start: NDArray[np.int32], item: NDArray[np.int32], k: int, last: IntArray, mark: int, missing: int) -> bool:
+    """Return whether row k holds all the items that bear a mark in ``last``, ``missing`` in number."""
+    if start[k + 1] - start[k] < missing:
+        return False
+    for r in range(start[k], start[k + 1]):
+        missing -= last[item[r]] == mark
+        if missing == 0:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
 def within_another(
     start: NDArray[np.int32], item: NDArray[np.int32], back: NDArray[np.int32], row: NDArray[np.int32], larger: bool
 ) -> BoolArray:
@@ -112,8 +124,7 @@ def within_another(
     for i in range(n):
         if start[i] == start[i + 1]:
             dropped[i] |= not larger
-            continue
-        if dropped[i]:
+        if dropped[i] or start[i] == start[i + 1]:
             continue
         rarest = item[start[i]]  # a row that holds row i holds all its items, also that of the fewest rows
         for r in range(start[i], start[i + 1]):
@@ -121,19 +132,10 @@ def within_another(
             if back[item[r] + 1] - back[item[r]] < back[rarest + 1] - back[rarest]:
                 rarest = item[r]
         length = start[i + 1] - start[i]
-        for q in range(back[rarest], back[rarest + 1]):
-            k = row[q]
-            more = start[k + 1] - start[k] - length
-            if k == i or dropped[k] or more < 0:
+        for k in row[back[rarest] : back[rarest + 1]]:
+            if k == i or dropped[k] or not _holds(start, item, k, last, i, length):
                 continue
-            missing = length
-            for r in range(start[k], start[k + 1]):
-                missing -= last[item[r]] == i
-                if missing == 0:
-                    break
-            if missing:
-                continue
-            if larger or (more == 0 and k > i):
+            if larger or (start[k + 1] - start[k] == length and k > i):
                 dropped[k] = True
             else:
                 dropped[i] = True

@@ -163,13 +163,7 @@ def interchange(
     for j in range(n_atoms):
         second[j] = _count(near, j, places, values, 1)
     for done in range(most):
-        least, leaves, enters = -least_gain, -1, -1
-        for k in range(len(members)):
-            if not forced[members[k]]:
-                for i in range(n_sites):
-                    total = change[k, i] + leave[k] + enter[i]  # extra, loss and gain of Resende and Werneck
-                    if total < least and enterable[i]:
-                        least, leaves, enters = total, k, i
+        leaves, enters = _best_swap(values, members, forced, enterable, -least_gain)
         if enters < 0:
             return done, True
         left = members[leaves]
@@ -189,6 +183,25 @@ def interchange(
                     waits[j] = False
                     second[j] = _count(near, j, places, values, 1)
     return most, False
+
+
+@njit(cache=True, nogil=True)
+def _best_swap(
+    values: tuple[FloatArray, FloatArray, FloatArray],
+    members: IntArray,
+    forced: BoolArray,
+    enterable: BoolArray,
+    least: float,
+) -> tuple[int, int]:
+    """Return the place of the member that leaves and the site that enters in the best swap; -1 if none is below."""
+    (change, leave, enter), leaves, enters = values, -1, -1
+    for k in range(len(members)):
+        if not forced[members[k]]:
+            for i in range(len(enter)):
+                total = change[k, i] + leave[k] + enter[i]  # extra, loss and gain of Resende and Werneck
+                if total < least and enterable[i]:
+                    least, leaves, enters = total, k, i
+    return leaves, enters
 
 
 @njit(cache=True, nogil=True)

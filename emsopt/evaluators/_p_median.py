@@ -139,12 +139,10 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, time_limit: 
     search = _Search(costs, p, forced, grain, time.monotonic() + time_limit)
     state = np.where(forced, OPEN, FREE).astype(np.int8)
     bound, state, prices, recency = search.root(state)
-    queue: list[_Branch] = []
+    queue: list[_Branch] = [(bound, 1, state, prices.astype(np.float32), recency)]
     dive: list[_Branch] = []  # branches searched depth first: see QUEUE_BYTES
     room = QUEUE_BYTES / (4 * len(prices) + recency.nbytes + state.nbytes)
     known = 1  # serial number, so that the heap never compares arrays
-    if bound < search.target:
-        queue.append((bound, known, state, prices.astype(np.float32), recency))
     while queue or dive:
         if search.late:
             bounds = [branch[0] for branch in queue + dive if branch[0] < search.target]
@@ -455,21 +453,13 @@ def _ascend(
         The choice seen that is cheapest for the atoms in the lists.
     """
     n_sites, n_atoms = len(state), len(near.start) - 1
-    start, site, cost = near
+    start, _, cost = near
     trial_prices, direction, kept = walk
     best, target = known
     profits, reach = np.empty(n_sites), np.empty(n_atoms, np.int64)
     least, cheapest = np.inf, trial.copy()
     for _ in range(steps):
-        profits[:] = rest[1]
-        value = rest[0]
-        for j in range(n_atoms):
-            price, r = trial_prices[j], start[j]
-            value += price
-            while r < start[j + 1] and cost[r] < price:
-                profits[site[r]] += cost[r] - price
-                r += 1
-            reach[j] = r
+        value = _earn(near, trial_prices, rest, profits, reach)
         total, worst_in, best_out = _choose(profits, state, p, trial)
         value += total
 
@@ -484,29 +474,15 @@ def _ascend(
             prices[:] = trial_prices
         if kept[0] >= target:
             return PROVEN, cheapest
-        undecided = False
         for i in range(n_sites):
-            if state[i] == FREE:
-                if trial[i]:
-                    if value - profits[i] + best_out >= target:  # without i, the best site left out takes its place
-                        state[i] = OPEN
-                elif value + profits[i] - worst_in >= target:  # with i, the worst site chosen leaves
-                    state[i] = CLOSED
-                undecided |= state[i] == FREE
             recency[i] += RECENT * (trial[i] - recency[i])
-        if not undecided:  # the one choice left is `trial`
+        if _fix_sites(state, trial, profits, value, worst_in, best_out, target):
             return DECIDED, trial.copy()
 
         if kept[2] >= patience:
             kept[1] *= 0.5
             kept[2] = 0.0
-        length = 0.0
-        for j in range(n_atoms):
-            serving = 0
-            for r in range(start[j], reach[j]):
-                serving += trial[site[r]]
-            direction[j] = 1 - serving + MEMORY * direction[j]
-            length += direction[j] ** 2
+        length = _turn(near, trial, reach, direction)
         if kept[1] < LAST_STEP or length == 0.0:
             return CONVERGED, cheapest
         for j in range(n_atoms):
@@ -514,6 +490,57 @@ def _ascend(
             # L knows no sites beyond the list
             trial_prices[j] = min(max(price, cost[start[j]]), cost[start[j + 1] - 1])
     return 0, cheapest
+
+
+@njit(cache=True, nogil=True)
+def _earn(
+    near: Lists, prices: FloatArray, rest: tuple[float, FloatArray], profits: FloatArray, reach: IntArray
+) -> float:
+    """Set the profits of the sites, and ``reach``, where each atom's list costs more; return the sum of the prices."""
+    start, site, cost = near
+    value = rest[0]
+    profits[:] = rest[1]
+    for j in range(len(prices)):
+        price, r = prices[j], start[j]
+        value += price
+        while r < start[j + 1] and cost[r] < price:
+            profits[site[r]] += cost[r] - price
+            r += 1
+        reach[j] = r
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _fix_sites(
+    state: NDArray[np.int8],
+    trial: BoolArray,
+    profits: FloatArray,
+    value: float,
+    worst_in: float,
+    best_out: float,
+    target: float,
+) -> bool:
+    """Fix the sites of which the opposite choice raises L to the target; return whether ``trial`` alone is left."""
+    for i in np.flatnonzero(state == FREE):
+        if trial[i]:
+            if value - profits[i] + best_out >= target:  # without i, the best site left out takes its place
+                state[i] = OPEN
+        elif value + profits[i] - worst_in >= target:  # with i, the worst site chosen leaves
+            state[i] = CLOSED
+    return not (state == FREE).any()
+
+
+@njit(cache=True, nogil=True)
+def _turn(near: Lists, trial: BoolArray, reach: IntArray, direction: FloatArray) -> float:
+    """Turn the direction towards the atoms that no site serves, away from those that several do; return its length²."""
+    length = 0.0
+    for j in range(len(direction)):
+        serving = 0
+        for r in range(near.start[j], reach[j]):
+            serving += trial[near.site[r]]
+        direction[j] = 1 - serving + MEMORY * direction[j]
+        length += direction[j] ** 2
+    return length
 
 
 @njit(cache=True, nogil=True)

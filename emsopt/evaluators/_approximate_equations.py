@@ -112,9 +112,11 @@ def solve(
         for i in range(p):
             rho[i] += damping * V[i]
         if moved <= tol:
-            if queue and load >= p * (1 - 1e-8):  # held back by the cap above: more work than the fleet can do
+            if not queue:
+                return rho, Q, blocked, 0.0, step, moved
+            if load >= p * (1 - 1e-8):  # held back by the cap above: more work than the fleet can do
                 return rho, Q, blocked, 0.0, -1, moved
-            wait = blocked / (free_rate - total) if queue else 0.0  # who waits does so for 1 / (Σμ - λ) on average
+            wait = blocked / (free_rate - total)  # who waits does so for 1 / (Σμ - λ) on average
             return rho, Q, blocked, wait, step, moved
         if step % 50 == 0:  # shorten the step if the iteration has overshot for long
             if moved > 0.5 * before:

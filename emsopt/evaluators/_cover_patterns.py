@@ -6,6 +6,7 @@ as (start, item): the items of row i are ``item[start[i]:start[i + 1]]``.
 
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
@@ -160,21 +161,26 @@ def integer_program(
     while True:
         options: Any = {"mip_rel_gap": gap, "time_limit": max(min(end - time.monotonic(), seconds), 0.0)}
         solve = partial(milp, costs, integrality=whole, bounds=Bounds(low, high), constraints=rows, options=options)
-        found: list[Any] = []
-        thread = threading.Thread(target=lambda found, solve: found.append(solve()), args=(found, solve))
-        thread.start()
-        while thread.is_alive() and time.monotonic() < end + NOTICED:
-            thread.join(NOTICED)
-            check_ctrl_c()
-        if not found:
-            return None, -np.inf, False  # HiGHS overruns its limit: the thread is left to end by itself
-        if found[0].status != 1 or time.monotonic() + NOTICED > end:  # 1: its time was up
+        result = _in_thread(solve, end)
+        if result is None:
+            return None, -np.inf, False
+        if result.status != 1 or time.monotonic() + NOTICED > end:  # 1: its time was up
             break
         seconds *= 10
-    result = found[0]
     if result.status == 2:  # 2: infeasible, which is an answer too
         return None, np.inf, True
     if result.status not in (0, 1):
         raise RuntimeError(f"HiGHS failed: {result.message}")
     bound = -np.inf if result.mip_dual_bound is None else result.mip_dual_bound
     return result.x, bound, result.status == 0
+
+
+def _in_thread(solve: Callable[[], Any], end: float) -> Any:
+    """Return the result of a function, or None at ``end``: then its thread is left to end by itself."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(solve()))
+    thread.start()
+    while thread.is_alive() and time.monotonic() < end + NOTICED:
+        thread.join(NOTICED)
+        check_ctrl_c()
+    return found[0] if found else None

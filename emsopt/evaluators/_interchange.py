@@ -133,9 +133,7 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
         if the lists are complete, or hold two members each.
     """
     values = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
-    places = _places(members, n_sites)
-    for j in range(len(near.start) - 1):
-        _count(near, j, places, values, 1)
+    _count_all(near, _places(members, n_sites), values)
     change, leave, enter = values
     for k in range(len(members)):
         for i in range(n_sites):
@@ -152,16 +150,15 @@ def interchange(
     Forced sites stay, and only allowed sites enter. After a swap, only atoms with the site that left or entered among
     their two nearest members are counted again.
     """
-    n_sites, n_atoms = len(forced), len(near.start) - 1
+    n_sites = len(forced)
     enterable = allowed.copy()
     enterable[members] = False
     least_gain = 1e-12 * near.cost[near.start[1:] - 1].sum()  # rounding errors must not count as gains for ever
     change, leave, enter = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
     values, places = (change, leave, enter), _places(members, n_sites)
     place, _ = places
-    second, waits = np.empty(n_atoms), np.zeros(n_atoms, np.bool_)
-    for j in range(n_atoms):
-        second[j] = _count(near, j, places, values, 1)
+    second = _count_all(near, places, values)
+    waits = np.zeros(len(second), np.bool_)
     for done in range(most):
         leaves, enters = _best_swap(values, members, forced, enterable, -least_gain)
         if enters < 0:
@@ -212,6 +209,17 @@ def _places(members: IntArray, n_sites: int) -> tuple[IntArray, BoolArray]:
         shared[members[k]] = place[members[k]] >= 0
         place[members[k]] = k
     return place, shared
+
+
+@njit(cache=True, nogil=True)
+def _count_all(
+    near: Lists, places: tuple[IntArray, BoolArray], values: tuple[FloatArray, FloatArray, FloatArray]
+) -> FloatArray:
+    """Add the contributions of all atoms to the values of all swaps; return the costs of their second members."""
+    second = np.empty(len(near.start) - 1)
+    for j in range(len(second)):
+        second[j] = _count(near, j, places, values, 1)
+    return second
 
 
 @njit(cache=True, nogil=True)

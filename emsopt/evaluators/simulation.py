@@ -460,9 +460,8 @@ def service_law(
     A service time is the mean service time of its site and atom times one factor, drawn once per call, whichever unit
     answers. ``service`` and ``cv`` are those of `simulate`.
     """
-    if isinstance(service, str):
-        choice(service, "service", ("exponential", "lognormal", "gamma", "deterministic"))
-    if cv is not None and not (isinstance(service, str) and service in ("lognormal", "gamma")):
+    scaled = isinstance(service, str) and service in ("lognormal", "gamma")
+    if cv is not None and not scaled:
         raise InputError(
             f"`cv` is fixed by this `service`; got cv={cv!r}. Leave it out, or choose service='lognormal' or 'gamma'."
         )
@@ -472,12 +471,12 @@ def service_law(
             raise InputError("`service` must hold observed minutes with a mean above 0; all are zero.")
         factors = minutes / minutes.mean()
         return lambda rng, n: factors[rng.integers(len(factors), size=n)], float(factors.var())
-    if service == "exponential":
-        return lambda rng, n: rng.standard_exponential(n), 1.0
-    if service == "deterministic":
-        return lambda rng, n: np.ones(n), 0.0
     squared = positive_number(1.0 if cv is None else cv, "cv") ** 2
-    if service == "gamma":
-        return lambda rng, n: rng.standard_gamma(1 / squared, n) * squared, squared
     variance = np.log1p(squared)  # of the logarithm, for a mean of 1 and the given cv
-    return lambda rng, n: np.exp(np.sqrt(variance) * rng.standard_normal(n) - variance / 2), squared
+    laws: dict[str, tuple[Callable[[np.random.Generator, int], FloatArray], float]] = {
+        "exponential": (lambda rng, n: rng.standard_exponential(n), 1.0),
+        "deterministic": (lambda rng, n: np.ones(n), 0.0),
+        "gamma": (lambda rng, n: rng.standard_gamma(1 / squared, n) * squared, squared),
+        "lognormal": (lambda rng, n: np.exp(np.sqrt(variance) * rng.standard_normal(n) - variance / 2), squared),
+    }
+    return laws[choice(service, "service", laws)]

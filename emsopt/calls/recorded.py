@@ -14,7 +14,8 @@ import numpy as np
 
 from .._types import FloatArray
 from ..errors import InputError
-from ..evaluators.evaluation import LATE_MIN, Evaluation
+from ..evaluators.evaluation import Evaluation
+from ..evaluators.metrics import LATE_MIN
 from ._durations import resolution, responses
 
 if TYPE_CHECKING:

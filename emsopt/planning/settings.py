@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _validate
 from ..calls.demand import REACH_KM
 from ..errors import InputError
-from ..evaluators.evaluation import LATE_MIN
+from ..evaluators.metrics import LATE_MIN
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -41,8 +41,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
-from ._cover_patterns import NOTICED, SCALE, Patterns, as_lists, distinct, integer_program, within_another
-from ._p_median import LAST_STEP, MEMORY, check_ctrl_c, common_divisor
+from ._cover_patterns import SCALE, Patterns, as_lists, distinct, within_another
+from ._p_median import LAST_STEP, MEMORY, common_divisor
+from ._stopping import NOTICED, check_ctrl_c, integer_program
 
 TOLERANCE = 1e-11  # relative; far above rounding errors
 HOT, COLD = 0.1, 0.005  # first and last temperature, relative to the value per unit of the fleet, to fit any city

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from .._types import BoolArray, FloatArray, IntArray
 
+FREE, OPEN, CLOSED = 0, 1, 2  # whether a site is undecided, chosen or excluded
+SPARE = 8  # entries of a list beyond twice those that its atom pays, so that its price may rise
+
 
 class Lists(NamedTuple):
     """The nearest sites of each atom, nearest first.
@@ -268,3 +271,60 @@ def short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
                 break
         short[j] = found < 2
     return np.flatnonzero(short)
+
+
+@njit(cache=True, nogil=True)
+def nearby_atoms(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], site: int) -> IntArray:
+    """Return the atoms that pay a site, and those that pay a site that these pay."""
+    close = np.arange(len(state) + 1) == site
+    for _ in range(2):
+        atoms = np.zeros(len(prices), np.bool_)
+        for j in range(len(prices)):
+            r = near.start[j]
+            while r < near.start[j + 1] and near.cost[r] < prices[j]:
+                atoms[j] |= close[near.site[r]]
+                r += 1
+        for a in np.flatnonzero(atoms):
+            for r in range(near.start[a], near.start[a + 1]):
+                i = near.site[r]
+                close[i] |= near.cost[r] < prices[a] and i < len(state) and state[i] != CLOSED
+    return np.flatnonzero(atoms)
+
+
+@njit(cache=True, nogil=True)
+def shorten_lists(near: Lists, state: NDArray[np.int8], prices: FloatArray, atoms: IntArray) -> Lists:
+    """Return lists of some atoms without CLOSED sites, each ended by its first OPEN site: beyond it none is served.
+
+    They are also ended where they hold twice the sites that an atom pays, and a few: shorter lists are read faster.
+    """
+    size, n = (near.start[atoms + 1] - near.start[atoms]).sum(), 0
+    start, site, cost = np.zeros(len(atoms) + 1, np.int64), np.empty(size, near.site.dtype), np.empty(size)
+    for a, j in enumerate(atoms):
+        paid = 0
+        for r in range(near.start[j], near.start[j + 1]):
+            i = near.site[r]
+            if i < len(state) and state[i] == CLOSED:
+                continue
+            site[n], cost[n] = i, near.cost[r]
+            if near.cost[r] < prices[j]:
+                paid += 1
+            elif n - start[a] >= 2 * paid + SPARE:
+                site[n], cost[n] = len(state), cost[n - 1]
+            n += 1
+            if site[n - 1] == len(state) or state[site[n - 1]] == OPEN:
+                break
+        start[a + 1] = n
+    return Lists(start, site[:n].copy(), cost[:n].copy())
+
+
+@njit(cache=True, nogil=True)
+def cost_by_lists(near: Lists, trial: BoolArray) -> float:
+    """Return the cost of a choice; too low if it serves some atom from beyond its list."""
+    start, site, cost = near
+    total = 0.0
+    for j in range(len(start) - 1):
+        r, last = start[j], start[j + 1] - 1
+        while r < last and not trial[site[r]]:
+            r += 1
+        total += cost[r]
+    return total

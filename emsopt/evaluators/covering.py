@@ -42,9 +42,10 @@ from .._types import ArrayLike, FloatArray, IntArray
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
-from ._cover_patterns import SCALE, Patterns, ends, integer_program, within, within_km
+from ._cover_patterns import SCALE, Patterns, within, within_km
 from ._cover_search import greedy, maximise
-from ._p_median import common_divisor, interruptible
+from ._p_median import common_divisor
+from ._stopping import ends, integer_program, interruptible
 from .metrics import LATE_MIN, late_probability
 
 BUSIEST = 0.99  # cap of the default busy fraction: if units are always busy, all deployments are equally good

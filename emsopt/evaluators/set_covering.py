@@ -26,8 +26,8 @@ from .._types import FloatArray, IntArray
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
-from ._cover_patterns import Patterns, ends, integer_program, reduce, within
-from ._p_median import interruptible
+from ._cover_patterns import Patterns, reduce, within
+from ._stopping import ends, integer_program, interruptible
 from .metrics import LATE_MIN
 
 

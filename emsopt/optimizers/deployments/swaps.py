@@ -358,6 +358,28 @@ def preferred(objective: Objective) -> Preferred:
 
 
 @njit(cache=True, nogil=True)
+def _first_units(
+    groups: IntArray, costs: FloatArray, counts: IntArray, j: int, unit: IntArray, paid: FloatArray
+) -> tuple[int, int]:
+    """List the units that atom j calls first and their costs; return their number, and how many groups were read."""
+    n = last = 0
+    while n < len(unit) and last < len(counts):
+        for _ in range(min(counts[groups[j, last]], len(unit) - n)):
+            unit[n], paid[n] = groups[j, last], costs[j, last]
+            n += 1
+        last += 1
+    return n, last
+
+
+@njit(cache=True, nogil=True)
+def _sum_shifts(q: FloatArray, paid: FloatArray, n: int, later: FloatArray, sooner: FloatArray) -> None:
+    """Fill the sums over the first units if each comes one place later, or sooner."""
+    for k in range(n):
+        later[k + 1] = later[k] + ((q[k + 1] - q[k]) * paid[k] if k + 1 < len(q) else 0.0)
+        sooner[k + 1] = sooner[k] + ((q[k - 1] - q[k]) * paid[k] if k else 0.0)
+
+
+@njit(cache=True, nogil=True)
 def expected_changes(of: Preferred, counts: IntArray) -> FloatArray:
     """Return how the estimate changes if a unit moves from group g to group h, shape (G, G).
 
@@ -367,21 +389,15 @@ def expected_changes(of: Preferred, counts: IntArray) -> FloatArray:
     (M, G), R = groups.shape, len(of.shares)
     q = np.append(of.shares, 0.0)  # a unit beyond the last place counts for nothing
     change, leave, enter = np.zeros((G, G)), np.zeros(G), np.zeros(G)
-    unit, paid = np.empty(R + 1, np.int64), np.empty(R + 1)
-    later, sooner = np.zeros(R + 2), np.zeros(R + 2)  # sums over the first units if each comes one place later, sooner
+    unit, paid = np.empty(R + 1, np.int64), np.empty(R + 1)  # one more than counts: it moves up if another leaves
+    later, sooner, stands = np.zeros(R + 2), np.zeros(R + 2), np.zeros(R + 1, np.bool_)
     for j in range(M):
-        n = last = 0
-        while n <= R and last < G:  # one unit more than counts: it moves up if another leaves
-            for _ in range(min(counts[groups[j, last]], R + 1 - n)):
-                unit[n], paid[n] = groups[j, last], costs[j, last]
-                n += 1
-            last += 1
-        for k in range(n):
-            later[k + 1] = later[k] + ((q[k + 1] - q[k]) * paid[k] if k < R else 0.0)
-            sooner[k + 1] = sooner[k] + ((q[k - 1] - q[k]) * paid[k] if k else 0.0)
+        n, last = _first_units(groups, costs, counts, j, unit, paid)
+        _sum_shifts(q, paid, n, later, sooner)
         top = min(n, R)
         for a in range(top):
-            if a + 1 == n or unit[a + 1] != unit[a]:  # the last of a group's units stands for all, at equal cost
+            stands[a] = a + 1 == n or unit[a + 1] != unit[a]  # the last of a group's units for all, at equal cost
+            if stands[a]:
                 leave[unit[a]] += sooner[n] - sooner[a + 1] - q[a] * paid[a]  # those behind come one place sooner
         b = 0
         for r in range(last):
@@ -389,7 +405,7 @@ def expected_changes(of: Preferred, counts: IntArray) -> FloatArray:
             entry = q[b] * cost + later[top] - later[b] if b < R else 0.0  # h at b, those behind later
             enter[h] += entry
             for a in range(top):
-                if a + 1 < n and unit[a + 1] == unit[a]:
+                if not stands[a]:
                     continue
                 gone = sooner[n] - sooner[a + 1] - q[a] * paid[a]
                 if b <= a:  # only units between the two places are shifted, by one
@@ -398,7 +414,4 @@ def expected_changes(of: Preferred, counts: IntArray) -> FloatArray:
                     both = q[b - 1] * cost + sooner[b] - sooner[a + 1] - q[a] * paid[a]
                 change[unit[a], h] += both - gone - entry  # less what is added below for each move alone
             b = min(b + counts[h], n)
-    for g in range(G):
-        for h in range(G):
-            change[g, h] += leave[g] + enter[h]
-    return change
+    return change + (leave.reshape(-1, 1) + enter)

@@ -300,14 +300,13 @@ def run(
     _validate.instance(net, "net", RoadNetwork, "emsopt.roads.RoadNetwork")
     horizon = _validate.whole_number(horizon, "horizon")
     name, kind, rule = parsed_policy(policy)
-    if regression is not None:
-        wanted = f"{REGRESSIONS[kind].__name__}, because the policy is {name!r}"
-        if not isinstance(regression, LARGE[kind]):
-            _validate.instance(regression, "regression", REGRESSIONS[kind], wanted)
     # each of the three brings a prior, and they could contradict each other
     if (regression is not None) + (prior is not None) + bool(kernel) > 1:
         raise InputError("Pass only one of `prior`, kernel options, and `regression`, which has a prior.")
     if regression is not None:
+        if not isinstance(regression, LARGE[kind]):
+            wanted = f"{REGRESSIONS[kind].__name__}, because the policy is {name!r}"
+            _validate.instance(regression, "regression", REGRESSIONS[kind], wanted)
         prior = regression.prior
     prior = navigation_prior(net, **kernel) if prior is None else prior
     _validate.instance(prior, "prior", Prior, "emsopt.bandits.Prior")

@@ -112,14 +112,13 @@ def within_another(
     for i in range(n):
         if start[i] == start[i + 1]:
             dropped[i] |= not larger
-        if dropped[i] or start[i] == start[i + 1]:
             continue
-        rarest = item[start[i]]  # a row that holds row i holds all its items, also that of the fewest rows
-        for r in range(start[i], start[i + 1]):
-            last[item[r]] = i  # no clearing is needed, as each row has a mark of its own
-            if back[item[r] + 1] - back[item[r]] < back[rarest + 1] - back[rarest]:
-                rarest = item[r]
-        length = start[i + 1] - start[i]
+        if dropped[i]:
+            continue
+        items, length = item[start[i] : start[i + 1]], start[i + 1] - start[i]
+        last[items] = i  # no clearing is needed, as each row has a mark of its own
+        # a row that holds row i holds all its items, also that of the fewest rows
+        rarest = items[np.argmin(back[items + 1] - back[items])]
         for k in row[back[rarest] : back[rarest + 1]]:
             if k == i or dropped[k] or not _holds(start, item, k, last, i, length):
                 continue

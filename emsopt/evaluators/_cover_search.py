@@ -321,7 +321,7 @@ def _place(
             taken[s], worst_in = k, profits[s]
             value += k * profits[s]
             left -= k
-            _count(reach, s, k, in_reach)
+            _count(reach, int(s), k, in_reach)
         if k < high[s] - low[s]:
             best_out = max(best_out, profits[s])
     return value, worst_in, best_out

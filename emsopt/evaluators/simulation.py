@@ -144,14 +144,7 @@ def simulate(
     order, p = preferred_units(city, sites), len(sites)
     played = _play(city, sites[None], [order], lengths, draw, queue, seed, None if law is None else dispatches)
     next(played)  # the warm-up does not count
-    pairs, sums = list[tuple[IntArray, ...]](), list[tuple[FloatArray, ...]]()
-    for b, (counts, *measured) in enumerate(played):
-        pair = np.flatnonzero(counts != 0)  # of atom and unit: few, even in a large city
-        pairs.append((np.full(len(pair), b), *np.divmod(pair, p), counts.ravel()[pair]))
-        sums.append(tuple(array[0] for array in measured))
-    batch, atom, unit, number = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
-    busy, totals = (np.array(rows) for rows in zip(*sums, strict=True))
-    minutes, blocked, waited = totals.T
+    (batch, atom, unit, number), busy, (minutes, blocked, waited) = _by_batch(played, p)
     average = twin_average(city, sites)
     utilizations = average @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1)
     answered = np.bincount(unit * city.n_atoms + atom, number, p * city.n_atoms).reshape(p, -1)
@@ -178,6 +171,22 @@ def simulate(
         batch, atom, drawn = _drives(law.at(sites), dispatches, seed)
         answers = _intervals.Answers(drawn, np.ones(len(atom), np.int64), batch, atom, *in_batches)
     return replace(result, intervals=MappingProxyType(intervals), answers=answers)
+
+
+def _by_batch(
+    played: Iterable[tuple[IntArray, FloatArray, FloatArray]], units: int
+) -> tuple[list[IntArray], FloatArray, FloatArray]:
+    """Return the answered calls as columns (batch, atom, unit, number), and busy minutes and totals by batch.
+
+    ``played`` is what `_play` yields for one deployment. Busy minutes have the shape (B, p), totals (3, B).
+    """
+    pairs, sums = list[tuple[IntArray, ...]](), list[tuple[FloatArray, ...]]()
+    for b, (counts, *measured) in enumerate(played):
+        pair = np.flatnonzero(counts != 0)  # of atom and unit: few, even in a large city
+        pairs.append((np.full(len(pair), b), *np.divmod(pair, units), counts.ravel()[pair]))
+        sums.append(tuple(array[0] for array in measured))
+    busy, totals = (np.array(rows) for rows in zip(*sums, strict=True))
+    return [np.concatenate(columns) for columns in zip(*pairs, strict=True)], busy, totals.T
 
 
 def prepare(

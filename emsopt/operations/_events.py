@@ -8,27 +8,13 @@ from numba import njit
 
 from .._types import FloatArray, IntArray
 from . import _fleet
-from ._fleet import (
-    ATOM,
-    DRIVE,
-    GAP,
-    HANDOVER,
-    IN_TIME,
-    JOBS,
-    MOST_UNITS,
-    PER_JOB,
-    PRIORITY,
-    SCENE,
-    TRANSPORT,
-    TURNOUT,
-    UNITS,
-    Rules,
-    drive,
-    duration,
-    minutes_to,
-    uniform,
-)
+from ._fleet import PER_CALL, Rules, drive, duration, minutes_to, uniform
 
+PER_JOB = 8  # of the numbers of a call, those reserved per unit that it needs
+GAP, ATOM, PRIORITY, UNITS, TRANSPORT, JOBS = 0, 1, 2, 3, 4, 8  # which number is for what; JOBS is where jobs begin
+TURNOUT, DRIVE, SCENE, HANDOVER = 0, 2, 4, 5  # of a job: turnout and drive have two numbers, as a normal one takes two
+MOST_UNITS = (PER_CALL - JOBS) // PER_JOB
+IN_TIME = 1e4  # subtracted from the score of a unit that would be in time, where dispatch is by coverage
 QUEUE = 4096  # jobs that may wait in each priority; more are the sign of a fleet that cannot keep up
 BINS, PER_MINUTE = 2400, 10  # of the histogram of response times: up to four hours; the last bin holds longer ones
 

@@ -163,12 +163,6 @@ def _next_waiting(fleet: Any, waiting: IntArray, head: IntArray, length: IntArra
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _is_at_site(unit: Any, n_sites: int, now: float) -> bool:
-    """Return whether a unit is at a site, so that it must turn out first."""
-    return bool(unit.arrive <= now and unit.goal < n_sites)
-
-
-@njit(cache=True, nogil=True, inline="always")
 def _unit_to_send(
     fleet: Any, slot: int, call: Any, kind: Any, calls: Any, now: float, takes: Any, to_place: FloatArray,
     dispatch: int, sites: Any, preference: FloatArray, near: IntArray, value: FloatArray,
@@ -189,7 +183,7 @@ def _unit_to_send(
             score = preference[unit.home, j]
         else:
             score = minutes_to(unit, to_place, kind.mode, N + j, now)
-            if _is_at_site(unit, N, now):
+            if unit.arrive <= now and unit.goal < N:  # at a site: it must turn out first
                 score += sites[unit.home].turnout
         score += sites[unit.home].offset
         if dispatch == 2 and not unit.busy and score < in_time:  # before all that come late
@@ -209,7 +203,7 @@ def _plan_job(
     trips, turnout_spread, drive_spread, handover, handover_spread = times
     number, first, scene, home_mode = call.number, JOBS + PER_JOB * (job % MOST_UNITS), N + call.atom, len(to_place) - 1
     leave = max(now, call.time + kind.delay)
-    if _is_at_site(unit, N, now):
+    if unit.arrive <= now and unit.goal < N:
         leave += duration(site.turnout, turnout_spread, seed, number, first + TURNOUT)
     minutes = minutes_to(unit, to_place, kind.mode, scene, now)
     arrive = leave + duration(minutes, drive_spread, seed, number, first + DRIVE)

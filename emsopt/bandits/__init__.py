@@ -5,12 +5,11 @@
 
 from .districts import DistrictGP
 from .exact import ExactGP
-from .framework import Round as Round
-from .framework import ShortestPath as ShortestPath
-from .framework import TopK, play
 from .navigation import POLICIES, Navigation, run
 from .navigation import NavigationRun as NavigationRun
-from .policies import UCB, Agent, BayesUCB, Thompson
+from .policies import UCB, Agent, BayesUCB, Thompson, TopK, play
+from .policies import Round as Round
+from .policies import ShortestPath as ShortestPath
 from .prior import LazyPrior as LazyPrior
 from .prior import Prior, navigation_prior
 from .regression import IndependentArms as IndependentArms

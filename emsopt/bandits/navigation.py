@@ -50,8 +50,7 @@ from ..errors import InputError, NoWayError
 from ..roads.network import RoadNetwork
 from .districts import DistrictGP
 from .exact import ExactGP
-from .framework import Round, ShortestPath
-from .policies import UCB, Agent, BayesUCB, Optimism, Rule, Thompson, rectified_mean
+from .policies import UCB, Agent, BayesUCB, Optimism, Round, Rule, ShortestPath, Thompson, rectified_mean
 from .prior import LazyPrior, Prior, navigation_prior
 from .regression import IndependentArms, Regression
 from .sparse import SparseGP
@@ -301,10 +300,9 @@ def run(
     _validate.instance(net, "net", RoadNetwork, "emsopt.roads.RoadNetwork")
     horizon = _validate.whole_number(horizon, "horizon")
     name, kind, rule = parsed_policy(policy)
-    if regression is not None:
+    if regression is not None and not isinstance(regression, LARGE[kind]):
         wanted = f"{REGRESSIONS[kind].__name__}, because the policy is {name!r}"
-        if not isinstance(regression, LARGE[kind]):
-            _validate.instance(regression, "regression", REGRESSIONS[kind], wanted)
+        _validate.instance(regression, "regression", REGRESSIONS[kind], wanted)
     # each of the three brings a prior, and they could contradict each other
     if (regression is not None) + (prior is not None) + bool(kernel) > 1:
         raise InputError("Pass only one of `prior`, kernel options, and `regression`, which has a prior.")
@@ -323,10 +321,7 @@ def run(
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, shift=shift, rng=seed)
         environment.best_path(1)  # raises immediately if there is no path from start to end
         agent_rng = stream(seed, AGENT)
-        # the memo keeps the prior shared instead of copied, which may be gigabytes
-        model = new_regression(kind, prior) if regression is None else deepcopy(regression, {id(prior): prior})
-        if isinstance(model, SparseGP):
-            model.rng = agent_rng  # the copy must draw batches from this run's seed, or the run would not repeat
+        model = _first_belief(kind, prior, regression, agent_rng)
         agent = Agent(model, rule, sense="min", rectify=True, shift=environment.shift, rng=agent_rng)
         total = excess_so_far = 0.0
         for t in steps:  # not by `play`, as a checkpoint may replace choices
@@ -378,6 +373,15 @@ def _on_file(
         )
     steps.file.compare(steps.number, picks.tolist())  # only warns, as rounding errors can change a choice
     return chosen, values
+
+
+def _first_belief(kind: str, prior: Prior, known: Regression | None, rng: np.random.Generator) -> Regression:
+    """Return what the agent knows at the start: the prior, or a copy of what it is given."""
+    # the memo keeps the prior shared instead of copied, which may be gigabytes
+    model = new_regression(kind, prior) if known is None else deepcopy(known, {id(prior): prior})
+    if isinstance(model, SparseGP):
+        model.rng = rng  # the copy must draw batches from this run's seed, or the run would not repeat
+    return model
 
 
 def new_regression(kind: str, prior: Prior) -> Regression:

@@ -37,6 +37,7 @@ from .prior import Prior
 from .regression import Regression, collapsed
 
 JITTER = 1e-10
+INDUCING = 1000  # M, maximum number of inducing points: that of the paper
 
 
 class SparseGP(Regression):
@@ -45,8 +46,6 @@ class SparseGP(Regression):
     Parameters
     ----------
     prior : Prior
-    inducing : int
-        M, maximum number of inducing points.
     batch : int
         B, number of observations per step; all of them if there are fewer.
     rate : float
@@ -61,7 +60,7 @@ class SparseGP(Regression):
 
     Examples
     --------
-    >>> gp = SparseGP(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0), inducing=2, rng=0)
+    >>> gp = SparseGP(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0), rng=0)
     >>> gp.update([0], [4.0])
     >>> mean, variance = gp.predict()
     >>> mean.shape
@@ -72,7 +71,6 @@ class SparseGP(Regression):
         self,
         prior: Prior,
         *,
-        inducing: int = 1000,
         batch: int = 2500,
         rate: float = 0.1,
         steps: int = 1,
@@ -80,7 +78,7 @@ class SparseGP(Regression):
         rng: Rng = None,
     ) -> None:
         super().__init__(prior)
-        self.inducing = _validate.whole_number(inducing, "inducing")
+        self.inducing = INDUCING
         self.batch = _validate.whole_number(batch, "batch")
         self.rate = _validate.positive_number(rate, "rate")
         self.steps = _validate.whole_number(steps, "steps")

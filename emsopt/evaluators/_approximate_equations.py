@@ -84,15 +84,10 @@ def solve(
     utilisation in the last step. The number of steps is -1 if the queue is unstable and -2 if the iteration does not
     converge.
     """
-    p, total = order.shape[1], rates.sum()
-    free_rate = 0.0  # Σ μ_i, each unit's rate averaged over the calls
-    equal, first = True, service[sites[0], 0]
-    for site in sites:
-        free_rate += site_rates[0, site]
-        equal = equal and site_rates[1, site] == first  # NaN, if they depend on the atom, is unequal
-    long = p > SHORT
+    p, total, long = order.shape[1], rates.sum(), order.shape[1] > SHORT
+    free_rate, equal = _fleet_rate(sites, site_rates)
     load = total * p / free_rate  # offered work in erlangs, refined below unless all service times are equal
-    Q, V, work = np.empty(p), np.empty(p), rates * first
+    Q, V, work = np.empty(p), np.empty(p), rates * service[sites[0], 0]
     if queue and load >= p * (1 - 1e-9):  # `correction` divides by 1 - load / p
         return V, Q, 0.0, 0.0, -1, 0.0
     mean, blocked = correction(load, queue, Q)
@@ -101,38 +96,56 @@ def solve(
     history = np.zeros((2, MEMORY + 1, p if long else 0))
     for step in range(1, MAX_STEPS + 1):
         least = CUT * max(tol, min(moved, 1.0) * EARLY) if long else 0.0
-        if equal:
-            if long:
-                _offer_most(order, work, rho, Q, V, least)
-            else:
-                _offer(order, work, rho, Q, V)
+        if equal and long:
+            _offer_most(order, work, rho, Q, V, least)
+        elif equal:
+            _offer(order, work, rho, Q, V)
         else:
             load = _offer_work(order, sites, rates, service, rho, Q, V, least)
             if queue:  # calls that waited are served by whichever unit is free next
                 load = min((1 - blocked) * load + blocked * total * p / free_rate, p * (1 - 1e-9))
             mean, blocked = correction(load, queue, Q)
         queued = blocked * total / free_rate if queue else 0.0
-        for i in range(p):
-            V[i] = (V[i] + queued) / (1 + V[i])  # (3), from ρ_i = V_i (1 - ρ_i) + the work of calls that waited
-        _scale_to(V, p * mean)
-        moved = 0.0
-        for i in range(p):
-            moved = max(moved, abs(V[i] - rho[i]))
-            V[i] -= rho[i]  # from here on V holds the change
+        moved = _changes(V, rho, queued, p * mean)
         if long and step < EXTRAPOLATED and moved > tol:
             _extrapolate(rho, V, history, step)
         for i in range(p):
             rho[i] += damping * V[i]
         if moved <= tol:
-            if queue and load >= p * (1 - 1e-8):  # held back by the cap above: more work than the fleet can do
+            if not queue:
+                return rho, Q, blocked, 0.0, step, moved
+            if load >= p * (1 - 1e-8):  # held back by the cap above: more work than the fleet can do
                 return rho, Q, blocked, 0.0, -1, moved
-            wait = blocked / (free_rate - total) if queue else 0.0  # who waits does so for 1 / (Σμ - λ) on average
+            wait = blocked / (free_rate - total)  # who waits does so for 1 / (Σμ - λ) on average
             return rho, Q, blocked, wait, step, moved
         if step % 50 == 0:  # shorten the step if the iteration has overshot for long
             if moved > 0.5 * before:
                 damping *= 0.5
             before = moved
     return rho, Q, blocked, 0.0, -2, moved
+
+
+@njit(cache=True, nogil=True)
+def _fleet_rate(sites: IntArray, site_rates: FloatArray) -> tuple[float, bool]:
+    """Return Σ μ_i, each unit's service rate averaged over the calls, and whether all mean service times are equal."""
+    free_rate, equal = 0.0, True
+    for site in sites:
+        free_rate += site_rates[0, site]
+        equal = equal and site_rates[1, site] == site_rates[1, sites[0]]  # NaN, if they depend on the atom, is unequal
+    return free_rate, equal
+
+
+@njit(cache=True, nogil=True)
+def _changes(V: FloatArray, rho: FloatArray, queued: float, total: float) -> float:
+    """Turn the work offered to each unit, in place, into the change of its utilisation; return the largest change."""
+    for i in range(len(V)):
+        V[i] = (V[i] + queued) / (1 + V[i])  # (3), from ρ_i = V_i (1 - ρ_i) + the work of calls that waited
+    _scale_to(V, total)
+    moved = 0.0
+    for i in range(len(V)):
+        moved = max(moved, abs(V[i] - rho[i]))
+        V[i] -= rho[i]
+    return moved
 
 
 @njit(cache=True, nogil=True)
@@ -153,16 +166,7 @@ def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step:
         paths[-1, i], bends[-1, i] = rho[i], change[i]
     if step == 1 or grown:  # earlier steps no longer say anything about this one
         history[:, :-1] = 0.0
-    original = _dot(bend, bend)
-    for k in range(MEMORY):
-        length = _dot(bends[k], bends[k])
-        if k != current and length > 0:
-            weight = _dot(bends[k], bend) / length
-            for i in range(p):
-                path[i] -= weight * paths[k, i]
-                bend[i] -= weight * bends[k, i]
-    if _dot(bend, bend) <= 1e-12 * original:  # nothing but rounding is left
-        path[:], bend[:] = 0.0, 0.0
+    _make_orthogonal(paths, bends, current)
     for k in range(MEMORY):
         length = _dot(bends[k], bends[k])
         if length > 0:
@@ -174,6 +178,22 @@ def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step:
             change[:] = bends[-1]
             history[:, :-1] = 0.0
             return
+
+
+@njit(cache=True, nogil=True)
+def _make_orthogonal(paths: FloatArray, bends: FloatArray, current: int) -> None:
+    """Make the current difference of changes orthogonal to the earlier ones; its path changes with it."""
+    path, bend = paths[current], bends[current]
+    original = _dot(bend, bend)
+    for k in range(MEMORY):
+        length = _dot(bends[k], bends[k])
+        if k != current and length > 0:
+            weight = _dot(bends[k], bend) / length
+            for i in range(len(bend)):
+                path[i] -= weight * paths[k, i]
+                bend[i] -= weight * bends[k, i]
+    if _dot(bend, bend) <= 1e-12 * original:  # nothing but rounding is left
+        path[:], bend[:] = 0.0, 0.0
 
 
 @njit(cache=True, nogil=True)

@@ -1,12 +1,9 @@
-"""Sparse patterns of the pairs of site and atom within reach, their reduction, and HiGHS with a time limit.
+"""Sparse patterns of the pairs of site and atom within reach, and their reduction.
 
 A pattern matrix has a row per site and a column per atom, and holds the pairs in reach. Compiled functions read rows
 as (start, item): the items of row i are ``item[start[i]:start[i + 1]]``.
 """
 
-import threading
-import time
-from functools import partial
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -15,10 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .. import _validate
 from .._types import BoolArray, FloatArray, IntArray
 from ..city.travel import EARTH_RADIUS_KM, central_angle
-from ._p_median import check_ctrl_c
 
 Patterns: TypeAlias = Any
 """A `scipy.sparse.csr_array` of sites by atoms, with sorted indices."""
@@ -26,13 +21,6 @@ Patterns: TypeAlias = Any
 TINY = 1e-9  # of a sphere's radius: pairs so near the limit are measured again
 SCALE = 1e4  # of shares in an objective: HiGHS stops at a gap of 1e-6, which is then 1e-10 of all calls
 BLOCK = 4_000_000  # entries of a matrix of times that are compared at once, to save memory
-SLICE = 20.0  # seconds of the first run of HiGHS; as it starts anew, each later run gets more
-NOTICED = 0.05  # seconds between two looks at the clock and for Ctrl-C, as HiGHS notices neither in time
-
-
-def ends(time_limit: float | None) -> float:
-    """Return the end of a time limit that begins now, by the clock `time.monotonic`; raise if the limit is invalid."""
-    return np.inf if time_limit is None else time.monotonic() + _validate.positive_number(time_limit, "time_limit", "s")
 
 
 def within(times: FloatArray, most: float | FloatArray, columns: IntArray | None = None) -> Patterns:
@@ -100,6 +88,18 @@ def reduce(patterns: Patterns) -> tuple[IntArray, IntArray]:
 
 
 @njit(cache=True, nogil=True)
+def _holds(start: NDArray[np.int32], item: NDArray[np.int32], k: int, last: IntArray, mark: int, missing: int) -> bool:
+    """Return whether row k holds all the items that bear a mark in ``last``, ``missing`` in number."""
+    if start[k + 1] - start[k] < missing:
+        return False
+    for r in range(start[k], start[k + 1]):
+        missing -= last[item[r]] == mark
+        if missing == 0:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
 def within_another(
     start: NDArray[np.int32], item: NDArray[np.int32], back: NDArray[np.int32], row: NDArray[np.int32], larger: bool
 ) -> BoolArray:
@@ -115,64 +115,16 @@ def within_another(
             continue
         if dropped[i]:
             continue
-        rarest = item[start[i]]  # a row that holds row i holds all its items, also that of the fewest rows
-        for r in range(start[i], start[i + 1]):
-            last[item[r]] = i  # no clearing is needed, as each row has a mark of its own
-            if back[item[r] + 1] - back[item[r]] < back[rarest + 1] - back[rarest]:
-                rarest = item[r]
-        length = start[i + 1] - start[i]
-        for q in range(back[rarest], back[rarest + 1]):
-            k = row[q]
-            more = start[k + 1] - start[k] - length
-            if k == i or dropped[k] or more < 0:
+        items, length = item[start[i] : start[i + 1]], start[i + 1] - start[i]
+        last[items] = i  # no clearing is needed, as each row has a mark of its own
+        # a row that holds row i holds all its items, also that of the fewest rows
+        rarest = items[np.argmin(back[items + 1] - back[items])]
+        for k in row[back[rarest] : back[rarest + 1]]:
+            if k == i or dropped[k] or not _holds(start, item, k, last, i, length):
                 continue
-            missing = length
-            for r in range(start[k], start[k + 1]):
-                missing -= last[item[r]] == i
-                if missing == 0:
-                    break
-            if missing:
-                continue
-            if larger or (more == 0 and k > i):
+            if larger or (start[k + 1] - start[k] == length and k > i):
                 dropped[k] = True
             else:
                 dropped[i] = True
                 break
     return dropped
-
-
-def integer_program(
-    costs: FloatArray, rows: list[Any], whole: Any, low: Any, high: Any, end: float, gap: float = 0.0
-) -> tuple[FloatArray | None, float, bool]:
-    """Minimise costs @ x by HiGHS; return x, a lower bound, and whether the program was settled in time.
-
-    ``rows`` are the linear constraints, ``whole`` marks the integer variables, and a relative gap below ``gap`` counts
-    as none. If no x is feasible, x is None, the bound infinite, and the program settled. HiGHS runs in a thread of its
-    own, as it looks at its clock too seldom, and Ctrl-C does not stop it. Python waits for it when it exits, so that
-    HiGHS starts anew with more time if there is no limit.
-    """
-    from scipy.optimize import Bounds, milp
-
-    whole, low, high = (np.broadcast_to(values, len(costs)) for values in (whole, low, high))
-    seconds = SLICE
-    while True:
-        options: Any = {"mip_rel_gap": gap, "time_limit": max(min(end - time.monotonic(), seconds), 0.0)}
-        solve = partial(milp, costs, integrality=whole, bounds=Bounds(low, high), constraints=rows, options=options)
-        found: list[Any] = []
-        thread = threading.Thread(target=lambda found, solve: found.append(solve()), args=(found, solve))
-        thread.start()
-        while thread.is_alive() and time.monotonic() < end + NOTICED:
-            thread.join(NOTICED)
-            check_ctrl_c()
-        if not found:
-            return None, -np.inf, False  # HiGHS overruns its limit: the thread is left to end by itself
-        if found[0].status != 1 or time.monotonic() + NOTICED > end:  # 1: its time was up
-            break
-        seconds *= 10
-    result = found[0]
-    if result.status == 2:  # 2: infeasible, which is an answer too
-        return None, np.inf, True
-    if result.status not in (0, 1):
-        raise RuntimeError(f"HiGHS failed: {result.message}")
-    bound = -np.inf if result.mip_dual_bound is None else result.mip_dual_bound
-    return result.x, bound, result.status == 0

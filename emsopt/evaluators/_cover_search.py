@@ -41,8 +41,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .._types import FloatArray, IntArray
-from ._cover_patterns import NOTICED, SCALE, Patterns, as_lists, distinct, integer_program, within_another
-from ._p_median import LAST_STEP, MEMORY, check_ctrl_c, common_divisor
+from ._cover_patterns import SCALE, Patterns, as_lists, distinct, within_another
+from ._p_median import LAST_STEP, MEMORY, common_divisor
+from ._stopping import NOTICED, check_ctrl_c, integer_program
 
 TOLERANCE = 1e-11  # relative; far above rounding errors
 HOT, COLD = 0.05, 0.003  # first and last temperature, relative to the value per unit of the fleet, to fit any city
@@ -303,6 +304,78 @@ def wait_for(future: Future[T]) -> T:
 
 
 @njit(cache=True, nogil=True)
+def _pay(reach: Reach, worth: FloatArray, prices: FloatArray, units: int, paid: IntArray) -> float:
+    """Set ``paid`` to the units in reach that each atom pays for; return the first sum of U."""
+    value = 0.0
+    for j in range(len(prices)):
+        k, w, price = 0, reach.weight[j], prices[j]
+        while k < units and w * worth[k] > price:
+            value += w * worth[k] - price
+            k += 1
+        paid[j] = k
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _place(
+    reach: Reach, fixed: Limits, units: int, prices: FloatArray, profits: FloatArray, taken: IntArray,
+    in_reach: IntArray, value: float,
+) -> tuple[float, float, float]:  # fmt: skip
+    """Place the units where they earn most; set the ``profits``, units ``taken`` beyond ``low``, and ``in_reach``.
+
+    Returns ``value`` plus the second sum of U, and the profits that change places if a site is decided otherwise: the
+    least among the units placed freely, and the largest of a site that can take more.
+    """
+    low, high = fixed
+    taken[:], in_reach[:] = 0, 0
+    for i in range(len(low)):
+        profit = 0.0
+        for r in range(reach.start[i], reach.start[i + 1]):
+            profit += prices[reach.atom[r]]
+        profits[i] = profit
+        if low[i]:
+            value += low[i] * profit
+            _count(reach, i, low[i], in_reach)
+    free, left = np.flatnonzero(high > low), units - int(low.sum())
+    if len(free) > left + 1:
+        free = free[np.argpartition(-profits[free], left)[: left + 1]]  # one more, for the best site left out
+    free = free[np.argsort(-profits[free])]
+    worst_in, best_out = np.inf, -np.inf
+    for s in free:
+        k = min(left, int(high[s] - low[s]))
+        if k:
+            taken[s], worst_in = k, profits[s]
+            value += k * profits[s]
+            left -= k
+            _count(reach, int(s), k, in_reach)
+        if k < high[s] - low[s]:
+            best_out = max(best_out, profits[s])
+    return value, worst_in, best_out
+
+
+@njit(cache=True, nogil=True)
+def _count(reach: Reach, i: int, units: int, in_reach: IntArray) -> None:
+    """Count units at a site as in reach of its atoms."""
+    for r in range(reach.start[i], reach.start[i + 1]):
+        in_reach[reach.atom[r]] += units
+
+
+@njit(cache=True, nogil=True)
+def _fix_sites(
+    fixed: Limits, taken: IntArray, profits: FloatArray, value: float, worst_in: float, best_out: float, target: float
+) -> None:
+    """Fix the sites where the opposite choice would lower U below the target."""
+    low, high = fixed
+    for i in range(len(low)):
+        if high[i] > low[i]:
+            if taken[i] == 0:
+                if value + profits[i] - worst_in < target:  # no better deployment has a unit here
+                    high[i] = low[i]
+            elif high[i] - low[i] == 1 and value - profits[i] + best_out < target:
+                low[i] = high[i]
+
+
+@njit(cache=True, nogil=True)
 def _descend(
     reach: Reach,
     worth: FloatArray,
@@ -317,56 +390,18 @@ def _descend(
     ``walk`` holds the prices, the direction, and (lowest U, step length, steps without progress), all kept for the next
     call. ``known`` holds the best value and the bound below which nothing is better.
     """
-    low, high = fixed
     prices, direction, kept = walk
-    n, m = len(low), len(prices)
-    profits, paid, in_reach = np.empty(n), np.empty(m, np.int64), np.empty(m, np.int64)
+    n, m = len(fixed[0]), len(prices)
+    profits, taken = np.empty(n), np.empty(n, np.int64)
+    paid, in_reach = np.empty(m, np.int64), np.empty(m, np.int64)
     for _ in range(steps):
-        value = 0.0
-        for j in range(m):
-            k, w, price = 0, reach.weight[j], prices[j]
-            while k < units and w * worth[k] > price:
-                value += w * worth[k] - price
-                k += 1
-            paid[j] = k
-        in_reach[:] = 0
-        left = units - int(low.sum())
-        for i in range(n):
-            profit = 0.0
-            for r in range(reach.start[i], reach.start[i + 1]):
-                profit += prices[reach.atom[r]]
-            profits[i] = profit
-            if low[i]:
-                value += low[i] * profit
-                for r in range(reach.start[i], reach.start[i + 1]):
-                    in_reach[reach.atom[r]] += low[i]
-        free = np.flatnonzero(high > low)
-        if len(free) > left + 1:
-            free = free[np.argpartition(-profits[free], left)[: left + 1]]  # one more, for the best site left out
-        free = free[np.argsort(-profits[free])]
-        taken = np.zeros(n, np.int64)
-        worst_in, best_out = np.inf, -np.inf  # profits that change places if a site is decided otherwise
-        for s in free:
-            k = min(left, int(high[s] - low[s]))
-            if k:
-                taken[s], worst_in = k, profits[s]
-                value += k * profits[s]
-                left -= k
-                for r in range(reach.start[s], reach.start[s + 1]):
-                    in_reach[reach.atom[r]] += k
-            if k < high[s] - low[s]:
-                best_out = max(best_out, profits[s])
+        value = _pay(reach, worth, prices, units, paid)
+        value, worst_in, best_out = _place(reach, fixed, units, prices, profits, taken, in_reach, value)
         kept[2] = 0.0 if value < kept[0] - 1e-6 * abs(value) else kept[2] + 1.0  # tiny progress is none
         kept[0] = min(kept[0], value)
         if kept[0] < known[1]:
             break
-        for i in range(n):
-            if high[i] > low[i]:
-                if taken[i] == 0:
-                    if value + profits[i] - worst_in < known[1]:  # no better deployment has a unit here
-                        high[i] = low[i]
-                elif high[i] - low[i] == 1 and value - profits[i] + best_out < known[1]:
-                    low[i] = high[i]
+        _fix_sites(fixed, taken, profits, value, worst_in, best_out, known[1])
         if kept[2] >= PATIENCE:
             kept[1] *= 0.5
             kept[2] = 0.0

@@ -170,6 +170,70 @@ def _possible(first_block: int, n_blocks: int, strides: IntArray, counts: IntArr
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _rates_within(
+    low_rates: FloatArray, freed: FloatArray, full: int, calls: _Calls, T: FloatArray, half: FloatArray
+) -> None:
+    """Fill the rates at which the states of a block are entered from states of the same block, by station."""
+    first = calls[0]
+    for g in range(FEW):
+        _rates(T, first[g], first[g + 1], full, _EVERY, calls)
+        for b in range(SIZE):
+            low_rates[g, b] = T[b] + freed[g, b]
+    for g in range(FEW, LOW):
+        _rates(half, first[g], first[g + 1], full, _PLACE[g - FEW], calls)
+        bit, start = 1 << g, 0  # sets with g follow sets without
+        for to in range(bit, SIZE, 2 * bit):
+            low_rates[g, to : to + bit] = half[start : start + bit]
+            start += bit
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _relax_block(
+    x: FloatArray,
+    inflow: FloatArray,
+    low_rates: FloatArray,
+    rate: FloatArray,
+    step: FloatArray,
+    come: FloatArray,
+    wrong: float,
+    entered: float,
+) -> tuple[float, float]:
+    """Relax the equations of the states ``x`` of a block; return what is wrong, and the inflows, with those before."""
+    for row in _ROW_ORDER:
+        for k in range(LANES):
+            b = row | k
+            come[k] = inflow[b] + (
+                low_rates[3, b] * x[b ^ 8]
+                + low_rates[4, b] * x[b ^ 16]
+                + low_rates[5, b] * x[b ^ 32]
+                + low_rates[6, b] * x[b ^ 64]
+                + low_rates[7, b] * x[b ^ 128]
+                + low_rates[8, b] * x[b ^ 256]
+                + low_rates[9, b] * x[b ^ 512]
+            )
+        for turn in range(2):
+            for k in _TURN[turn]:
+                b = row | k
+                came = come[k] + (low_rates[0, b] * x[b ^ 1] + low_rates[1, b] * x[b ^ 2] + low_rates[2, b] * x[b ^ 4])
+                error = came - rate[b] * x[b]
+                wrong += abs(error)
+                entered += came
+                x[b] = max(x[b] + error * step[b], LEAST * x[b])
+    return wrong, entered
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _by_level(levels: FloatArray, top: int) -> FloatArray:
+    """Return the sums over all states by number of busy units, from those by units busy elsewhere and state."""
+    sums = np.zeros((2, top + 1))
+    for n in range(levels.shape[1]):
+        for b in range(SIZE):
+            sums[0, n + _BUSY[b]] += levels[0, n, b]
+            sums[1, n + _BUSY[b]] += levels[1, n, b]
+    return sums
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _sweep_part(
     P: FloatArray,
     first_block: int,
@@ -226,46 +290,12 @@ def _sweep_part(
                 below = P[h - strides[g]]
                 for b in range(SIZE):
                     inflow[b] += T[b] * below[b]
-        for g in range(FEW):
-            _rates(T, first[g], first[g + 1], full, _EVERY, calls)
-            for b in range(SIZE):
-                low_rates[g, b] = T[b] + freed[g, b]
-        for g in range(FEW, LOW):
-            _rates(half, first[g], first[g + 1], full, _PLACE[g - FEW], calls)
-            bit, start = 1 << g, 0  # sets with g follow sets without
-            for to in range(bit, SIZE, 2 * bit):
-                low_rates[g, to : to + bit] = half[start : start + bit]
-                start += bit
-        for row in _ROW_ORDER:
-            for k in range(LANES):
-                b = row | k
-                come[k] = inflow[b] + (
-                    low_rates[3, b] * x[b ^ 8]
-                    + low_rates[4, b] * x[b ^ 16]
-                    + low_rates[5, b] * x[b ^ 32]
-                    + low_rates[6, b] * x[b ^ 64]
-                    + low_rates[7, b] * x[b ^ 128]
-                    + low_rates[8, b] * x[b ^ 256]
-                    + low_rates[9, b] * x[b ^ 512]
-                )
-            for turn in range(2):
-                for k in _TURN[turn]:
-                    b = row | k
-                    came = come[k] + (
-                        low_rates[0, b] * x[b ^ 1] + low_rates[1, b] * x[b ^ 2] + low_rates[2, b] * x[b ^ 4]
-                    )
-                    error = came - rate[b] * x[b]
-                    wrong += abs(error)
-                    entered += came
-                    x[b] = max(x[b] + error * step[b], LEAST * x[b])
+        _rates_within(low_rates, freed, full, calls, T, half)
+        wrong, entered = _relax_block(x, inflow, low_rates, rate, step, come, wrong, entered)
         mass_here, flow_here = levels[0, n_busy], levels[1, n_busy]
         for b in range(SIZE):
             here[b] = x[b]
             mass_here[b] += x[b]
             flow_here[b] += x[b] * (served + leave[b])
-    mass, flow = np.zeros((2, counts.sum() + 1))
-    for n in range(levels.shape[1]):
-        for b in range(SIZE):
-            mass[n + _BUSY[b]] += levels[0, n, b]
-            flow[n + _BUSY[b]] += levels[1, n, b]
+    mass, flow = _by_level(levels, counts.sum())
     return wrong, entered, mass, flow

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from .._types import BoolArray, FloatArray, IntArray
 
+FREE, OPEN, CLOSED = 0, 1, 2  # whether a site is undecided, chosen or excluded
+SPARE = 8  # entries of a list beyond twice those that its atom pays, so that its price may rise
+
 
 class Lists(NamedTuple):
     """The nearest sites of each atom, nearest first.
@@ -133,9 +136,7 @@ def swap_changes(near: Lists, members: IntArray, n_sites: int) -> FloatArray:
         if the lists are complete, or hold two members each.
     """
     values = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
-    places = _places(members, n_sites)
-    for j in range(len(near.start) - 1):
-        _count(near, j, places, values, 1)
+    _count_all(near, _places(members, n_sites), values)
     change, leave, enter = values
     for k in range(len(members)):
         for i in range(n_sites):
@@ -152,24 +153,17 @@ def interchange(
     Forced sites stay, and only allowed sites enter. After a swap, only atoms with the site that left or entered among
     their two nearest members are counted again.
     """
-    n_sites, n_atoms = len(forced), len(near.start) - 1
+    n_sites = len(forced)
     enterable = allowed.copy()
     enterable[members] = False
     least_gain = 1e-12 * near.cost[near.start[1:] - 1].sum()  # rounding errors must not count as gains for ever
     change, leave, enter = np.zeros((len(members), n_sites)), np.zeros(len(members)), np.zeros(n_sites)
     values, places = (change, leave, enter), _places(members, n_sites)
     place, _ = places
-    second, waits = np.empty(n_atoms), np.zeros(n_atoms, np.bool_)
-    for j in range(n_atoms):
-        second[j] = _count(near, j, places, values, 1)
+    second = _count_all(near, places, values)
+    waits = np.zeros(len(second), np.bool_)
     for done in range(most):
-        least, leaves, enters = -least_gain, -1, -1
-        for k in range(len(members)):
-            if not forced[members[k]]:
-                for i in range(n_sites):
-                    total = change[k, i] + leave[k] + enter[i]  # extra, loss and gain of Resende and Werneck
-                    if total < least and enterable[i]:
-                        least, leaves, enters = total, k, i
+        leaves, enters = _best_swap(values, members, forced, enterable, -least_gain)
         if enters < 0:
             return done, True
         left = members[leaves]
@@ -192,6 +186,25 @@ def interchange(
 
 
 @njit(cache=True, nogil=True)
+def _best_swap(
+    values: tuple[FloatArray, FloatArray, FloatArray],
+    members: IntArray,
+    forced: BoolArray,
+    enterable: BoolArray,
+    least: float,
+) -> tuple[int, int]:
+    """Return the place of the member that leaves and the site that enters in the best swap; -1 if none is below."""
+    (change, leave, enter), leaves, enters = values, -1, -1
+    for k in range(len(members)):
+        if not forced[members[k]]:
+            for i in range(len(enter)):
+                total = change[k, i] + leave[k] + enter[i]  # extra, loss and gain of Resende and Werneck
+                if total < least and enterable[i]:
+                    least, leaves, enters = total, k, i
+    return leaves, enters
+
+
+@njit(cache=True, nogil=True)
 def _places(members: IntArray, n_sites: int) -> tuple[IntArray, BoolArray]:
     """Return the place of each site among the members, -1 for the others, and whether it is there more than once."""
     place, shared = np.full(n_sites + 1, -1), np.zeros(n_sites + 1, np.bool_)
@@ -199,6 +212,17 @@ def _places(members: IntArray, n_sites: int) -> tuple[IntArray, BoolArray]:
         shared[members[k]] = place[members[k]] >= 0
         place[members[k]] = k
     return place, shared
+
+
+@njit(cache=True, nogil=True)
+def _count_all(
+    near: Lists, places: tuple[IntArray, BoolArray], values: tuple[FloatArray, FloatArray, FloatArray]
+) -> FloatArray:
+    """Add the contributions of all atoms to the values of all swaps; return the costs of their second members."""
+    second = np.empty(len(near.start) - 1)
+    for j in range(len(second)):
+        second[j] = _count(near, j, places, values, 1)
+    return second
 
 
 @njit(cache=True, nogil=True)
@@ -247,3 +271,60 @@ def short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
                 break
         short[j] = found < 2
     return np.flatnonzero(short)
+
+
+@njit(cache=True, nogil=True)
+def nearby_atoms(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], site: int) -> IntArray:
+    """Return the atoms that pay a site, and those that pay a site that these pay."""
+    close = np.arange(len(state) + 1) == site
+    for _ in range(2):
+        atoms = np.zeros(len(prices), np.bool_)
+        for j in range(len(prices)):
+            r = near.start[j]
+            while r < near.start[j + 1] and near.cost[r] < prices[j]:
+                atoms[j] |= close[near.site[r]]
+                r += 1
+        for a in np.flatnonzero(atoms):
+            for r in range(near.start[a], near.start[a + 1]):
+                i = near.site[r]
+                close[i] |= near.cost[r] < prices[a] and i < len(state) and state[i] != CLOSED
+    return np.flatnonzero(atoms)
+
+
+@njit(cache=True, nogil=True)
+def shorten_lists(near: Lists, state: NDArray[np.int8], prices: FloatArray, atoms: IntArray) -> Lists:
+    """Return lists of some atoms without CLOSED sites, each ended by its first OPEN site: beyond it none is served.
+
+    They are also ended where they hold twice the sites that an atom pays, and a few: shorter lists are read faster.
+    """
+    size, n = (near.start[atoms + 1] - near.start[atoms]).sum(), 0
+    start, site, cost = np.zeros(len(atoms) + 1, np.int64), np.empty(size, near.site.dtype), np.empty(size)
+    for a, j in enumerate(atoms):
+        paid = 0
+        for r in range(near.start[j], near.start[j + 1]):
+            i = near.site[r]
+            if i < len(state) and state[i] == CLOSED:
+                continue
+            site[n], cost[n] = i, near.cost[r]
+            if near.cost[r] < prices[j]:
+                paid += 1
+            elif n - start[a] >= 2 * paid + SPARE:
+                site[n], cost[n] = len(state), cost[n - 1]
+            n += 1
+            if site[n - 1] == len(state) or state[site[n - 1]] == OPEN:
+                break
+        start[a + 1] = n
+    return Lists(start, site[:n].copy(), cost[:n].copy())
+
+
+@njit(cache=True, nogil=True)
+def cost_by_lists(near: Lists, trial: BoolArray) -> float:
+    """Return the cost of a choice; too low if it serves some atom from beyond its list."""
+    start, site, cost = near
+    total = 0.0
+    for j in range(len(start) - 1):
+        r, last = start[j], start[j + 1] - 1
+        while r < last and not trial[site[r]]:
+            r += 1
+        total += cost[r]
+    return total

@@ -38,11 +38,7 @@ Held, M., Wolfe, P. and Crowder, H. P. (1974). Validation of subgradient optimiz
 Hansen, P. and Mladenović, N. (1997). Variable neighborhood search for the p-median. Location Science 5(4), 207-226.
 """
 
-import signal
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from heapq import heappop, heappush
 from typing import TypeAlias
 
@@ -51,15 +47,25 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .._types import BoolArray, FloatArray, IntArray
-from ._interchange import Costs, Lists, interchange, listing_of, lists_of, replace_lists, short_lists
+from ._interchange import (
+    CLOSED,
+    FREE,
+    OPEN,
+    Costs,
+    Lists,
+    cost_by_lists,
+    interchange,
+    listing_of,
+    lists_of,
+    nearby_atoms,
+    replace_lists,
+    short_lists,
+    shorten_lists,
+)
+from ._stopping import check_ctrl_c, interruptible
 
 _Branch: TypeAlias = tuple[float, int, NDArray[np.int8], NDArray[np.float32], FloatArray]
 """A branch of the search: its bound, its serial number, and its arrays `state`, `prices` and `recency`."""
-
-_held: list[int] = []
-"""Ctrl-C that came in the main thread during a search."""
-
-FREE, OPEN, CLOSED = 0, 1, 2
 
 TOLERANCE = 1e-10  # relative to the cost of the first deployment tried; far above rounding errors
 FIRST_STEP, LAST_STEP = 2.0, 0.01  # length of a step in Polyak's unit (best - L) / |direction|², which fits any costs
@@ -75,7 +81,6 @@ POLISHED = 200  # steps of the root after which interchange improves its choice,
 SHAKEN = 12  # largest number of sites exchanged at random before an interchange
 DRAWN = 0.02  # added to how recent choices weigh a site in random exchanges, so that each may be drawn
 SEARCHING = 1.0, 0.1  # list entries that random exchanges may read per entry read in the ascent: root, branches
-SPARE = 8  # entries of a list beyond twice those that its atom pays, so that its price may rise
 LISTED = 8  # length of the first lists, in units of N / p
 SMALL = 1_000_000  # entries of a matrix that is listed whole, as this is quick
 PIECE = 20_000_000  # list entries read between two looks at the clock: about 0.1 s
@@ -104,47 +109,21 @@ def common_divisor(values: FloatArray) -> float:
     return float(divisor)
 
 
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Delay Ctrl-C until a search checks the clock: raised inside a compiled call, it can crash Python."""
-    handler = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or handler is not signal.default_int_handler:
-        yield  # only the main thread gets signals, and another's handler is respected
-        return
-    signal.signal(signal.SIGINT, lambda number, frame: _held.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        came = len(_held)
-        _held.clear()
-    if came:
-        raise KeyboardInterrupt
-
-
-def check_ctrl_c() -> None:
-    """Raise KeyboardInterrupt if a Ctrl-C was delayed."""
-    if _held and threading.current_thread() is threading.main_thread():
-        raise KeyboardInterrupt
-
-
 @interruptible()
-def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, time_limit: float) -> tuple[BoolArray, float]:
+def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, end: float) -> tuple[BoolArray, float]:
     """Find the p sites with the smallest total cost; return whether each is chosen, and a lower bound.
 
-    The bound is infinite if the search was completed within ``time_limit`` seconds: then the choice is optimal to
-    within `TOLERANCE`. ``forced``, shape (N,), marks the sites that must be chosen, at most p. Two choices of different
-    cost differ by at least ``grain``; 0 if not known. Costs are at least 0.
+    The bound is infinite if the search was completed before ``end``: then the choice is optimal to within `TOLERANCE`.
+    ``forced``, shape (N,), marks the sites that must be chosen, at most p. Two choices of different cost differ by at
+    least ``grain``; 0 if not known. Costs are at least 0.
     """
-    search = _Search(costs, p, forced, grain, time.monotonic() + time_limit)
+    search = _Search(costs, p, forced, grain, end)
     state = np.where(forced, OPEN, FREE).astype(np.int8)
     bound, state, prices, recency = search.root(state)
-    queue: list[_Branch] = []
+    queue: list[_Branch] = [(bound, 1, state, prices.astype(np.float32), recency)]
     dive: list[_Branch] = []  # branches searched depth first: see QUEUE_BYTES
     room = QUEUE_BYTES / (4 * len(prices) + recency.nbytes + state.nbytes)
     known = 1  # serial number, so that the heap never compares arrays
-    if bound < search.target:
-        queue.append((bound, known, state, prices.astype(np.float32), recency))
     while queue or dive:
         if search.late:
             bounds = [branch[0] for branch in queue + dive if branch[0] < search.target]
@@ -230,7 +209,7 @@ class _Search:
             self.exchanged += value + swaps * swap
             unlisted = not ended or self.extend(short_lists(self.full, members, n_sites))
         chosen = np.isin(np.arange(n_sites), members)
-        cost = self.cost(chosen) if unlisted else _cost_by_lists(self.full, chosen)
+        cost = self.cost(chosen) if unlisted else cost_by_lists(self.full, chosen)
         if cost < self.best:
             self.best, self.chosen, self.found = cost, chosen, self.exchanged
 
@@ -274,7 +253,7 @@ class _Search:
         walk, rest = _walk(prices, FIRST_STEP), (0.0, np.zeros(len(state)))
         every, bound = np.arange(len(prices)), -np.inf
         while self.steps < ROOT_STEPS:
-            near = _shorten_lists(self.full, state, walk[0], every)
+            near = shorten_lists(self.full, state, walk[0], every)
             ended, trial, bound = self.piece(near, state, prices, recency, walk, rest, POLISHED, ROOT_PATIENCE)
             if bound >= self.target or ended or self.late:
                 break
@@ -283,7 +262,7 @@ class _Search:
         self.allowed = state != CLOSED
         if bound < self.target:
             self.shake(SEARCHING[0], recency)
-        self.near = _shorten_lists(self.full, state, np.full(len(prices), np.inf), every)
+        self.near = shorten_lists(self.full, state, np.full(len(prices), np.inf), every)
         return bound, state, prices, recency
 
     def division(
@@ -294,7 +273,7 @@ class _Search:
         scores = dict[int, float]()
         for site in free[np.argsort(np.abs(recency[free] - DIVIDED), kind="stable")[:CANDIDATES]]:
             if self.local and not self.tried[:, site].all() and not self.late:
-                around = _nearby_atoms(self.near, state, prices, site)
+                around = nearby_atoms(self.near, state, prices, site)
                 self.local = len(around) < WIDE * len(prices)
                 for choice in (OPEN, CLOSED) if self.local else ():
                     branch = state.copy(), prices.astype(float), recency.copy()
@@ -302,7 +281,7 @@ class _Search:
             gains = self.gained[:, site] / np.maximum(self.tried[:, site], 1) / gap
             scores[site] = np.clip(gains, LEAST_GAIN, 1).prod()
         best = max(scores, key=scores.__getitem__)
-        return best, _nearby_atoms(self.near, state, prices, best)
+        return best, nearby_atoms(self.near, state, prices, best)
 
     def ascend(
         self,
@@ -317,7 +296,7 @@ class _Search:
     ) -> float:
         """Decide a site, raise the bound by the prices around it, change the arrays in place, and return the bound."""
         state[site] = choice
-        near = _shorten_lists(self.near, state, prices, around)
+        near = shorten_lists(self.near, state, prices, around)
         moved = np.minimum(prices[around], near.cost[near.start[1:] - 1])
         wide = len(around) >= WIDE * len(prices)
         first, steps = (WIDE_STEP, WIDE_STEPS) if wide else (LOCAL_STEP, TRIAL_STEPS if trial else LOCAL_STEPS)
@@ -350,7 +329,7 @@ class _Search:
             self.steps += some
             self.read += some * len(near.site)
             steps -= some
-            cost = _cost_by_lists(self.full, found)
+            cost = cost_by_lists(self.full, found)
             if cost < cheapest:
                 cheapest, choice = cost, found
             if cost < self.best or ended == DECIDED:
@@ -369,24 +348,6 @@ def _walk(prices: FloatArray, first: float) -> tuple[FloatArray, FloatArray, Flo
 
 
 @njit(cache=True, nogil=True)
-def _nearby_atoms(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], site: int) -> IntArray:
-    """Return the atoms that pay a site, and those that pay a site that these pay."""
-    close = np.arange(len(state) + 1) == site
-    for _ in range(2):
-        atoms = np.zeros(len(prices), np.bool_)
-        for j in range(len(prices)):
-            r = near.start[j]
-            while r < near.start[j + 1] and near.cost[r] < prices[j]:
-                atoms[j] |= close[near.site[r]]
-                r += 1
-        for a in np.flatnonzero(atoms):
-            for r in range(near.start[a], near.start[a + 1]):
-                i = near.site[r]
-                close[i] |= near.cost[r] < prices[a] and i < len(state) and state[i] != CLOSED
-    return np.flatnonzero(atoms)
-
-
-@njit(cache=True, nogil=True)
 def _fixed_part(near: Lists, prices: FloatArray, moving: IntArray, n_sites: int) -> tuple[float, FloatArray]:
     """Return the sum of the prices of the atoms that do not move, and the profits of the sites from them."""
     stays, value, profits = np.ones(len(prices), np.bool_), 0.0, np.zeros(n_sites + 1)
@@ -398,32 +359,6 @@ def _fixed_part(near: Lists, prices: FloatArray, moving: IntArray, n_sites: int)
             profits[near.site[r]] += near.cost[r] - price
             r += 1
     return value, profits[:n_sites]
-
-
-@njit(cache=True, nogil=True)
-def _shorten_lists(near: Lists, state: NDArray[np.int8], prices: FloatArray, atoms: IntArray) -> Lists:
-    """Return lists of some atoms without CLOSED sites, each ended by its first OPEN site: beyond it none is served.
-
-    They are also ended where they hold twice the sites that an atom pays, and a few: shorter lists are read faster.
-    """
-    size, n = (near.start[atoms + 1] - near.start[atoms]).sum(), 0
-    start, site, cost = np.zeros(len(atoms) + 1, np.int64), np.empty(size, near.site.dtype), np.empty(size)
-    for a, j in enumerate(atoms):
-        paid = 0
-        for r in range(near.start[j], near.start[j + 1]):
-            i = near.site[r]
-            if i < len(state) and state[i] == CLOSED:
-                continue
-            site[n], cost[n] = i, near.cost[r]
-            if near.cost[r] < prices[j]:
-                paid += 1
-            elif n - start[a] >= 2 * paid + SPARE:
-                site[n], cost[n] = len(state), cost[n - 1]
-            n += 1
-            if site[n - 1] == len(state) or state[site[n - 1]] == OPEN:
-                break
-        start[a + 1] = n
-    return Lists(start, site[:n].copy(), cost[:n].copy())
 
 
 @njit(cache=True, nogil=True)
@@ -455,26 +390,18 @@ def _ascend(
         The choice seen that is cheapest for the atoms in the lists.
     """
     n_sites, n_atoms = len(state), len(near.start) - 1
-    start, site, cost = near
+    start, _, cost = near
     trial_prices, direction, kept = walk
     best, target = known
     profits, reach = np.empty(n_sites), np.empty(n_atoms, np.int64)
     least, cheapest = np.inf, trial.copy()
     for _ in range(steps):
-        profits[:] = rest[1]
-        value = rest[0]
-        for j in range(n_atoms):
-            price, r = trial_prices[j], start[j]
-            value += price
-            while r < start[j + 1] and cost[r] < price:
-                profits[site[r]] += cost[r] - price
-                r += 1
-            reach[j] = r
+        value = _earn(near, trial_prices, rest, profits, reach)
         total, worst_in, best_out = _choose(profits, state, p, trial)
         value += total
 
         if value > kept[0] or least == np.inf:
-            paid = _cost_by_lists(near, trial)
+            paid = cost_by_lists(near, trial)
             if paid < least:
                 least = paid
                 cheapest[:] = trial
@@ -484,29 +411,15 @@ def _ascend(
             prices[:] = trial_prices
         if kept[0] >= target:
             return PROVEN, cheapest
-        undecided = False
         for i in range(n_sites):
-            if state[i] == FREE:
-                if trial[i]:
-                    if value - profits[i] + best_out >= target:  # without i, the best site left out takes its place
-                        state[i] = OPEN
-                elif value + profits[i] - worst_in >= target:  # with i, the worst site chosen leaves
-                    state[i] = CLOSED
-                undecided |= state[i] == FREE
             recency[i] += RECENT * (trial[i] - recency[i])
-        if not undecided:  # the one choice left is `trial`
+        if _fix_sites(state, trial, profits, value, worst_in, best_out, target):
             return DECIDED, trial.copy()
 
         if kept[2] >= patience:
             kept[1] *= 0.5
             kept[2] = 0.0
-        length = 0.0
-        for j in range(n_atoms):
-            serving = 0
-            for r in range(start[j], reach[j]):
-                serving += trial[site[r]]
-            direction[j] = 1 - serving + MEMORY * direction[j]
-            length += direction[j] ** 2
+        length = _turn(near, trial, reach, direction)
         if kept[1] < LAST_STEP or length == 0.0:
             return CONVERGED, cheapest
         for j in range(n_atoms):
@@ -514,6 +427,57 @@ def _ascend(
             # L knows no sites beyond the list
             trial_prices[j] = min(max(price, cost[start[j]]), cost[start[j + 1] - 1])
     return 0, cheapest
+
+
+@njit(cache=True, nogil=True)
+def _earn(
+    near: Lists, prices: FloatArray, rest: tuple[float, FloatArray], profits: FloatArray, reach: IntArray
+) -> float:
+    """Set the profits of the sites, and ``reach``, where each atom's list costs more; return the sum of the prices."""
+    start, site, cost = near
+    value = rest[0]
+    profits[:] = rest[1]
+    for j in range(len(prices)):
+        price, r = prices[j], start[j]
+        value += price
+        while r < start[j + 1] and cost[r] < price:
+            profits[site[r]] += cost[r] - price
+            r += 1
+        reach[j] = r
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _fix_sites(
+    state: NDArray[np.int8],
+    trial: BoolArray,
+    profits: FloatArray,
+    value: float,
+    worst_in: float,
+    best_out: float,
+    target: float,
+) -> bool:
+    """Fix the sites of which the opposite choice raises L to the target; return whether ``trial`` alone is left."""
+    for i in np.flatnonzero(state == FREE):
+        if trial[i]:
+            if value - profits[i] + best_out >= target:  # without i, the best site left out takes its place
+                state[i] = OPEN
+        elif value + profits[i] - worst_in >= target:  # with i, the worst site chosen leaves
+            state[i] = CLOSED
+    return not (state == FREE).any()
+
+
+@njit(cache=True, nogil=True)
+def _turn(near: Lists, trial: BoolArray, reach: IntArray, direction: FloatArray) -> float:
+    """Turn the direction towards the atoms that no site serves, away from those that several do; return its length²."""
+    length = 0.0
+    for j in range(len(direction)):
+        serving = 0
+        for r in range(near.start[j], reach[j]):
+            serving += trial[near.site[r]]
+        direction[j] = 1 - serving + MEMORY * direction[j]
+        length += direction[j] ** 2
+    return length
 
 
 @njit(cache=True, nogil=True)
@@ -535,16 +499,3 @@ def _choose(profits: FloatArray, state: NDArray[np.int8], p: int, trial: BoolArr
     trial[free[:wanted]] = True
     worst_in = profits[free[:wanted]].max() if wanted > 0 else -np.inf
     return profits[trial].sum(), worst_in, best_out
-
-
-@njit(cache=True, nogil=True)
-def _cost_by_lists(near: Lists, trial: BoolArray) -> float:
-    """Return the cost of a choice; too low if it serves some atom from beyond its list."""
-    start, site, cost = near
-    total = 0.0
-    for j in range(len(start) - 1):
-        r, last = start[j], start[j + 1] - 1
-        while r < last and not trial[site[r]]:
-            r += 1
-        total += cost[r]
-    return total

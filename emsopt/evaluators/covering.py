@@ -42,10 +42,11 @@ from .._types import ArrayLike, FloatArray, IntArray
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
-from ._cover_patterns import SCALE, Patterns, ends, integer_program, within, within_km
+from ._cover_patterns import SCALE, Patterns, within, within_km
 from ._cover_search import greedy, maximise
-from ._p_median import common_divisor, interruptible
-from .metrics import late_probability
+from ._p_median import common_divisor
+from ._stopping import ends, integer_program, interruptible
+from .metrics import LATE_MIN, late_probability
 
 BUSIEST = 0.99  # cap of the default busy fraction: if units are always busy, all deployments are equally good
 ROUNDING = 1e-12  # of reliabilities and shares, which are met even if rounding errors say otherwise
@@ -102,7 +103,7 @@ class Coverage:
 
 
 def mclp(
-    city: City, units: int | DeploymentSpace, threshold: float = 8.0, *, time_limit: float | None = None
+    city: City, units: int | DeploymentSpace, threshold: float = LATE_MIN, *, time_limit: float | None = None
 ) -> Coverage:
     """Find the sites that reach the largest share of calls in less than ``threshold`` minutes.
 
@@ -144,7 +145,7 @@ def mclp(
 def mexclp(
     city: City,
     units: int | DeploymentSpace,
-    threshold: float = 8.0,
+    threshold: float = LATE_MIN,
     busy_fraction: float | None = None,
     *,
     time_limit: float | None = None,
@@ -263,7 +264,7 @@ def mclp_of_points(
 def malp(
     city: City,
     units: int | DeploymentSpace,
-    threshold: float = 8.0,
+    threshold: float = LATE_MIN,
     reliability: float = 0.9,
     busy_fraction: float | Literal["local"] | None = None,
     *,
@@ -335,7 +336,7 @@ def malp(
 def double_standard(
     city: City,
     units: int | DeploymentSpace,
-    threshold: float = 8.0,
+    threshold: float = LATE_MIN,
     outer: float = 15.0,
     share: float = 0.9,
     *,

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
 from .._types import IntArray
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ._interchange import matrix_costs
 from ._p_median import common_divisor, minimise
+from ._stopping import ends
 from .by_name import evaluate
 
 
@@ -119,8 +119,7 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     >>> p_median(city, 2).assignment.tolist()
     [1, 1, 2]
     """
-    space = DeploymentSpace.of(city, units)
-    seconds = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
+    space, end = DeploymentSpace.of(city, units), ends(time_limit)
     listed, counts = np.flatnonzero(space.site_capacities), np.flatnonzero(city.demand_shares)
     times = city.response_times[np.ix_(listed, counts)]
     numbers = dict[bytes, int]()  # of stations: sites with equal rows are one, which the search need not tell apart
@@ -133,7 +132,7 @@ def p_median(city: City, units: int | DeploymentSpace, *, time_limit: float | No
     grain = common_divisor(city.arrival_rates[counts]) / city.total_rate  # values differ by multiples of `grain`
     grain *= common_divisor(times - times.min(axis=0)) if grain else 0.0  # the least time of an atom cancels out
     costs = matrix_costs(times, city.demand_shares[counts])
-    chosen, bound = minimise(costs, stations, forced, grain, seconds)
+    chosen, bound = minimise(costs, stations, forced, grain, end)
     sites = np.r_[space.pinned, listed[first][chosen & ~forced]].astype(np.int64)  # pinned sites keep their own index
     return _location(city, space.filled(sites), bound)
 

@@ -26,8 +26,9 @@ from .._types import FloatArray, IntArray
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
-from ._cover_patterns import Patterns, ends, integer_program, reduce, within
-from ._p_median import interruptible
+from ._cover_patterns import Patterns, reduce, within
+from ._stopping import ends, integer_program, interruptible
+from .metrics import LATE_MIN
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +101,9 @@ class Center:
 
 
 @interruptible()
-def set_cover(city: City, threshold: float = 8.0, backup: bool = False, *, time_limit: float | None = None) -> Cover:
+def set_cover(
+    city: City, threshold: float = LATE_MIN, backup: bool = False, *, time_limit: float | None = None
+) -> Cover:
     """Find the fewest sites from which every atom with calls is reached in less than ``threshold`` minutes.
 
     Parameters

@@ -144,14 +144,7 @@ def simulate(
     order, p = preferred_units(city, sites), len(sites)
     played = _play(city, sites[None], [order], lengths, draw, queue, seed, None if law is None else dispatches)
     next(played)  # the warm-up does not count
-    pairs, sums = list[tuple[IntArray, ...]](), list[tuple[FloatArray, ...]]()
-    for b, (counts, *measured) in enumerate(played):
-        pair = np.flatnonzero(counts != 0)  # of atom and unit: few, even in a large city
-        pairs.append((np.full(len(pair), b), *np.divmod(pair, p), counts.ravel()[pair]))
-        sums.append(tuple(array[0] for array in measured))
-    batch, atom, unit, number = (np.concatenate(columns) for columns in zip(*pairs, strict=True))
-    busy, totals = (np.array(rows) for rows in zip(*sums, strict=True))
-    minutes, blocked, waited = totals.T
+    (batch, atom, unit, number), busy, (minutes, blocked, waited) = _by_batch(played, p)
     average = twin_average(city, sites)
     utilizations = average @ np.clip(busy.sum(axis=0) / minutes.sum(), 0, 1)
     answered = np.bincount(unit * city.n_atoms + atom, number, p * city.n_atoms).reshape(p, -1)
@@ -178,6 +171,22 @@ def simulate(
         batch, atom, drawn = _drives(law.at(sites), dispatches, seed)
         answers = _intervals.Answers(drawn, np.ones(len(atom), np.int64), batch, atom, *in_batches)
     return replace(result, intervals=MappingProxyType(intervals), answers=answers)
+
+
+def _by_batch(
+    played: Iterable[tuple[IntArray, FloatArray, FloatArray]], units: int
+) -> tuple[list[IntArray], FloatArray, FloatArray]:
+    """Return the answered calls as columns (batch, atom, unit, number), and busy minutes and totals by batch.
+
+    ``played`` is what `_play` yields for one deployment. Busy minutes have the shape (B, p), totals (3, B).
+    """
+    pairs, sums = list[tuple[IntArray, ...]](), list[tuple[FloatArray, ...]]()
+    for b, (counts, *measured) in enumerate(played):
+        pair = np.flatnonzero(counts != 0)  # of atom and unit: few, even in a large city
+        pairs.append((np.full(len(pair), b), *np.divmod(pair, units), counts.ravel()[pair]))
+        sums.append(tuple(array[0] for array in measured))
+    busy, totals = (np.array(rows) for rows in zip(*sums, strict=True))
+    return [np.concatenate(columns) for columns in zip(*pairs, strict=True)], busy, totals.T
 
 
 def prepare(
@@ -460,9 +469,8 @@ def service_law(
     A service time is the mean service time of its site and atom times one factor, drawn once per call, whichever unit
     answers. ``service`` and ``cv`` are those of `simulate`.
     """
-    if isinstance(service, str):
-        choice(service, "service", ("exponential", "lognormal", "gamma", "deterministic"))
-    if cv is not None and not (isinstance(service, str) and service in ("lognormal", "gamma")):
+    scaled = isinstance(service, str) and service in ("lognormal", "gamma")
+    if cv is not None and not scaled:
         raise InputError(
             f"`cv` is fixed by this `service`; got cv={cv!r}. Leave it out, or choose service='lognormal' or 'gamma'."
         )
@@ -472,12 +480,12 @@ def service_law(
             raise InputError("`service` must hold observed minutes with a mean above 0; all are zero.")
         factors = minutes / minutes.mean()
         return lambda rng, n: factors[rng.integers(len(factors), size=n)], float(factors.var())
-    if service == "exponential":
-        return lambda rng, n: rng.standard_exponential(n), 1.0
-    if service == "deterministic":
-        return lambda rng, n: np.ones(n), 0.0
     squared = positive_number(1.0 if cv is None else cv, "cv") ** 2
-    if service == "gamma":
-        return lambda rng, n: rng.standard_gamma(1 / squared, n) * squared, squared
     variance = np.log1p(squared)  # of the logarithm, for a mean of 1 and the given cv
-    return lambda rng, n: np.exp(np.sqrt(variance) * rng.standard_normal(n) - variance / 2), squared
+    laws: dict[str, tuple[Callable[[np.random.Generator, int], FloatArray], float]] = {
+        "exponential": (lambda rng, n: rng.standard_exponential(n), 1.0),
+        "deterministic": (lambda rng, n: np.ones(n), 0.0),
+        "gamma": (lambda rng, n: rng.standard_gamma(1 / squared, n) * squared, squared),
+        "lognormal": (lambda rng, n: np.exp(np.sqrt(variance) * rng.standard_normal(n) - variance / 2), squared),
+    }
+    return laws[choice(service, "service", laws)]

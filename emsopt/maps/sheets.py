@@ -17,7 +17,8 @@ from .._types import Sites
 from ..city.deployment_space import check_sites
 from ..city.response_law import NODES, WEIGHTS, ResponseLaw
 from ..errors import InputError
-from ..evaluators.evaluation import LATE_MIN, is_queue
+from ..evaluators.evaluation import is_queue
+from ..evaluators.metrics import LATE_MIN
 from . import _colours
 from ._page import Page
 from .deployments import city_data

@@ -8,27 +8,13 @@ from numba import njit
 
 from .._types import FloatArray, IntArray
 from . import _fleet
-from ._fleet import (
-    ATOM,
-    DRIVE,
-    GAP,
-    HANDOVER,
-    IN_TIME,
-    JOBS,
-    MOST_UNITS,
-    PER_JOB,
-    PRIORITY,
-    SCENE,
-    TRANSPORT,
-    TURNOUT,
-    UNITS,
-    Rules,
-    drive,
-    duration,
-    minutes_to,
-    uniform,
-)
+from ._fleet import PER_CALL, Rules, drive, duration, minutes_to, uniform
 
+PER_JOB = 8  # of the numbers of a call, those reserved per unit that it needs
+GAP, ATOM, PRIORITY, UNITS, TRANSPORT, JOBS = 0, 1, 2, 3, 4, 8  # which number is for what; JOBS is where jobs begin
+TURNOUT, DRIVE, SCENE, HANDOVER = 0, 2, 4, 5  # of a job: turnout and drive have two numbers, as a normal one takes two
+MOST_UNITS = (PER_CALL - JOBS) // PER_JOB
+IN_TIME = 1e4  # subtracted from the score of a unit that would be in time, where dispatch is by coverage
 QUEUE = 4096  # jobs that may wait in each priority; more are the sign of a fleet that cannot keep up
 BINS, PER_MINUTE = 2400, 10  # of the histogram of response times: up to four hours; the last bin holds longer ones
 
@@ -83,18 +69,6 @@ def _draw_call(
     return needed
 
 
-@njit(cache=True, nogil=True)
-def _most_urgent(fleet: Any, length: IntArray) -> int:
-    """Return the most urgent priority with waiting jobs, if a unit is free; else -1."""
-    for k in range(len(length)):
-        if length[k]:
-            for u in range(len(fleet)):
-                if fleet[u].on and not fleet[u].busy:
-                    return k
-            return -1
-    return -1
-
-
 @njit(cache=True, nogil=True, inline="always")
 def _count(call: Any, batch: int, target: float, batches: FloatArray, histogram: IntArray, by_atom: FloatArray) -> None:
     """Count a finished call."""
@@ -114,6 +88,167 @@ def _count(call: Any, batch: int, target: float, batches: FloatArray, histogram:
     by_atom[call.atom, 2] += late
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _next_free(fleet: Any) -> tuple[int, float]:
+    """Return the busy unit that becomes free next, and when; -1 and infinity if none is busy."""
+    freed, time = -1, np.inf
+    for u in range(len(fleet)):
+        if fleet[u].busy and fleet[u].free < time:
+            freed, time = u, fleet[u].free
+    return freed, time
+
+
+@njit(cache=True, nogil=True)
+def _begin_counting(fleet: Any, now: float, moved: FloatArray) -> None:
+    """Forget what units have done before the first call that counts."""
+    for u in range(len(fleet)):
+        fleet[u].worked = fleet[u].since - now if fleet[u].busy else 0.0  # less what was worked before
+        fleet[u].off, fleet[u].overtime = max(fleet[u].off, now), 0.0
+    moved[:] = 0
+
+
+@njit(cache=True, nogil=True)
+def _change_shifts(fleet: Any, duty: Any, hour: int, now: float) -> bool:
+    """Begin and end the shifts of a full hour; return whether there were any."""
+    changed = False
+    for u in range(len(fleet)):
+        if duty[u, hour] != fleet[u].on:
+            _fleet.change_shift(fleet, u, now)
+            changed = True
+    return changed
+
+
+@njit(cache=True, nogil=True)
+def _end_counting(fleet: Any, now: float) -> None:
+    """Add what units have done of their present calls when the last counted call is over."""
+    for u in range(len(fleet)):
+        if fleet[u].busy:
+            fleet[u].worked += now - fleet[u].since
+            if not fleet[u].on:
+                fleet[u].overtime += now - fleet[u].off
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _release(fleet: Any, u: int, call: Any, now: float, trace: FloatArray, row: int) -> int:
+    """Free unit u, whose job is done; return the number of drives traced so far."""
+    unit, place = fleet[u], fleet[u].goal
+    if unit.hospital >= 0:
+        row = _fleet.record(u, call.number, place, unit.hospital, unit.carry, unit.arrived, trace, row)
+        place = unit.hospital
+    if unit.end != place:
+        row = _fleet.record(u, call.number, place, unit.end, unit.homeward, now, trace, row)
+    unit.busy = False
+    unit.worked += now - unit.since
+    if not unit.on:
+        unit.overtime += now - unit.off
+    call.first = min(call.first, unit.arrive)
+    unit.origin = unit.goal = unit.end
+    unit.leave = unit.arrive = now
+    return row
+
+
+@njit(cache=True, nogil=True)
+def _next_waiting(fleet: Any, waiting: IntArray, head: IntArray, length: IntArray) -> int:
+    """Take the first job of the most urgent priority with waiting ones from its queue, if a unit is free; else -1."""
+    for k in range(len(length)):
+        if length[k]:
+            for u in range(len(fleet)):
+                if fleet[u].on and not fleet[u].busy:
+                    job = waiting[k, head[k]]
+                    head[k] = (head[k] + 1) % QUEUE
+                    length[k] -= 1
+                    return int(job)
+            return -1
+    return -1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _unit_to_send(
+    fleet: Any, slot: int, call: Any, kind: Any, calls: Any, now: float, takes: Any, to_place: FloatArray,
+    dispatch: int, sites: Any, preference: FloatArray, near: IntArray, value: FloatArray,
+) -> int:  # fmt: skip
+    """Return the unit of least score by the rule of dispatch, or -1; ``value`` is that of `_fleet.value_cover`."""
+    best, u, N = np.inf, -1, len(sites)
+    k, j = call.priority, call.atom
+    in_time = call.time + kind.target - max(now, call.time + kind.delay)
+    for v in range(len(fleet)):
+        unit = fleet[v]
+        if unit.busy:
+            other = unit.job // MOST_UNITS
+            if unit.arrive <= now or other == slot or not takes[k, calls[other].priority]:
+                continue
+        elif not unit.on:
+            continue
+        if dispatch == 1:
+            score = preference[unit.home, j]
+        else:
+            score = minutes_to(unit, to_place, kind.mode, N + j, now)
+            if unit.arrive <= now and unit.goal < N:  # at a site: it must turn out first
+                score += sites[unit.home].turnout
+        score += sites[unit.home].offset
+        if dispatch == 2 and not unit.busy and score < in_time:  # before all that come late
+            score = _fleet.cover_value(unit.home, sites, near, value) + 1e-9 * score - IN_TIME
+        if score < best:
+            best, u = score, v
+    return u
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _plan_job(
+    unit: Any, call: Any, kind: Any, site: Any, job: int, now: float, seed: int,
+    times: tuple[bool, float, float, float, float], on_the_way: bool, N: int, to_place: FloatArray,
+    service: FloatArray, hospital_of: IntArray,
+) -> tuple[float, float]:  # fmt: skip
+    """Draw the times of a job that a unit is sent to; return when it leaves, and when it arrives at the scene."""
+    trips, turnout_spread, drive_spread, handover, handover_spread = times
+    number, first, scene, home_mode = call.number, JOBS + PER_JOB * (job % MOST_UNITS), N + call.atom, len(to_place) - 1
+    leave = max(now, call.time + kind.delay)
+    if unit.arrive <= now and unit.goal < N:
+        leave += duration(site.turnout, turnout_spread, seed, number, first + TURNOUT)
+    minutes = minutes_to(unit, to_place, kind.mode, scene, now)
+    arrive = leave + duration(minutes, drive_spread, seed, number, first + DRIVE)
+    unit.hospital = -1
+    if trips:
+        end = scene
+        free = arrive + duration(kind.scene, kind.scene_spread, seed, number, first + SCENE)
+        if job % MOST_UNITS == 0 and uniform(seed, number, TRANSPORT) < kind.transport:
+            end = unit.hospital = hospital_of[call.atom]
+            unit.carry = free
+            free += to_place[home_mode, end, scene]
+            unit.arrived = free
+            free += duration(handover, handover_spread, seed, number, first + HANDOVER)
+        if not on_the_way:
+            unit.homeward = free
+            free += to_place[home_mode, unit.home, end]
+            end = unit.home
+    else:
+        free, end = now + duration(service[unit.home, call.atom], -1.0, seed, number, first + SCENE), unit.home
+        unit.homeward = free
+    unit.free, unit.end = free, end
+    return leave, arrive
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _end_job(call: Any, slot: int, closed: IntArray, ended: int) -> int:
+    """End one job of a call; return how many calls are over, whose slots are in ``closed``."""
+    call.jobs -= 1
+    if call.jobs == 0:
+        closed[ended] = slot
+        ended += 1
+    return ended
+
+
+@njit(cache=True, nogil=True)
+def _let_wait(k: int, job: int, first: bool, waiting: IntArray, head: IntArray, length: IntArray) -> None:
+    """Add a job to the queue of its priority; first, if its unit was taken or it has waited before."""
+    if first:
+        head[k] = (head[k] - 1) % QUEUE
+        waiting[k, head[k]] = job
+    else:
+        waiting[k, (head[k] + length[k]) % QUEUE] = job
+    length[k] += 1
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
 def play(
     seed: int, warmup: int, counted: int, duty: Any, world: World, rules: Rules, fleet: Any, calls: Any, tally: Tally
@@ -124,12 +259,12 @@ def play(
     CALL, ``duty`` marks the hours of the week in which each unit works, shape (p, 168).
     """
     # read once: each reading of a part of a tuple counts a reference
-    rate, trips, turnout_spread, drive_spread, handover, handover_spread = world[:6]
+    rate, times = world.rate, world[1:6]
     by_hour, atoms, guide, classes, units, takes, to_place, service, hospital_of = world[6:]
     dispatch, on_the_way, queue, relocation, moves, haste = rules[:6]
     sites, preference, table, near = rules[7:11]
     batches, histogram, by_atom, moved, trace = tally
-    p, K, N, home_mode = len(fleet), len(classes), len(sites), len(to_place) - 1
+    K, N, home_mode = len(classes), len(sites), len(to_place) - 1
 
     unused, top = np.arange(len(calls)), len(calls)  # a stack, which gives and takes a slot at once
     waiting, head, length = np.zeros((K, QUEUE), np.int64), np.zeros(K, np.int64), np.zeros(K, np.int64)
@@ -137,25 +272,17 @@ def play(
     jobs = np.empty(2 * MOST_UNITS, np.int64)  # to be given a unit now; the last one first
     closed, ended = np.empty(2 * MOST_UNITS, np.int64), 0  # slots of calls that are over now
     now, hour, n, done, begin, row = 0.0, 0, 0, 0, -1.0, 0
-    per_minute, steady = rate * by_hour[0], np.all(by_hour == by_hour[0])
-    for u in range(p):
-        steady = steady and np.all(duty[u] == duty[u, 0])
+    per_minute, steady = rate * by_hour[0], (by_hour == by_hour[0]).all() and (duty[:, 1:] == duty[:, :-1]).all()
     next_hour = np.inf if steady else 60.0  # nothing happens at full hours if all are alike
     next_call = -math.log(uniform(seed, 0, GAP)) / per_minute
     while done < counted:
-        freed, next_free = -1, np.inf
-        for u in range(p):
-            if fleet[u].busy and fleet[u].free < next_free:
-                freed, next_free = u, fleet[u].free
+        freed, next_free = _next_free(fleet)
         left, changed = 0, False
         if next_call < min(next_free, next_hour):
             freed, now = -1, next_call
             if n == warmup:
                 begin = now
-                for u in range(p):
-                    fleet[u].worked = fleet[u].since - now if fleet[u].busy else 0.0  # less what was worked before
-                    fleet[u].off, fleet[u].overtime = max(fleet[u].off, now), 0.0
-                moved[:] = 0
+                _begin_counting(fleet, now, moved)
             if top == 0:  # as many calls are open as the queues can hold
                 return begin, -1.0
             top -= 1
@@ -167,24 +294,10 @@ def play(
             next_call = now - math.log(uniform(seed, n, GAP)) / per_minute
         elif next_free <= next_hour:
             now, changed = next_free, True
-            unit = fleet[freed]
-            call, place = calls[unit.job // MOST_UNITS], unit.goal
-            if unit.hospital >= 0:
-                row = _fleet.record(freed, call.number, place, unit.hospital, unit.carry, unit.arrived, trace, row)
-                place = unit.hospital
-            if unit.end != place:
-                row = _fleet.record(freed, call.number, place, unit.end, unit.homeward, now, trace, row)
-            unit.busy = False
-            unit.worked += now - unit.since
-            if not unit.on:
-                unit.overtime += now - unit.off
-            call.first = min(call.first, unit.arrive)
-            call.jobs -= 1
-            if call.jobs == 0:
-                closed[ended] = unit.job // MOST_UNITS
-                ended += 1
-            unit.origin = unit.goal = unit.end
-            unit.leave = unit.arrive = now
+            slot = fleet[freed].job // MOST_UNITS
+            call = calls[slot]
+            row = _release(fleet, freed, call, now, trace, row)
+            ended = _end_job(call, slot, closed, ended)
         else:
             freed, now = -1, next_hour
             next_hour += 60
@@ -192,67 +305,44 @@ def play(
             waited = (next_call - now) * per_minute  # in mean gaps, which another rate leaves as they are
             per_minute = rate * by_hour[hour]
             next_call = now + waited / per_minute
-            for u in range(p):
-                if duty[u, hour] != fleet[u].on:
-                    _fleet.change_shift(fleet, u, now)
-                    changed = True
+            changed = _change_shifts(fleet, duty, hour, now)
 
         look = changed  # without a change no waiting job can find a unit
         while True:
-            if left == 0 and look:  # the most urgent waiting job, if a unit is free
-                k = _most_urgent(fleet, length)
-                look = k >= 0
-                if look:
-                    jobs[0], left = waiting[k, head[k]], 1
-                    head[k] = (head[k] + 1) % QUEUE
-                    length[k] -= 1
+            if left == 0 and look:
+                jobs[0] = _next_waiting(fleet, waiting, head, length)
+                look = jobs[0] >= 0
+                left = int(look)
             if left == 0:
                 break
             left -= 1
             job = jobs[left]
             slot = job // MOST_UNITS
-            k, j = calls[slot].priority, calls[slot].atom
-            scene, mode = N + j, classes[k].mode
-            # The unit to send: free, or on its way to a less urgent call.
-            best, u = np.inf, -1
-            leave = max(now, calls[slot].time + classes[k].delay)
-            in_time = calls[slot].time + classes[k].target - leave
+            k = calls[slot].priority
             if dispatch == 2:
                 _fleet.value_cover(fleet, -1, rules, 1, count, value)  # one unit less: the one that is sent leaves
-            for v in range(p):
-                unit = fleet[v]
-                if unit.busy:
-                    other = unit.job // MOST_UNITS
-                    if unit.arrive <= now or other == slot or not takes[k, calls[other].priority]:
-                        continue
-                elif not unit.on:
-                    continue
-                if dispatch == 1:
-                    score = preference[unit.home, j]
-                else:
-                    score = minutes_to(unit, to_place, mode, scene, now)
-                    if unit.arrive <= now and unit.goal < N:  # at a site: it must turn out first
-                        score += sites[unit.home].turnout
-                score += sites[unit.home].offset
-                if dispatch == 2 and not unit.busy and score < in_time:  # before all that come late
-                    score = _fleet.cover_value(unit.home, sites, near, value) + 1e-9 * score - IN_TIME
-                if score < best:
-                    best, u = score, v
+            u = _unit_to_send(
+                fleet,
+                slot,
+                calls[slot],
+                classes[k],
+                calls,
+                now,
+                takes,
+                to_place,
+                dispatch,
+                sites,
+                preference,
+                near,
+                value,
+            )
             if u < 0:
-                if queue:
-                    if length[k] == QUEUE:
-                        return begin, -1.0
-                    if calls[slot].time < now:  # its unit was taken, or it has waited: first in its queue
-                        head[k] = (head[k] - 1) % QUEUE
-                        waiting[k, head[k]] = job
-                    else:
-                        waiting[k, (head[k] + length[k]) % QUEUE] = job
-                    length[k] += 1
+                if not queue:
+                    ended = _end_job(calls[slot], slot, closed, ended)
+                elif length[k] == QUEUE:
+                    return begin, -1.0
                 else:
-                    calls[slot].jobs -= 1
-                    if calls[slot].jobs == 0:
-                        closed[ended] = slot
-                        ended += 1
+                    _let_wait(k, job, calls[slot].time < now, waiting, head, length)
                 continue
             unit, call, changed = fleet[u], calls[slot], True
             if unit.busy:  # taken from a less urgent call, whose job is next
@@ -260,29 +350,12 @@ def play(
                 left += 1
                 moved[1] += 1
                 unit.worked += now - unit.since
-            number, first, home = call.number, JOBS + PER_JOB * (job % MOST_UNITS), unit.home
-            if unit.arrive <= now and unit.goal < N:
-                leave += duration(sites[home].turnout, turnout_spread, seed, number, first + TURNOUT)
-            minutes = minutes_to(unit, to_place, mode, scene, now)
-            arrive = leave + duration(minutes, drive_spread, seed, number, first + DRIVE)
-            if trips:
-                end, unit.hospital = scene, -1
-                free = arrive + duration(classes[k].scene, classes[k].scene_spread, seed, number, first + SCENE)
-                if job % MOST_UNITS == 0 and uniform(seed, number, TRANSPORT) < classes[k].transport:
-                    end = unit.hospital = hospital_of[j]
-                    unit.carry = free
-                    free += to_place[home_mode, end, scene]
-                    unit.arrived = free
-                    free += duration(handover, handover_spread, seed, number, first + HANDOVER)
-                if not on_the_way:
-                    unit.homeward = free
-                    free += to_place[home_mode, home, end]
-                    end = home
-            else:
-                free, end = now + duration(service[home, j], -1.0, seed, number, first + SCENE), home
-                unit.hospital, unit.homeward = -1, free
-            row = drive(fleet, u, number, scene, now, leave, arrive, trace, row)
-            unit.busy, unit.job, unit.since, unit.free, unit.end = True, job, now, free, end
+            leave, arrive = _plan_job(
+                unit, call, classes[k], sites[unit.home], job, now, seed, times, on_the_way, N, to_place, service,
+                hospital_of,
+            )  # fmt: skip
+            row = drive(fleet, u, call.number, N + call.atom, now, leave, arrive, trace, row)
+            unit.busy, unit.job, unit.since = True, job, now
             call.sent = min(call.sent, now)
 
         # A unit that became free and has no job drives to its site, or to the one that the policy chooses.
@@ -311,9 +384,5 @@ def play(
                 done += 1
                 batch, target = index * len(batches) // counted, classes[calls[slot].priority].target
                 _count(calls[slot], batch, target, batches, histogram, by_atom)
-    for u in range(p):
-        if fleet[u].busy:
-            fleet[u].worked += now - fleet[u].since
-            if not fleet[u].on:
-                fleet[u].overtime += now - fleet[u].off
+    _end_counting(fleet, now)
     return begin, now

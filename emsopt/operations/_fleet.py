@@ -23,11 +23,7 @@ from numba import njit, uint64
 
 from .._types import FloatArray, IntArray
 
-PER_CALL, PER_JOB = 64, 8  # numbers reserved per call, and per unit that it needs, so that none depends on others
-GAP, ATOM, PRIORITY, UNITS, TRANSPORT, JOBS = 0, 1, 2, 3, 4, 8  # which number is for what; JOBS is where jobs begin
-TURNOUT, DRIVE, SCENE, HANDOVER = 0, 2, 4, 5  # of a job: turnout and drive have two numbers, as a normal one takes two
-MOST_UNITS = (PER_CALL - JOBS) // PER_JOB
-IN_TIME = 1e4  # subtracted from the score of a unit that would be in time, where dispatch is by coverage
+PER_CALL = 64  # numbers reserved per call, so that none depends on others
 
 UNIT = np.dtype(
     [

@@ -97,10 +97,15 @@ class Policy:
             raise InputError(f"`busy` must be at least 0 and below 1; got {self.busy!r}.")
         if self.table is not None:
             checked["table"] = _checked_table(self.table)
-            if self.coverage is not None and self.relocate:  # with relocate=False `coverage` serves dispatch alone
-                raise InputError("`table` and `coverage` are two rules of relocation; give one of them.")
-        elif self.instant:
+        self._check_rules()
+
+    def _check_rules(self) -> None:
+        """Raise if the rules contradict each other, or one lacks what it needs."""
+        if self.table is None and self.instant:
             raise InputError("`instant` needs `table`, which says where free units are.")
+        # with relocate=False `coverage` serves dispatch alone
+        if self.table is not None and self.coverage is not None and self.relocate:
+            raise InputError("`table` and `coverage` are two rules of relocation; give one of them.")
         if self.coverage is None and self.dispatch == "coverage":
             raise InputError("dispatch by coverage needs `coverage`, minutes of driving; got None.")
 

@@ -18,7 +18,7 @@ from .._running.blas_threads import map_rows
 from .._running.checkpoint import summary
 from .._running.progress import bar
 from ..city.deployment_space import DeploymentSpace, check_sites
-from ..evaluators.evaluation import LATE_MIN
+from ..evaluators.metrics import LATE_MIN
 from ..evaluators.objective import Objective
 from .policy import Policy
 from .simulation import Operations, simulate
@@ -155,7 +155,7 @@ def best_table(
     policy = _validate.instance(policy or Policy(moves=0), "policy", Policy, "emsopt.operations.Policy")
     steps, rng = _validate.whole_number(steps, "steps", 0), _validate.generator(rng)
     first = check_sites(system.city, sites)
-    seed, p = int(rng.integers(2**62)), len(first)
+    seed = int(rng.integers(2**62))
 
     def with_table(table: list[list[int]]) -> Policy:
         return replace(policy, table=tuple(tuple(entry) for entry in table))
@@ -163,22 +163,27 @@ def best_table(
     def value(table: list[list[int]]) -> float:
         return simulate(system, first, policy=with_table(table), calls=calls, rng=seed, **options).late_share
 
-    best = [
-        list(entry)
-        for entry in policy.table or _nest(late_from_home(system), system.city.demand_shares, first, policy.busy)
-    ]
+    nested = policy.table or _nest(late_from_home(system), system.city.demand_shares, first, policy.busy)
+    best = [list(entry) for entry in nested]
     least = value(best)
     for _ in range(steps):
-        level, new = int(rng.integers(p)), int(rng.integers(system.city.n_sites))
-        old, above = int(rng.choice(best[level])), p if rng.random() < 0.5 else level + 1
-        tried = [list(entry) for entry in best]
-        for entry in tried[level:above]:
-            if old in entry:
-                entry[entry.index(old)] = new
+        tried = _step(best, system.city.n_sites, rng)
         found = value(tried)
         if found <= least:  # equal values too, to cross plateaus
             best, least = tried, found
     return with_table(best)
+
+
+def _step(table: list[list[int]], n_sites: int, rng: np.random.Generator) -> list[list[int]]:
+    """Return a table in which a random site of an entry, and perhaps of all larger ones, is replaced by another."""
+    p = len(table)
+    level, new = int(rng.integers(p)), int(rng.integers(n_sites))
+    old, above = int(rng.choice(table[level])), p if rng.random() < 0.5 else level + 1
+    tried = [list(entry) for entry in table]
+    for entry in tried[level:above]:
+        if old in entry:
+            entry[entry.index(old)] = new
+    return tried
 
 
 def _nest(costs: FloatArray, shares: FloatArray, sites: Sites, busy: float) -> list[list[int]]:

@@ -21,7 +21,7 @@ from ..city.response_law import log_spread
 from ..errors import InputError, UnstableQueueError
 from ..evaluators.simulation import atom_guide
 from . import _events, _fleet
-from ._fleet import MOST_UNITS
+from ._events import MOST_UNITS
 from .policy import DISPATCH, RELOCATION, Policy
 from .system import HOURS, System
 

@@ -19,12 +19,12 @@ import numpy as np
 from .. import _validate
 from ..city import City
 from ..errors import InputError
-from ..evaluators.evaluation import LATE_MIN
+from ..evaluators.metrics import LATE_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .._types import ArrayLike, FloatArray
+    from .._types import ArrayLike, FloatArray, IntArray
 
 HOURS = 168  # of a week, from Monday at midnight
 
@@ -187,21 +187,25 @@ class System:
         if self.hospital_locations is not None:
             where = _validate.real_array(self.hospital_locations, "hospital_locations", (hospitals, 2))
             checked["hospital_locations"] = where
+        checked["hospital_of"] = self._checked_hospitals(hospitals)
+
+    def _checked_hospitals(self, hospitals: int) -> IntArray | None:
+        """Return the hospital of each atom, the nearest one if none is given; None without hospitals."""
         if self.hospital_of is not None:
             numbers = _validate.real_array(self.hospital_of, "hospital_of", (self.city.n_atoms,))
             if not hospitals or numbers.min() < 0 or numbers.max() >= hospitals or np.any(numbers % 1):
                 raise InputError(
                     f"`hospital_of` must hold whole numbers from 0 to {hospitals - 1}; got {_validate.quote(numbers)}."
                 )
-            checked["hospital_of"] = numbers.astype(int)
-        elif hospitals and self.minutes is not None:
-            n = self.city.n_sites
-            to_hospitals = self.minutes[-1, n : n + self.city.n_atoms, n + self.city.n_atoms :]  # mode of transports
-            checked["hospital_of"] = to_hospitals.argmin(axis=1)
+            return numbers.astype(int)
+        if not hospitals or self.minutes is None:
+            return None
+        first = self.city.n_sites + self.city.n_atoms  # hospitals come after sites and atoms
+        return self.minutes[-1, self.city.n_sites : first, first:].argmin(axis=1)  # the mode of transports
 
     def _checked_priorities(self, hospitals: int) -> tuple[Priority, ...]:
         """Return the priorities; raise unless they fit together and to the driving times and hospitals."""
-        priorities = tuple(self.priorities) if np.iterable(self.priorities) else (self.priorities,)
+        priorities: Any = tuple(self.priorities) if np.iterable(self.priorities) else (self.priorities,)
         for priority in priorities:
             _validate.instance(priority, "priorities", Priority, "emsopt.operations.Priority each")
         names = [priority.name for priority in priorities]
@@ -210,17 +214,17 @@ class System:
         shares = [priority.share for priority in priorities]
         if abs(sum(shares) - 1) > 1e-9:
             raise InputError(f"the shares of `priorities` must sum to 1; got {shares}.")
-        if self.minutes is None and (hospitals or self.handover.mean or any(p.on_scene.mean for p in priorities)):
-            raise InputError(
-                "`hospitals`, `handover` and `on_scene` need driving times, `minutes`; without them a call takes the "
-                "city's service time."
-            )
         for k, priority in enumerate(priorities):
             self._check(priority, names[: k + 1], names, hospitals)
         return priorities
 
     def _check(self, priority: Priority, urgent: list[str], names: list[str], hospitals: int) -> None:
         """Raise unless a priority fits to the system; ``urgent`` holds it and all priorities at least as urgent."""
+        if self.minutes is None and (hospitals or self.handover.mean or priority.on_scene.mean):
+            raise InputError(
+                "`hospitals`, `handover` and `on_scene` need driving times, `minutes`; without them a call takes the "
+                "city's service time."
+            )
         for name in priority.takes_from:
             if _validate.choice(name, "takes_from", names) in urgent:
                 # else two calls could take a unit from one another without end

@@ -10,7 +10,7 @@ from matplotlib.transforms import Bbox
 
 from .. import _validate
 from ..errors import InputError
-from ..evaluators.evaluation import LATE_MIN
+from ..evaluators.metrics import LATE_MIN
 from ..maps import _colours
 from ..optimizers.run import confidence_band
 from ._style import AxLike, Style, categories, draw_line, figure, legend_above, look, note, styled, whole_ticks, words

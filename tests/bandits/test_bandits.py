@@ -126,12 +126,12 @@ def test_options_of_a_regression_and_ones_own_beta(net, prior, tmp_path):
     agent = bandits.Agent(bandits.IndependentArms(prior), Constant(), sense="min", rectify=True)
     rounds = list(bandits.play(agent, world, world.oracle, horizon=4))
     assert [tuple(r.arms) for r in rounds] == run.history["path"].tolist()
-    few = bandits.SparseGP(prior, inducing=9, context_rate=0.05)
+    few, other = (bandits.SparseGP(prior, context_rate=0.05) for _ in range(2))
+    few.inducing, other.inducing = 9, 10
     options = {"horizon": 12, "rng": 0, "checkpoint": tmp_path / "run.jsonl"}
     run = bandits.run(net, START, END, "svgp-ts", regression=few, **options)
     assert len(run.regression._points) == 9
     assert run.regression._contexts is not None
-    other = bandits.SparseGP(prior, inducing=10, context_rate=0.05)
     refused("its regression is", bandits.run, net, START, END, "svgp-ts", regression=other, **options)
 
 

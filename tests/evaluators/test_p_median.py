@@ -110,8 +110,8 @@ def test_branching_finds_the_optimum_without_the_heuristic(seed, no_heuristic):
 @pytest.mark.parametrize("seed", [18, 27, 49])
 def test_branches_that_move_few_prices_find_the_optimum(seed, no_heuristic, monkeypatch):
     """Without the heuristic the optimum comes from a branch, and the general solver knows nothing of prices."""
-    moved, around = [], solver._nearby_atoms
-    monkeypatch.setattr(solver, "_nearby_atoms", lambda *given: moved.append(around(*given)) or moved[-1])
+    moved, around = [], solver.nearby_atoms
+    monkeypatch.setattr(solver, "nearby_atoms", lambda *given: moved.append(around(*given)) or moved[-1])
     city = plane_city(40, 60, seed)
     assert p_median(city, 12).objective == pytest.approx(general_solver(city, 12), rel=1e-7)
     assert min(map(len, moved), default=60) < 30  # else the seed tests nothing

@@ -5,9 +5,8 @@ import pytest
 from own_functions import played
 
 import emsopt as eo
-from emsopt.evaluators._expected_cost import expected_changes, preferred
 from emsopt.optimizers import LocalSearch
-from emsopt.optimizers.deployments.swaps import LocalSearchPlus
+from emsopt.optimizers.deployments.swaps import LocalSearchPlus, expected_changes, preferred
 
 METHODS = [LocalSearchPlus, LocalSearch]
 

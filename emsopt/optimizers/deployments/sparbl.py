@@ -29,11 +29,11 @@ from numba import njit
 
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, IntArray, Rng
-from ...evaluators._expected_cost import preferred
 from ...evaluators.objective import Objective
 from ...surrogates.horseshoe import Horseshoe, sample, standardize
 from ._base import Optimizer
 from .binary_quadratic import minimize_quadratic
+from .swaps import preferred
 
 REDRAWS = 10  # posterior draws, as many may have known minimisers; then neighbours of the last are tried
 

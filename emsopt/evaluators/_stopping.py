@@ -1,0 +1,91 @@
+"""Ways to stop a search: time limits, Ctrl-C within compiled code, and HiGHS, which notices neither in time."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .. import _validate
+from .._types import FloatArray
+
+SLICE = 20.0  # seconds of the first run of HiGHS; as it starts anew, each later run gets more
+NOTICED = 0.05  # seconds between two looks at the clock and for Ctrl-C
+
+_held: list[int] = []
+"""Ctrl-C that came in the main thread during a search."""
+
+
+def ends(time_limit: float | None) -> float:
+    """Return the end of a time limit that begins now, by the clock `time.monotonic`; raise if the limit is invalid."""
+    return np.inf if time_limit is None else time.monotonic() + _validate.positive_number(time_limit, "time_limit", "s")
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Delay Ctrl-C until a search checks the clock: raised inside a compiled call, it can crash Python."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or handler is not signal.default_int_handler:
+        yield  # only the main thread gets signals, and another's handler is respected
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: _held.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        came = len(_held)
+        _held.clear()
+    if came:
+        raise KeyboardInterrupt
+
+
+def check_ctrl_c() -> None:
+    """Raise KeyboardInterrupt if a Ctrl-C was delayed."""
+    if _held and threading.current_thread() is threading.main_thread():
+        raise KeyboardInterrupt
+
+
+def integer_program(
+    costs: FloatArray, rows: list[Any], whole: Any, low: Any, high: Any, end: float, gap: float = 0.0
+) -> tuple[FloatArray | None, float, bool]:
+    """Minimise costs @ x by HiGHS; return x, a lower bound, and whether the program was settled in time.
+
+    ``rows`` are the linear constraints, ``whole`` marks the integer variables, and a relative gap below ``gap`` counts
+    as none. If no x is feasible, x is None, the bound infinite, and the program settled. HiGHS runs in a thread of its
+    own, as it looks at its clock too seldom, and Ctrl-C does not stop it. Python waits for it when it exits, so that
+    HiGHS starts anew with more time if there is no limit.
+    """
+    from scipy.optimize import Bounds, milp
+
+    whole, low, high = (np.broadcast_to(values, len(costs)) for values in (whole, low, high))
+    seconds = SLICE
+    while True:
+        options: Any = {"mip_rel_gap": gap, "time_limit": max(min(end - time.monotonic(), seconds), 0.0)}
+        solve = partial(milp, costs, integrality=whole, bounds=Bounds(low, high), constraints=rows, options=options)
+        result = _in_thread(solve, end)
+        if result is None:
+            return None, -np.inf, False
+        if result.status != 1 or time.monotonic() + NOTICED > end:  # 1: its time was up
+            break
+        seconds *= 10
+    if result.status == 2:  # 2: infeasible, which is an answer too
+        return None, np.inf, True
+    if result.status not in (0, 1):
+        raise RuntimeError(f"HiGHS failed: {result.message}")
+    bound = -np.inf if result.mip_dual_bound is None else result.mip_dual_bound
+    return result.x, bound, result.status == 0
+
+
+def _in_thread(solve: Callable[[], Any], end: float) -> Any:
+    """Return the result of a function, or None at ``end``: then its thread is left to end by itself."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(solve()))
+    thread.start()
+    while thread.is_alive() and time.monotonic() < end + NOTICED:
+        thread.join(NOTICED)
+        check_ctrl_c()
+    return found[0] if found else None

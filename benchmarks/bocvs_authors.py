@@ -34,8 +34,8 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import cho_solve
 
-from emsopt._running.blas_threads import one_thread
 from emsopt._running.checkpoint import stream
+from emsopt._running.parallel import one_thread
 from emsopt.optimizers.control.learners import ETC50, ControlLearner
 from emsopt.optimizers.control.model import ControlModel, Hyperparameters
 from emsopt.optimizers.control.regret import with_regret

@@ -23,8 +23,7 @@ from .. import _validate
 from .._types import ArrayLike, Rng
 from .._validate import quote
 from .._version import provenance
-from ..errors import InputError, ResumeWarning
-from . import warn
+from ..errors import InputError, ResumeWarning, warn
 from .json_lines import JsonLines
 
 _FORMAT = 2
@@ -112,7 +111,7 @@ class RunFile:
         # once: later steps differ as a consequence
         if not self._has_differed and not _equal_values(before, list(asked)):
             self._has_differed = True
-            warn.warn(
+            warn(
                 f"{self.form.step} {number} in the checkpoint {self.path} holds {quote(before)}, but the run would now "
                 f"ask for {quote(list(asked))}: the file was written on another processor, with other versions of the "
                 "libraries, or with other options. The run continues with the stored steps.",

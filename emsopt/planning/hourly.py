@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .. import _validate
-from .._running.progress import bar
+from .._running.loop import bar
 from ..city import travel
 from ..city.city import City, check_city
 from ..errors import InputError

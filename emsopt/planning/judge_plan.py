@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .. import _validate
-from .._running.progress import bar
+from .._running.loop import bar
 from ..errors import InputError
 from ..evaluators.metrics import metric_costs
 from .hourly import LEVEL, HeldOutGain, Plan, hourly_plan

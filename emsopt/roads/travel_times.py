@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from .._running.workers import cores
+from .._running.parallel import cores
 from .._types import BoolArray, FloatArray, IntArray
 from .snapping import Places
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ... import _validate
-from ..._running.progress import Show, bar
+from ..._running.loop import Show, bar
 from ..._types import FloatArray, IntArray, Progress, Rng, Sites
 from ...city.deployment_space import DeploymentSpace, check_sites
 from ...evaluators._expected_cost import expected_changes, preferred

@@ -7,7 +7,7 @@ import scipy.linalg  # noqa: F401 - its libraries are limited too
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import emsopt as eo
-from emsopt._running.blas_threads import one_thread
+from emsopt._running.parallel import one_thread
 from emsopt.optimizers import RandomSearch
 
 

@@ -118,13 +118,7 @@ class RoadNetwork(LineGraph):
         )
 
     @classmethod
-    def from_sumo(
-        cls,
-        path: PathLike,
-        *,
-        heights: Callable[[FloatArray], ArrayLike] | None = None,
-        name: str | None = None,
-    ) -> RoadNetwork:
+    def from_sumo(cls, path: PathLike, *, name: str | None = None) -> RoadNetwork:
         """Read a SUMO network, ``.net.xml`` or ``.net.xml.gz``; raise if the file is not a whole one.
 
         Legal turns, including U-turns, are the connections in the file between lanes that are open to cars.
@@ -134,14 +128,10 @@ class RoadNetwork(LineGraph):
         Parameters
         ----------
         path : path-like
-        heights : callable, optional
-            Function from longitude and latitude, shape (n, 2), to the height of the ground in metres, shape (n,), used
-            in place of the file's own heights. Where geometry stays in metres (see ``notes``), it gets metres east and
-            north. Tunnels and bridges cannot be told from other roads and follow the ground.
         name : str, optional
             Title. Default: the name of the file.
         """
-        return cls._of_file(path, read_net(path, heights), name)
+        return cls._of_file(path, read_net(path), name)
 
     @classmethod
     def from_osm(

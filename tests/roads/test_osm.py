@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from refusals import refused
 
-from emsopt.roads import RoadNetwork, _terrain
+from emsopt.roads import RoadNetwork, energy
 from emsopt.roads._osm import read_osm
 
 # A cross of two streets at node 5, each node 0.001 degrees from the next; 1-5-3 is two-way (way 10 and 11), 2-5-4 one-way
@@ -170,7 +170,7 @@ def test_inclines_follow_the_terrain_but_tunnels_run_straight(osm):
     assert incline["20#0"] == pytest.approx(0.0, abs=1e-12)
     open_air = {way: (nodes, {k: v for k, v in tags.items() if k != "tunnel"}) for way, (nodes, tags) in WAYS.items()}
     steep = all_roads(osm(ways=open_air), heights=ground)
-    assert steep.inclines.max() == pytest.approx(_terrain.STEEPEST)
+    assert steep.inclines.max() == pytest.approx(energy.STEEPEST)
     assert "4 edges would be steeper than 0.35 rad: heights of 9 junctions are moved" in steep.notes
 
 
@@ -179,14 +179,14 @@ def test_heights_are_smoothed_where_too_steep_and_nowhere_else():
     ends = np.column_stack([np.arange(9), np.arange(1, 10)])
     most = np.full(9, 30.0)
     level = np.where(np.arange(10) < 5, 0.0, 90.0)
-    smooth = _terrain._no_steeper(level, ends, most)
+    smooth = energy._no_steeper(level, ends, most)
     np.testing.assert_allclose(smooth, [0, 0, 0, 15, 30, 60, 75, 90, 90, 90])
     gentle = np.linspace(0, 100, 10)
-    np.testing.assert_allclose(_terrain._no_steeper(gentle, ends, most), gentle, atol=1e-9)
+    np.testing.assert_allclose(energy._no_steeper(gentle, ends, most), gentle, atol=1e-9)
     # Random junctions and roads, some of them double: no road rises by more than it may.
     rng = np.random.default_rng(0)
     ends, most, level = rng.integers(0, 40, (120, 2)), rng.uniform(1, 50, 120), rng.uniform(0, 300, 40)
-    smooth = _terrain._no_steeper(level, ends, most)
+    smooth = energy._no_steeper(level, ends, most)
     assert (np.abs(smooth[ends[:, 1]] - smooth[ends[:, 0]]) <= most + 1e-9).all()
 
 

@@ -159,28 +159,6 @@ def test_sumo_file_read_by_eye(net_file):
     assert [ring.ids[k] for k in ring.shortest_path(ring.lengths, "north", "south")] == list(ring.ids)
 
 
-def test_heights_of_ones_own_replace_those_of_the_file(net_file):
-    """By hand: 30 m at junction a, 35 m at b, 34 m at c; and a terrain too steep for the roads."""
-    asked = []
-
-    def heights(places):
-        asked.append(places)
-        return np.select([places[:, 1] < places[:, 1].mean(), places[:, 0] < places[:, 0].mean()], [30.0, 35.0], 34.0)
-
-    net = RoadNetwork.from_sumo(net_file(NET), heights=heights)
-    assert asked[0].shape[1] == 2
-    assert (np.abs(asked[0] - [6.1, 49.6]) < 0.2).all()  # degrees
-    assert net.lengths * np.sin(net.inclines) == pytest.approx([5.0, -1.0, 1.0, -5.0], abs=1e-9)
-    assert "also where they are tunnels or bridges" in net.notes
-    metres = RoadNetwork.from_sumo(net_file(NET.replace("+proj=utm +zone=32", "!")), heights=lambda p: 0.1 * p[:, 1])
-    assert metres.lengths * np.sin(metres.inclines) == pytest.approx([10.0, 0.0, 0.0, -10.0], abs=1e-9)
-    steep = RoadNetwork.from_sumo(net_file(NET), heights=lambda p: 100 * (p[:, 1] > p[:, 1].mean()))
-    assert np.abs(steep.inclines).max() == pytest.approx(0.35)
-    assert "would be steeper than 0.35 rad: heights of" in steep.notes
-    refused("`heights` must be a function", RoadNetwork.from_sumo, net_file(NET), heights=3)
-    refused(r"`heights\(places\)` must have shape", RoadNetwork.from_sumo, net_file(NET), heights=lambda p: [1.0])
-
-
 def test_broken_sumo_files_are_refused(net_file):
     for old, new, message in (
         ('speed="8.33" length="50.00" shape="0', 'length="50.00" shape="0', r"The speed of lane 'east_0'.*missing"),

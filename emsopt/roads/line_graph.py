@@ -40,13 +40,11 @@ class LineGraph:
         """Return edge indices, shape (k,), from indices, ids or truth values, shape (E,); ``name`` is for messages."""
         if isinstance(values, str) or not np.iterable(values):
             raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets.")
-        given = values if isinstance(values, np.ndarray) else list(values)
-        kinds = {given.dtype.type} if isinstance(given, np.ndarray) else set(map(type, given))
-        if kinds and kinds <= {bool, np.bool_}:
-            mask = np.asarray(given)
-            if mask.shape != (self.n_edges,):
-                raise InputError(f"`{name}` must hold one truth value per edge; got shape {mask.shape}.")
-            return np.flatnonzero(mask)
+        given = list(values)
+        if given and all(isinstance(value, (bool, np.bool_)) for value in given):
+            if len(given) != self.n_edges:
+                raise InputError(f"`{name}` must hold one truth value per edge; got {len(given)}.")
+            return np.flatnonzero(given)
         return np.array([self._edge(value, name) for value in given], dtype=np.int64)
 
     def _edge(self, value: object, name: str) -> int:
@@ -63,20 +61,24 @@ class LineGraph:
         ``closed`` holds edges as in `edges`, and turns as tuples of two edges (from, to) by index or id; or truth
         values of shape (E + C,).
         """
-        n, shut = self.n_edges, np.zeros(self.n_edges + len(self.connections), dtype=bool)
-        # an iterator can be read only once
-        given = closed if isinstance(closed, (str, np.ndarray)) or not np.iterable(closed) else list(closed)
-        if isinstance(given, np.ndarray) and given.dtype == bool and given.shape == shut.shape:
-            return given.copy()
-        turns = [] if isinstance(given, (str, np.ndarray)) else [pair for pair in given if isinstance(pair, tuple)]
-        shut[self.edges([edge for edge in given if not isinstance(edge, tuple)] if turns else given, "closed")] = True
-        for turn in turns:
-            ends = self.edges(turn, "closed")
-            found = n + np.flatnonzero((self.connections == ends[:2]).all(axis=1))
-            if len(ends) != 2 or not len(found):
-                raise InputError(f"`closed`: {turn!r} is not a legal turn. Pass a pair of edges from `connections`.")
-            shut[found] = True
+        shut = np.zeros(self.n_edges + len(self.connections), dtype=bool)
+        if isinstance(closed, np.ndarray) and closed.dtype == bool and closed.shape == shut.shape:
+            return closed.copy()
+        if np.iterable(closed) and not isinstance(closed, (str, np.ndarray)):
+            given = list(closed)  # an iterator can be read only once
+            turns = [self._is_turn(item) for item in given if isinstance(item, tuple)]
+            shut[self.n_edges :] = np.any(turns, axis=0)
+            closed = [item for item in given if not isinstance(item, tuple)]
+        shut[self.edges(closed, "closed")] = True
         return shut
+
+    def _is_turn(self, turn: tuple[Any, ...]) -> BoolArray:
+        """Return which connection a turn is, shape (C,); raise if it is none."""
+        ends = self.edges(turn, "closed")
+        found = (self.connections == ends[:2]).all(axis=1)
+        if len(ends) != 2 or not found.any():
+            raise InputError(f"`closed`: {turn!r} is not a legal turn. Pass a pair of edges from `connections`.")
+        return found
 
     @cached_property
     def _index(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -271,28 +271,6 @@ class RoadNetwork(LineGraph):
         """Length (m), speed limit (m/s) and incline (rad) of every edge, shape (E, 3)."""
         return np.column_stack([self.lengths, self.speed_limits, self.inclines])
 
-    def subset(self, edges: Iterable[Any]) -> RoadNetwork:
-        """Return the network of some edges, given as in `edges`, and the connections between them.
-
-        Edges keep the order that they have in this network, and are numbered anew from 0.
-        """
-        kept = np.unique(self.edges(edges))
-        if kept.size == 0:
-            raise InputError("`edges` must select at least one edge; it selects none.")
-        new = np.full(self.n_edges, -1)
-        new[kept] = np.arange(len(kept))  # -1 is left for edges that are dropped, whose connections go too
-        connections = new[self.connections]
-        return replace(
-            self,
-            lengths=self.lengths[kept],
-            speed_limits=self.speed_limits[kept],
-            inclines=self.inclines[kept],
-            connections=connections[(connections >= 0).all(axis=1)],
-            ids=tuple(self.ids[k] for k in kept),
-            classes=tuple(self.classes[k] for k in kept),
-            polylines=None if self.polylines is None else tuple(self.polylines[k] for k in kept),
-        )
-
     def largest_component(self) -> RoadNetwork:
         """Return the largest strongly connected component: each edge can be reached from every other.
 
@@ -302,12 +280,23 @@ class RoadNetwork(LineGraph):
         from scipy.sparse.csgraph import connected_components
 
         _, part = connected_components(self._search_graph, directed=True, connection="strong")
-        kept = part == np.argmax(np.bincount(part))
-        if kept.all():
+        inside = part == np.argmax(np.bincount(part))
+        if inside.all():
             return self
-        lost = f"{(~kept).sum()} of {self.n_edges} edges"
+        kept, number = np.flatnonzero(inside), np.cumsum(inside) - 1  # edges keep their order
+        lost = f"{self.n_edges - len(kept)} of {self.n_edges} edges"
         note = f"{lost} lie outside the largest strongly connected part and are left out."
-        return replace(self.subset(kept), notes=f"{self.notes} {note}".strip())
+        return replace(
+            self,
+            lengths=self.lengths[kept],
+            speed_limits=self.speed_limits[kept],
+            inclines=self.inclines[kept],
+            connections=number[self.connections[inside[self.connections].all(axis=1)]],
+            ids=tuple(self.ids[k] for k in kept),
+            classes=tuple(self.classes[k] for k in kept),
+            polylines=None if self.polylines is None else tuple(self.polylines[k] for k in kept),
+            notes=f"{self.notes} {note}".strip(),
+        )
 
     def edge_minutes(self, speeds: Mapping[str, float] | ArrayLike | None = None) -> FloatArray:
         """Return the minutes to drive each edge, shape (E,).

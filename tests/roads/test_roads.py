@@ -242,7 +242,6 @@ def test_wrong_searches_and_grids_are_refused():
     refused("the end 'edge 2' is closed", path, costs, 0, 1, closed=["edge 2"])
     refused("in brackets", path, costs, 0, 1, closed="edge 2")
     refused("one truth value per edge", path, costs, 0, 1, closed=[True])
-    refused("at least one edge", net.subset, [])
     refused("`columns`", grid_roads, 1, 1)
     refused("from 0 to 0.4", grid_roads, jitter=0.6)
 

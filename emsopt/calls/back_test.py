@@ -25,7 +25,7 @@ from scipy.spatial import cKDTree
 from .. import _validate
 from .._files import atomic
 from .._types import FloatArray, IntArray, PathLike, Rng
-from ..city.response_law import ResponseLaw
+from ..city.travel import ResponseLaw
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.evaluation import LATE_MIN
 from . import _page

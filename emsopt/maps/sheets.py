@@ -15,7 +15,7 @@ import numpy as np
 from .. import _validate
 from .._types import Sites
 from ..city.deployment_space import check_sites
-from ..city.response_law import NODES, WEIGHTS, ResponseLaw
+from ..city.travel import NODES, WEIGHTS, ResponseLaw
 from ..errors import InputError
 from ..evaluators.evaluation import LATE_MIN, is_queue
 from . import _colours

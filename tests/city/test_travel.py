@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import lognorm
 
-from emsopt.city.response_law import ResponseLaw
+from emsopt.city.travel import ResponseLaw
 
 
 def lognormal(mean, cv):

@@ -56,9 +56,9 @@ class Table(NamedTuple):
         ``argument`` is its name in messages if it was not read from a file. The rows are named by the first column of
         ``name_columns`` with distinct cells, else by the first that there is, else by their last word and a number.
         """
-        import pandas as pd
+        from pandas import DataFrame
 
-        if not isinstance(frame, pd.DataFrame):
+        if not isinstance(frame, DataFrame):
             raise InputError(f"`{argument}` must be a pandas DataFrame or a GeoDataFrame; got {type(frame).__name__}.")
         where = label(frame, argument)
         if frame.index.nlevels > 1:  # such as osmnx's edges, by u, v and key
@@ -69,13 +69,20 @@ class Table(NamedTuple):
             raise InputError(f"{where} has more than one column {repeated!r}; {_known_columns(frame)}.")
         if len(frame) == 0:
             raise InputError(f"{where} has no rows; at least one is needed.")
-        table = cls(frame.set_axis(columns, axis=1), where)
-        own = None if frame.index.name is None else str(frame.index.name).strip().lower()
-        options = name_columns or (own or "name",)
-        index_is_names = own in options or not pd.api.types.is_numeric_dtype(frame.index)  # numbers only count rows
-        if frame.index.nlevels == 1 and index_is_names and table.column(options) is None:
-            table = cls(table.frame.rename_axis(options[0]).reset_index(), where)
+        table = cls(frame.set_axis(columns, axis=1), where)._with_index(name_columns)
         return table._replace(names=table._names(name_columns)) if name_columns else table
+
+    def _with_index(self, name_columns: Sequence[str]) -> Table:
+        """Return the table with the index as a column of names, if it holds names and no column does."""
+        from pandas.api.types import is_numeric_dtype
+
+        index = self.frame.index
+        own = None if index.name is None else str(index.name).strip().lower()
+        options = name_columns or (own or "name",)
+        named = own in options or not is_numeric_dtype(index)  # numbers only count rows
+        if index.nlevels > 1 or not named or self.column(options) is not None:
+            return self
+        return self._replace(frame=self.frame.rename_axis(options[0]).reset_index())
 
     def _names(self, options: Sequence[str]) -> tuple[str, ...]:
         """Return row names from one of the columns ``options``, else numbered names; raise unless they are distinct."""
@@ -315,16 +322,7 @@ def without_geometry(
         ) from error
     if (geometry.geom_type == "Point").any():
         kinds = ("Point",)  # if one row is a Point, all rows must be
-    bad = ~geometry.geom_type.isin(kinds) | geometry.is_empty | ~geometry.is_valid
-    if blanks:
-        bad &= ~(geometry.isna() | geometry.is_empty)
-    if bad.any():
-        k = int(np.argmax(bad))
-        shape = geometry.iloc[k]
-        got = "nothing" if shape is None or shape.is_empty else f"a {shape.geom_type}; try `make_valid`"
-        raise InputError(
-            f"{label(frame, argument)}, row {k + 1}: expected a valid {' or '.join(kinds)}, but got {got}."
-        )
+    _check_geometry(geometry, label(frame, argument), kinds, blanks)
     geometry = geography.in_degrees(geometry, crs)
     points, outlines = geometry.representative_point(), None  # unlike the centroid, inside any area
     if kinds != ("Point",):
@@ -333,3 +331,15 @@ def without_geometry(
     replaced = [key for key in frame.columns if str(key).strip().lower() in LONGITUDE + LATITUDE]
     plain = DataFrame(frame.drop(columns=[frame.geometry.name, *replaced]))
     return plain.assign(lon=points.x.to_numpy(), lat=points.y.to_numpy()), outlines
+
+
+def _check_geometry(geometry: Any, where: str, kinds: Sequence[str], blanks: bool) -> None:
+    """Raise unless all shapes are valid and of the given types; with ``blanks``, they may be absent."""
+    bad = ~geometry.geom_type.isin(kinds) | geometry.is_empty | ~geometry.is_valid
+    if blanks:
+        bad &= ~(geometry.isna() | geometry.is_empty)
+    if bad.any():
+        k = int(np.argmax(bad))
+        shape = geometry.iloc[k]
+        got = "nothing" if shape is None or shape.is_empty else f"a {shape.geom_type}; try `make_valid`"
+        raise InputError(f"{where}, row {k + 1}: expected a valid {' or '.join(kinds)}, but got {got}.")

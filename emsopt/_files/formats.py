@@ -188,13 +188,12 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
     first_line, header = next(records, (0, []))
     if not header:
         raise InputError(f"{name} is empty; its first line must name the columns.")
-    if choose is None:
-        places = list(range(len(header)))
-        if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-            raise InputError(f"{name} must be separated by commas; its first line is {quote(header[0])}.")
-    else:
+    places = list(range(len(header)))
+    if choose is not None:
         _check_header(header, name)
         places, records = _choose_columns(header, records, choose)
+    elif len(header) == 1 and {";", "\t"}.intersection(header[0]):
+        raise InputError(f"{name} must be separated by commas; its first line is {quote(header[0])}.")
     rows: list[list[str]] = []
     for number, row in records:
         if len(row) != len(header):
@@ -354,19 +353,24 @@ def read_outlines(
     ``keys`` are properties that may hold the names, in upper or lower case. Of those that all features have, the
     first with distinct values is used, else the first. If ``geographic``, coordinates are longitude and latitude.
     """
-    features = read_features(file, crs)
-    common = [key for key in features[0][0] if all(key in properties for properties, _ in features)]
+    rows, shapes = zip(*read_features(file, crs), strict=True)
+    outlines = dict(zip(_area_names(rows, keys, file.name), shapes, strict=True))
+    for k, (name, shape) in enumerate(outlines.items(), 1):
+        geography.check_shape(shape, f"{file.name}, feature {k} ({name!r})", geographic=geographic)
+    return outlines
+
+
+def _area_names(rows: Sequence[dict[str, Any]], keys: Sequence[str], where: str) -> tuple[str, ...]:
+    """Return the names of areas from one of the properties ``keys``; raise unless they are distinct."""
+    common = [key for key in rows[0] if all(key in properties for properties in rows)]
     known = {key.lower(): key for key in common} | {key: key for key in common}
     found = [known[key] for key in keys if key in known]
     if not found:
-        said = f"a property {' or '.join(map(repr, keys))}; {_columns.list_columns(features[0][0])}"
-        raise InputError(f"{file.name}: every feature needs {said}. Say which one holds the names.")
-    key = next((key for key in found if _columns.distinct(properties[key] for properties, _ in features)), found[0])
-    given = [_columns.text(properties[key]) for properties, _ in features]
-    names = _validate.names(given, f"{file.name}, property {key!r}", len(features), "area")
-    for k, (name, (_, shape)) in enumerate(zip(names, features, strict=True)):
-        geography.check_shape(shape, f"{file.name}, feature {k + 1} ({name!r})", geographic=geographic)
-    return {name: shape for name, (_, shape) in zip(names, features, strict=True)}
+        said = f"a property {' or '.join(map(repr, keys))}; {_columns.list_columns(rows[0])}"
+        raise InputError(f"{where}: every feature needs {said}. Say which one holds the names.")
+    columns = {key: [_columns.text(properties[key]) for properties in rows] for key in found}
+    key = next((key for key in found if _columns.distinct(columns[key])), found[0])
+    return _validate.names(columns[key], f"{where}, property {key!r}", len(rows), "area")
 
 
 def read_shapes(file: Path | Upload, names: Sequence[str], *, geographic: bool = True) -> list[dict[str, Any]]:

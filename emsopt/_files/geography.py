@@ -61,16 +61,22 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
     # Lists, as pyproj takes an array of one point for a number, of which older numpy warns.
     result[known] = np.column_stack(convert(*points[known].T.tolist()))
     outside = known & ~np.isfinite(result).all(axis=1)
-    if system.area_of_use is not None and not outside.any():
-        west, south, east, north = system.area_of_use.bounds
-        lon, lat = np.median(result[known], axis=0)  # of all, as a few wrong points are no fault of the system
-        width = (east - west) % 360 or 360.0  # as an area may lie across 180 degrees
-        if (lon - west + MARGIN) % 360 > width + 2 * MARGIN or not south - MARGIN <= lat <= north + MARGIN:
-            outside = known
+    if not outside.any() and _is_far(np.median(result[known], axis=0), system.area_of_use):
+        outside = known  # not some: a few wrong points are no fault of the system
     if outside.any():
         said = f"{name}: {points[outside][0].tolist()} lies outside the area of this system. Is it another system?"
         raise InputError(said, np.array(outside, dtype=bool))
     return result
+
+
+def _is_far(point: FloatArray, area: Any) -> bool:
+    """Return whether a point, in degrees, is far outside the area for which a reference system is made, if known."""
+    if area is None:
+        return False
+    west, south, east, north = area.bounds
+    width = (east - west) % 360 or 360.0  # as an area may lie across 180 degrees
+    beside = (point[0] - west + MARGIN) % 360 > width + 2 * MARGIN
+    return beside or not south - MARGIN <= point[1] <= north + MARGIN
 
 
 def in_degrees(layer: Any, crs: object) -> Any:
@@ -102,19 +108,19 @@ def check_shape(shape: Any, where: str, *, geographic: bool) -> None:
     kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
     if not isinstance(shape, dict) or kind not in ("Polygon", "MultiPolygon"):
         raise InputError(f"{where}: expected a Polygon or MultiPolygon, but got {kind!r}.")
-    rings = _rings([shape.get("coordinates")] if kind == "Polygon" else shape.get("coordinates"))
-    if rings is None:
+    polygons = [shape.get("coordinates")] if kind == "Polygon" else shape.get("coordinates")
+    try:
+        # No dtype is given, to keep text that looks like a number from being converted.
+        rings = [np.array([point[:2] for point in ring]) for polygon in polygons for ring in polygon]
+    except (KeyError, TypeError, ValueError, IndexError):
+        rings = []
+    if not rings or not all(map(_is_ring, rings)):
         raise InputError(f"{where}: every ring must have at least three points, each with two finite numbers.")
     if geographic:
         _validate.degrees(np.concatenate(rings), f"{where}: its coordinates")
 
 
-def _rings(polygons: Any) -> list[FloatArray] | None:
-    """Return the rings of all polygons as arrays of shape (points, 2), or None if any is invalid."""
-    try:
-        # No dtype is given, to keep text that looks like a number from being converted.
-        rings = [np.array([point[:2] for point in ring]) for polygon in polygons for ring in polygon]
-    except (KeyError, TypeError, ValueError, IndexError):
-        return None
-    usable = [r.dtype.kind in "iuf" and r.shape[1:] == (2,) and len(r) >= 3 and np.isfinite(r).all() for r in rings]
-    return rings if rings and all(usable) else None
+def _is_ring(points: FloatArray) -> bool:
+    """Return whether an array holds at least three points of two finite numbers."""
+    wanted = points.dtype.kind in "iuf" and points.shape[1:] == (2,) and len(points) >= 3
+    return wanted and bool(np.isfinite(points).all())

@@ -106,13 +106,11 @@ def _package(module: str, file: Path | Upload, kind: str, extra: str = "tables")
 
 def _even(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
     """Yield rows of the length of the first without trailing blanks; rows with values further right stay longer."""
-    width = None
+    width = 0
     for number, row in records:
-        while row and not row[-1] and (width is None or len(row) > width):
-            row.pop()
-        if width is None and (
-            far := [b for a, b in pairwise(k for k, cell in enumerate(row) if cell) if b > a + APART]
-        ):
-            raise InputError(f"{name}: column {far[0] + 1:,} has a name, far to the right of the others. Delete it.")
-        width = width or len(row)
-        yield number, row + [""] * (width - len(row))
+        filled = [k for k, cell in enumerate(row) if cell]
+        if not width:
+            if far := [b for a, b in pairwise(filled) if b > a + APART]:
+                raise InputError(f"{name}: column {far[0] + 1:,} has a name, far from the others. Delete it.")
+            width = filled[-1] + 1
+        yield number, [*row[: max(width, filled[-1] + 1)], *[""] * (width - len(row))]

@@ -280,13 +280,8 @@ def save(city: Any, folder: PathLike) -> Path:
 def as_files(city: Any) -> dict[str, str]:
     """Return the content of each file of a city's folder, by file name."""
     about = {"version": FORMAT_VERSION, "name": city.name, "notes": city.notes, "geographic": city.geographic}
-    keys = ("lon", "lat") if city.geographic else ("x", "y")
-    atoms, sites = (
-        {"name": names} | ({} if points is None else dict(zip(keys, points.T, strict=True)))
-        for names, points in ((city.atom_names, city.atom_locations), (city.site_names, city.site_locations))
-    )
-    atoms["arrival_rate"] = city.arrival_rates
-    sites["turnout_min"] = city.turnout_times
+    atoms = _located(city.atom_names, city.atom_locations, city.geographic) | {"arrival_rate": city.arrival_rates}
+    sites = _located(city.site_names, city.site_locations, city.geographic) | {"turnout_min": city.turnout_times}
     matrices = {TRAVEL: city.travel_times, PREFERENCE: city.preference}
 
     def put(column: str, file: str, values: FloatArray) -> None:
@@ -309,6 +304,12 @@ def as_files(city: Any) -> dict[str, str]:
     if city.atom_shapes is not None:
         files[SHAPES] = formats.shapes_text(city.atom_names, city.atom_shapes, city.notes)
     return files
+
+
+def _located(names: tuple[str, ...], points: FloatArray | None, geographic: bool) -> dict[str, Any]:
+    """Return columns of names and, if they are known, of places."""
+    keys = ("lon", "lat") if geographic else ("x", "y")
+    return {"name": names} | ({} if points is None else dict(zip(keys, points.T, strict=True)))
 
 
 def load(cls: Callable[..., C], folder: PathLike) -> C:

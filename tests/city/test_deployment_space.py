@@ -36,7 +36,6 @@ def space(units=2, **options):
 # (what is wrong, how to provoke it, words the message must hold)
 MALFORMED = [
     ("transposed costs", lambda: ev.values(CITY, [[0, 1]], CITY.response_times.T, "approximate"), "costs.*\\(4, 3\\).*\\(3, 4\\)"),
-    ("sites with a mask", lambda: check_sites(CITY, np.ma.masked_array([0, 1], [0, 1])), "sites.*masked"),
     ("no sites", lambda: check_sites(CITY, []), "sites.*at least one"),
     ("half a site", lambda: check_sites(CITY, [0.5, 1]), "sites.*whole.*0\\.5"),
     ("too many units", lambda: check_sites(CITY, [0] * 2_001), "sites.*at most 2,000 units.*2,001"),

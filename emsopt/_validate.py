@@ -76,9 +76,11 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
         array: NDArray[Any] = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise InputError(f"`{name}` must be numbers{_in(unit)} in rows of equal length: {error}") from error
-    if array.dtype.kind == "O" and array.size and all(v is None or is_real(v) for v in array.flat):
+    if array.dtype.kind == "O":
         # None becomes NaN, and an int too large for a float becomes infinity; callers refuse both and name their index
-        array = np.array([np.nan if v is None else as_float(v) for v in array.flat]).reshape(array.shape)
+        cells = [np.nan if v is None else v for v in array.flat]
+        if all(map(is_real, cells)):
+            array = np.array([as_float(v) for v in cells]).reshape(array.shape)
     if array.dtype.kind not in "iuf":
         strange = next((v for v in array.ravel().tolist() if not is_real(v)), values)  # as Python's own types
         raise InputError(f"`{name}` must be real numbers{_in(unit)}; got {quote(strange)}.")

@@ -36,10 +36,10 @@ FORMULA = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that reading rest
 
 def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
     """Return columns as comma-separated text, numbers with all digits; `read_csv` restores text unchanged."""
-    text = io.StringIO(newline="")  # `csv` writes the ends of lines itself
-    rows = ([_escape_formula(cell) for cell in row] for row in zip(*columns, strict=True))
-    csv.writer(text, lineterminator="\n").writerows([map(_escape_formula, header), *rows])
-    return text.getvalue()
+    from pandas import DataFrame
+
+    table = DataFrame(dict(enumerate(columns)))
+    return table_text(table.set_axis(list(header), axis=1))
 
 
 def table_text(table: pd.DataFrame, *, index: bool = False) -> str:

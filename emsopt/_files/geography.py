@@ -108,16 +108,20 @@ def check_shape(shape: Any, where: str, *, geographic: bool) -> None:
     kind = shape.get("type") if isinstance(shape, dict) else type(shape).__name__
     if not isinstance(shape, dict) or kind not in ("Polygon", "MultiPolygon"):
         raise InputError(f"{where}: expected a Polygon or MultiPolygon, but got {kind!r}.")
-    polygons = [shape.get("coordinates")] if kind == "Polygon" else shape.get("coordinates")
-    try:
-        # No dtype is given, to keep text that looks like a number from being converted.
-        rings = [np.array([point[:2] for point in ring]) for polygon in polygons for ring in polygon]
-    except (KeyError, TypeError, ValueError, IndexError):
-        rings = []
+    rings = _rings([shape.get("coordinates")] if kind == "Polygon" else shape.get("coordinates"))
     if not rings or not all(map(_is_ring, rings)):
         raise InputError(f"{where}: every ring must have at least three points, each with two finite numbers.")
     if geographic:
         _validate.degrees(np.concatenate(rings), f"{where}: its coordinates")
+
+
+def _rings(polygons: Any) -> list[FloatArray]:
+    """Return the rings of all polygons as arrays; none if they are no lists of lists of points."""
+    try:
+        # No dtype is given, to keep text that looks like a number from being converted.
+        return [np.array([point[:2] for point in ring]) for polygon in polygons for ring in polygon]
+    except (KeyError, TypeError, ValueError, IndexError):
+        return []
 
 
 def _is_ring(points: FloatArray) -> bool:

@@ -26,7 +26,7 @@ from .. import _validate
 from .._types import Callback, PathLike, Progress, Rng
 from ..errors import InputError
 from .checkpoint import Form, RunFile, run_seed
-from .json_lines import json_lines
+from .json_lines import JsonLines, json_lines
 
 
 class Show(Protocol):
@@ -165,17 +165,16 @@ def loop(
     of a run that reaches its last step; by default, ``steps`` are not limited. ``total`` and ``unit`` are number and
     name of the items that the progress bar counts, by default the steps.
     """
-    rng, progress, callback, checkpoint, time_limit = options
-    if callback is not None and not callable(callback):
-        raise InputError(f"`callback` must be a function of one argument; got {callback!r}.")
-    limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
-    about = {} if checkpoint is None else describe()
-    if rng is not None:  # else the seed on file is taken
-        about["seed"] = run_seed(rng)
-    noun = "checkpoint"  # also the name of the argument
-    stored = nullcontext() if checkpoint is None else json_lines(checkpoint, form.kind, noun, noun)
-    with stored as log, bar(progress, total or steps or 1, unit or form.step) as show:
-        run = Steps(RunFile(log, form, about), steps, show, callback, limit, message)
+    if options.callback is not None and not callable(options.callback):
+        raise InputError(f"`callback` must be a function of one argument; got {options.callback!r}.")
+    limit = np.inf if options.time_limit is None else _validate.positive_number(options.time_limit, "time_limit", "s")
+    seed = {} if options.rng is None else {"seed": run_seed(options.rng)}  # without one, the seed on file is taken
+    about, noun = {}, "checkpoint"  # also the name of the argument
+    stored: AbstractContextManager[JsonLines | None] = nullcontext()
+    if options.checkpoint is not None:
+        about, stored = describe(), json_lines(options.checkpoint, form.kind, noun, noun)
+    with stored as log, bar(options.progress, total or steps or 1, unit or form.step) as show:
+        run = Steps(RunFile(log, form, about | seed), steps, show, options.callback, limit, message)
         try:
             yield run
         except KeyboardInterrupt:

@@ -110,7 +110,7 @@ def _with_published_demand(city: City) -> City:
     from .._files.formats import read_shapes
 
     path = locate.find_data("st_paul_published/Saint_Paul.pkl", PUBLISHED_URL, PUBLISHED_SHA256)
-    shares = np.ravel(pickles.read_arrays(path, PUBLISHED_SHA256)["f"])  # key e would be the other group's split
+    shares = np.ravel(pickles.read_arrays(path)["f"])  # key e would be the other group's split
     outlines = locate.find_local("st_paul_published/tract_polygons_71.geojson")
     kind = "schematic (Voronoi cells of the atoms), not census tracts"
     if outlines is not None:

@@ -237,15 +237,6 @@ def _difference(
     sides = (values < -least, values > least)
     count = [f"{calls[side].sum():,.0f} calls a year in {side.sum()} of {len(values)} areas" for side in sides]
     columns = {f": {first} minus {second}": values} | {f", {name}": shaded[name][0] for name in named}
-    counts, before = (_colours.by_place(city, evaluation)[1] for evaluation in (one, other))
-    units = []
-    for place, name in enumerate(place_names(city)):
-        now, was = int(counts[place]), int(before[place])
-        if now or was:
-            text = str(now) if now == was else f"{now - was:+d}".replace("-", "−")  # a minus sign, as wide as the plus
-            said = f"{_units(now)} in {first}, {was} in {second}"
-            tone = "" if now == was else "gain" if now > was else "loss"
-            units.append(_station(place, tone, text, said, [[name, str(now), str(was)]]))
     return {
         "name": f"{first} minus {second}",
         "summary": f"mean response {first} {one.mean_response:.2f} min, {second} {other.mean_response:.2f} min",
@@ -255,10 +246,23 @@ def _difference(
             *(_column(label + which, unit, column) for which, column in columns.items()),
             {"label": "calls", "unit": "a year", "digits": 0, "values": _numbers(calls, 1)},
         ],
-        "units": units,
+        "units": _changes(city, named),
         "compared": [first, second],
         "lines": [],
     }
+
+
+def _changes(city: City, named: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
+    """Return the markers of the places that have units in one of two deployments."""
+    (first, second), units = named, []
+    counts, before = (_colours.by_place(city, evaluation)[1].tolist() for evaluation in named.values())
+    for place, (name, now, was) in enumerate(zip(place_names(city), counts, before, strict=True)):
+        if now or was:
+            text = str(now) if now == was else f"{now - was:+d}".replace("-", "−")  # a minus sign, as wide as the plus
+            said = f"{_units(now)} in {first}, {was} in {second}"
+            tone = "" if now == was else "gain" if now > was else "loss"
+            units.append(_station(place, tone, text, said, [[name, str(now), str(was)]]))
+    return units
 
 
 def _summary(evaluation: Evaluation) -> str:

@@ -12,7 +12,7 @@ from .. import _validate
 from ..errors import InputError
 from ..maps import _colours
 from ..maps._page import ROADS
-from ..maps.roads import CLASSES, gather_visits
+from ..maps.roads import CLASSES, edges_to_mark, gather_visits
 from ._style import Style, bare, categories, draw_line, look, marker, note, panels, shared_legend, styled
 
 if TYPE_CHECKING:
@@ -135,12 +135,11 @@ def exploration(
     named = gather_visits(net, visits)
     lines, limits, height = _extent(net)
     fig, axes = _maps(len(named), height, ax)
-    ends = () if route is None else net.edges(list(route), "route")
-    path = [] if best is None else [lines[edge] for edge in net.edges(best, "best")]
+    ends, path = edges_to_mark(net, route, best)
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         if path:
-            panel.add_collection(LineCollection(path, **BEST))
+            panel.add_collection(LineCollection([lines[edge] for edge in path], **BEST))
         bounds = [kind["from"] for kind in CLASSES]
         which = np.searchsorted(bounds, frame["visits"], side="right") - 1  # the class with the largest lower limit
         for k, kind in enumerate(CLASSES):  # the most frequent last, so that lines of rare edges do not hide them

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .._types import ArrayLike
     from ._style import AxesArray, AxLike
 
-MODEL, ACQUISITION = _colours.CATEGORIES[:2]
 HEIGHTS = (2.4, 1, 1.2)
 
 
@@ -91,6 +90,3 @@ def boke_step(
             panel.axvline(proposal, color=_colours.LINES, linewidth=1.8, linestyle=":", label="next")
     shared_legend(fig, axes, 5)
     return fig, axes
-
-
-SIZE, WIDE = (4.4, 3.4), (6.2, 3.4)  # inches per panel; wide panels stand in rows of two to stay legible

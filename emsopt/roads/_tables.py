@@ -90,19 +90,21 @@ def read_tables(
 
 def _frames(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return both tables; without ``arcs``, ``nodes`` is a folder or a .zip file that holds `FILES`."""
-    if arcs is not None:
-        tables = zip((nodes, arcs), ("nodes", "arcs"), FILES, strict=True)
-        first, second = (
-            each if isinstance(each, pd.DataFrame) else _read(_validate.existing_file(each, name, file))
-            for each, name, file in tables
-        )
-        return first, second
-    if isinstance(nodes, pd.DataFrame):
+    if isinstance(nodes, pd.DataFrame) and arcs is None:
         raise InputError("`arcs` is missing: give a table of nodes and a table of arcs.")
-    path = _validate.path(nodes, "nodes")
-    if path.is_dir():
-        return _frames(path / FILES[0], path / FILES[1])
-    path = _validate.existing_file(path, "nodes", f"a folder or a .zip file with {' and '.join(FILES)}")
+    if arcs is None and (path := _validate.path(nodes, "nodes")).is_dir():
+        nodes, arcs = path / FILES[0], path / FILES[1]
+    if arcs is None:
+        return _unzip(_validate.existing_file(path, "nodes", f"a folder or a .zip file with {' and '.join(FILES)}"))
+    first, second = (
+        each if isinstance(each, pd.DataFrame) else _read(_validate.existing_file(each, name, file))
+        for each, name, file in zip((nodes, arcs), ("nodes", "arcs"), FILES, strict=True)
+    )
+    return first, second
+
+
+def _unzip(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return both tables of a .zip file."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()

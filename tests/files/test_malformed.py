@@ -258,22 +258,12 @@ def fault(kind, number):
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_what_is_not_malformed_is_read(kind, tmp_path, monkeypatch):
+def test_malformed(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     files, read = FILES[kind]
     put(None, files(), damage=False)
-    for name in files():
+    for name in files():  # whole files are read
         with contextlib.suppress(eo.errors.MissingDependencyError):
             read(name)
-
-
-@pytest.mark.parametrize("kind", FILES)
-def test_malformed(kind):
     faults = [f"{kind} {number}:\n{found}" for number in range(CASES) if (found := fault(kind, number))]
     assert not faults, "\n".join(faults)
-
-
-def test_tables_may_have_their_names_and_times_as_index():
-    frames = log().to_frame().set_index("time"), stations().set_index("name")
-    assert len(eo.calls.read_calls(frames[0])) == len(CALLS)
-    assert eo.calls.read_stations(frames[1])["name"].tolist() == ["North", "South", "Éast"]

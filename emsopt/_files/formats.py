@@ -1,10 +1,11 @@
-"""Read and write plain files, also packed by gzip or in a .zip: comma-separated tables, JSON and GeoJSON."""
+"""Read and write plain files, also packed by gzip or in a .zip: comma-separated tables and JSON."""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import gzip
+import importlib
 import io
 import json
 import re
@@ -13,7 +14,6 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
@@ -22,9 +22,8 @@ import numpy as np
 
 from .. import _validate
 from .._validate import quote
-from ..errors import InputError
+from ..errors import InputError, MissingDependencyError
 from . import columns as _columns
-from . import geography
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,15 +59,6 @@ def _unescape(cell: str) -> str:
 def json_text(content: object) -> str:
     """Return a dict as indented JSON text with a final line end."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-
-def shapes_text(names: Iterable[str], shapes: Iterable[Mapping[str, Any]], note: str) -> str:
-    """Return the outlines of atoms as GeoJSON text, one feature per line, each with its name as property ``atom``."""
-    written = partial(json.dumps, ensure_ascii=False, default=np.ndarray.tolist)
-    start = '{"type": "FeatureCollection", "note": ' + written(note) + ', "features": [\n'
-    parts = zip(names, shapes, strict=True)
-    lines = [written({"type": "Feature", "properties": {"atom": name}, "geometry": shape}) for name, shape in parts]
-    return start + ",\n".join(lines) + "\n]}\n"
 
 
 # Which of these a truncated or unreadable file raises depends on where it is damaged.
@@ -302,79 +292,20 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[str, Any], Any]]:
-    """Return the properties and the geometry, if any, of each feature of a GeoJSON FeatureCollection.
-
-    Coordinates are converted to degrees from the reference system that the file names itself, or else from ``crs``.
-    """
-    content = read_json(file)
-    features = _features(content, file.name)
-    crs = _named_system(content, file.name) or crs
-    if crs is not None:
-        shapes = [feature["geometry"] for feature in features if isinstance(feature.get("geometry"), dict)]
-        places = list(geography.positions([shape.get("coordinates") for shape in shapes]))
-        points = np.array([place[:2] for place in places], dtype=float).reshape(-1, 2)
-        for place, point in zip(places, geography.to_degrees(points, crs, file.name).tolist(), strict=True):
-            place[:2] = point  # in place: the features hold these lists
-    return [(feature.get("properties") or {}, feature.get("geometry")) for feature in features]
-
-
-def _features(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the features of a FeatureCollection; raise if the object or one of its features has another type."""
-    kind, features = content.get("type"), content.get("features")
-    if kind != "FeatureCollection" or not isinstance(features, list):
-        got = quote(kind) if kind != "FeatureCollection" else "one without `features`"
-        raise InputError(f"{name} must be a GeoJSON FeatureCollection; got {got}.")
-    if not 0 < len(features) <= MOST_ROWS:
-        raise InputError(f"{name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}.")
-    for k, feature in enumerate(features, 1):
-        if not isinstance(feature, dict) or not isinstance(feature.get("properties") or {}, dict):
-            raise InputError(f"{name}, feature {k} must be an object with properties; got {quote(feature)}.")
-    return features
-
-
-def _named_system(content: Mapping[str, Any], name: str) -> str | int | None:
-    """Return the reference system named by GeoJSON in the form of older programs, or None."""
-    own = content.get("crs")
-    if own is None:
-        return None
-    said = own.get("properties") if isinstance(own, dict) else None
-    crs = said.get("name", said.get("code")) if isinstance(said, dict) else None
-    if not isinstance(crs, (str, int)):
-        raise InputError(f"{name} has an entry 'crs' that cannot be read: {quote(own)}. Remove it, and give `crs`.")
-    return crs
-
-
-def read_outlines(
-    file: Path | Upload, keys: Sequence[str] = ("atom",), *, geographic: bool = True, crs: object = None
-) -> dict[str, dict[str, Any]]:
-    """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons; raise if one is invalid.
-
-    ``keys`` are properties that may hold the names, in upper or lower case. Of those that all features have, the
-    first with distinct values is used, else the first. If ``geographic``, coordinates are longitude and latitude.
-    """
-    rows, shapes = zip(*read_features(file, crs), strict=True)
-    outlines = dict(zip(_area_names(rows, keys, file.name), shapes, strict=True))
-    for k, (name, shape) in enumerate(outlines.items(), 1):
-        geography.check_shape(shape, f"{file.name}, feature {k} ({name!r})", geographic=geographic)
-    return outlines
-
-
-def _area_names(rows: Sequence[dict[str, Any]], keys: Sequence[str], where: str) -> tuple[str, ...]:
-    """Return the names of areas from one of the properties ``keys``; raise unless they are distinct."""
-    common = [key for key in rows[0] if all(key in properties for properties in rows)]
-    known = {key.lower(): key for key in common} | {key: key for key in common}
-    found = [known[key] for key in keys if key in known]
-    if not found:
-        said = f"a property {' or '.join(map(repr, keys))}; {_columns.list_columns(rows[0])}"
-        raise InputError(f"{where}: every feature needs {said}. Say which one holds the names.")
-    columns = {key: [_columns.text(properties[key]) for properties in rows] for key in found}
-    key = next((key for key in found if _columns.distinct(columns[key])), found[0])
-    return _validate.names(columns[key], f"{where}, property {key!r}", len(rows), "area")
-
-
-def read_shapes(file: Path | Upload, names: Sequence[str], *, geographic: bool = True) -> list[dict[str, Any]]:
-    """Return the outlines of atoms with the given names, in their order; `read_outlines` describes the file."""
-    outlines = read_outlines(file, geographic=geographic)
-    _columns.check_labels(outlines, names, file.name, "feature per atom")
-    return [outlines[name] for name in names]
+@contextmanager
+def open_with(module: str, file: Path | Upload, kind: str, extra: str = "tables") -> Iterator[tuple[Any, io.BytesIO]]:
+    """Import an optional module, and open a file for it; errors that it raises become an `InputError`."""
+    try:
+        package = importlib.import_module(module)
+    except ImportError as error:
+        name = module.split(".")[0]
+        raise MissingDependencyError(
+            f"{file.name} needs {name}, which is not installed: pip install 'emsopt[{extra}]'. Or save it as CSV."
+        ) from error
+    content = io.BytesIO(content_of(file, MOST_BYTES, SPLIT))
+    try:
+        yield package, content
+    except InputError:
+        raise
+    except Exception as error:  # these packages raise many kinds of errors for damaged files
+        raise InputError(f"{file.name} is not {kind}, or is damaged: {error}.") from error

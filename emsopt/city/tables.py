@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from .. import _validate
-from .._files import atomic, formats
-from .._files.columns import LATITUDE, LONGITUDE, Table, matrix, without_geometry
+from .._files import atomic, formats, geography
+from .._files.columns import LATITUDE, LONGITUDE, Table, matrix
 from .._files.formats import Upload
 from .._types import ArrayLike, FloatArray, PathLike
 from .._validate import quote
@@ -204,10 +204,10 @@ class _Places(NamedTuple):
 
 def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -> _Places:
     """Check a table of atoms or sites; return its rows with their locations and, if they are areas, their shapes."""
-    frame, shapes = without_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
+    frame, shapes = geography.without_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
     table = Table.of(frame, argument, name_columns)
     if table.column(LONGITUDE + LATITUDE):
-        return _Places(table, table.degrees(), True, shapes)
+        return _Places(table, geography.degrees(table), True, shapes)
     if not table.column("xy"):
         return _Places(table, None, False, shapes)
     x, y = table.require("x", "a column 'x' beside 'y'"), table.require("y", "a column 'y' beside 'x'")
@@ -302,7 +302,7 @@ def as_files(city: Any) -> dict[str, str]:
         if values is not None:
             files[file] = formats.csv_text(["site", *city.atom_names], [city.site_names, *values.T])
     if city.atom_shapes is not None:
-        files[SHAPES] = formats.shapes_text(city.atom_names, city.atom_shapes, city.notes)
+        files[SHAPES] = geography.shapes_text(city.atom_names, city.atom_shapes, city.notes)
     return files
 
 
@@ -351,7 +351,7 @@ def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) 
         raise InputError(f"{CITY} sets geographic to {wanted}.")
     shapes = None
     if SHAPES in files:
-        shapes = formats.read_shapes(files[SHAPES], city.atom_names, geographic=geographic)
+        shapes = geography.read_shapes(files[SHAPES], city.atom_names, geographic=geographic)
     return city.replace(geographic=geographic, atom_shapes=shapes)
 
 

@@ -229,7 +229,7 @@ def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, defaul
 def _restrictions(relation: Relation, keys: tuple[str, ...]) -> list[tuple[Turn, bool]]:
     """Return the turns that a relation restricts via one node, each with whether it is forbidden or the only one."""
     kind = relation.tags.get("restriction:motorcar") or relation.tags.get("restriction") or ""
-    exempt = not {"motorcar", *keys}.isdisjoint(re.split(r"\s*;\s*", relation.tags.get("except", "")))
+    exempt = not {"motorcar", *keys}.isdisjoint(re.split(r"\s*;\s*", relation.tags.get("except") or ""))
     roles = defaultdict(list)
     for member in relation.members:
         roles[member.role].append((member.type, member.ref))

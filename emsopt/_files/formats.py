@@ -56,11 +56,6 @@ def _unescape(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
-def json_text(content: object) -> str:
-    """Return a dict as indented JSON text with a final line end."""
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-
 # Which of these a truncated or unreadable file raises depends on where it is damaged.
 DAMAGED = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 GZIP_START, ZIP_START = b"\x1f\x8b", b"PK\x03\x04"
@@ -93,12 +88,9 @@ class Upload:
 
 
 def name_inside(path: Path | Upload) -> str:
-    """Return the name of the one file in a .zip."""
-    try:
-        with path.open("rb") as file:
-            return _member(file, path.name)[0]
-    except DAMAGED as error:
-        raise InputError(f"{path.name} is no .zip, or is damaged: {error}.") from error
+    """Return the name of the one file in a .zip that `content_of` has read."""
+    with path.open("rb") as file:
+        return _member(file, path.name)[0]
 
 
 def _member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:

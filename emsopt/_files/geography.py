@@ -144,9 +144,6 @@ def _is_ring(points: FloatArray) -> bool:
     return wanted and bool(np.isfinite(points).all())
 
 
-# -- tables and layers with places ---------------------------------------------------------------------------------
-
-
 def degrees(table: Table, x: str | None = None, y: str | None = None, crs: object = None) -> FloatArray:
     """Return longitude and latitude in degrees, shape (rows, 2), converted from a reference system ``crs``.
 
@@ -236,9 +233,6 @@ def read_layer(file: Path | Upload) -> Any:
 
 
 LAYERS = (".shp", ".gpkg", ".fgb")
-
-
-# -- GeoJSON -------------------------------------------------------------------------------------------------------
 
 
 def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[str, Any], Any]]:

@@ -262,11 +262,6 @@ def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray
     return minutes
 
 
-def check_replaceable(folder: Path) -> None:
-    """Raise if a folder holds anything but a city. Call this before a long computation whose result goes there."""
-    atomic.check_replaceable(folder, CITY, FILES)
-
-
 def save(city: Any, folder: PathLike) -> Path:
     """Write the city to a folder of plain files that `load` can read, and return its path.
 
@@ -296,7 +291,7 @@ def as_files(city: Any) -> dict[str, str]:
         sites["turnout_cv"] = np.broadcast_to(city.turnout_cv, city.n_sites)
     if np.any(city.travel_cv):
         put("travel_cv", TRAVEL_CV, np.broadcast_to(city.travel_cv, city.travel_times.shape))
-    files = {CITY: formats.json_text(about)}
+    files = {CITY: json.dumps(about, indent=2, ensure_ascii=False) + "\n"}
     files |= {name: formats.csv_text(table, table.values()) for name, table in ((ATOMS, atoms), (SITES, sites))}
     for file, values in matrices.items():
         if values is not None:

@@ -11,10 +11,10 @@ from dataclasses import fields
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from .._files.atomic import write_file
+from .._files.atomic import check_replaceable, write_file
 from .._files.formats import read_csv, table_text
 from .._validate import existing_file, path, positive_number, whole_number
-from ..city.tables import check_replaceable
+from ..city import tables
 from ..errors import EmsoptError, InputError, Message
 from . import _output
 
@@ -231,7 +231,7 @@ def _settings(options: Namespace) -> Settings:
     if minutes is not None and options.speed_kmh is None and options.roads is None:
         minutes = read_csv(existing_file(minutes, "travel_times", "a table of travel times, .csv"), labelled=True)
     positive_number(options.threshold, "threshold", "min")
-    check_replaceable(path(options.out, "--out") / "city")
+    check_replaceable(path(options.out, "--out") / "city", tables.CITY, tables.FILES)
     converted = {
         "hours": None if options.hours is None else hours_in(options.hours),
         "weekdays": None if options.weekdays is None else weekdays_in(options.weekdays),

@@ -26,7 +26,7 @@ from . import _colours
 from ._page import HEIGHT, Page, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from .._types import ArrayLike, FloatArray
     from ..city import City
@@ -142,10 +142,6 @@ def city_data(city: City) -> dict[str, Any]:
     """Return the data that do not depend on the deployment."""
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # kilometres on a plane become metres, for the scale bar
     _, places = _colours.stations(city)
-    shapes = city.atom_shapes and [
-        {"type": shape["type"], "coordinates": rounded(shape["coordinates"], scale, digits)}
-        for shape in city.atom_shapes
-    ]
     spots = lat_lon(places * scale, digits)
     return {
         "plane": not city.geographic,
@@ -157,7 +153,7 @@ def city_data(city: City) -> dict[str, Any]:
             "name": list(city.atom_names),
             "at": lat_lon(scale * np.array(city.atom_locations), digits),
             "share": _numbers(city.demand_shares, 6),
-            "shape": shapes,
+            "shape": city.atom_shapes and outlines(city.atom_shapes, scale, digits),
         },
     }
 
@@ -304,8 +300,12 @@ def lat_lon(points: ArrayLike, digits: int) -> list[list[float]]:
     return np.round(np.asarray(points)[:, ::-1], digits).tolist()
 
 
-def rounded(node: Any, scale: float, digits: int) -> Any:
-    """Return nested GeoJSON coordinates scaled and rounded."""
-    if _validate.is_real(node[0]):
-        return [round(value * scale, digits) for value in node[:2]]  # without heights
-    return [rounded(child, scale, digits) for child in node]
+def outlines(shapes: Iterable[Mapping[str, Any]] | None, scale: float, digits: int) -> list[dict[str, Any]]:
+    """Return GeoJSON geometries with coordinates scaled and rounded."""
+
+    def rounded(node: Any) -> Any:
+        if _validate.is_real(node[0]):
+            return [round(value * scale, digits) for value in node[:2]]  # without heights
+        return [rounded(child) for child in node]
+
+    return [{"type": shape["type"], "coordinates": rounded(shape["coordinates"])} for shape in shapes or ()]

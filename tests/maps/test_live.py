@@ -36,9 +36,7 @@ def test_an_update_sends_results_and_another_map_all(city, both, doubled):
     assert seen == ["views"]
     assert live.views == live.page.views == deployment_map(city, {"another name": doubled}).views
     assert live.scene == live.page.scene
-    live, net = live_map(deployment_map(city, both)), grid_roads(2, 2)
-    seen = changes(live)
-    live.draw(exploration_map(net, pd.DataFrame({"edge": [0], "first_round": [1], "visits": [2]})))
+    live.draw(exploration_map(grid_roads(2, 2), pd.DataFrame({"edge": [0], "first_round": [1], "visits": [2]})))
     assert set(seen) == {"kind", "scene", "views"}
     refused("only a map of deployments", live.update, both)
 

@@ -146,14 +146,6 @@ def test_a_study_has_a_panel_a_problem_and_a_line_a_method(study):
     refused("nothing to draw", study_figures.study_curves, study[:0])
 
 
-def test_line_panels_show_lines_truth_and_points():
-    x = np.linspace(0, 1, 11)
-    frame = pd.DataFrame({"m": x**2, "true": x}, index=x)
-    _, axes = study_figures.line_panels({"a": frame, "b": frame[["m"]]}, points=[[0.5, 0.3]], ylabel="value")
-    assert [line.get_label() for line in axes[0].lines] == ["m", "true", "points"]
-    assert ([line.get_label() for line in axes[1].lines], axes[0].lines[2].get_ydata()) == (["m", "points"], [0.3])
-
-
 def test_a_step_of_boke_shows_three_views_of_one_axis():
     x = np.linspace(0, 1, 51)
     columns = {"mean": np.sin(6 * x), "bonus": 0.1, "bound": np.sin(6 * x) + 0.1, "density": 1 - x}

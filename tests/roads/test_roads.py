@@ -1,14 +1,11 @@
 """Road networks: paths against Bellman-Ford, a hand-made SUMO file read by eye, projection, and broken inputs."""
 
 import gzip
-import os
 import pickle
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from one_way import one_way_streets
 from refusals import refused
@@ -242,22 +239,3 @@ def test_a_network_survives_pickling_and_is_read_only():
     assert np.array_equal(copy.shortest_path(copy.lengths, 0, 9), path)
     with pytest.raises(ValueError, match="read-only"):
         net.lengths[0] = 1.0
-
-
-def test_luxembourg_equals_its_tables():
-    """The same network as tables, which another reader made; U-turns at dead ends only."""
-    folder = Path(os.environ.get("EMSOPT_DATA", "")) / "luxembourg"
-    if not (folder / "luxembourg_rebuilt.net.xml.gz").is_file():
-        pytest.skip("needs luxembourg/luxembourg_rebuilt.net.xml.gz in the folder named by EMSOPT_DATA")
-    net = RoadNetwork.from_sumo(folder / "luxembourg_rebuilt.net.xml.gz")
-    edges = pd.read_csv(folder / "luxembourg_edges.csv.gz", index_col="id")
-    edges = edges[edges.scc].loc[list(net.ids)]
-    assert net.n_edges == len(edges) == 5680
-    assert np.array_equal(net.lengths, edges.length)
-    assert np.array_equal(net.speed_limits, edges.speed)
-    turns = pd.read_csv(folder / "luxembourg_connections.csv.gz")
-    turns = turns[turns["from"].isin(net.ids) & turns["to"].isin(net.ids)]
-    assert turns_by_id(net) == set(zip(turns["from"], turns["to"], strict=True))
-    starts = np.array([line[0] for line in net.polylines])
-    apart = np.abs(starts - edges[["lon_from", "lat_from"]].to_numpy())
-    assert apart.max() < 1e-3  # a lane starts at the border of its junction, not in its middle

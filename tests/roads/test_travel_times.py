@@ -1,11 +1,9 @@
 """Road times: against Dijkstra on nodes (scipy) and on edges (brute force), closed forms, readers, and bad input."""
 
 import heapq
-import os
 import zipfile
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -127,25 +125,6 @@ def test_forbidden_turns_are_obeyed_in_monaco():
     np.testing.assert_allclose(net.travel_times(nodes[origins], nodes[targets]), expected, atol=1e-9)
     np.testing.assert_allclose(net.travel_times(nodes[origins], nodes[targets[:9]]), expected[:, :9], atol=1e-9)
     assert (expected > node_times(len(nodes), ends, minutes, origins)[:, targets] + 0.5).any()  # turns matter
-
-
-def auckland():
-    folder = os.environ.get("EMSOPT_DATA")
-    file = Path(folder or "", "auckland", "roads.zip")
-    if not folder or not file.is_file():
-        pytest.skip("needs auckland/roads.zip of JEMSS in the folder that EMSOPT_DATA names")
-    return RoadNetwork.from_tables(file)
-
-
-def test_times_in_auckland_are_those_on_nodes():
-    net, rng = auckland(), np.random.default_rng(3)
-    assert net.geographic
-    assert 90_000 < net.n_edges <= 90_638
-    nodes, ends = ends_of(net)
-    assert len(nodes) == 54_370
-    origins, targets = rng.choice(len(nodes), 20), rng.choice(len(nodes), 4222)
-    expected = node_times(len(nodes), ends, net.edge_minutes(), origins)[:, targets]
-    np.testing.assert_allclose(net.travel_times(nodes[origins], nodes[targets]), expected, rtol=0, atol=1e-6)
 
 
 # -- where points are -----------------------------------------------------------------------------------------------

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._types import ArrayLike, BoolArray, FloatArray, PathLike, Rng
 from .errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)

@@ -28,7 +28,7 @@ from . import columns as _columns
 if TYPE_CHECKING:
     import pandas as pd
 
-    Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
+Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that reading restores what was written
 

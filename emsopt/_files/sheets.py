@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from ..errors import InputError
 from . import columns, formats
-from .formats import Upload
-
-if TYPE_CHECKING:
-    from .formats import Choose
+from .formats import Choose, Upload
 
 APART = 200  # empty columns within one table; a wider gap separates a stray cell from it
 

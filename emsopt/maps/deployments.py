@@ -12,29 +12,26 @@ lines show which station answers, not the roads taken.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray
+from ..city import City
 from ..city.city import HOURS_A_YEAR
 from ..errors import InputError
+from ..evaluators import Evaluation
 from ..evaluators.metrics import NEGLIGIBLE
 from ..roads.network import RoadNetwork
 from . import _colours
+from ._colours import Limits, Value
 from ._page import HEIGHT, Page, steps
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from .._types import ArrayLike, FloatArray
-    from ..city import City
-    from ..evaluators import Evaluation
-    from ._colours import Limits, Value
-
-    Evaluations: TypeAlias = Evaluation | Mapping[str, Evaluation]
-    Shaded: TypeAlias = tuple[FloatArray, str, str]
+Evaluations: TypeAlias = Evaluation | Mapping[str, Evaluation]
+Shaded: TypeAlias = tuple[FloatArray, str, str]
 
 
 def deployment_map(

@@ -8,11 +8,12 @@ hospitals and back to a station too, and units that turn around.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .. import _validate
+from .._types import ArrayLike, IntArray
 from ..calls.areas import cells
 from ..calls.replaying import Replay
 from ..errors import InputError
@@ -20,9 +21,6 @@ from ..operations import Operations
 from . import _colours
 from ._page import HEIGHT, Page
 from .deployments import lat_lon, outlines, place_names
-
-if TYPE_CHECKING:
-    from .._types import ArrayLike, IntArray
 
 TENTHS = 10  # times on the page are whole tenths of a minute, to keep it small
 CELL_KM = 1.0  # calls of a log are moved to the centres of such cells, to hide addresses

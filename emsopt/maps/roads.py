@@ -7,20 +7,19 @@ is `emsopt.plots.exploration`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pandas as pd
 
 from .. import _validate
 from ..errors import InputError
+from ..roads import RoadNetwork
 from . import _colours
 from ._page import HEIGHT, Page, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pandas as pd
-
     from ..bandits import NavigationRun
-    from ..roads import RoadNetwork
 
     Visits: TypeAlias = NavigationRun | pd.DataFrame | dict[str, NavigationRun | pd.DataFrame]
 

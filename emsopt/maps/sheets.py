@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .. import _validate
-from .._types import Sites
+from .._types import ArrayLike, FloatArray, PathLike, Sites
+from ..city import City
 from ..city.deployment_space import check_sites
 from ..city.travel import NODES, WEIGHTS, ResponseLaw
 from ..errors import InputError
@@ -21,10 +22,6 @@ from ..evaluators.evaluation import LATE_MIN, is_queue
 from . import _colours
 from ._page import Page
 from .deployments import city_data
-
-if TYPE_CHECKING:
-    from .._types import ArrayLike, FloatArray, PathLike
-    from ..city import City
 
 OWN = "your plan"
 

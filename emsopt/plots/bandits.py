@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from .. import _validate
+from .._types import FloatArray
 from ..errors import InputError
 from ..maps import _colours
 from ..maps._page import ROADS
 from ..maps.roads import CLASSES, edges_to_mark, gather_visits
-from ._style import Style, bare, categories, draw_line, look, marker, note, panels, shared_legend, styled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from .._types import FloatArray
-    from ..roads import RoadNetwork
-    from ._style import AxesArray, AxLike
+from ..roads import RoadNetwork
+from ._style import (
+    AxesArray,
+    AxLike,
+    Style,
+    bare,
+    categories,
+    draw_line,
+    look,
+    marker,
+    note,
+    panels,
+    shared_legend,
+    styled,
+)
 
 PANEL = (5.8, 3.1)  # inches; two stand side by side
 VALUES = {"cumulative_regret": "rectified regret", "excess_energy": "energy above the best path's"}

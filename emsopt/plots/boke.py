@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from .. import _validate
+from .._types import ArrayLike
 from ..maps import _colours
+from ._style import AxesArray, AxLike, shared_legend, styled
 from ._style import panels as grid
-from ._style import shared_legend, styled
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from .._types import ArrayLike
-    from ._style import AxesArray, AxLike
 
 HEIGHTS = (2.4, 1, 1.2)
 

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray
 from ..errors import InputError
+from ..evaluators import Evaluation
 from ..evaluators.evaluation import LATE_MIN
 from ..maps import _colours
 from ..optimizers.regret import confidence_band
 from ._style import AxLike, Style, categories, draw_line, figure, legend_above, look, note, styled, whole_ticks, words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from .._types import ArrayLike, FloatArray
-    from ..evaluators import Evaluation
 
 BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes; more bins would be too narrow to see
 LOADS = {

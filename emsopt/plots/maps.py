@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import BoundaryNorm, ListedColormap, to_rgba
@@ -13,19 +15,12 @@ from matplotlib.figure import Figure
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 
+from .._types import FloatArray
+from ..city import City
+from ..evaluators import Evaluation
 from ..maps import _colours
-from ._style import Style, bare, marker, new_figure, note, panels, styled
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from matplotlib.axes import Axes
-
-    from .._types import FloatArray
-    from ..city import City
-    from ..evaluators import Evaluation
-    from ..maps._colours import Value
-    from ._style import AxesArray, AxLike
+from ..maps._colours import Value
+from ._style import AxesArray, AxLike, Style, bare, marker, new_figure, note, panels, styled
 
 WIDEST_LINE = 3.5  # points, for a share of 1: wider lines would hide the shading of atoms
 

@@ -29,6 +29,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import spsolve
 
 from .._types import ArrayLike, BoolArray, FloatArray, IntArray
 from .._validate import one_each, real_array
@@ -160,9 +162,6 @@ def _no_steeper(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArr
 
 def _straight_inside(ground: FloatArray, ends: IntArray, lengths: FloatArray, elevated: BoolArray) -> FloatArray:
     """Return the heights of junctions: the ground's, or interpolated between the portals in tunnels and on bridges."""
-    from scipy import sparse
-    from scipy.sparse.linalg import spsolve
-
     n = len(ground)
     streets = np.unique(np.sort(ends, axis=1), axis=0)
     # a junction is on the ground if one of its roads is, or if only one street ends there: an extract may cut a tunnel

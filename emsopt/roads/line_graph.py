@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy import sparse
+from scipy.sparse.csgraph import dijkstra
 
 from .. import _validate
 from .._types import ArrayLike, BoolArray, IntArray
 from ..errors import InputError, NoWayError
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 # Larger values are mistakes in a file: upper bounds for the readers and the network itself.
 MOST_M_S, LONGEST_M = 1e3, 4e7  # for a road: above the speed of sound, and the circumference of the earth
@@ -90,8 +90,6 @@ class LineGraph:
 
         `shortest_path` overwrites the entries with the cost of e2.
         """
-        from scipy import sparse
-
         start, end = self.connections.T.astype(np.int32)  # required by scipy before 1.15
         return sparse.csr_array((np.ones(len(start)), (start, end)), shape=(self.n_edges, self.n_edges))
 
@@ -127,8 +125,6 @@ class LineGraph:
         -----
         All searches on a network share one matrix of weights; concurrent threads need separate networks.
         """
-        from scipy.sparse.csgraph import dijkstra
-
         costs = _validate.real_array(costs, "costs", (self.n_edges,), low=0.0)
         start, end = self._edge(start, "start"), self._edge(end, "end")
         shut = self.closures(() if closed is None else closed)
@@ -171,8 +167,6 @@ def checked_connections(values: ArrayLike, n: int) -> IntArray:
 
 def legal_turns(tails: ArrayLike, heads: ArrayLike) -> IntArray:
     """Return all turns between edges, by the nodes at their ends, shape (C, 2); U-turns only without another exit."""
-    import pandas as pd
-
     edges = pd.DataFrame({"edge": np.arange(np.size(tails)), "tail": tails, "head": heads})
     turns = edges.merge(edges, left_on="head", right_on="tail", suffixes=("", "_next"))
     onward = turns["head_next"] != turns["tail"]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse.csgraph import connected_components
 
 from .. import _validate
 from .._files import atomic, formats
@@ -28,9 +29,9 @@ from ._sumo import read_net
 from ._tables import read_tables
 from .energy import INCLINES
 from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S, LineGraph, checked_connections
+from .snapping import Snapper
 
 if TYPE_CHECKING:
-    from .snapping import Snapper
     from .travel_times import WayFinder
 
 OFF_ROAD_KMH, OFF_ROAD_KM = 20.0, 5.0  # defaults: drives and service roads are rarely part of a network
@@ -277,8 +278,6 @@ class RoadNetwork(LineGraph):
         The other edges, such as streets that forbidden turns cut off, are dropped, as in "Bayesian Analysis of
         Combinatorial Gaussian Process Bandits".
         """
-        from scipy.sparse.csgraph import connected_components
-
         _, part = connected_components(self._search_graph, directed=True, connection="strong")
         inside = part == np.argmax(np.bincount(part))
         if inside.all():
@@ -374,8 +373,6 @@ class RoadNetwork(LineGraph):
 
     @cached_property
     def _snapper(self) -> Snapper:
-        from .snapping import Snapper
-
         return Snapper(self.polylines, self.geographic, self.classes, self.connections)
 
     @cached_property

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-    from emsopt._types import ArrayLike
+    from emsopt._types import ArrayLike, FloatArray
     from emsopt.plots._style import AxesArray
 
 SIZE, WIDE = (4.4, 3.4), (6.2, 3.4)  # inches per panel; wide panels stand in rows of two to stay legible
@@ -240,7 +241,7 @@ def control_bounds(table: pd.DataFrame) -> tuple[Figure, AxesArray]:
     return fig, axes
 
 
-def plain_ticks(axis, values):
+def plain_ticks(axis: Axis, values: FloatArray) -> None:
     """Label a logarithmic axis with plain numbers if the ``values`` on it span fewer than two decades."""
     if values.max() < 100 * values.min():  # on more decades, powers of ten are clear enough
         few = values.max() < 10 * values.min()

@@ -31,6 +31,7 @@ MALFORMED = [
     ("shape with NaN in a ring", lambda: city(atom_shapes=[SQUARE, polygon([[0, 0], [1, 0], [np.nan, 1]]), SQUARE]), "atom_shapes.*number 1.*two finite numbers"),
     ("negative rate", lambda: city(arrival_rates=[-1, 1, 1]), "arrival_rates.*at least 0.*index 0"),
     ("text as a rate", lambda: city(arrival_rates=["many", 1, 1]), "arrival_rates.*numbers.*many"),
+    ("rates with a mask", lambda: city(arrival_rates=np.ma.masked_array(RATES, [0, 1, 0])), "arrival_rates.*mask"),
     ("rates all zero", lambda: city(arrival_rates=[0, 0, 0]), "arrival_rates.*zero"),
     ("too few rates", lambda: city(arrival_rates=[1, 1]), "travel_times.*2.*\\(4, 3\\)"),
     ("unreachable atom", lambda: city(travel_times=np.where(TRAVEL > 8, np.inf, TRAVEL)), "travel_times.*finite.*\\(1, 0\\)"),

@@ -17,7 +17,7 @@ from smallville import evaluation, small_city
 from emsopt.city.city import City
 from emsopt.evaluators import approximate_hypercube
 from emsopt.maps import _colours
-from emsopt.maps.deployments import deployment_map, place_name
+from emsopt.maps.deployments import deployment_map
 from emsopt.roads import grid_roads
 
 VENDOR = files("emsopt") / "maps" / "vendor"
@@ -157,12 +157,6 @@ def test_a_plane_city_is_drawn_in_metres(both):
     assert data["atoms"]["at"] == [[0, 0], [1000, 3000], [2000, 5000]]  # north, east
     assert data["atoms"]["shape"][0]["coordinates"][0][2] == [1000, 1000]  # east, north as GeoJSON has it
     assert data["bounds"] == [[0, 0], [2000, 5000]]
-
-
-def test_a_place_with_several_sites_gets_a_name():
-    names = {"Depot (north)": ["Depot (north)"], "Station 8": ["Station 8 (unit 1)", "Station 8 (unit 2)"]}
-    for title, listed in (names | {"Station 11 / Station 12": ["Station 11", "Station 12"]}).items():
-        assert place_name(listed) == title
 
 
 def test_an_update_shares_what_stays(both, doubled, city):

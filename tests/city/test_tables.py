@@ -155,13 +155,14 @@ def test_bad_frames_are_refused_by_naming_the_culprit(case):
 
 def test_bad_geometries_are_refused_by_naming_the_row():
     geopandas = pytest.importorskip("geopandas")
-    from shapely import LineString, Polygon
+    from shapely import LineString, Point, Polygon
 
     good, cross = Polygon(SQUARE), Polygon([[0, 0], [1, 1], [1, 0], [0, 1]])
     far = Polygon([[500_000, 0], [500_001, 0], [500_000, 1]])
     cases = [
         ([good, None, good], None, "row 2: .*got nothing"),
         ([good, good, LineString([[0, 0], [1, 1]])], None, "row 3: .*LineString"),
+        ([good, Point(0, 0), good], None, "row 1: expected a valid Point, but got a Polygon"),
         ([cross, good, good], None, "row 1: expected a valid .*make_valid"),
         ([far, far, far], None, "degrees from -180 to 180.*set_crs"),
     ]

@@ -17,7 +17,7 @@ from smallville import evaluation, small_city
 from emsopt.city.city import City
 from emsopt.evaluators import approximate_hypercube
 from emsopt.maps import _colours
-from emsopt.maps.deployments import deployment_map
+from emsopt.maps.deployments import deployment_map, place_name
 from emsopt.roads import grid_roads
 
 VENDOR = files("emsopt") / "maps" / "vendor"
@@ -159,6 +159,12 @@ def test_a_plane_city_is_drawn_in_metres(both):
     assert data["bounds"] == [[0, 0], [2000, 5000]]
 
 
+def test_a_place_with_several_sites_gets_a_name():
+    names = {"Depot (north)": ["Depot (north)"], "Station 8": ["Station 8 (unit 1)", "Station 8 (unit 2)"]}
+    for title, listed in (names | {"Station 11 / Station 12": ["Station 11", "Station 12"]}).items():
+        assert place_name(listed) == title
+
+
 def test_an_update_shares_what_stays(both, doubled, city):
     shown = deployment_map(city, both, limits=(0, 9))
     heavier = shown.updated({"other": doubled}, city.scaled(2))
@@ -198,6 +204,16 @@ OTHER = {"atom_locations": [[0, 51], [0.1, 51]], "site_locations": [[0, 51]]}
 )
 def test_what_cannot_be_drawn_is_refused(both, city, draw, message):
     refused(message, draw, city, both)
+
+
+@given(st.floats(-1e5, 1e5), st.floats(0, 1e5))
+def test_classes_are_few_even_and_cover_the_range(low, width):
+    edges = _colours.class_edges(low, low + width)
+    slack = 1e-6 * max(1, abs(low), width)
+    assert edges[0] <= low + slack
+    assert edges[-1] >= low + width - slack
+    assert 2 <= len(edges) <= 9
+    assert np.diff(edges) == pytest.approx(np.diff(edges)[0], rel=1e-6, abs=4 * np.spacing(np.abs(edges).max()))
 
 
 @given(

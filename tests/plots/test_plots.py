@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 from refusals import refused
@@ -58,6 +59,7 @@ def test_lines_and_stations_say_their_shares(city, both, doubled):
     shares = [(0, 0.9), (1, 0.4), (0, 0.1), (1, 0.6), (2, 0.99)]  # (atom, share); 1 percent is left out
     wanted = {(*CENTRES[atom], maps._width(share)) for atom, share in shares}
     assert sorted(np.ravel(sorted(drawn))) == pytest.approx(sorted(np.ravel(sorted(wanted))))
+    assert maps._width(1.0) == maps.WIDEST_LINE
     assert {"43%", "57%"} <= set(texts(ax))  # B: (0.1 + 2 x 0.6 + 0.99) / 4
     _, (ax,) = plots.deployments(city, doubled)
     assert {"2", "100%"} <= set(texts(ax))
@@ -71,6 +73,20 @@ def test_a_map_is_true_to_scale(city, both):
     bar = next(line for line in ax.lines if len(line.get_xdata()) == 2)
     ends = np.column_stack([bar.get_xdata(), bar.get_ydata()])
     assert great_circle_km(ends[:1], ends[1:])[0, 0] == pytest.approx(length, rel=0.005)
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_holes_in_an_atom_stay_open(turn):
+    outer, hole = (square(0, 0)["coordinates"][0], [[0, 0], [0.005, 0], [0.005, 0.005], [0, 0.005], [0, 0]][::turn])
+    path = maps._path({"type": "MultiPolygon", "coordinates": [[outer, hole], square(0.04, 0)["coordinates"]]})
+    fig = Figure(figsize=(5, 2), dpi=100)
+    ax = fig.add_axes((0, 0, 1, 1), xlim=(-0.02, 0.08), ylim=(-0.02, 0.02))
+    ax.add_collection(PathCollection([path], facecolors="black"))
+    canvas = FigureCanvasAgg(fig)
+    canvas.draw()
+    dark = np.asarray(canvas.buffer_rgba())[::-1, :, 0] < 128
+    x, y = ax.transData.transform([[-0.005, -0.005], [0.003, 0.002], [0.04, 0.0], [0.025, 0.0]]).astype(int).T
+    assert dark[y, x].tolist() == [True, False, True, False]
 
 
 def test_circles_stand_in_for_missing_outlines(city, both):

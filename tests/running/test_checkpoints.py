@@ -6,12 +6,14 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 from refusals import refused
 
 import emsopt as eo
 from emsopt import study
 from emsopt._running import json_lines
+from emsopt._running.checkpoint import summary
 from emsopt.errors import InputError, ResumeWarning, WriteError
 from emsopt.roads import grid_roads
 
@@ -189,3 +191,30 @@ def test_what_is_on_file_stands_where_the_run_now_asks_for_something_else(run, k
     assert len(warned) == 1
     assert [list(x) for x in history[key]][:4] == [row[key] for row in rows]
     assert len(history) == len(set(history[key])) == 6
+
+
+def test_a_path_on_file_stands_where_the_agent_would_drive_another(file, tmp_path):
+    driven(file, 3)
+    first, *rows = map(json.loads, lines(file.read_text()))
+    options = {"horizon": 1, "rng": 0, "checkpoint": tmp_path / "other.jsonl", "closed": [rows[1]["arms"][3]]}
+    eo.bandits.run(grid_roads(4, 4, rng=0), "r0c0-r0c1", "r3c2-r3c3", "bi-ts", **options)
+    detour = json.loads(lines((tmp_path / "other.jsonl").read_text())[1])
+    rows[1] = {**detour, "round": 2}
+    file.write_text("".join(json.dumps(row) + "\n" for row in (first, *rows)))
+    with pytest.warns(ResumeWarning, match="round 2 in the checkpoint"):
+        run = driven(file, 5)
+    assert list(run.history["path"][1]) == detour["arms"]
+    assert len(run.history) == 5
+
+
+def test_a_summary_tells_numbers_apart_but_not_their_last_digits():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(30, 30)), rng.random(30)
+    wanted = summary(a, b)
+    rounded = summary(a * (1 + 1e-13 * rng.normal(size=a.shape)), b)
+    assert rounded["weighted"] == pytest.approx(wanted["weighted"], rel=1e-9)
+    one = a.copy()
+    one[7, 9] += 1e-3
+    for other in (summary(one, b), summary(a[::-1], b), summary(a, b * 1.001)):
+        assert other["weighted"] != pytest.approx(wanted["weighted"], rel=1e-8)
+    assert summary(np.zeros(3)) != summary(np.zeros(4))

@@ -1,4 +1,7 @@
-"""Read and write plain files, also packed by gzip or in a .zip: comma-separated tables and JSON."""
+"""Read and write tables and JSON: plain files, also packed by gzip or in a .zip, workbooks and Parquet files.
+
+Packages of "tables" are needed for workbooks and Parquet files.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -67,6 +70,7 @@ SEPARATORS = ",;\t|^"
 MOST_ABOVE = 10  # lines above the header, such as titles: further down, rows are data
 NEARLY = 0.75  # of the cells or separators of other lines: some cells of a header may be blank
 LONGEST_START = 2**17  # characters from which the separator is found, as the first lines suffice
+APART = 200  # empty columns within one table; a wider gap separates a stray cell from it
 SPLIT = "Split it, for example by year."
 VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")  # no header has numbers or times
 
@@ -301,3 +305,56 @@ def open_with(module: str, file: Path | Upload, kind: str, extra: str = "tables"
         raise
     except Exception as error:  # these packages raise many kinds of errors for damaged files
         raise InputError(f"{file.name} is not {kind}, or is damaged: {error}.") from error
+
+
+def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
+    """Return the first sheet of a workbook as a table of text; ``choose`` is as for `table_of`."""
+    with open_with("openpyxl", file, "an Excel workbook") as (openpyxl, content):
+        sheet = openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0]  # values, not formulas
+        sheet.reset_dimensions()  # one far cell would make every row as wide
+        return _from_rows(sheet.iter_rows(values_only=True), file.name, choose)
+
+
+def read_xls(file: Path | Upload, choose: Choose) -> pd.DataFrame:
+    """Return the first sheet of a workbook of Excel 97 to 2003, as `read_xlsx` does.
+
+    In newer formats one far cell would take half a terabyte there; this format has at most 65,536 rows of 256 cells.
+    """
+    with open_with("python_calamine", file, "an old Excel workbook") as (calamine, content):
+        if content.read(4) != b"\xd0\xcf\x11\xe0":  # a newer format, however named
+            raise InputError(f"{file.name} is no workbook of Excel 97 to 2003. Save the sheet as .xlsx or .csv.")
+        content.seek(0)
+        sheet = calamine.CalamineWorkbook.from_filelike(content).get_sheet_by_index(0)
+        return _from_rows(sheet.to_python(skip_empty_area=False), file.name, choose)  # else rows are misnumbered
+
+
+def _from_rows(rows: Iterable[Iterable[object]], name: str, choose: Choose) -> pd.DataFrame:
+    """Return the rows of a sheet as a table of text."""
+    cells = ((k, [_columns.text(cell).strip() for cell in row]) for k, row in enumerate(rows, 1))
+    return table_of(_even(from_header(row for row in cells if any(row[1])), name), name, choose)
+
+
+def read_parquet(file: Path | Upload) -> pd.DataFrame:
+    """Return a Parquet file as a table; an index that pandas keeps there becomes columns."""
+    with open_with("pyarrow.parquet", file, "a Parquet file") as (parquet, content):
+        table = parquet.ParquetFile(content)
+        if table.metadata.num_rows > MOST_ROWS:  # before it is read into memory
+            raise InputError(f"{file.name} has more than {MOST_ROWS:,} rows. {SPLIT}")
+        frame = table.read().to_pandas(ignore_metadata=True)
+    frame.attrs[_columns.FILE] = file.name
+    return frame
+
+
+READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".xls": read_xls}
+
+
+def _even(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows of the length of the first without trailing blanks; rows with values further right stay longer."""
+    width = 0
+    for number, row in records:
+        filled = [k for k, cell in enumerate(row) if cell]
+        if not width:
+            if far := [b for a, b in pairwise(filled) if b > a + APART]:
+                raise InputError(f"{name}: column {far[0] + 1:,} has a name, far from the others. Delete it.")
+            width = filled[-1] + 1
+        yield number, [*row[: max(width, filled[-1] + 1)], *[""] * (width - len(row))]

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 from .._files import formats as _formats
-from .._files import geography, sheets
+from .._files import geography
 from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts
 from .._types import FloatArray, PathLike
 from .._validate import existing_file, quote
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 Cells: TypeAlias = Mapping[str, Sequence[object]]
 Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
 
-FRAMES = {".parquet": sheets.read_parquet} | dict.fromkeys(geography.LAYERS, geography.read_layer)
+FRAMES = {".parquet": _formats.read_parquet} | dict.fromkeys(geography.LAYERS, geography.read_layer)
 TEXT, GEOJSON = (".csv", ".tsv", ".tab", ".txt", ".psv", ".dat", ".log", ".asc", ".out"), (".geojson", ".json")
-ENDINGS = (*TEXT, *GEOJSON, *(ending + ".gz" for ending in (*TEXT, *GEOJSON)), *sheets.READERS, *FRAMES, ".zip")
+ENDINGS = (*TEXT, *GEOJSON, *(ending + ".gz" for ending in (*TEXT, *GEOJSON)), *_formats.READERS, *FRAMES, ".zip")
 LONGEST_M = 2.1e7  # above all northings of projected coordinates
 SOUTHERNMOST = -60  # latitude of a city; the longitudes of many cities are below it
 X_FIRST = re.compile(r"lo?ng?(?:itude)?[\W_]*(?:and)?[\W_]*lat|x[\W_]*y", re.IGNORECASE)
@@ -117,9 +117,9 @@ def _from_file(
         return _formats.read_csv(file, choose=choose), crs
     if kind in GEOJSON:
         return _from_geojson(file, choose, crs), None
-    if kind in sheets.READERS:
-        return sheets.READERS[kind](file, choose), crs
-    kinds = ", ".join([*TEXT, *GEOJSON, *sheets.READERS, *FRAMES, ".zip"])
+    if kind in _formats.READERS:
+        return _formats.READERS[kind](file, choose), crs
+    kinds = ", ".join([*TEXT, *GEOJSON, *_formats.READERS, *FRAMES, ".zip"])
     raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.")
 
 

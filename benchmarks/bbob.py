@@ -25,7 +25,7 @@ import numpy as np
 from box_peers import METHODS, warm
 
 import emsopt as eo
-from emsopt._running.blas_threads import one_thread
+from emsopt._running.parallel import one_thread
 from emsopt.optimizers import Real
 
 DIMENSIONS = (2, 3, 5, 10)

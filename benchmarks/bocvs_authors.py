@@ -35,8 +35,8 @@ import pandas as pd
 from _known_model import Hyperparameters, KnownModel
 from scipy.linalg import cho_solve
 
-from emsopt._running.blas_threads import one_thread
 from emsopt._running.checkpoint import stream
+from emsopt._running.parallel import one_thread
 from emsopt.optimizers.control.learners import ETC50, ControlLearner
 from emsopt.optimizers.control.search import with_regret
 from emsopt.problems import Play

@@ -20,7 +20,7 @@ import pandas as pd
 from _timing import growth_exponent, median_seconds
 
 import emsopt as eo
-from emsopt._running.blas_threads import one_thread
+from emsopt._running.parallel import one_thread
 from emsopt.optimizers import BOX_METHODS
 from emsopt.optimizers.boxes.boke import exploration, log_upper_bound
 from emsopt.optimizers.boxes.boke_auto import upper_bound as auto_bound

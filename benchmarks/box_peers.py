@@ -25,7 +25,7 @@ from importlib import util
 import numpy as np
 
 import emsopt as eo
-from emsopt._running.blas_threads import one_thread
+from emsopt._running.parallel import one_thread
 from emsopt.optimizers import BOX_METHODS, Categorical, Integer, Real
 
 FUNCTIONS = {

@@ -20,7 +20,7 @@ from emsopt._types import FloatArray, IntArray, Rng
 from emsopt.calls import CallLog, _units, read_calls
 from emsopt.calls.calibration import NIGHT
 from emsopt.city import travel
-from emsopt.city.response_law import lognormal
+from emsopt.city.travel import lognormal
 from emsopt.errors import InputError
 
 Distances = Callable[[FloatArray, FloatArray], FloatArray]

@@ -56,32 +56,9 @@ _ROOM_OF = {
     "minimize": "optimizers",
 }
 
-__all__ = [
-    "City",
-    "DeploymentSpace",
-    "EmsoptError",
-    "Objective",
-    "RoadNetwork",
-    "__version__",
-    "bandits",
-    "calls",
-    "city",
-    "datasets",
-    "errors",
-    "evaluators",
-    "maps",
-    "maximize",
-    "minimize",
-    "operations",
-    "optimizers",
-    "panels",
-    "planning",
-    "plots",
-    "problems",
-    "roads",
-    "study",
-    "surrogates",
-]
+__all__ = ["City", "DeploymentSpace", "EmsoptError", "Objective", "RoadNetwork", "__version__", "bandits", "calls"]
+__all__ += ["city", "datasets", "errors", "evaluators", "maps", "maximize", "minimize", "operations", "optimizers"]
+__all__ += ["panels", "planning", "plots", "problems", "roads", "study", "surrogates"]
 
 
 def __getattr__(name: str) -> object:

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ._types import ArrayLike, BoolArray, FloatArray, PathLike, Rng
 from .errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -76,9 +76,11 @@ def floats(values: ArrayLike, name: str, unit: str = "") -> FloatArray:
         array: NDArray[Any] = np.asarray(values)
     except (TypeError, ValueError) as error:
         raise InputError(f"`{name}` must be numbers{_in(unit)} in rows of equal length: {error}") from error
-    if array.dtype.kind == "O" and array.size and all(v is None or is_real(v) for v in array.flat):
+    if array.dtype.kind == "O":
         # None becomes NaN, and an int too large for a float becomes infinity; callers refuse both and name their index
-        array = np.array([np.nan if v is None else as_float(v) for v in array.flat]).reshape(array.shape)
+        cells = [np.nan if v is None else v for v in array.flat]
+        if all(map(is_real, cells)):
+            array = np.array([as_float(v) for v in cells]).reshape(array.shape)
     if array.dtype.kind not in "iuf":
         strange = next((v for v in array.ravel().tolist() if not is_real(v)), values)  # as Python's own types
         raise InputError(f"`{name}` must be real numbers{_in(unit)}; got {quote(strange)}.")
@@ -259,8 +261,7 @@ def generator(rng: Rng) -> np.random.Generator:
 
 def finite_number(value: object, name: str, low: float = -np.inf, high: float = np.inf) -> float:
     """Return ``value`` as a float; raise unless it is a finite number in [low, high]."""
-    number = as_float(value) if is_real(value) else np.nan
-    if np.isfinite(number) and low <= number <= high:
+    if is_real(value) and np.isfinite(number := as_float(value)) and low <= number <= high:
         return number
     bounds = "" if low == -np.inf else f" of at least {low:g}" if high == np.inf else f" from {low:g} to {high:g}"
     raise InputError(f"`{name}` must be a finite number{bounds}; got {quote(value)}.")

@@ -5,6 +5,8 @@ A message may hold the arguments that it names as data, so that the command and 
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -137,3 +139,11 @@ class AccuracyWarning(UserWarning):
 
     ``warnings.simplefilter("ignore", emsopt.errors.AccuracyWarning)`` silences it.
     """
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Issue a warning that points to the innermost caller outside this package."""
+    level, frame = 2, sys._getframe(1)  # 1 would be this function
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "emsopt":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

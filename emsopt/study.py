@@ -26,10 +26,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from . import _validate
-from ._running.blas_threads import one_thread
 from ._running.json_lines import json_lines
-from ._running.progress import bar
-from ._running.workers import as_completed, submit
+from ._running.loop import bar
+from ._running.parallel import as_completed, one_thread, submit
 from ._version import provenance
 from .errors import EmsoptError, InputError
 

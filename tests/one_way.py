@@ -1,5 +1,7 @@
 """Road networks of which some streets are open in one direction only."""
 
+from dataclasses import replace
+
 import numpy as np
 
 
@@ -8,4 +10,4 @@ def one_way_streets(net, share, rng):
     rng = np.random.default_rng(rng)
     both = [(k, net.ids.index("-".join(name.split("-")[::-1]))) for k, name in enumerate(net.ids)]
     closed = [pair[rng.integers(2)] for pair in both if pair[0] < pair[1] and rng.random() < share]
-    return net.subset(np.setdiff1d(np.arange(net.n_edges), closed)).largest_component()
+    return replace(net, connections=net.connections[~np.isin(net.connections, closed).any(axis=1)]).largest_component()

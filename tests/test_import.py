@@ -45,10 +45,3 @@ def test_all_public_names_are_offered():
         assert getattr(emsopt, name).__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         emsopt.nonsense
-
-
-def test_completion_offers_what_is_public():
-    names = python("import emsopt as eo; print(*dir(eo))").split()
-    assert sorted(names) == names
-    assert {"City", "minimize", "panels", "planning", "__version__"} <= set(names)
-    assert not [name for name in names if name.isupper() or (name.startswith("_") and name != "__version__")]

@@ -136,12 +136,6 @@ class TestGuides:
         with_code = {path.name for path in GUIDES if "```python" in path.read_text("utf-8")}
         assert with_code == {"README.md", "choosing.md", "own_city.md", "problems.md", "scale.md"}
 
-    def test_what_they_include_of_other_files_begins_and_ends_there(self):
-        for path in GUIDES:
-            for file, options in re.findall(r"\{include\} (\S+)\n(.*?)```", path.read_text("utf-8"), re.DOTALL):
-                marks = re.findall(r'^:\S+: "(.*)"$', options, re.MULTILINE)
-                assert [mark for mark in marks if mark not in (path.parent / file).read_text("utf-8")] == []
-
     def test_names_and_options_in_them_exist(self, capsys):
         text = "\n".join(path.read_text("utf-8") for path in GUIDES)
         for name in set(re.findall(r"\beo\.([a-z_]\w*(?:\.\w+)*)", text)):

@@ -25,12 +25,10 @@ _WRONG_PATHS = {  # these concern the given path and raise an InputError
     errno.EISDIR: ("the path is a folder, but a file is to be written", "Add a file name"),
     errno.ENAMETOOLONG: ("the path or a name in it is too long", "Shorten it"),
     errno.EINVAL: ("the operating system does not accept the path", "Correct it"),
-    errno.ELOOP: ("symbolic links in the path form a loop", "Remove the loop"),
 }
 _CAUSES = _WRONG_PATHS | {  # the others concern the machine
     errno.ENOSPC: ("the disk is full", "Free some space"),
     errno.EDQUOT: ("your quota of disk space is used up", "Free some space"),
-    errno.EFBIG: ("the file would be larger than the system allows", "Raise the limit"),
     errno.EROFS: ("the disk is read-only", "Make it writable"),
     errno.EACCES: ("permission was denied, or the file is open in another program", "Change the permissions"),
     errno.EPERM: ("permission was denied", "Change the permissions"),
@@ -64,7 +62,8 @@ def write_file(path: PathLike, content: str | bytes) -> Path:
         draft = _neighbour(target)
         try:
             _write(draft, content)
-            _set_mode(draft, mode)
+            if mode is not None:
+                draft.chmod(mode)
             os.replace(draft, target)
         finally:
             with suppress(OSError):
@@ -90,8 +89,8 @@ def write_folder(
         try:
             for name, content in files.items():
                 _write(draft / name, content)
-            _set_mode(draft, mode)
             if mode is not None:
+                draft.chmod(mode)
                 folder.rename(old)  # a folder with content cannot be replaced in one step
             try:
                 draft.rename(folder)
@@ -149,12 +148,6 @@ def _mode_to_keep(target: Path, kind: int) -> int | None:
     if not os.access(target, os.W_OK):  # renaming would succeed, but against the owner's intent
         raise OSError(errno.EACCES, "write-protected")
     return stat.S_IMODE(mode)
-
-
-def _set_mode(path: Path, mode: int | None) -> None:
-    """Set the permissions of a file or folder if they differ from ``mode``; do nothing if ``mode`` is None."""
-    if mode is not None and stat.S_IMODE(path.stat().st_mode) != mode:
-        path.chmod(mode)
 
 
 def _neighbour(path: Path) -> Path:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -16,7 +14,6 @@ import numpy as np
 from .. import _validate
 from .._types import BoolArray, FloatArray
 from ..errors import InputError
-from . import geography
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,9 +53,9 @@ class Table(NamedTuple):
         ``argument`` is its name in messages if it was not read from a file. The rows are named by the first column of
         ``name_columns`` with distinct cells, else by the first that there is, else by their last word and a number.
         """
-        import pandas as pd
+        from pandas import DataFrame
 
-        if not isinstance(frame, pd.DataFrame):
+        if not isinstance(frame, DataFrame):
             raise InputError(f"`{argument}` must be a pandas DataFrame or a GeoDataFrame; got {type(frame).__name__}.")
         where = label(frame, argument)
         if frame.index.nlevels > 1:  # such as osmnx's edges, by u, v and key
@@ -69,13 +66,20 @@ class Table(NamedTuple):
             raise InputError(f"{where} has more than one column {repeated!r}; {_known_columns(frame)}.")
         if len(frame) == 0:
             raise InputError(f"{where} has no rows; at least one is needed.")
-        table = cls(frame.set_axis(columns, axis=1), where)
-        own = None if frame.index.name is None else str(frame.index.name).strip().lower()
-        options = name_columns or (own or "name",)
-        index_is_names = own in options or not pd.api.types.is_numeric_dtype(frame.index)  # numbers only count rows
-        if frame.index.nlevels == 1 and index_is_names and table.column(options) is None:
-            table = cls(table.frame.rename_axis(options[0]).reset_index(), where)
+        table = cls(frame.set_axis(columns, axis=1), where)._with_index(name_columns)
         return table._replace(names=table._names(name_columns)) if name_columns else table
+
+    def _with_index(self, name_columns: Sequence[str]) -> Table:
+        """Return the table with the index as a column of names, if it holds names and no column does."""
+        from pandas.api.types import is_numeric_dtype
+
+        index = self.frame.index
+        own = None if index.name is None else str(index.name).strip().lower()
+        options = name_columns or (own or "name",)
+        named = own in options or not is_numeric_dtype(index)  # numbers only count rows
+        if index.nlevels > 1 or not named or self.column(options) is not None:
+            return self
+        return self._replace(frame=self.frame.rename_axis(options[0]).reset_index())
 
     def _names(self, options: Sequence[str]) -> tuple[str, ...]:
         """Return row names from one of the columns ``options``, else numbered names; raise unless they are distinct."""
@@ -120,28 +124,6 @@ class Table(NamedTuple):
             return self
         changed = [f"{match[1]}.{match[2]}" if match else cell for cell, match in zip(cells, commas, strict=True)]
         return self._replace(frame=self.frame.assign(**{key: changed}))
-
-    def degrees(self, x: str | None = None, y: str | None = None, crs: object = None) -> FloatArray:
-        """Return longitude and latitude in degrees, shape (rows, 2), converted from a reference system ``crs``.
-
-        If their columns are given, a blank cell makes both numbers of its row NaN; otherwise it raises an error.
-        """
-        blanks = x is not None
-        x = x or self.require(LONGITUDE, "a column 'lon' beside 'lat' (degrees)")
-        y = y or self.require(LATITUDE, "a column 'lat' beside 'lon' (degrees)")
-        columns = []
-        try:
-            for key, most, more in ((x, 180, 10), (y, 90, 0)):  # a city at the date line may go on beyond it
-                limits = {} if crs is not None else {"low": -most - more, "high": most + more}
-                expected = f"degrees from -{most} to {most}" if crs is None else "a number"
-                columns.append(self.numbers(key, expected, blanks=blanks, **limits))
-        except InputError as error:
-            cells = self.frame[[x, y]].to_numpy(dtype=object)
-            hint = _validate.degrees_hint(_floats(cells), plane=not blanks, names=(x, y))
-            raise InputError(f"{error}{hint}", error.rows) from error
-        points = np.column_stack(columns)
-        points[np.isnan(points).any(axis=1)] = np.nan  # half a place is none
-        return geography.to_degrees(points, crs, f"{self.where}, columns {x!r} and {y!r}")
 
 
 def matrix(
@@ -202,7 +184,7 @@ def _numbers(
 
     With ``blanks``, blank cells become NaN. With ``strictly``, ``low`` itself is outside. ``place`` names a cell.
     """
-    values = _floats(cells)
+    values = floats(cells)
     bad = ~np.isfinite(values) | (values < low) | (values > high) | (strictly & (values == low))
     if blanks:
         bad[bad] = ~blank(cells[bad])  # only the cells that failed, as comparing words is slow
@@ -216,7 +198,7 @@ def _numbers(
     return values
 
 
-def _floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
+def floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
     """Convert an array of objects to floats; text that reads as a number counts as one, other cells become NaN."""
     from pandas.api.types import infer_dtype
 
@@ -291,45 +273,3 @@ def list_columns(columns: Collection[object]) -> str:
     """Return the text "columns found: ...", with at most `MOST_SAID` names of columns, for messages."""
     more = f" and {len(columns) - MOST_SAID} more" if len(columns) > MOST_SAID else ""
     return "columns found: " + ", ".join(_validate.quote(c, str) for c in islice(columns, MOST_SAID)) + more
-
-
-def without_geometry(
-    frame: pd.DataFrame, argument: str, kinds: Sequence[str], *, crs: object = None, blanks: bool = False
-) -> tuple[pd.DataFrame, tuple[dict[str, Any], ...] | None]:
-    """Return a GeoDataFrame as a DataFrame with columns ``lon`` and ``lat``, and the outlines of its areas as GeoJSON.
-
-    A DataFrame is returned unchanged, without outlines, as points have none. If any row is a Point, all must be; else
-    ``kinds`` are the types allowed. The location of an area is a point inside it. Geometry is converted to degrees from
-    its own system, or else from ``crs``. With ``blanks``, rows may lack geometry; their location is NaN.
-    """
-    from pandas import DataFrame
-
-    geopandas = sys.modules.get("geopandas")  # not imported here, because that takes a second
-    if geopandas is None or not isinstance(frame, geopandas.GeoDataFrame):
-        return frame, None
-    try:
-        geometry = frame.geometry
-    except AttributeError as error:
-        raise InputError(
-            f"`{argument}` is a GeoDataFrame without a geometry column. Choose one by `set_geometry`."
-        ) from error
-    if (geometry.geom_type == "Point").any():
-        kinds = ("Point",)  # if one row is a Point, all rows must be
-    bad = ~geometry.geom_type.isin(kinds) | geometry.is_empty | ~geometry.is_valid
-    if blanks:
-        bad &= ~(geometry.isna() | geometry.is_empty)
-    if bad.any():
-        k = int(np.argmax(bad))
-        shape = geometry.iloc[k]
-        got = "nothing" if shape is None or shape.is_empty else f"a {shape.geom_type}; try `make_valid`"
-        raise InputError(
-            f"{label(frame, argument)}, row {k + 1}: expected a valid {' or '.join(kinds)}, but got {got}."
-        )
-    geometry = geography.in_degrees(geometry, crs)
-    points, outlines = geometry.representative_point(), None  # unlike the centroid, inside any area
-    if kinds != ("Point",):
-        shapes = [shape.__geo_interface__ for shape in geometry.force_2d()]
-        outlines = tuple(json.loads(json.dumps(shapes)))  # tuples inside become lists
-    replaced = [key for key in frame.columns if str(key).strip().lower() in LONGITUDE + LATITUDE]
-    plain = DataFrame(frame.drop(columns=[frame.geometry.name, *replaced]))
-    return plain.assign(lon=points.x.to_numpy(), lat=points.y.to_numpy()), outlines

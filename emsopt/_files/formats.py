@@ -1,10 +1,14 @@
-"""Read and write plain files, also packed by gzip or in a .zip: comma-separated tables, JSON and GeoJSON."""
+"""Read and write tables and JSON: plain files, also packed by gzip or in a .zip, workbooks and Parquet files.
+
+Packages of "tables" are needed for workbooks and Parquet files.
+"""
 
 from __future__ import annotations
 
 import codecs
 import csv
 import gzip
+import importlib
 import io
 import json
 import re
@@ -13,8 +17,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -22,24 +25,23 @@ import numpy as np
 
 from .. import _validate
 from .._validate import quote
-from ..errors import InputError
+from ..errors import InputError, MissingDependencyError
 from . import columns as _columns
-from . import geography
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
+Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
 
 FORMULA = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that reading restores what was written
 
 
 def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
     """Return columns as comma-separated text, numbers with all digits; `read_csv` restores text unchanged."""
-    text = io.StringIO(newline="")  # `csv` writes the ends of lines itself
-    rows = ([_escape_formula(cell) for cell in row] for row in zip(*columns, strict=True))
-    csv.writer(text, lineterminator="\n").writerows([map(_escape_formula, header), *rows])
-    return text.getvalue()
+    from pandas import DataFrame
+
+    table = DataFrame(dict(enumerate(columns)))
+    return table_text(table.set_axis(list(header), axis=1))
 
 
 def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
@@ -57,20 +59,6 @@ def _unescape(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
 
 
-def json_text(content: object) -> str:
-    """Return a dict as indented JSON text with a final line end."""
-    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-
-
-def shapes_text(names: Iterable[str], shapes: Iterable[Mapping[str, Any]], note: str) -> str:
-    """Return the outlines of atoms as GeoJSON text, one feature per line, each with its name as property ``atom``."""
-    written = partial(json.dumps, ensure_ascii=False, default=np.ndarray.tolist)
-    start = '{"type": "FeatureCollection", "note": ' + written(note) + ', "features": [\n'
-    parts = zip(names, shapes, strict=True)
-    lines = [written({"type": "Feature", "properties": {"atom": name}, "geometry": shape}) for name, shape in parts]
-    return start + ",\n".join(lines) + "\n]}\n"
-
-
 # Which of these a truncated or unreadable file raises depends on where it is damaged.
 DAMAGED = (OSError, EOFError, zlib.error, zipfile.BadZipFile, RuntimeError, NotImplementedError)
 GZIP_START, ZIP_START = b"\x1f\x8b", b"PK\x03\x04"
@@ -82,6 +70,7 @@ SEPARATORS = ",;\t|^"
 MOST_ABOVE = 10  # lines above the header, such as titles: further down, rows are data
 NEARLY = 0.75  # of the cells or separators of other lines: some cells of a header may be blank
 LONGEST_START = 2**17  # characters from which the separator is found, as the first lines suffice
+APART = 200  # empty columns within one table; a wider gap separates a stray cell from it
 SPLIT = "Split it, for example by year."
 VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")  # no header has numbers or times
 
@@ -103,12 +92,9 @@ class Upload:
 
 
 def name_inside(path: Path | Upload) -> str:
-    """Return the name of the one file in a .zip."""
-    try:
-        with path.open("rb") as file:
-            return _member(file, path.name)[0]
-    except DAMAGED as error:
-        raise InputError(f"{path.name} is no .zip, or is damaged: {error}.") from error
+    """Return the name of the one file in a .zip that `content_of` has read."""
+    with path.open("rb") as file:
+        return _member(file, path.name)[0]
 
 
 def _member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
@@ -188,13 +174,12 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
     first_line, header = next(records, (0, []))
     if not header:
         raise InputError(f"{name} is empty; its first line must name the columns.")
-    if choose is None:
-        places = list(range(len(header)))
-        if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-            raise InputError(f"{name} must be separated by commas; its first line is {quote(header[0])}.")
-    else:
+    places = list(range(len(header)))
+    if choose is not None:
         _check_header(header, name)
         places, records = _choose_columns(header, records, choose)
+    elif len(header) == 1 and {";", "\t"}.intersection(header[0]):
+        raise InputError(f"{name} must be separated by commas; its first line is {quote(header[0])}.")
     rows: list[list[str]] = []
     for number, row in records:
         if len(row) != len(header):
@@ -303,74 +288,73 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def read_features(file: Path | Upload, crs: object = None) -> list[tuple[dict[str, Any], Any]]:
-    """Return the properties and the geometry, if any, of each feature of a GeoJSON FeatureCollection.
+@contextmanager
+def open_with(module: str, file: Path | Upload, kind: str, extra: str = "tables") -> Iterator[tuple[Any, io.BytesIO]]:
+    """Import an optional module, and open a file for it; errors that it raises become an `InputError`."""
+    try:
+        package = importlib.import_module(module)
+    except ImportError as error:
+        name = module.split(".")[0]
+        raise MissingDependencyError(
+            f"{file.name} needs {name}, which is not installed: pip install 'emsopt[{extra}]'. Or save it as CSV."
+        ) from error
+    content = io.BytesIO(content_of(file, MOST_BYTES, SPLIT))
+    try:
+        yield package, content
+    except InputError:
+        raise
+    except Exception as error:  # these packages raise many kinds of errors for damaged files
+        raise InputError(f"{file.name} is not {kind}, or is damaged: {error}.") from error
 
-    Coordinates are converted to degrees from the reference system that the file names itself, or else from ``crs``.
+
+def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
+    """Return the first sheet of a workbook as a table of text; ``choose`` is as for `table_of`."""
+    with open_with("openpyxl", file, "an Excel workbook") as (openpyxl, content):
+        sheet = openpyxl.load_workbook(content, read_only=True, data_only=True).worksheets[0]  # values, not formulas
+        sheet.reset_dimensions()  # one far cell would make every row as wide
+        return _from_rows(sheet.iter_rows(values_only=True), file.name, choose)
+
+
+def read_xls(file: Path | Upload, choose: Choose) -> pd.DataFrame:
+    """Return the first sheet of a workbook of Excel 97 to 2003, as `read_xlsx` does.
+
+    In newer formats one far cell would take half a terabyte there; this format has at most 65,536 rows of 256 cells.
     """
-    content = read_json(file)
-    features = _features(content, file.name)
-    crs = _named_system(content, file.name) or crs
-    if crs is not None:
-        shapes = [feature["geometry"] for feature in features if isinstance(feature.get("geometry"), dict)]
-        places = list(geography.positions([shape.get("coordinates") for shape in shapes]))
-        points = np.array([place[:2] for place in places], dtype=float).reshape(-1, 2)
-        for place, point in zip(places, geography.to_degrees(points, crs, file.name).tolist(), strict=True):
-            place[:2] = point  # in place: the features hold these lists
-    return [(feature.get("properties") or {}, feature.get("geometry")) for feature in features]
+    with open_with("python_calamine", file, "an old Excel workbook") as (calamine, content):
+        if content.read(4) != b"\xd0\xcf\x11\xe0":  # a newer format, however named
+            raise InputError(f"{file.name} is no workbook of Excel 97 to 2003. Save the sheet as .xlsx or .csv.")
+        content.seek(0)
+        sheet = calamine.CalamineWorkbook.from_filelike(content).get_sheet_by_index(0)
+        return _from_rows(sheet.to_python(skip_empty_area=False), file.name, choose)  # else rows are misnumbered
 
 
-def _features(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the features of a FeatureCollection; raise if the object or one of its features has another type."""
-    kind, features = content.get("type"), content.get("features")
-    if kind != "FeatureCollection" or not isinstance(features, list):
-        got = quote(kind) if kind != "FeatureCollection" else "one without `features`"
-        raise InputError(f"{name} must be a GeoJSON FeatureCollection; got {got}.")
-    if not 0 < len(features) <= MOST_ROWS:
-        raise InputError(f"{name} must have from 1 to {MOST_ROWS:,} features; it has {len(features):,}.")
-    for k, feature in enumerate(features, 1):
-        if not isinstance(feature, dict) or not isinstance(feature.get("properties") or {}, dict):
-            raise InputError(f"{name}, feature {k} must be an object with properties; got {quote(feature)}.")
-    return features
+def _from_rows(rows: Iterable[Iterable[object]], name: str, choose: Choose) -> pd.DataFrame:
+    """Return the rows of a sheet as a table of text."""
+    cells = ((k, [_columns.text(cell).strip() for cell in row]) for k, row in enumerate(rows, 1))
+    return table_of(_even(from_header(row for row in cells if any(row[1])), name), name, choose)
 
 
-def _named_system(content: Mapping[str, Any], name: str) -> str | int | None:
-    """Return the reference system named by GeoJSON in the form of older programs, or None."""
-    own = content.get("crs")
-    if own is None:
-        return None
-    said = own.get("properties") if isinstance(own, dict) else None
-    crs = said.get("name", said.get("code")) if isinstance(said, dict) else None
-    if not isinstance(crs, (str, int)):
-        raise InputError(f"{name} has an entry 'crs' that cannot be read: {quote(own)}. Remove it, and give `crs`.")
-    return crs
+def read_parquet(file: Path | Upload) -> pd.DataFrame:
+    """Return a Parquet file as a table; an index that pandas keeps there becomes columns."""
+    with open_with("pyarrow.parquet", file, "a Parquet file") as (parquet, content):
+        table = parquet.ParquetFile(content)
+        if table.metadata.num_rows > MOST_ROWS:  # before it is read into memory
+            raise InputError(f"{file.name} has more than {MOST_ROWS:,} rows. {SPLIT}")
+        frame = table.read().to_pandas(ignore_metadata=True)
+    frame.attrs[_columns.FILE] = file.name
+    return frame
 
 
-def read_outlines(
-    file: Path | Upload, keys: Sequence[str] = ("atom",), *, geographic: bool = True, crs: object = None
-) -> dict[str, dict[str, Any]]:
-    """Return outlines by name from a GeoJSON FeatureCollection of Polygons and MultiPolygons; raise if one is invalid.
-
-    ``keys`` are properties that may hold the names, in upper or lower case. Of those that all features have, the
-    first with distinct values is used, else the first. If ``geographic``, coordinates are longitude and latitude.
-    """
-    features = read_features(file, crs)
-    common = [key for key in features[0][0] if all(key in properties for properties, _ in features)]
-    known = {key.lower(): key for key in common} | {key: key for key in common}
-    found = [known[key] for key in keys if key in known]
-    if not found:
-        said = f"a property {' or '.join(map(repr, keys))}; {_columns.list_columns(features[0][0])}"
-        raise InputError(f"{file.name}: every feature needs {said}. Say which one holds the names.")
-    key = next((key for key in found if _columns.distinct(properties[key] for properties, _ in features)), found[0])
-    given = [_columns.text(properties[key]) for properties, _ in features]
-    names = _validate.names(given, f"{file.name}, property {key!r}", len(features), "area")
-    for k, (name, (_, shape)) in enumerate(zip(names, features, strict=True)):
-        geography.check_shape(shape, f"{file.name}, feature {k + 1} ({name!r})", geographic=geographic)
-    return {name: shape for name, (_, shape) in zip(names, features, strict=True)}
+READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".xls": read_xls}
 
 
-def read_shapes(file: Path | Upload, names: Sequence[str], *, geographic: bool = True) -> list[dict[str, Any]]:
-    """Return the outlines of atoms with the given names, in their order; `read_outlines` describes the file."""
-    outlines = read_outlines(file, geographic=geographic)
-    _columns.check_labels(outlines, names, file.name, "feature per atom")
-    return [outlines[name] for name in names]
+def _even(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield rows of the length of the first without trailing blanks; rows with values further right stay longer."""
+    width = 0
+    for number, row in records:
+        filled = [k for k, cell in enumerate(row) if cell]
+        if not width:
+            if far := [b for a, b in pairwise(filled) if b > a + APART]:
+                raise InputError(f"{name}: column {far[0] + 1:,} has a name, far from the others. Delete it.")
+            width = filled[-1] + 1
+        yield number, [*row[: max(width, filled[-1] + 1)], *[""] * (width - len(row))]

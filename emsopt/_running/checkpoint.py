@@ -23,8 +23,7 @@ from .. import _validate
 from .._types import ArrayLike, Rng
 from .._validate import quote
 from .._version import provenance
-from ..errors import InputError, ResumeWarning
-from . import warn
+from ..errors import InputError, ResumeWarning, warn
 from .json_lines import JsonLines
 
 _FORMAT = 2
@@ -63,18 +62,18 @@ class RunFile:
         self._log, self._has_differed, self.differing = log, False, dict[str, tuple[Any, Any]]()
         if log is not None and log.lines:
             self.header = log.lines[0]
-            self._check({"seed": self.header.get("seed")} | about, log.lines[1:])
+            self._check({"seed": self.header.get("seed")} | about)
+            self._read(log.lines[1:])
         else:
             self.header = {"seed": run_seed(None)} | about
             if log is not None:
                 log.append({form.kind: _FORMAT, "version": provenance(), **self.header})
         self.seed: int = self.header["seed"]
 
-    def _check(self, about: dict[str, Any], lines: list[dict[str, Any]]) -> None:
-        """Read the steps from the other ``lines``; raise unless they are steps and the first line matches ``about``."""
-        header, step = self.header, self.form.step
-        batch = header.get("batch", 1)  # the steps of a batch may be stored in any order, and some may be missing
-        if not is_index(header.get("seed")) or not is_index(batch):
+    def _check(self, about: dict[str, Any]) -> None:
+        """Raise unless the first line matches ``about``."""
+        header = self.header
+        if not is_index(header.get("seed")) or not is_index(header.get("batch", 1)):
             self.refuse(0)
         found = header[self.form.kind]
         if found != _FORMAT:
@@ -82,24 +81,25 @@ class RunFile:
                 f"the checkpoint {self.path} has format {quote(found)}, but this emsopt reads format {_FORMAT}. "
                 f"Resume with emsopt {quote(header.get('version'), str)}, which wrote it, or name another file."
             )
-        for key, value in json.loads(json.dumps(about)).items():  # tuples become lists, as on file
-            if _equal_values(header.get(key), value):
-                continue
-            self.differing[key] = (header.get(key), value)
-            if key not in self.form.loose:
-                raise InputError(
-                    f"the checkpoint {self.path} belongs to another run: its {key} is {quote(header.get(key))}, but "
-                    f"that of this run is {quote(value)}. Resume with the same problem, method, options and rng, "
-                    "or name another file."
-                )
+        about = json.loads(json.dumps(about))  # tuples become lists, as on file
+        pairs = {key: (header.get(key), value) for key, value in about.items()}
+        self.differing = {key: pair for key, pair in pairs.items() if not _equal_values(*pair)}
+        for key in [key for key in self.differing if key not in self.form.loose]:
+            before, now = map(quote, self.differing[key])
+            raise InputError(
+                f"the checkpoint {self.path} belongs to another run: its {key} is {before}, but that of this run is "
+                f"{now}. Resume with the same problem, method, options and rng, or name another file."
+            )
+
+    def _read(self, lines: list[dict[str, Any]]) -> None:
+        """Read the steps from the other lines; raise unless they are steps."""
+        step, batch = self.form.step, self.header.get("batch", 1)  # those of a batch are stored in any order
         checks = {step: is_index, **self.form.asked, **self.form.told, "seconds": is_number}
         for line, row in enumerate(lines, 1):
-            if row.keys() != checks.keys() or not all(checks[name](value) for name, value in row.items()):
+            valid = row.keys() == checks.keys() and all(checks[name](value) for name, value in row.items())
+            if not valid or not 1 <= row[step] < line + batch or row[step] in self.rows:
                 self.refuse(line)
-            number = row[step]
-            if not 1 <= number < line + batch or number in self.rows:
-                self.refuse(line)
-            self.rows[number] = row
+            self.rows[row[step]] = row
 
     def refuse(self, number: int) -> NoReturn:
         """Raise the error for a damaged line; line 0 is the description of the run, and the steps follow in order."""
@@ -112,7 +112,7 @@ class RunFile:
         # once: later steps differ as a consequence
         if not self._has_differed and not _equal_values(before, list(asked)):
             self._has_differed = True
-            warn.warn(
+            warn(
                 f"{self.form.step} {number} in the checkpoint {self.path} holds {quote(before)}, but the run would now "
                 f"ask for {quote(list(asked))}: the file was written on another processor, with other versions of the "
                 "libraries, or with other options. The run continues with the stored steps.",
@@ -179,10 +179,12 @@ def _equal_values(one: Any, other: Any) -> bool:
 
     If ``one`` is a float, a relative difference of `SAME` or an absolute one of 1e-12 is allowed.
     """
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_equal_values(one[key], other[key]) for key in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_equal_values, one, other))
-    if isinstance(one, float) and _validate.is_real(other) and abs(other) < 1e300:
+    if isinstance(one, float) and is_number(other):
         return math.isclose(one, other, rel_tol=SAME, abs_tol=1e-12)
-    return type(one) is type(other) and one == other  # the type too, as True == 1
+    if type(one) is not type(other):  # as True == 1
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal_values(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_equal_values, one, other))
+    return bool(one == other)

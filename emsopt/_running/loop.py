@@ -11,12 +11,14 @@ Ctrl-C::
             optimizer.tell(x, value)
             steps.finish((x, value), optimizer, f"best {value:g}")
     history, message = steps.rows, steps.message
+
+`bar` shows the progress of other long computations, too.
 """
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from typing import Any, NamedTuple
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,8 +26,42 @@ from .. import _validate
 from .._types import Callback, PathLike, Progress, Rng
 from ..errors import InputError
 from .checkpoint import Form, RunFile, run_seed
-from .json_lines import json_lines
-from .progress import Show, bar
+from .json_lines import JsonLines, json_lines
+
+
+class Show(Protocol):
+    """Function that shows the number of items done, a note beside the bar, and the total number of items if given."""
+
+    def __call__(self, done: int, note: str = "", total: int | None = None) -> object: ...
+
+
+def bar(progress: Progress | None, total: int | None, unit: str) -> AbstractContextManager[Show]:
+    """Return a context that yields a function of (number done, note, total) that shows progress.
+
+    A function given as ``progress`` is called with (done, total); True shows a bar, False or None nothing. Pass
+    ``total`` to the result only if it changes during the work; it is None while it is not known.
+    """
+    if progress is None or progress is False:
+        return nullcontext(lambda done, note="", total=None: None)
+    if progress is True:
+        return _tqdm_bar(total, unit)
+    if not callable(progress):
+        raise InputError(f"`progress` must be True, False or a function of (done, total); got {progress!r}.")
+    return nullcontext(lambda done, note="", total=total: progress(done, total))
+
+
+@contextmanager
+def _tqdm_bar(total: int | None, unit: str) -> Iterator[Show]:
+    from tqdm import tqdm
+
+    with tqdm(total=total, unit=unit, miniters=0) as shown:  # so that a new note is shown although nothing is done
+
+        def show(done: int, note: str = "", total: int | None = total) -> None:
+            shown.total = total
+            shown.set_postfix_str(note, refresh=False)
+            shown.update(done - shown.n)  # tqdm counts what is new
+
+        yield show
 
 
 class RunOptions(NamedTuple):
@@ -129,17 +165,16 @@ def loop(
     of a run that reaches its last step; by default, ``steps`` are not limited. ``total`` and ``unit`` are number and
     name of the items that the progress bar counts, by default the steps.
     """
-    rng, progress, callback, checkpoint, time_limit = options
-    if callback is not None and not callable(callback):
-        raise InputError(f"`callback` must be a function of one argument; got {callback!r}.")
-    limit = np.inf if time_limit is None else _validate.positive_number(time_limit, "time_limit", "s")
-    about = {} if checkpoint is None else describe()
-    if rng is not None:  # else the seed on file is taken
-        about["seed"] = run_seed(rng)
-    noun = "checkpoint"  # also the name of the argument
-    stored = nullcontext() if checkpoint is None else json_lines(checkpoint, form.kind, noun, noun)
-    with stored as log, bar(progress, total or steps or 1, unit or form.step) as show:
-        run = Steps(RunFile(log, form, about), steps, show, callback, limit, message)
+    if options.callback is not None and not callable(options.callback):
+        raise InputError(f"`callback` must be a function of one argument; got {options.callback!r}.")
+    limit = np.inf if options.time_limit is None else _validate.positive_number(options.time_limit, "time_limit", "s")
+    seed = {} if options.rng is None else {"seed": run_seed(options.rng)}  # without one, the seed on file is taken
+    about, noun = {}, "checkpoint"  # also the name of the argument
+    stored: AbstractContextManager[JsonLines | None] = nullcontext()
+    if options.checkpoint is not None:
+        about, stored = describe(), json_lines(options.checkpoint, form.kind, noun, noun)
+    with stored as log, bar(options.progress, total or steps or 1, unit or form.step) as show:
+        run = Steps(RunFile(log, form, about | seed), steps, show, options.callback, limit, message)
         try:
             yield run
         except KeyboardInterrupt:

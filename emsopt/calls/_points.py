@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._files import columns, geography, sheets
+from .._files import columns, geography
 from .._files import formats as _formats
-from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts, without_geometry
+from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts
 from .._types import BoolArray, FloatArray, PathLike
 from .._validate import existing_file, quote
 from ..errors import InputError, Message
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 Cells: TypeAlias = Mapping[str, Sequence[object]]
 Choose: TypeAlias = Callable[[str, Sequence[str], Cells], dict[str, str]]
 
+FRAMES = {".parquet": _formats.read_parquet} | dict.fromkeys(geography.LAYERS, geography.read_layer)
 TEXT, GEOJSON = (".csv", ".tsv", ".tab", ".txt", ".psv", ".dat", ".log", ".asc", ".out"), (".geojson", ".json")
-ENDINGS = (*TEXT, *GEOJSON, *(ending + ".gz" for ending in (*TEXT, *GEOJSON)), *sheets.READERS, *sheets.FRAMES, ".zip")
+ENDINGS = (*TEXT, *GEOJSON, *(ending + ".gz" for ending in (*TEXT, *GEOJSON)), *_formats.READERS, *FRAMES, ".zip")
 LONGEST_M = 2.1e7  # above all northings of projected coordinates
 SOUTHERNMOST = -60  # latitude of a city; the longitudes of many cities are below it
 X_FIRST = re.compile(r"lo?ng?(?:itude)?[\W_]*(?:and)?[\W_]*lat|x[\W_]*y", re.IGNORECASE)
@@ -110,15 +111,15 @@ def _from_file(
 ) -> tuple[pd.DataFrame, object]:
     """Return the table in a file, and the reference system of its coordinates."""
     *_, kind = ("", *Path(file.name.lower().removesuffix(".gz")).suffixes)
-    if kind in sheets.FRAMES:
-        return _from_frame(sheets.FRAMES[kind](file), argument, choose, crs)
+    if kind in FRAMES:
+        return _from_frame(FRAMES[kind](file), argument, choose, crs)
     if kind in TEXT:
         return _formats.read_csv(file, choose=choose), crs
     if kind in GEOJSON:
         return _from_geojson(file, choose, crs), None
-    if kind in sheets.READERS:
-        return sheets.READERS[kind](file, choose), crs
-    kinds = ", ".join([*TEXT, *GEOJSON, *sheets.READERS, *sheets.FRAMES, ".zip"])
+    if kind in _formats.READERS:
+        return _formats.READERS[kind](file, choose), crs
+    kinds = ", ".join([*TEXT, *GEOJSON, *_formats.READERS, *FRAMES, ".zip"])
     raise InputError(f"{file.name}: expected a file ending in {kinds}; got {kind or 'no ending'!r}.")
 
 
@@ -134,7 +135,7 @@ def _from_frame(
     source: pd.DataFrame, argument: str, choose: _formats.Choose, crs: object
 ) -> tuple[pd.DataFrame, object]:
     """Return a table with columns for its geometry and its index, and the reference system of its coordinates."""
-    frame, _ = without_geometry(source, argument, ("Point",), crs=crs, blanks=True)
+    frame, _ = geography.without_geometry(source, argument, ("Point",), crs=crs, blanks=True)
     crs = crs if frame is source else None
     if frame.index.nlevels == 1 and frame.index.name is not None and frame.index.name not in frame.columns:
         frame = frame.reset_index()
@@ -160,7 +161,7 @@ def places(table: Table, key: Mapping[str, str]) -> FloatArray:
             written, numbers = _decimals(table.frame[names])
             table = table._replace(frame=table.frame.assign(**(numbers / scale).astype(object).fillna(written)))
             crs = None
-    degrees = table.degrees(names[0], names[1], crs)
+    degrees = geography.degrees(table, names[0], names[1], crs)
     if scale != 1 or geography.projected(crs):
         degrees[~degrees.any(axis=1)] = np.nan  # programs write 0, 0 for unknown places
     south = degrees[:, 1] < SOUTHERNMOST
@@ -249,7 +250,7 @@ def open_file(source: PathLike | IO[Any], argument: str) -> Path | _formats.Uplo
 def _from_geojson(file: Path | _formats.Upload, choose: _formats.Choose, crs: object) -> pd.DataFrame:
     """Return one row per feature: the chosen properties and the degrees of its Point, None without geometry."""
     rows = []
-    for k, (properties, geometry) in enumerate(_formats.read_features(file, crs), 1):
+    for k, (properties, geometry) in enumerate(geography.read_features(file, crs), 1):
         is_point = isinstance(geometry, dict) and geometry.get("type") == "Point"
         at = geometry.get("coordinates") if is_point else None
         if geometry is not None and not (isinstance(at, list) and len(at) > 1):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from .. import _validate
-from .._files import formats, geography, sheets
+from .._files import formats, geography
 from .._types import FloatArray, IntArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM
 from ..errors import InputError
@@ -106,13 +106,13 @@ def read_areas(source: Source, *, key: str | None = None, crs: object = None) ->
     """
     frame: Any = source
     file: Any = None if hasattr(source, "geometry") else _points.open_file(cast("PathLike", source), "areas")
-    if file is not None and file.name.lower().endswith(sheets.LAYERS):
-        frame = sheets.read_layer(file)
+    if file is not None and file.name.lower().endswith(geography.LAYERS):
+        frame = geography.read_layer(file)
     if hasattr(frame, "geometry"):
         frame = geography.in_degrees(frame, crs).reset_index(drop=frame.index.name is None)
         file = formats.Upload("areas.geojson" if file is None else file.name, frame.to_json(drop_id=True).encode())
         crs = None
-    outlines = formats.read_outlines(file, NAMES if key is None else (key,), crs=crs)
+    outlines = geography.read_outlines(file, NAMES if key is None else (key,), crs=crs)
     if len(outlines) > MOST_ATOMS:
         raise InputError(f"{file.name} has {len(outlines):,} areas; at most {MOST_ATOMS:,} are allowed. Merge some.")
     return outlines

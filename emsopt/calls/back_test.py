@@ -26,7 +26,7 @@ from scipy.spatial import cKDTree
 from .. import _validate
 from .._files import atomic
 from .._types import BoolArray, FloatArray, IntArray, PathLike, Rng
-from ..city.response_law import ResponseLaw
+from ..city.travel import ResponseLaw
 from ..errors import InputError
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.metrics import LATE_MIN

@@ -16,7 +16,7 @@ import pandas as pd
 
 from .. import _validate
 from .._types import FloatArray, IntArray, Rng, Times
-from ..city.response_law import lognormal
+from ..city.travel import lognormal
 from ..errors import InputError
 from . import _units
 from ._times import hour_of_week

@@ -15,7 +15,7 @@ name                   symbol  shape       meaning
 An *atom* is a small area whose calls are all treated alike; a *site* is a place where units may wait.
 
 ``travel_cv`` and ``turnout_cv`` are single numbers if they are the same everywhere. If they are above 0, travel and
-turnout times are lognormal around their means (`emsopt.city.response_law`). Late fractions and percentiles count this.
+turnout times are lognormal around their means (`emsopt.city.travel`). Late fractions and percentiles count this.
 Mean responses, dispatch (by mean response) and service times do not depend on it.
 """
 
@@ -39,7 +39,6 @@ from .._files.geography import check_shape, positions
 from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
 from . import tables, travel
-from .response_law import ResponseLaw
 
 HOURS_A_YEAR = 8766.0  # of 365.25 days
 LONGEST_MIN = 24 * 60  # longer travel or service times are taken for seconds
@@ -221,11 +220,11 @@ class City:
         return _freeze(self.turnout_times[:, None] + self.travel_times)
 
     @cached_property
-    def response_law(self) -> ResponseLaw | None:
+    def response_law(self) -> travel.ResponseLaw | None:
         """Distribution of turnout plus travel; None if the times do not vary."""
         if not (np.any(self.travel_cv) or np.any(self.turnout_cv)):
             return None
-        return ResponseLaw.of(self.turnout_times, self.travel_times, self.turnout_cv, self.travel_cv)
+        return travel.ResponseLaw.of(self.turnout_times, self.travel_times, self.turnout_cv, self.travel_cv)
 
     @cached_property
     def mean_service_time(self) -> float:

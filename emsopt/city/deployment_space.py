@@ -45,10 +45,7 @@ def _indices(city: City, values: Any, name: str) -> IntArray:
         array = np.asarray(values)
     except ValueError as error:
         raise InputError(f"`{name}` must be {limits} in rows of equal length; got {values!r}.") from error
-    if np.ma.isMaskedArray(values):  # whose mask `asarray` ignores
-        raise InputError(f"`{name}` must be {limits}; got a masked array. Fill the masked entries first.")
-    # T is the kind of numpy's texts of variable length
-    if array.dtype.kind in "UOT" and array.size and all(isinstance(value, str) for value in array.flat):
+    if _are_texts(array):
         return city.sites_named(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "b":
         raise InputError(f"`{name}` must be {limits}; got truth values. Pass numpy.flatnonzero(...) of the mask.")
@@ -60,6 +57,12 @@ def _indices(city: City, values: Any, name: str) -> IntArray:
     if array.ndim and array.shape[-1] > MOST_UNITS:
         raise InputError(f"`{name}` must have at most {MOST_UNITS:,} units; got {array.shape[-1]:,}.")
     return array.astype(np.int64)
+
+
+def _are_texts(array: np.ndarray[Any, Any]) -> bool:
+    """Return whether an array holds texts only."""
+    kinds = "UOT"  # T is that of numpy's texts of variable length
+    return array.dtype.kind in kinds and array.size > 0 and all(isinstance(value, str) for value in array.flat)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 from .. import _validate
-from .._files import atomic, formats
-from .._files.columns import LATITUDE, LONGITUDE, Table, matrix, without_geometry
+from .._files import atomic, formats, geography
+from .._files.columns import LATITUDE, LONGITUDE, Table, matrix
 from .._files.formats import Upload
 from .._types import ArrayLike, FloatArray, PathLike
 from .._validate import quote
@@ -134,48 +134,19 @@ def from_frames(
     if len(kinds) > 1:
         both = f"{atoms.table.where} and {stations.table.where}"
         raise InputError(f"{both} must have the same kind of coordinates, either lon and lat or x and y.")
-    options = {"travel_times": travel_times, "speed_kmh": speed_kmh, "roads": roads}
-    given = [f"`{key}`" for key, value in options.items() if value is not None]
-    if len(given) != 1:
-        got = f"both {' and '.join(given)}" if given else "neither"
-        raise InputError(f"give exactly one of `roads`, `travel_times` and `speed_kmh`; got {got}.")
-    if speed_kmh is not None:
-        kmh = _validate.positive_number(speed_kmh, "speed_kmh", "km/h")
-        with np.errstate(over="ignore"):  # infinite times are refused below
-            travel_times = _road_km(stations, atoms, detour) / kmh * 60
-    elif roads is not None:
-        travel_times = _road_minutes(roads, stations, atoms)
-
-    def by_site_and_atom(values: Any, argument: str, expected: str, **limits: Any) -> Any:
-        if hasattr(values, "columns"):  # a DataFrame has names, so its order is free
-            return matrix(values, argument, stations.table.names, atoms.table.names, expected, **limits)
-        return values
-
-    def by_site(values: Any, argument: str, column: str, expected: str, **limits: Any) -> Any:
-        given = values is not None
-        if given == (column in stations.table.frame):
-            got = "both" if given else "neither"
-            raise stations.table.missing(f"a column {column!r} (minutes) or else `{argument}`; got {got}")
-        return values if given else stations.table.numbers(column, expected, **limits)
-
-    def variation(values: Any, column: str) -> Any:
-        if column in stations.table.frame:
-            if values is not None:
-                raise stations.table.missing(f"either a column {column!r} or `{column}`; got both")
-            return stations.table.numbers(column, "a coefficient of variation", low=0)
-        return 0.0 if values is None else by_site_and_atom(values, column, "a coefficient of variation", low=0)
-
+    travel_times = _minutes(stations, atoms, travel_times, speed_kmh, roads, detour)
+    values = _Values(stations.table, atoms.table)
     above_0: dict[str, Any] = {"expected": "minutes above 0", "low": 0, "strictly": True}
     rate = atoms.table.require(("arrival_rate",), "a column 'arrival_rate' (calls per hour)")
-    service_times = by_site(service_times, "service_times", "service_min", **above_0)  # a DataFrame passes unread
+    service_times = values.by_site(service_times, "service_times", "service_min", **above_0)  # a DataFrame stays
     return cls(
         arrival_rates=atoms.table.numbers(rate, "calls per hour of at least 0", low=0),
-        travel_times=by_site_and_atom(travel_times, "travel_times", "minutes of at least 0", low=0),
-        turnout_times=by_site(turnout_times, "turnout_times", "turnout_min", "minutes of at least 0", low=0),
-        service_times=by_site_and_atom(service_times, "service_times", **above_0),
-        preference=by_site_and_atom(preference, "preference", "a rank or a cost"),
-        travel_cv=variation(travel_cv, "travel_cv"),
-        turnout_cv=variation(turnout_cv, "turnout_cv"),
+        travel_times=values.by_pair(travel_times, "travel_times", "minutes of at least 0", low=0),
+        turnout_times=values.by_site(turnout_times, "turnout_times", "turnout_min", "minutes of at least 0", low=0),
+        service_times=values.by_pair(service_times, "service_times", **above_0),
+        preference=values.by_pair(preference, "preference", "a rank or a cost"),
+        travel_cv=values.variation(travel_cv, "travel_cv"),
+        turnout_cv=values.variation(turnout_cv, "turnout_cv"),
         atom_names=atoms.table.names,
         site_names=stations.table.names,
         atom_locations=atoms.points,
@@ -185,6 +156,35 @@ def from_frames(
         name=name,
         notes=notes,
     )
+
+
+class _Values(NamedTuple):
+    """Tables of sites and atoms, for values that are given as arguments or in columns."""
+
+    sites: Table
+    atoms: Table
+
+    def by_pair(self, values: Any, argument: str, expected: str, **limits: Any) -> Any:
+        """Return values by site and atom in the order of the tables; only those of a DataFrame have names."""
+        if hasattr(values, "columns"):
+            return matrix(values, argument, self.sites.names, self.atoms.names, expected, **limits)
+        return values
+
+    def by_site(self, values: Any, argument: str, column: str, expected: str, **limits: Any) -> Any:
+        """Return values by site, from either an argument or a column."""
+        given = values is not None
+        if given == (column in self.sites.frame):
+            got = "both" if given else "neither"
+            raise self.sites.missing(f"a column {column!r} (minutes) or else `{argument}`; got {got}")
+        return values if given else self.sites.numbers(column, expected, **limits)
+
+    def variation(self, values: Any, column: str) -> Any:
+        """Return coefficients of variation from an argument or a column of the same name; 0 without them."""
+        if column not in self.sites.frame:
+            return 0.0 if values is None else self.by_pair(values, column, "a coefficient of variation", low=0)
+        if values is not None:
+            raise self.sites.missing(f"either a column {column!r} or `{column}`; got both")
+        return self.sites.numbers(column, "a coefficient of variation", low=0)
 
 
 class _Places(NamedTuple):
@@ -204,10 +204,10 @@ class _Places(NamedTuple):
 
 def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -> _Places:
     """Check a table of atoms or sites; return its rows with their locations and, if they are areas, their shapes."""
-    frame, shapes = without_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
+    frame, shapes = geography.without_geometry(frame, argument, ("Point", "Polygon", "MultiPolygon"))
     table = Table.of(frame, argument, name_columns)
     if table.column(LONGITUDE + LATITUDE):
-        return _Places(table, table.degrees(), True, shapes)
+        return _Places(table, geography.degrees(table), True, shapes)
     if not table.column("xy"):
         return _Places(table, None, False, shapes)
     x, y = table.require("x", "a column 'x' beside 'y'"), table.require("y", "a column 'y' beside 'x'")
@@ -218,10 +218,24 @@ def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -
     return _Places(table, points, False, shapes)
 
 
-def _road_km(stations: _Places, atoms: _Places, detour: float) -> FloatArray:
-    """Return straight-line distances times ``detour`` from each station to each atom, shape (N, M), km."""
+def _minutes(
+    stations: _Places, atoms: _Places, travel_times: Any, speed_kmh: float | None, roads: Roads | None, detour: float
+) -> Any:
+    """Return the travel times as given, or from straight lines or roads; raise unless just one of these is given."""
+    options = {"travel_times": travel_times, "speed_kmh": speed_kmh, "roads": roads}
+    given = [f"`{key}`" for key, value in options.items() if value is not None]
+    if len(given) != 1:
+        got = f"both {' and '.join(given)}" if given else "neither"
+        raise InputError(f"give exactly one of `roads`, `travel_times` and `speed_kmh`; got {got}.")
+    if roads is not None:
+        return _road_minutes(roads, stations, atoms)
+    if speed_kmh is None:
+        return travel_times
+    kmh = _validate.positive_number(speed_kmh, "speed_kmh", "km/h")
     distance = travel.great_circle_km if stations.geographic else travel.plane_km
-    return distance(stations.located(), atoms.located()) * _validate.finite_number(detour, "detour", low=1)
+    km = distance(stations.located(), atoms.located()) * _validate.finite_number(detour, "detour", low=1)
+    with np.errstate(over="ignore"):  # infinite times are refused by the city
+        return km / kmh * 60
 
 
 def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray:
@@ -248,11 +262,6 @@ def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray
     return minutes
 
 
-def check_replaceable(folder: Path) -> None:
-    """Raise if a folder holds anything but a city. Call this before a long computation whose result goes there."""
-    atomic.check_replaceable(folder, CITY, FILES)
-
-
 def save(city: Any, folder: PathLike) -> Path:
     """Write the city to a folder of plain files that `load` can read, and return its path.
 
@@ -266,35 +275,36 @@ def save(city: Any, folder: PathLike) -> Path:
 def as_files(city: Any) -> dict[str, str]:
     """Return the content of each file of a city's folder, by file name."""
     about = {"version": FORMAT_VERSION, "name": city.name, "notes": city.notes, "geographic": city.geographic}
-    atoms: dict[str, Any] = {"name": city.atom_names}
-    sites: dict[str, Any] = {"name": city.site_names}
-    for table, points in ((atoms, city.atom_locations), (sites, city.site_locations)):
-        if points is not None:
-            table.update(zip(("lon", "lat") if city.geographic else ("x", "y"), points.T, strict=True))
-    atoms["arrival_rate"] = city.arrival_rates
-    sites["turnout_min"] = city.turnout_times
+    atoms = _located(city.atom_names, city.atom_locations, city.geographic) | {"arrival_rate": city.arrival_rates}
+    sites = _located(city.site_names, city.site_locations, city.geographic) | {"turnout_min": city.turnout_times}
     matrices = {TRAVEL: city.travel_times, PREFERENCE: city.preference}
-    if (city.service_times == city.service_times[:, :1]).all():
-        sites["service_min"] = city.service_times[:, 0]
-    else:
-        matrices[SERVICE] = city.service_times
+
+    def put(column: str, file: str, values: FloatArray) -> None:
+        """Put values by site and atom into a column of the sites if they do not depend on the atom."""
+        if (values == values[:, :1]).all():
+            sites[column] = values[:, 0]
+        else:
+            matrices[file] = values
+
+    put("service_min", SERVICE, city.service_times)
     if np.any(city.turnout_cv):
         sites["turnout_cv"] = np.broadcast_to(city.turnout_cv, city.n_sites)
     if np.any(city.travel_cv):
-        by_site = np.broadcast_to(city.travel_cv, city.travel_times.shape)
-        if (by_site == by_site[:, :1]).all():
-            sites["travel_cv"] = by_site[:, 0]
-        else:
-            matrices[TRAVEL_CV] = by_site
-    files = {CITY: formats.json_text(about)}
-    for name, columns in ((ATOMS, atoms), (SITES, sites)):
-        files[name] = formats.csv_text(columns.keys(), columns.values())
-    for name, values in matrices.items():
+        put("travel_cv", TRAVEL_CV, np.broadcast_to(city.travel_cv, city.travel_times.shape))
+    files = {CITY: json.dumps(about, indent=2, ensure_ascii=False) + "\n"}
+    files |= {name: formats.csv_text(table, table.values()) for name, table in ((ATOMS, atoms), (SITES, sites))}
+    for file, values in matrices.items():
         if values is not None:
-            files[name] = formats.csv_text(["site", *city.atom_names], [city.site_names, *values.T])
+            files[file] = formats.csv_text(["site", *city.atom_names], [city.site_names, *values.T])
     if city.atom_shapes is not None:
-        files[SHAPES] = formats.shapes_text(city.atom_names, city.atom_shapes, city.notes)
+        files[SHAPES] = geography.shapes_text(city.atom_names, city.atom_shapes, city.notes)
     return files
+
+
+def _located(names: tuple[str, ...], points: FloatArray | None, geographic: bool) -> dict[str, Any]:
+    """Return columns of names and, if they are known, of places."""
+    keys = ("lon", "lat") if geographic else ("x", "y")
+    return {"name": names} | ({} if points is None else dict(zip(keys, points.T, strict=True)))
 
 
 def load(cls: Callable[..., C], folder: PathLike) -> C:
@@ -318,10 +328,7 @@ def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "c
 
 def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) -> C:
     """Read a city from its files by name; ``name`` is used if they have none."""
-    missing = [file for file in (CITY, ATOMS, SITES) if file not in files]
-    if missing:
-        held = ", ".join(sorted(file.name for file in files.values())[:8]) or "nothing"
-        raise InputError(f"A city needs {CITY}, {ATOMS} and {SITES}; {missing[0]} is missing. The folder holds {held}.")
+    _check_complete(files)
     about = _read_about(files[CITY])
     matrices = {
         Path(file).stem: formats.read_csv(files[file], labelled=True)
@@ -339,8 +346,16 @@ def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) 
         raise InputError(f"{CITY} sets geographic to {wanted}.")
     shapes = None
     if SHAPES in files:
-        shapes = formats.read_shapes(files[SHAPES], city.atom_names, geographic=geographic)
+        shapes = geography.read_shapes(files[SHAPES], city.atom_names, geographic=geographic)
     return city.replace(geographic=geographic, atom_shapes=shapes)
+
+
+def _check_complete(files: Mapping[str, Path | Upload]) -> None:
+    """Raise unless all files are there that a city needs."""
+    missing = [file for file in (CITY, ATOMS, SITES) if file not in files]
+    if missing:
+        held = ", ".join(sorted(file.name for file in files.values())[:8]) or "nothing"
+        raise InputError(f"A city needs {CITY}, {ATOMS} and {SITES}; {missing[0]} is missing. The folder holds {held}.")
 
 
 def _read_about(path: Path | Upload) -> dict[str, Any]:

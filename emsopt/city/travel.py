@@ -1,12 +1,40 @@
-"""Distances between places, from which travel times follow."""
+"""Distances between places, and how turnout and travel times vary.
+
+Turnout and travel are independent, and lognormal around their means:
+
+=====================  ======  ========  ===============================================================
+name                   symbol  shape     meaning
+=====================  ======  ========  ===============================================================
+``turnout``            τ_i     (n,)      mean minutes from dispatch until the unit leaves
+``travel``             t_ij    (n, M)    mean minutes of travel
+``turnout_spread``             (n,)      standard deviation of the logarithm of the turnout time
+``travel_spread``      σ_ij    (n, M)    standard deviation of the logarithm of the travel time
+=====================  ======  ========  ===============================================================
+
+A lognormal time with mean m and coefficient of variation c is m exp(σ Z - σ² / 2), with σ² = log(1 + c²) and Z standard
+normal. With a fixed turnout time, the response time of a pair is a lognormal time shifted by the turnout time. With a
+random one, its distribution is an integral over the narrower of the two times, computed by a quadrature.
+
+The mean service time of a `City` includes turnout and travel. Service times do not depend on these variations: a call
+that takes long to reach does not keep its unit longer.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
-from .._types import ArrayLike, FloatArray
+from .._types import ArrayLike, FloatArray, IntArray
 from .._validate import real_array
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius (IUGG)
 PLAUSIBLE_KMH = (5, 150)  # of ambulances and fire engines; other averages suggest another unit
+# Errors are at most 0.0005, on average 1e-6, for variations up to 1.
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
+REACH = 5.5  # standard deviations at which the integral is cut: the tail beyond is below 1e-7
 
 
 def great_circle_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
@@ -30,3 +58,97 @@ def plane_km(origins: ArrayLike, destinations: ArrayLike) -> FloatArray:
     starts = real_array(origins, "origins", (None, 2), unit="km")
     ends = real_array(destinations, "destinations", (None, 2), unit="km")
     return np.hypot(*(starts[:, None] - ends).transpose(2, 0, 1))
+
+
+@dataclass(frozen=True, eq=False)
+class ResponseLaw:
+    """Distribution of turnout plus travel for each pair of n units or sites and M atoms; see the module."""
+
+    turnout: FloatArray
+    travel: FloatArray
+    turnout_spread: FloatArray
+    travel_spread: FloatArray
+
+    @classmethod
+    def of(cls, turnout: FloatArray, travel: FloatArray, turnout_cv: ArrayLike, travel_cv: ArrayLike) -> ResponseLaw:
+        """Build the law from means, shape (n,) and (n, M), and coefficients of variation, which may be numbers."""
+        spreads = (log_spread(cv) for cv in (turnout_cv, travel_cv))
+        by_site, by_pair = (np.broadcast_to(s, mean.shape) for s, mean in zip(spreads, (turnout, travel), strict=True))
+        # contiguous copies, so that the kernel is compiled for one kind of array only
+        return cls(*(np.array(each, float, order="C") for each in (turnout, travel, by_site, by_pair)))
+
+    def at(self, sites: IntArray) -> ResponseLaw:
+        """Return the law of units at the given sites."""
+        return ResponseLaw(*(each[sites] for each in vars(self).values()))
+
+    def pairs(self, sites: IntArray, atoms: IntArray) -> ResponseLaw:
+        """Return the law of n pairs of site and atom, as one of n units and one atom."""
+        law = self.at(sites)
+        row = np.arange(len(sites)), atoms
+        return ResponseLaw(law.turnout, law.travel[row][:, None], law.turnout_spread, law.travel_spread[row][:, None])
+
+    def late(self, threshold: float) -> FloatArray:
+        """Return the probability that a response takes ``threshold`` minutes or more, shape (n, M)."""
+        return _late(float(threshold), self.turnout, self.travel, self.turnout_spread, self.travel_spread)
+
+    def sample(self, units: IntArray, atoms: IntArray, normal: FloatArray) -> FloatArray:
+        """Return one response time for each of k pairs, shape (k,), from standard normal numbers, shape (2, k)."""
+        spreads = self.turnout_spread[units], self.travel_spread[units, atoms]
+        turnout, travel = (np.exp(s * z - s**2 / 2) for s, z in zip(spreads, normal, strict=True))
+        return self.turnout[units] * turnout + self.travel[units, atoms] * travel
+
+
+def log_spread(cv: ArrayLike) -> FloatArray:
+    """Return the standard deviation of the logarithm of a lognormal time from its coefficient of variation."""
+    spread: FloatArray = np.sqrt(np.log1p(np.square(cv)))
+    return spread
+
+
+def lognormal(mean: ArrayLike, cv: ArrayLike, normal: FloatArray) -> FloatArray:
+    """Return lognormal times from means, coefficients of variation and standard normal numbers."""
+    spread = log_spread(cv)
+    return np.asarray(mean) * np.exp(spread * normal - spread**2 / 2)
+
+
+@njit(cache=True, nogil=True)
+def _late(
+    t: float, turnout: FloatArray, travel: FloatArray, turnout_spread: FloatArray, travel_spread: FloatArray
+) -> FloatArray:
+    """Return P(turnout + travel >= t) for each pair, shape (n, M)."""
+    late = np.empty(travel.shape)
+    for i in range(travel.shape[0]):
+        for j in range(travel.shape[1]):
+            a, s, b, wide = turnout[i], turnout_spread[i], travel[i, j], travel_spread[i, j]
+            if s == 0 and wide == 0:
+                late[i, j] = 1.0 if a + b >= t else 0.0  # exact at the threshold, where t - a would be rounded
+                continue
+            if a * math.exp(-s * s / 2) * s > b * math.exp(-wide * wide / 2) * wide:
+                a, s, b, wide = b, wide, a, s  # A is the narrower of the two times, over which the integral is easier
+            # If A never varies, B is only shifted; and up to 0 minutes everything is late.
+            late[i, j] = _tail(t - a, b, wide) if s * a == 0 or t <= 0 else _sum_tail(t, a, s, b, wide)
+    return late
+
+
+@njit(cache=True, nogil=True)
+def _sum_tail(t: float, a: float, s: float, b: float, wide: float) -> float:
+    """Return P(A + B >= t) = P(A >= t) + ∫ P(B >= t - x) dF(x) over x < t, for lognormal times of means a and b.
+
+    The integral is a quadrature over the standard normal deviate z of A, below its value ``end`` at A = t.
+    """
+    end = min(max((math.log(t / a) + s * s / 2) / s, -REACH), REACH)
+    late = math.erfc(end / math.sqrt(2)) / 2
+    for k in range(len(NODES)):
+        z = (end + REACH) * (1 + NODES[k]) / 2 - REACH  # from [-1, 1] to [-REACH, end]
+        density = math.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+        late += WEIGHTS[k] * (end + REACH) / 2 * density * _tail(t - a * math.exp(s * z - s * s / 2), b, wide)
+    return min(late, 1.0)  # the quadrature may exceed 1 slightly
+
+
+@njit(cache=True, nogil=True)
+def _tail(x: float, mean: float, spread: float) -> float:
+    """Return the probability that a lognormal time is at least x; with a spread of 0 it equals its mean."""
+    if x <= 0:
+        return 1.0
+    if spread == 0 or mean == 0:
+        return 1.0 if mean >= x else 0.0
+    return math.erfc((math.log(x / mean) + spread * spread / 2) / spread / math.sqrt(2)) / 2

@@ -11,10 +11,10 @@ from dataclasses import fields
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from .._files.atomic import write_file
+from .._files.atomic import check_replaceable, write_file
 from .._files.formats import read_csv, table_text
 from .._validate import existing_file, path, positive_number, whole_number
-from ..city.tables import check_replaceable
+from ..city import tables
 from ..errors import EmsoptError, InputError, Message
 from ..planning.settings import OPTIONS, Settings, columns_in, of_stations
 from . import _output
@@ -203,7 +203,7 @@ def _settings(options: Namespace) -> Settings:
     if minutes is not None and options.speed_kmh is None and where is None:
         minutes = read_csv(existing_file(minutes, "travel_times", "a table of travel times, .csv"), labelled=True)
     positive_number(options.threshold, "threshold", "min")
-    check_replaceable(path(options.out, "--out") / "city")
+    check_replaceable(path(options.out, "--out") / "city", tables.CITY, tables.FILES)
     given = {name: option.read(vars(options)[name], name) for name, option in OPTIONS.items() if vars(options)[name]}
     given["today"] = _today(options.today)
     given["metric"] = ("late", options.threshold) if options.metric == "late" else "mean_response"

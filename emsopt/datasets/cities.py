@@ -82,7 +82,7 @@ def load_st_paul(version: str = "embedded") -> City:
 
 def _read_packaged(folder: str) -> City:
     """Return what `City.load` reads from a folder of the package, without pandas, which takes longer than the rest."""
-    from .._files.formats import read_shapes
+    from .._files.geography import read_shapes
 
     path = locate.package_file(folder)
     about = json.loads((path / "city.json").read_text("utf-8"))
@@ -107,10 +107,10 @@ def _read_packaged(folder: str) -> City:
 
 def _with_published_demand(city: City) -> City:
     """Return the city with the authors' demand and, if the file is found, the outlines of census tracts."""
-    from .._files.formats import read_shapes
+    from .._files.geography import read_shapes
 
     path = locate.find_data("st_paul_published/Saint_Paul.pkl", PUBLISHED_URL, PUBLISHED_SHA256)
-    shares = np.ravel(pickles.read_arrays(path, PUBLISHED_SHA256)["f"])  # key e would be the other group's split
+    shares = np.ravel(pickles.read_arrays(path)["f"])  # key e would be the other group's split
     outlines = locate.find_local("st_paul_published/tract_polygons_71.geojson")
     kind = "schematic (Voronoi cells of the atoms), not census tracts"
     if outlines is not None:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numba import njit
 
-from .._running.workers import cores
+from .._running.parallel import cores
 from .._types import FloatArray, IntArray
 
 LOW = 10  # stations within a block, whose states take 8 kB of the fastest cache

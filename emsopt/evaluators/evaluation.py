@@ -14,7 +14,7 @@ import numpy as np
 from .._types import ArrayLike, FloatArray, IntArray
 from .._validate import choice, positive_number, real_array
 from ..city.city import City
-from ..city.response_law import ResponseLaw
+from ..city.travel import ResponseLaw
 from ..errors import InputError, UnstableQueueError
 from ._intervals import Answers
 from .metrics import LATE_MIN

@@ -36,7 +36,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._running.blas_threads import map_rows
+from .._running.parallel import map_rows
 from .._types import FloatArray, IntArray, Sites
 from ..city.city import City
 from ..city.deployment_space import check_sites

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._running.blas_threads import map_rows
+from .._running.parallel import map_rows
 from .._types import ArrayLike, FloatArray, IntArray, Sites
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace, check_deployments, check_sites

@@ -31,12 +31,12 @@ from types import MappingProxyType
 import numpy as np
 from numba import njit
 
-from .._running.blas_threads import map_rows
+from .._running.parallel import map_rows
 from .._types import ArrayLike, FloatArray, IntArray, Progress, Rng, Sites
 from .._validate import choice, generator, positive_number, real_array, whole_number
 from ..city.city import City
 from ..city.deployment_space import check_sites
-from ..city.response_law import ResponseLaw
+from ..city.travel import ResponseLaw
 from ..errors import InputError
 from . import _intervals
 from ._unit_order import UnitOrder, unit_order

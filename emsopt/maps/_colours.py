@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .. import _validate
+from .._types import FloatArray, IntArray
 from ..city.city import City, check_city
 from ..errors import InputError
 from ..evaluators.evaluation import Evaluation
-
-if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray
 
 Value: TypeAlias = str | tuple[str, float]
 Limits: TypeAlias = tuple[float, float] | None

@@ -12,29 +12,26 @@ lines show which station answers, not the roads taken.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray
+from ..city import City
 from ..city.city import HOURS_A_YEAR
 from ..errors import InputError
+from ..evaluators import Evaluation
 from ..evaluators.metrics import NEGLIGIBLE
 from ..roads.network import RoadNetwork
 from . import _colours
+from ._colours import Limits, Value
 from ._page import HEIGHT, Page, steps
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from .._types import ArrayLike, FloatArray
-    from ..city import City
-    from ..evaluators import Evaluation
-    from ._colours import Limits, Value
-
-    Evaluations: TypeAlias = Evaluation | Mapping[str, Evaluation]
-    Shaded: TypeAlias = tuple[FloatArray, str, str]
+Evaluations: TypeAlias = Evaluation | Mapping[str, Evaluation]
+Shaded: TypeAlias = tuple[FloatArray, str, str]
 
 
 def deployment_map(
@@ -142,10 +139,6 @@ def city_data(city: City) -> dict[str, Any]:
     """Return the data that do not depend on the deployment."""
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # kilometres on a plane become metres, for the scale bar
     _, places = _colours.stations(city)
-    shapes = city.atom_shapes and [
-        {"type": shape["type"], "coordinates": rounded(shape["coordinates"], scale, digits)}
-        for shape in city.atom_shapes
-    ]
     spots = lat_lon(places * scale, digits)
     return {
         "plane": not city.geographic,
@@ -157,7 +150,7 @@ def city_data(city: City) -> dict[str, Any]:
             "name": list(city.atom_names),
             "at": lat_lon(scale * np.array(city.atom_locations), digits),
             "share": _numbers(city.demand_shares, 6),
-            "shape": shapes,
+            "shape": city.atom_shapes and outlines(city.atom_shapes, scale, digits),
         },
     }
 
@@ -237,15 +230,6 @@ def _difference(
     sides = (values < -least, values > least)
     count = [f"{calls[side].sum():,.0f} calls a year in {side.sum()} of {len(values)} areas" for side in sides]
     columns = {f": {first} minus {second}": values} | {f", {name}": shaded[name][0] for name in named}
-    counts, before = (_colours.by_place(city, evaluation)[1] for evaluation in (one, other))
-    units = []
-    for place, name in enumerate(place_names(city)):
-        now, was = int(counts[place]), int(before[place])
-        if now or was:
-            text = str(now) if now == was else f"{now - was:+d}".replace("-", "−")  # a minus sign, as wide as the plus
-            said = f"{_units(now)} in {first}, {was} in {second}"
-            tone = "" if now == was else "gain" if now > was else "loss"
-            units.append(_station(place, tone, text, said, [[name, str(now), str(was)]]))
     return {
         "name": f"{first} minus {second}",
         "summary": f"mean response {first} {one.mean_response:.2f} min, {second} {other.mean_response:.2f} min",
@@ -255,10 +239,23 @@ def _difference(
             *(_column(label + which, unit, column) for which, column in columns.items()),
             {"label": "calls", "unit": "a year", "digits": 0, "values": _numbers(calls, 1)},
         ],
-        "units": units,
+        "units": _changes(city, named),
         "compared": [first, second],
         "lines": [],
     }
+
+
+def _changes(city: City, named: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
+    """Return the markers of the places that have units in one of two deployments."""
+    (first, second), units = named, []
+    counts, before = (_colours.by_place(city, evaluation)[1].tolist() for evaluation in named.values())
+    for place, (name, now, was) in enumerate(zip(place_names(city), counts, before, strict=True)):
+        if now or was:
+            text = str(now) if now == was else f"{now - was:+d}".replace("-", "−")  # a minus sign, as wide as the plus
+            said = f"{_units(now)} in {first}, {was} in {second}"
+            tone = "" if now == was else "gain" if now > was else "loss"
+            units.append(_station(place, tone, text, said, [[name, str(now), str(was)]]))
+    return units
 
 
 def _summary(evaluation: Evaluation) -> str:
@@ -300,8 +297,12 @@ def lat_lon(points: ArrayLike, digits: int) -> list[list[float]]:
     return np.round(np.asarray(points)[:, ::-1], digits).tolist()
 
 
-def rounded(node: Any, scale: float, digits: int) -> Any:
-    """Return nested GeoJSON coordinates scaled and rounded."""
-    if _validate.is_real(node[0]):
-        return [round(value * scale, digits) for value in node[:2]]  # without heights
-    return [rounded(child, scale, digits) for child in node]
+def outlines(shapes: Iterable[Mapping[str, Any]] | None, scale: float, digits: int) -> list[dict[str, Any]]:
+    """Return GeoJSON geometries with coordinates scaled and rounded."""
+
+    def rounded(node: Any) -> Any:
+        if _validate.is_real(node[0]):
+            return [round(value * scale, digits) for value in node[:2]]  # without heights
+        return [rounded(child) for child in node]
+
+    return [{"type": shape["type"], "coordinates": rounded(shape["coordinates"])} for shape in shapes or ()]

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._files.geography import load_extra
+from ..city import City
 from ..errors import InputError
+from ..evaluators import Evaluation
 from ._colours import colours, edges_of, require_locations
 
 if TYPE_CHECKING:
     import folium
     from geopandas import GeoDataFrame
-
-    from ..city import City
-    from ..evaluators import Evaluation
 
 
 def atoms_frame(city: City, evaluation: Evaluation | None = None) -> GeoDataFrame:

@@ -6,7 +6,7 @@ view stay as the reader left them when results change.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from traitlets import Dict, List, Unicode
@@ -21,11 +21,10 @@ try:
 except ImportError as error:
     raise MissingDependencyError("a live map needs the package anywidget: pip install 'emsopt[notebooks]'.") from error
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
-    from ._page import Page
-    from .deployments import Evaluations
+from ._page import Page
+from .deployments import Evaluations
 
 
 class LiveMap(AnyWidget):

@@ -8,22 +8,19 @@ hospitals and back to a station too, and units that turn around.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .. import _validate
+from .._types import ArrayLike, IntArray
 from ..calls.areas import cells
 from ..calls.replaying import Replay
 from ..errors import InputError
 from ..operations import Operations
 from . import _colours
 from ._page import HEIGHT, Page
-from .deployments import lat_lon, place_names, rounded
-
-if TYPE_CHECKING:
-    from .._types import ArrayLike, IntArray
-    from ..city import City
+from .deployments import lat_lon, outlines, place_names
 
 TENTHS = 10  # times on the page are whole tenths of a minute, to keep it small
 CELL_KM = 1.0  # calls of a log are moved to the centres of such cells, to hide addresses
@@ -100,20 +97,6 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
     return Page("replay", scene, [{"name": "replay", **events}], HEIGHT)
 
 
-def _fixed_scene(city: City, scale: int, digits: int) -> dict[str, Any]:
-    """Return the fixed part of the scene: extent, outlines and stations."""
-    return {
-        "plane": not city.geographic,
-        "bounds": lat_lon(scale * np.array(_colours.extent(city)), digits),
-        "shapes": [
-            {"type": shape["type"], "coordinates": rounded(shape["coordinates"], scale, digits)}
-            for shape in city.atom_shapes or ()
-        ],
-        "stations": _stations(place_names(city), lat_lon(scale * _colours.stations(city)[1], digits)),
-        "date": "",
-    }
-
-
 def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
     """Return the page of the drives that a simulation recorded."""
     city, trace, locations = played.system.city, played.trace, played.system.hospital_locations
@@ -135,7 +118,12 @@ def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
     place = np.where(goal < n, which[np.minimum(goal, n - 1)], goal - n + len(stations))  # goals of sites become places
     gone = (sent["until"] > begin) | (done[sent.index].fillna(last) > begin)
     drives = sent[gone]
-    scene = _fixed_scene(city, scale, digits) | {
+    scene = {
+        "plane": not city.geographic,
+        "bounds": lat_lon(scale * np.array(_colours.extent(city)), digits),
+        "shapes": outlines(city.atom_shapes, scale, digits),
+        "stations": _stations(place_names(city), lat_lon(scale * stations, digits)),
+        "date": "",
         "title": f"{city.name}: {len(played.sites)} units, simulated operations",
         "notes": f"{city.notes} A call appears when its unit sets out. What units do after their last recorded drive, "
         "and where they are when they go on duty, is not drawn.".strip(),
@@ -181,7 +169,7 @@ def _scene_of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], In
         "notes": f"{note} Turnout, travel and service times are drawn from what was fitted to the log.",
         "plane": False,
         "bounds": lat_lon(np.array([corners.min(axis=0), corners.max(axis=0)]), 5),
-        "shapes": [{"type": s["type"], "coordinates": rounded(s["coordinates"], 1, 5)} for s in grid.shapes or ()],
+        "shapes": outlines(grid.shapes, 1, 5),
         "stations": _stations(played.stations["name"].tolist(), lat_lon(stations, 5)),
         "date": "",
     }

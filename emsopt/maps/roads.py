@@ -7,20 +7,19 @@ is `emsopt.plots.exploration`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pandas as pd
 
 from .. import _validate
 from ..errors import InputError
+from ..roads import RoadNetwork
 from . import _colours
 from ._page import HEIGHT, Page, steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import pandas as pd
-
     from ..bandits import NavigationRun
-    from ..roads import RoadNetwork
 
     Visits: TypeAlias = NavigationRun | pd.DataFrame | dict[str, NavigationRun | pd.DataFrame]
 
@@ -82,10 +81,7 @@ def exploration_map(
     True
     """
     named = gather_visits(net, visits)
-    ends = [] if route is None else net.edges(list(route), "route").tolist()
-    if len(ends) not in (0, 2):
-        raise InputError(f"`route` must be two edges, the first and the last; got {len(ends)} edges.")
-    path = [] if best is None else net.edges(best, "best").tolist()
+    ends, path = edges_to_mark(net, route, best)
     last = max([1, *(int(frame["first_round"].max()) for frame in named.values() if len(frame))])
     rounds = last if rounds is None else _validate.whole_number(rounds, "rounds", last)  # or some would never appear
     scale = 100_000 if net.geographic else 1  # to units of about a metre: 1e-5 degrees, or metres on a plane
@@ -109,6 +105,16 @@ def exploration_map(
         for name, frame in named.items()
     ]
     return Page("roads", scene, views, HEIGHT)
+
+
+def edges_to_mark(
+    net: RoadNetwork, route: Iterable[int | str] | None, best: Iterable[int | str] | None
+) -> tuple[list[int], list[int]]:
+    """Return the first and the last edge of a route, and the edges of the best path; neither need be given."""
+    ends = [] if route is None else net.edges(list(route), "route").tolist()
+    if len(ends) not in (0, 2):
+        raise InputError(f"`route` must be two edges, the first and the last; got {len(ends)} edges.")
+    return ends, [] if best is None else net.edges(best, "best").tolist()
 
 
 def gather_visits(net: RoadNetwork, visits: Visits) -> dict[str, pd.DataFrame]:

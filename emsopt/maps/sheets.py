@@ -8,24 +8,21 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .. import _validate
-from .._types import Sites
+from .._types import ArrayLike, FloatArray, PathLike, Sites
+from ..city import City
 from ..city.deployment_space import check_sites
-from ..city.response_law import NODES, WEIGHTS, ResponseLaw
+from ..city.travel import NODES, WEIGHTS, ResponseLaw
 from ..errors import InputError
 from ..evaluators.evaluation import is_queue
 from ..evaluators.metrics import LATE_MIN
 from . import _colours
 from ._page import Page
 from .deployments import city_data
-
-if TYPE_CHECKING:
-    from .._types import ArrayLike, FloatArray, PathLike
-    from ..city import City
 
 OWN = "your plan"
 

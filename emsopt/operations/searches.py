@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _validate
-from .._running.blas_threads import map_rows
 from .._running.checkpoint import summary
-from .._running.progress import bar
+from .._running.loop import bar
+from .._running.parallel import map_rows
 from ..city.deployment_space import DeploymentSpace, check_sites
 from ..evaluators.metrics import LATE_MIN
 from ..evaluators.objective import Objective

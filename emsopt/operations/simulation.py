@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import _validate
 from ..city.deployment_space import check_sites
-from ..city.response_law import log_spread
+from ..city.travel import log_spread
 from ..errors import InputError, UnstableQueueError
 from ..evaluators.simulation import atom_guide
 from . import _events, _fleet

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import _validate
-from .._running.blas_threads import one_thread
+from .._running.parallel import one_thread
 from .._types import ArrayLike, FloatArray, Rng
 from ..errors import InputError, NoneLeftError
 from ..problems.box import MOST_LISTED

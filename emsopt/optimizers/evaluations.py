@@ -20,10 +20,9 @@ import numpy as np
 from .. import _validate
 from .._running.checkpoint import RunFile, is_number
 from .._running.loop import Steps
-from .._running.warn import warn
-from .._running.workers import Workers
+from .._running.parallel import Workers
 from .._types import FloatArray, IntArray
-from ..errors import InputError, NoneLeftError, ResumeWarning
+from ..errors import InputError, NoneLeftError, ResumeWarning, warn
 from ..evaluators.objective import Objective
 from ..problems import Problem
 from .ask_tell import AskTell

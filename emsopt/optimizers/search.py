@@ -12,10 +12,9 @@ import pandas as pd
 from .. import _validate
 from .._running.checkpoint import Form, are_indices, are_numbers, summary
 from .._running.loop import RunOptions, Steps, loop
-from .._running.warn import warn
-from .._running.workers import Workers, mapper
+from .._running.parallel import Workers, mapper
 from .._types import Callback, PathLike, Progress, Rng
-from ..errors import InputError
+from ..errors import InputError, warn
 from ..evaluators.metrics import is_mean
 from ..evaluators.objective import Objective
 from ..problems import Problem

@@ -20,7 +20,7 @@ from ipywidgets import HTML, Checkbox, Text, VBox
 from traitlets import Bool, Int, Tuple, Unicode
 
 from .. import _validate
-from .._files import formats
+from .._files import formats, geography
 from .._files.atomic import explain_errors
 from .._files.formats import Upload
 from ..calls import CallLog, read_calls, read_stations
@@ -413,7 +413,7 @@ def _the_stations(logs: Mapping[Upload, CallLog], stations: Mapping[Upload, pd.D
 
 def _has_polygons(file: Upload) -> bool:
     try:
-        features = formats.read_features(file)
+        features = geography.read_features(file)
     except InputError:
         return False
     return any("Polygon" in str((shape or {}).get("type")) for _, shape in features if isinstance(shape, dict))

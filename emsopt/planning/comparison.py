@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from .. import _validate
-from .._running.progress import bar
+from .._running.loop import bar
 from ..calls.calibration import Fit
 from ..calls.drawn_cities import DrawnCities, drawn_cities
 from ..city.deployment_space import check_sites

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _validate
-from .._running.progress import bar
+from .._running.loop import bar
 from ..city.city import City, check_city
 from ..errors import InputError
 from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label

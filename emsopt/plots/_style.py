@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from .._types import ArrayLike, FloatArray
+from .._types import ArrayLike
 from ..bandits import POLICIES
 from ..errors import InputError
 from ..maps import _colours
@@ -149,15 +149,6 @@ def shared_legend(fig: Figure, axes: Iterable[Axes], columns: int, loc: Any = "u
     handles = {text: mark for ax in axes for mark, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     options |= {"loc": f"outside {loc}", "ncols": min(len(handles), columns)}
     fig.legend(list(handles.values()), list(handles), **options)
-
-
-def plain_ticks(axis: Axis, values: FloatArray) -> None:
-    """Label a logarithmic axis with plain numbers if the ``values`` on it span fewer than two decades."""
-    if values.max() < 100 * values.min():  # on more decades, powers of ten are clear enough
-        few = values.max() < 10 * values.min()
-        axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 6, 8) if few else (1, 2, 5)))
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def whole_ticks(axis: Axis, steps: Sequence[float] = (1, 2, 2.5, 5, 10)) -> None:

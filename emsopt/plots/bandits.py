@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from .. import _validate
+from .._types import FloatArray
 from ..errors import InputError
 from ..maps import _colours
 from ..maps._page import ROADS
-from ..maps.roads import CLASSES, gather_visits
-from ._style import Style, bare, categories, draw_line, look, marker, note, panels, shared_legend, styled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from .._types import FloatArray
-    from ..roads import RoadNetwork
-    from ._style import AxesArray, AxLike
+from ..maps.roads import CLASSES, edges_to_mark, gather_visits
+from ..roads import RoadNetwork
+from ._style import (
+    AxesArray,
+    AxLike,
+    Style,
+    bare,
+    categories,
+    draw_line,
+    look,
+    marker,
+    note,
+    panels,
+    shared_legend,
+    styled,
+)
 
 PANEL = (5.8, 3.1)  # inches; two stand side by side
 VALUES = {"cumulative_regret": "rectified regret", "excess_energy": "energy above the best path's"}
@@ -135,12 +143,11 @@ def exploration(
     named = gather_visits(net, visits)
     lines, limits, height = _extent(net)
     fig, axes = _maps(len(named), height, ax)
-    ends = () if route is None else net.edges(list(route), "route")
-    path = [] if best is None else [lines[edge] for edge in net.edges(best, "best")]
+    ends, path = edges_to_mark(net, route, best)
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         if path:
-            panel.add_collection(LineCollection(path, **BEST))
+            panel.add_collection(LineCollection([lines[edge] for edge in path], **BEST))
         bounds = [kind["from"] for kind in CLASSES]
         which = np.searchsorted(bounds, frame["visits"], side="right") - 1  # the class with the largest lower limit
         for k, kind in enumerate(CLASSES):  # the most frequent last, so that lines of rare edges do not hide them

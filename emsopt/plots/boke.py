@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
 
 from .. import _validate
+from .._types import ArrayLike
 from ..maps import _colours
+from ._style import AxesArray, AxLike, shared_legend, styled
 from ._style import panels as grid
-from ._style import shared_legend, styled
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
-
-    from .._types import ArrayLike
-    from ._style import AxesArray, AxLike
-
-MODEL, ACQUISITION = _colours.CATEGORIES[:2]
 HEIGHTS = (2.4, 1, 1.2)
 
 
@@ -91,6 +84,3 @@ def boke_step(
             panel.axvline(proposal, color=_colours.LINES, linewidth=1.8, linestyle=":", label="next")
     shared_legend(fig, axes, 5)
     return fig, axes
-
-
-SIZE, WIDE = (4.4, 3.4), (6.2, 3.4)  # inches per panel; wide panels stand in rows of two to stay legible

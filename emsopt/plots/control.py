@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
 
 from ..errors import InputError
 from ..maps import _colours
-from ._style import AxLike, Style, figure, panels, styled
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from ..optimizers.control.search import ControlRun
-    from ..problems import ControlProblem
-    from ._style import AxesArray
+from ..optimizers.control.search import ControlRun
+from ..problems import ControlProblem
+from ._style import AxesArray, AxLike, Style, figure, panels, styled
 
 DRAWN = 128  # more plays would hide each other
 ALPHA = 0.1

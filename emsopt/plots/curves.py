@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from .. import _validate
+from .._types import ArrayLike, FloatArray
 from ..errors import InputError
+from ..evaluators import Evaluation
 from ..evaluators.metrics import LATE_MIN
 from ..maps import _colours
 from ..optimizers.run import confidence_band
 from ._style import AxLike, Style, categories, draw_line, figure, legend_above, look, note, styled, whole_ticks, words
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-    from .._types import ArrayLike, FloatArray
-    from ..evaluators import Evaluation
 
 BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes; more bins would be too narrow to see
 LOADS = {
@@ -107,8 +102,7 @@ def convergence(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['local', 'random']
     """
-    if band is not None:
-        _validate.choice(band, "band", ("confidence",))
+    _validate.choice(band or "confidence", "band", ("confidence",))
     _validate.choice(against, "against", ("evaluations", "seconds"))
     tables = {str(name): _runs(several, name, against) for name, several in _validate.by_name(runs, "runs").items()}
     fig, ax = figure(ax=ax)
@@ -118,20 +112,24 @@ def convergence(
         title = f"{name} ({count} runs)" if count > 1 else name
         line, *ends = confidence_band(table.to_numpy().T) if band else [table.median(axis=1)]
         draw_line(ax, table.index, line, places[name], ends if count > 1 and ends else None, step="post", label=title)
-    for k, (name, level) in enumerate((reference or {}).items()):
-        ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
-        style: Style = {"ha": ("left", "right")[k % 2], "va": "bottom", "fontsize": 10, "color": "#444"}
-        note(  # alternately left and right, as levels may be close
-            ax, f"{name} {level:.3g}", (k % 2, level), (4 - 8 * (k % 2), 2), xycoords=ax.get_yaxis_transform(), **style
-        )
-    ax.set(xlabel="Evaluations" if against == "evaluations" else "Time (s)", ylabel=label)
+    _draw_levels(ax, reference or {})
     if against == "seconds":
-        ax.set_xscale("log")
+        ax.set(xlabel="Time (s)", ylabel=label, xscale="log")
     else:
+        ax.set(xlabel="Evaluations", ylabel=label)
         whole_ticks(ax.xaxis)
     ax.set_xlim(left=min(table.index[0] for table in tables.values()))
     ax.legend()
     return fig, ax
+
+
+def _draw_levels(ax: Axes, levels: Mapping[str, float]) -> None:
+    """Draw levels with their names, alternately left and right, as they may be close."""
+    for k, (name, level) in enumerate(levels.items()):
+        ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
+        style: Style = {"ha": ("left", "right")[k % 2], "va": "bottom", "fontsize": 10, "color": "#444"}
+        at, offset = (k % 2, level), (4 - 8 * (k % 2), 2)
+        note(ax, f"{name} {level:.3g}", at, offset, xycoords=ax.get_yaxis_transform(), **style)
 
 
 def _runs(runs: Any, name: str, against: str) -> pd.DataFrame:
@@ -181,7 +179,8 @@ def regret_curves(
     bands = {name: confidence_band(rows) for name, rows in _validate.by_name(curves, "curves").items()}
     limits = {name: _validate.real_array(line, name, (None,)) for name, line in (bounds or {}).items()}
     highest = max(mean.max() for mean, _, _ in bands.values())
-    log = any(line.max() > 10 * highest > 0 for line in limits.values())  # a much larger bound would flatten the curves
+    largest = max(map(np.max, limits.values()), default=0.0)
+    log = largest > 10 * highest > 0  # a much larger bound would flatten the curves
     fig, ax = figure(ax=ax)
     places = categories(bands)
     for name, (mean, *band) in bands.items():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import BoundaryNorm, ListedColormap, to_rgba
@@ -13,19 +15,12 @@ from matplotlib.figure import Figure
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 
+from .._types import FloatArray
+from ..city import City
+from ..evaluators import Evaluation
 from ..maps import _colours
-from ._style import Style, bare, marker, new_figure, note, panels, styled
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from matplotlib.axes import Axes
-
-    from .._types import FloatArray
-    from ..city import City
-    from ..evaluators import Evaluation
-    from ..maps._colours import Value
-    from ._style import AxesArray, AxLike
+from ..maps._colours import Value
+from ._style import AxesArray, AxLike, Style, bare, marker, new_figure, note, panels, styled
 
 WIDEST_LINE = 3.5  # points, for a share of 1: wider lines would hide the shading of atoms
 
@@ -207,17 +202,17 @@ def _map_legend(axes: AxesArray, city: City, *, lines: bool) -> None:
     if lines:
         handles.insert(0, marker("station: units, share of calls", color="#111", markersize=12, **square))
         thinness = _colours.line_thinness(city)
-        for share, text in ((0.1, "10%"), (0.5, "50%"), (1, "100% of an atom's calls")):
-            handles.append(marker(text, color=_colours.LINES, linewidth=thinness * _width(share)))
-    spans = [panel.get_window_extent() for panel in axes]
-    last = [k for k, span in enumerate(spans) if span.y0 < spans[-1].y1]
-    ax, dpi = axes[last[0]], axes[0].figure.dpi
+        shares = {0.1: "10%", 0.5: "50%", 1: "100% of an atom's calls"}
+        style: Style = {"color": _colours.LINES}
+        handles += [marker(text, linewidth=thinness * _width(share), **style) for share, text in shares.items()]
+    spans, dpi = [panel.get_window_extent() for panel in axes], axes[0].figure.dpi
+    ax = next(panel for panel, span in zip(axes, spans, strict=True) if span.y0 < spans[-1].y1)
     widths = [span.width / dpi for span in spans if span.y1 > spans[0].y0]  # in the first row, side by side
     roomy = widths[0] > 4 and sum(widths) > 5.5  # else the legend takes two columns
     spaces = {"columnspacing": 1.1, "handletextpad": 0.5, "borderaxespad": 0.2}
     columns = len(handles) if roomy else 2
     ax.legend(handles=handles, loc="upper left", bbox_to_anchor=(0, 0), ncols=columns, fontsize=10, **spaces)
     if city.notes:
-        style: Style = {"ha": "left", "va": "top", "fontsize": 9, "color": "#444", "annotation_clip": False}
+        style = {"ha": "left", "va": "top", "fontsize": 9, "color": "#444", "annotation_clip": False}
         text = "\n".join(_wrap_notes(city.notes, sum(widths)))
         note(ax, text, (0, 0), (4, -25 if roomy else -58), xycoords="axes fraction", **style)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap, LogNorm
+from matplotlib.figure import Figure
 
 from .. import _validate
 from ..errors import InputError
@@ -13,9 +15,6 @@ from ..maps import _colours
 from ._style import AxesArray, AxLike, bare, figure, legend_above, look, panels, styled
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from ..calls import BackTest, Fit, WeeklyProfile
     from ..operations import Operations
     from ..planning import Plan

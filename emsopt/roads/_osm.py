@@ -35,7 +35,7 @@ from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError, Message, MissingDependencyError
-from ._terrain import terrain_inclines
+from .energy import terrain_inclines
 from .line_graph import MOST_M_S
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ BARRIERS = {"bollard", "block", "cycle_barrier", "jersey_barrier", "kissing_gate
 MPH_KMH = 1.609344
 SHORTEST_M = 0.1  # nodes may coincide, but a length must be above 0
 MOST_BYTES = 10**9  # a metropolitan region has some hundred million
-USED_TAGS = ("highway", "maxspeed", "tunnel", "bridge", "oneway", "junction")
+USED_TAGS = ("highway", "maxspeed", "tunnel", "bridge", "junction")
 DELETED = re.compile(rb"<(node|way|relation)\b(?=[^>]*\bid\s*=\s*['\"](-?\d+))[^>]*\baction\s*=\s*['\"]delete['\"]")
 
 
@@ -96,25 +96,18 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
     """Return the arguments of a `RoadNetwork`: the roads for a vehicle, and the turns between them."""
     keys = KEYS[_validate.choice(vehicle, "vehicle", KEYS)]
     path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
-    ways, places, restrictions, shut = _elements(path, keys)
-    edges, missing = _cut(ways, places, shut)
+    reader = _read(path, keys)
+    places = reader.places
+    edges, missing = _cut(reader.ways, places, reader.shut)
     if not edges:
         raise InputError(Message(str(path), f" has no road for cars ({', '.join(list(SPEEDS_KMH)[:4])} ...)."))
-    connections = _turns(edges, restrictions, shut)
+    connections = _turns(edges, reader.restrictions, reader.shut)
     lines = [np.array([places[node] for node in edge.nodes]) for edge in edges]
     metres = [1000 * EARTH_RADIUS_KM * central_angle(line[:-1], line[1:]).sum() for line in lines]
     lengths = np.maximum(metres, SHORTEST_M)
     assumed = np.mean([edge.assumed for edge in edges])
-    notes = [f"Speed limits of {assumed:.0%} of the edges are defaults of their class."]
-    if heights is None:
-        inclines = np.zeros(len(edges))
-        notes.append("The file has no heights: incline 0.")
-    else:
-        ends = np.array([(line[0], line[-1]) for line in lines])
-        nodes = np.array([(edge.nodes[0], edge.nodes[-1]) for edge in edges])
-        elevated = np.array([edge.elevated for edge in edges])
-        inclines, remarks = terrain_inclines(heights, ends, nodes, lengths, elevated)
-        notes += remarks
+    inclines, remarks = _inclines(edges, lines, lengths, heights)
+    notes = [f"Speed limits of {assumed:.0%} of the edges are defaults of their class.", *remarks]
     if missing:
         notes.append(f"{missing} ways are cut where the extract ends.")
     return {
@@ -130,14 +123,24 @@ def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, 
     }
 
 
-def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, list[tuple[Turn, bool]], set[int]]:
-    """Return the ways for a vehicle, the places of their nodes, restricted turns (`_restrictions`), and closed nodes.
+def _inclines(
+    edges: list[Edge],
+    lines: list[FloatArray],
+    lengths: FloatArray,
+    heights: Callable[[FloatArray], ArrayLike] | None,
+) -> tuple[FloatArray, list[str]]:
+    """Return the inclines of edges on a terrain, or 0 without one, and notes on them."""
+    if heights is None:
+        return np.zeros(len(edges)), ["The file has no heights: incline 0."]
+    ends = np.array([(line[0], line[-1]) for line in lines])
+    nodes = np.array([(edge.nodes[0], edge.nodes[-1]) for edge in edges])
+    return terrain_inclines(heights, ends, nodes, lengths, np.array([edge.elevated for edge in edges]))
 
-    The tags ``keys`` are about the vehicle; of those that an element has, the first decides.
-    """
+
+def _read(path: Path, keys: tuple[str, ...]) -> _Reader:
+    """Return what a file tells of the roads for a vehicle."""
     try:
         from osmium import FileProcessor
-        from osmium.osm import Node, Relation, Way
     except ImportError as error:
         raise MissingDependencyError("osmium is not installed: pip install 'emsopt[roads]'.") from error
 
@@ -149,21 +152,18 @@ def _elements(path: Path, keys: tuple[str, ...]) -> tuple[list[Road], Places, li
     try:
         deleted = _find_deleted(path) if path.name.endswith(".osm") else set()  # only the XML of editors has such marks
         for element in FileProcessor(str(path)).with_locations():
-            if deleted and (type(element).__name__.lower(), element.id) in deleted:
-                continue
-            if isinstance(element, Node):
-                reader.node(element)
-            elif isinstance(element, Way):
-                reader.way(element)
-            elif isinstance(element, Relation) and element.tags.get("type") == "restriction":
-                reader.restrictions += _restrictions(element, keys)
+            if not deleted or (type(element).__name__.lower(), element.id) not in deleted:
+                reader.add(element)
     except Exception as error:  # osmium raises many types of errors
         raise InputError(Message(str(path), f" is truncated or not an OpenStreetMap file ({error}).")) from error
-    return reader.ways, reader.places, reader.restrictions, reader.shut
+    return reader
 
 
 class _Reader:
-    """Collects from the elements of a file what `_elements` returns."""
+    """Collects the ways for a vehicle, the places of their nodes, closed nodes and restricted turns (`_restrictions`).
+
+    The tags ``keys`` are about the vehicle; of those that an element has, the first decides.
+    """
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.keys = keys
@@ -173,7 +173,16 @@ class _Reader:
         self.restrictions: list[tuple[Turn, bool]] = []
         self.shut: set[int] = set()
 
-    def node(self, node: Node) -> None:
+    def add(self, element: Any) -> None:
+        """Keep what an element tells of the roads."""
+        if element.is_node():
+            self._add_node(element)
+        elif element.is_way():
+            self._add_way(element)
+        elif element.is_relation() and element.tags.get("type") == "restriction":
+            self.restrictions += _restrictions(element, self.keys)
+
+    def _add_node(self, node: Node) -> None:
         """Keep the position of a new node, and whether it stops the vehicle."""
         if node.id < 0 and node.location.valid():
             self.new[node.id] = (node.location.lon, node.location.lat)
@@ -181,15 +190,15 @@ class _Reader:
         if barrier is not None and not _is_open(node.tags, self.keys, default=barrier not in BARRIERS):
             self.shut.add(node.id)
 
-    def way(self, way: Way) -> None:
+    def _add_way(self, way: Way) -> None:
         """Keep a way that is a road for the vehicle."""
-        tags, keys = way.tags, self.keys
-        extra = "emergency" in keys and tags.get("highway") in EMERGENCY_KMH and tags.get("emergency") in OPEN
-        if not (extra or tags.get("highway") in SPEEDS_KMH) or not _is_open(tags, keys) or len(way.nodes) < 2:
+        tags = way.tags
+        if len(way.nodes) < 2 or not _is_road(tags, self.keys):
             return
         used = {key: tags[key] for key in USED_TAGS if key in tags}
-        own = next((tags[k] for key in keys if (k := f"oneway:{key}") in tags), None)
-        used |= {} if own is None else {"oneway": own}  # a rule for the vehicle itself replaces `oneway`
+        rule = next((rule for key in self.keys if (rule := f"oneway:{key}") in tags), "oneway")
+        if rule in tags:  # one for the vehicle itself replaces `oneway`
+            used["oneway"] = tags[rule]
         self.ways.append((way.id, [node.ref for node in way.nodes], used))
         self.places.update((n.ref, (n.lon, n.lat)) for n in way.nodes if n.location.valid())
         self.places.update((n.ref, self.new[n.ref]) for n in way.nodes if n.ref in self.new)
@@ -199,6 +208,13 @@ def _find_deleted(path: Path) -> set[tuple[str, int]]:
     """Return kind and id of each element that an editor has marked as deleted, which osmium ignores."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return {(found[1].decode(), int(found[2])) for found in DELETED.finditer(content)}
+
+
+def _is_road(tags: TagList, keys: tuple[str, ...]) -> bool:
+    """Return whether a way with these tags is a road for the vehicle."""
+    kind = tags.get("highway")
+    extra = "emergency" in keys and kind in EMERGENCY_KMH and tags.get("emergency") in OPEN
+    return (extra or kind in SPEEDS_KMH) and _is_open(tags, keys)
 
 
 def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, default: bool = True) -> bool:
@@ -213,14 +229,14 @@ def _is_open(tags: Mapping[str, str] | TagList, keys: tuple[str, ...], *, defaul
 def _restrictions(relation: Relation, keys: tuple[str, ...]) -> list[tuple[Turn, bool]]:
     """Return the turns that a relation restricts via one node, each with whether it is forbidden or the only one."""
     kind = relation.tags.get("restriction:motorcar") or relation.tags.get("restriction") or ""
+    exempt = not {"motorcar", *keys}.isdisjoint(re.split(r"\s*;\s*", relation.tags.get("except") or ""))
     roles = defaultdict(list)
     for member in relation.members:
-        roles[member.role].append(member)
-    exempt = not {"motorcar", *keys}.isdisjoint(re.split(r"\s*;\s*", relation.tags.get("except") or ""))
-    if exempt or not kind.startswith(("no_", "only_")) or [via.type for via in roles["via"]] != ["n"]:
+        roles[member.role].append((member.type, member.ref))
+    if exempt or not kind.startswith(("no_", "only_")) or [via[0] for via in roles["via"]] != ["n"]:
         return []
-    via, forbids = roles["via"][0].ref, kind.startswith("no_")
-    return [((start.ref, via, end.ref), forbids) for start in roles["from"] for end in roles["to"]]
+    ((_, via),), forbids = roles["via"], kind.startswith("no_")
+    return [((start, via, end), forbids) for _, start in roles["from"] for _, end in roles["to"]]
 
 
 def _cut(ways: list[Road], places: Places, shut: set[int]) -> tuple[list[Edge], int]:
@@ -279,17 +295,21 @@ def _turns(edges: list[Edge], restrictions: list[tuple[Turn, bool]], shut: set[i
     leaving = defaultdict(list)
     for k, edge in enumerate(edges):
         leaving[edge.nodes[0]].append(k)
-    forbidden = {turn for turn, forbids in restrictions if forbids}
-    only = {turn for turn, forbids in restrictions if not forbids}
-    turns = []
-    for k, edge in enumerate(edges):
-        via = edge.nodes[-1]
-        if via in shut:
-            continue
-        turn: dict[int, Turn] = {e: (edge.way, via, edges[e].way) for e in leaving[via]}
-        onward = {e for e in turn if edges[e].street != edge.street}
-        # a restriction from a street onto itself forbids U-turns, not driving on along it
-        exits = [e for e in turn if turn[e] not in forbidden or (edges[e].way == edge.way and e in onward)]
-        exits = [e for e in exits if turn[e] in only] or exits  # an only_ restriction holds if its exit is there
-        turns += [(k, e) for e in exits if e in onward or onward.isdisjoint(exits)]
+    forbids = dict(sorted(restrictions, key=lambda rule: rule[1]))  # where two contradict each other, the ban holds
+    turns = [
+        (k, e)
+        for k, edge in enumerate(edges)
+        if edge.nodes[-1] not in shut
+        for e in _exits(edge, {e: edges[e] for e in leaving[edge.nodes[-1]]}, forbids)
+    ]
     return np.array(turns, dtype=np.int64).reshape(-1, 2)
+
+
+def _exits(edge: Edge, leaving: dict[int, Edge], forbids: Mapping[Turn, bool]) -> list[int]:
+    """Return the edges onto which one may turn at the end of ``edge``, of those that leave there."""
+    rule = {e: forbids.get((edge.way, edge.nodes[-1], other.way)) for e, other in leaving.items()}
+    onward = {e for e, other in leaving.items() if other.street != edge.street}
+    # a restriction from a street onto itself forbids U-turns, not driving on along it
+    exits = [e for e in rule if not rule[e] or (leaving[e].way == edge.way and e in onward)]
+    exits = [e for e in exits if rule[e] is False] or exits  # an only_ restriction holds if its exit is there
+    return [e for e in exits if e in onward or onward.isdisjoint(exits)]

@@ -1,13 +1,12 @@
 """Read a road network in the format of the traffic simulator SUMO (``.net.xml``, also compressed by gzip).
 
 A lane is open to cars if ``allow`` lists it or, without ``allow``, if ``disallow`` does not list it. A road is
-open if any of its lanes is open; its length, speed limit and geometry are those of its first open lane. Its incline is
-that between the heights of the lane's ends, or follows from a terrain (`emsopt.roads._terrain`). A turn is legal
-if a connection leads from an open lane to an open lane; lane changes along a road are assumed to be possible. Internal
-roads of junctions, pavements and crossings are left out.
+open if any of its lanes is open; its length, speed limit and geometry are those of its first open lane, its incline is
+that between the lane's ends. A turn is legal if a connection leads from an open lane to an open lane; lane changes on a
+road are assumed to be possible. Internal roads of junctions, pavements and crossings are left out.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 from xml.etree import ElementTree
@@ -15,10 +14,10 @@ from xml.etree import ElementTree
 import numpy as np
 
 from .._files import formats, geography
-from .._types import ArrayLike, FloatArray, PathLike
+from .._types import FloatArray, PathLike
 from .._validate import existing_file, quote
 from ..errors import InputError, Message
-from ._terrain import STEEPEST, terrain_inclines
+from .energy import STEEPEST
 from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S
 
 CAR = "passenger"  # SUMO's name of the vehicle class
@@ -34,7 +33,6 @@ class _Road(NamedTuple):
     speed_limit: float
     road_class: str
     points: FloatArray
-    ends: tuple[str, str]  # its junctions, which have one height each on a terrain
 
 
 class _Content:
@@ -48,7 +46,16 @@ class _Content:
         self._known: set[str | None] = set()  # ids of all edges, which stand above the connections
         self._open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the lane's index
 
-    def edge(self, edge: Attributes, lanes: list[Attributes]) -> None:
+    def add(self, tag: str, element: Attributes, lanes: list[Attributes]) -> None:
+        """Keep what an element tells of the roads."""
+        if tag == "edge":
+            self._add_edge(element, lanes)
+        elif tag == "connection":
+            self._add_connection(element)
+        elif tag == "location":
+            self.location = element
+
+    def _add_edge(self, edge: Attributes, lanes: list[Attributes]) -> None:
         """Keep a road if one of its lanes is open."""
         self._known.add(edge.get("id"))  # closed and internal ones too, which connections may name
         opened = [lane for lane in lanes if _is_open(lane)]
@@ -64,10 +71,9 @@ class _Content:
             _number(lane, "speed", where, "m/s", MOST_M_S),
             edge.get("type") or "unknown",
             _points(lane, where),
-            (edge.get("from", f"start of {name}"), edge.get("to", f"end of {name}")),
         )
 
-    def connection(self, connection: Attributes) -> None:
+    def _add_connection(self, connection: Attributes) -> None:
         """Keep a turn if it leads from an open lane to an open lane."""
         self.lost += not {connection.get("from"), connection.get("to")} <= self._known
         start = self._open_lanes.get((connection.get("from"), connection.get("fromLane")))
@@ -76,18 +82,13 @@ class _Content:
             self.turns.add((start, end))
 
 
-def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None = None) -> dict[str, Any]:
+def read_net(path: PathLike) -> dict[str, Any]:
     """Return the arguments of a `RoadNetwork`: the roads open to cars, and the turns between them."""
     path = existing_file(path, "path", "a SUMO network, .net.xml or .net.xml.gz")
     content = _Content()
     try:
         for tag, element, lanes in _top_elements(path):
-            if tag == "edge":
-                content.edge(element, lanes)
-            elif tag == "connection":
-                content.connection(element)
-            elif tag == "location":
-                content.location = element
+            content.add(tag, element, lanes)
     except InputError as error:
         raise InputError(Message(str(path), f" cannot be read. {error}")) from error
     except (ElementTree.ParseError, ValueError, LookupError, *formats.DAMAGED) as error:  # LookupError: the encoding
@@ -95,15 +96,9 @@ def read_net(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None =
         raise InputError(Message(str(path), said)) from error
     if not content.roads:
         raise InputError(Message(str(path), f" has no road open to the vehicle class {CAR!r}."))
-    lengths, speed_limits, classes, lines, ends = zip(*content.roads.values(), strict=True)
+    lengths, speed_limits, classes, lines = zip(*content.roads.values(), strict=True)
     polylines, reason = _in_degrees([line[:, :2] for line in lines], content.location)
-    if heights is None:
-        inclines, notes = _own_inclines(lines)
-    else:
-        places = np.array([(line[0], line[-1]) for line in polylines])
-        nodes = np.unique(np.array(ends), return_inverse=True)[1].reshape(-1, 2)
-        inclines, notes = terrain_inclines(heights, places, nodes, np.array(lengths), np.zeros(len(lines), dtype=bool))
-        notes.append("Roads follow the given heights, also where they are tunnels or bridges.")
+    inclines, notes = _inclines(lines)
     if content.lost:
         notes.append(f"{content.lost:,} of its connections name an edge that it does not have, and are left out.")
     if reason:
@@ -172,8 +167,8 @@ def _points(lane: Attributes, where: str) -> FloatArray:
     return points
 
 
-def _own_inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]:
-    """Return the inclines between the ends of roads by their own heights, at most `STEEPEST`; and notes on changes."""
+def _inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]:
+    """Return the inclines between the ends of roads, at most `STEEPEST`; and notes on changes."""
     across = np.array([np.hypot(*np.diff(line[:, :2], axis=0).T).sum() for line in lines])
     rises = np.array([line[-1, 2] - line[0, 2] for line in lines])
     inclines = np.where(across > 0, np.arctan2(rises, across), np.nan)  # a road without extent has no incline either

@@ -24,6 +24,7 @@ import pandas as pd
 from .. import _validate
 from .._files.columns import LATITUDE, LONGITUDE, Table, texts
 from .._files.formats import DAMAGED, Upload, read_csv
+from .._files.geography import degrees
 from .._types import FloatArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
 from ..errors import InputError
@@ -90,19 +91,22 @@ def read_tables(
 
 def _frames(nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return both tables; without ``arcs``, ``nodes`` is a folder or a .zip file that holds `FILES`."""
-    if arcs is not None:
-        tables = zip((nodes, arcs), ("nodes", "arcs"), FILES, strict=True)
-        first, second = (
-            each if isinstance(each, pd.DataFrame) else _read(_validate.existing_file(each, name, file))
-            for each, name, file in tables
-        )
-        return first, second
-    if isinstance(nodes, pd.DataFrame):
-        raise InputError("`arcs` is missing: give a table of nodes and a table of arcs.")
-    path = _validate.path(nodes, "nodes")
-    if path.is_dir():
-        return _frames(path / FILES[0], path / FILES[1])
-    path = _validate.existing_file(path, "nodes", f"a folder or a .zip file with {' and '.join(FILES)}")
+    if arcs is None:
+        if isinstance(nodes, pd.DataFrame):
+            raise InputError("`arcs` is missing: give a table of nodes and a table of arcs.")
+        path = _validate.path(nodes, "nodes")
+        if not path.is_dir():
+            return _unzip(_validate.existing_file(path, "nodes", f"a folder or a .zip file with {' and '.join(FILES)}"))
+        nodes, arcs = path / FILES[0], path / FILES[1]
+    first, second = (
+        each if isinstance(each, pd.DataFrame) else _read(_validate.existing_file(each, name, file))
+        for each, name, file in zip((nodes, arcs), ("nodes", "arcs"), FILES, strict=True)
+    )
+    return first, second
+
+
+def _unzip(path: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return both tables of a .zip file."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -135,7 +139,7 @@ def _names(table: Table, options: tuple[str, ...], noun: str) -> list[str]:
 def _points(nodes: Table) -> tuple[FloatArray, bool]:
     """Return the coordinates of the nodes, shape (n, 2), and whether they are degrees."""
     if nodes.column(LONGITUDE + LATITUDE):
-        return nodes.degrees(), True
+        return degrees(nodes), True
     x, y = (nodes.require((key,), "columns 'lon' and 'lat', or 'x' and 'y'") for key in "xy")
     points = np.column_stack([nodes.numbers(key, "degrees or metres") for key in (x, y)])
     return points, bool((np.abs(points) <= (180, 90)).all())

@@ -1,4 +1,4 @@
-r"""Energy use of an electric car on road edges, and standardised contexts (length, speed limit, incline) of edges.
+r"""Energy use of an electric car on road edges, and the inclines of edges on a terrain, on which it depends.
 
 The energy is equation (8) of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", with the parameters of its
 Table 2. The car drives at the speed limit along the whole edge.
@@ -20,13 +20,19 @@ A, C_d       FRONT_AREA, DRAG       front surface, 2.6 m²; air drag coefficient
 The equation as printed divides by η for either sign of the energy. Dividing a negative energy by 0.96 would return more
 energy to the battery than the wheels supply. Here positive energy at the wheels is therefore divided by η⁺, and
 negative energy is multiplied by η⁻. Turns, stops, acceleration, heating and traffic are ignored.
+
+Inclines follow from one height per junction and the length of the edge, which ensures that a closed loop gains neither
+height nor energy. They are constant in tunnels and on bridges, and nowhere steeper than `STEEPEST`.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import spsolve
 
-from .._types import ArrayLike, FloatArray
+from .._types import ArrayLike, BoolArray, FloatArray, IntArray
 from .._validate import one_each, real_array
 
 J_PER_WH = 3600.0
@@ -34,6 +40,7 @@ INCLINES: dict[str, Any] = {"unit": "rad, not degrees", "low": -1.57, "high": 1.
 MASS, GRAVITY = 1830.0, 9.82  # Table 2, in the units of the table above
 ROLLING, FRONT_AREA, DRAG, AIR_DENSITY = 0.01, 2.6, 0.35, 1.2
 DRIVE_EFFICIENCY, RECUPERATION_EFFICIENCY = 0.98, 0.96
+STEEPEST = 0.35  # rad, 36 %: as steep as the steepest streets in the world
 
 
 def edge_energy(lengths: ArrayLike, speeds: ArrayLike, inclines: ArrayLike = 0.0) -> FloatArray:
@@ -106,3 +113,69 @@ def unit_variance(columns: ArrayLike) -> FloatArray:
     # the mean of equal numbers may have a rounding error, which must not be scaled up to unit variance
     constant = spread <= 1e-12 * np.abs(columns).max(axis=0)
     return np.where(constant, 0.0, centred / np.where(constant, 1.0, spread))
+
+
+def terrain_inclines(
+    heights: Callable[[FloatArray], ArrayLike],
+    places: FloatArray,
+    nodes: IntArray,
+    lengths: FloatArray,
+    elevated: BoolArray,
+) -> tuple[FloatArray, list[str]]:
+    """Return the incline of each edge between its ends (rad, upward positive), and notes on heights that were changed.
+
+    ``heights`` is a function from longitude and latitude, shape (n, 2), to metres, shape (n,). For each edge there are
+    the ``places``, shape (E, 2, 2), and numbers of the junctions, ``nodes``, at its start and end; its length (m); and
+    whether it is a tunnel or a bridge, whose heights are interpolated between the portals.
+    """
+    _, index, inverse = np.unique(nodes, return_index=True, return_inverse=True)
+    ends = inverse.reshape(-1, 2)
+    ground = real_array(heights(places.reshape(-1, 2)[index]), "heights(places)", index.shape, unit="m")
+    level = _straight_inside(ground, ends, lengths, elevated)
+    most = lengths * np.sin(STEEPEST)  # lengths are along the slope, so that a rise is a sine
+    rises, notes = np.diff(level[ends])[:, 0], []
+    if steep := np.count_nonzero(np.abs(rises) > most):
+        smooth = _no_steeper(level, ends, most)
+        moved = np.abs(smooth - level)
+        rises = np.clip(np.diff(smooth[ends])[:, 0], -most, most)  # removes rounding errors
+        notes.append(
+            f"{steep} edges would be steeper than {STEEPEST:g} rad: heights of {np.count_nonzero(moved > 0.5)} "
+            f"junctions are moved so that none is, by {moved.max():.0f} m at most."
+        )
+    return np.arcsin(rises / lengths), notes
+
+
+def _no_steeper(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArray:
+    """Return heights near ``level`` such that no edge between two ``ends`` rises or falls by more than ``most`` m."""
+    start, end = np.concatenate([ends, ends[:, ::-1]]).T
+    rise = np.tile(most, 2)
+
+    # The highest heights below the given ones, and the lowest above them, both meet the limit, and so does their mean.
+    def below(height: FloatArray) -> FloatArray:
+        lowest = height.copy()
+        while (lowest[end] > lowest[start] + rise).any():  # ends, as all limits are above 0
+            np.minimum.at(lowest, end, lowest[start] + rise)
+        return lowest
+
+    return (below(level) - below(-level)) / 2
+
+
+def _straight_inside(ground: FloatArray, ends: IntArray, lengths: FloatArray, elevated: BoolArray) -> FloatArray:
+    """Return the heights of junctions: the ground's, or interpolated between the portals in tunnels and on bridges."""
+    n = len(ground)
+    streets = np.unique(np.sort(ends, axis=1), axis=0)
+    # a junction is on the ground if one of its roads is, or if only one street ends there: an extract may cut a tunnel
+    inside = np.bincount(streets.ravel(), minlength=n) != 1
+    inside[ends[~elevated]] = False
+    if not inside.any():
+        return ground
+    start, end = ends[elevated].T
+    pull = 1 / lengths[elevated]  # heights between portals are then linear along the road
+    graph = sparse.csr_array((np.r_[pull, pull], (np.r_[start, end], np.r_[end, start])), shape=(n, n))
+    laplacian = sparse.csr_array(sparse.diags_array(graph.sum(axis=1)) - graph)
+    level = ground.copy()
+    held = laplacian[inside][:, ~inside] @ ground[~inside]
+    # a tiny weight on the ground's height makes the system regular for tunnels without a portal
+    system = laplacian[inside][:, inside] + 1e-9 * sparse.eye_array(inside.sum())
+    level[inside] = spsolve(sparse.csc_array(system), 1e-9 * ground[inside] - held)
+    return level

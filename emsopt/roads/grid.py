@@ -56,12 +56,11 @@ def grid_roads(
     heights = relief * (1 + np.sin(places @ waves.T + phases).mean(axis=1)) / 2  # the mean is in [-1, 1]
     places = places * BLOCK_M
 
-    directions = []
-    for k in range(rows * columns):
-        for other, inside in ((k + 1, column[k] + 1 < columns), (k + columns, row[k] + 1 < rows)):
-            if inside:
-                directions += [(k, other), (other, k)]
-    ends = np.array(directions)
+    number = np.arange(rows * columns)
+    east, south = number[column + 1 < columns], number[row + 1 < rows]
+    pairs = np.column_stack([np.append(east, south), np.append(east + 1, south + columns)])
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]  # by junction, to the east first
+    ends = np.stack([pairs, pairs[:, ::-1]], axis=1).reshape(-1, 2)  # both directions
     tails, heads = ends.T
     rise = heights[heads] - heights[tails]
     across = np.hypot(*(places[heads] - places[tails]).T)

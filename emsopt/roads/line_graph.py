@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from scipy import sparse
+from scipy.sparse.csgraph import dijkstra
 
 from .. import _validate
 from .._types import ArrayLike, BoolArray, IntArray
 from ..errors import InputError, NoWayError
-
-if TYPE_CHECKING:
-    from scipy import sparse
 
 # Larger values are mistakes in a file: upper bounds for the readers and the network itself.
 MOST_M_S, LONGEST_M = 1e3, 4e7  # for a road: above the speed of sound, and the circumference of the earth
@@ -40,13 +40,11 @@ class LineGraph:
         """Return edge indices, shape (k,), from indices, ids or truth values, shape (E,); ``name`` is for messages."""
         if isinstance(values, str) or not np.iterable(values):
             raise InputError(f"`{name}` must be a sequence of edges; got {values!r}. Put a single edge in brackets.")
-        given = values if isinstance(values, np.ndarray) else list(values)
-        kinds = {given.dtype.type} if isinstance(given, np.ndarray) else set(map(type, given))
-        if kinds and kinds <= {bool, np.bool_}:
-            mask = np.asarray(given)
-            if mask.shape != (self.n_edges,):
-                raise InputError(f"`{name}` must hold one truth value per edge; got shape {mask.shape}.")
-            return np.flatnonzero(mask)
+        given = list(values)
+        if given and all(isinstance(value, (bool, np.bool_)) for value in given):
+            if len(given) != self.n_edges:
+                raise InputError(f"`{name}` must hold one truth value per edge; got {len(given)}.")
+            return np.flatnonzero(given)
         return np.array([self._edge(value, name) for value in given], dtype=np.int64)
 
     def _edge(self, value: object, name: str) -> int:
@@ -63,20 +61,24 @@ class LineGraph:
         ``closed`` holds edges as in `edges`, and turns as tuples of two edges (from, to) by index or id; or truth
         values of shape (E + C,).
         """
-        n, shut = self.n_edges, np.zeros(self.n_edges + len(self.connections), dtype=bool)
-        # an iterator can be read only once
-        given = closed if isinstance(closed, (str, np.ndarray)) or not np.iterable(closed) else list(closed)
-        if isinstance(given, np.ndarray) and given.dtype == bool and given.shape == shut.shape:
-            return given.copy()
-        turns = [] if isinstance(given, (str, np.ndarray)) else [pair for pair in given if isinstance(pair, tuple)]
-        shut[self.edges([edge for edge in given if not isinstance(edge, tuple)] if turns else given, "closed")] = True
-        for turn in turns:
-            ends = self.edges(turn, "closed")
-            found = n + np.flatnonzero((self.connections == ends[:2]).all(axis=1))
-            if len(ends) != 2 or not len(found):
-                raise InputError(f"`closed`: {turn!r} is not a legal turn. Pass a pair of edges from `connections`.")
-            shut[found] = True
+        shut = np.zeros(self.n_edges + len(self.connections), dtype=bool)
+        if isinstance(closed, np.ndarray) and closed.dtype == bool and closed.shape == shut.shape:
+            return closed.copy()
+        if np.iterable(closed) and not isinstance(closed, (str, np.ndarray)):
+            given = list(closed)  # an iterator can be read only once
+            turns = [self._is_turn(item) for item in given if isinstance(item, tuple)]
+            shut[self.n_edges :] = np.any(turns, axis=0)
+            closed = [item for item in given if not isinstance(item, tuple)]
+        shut[self.edges(closed, "closed")] = True
         return shut
+
+    def _is_turn(self, turn: tuple[Any, ...]) -> BoolArray:
+        """Return which connection a turn is, shape (C,); raise if it is none."""
+        ends = self.edges(turn, "closed")
+        found = (self.connections == ends[:2]).all(axis=1)
+        if len(ends) != 2 or not found.any():
+            raise InputError(f"`closed`: {turn!r} is not a legal turn. Pass a pair of edges from `connections`.")
+        return found
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -88,8 +90,6 @@ class LineGraph:
 
         `shortest_path` overwrites the entries with the cost of e2.
         """
-        from scipy import sparse
-
         start, end = self.connections.T.astype(np.int32)  # required by scipy before 1.15
         return sparse.csr_array((np.ones(len(start)), (start, end)), shape=(self.n_edges, self.n_edges))
 
@@ -125,8 +125,6 @@ class LineGraph:
         -----
         All searches on a network share one matrix of weights; concurrent threads need separate networks.
         """
-        from scipy.sparse.csgraph import dijkstra
-
         costs = _validate.real_array(costs, "costs", (self.n_edges,), low=0.0)
         start, end = self._edge(start, "start"), self._edge(end, "end")
         shut = self.closures(() if closed is None else closed)
@@ -169,8 +167,6 @@ def checked_connections(values: ArrayLike, n: int) -> IntArray:
 
 def legal_turns(tails: ArrayLike, heads: ArrayLike) -> IntArray:
     """Return all turns between edges, by the nodes at their ends, shape (C, 2); U-turns only without another exit."""
-    import pandas as pd
-
     edges = pd.DataFrame({"edge": np.arange(np.size(tails)), "tail": tails, "head": heads})
     turns = edges.merge(edges, left_on="head", right_on="tail", suffixes=("", "_next"))
     onward = turns["head_next"] != turns["tail"]

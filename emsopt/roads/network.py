@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse.csgraph import connected_components
 
 from .. import _validate
 from .._files import atomic, formats
@@ -28,9 +29,9 @@ from ._sumo import read_net
 from ._tables import read_tables
 from .energy import INCLINES
 from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S, LineGraph, checked_connections
+from .snapping import Snapper
 
 if TYPE_CHECKING:
-    from .snapping import Snapper
     from .travel_times import WayFinder
 
 OFF_ROAD_KMH, OFF_ROAD_KM = 20.0, 5.0  # defaults: drives and service roads are rarely part of a network
@@ -118,13 +119,7 @@ class RoadNetwork(LineGraph):
         )
 
     @classmethod
-    def from_sumo(
-        cls,
-        path: PathLike,
-        *,
-        heights: Callable[[FloatArray], ArrayLike] | None = None,
-        name: str | None = None,
-    ) -> RoadNetwork:
+    def from_sumo(cls, path: PathLike, *, name: str | None = None) -> RoadNetwork:
         """Read a SUMO network, ``.net.xml`` or ``.net.xml.gz``; raise if the file is not a whole one.
 
         Legal turns, including U-turns, are the connections in the file between lanes that are open to cars.
@@ -134,14 +129,10 @@ class RoadNetwork(LineGraph):
         Parameters
         ----------
         path : path-like
-        heights : callable, optional
-            Function from longitude and latitude, shape (n, 2), to the height of the ground in metres, shape (n,), used
-            in place of the file's own heights. Where geometry stays in metres (see ``notes``), it gets metres east and
-            north. Tunnels and bridges cannot be told from other roads and follow the ground.
         name : str, optional
             Title. Default: the name of the file.
         """
-        return cls._of_file(path, read_net(path, heights), name)
+        return cls._of_file(path, read_net(path), name)
 
     @classmethod
     def from_osm(
@@ -281,43 +272,30 @@ class RoadNetwork(LineGraph):
         """Length (m), speed limit (m/s) and incline (rad) of every edge, shape (E, 3)."""
         return np.column_stack([self.lengths, self.speed_limits, self.inclines])
 
-    def subset(self, edges: Iterable[Any]) -> RoadNetwork:
-        """Return the network of some edges, given as in `edges`, and the connections between them.
-
-        Edges keep the order that they have in this network, and are numbered anew from 0.
-        """
-        kept = np.unique(self.edges(edges))
-        if kept.size == 0:
-            raise InputError("`edges` must select at least one edge; it selects none.")
-        new = np.full(self.n_edges, -1)
-        new[kept] = np.arange(len(kept))  # -1 is left for edges that are dropped, whose connections go too
-        connections = new[self.connections]
-        return replace(
-            self,
-            lengths=self.lengths[kept],
-            speed_limits=self.speed_limits[kept],
-            inclines=self.inclines[kept],
-            connections=connections[(connections >= 0).all(axis=1)],
-            ids=tuple(self.ids[k] for k in kept),
-            classes=tuple(self.classes[k] for k in kept),
-            polylines=None if self.polylines is None else tuple(self.polylines[k] for k in kept),
-        )
-
     def largest_component(self) -> RoadNetwork:
         """Return the largest strongly connected component: each edge can be reached from every other.
 
         The other edges, such as streets that forbidden turns cut off, are dropped, as in "Bayesian Analysis of
         Combinatorial Gaussian Process Bandits".
         """
-        from scipy.sparse.csgraph import connected_components
-
         _, part = connected_components(self._search_graph, directed=True, connection="strong")
-        kept = part == np.argmax(np.bincount(part))
-        if kept.all():
+        inside = part == np.argmax(np.bincount(part))
+        if inside.all():
             return self
-        lost = f"{(~kept).sum()} of {self.n_edges} edges"
+        kept, number = np.flatnonzero(inside), np.cumsum(inside) - 1  # edges keep their order
+        lost = f"{self.n_edges - len(kept)} of {self.n_edges} edges"
         note = f"{lost} lie outside the largest strongly connected part and are left out."
-        return replace(self.subset(kept), notes=f"{self.notes} {note}".strip())
+        return replace(
+            self,
+            lengths=self.lengths[kept],
+            speed_limits=self.speed_limits[kept],
+            inclines=self.inclines[kept],
+            connections=number[self.connections[inside[self.connections].all(axis=1)]],
+            ids=tuple(self.ids[k] for k in kept),
+            classes=tuple(self.classes[k] for k in kept),
+            polylines=None if self.polylines is None else tuple(self.polylines[k] for k in kept),
+            notes=f"{self.notes} {note}".strip(),
+        )
 
     def edge_minutes(self, speeds: Mapping[str, float] | ArrayLike | None = None) -> FloatArray:
         """Return the minutes to drive each edge, shape (E,).
@@ -395,8 +373,6 @@ class RoadNetwork(LineGraph):
 
     @cached_property
     def _snapper(self) -> Snapper:
-        from .snapping import Snapper
-
         return Snapper(self.polylines, self.geographic, self.classes, self.connections)
 
     @cached_property

@@ -15,6 +15,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import cKDTree
 
 from .. import _validate
 from .._types import ArrayLike, BoolArray, FloatArray, IntArray
@@ -77,8 +80,6 @@ class Snapper:
 
     def _tree(self, segments: IntArray) -> tuple[Any, IntArray]:
         """Return a k-d tree of the centres of the pieces of segments, and the segment of each piece."""
-        from scipy.spatial import cKDTree
-
         parts = np.maximum(np.ceil(self._length[segments] / PIECE_M), 1).astype(np.int64)
         segment, parts_of = np.repeat(segments, parts), np.repeat(parts, parts)
         number = np.arange(len(segment)) - np.repeat(np.cumsum(parts) - parts, parts)
@@ -183,9 +184,6 @@ def _junctions(connections: IntArray, starts: FloatArray, ends: FloatArray) -> I
 
     Ends of edges meet at a junction if they have the same coordinates or a connection between them.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     n = len(starts)
     _, spot = np.unique(np.vstack([starts, ends]), axis=0, return_inverse=True)
     before, after = connections.T

@@ -11,17 +11,16 @@ Searches start from the origins or, on the reversed network, from the destinatio
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from .._running.workers import cores
+from .._running.parallel import cores
 from .._types import BoolArray, FloatArray, IntArray
+from .line_graph import LineGraph
 from .snapping import Places
-
-if TYPE_CHECKING:
-    from .line_graph import LineGraph
 
 BLOCK = 50  # searches of a thread at a time, which share the work space
 
@@ -30,9 +29,6 @@ class WayFinder:
     """A line graph, prepared for fast searches forwards and backwards."""
 
     def __init__(self, net: LineGraph) -> None:
-        from scipy.sparse import csr_array
-        from scipy.sparse.csgraph import reverse_cuthill_mckee
-
         n, graph = net.n_edges, net._search_graph
         self._order = reverse_cuthill_mckee(csr_array(graph + graph.T), symmetric_mode=True)
         self._new = np.empty(n, dtype=np.int64)

@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from emsopt.optimizers import LEARNERS
-from emsopt.plots._style import Style, categories, draw_line, look, plain_ticks, shared_legend, styled, words
+from emsopt.plots._style import Style, categories, draw_line, look, shared_legend, styled, words
 from emsopt.plots._style import panels as grid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pandas as pd
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-    from emsopt._types import ArrayLike
+    from emsopt._types import ArrayLike, FloatArray
     from emsopt.plots._style import AxesArray
 
 SIZE, WIDE = (4.4, 3.4), (6.2, 3.4)  # inches per panel; wide panels stand in rows of two to stay legible
@@ -237,3 +239,12 @@ def control_bounds(table: pd.DataFrame) -> tuple[Figure, AxesArray]:
     for panel in axes:
         panel.legend(fontsize=10)
     return fig, axes
+
+
+def plain_ticks(axis: Axis, values: FloatArray) -> None:
+    """Label a logarithmic axis with plain numbers if the ``values`` on it span fewer than two decades."""
+    if values.max() < 100 * values.min():  # on more decades, powers of ten are clear enough
+        few = values.max() < 10 * values.min()
+        axis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 4, 6, 8) if few else (1, 2, 5)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

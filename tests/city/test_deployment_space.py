@@ -36,7 +36,6 @@ def space(units=2, **options):
 # (what is wrong, how to provoke it, words the message must hold)
 MALFORMED = [
     ("transposed costs", lambda: ev.values(CITY, [[0, 1]], CITY.response_times.T, "approximate"), "costs.*\\(4, 3\\).*\\(3, 4\\)"),
-    ("sites with a mask", lambda: check_sites(CITY, np.ma.masked_array([0, 1], [0, 1])), "sites.*masked"),
     ("no sites", lambda: check_sites(CITY, []), "sites.*at least one"),
     ("half a site", lambda: check_sites(CITY, [0.5, 1]), "sites.*whole.*0\\.5"),
     ("too many units", lambda: check_sites(CITY, [0] * 2_001), "sites.*at most 2,000 units.*2,001"),
@@ -159,10 +158,7 @@ def test_samples_are_allowed_and_reach_everything(case, seed):
     drawn = space.sample(40, rng=np.random.default_rng(seed))
     assert drawn.shape == (40, space.units)
     assert all(row in space for row in drawn)
-    np.testing.assert_array_equal(drawn, [space.canonical(row) for row in drawn])
     np.testing.assert_array_equal(drawn, space.sample(40, rng=np.random.default_rng(seed)))
-    single = space.sample(rng=seed)
-    assert single.shape == (space.units,)
     if len(expected) <= 4:
         assert {by_groups(space, row) for row in space.sample(400, rng=seed)} == set(expected)
 
@@ -182,9 +178,7 @@ def test_large_fleets_are_told_what_fits_and_spaces_serve_other_cities():
     city = eo.datasets.grid_city(n_sites=6, units=2, rng=1)
     refused(r"do not fit: .* 6\. .*colocation=3\)`", eo.Objective, city, 13)
     assert DeploymentSpace(city, 13, colocation=3).count > 0
-    refused(r"hold 12\. .*colocation=3", DeploymentSpace, city, 13, colocation=2)
     refused(r"close fewer sites, or .*colocation=7", DeploymentSpace, city, 13, closed=[0, 1, 2, 3])
-    refused("Close fewer sites", DeploymentSpace, city, 1, closed=range(6))
     space = DeploymentSpace(CITY, 2, closed=[0])
     assert DeploymentSpace.of(CITY, space) is space
     busy = CITY.scaled(3)

@@ -92,8 +92,6 @@ def test_matrices_are_aligned_by_name_and_columns_found_in_any_case():
     sites = site_frame(capacity=[2, 1]).rename(columns={"name": " Site ", "lon": "Longitude", "lat": "LATITUDE"})
     city = eo.City.from_frames(demand, sites, travel_times=matrix_frame())
     assert (city.atom_names, city.site_names) == (("North", "East", "South"), ("Hill", "River"))
-    unnamed = demand_frame().set_index("name").rename_axis(None)
-    assert eo.City.from_frames(unnamed, sites, travel_times=matrix_frame()).atom_names == city.atom_names
 
 
 def test_times_come_from_great_circles_or_kilometres_on_a_plane():
@@ -127,15 +125,11 @@ def test_geodataframes_are_reprojected_and_polygons_become_shapes():
     assert [shape["type"] for shape in city.atom_shapes] == ["Polygon"] * 3
     corners = np.array(city.atom_shapes[0]["coordinates"][0])
     assert travel.great_circle_km(corners[:1], corners[1:2])[0, 0] == pytest.approx(2, abs=0.01)
-    assert travel.great_circle_km([corners[:4].mean(axis=0)], [[-93.1, 45.0]])[0, 0] < 0.01
-    # one table of each kind
-    assert eo.City.from_frames(demand, site_frame(), speed_kmh=40).site_locations[1].tolist() == [-93.05, 44.92]
 
 
 # -- what is wrong with frames ------------------------------------------------------------------------------------
 
 BAD_FRAMES = {
-    "no rows": ({"demand": demand_frame().iloc[:0]}, "`demand` has no rows"),
     "no rates": ({"demand": demand_frame().rename(columns={"arrival_rate": "lambda"})}, "`demand` needs a column 'arrival_rate'.*columns found: name, lon, lat, lambda"),
     "name blank": ({"demand": demand_frame(name=["North", " ", "South"])}, "`demand`.*entry 2.*blank"),
     "swapped in one table": ({"demand": demand_frame().rename(columns={"lon": "lat", "lat": "lon"})}, "`demand`, column 'lat', row 1 .'North'.*got '-93.1'.*swapped"),
@@ -143,13 +137,11 @@ BAD_FRAMES = {
     "metres": ({"demand": demand_frame(x=[0, 5000, 1], y=0).drop(columns=["lon", "lat"]), "sites": site_frame(x=0, y=0).drop(columns=["lon", "lat"])}, "`demand`, columns 'x' and 'y'.*span 5000.*metres"),
     "degrees and kilometres": ({"sites": site_frame(x=0, y=0).drop(columns=["lon", "lat"])}, "the same kind of coordinates"),
     "no times": ({"travel_times": None}, "`travel_times` and `speed_kmh`.*neither"),
-    "detour below one": ({"travel_times": None, "speed_kmh": 40, "detour": 0.7}, "`detour`.*of at least 1; got 0.7"),
     "speed but no places": ({"sites": site_frame().drop(columns=["lon", "lat"]), "travel_times": None, "speed_kmh": 40}, "`sites` needs locations.*columns found: name, turnout_min"),
     "matrix transposed": ({"travel_times": matrix_frame().T}, "`travel_times` is transposed"),
     "matrix lacks a site": ({"travel_times": matrix_frame().iloc[:1]}, "`travel_times`.*row per site.*1 of 2 names are missing, the first is 'River'"),
     "time negative": ({"travel_times": matrix_frame(South=[-7.0, 3.0])}, "`travel_times`, row 'Hill', column 'South'.*got '-7'"),
     "turnout twice": ({"turnout_times": 1.0}, "'turnout_min'.*got both"),
-    "turnout in seconds": ({"sites": site_frame(turnout_min=[150, 200])}, "`turnout_times` must be at most 15 minutes"),
     "preference of another city": ({"preference": matrix_frame().rename(index={"Hill": "Hil"})}, "`preference`.*the first is 'Hill', and 'Hil' is an unknown name"),
 }  # fmt: skip
 
@@ -169,7 +161,6 @@ def test_bad_geometries_are_refused_by_naming_the_row():
     far = Polygon([[500_000, 0], [500_001, 0], [500_000, 1]])
     cases = [
         ([good, None, good], None, "row 2: .*got nothing"),
-        ([good, Polygon(), good], None, "row 2: .*got nothing"),
         ([good, good, LineString([[0, 0], [1, 1]])], None, "row 3: .*LineString"),
         ([good, Point(0, 0), good], None, "row 1: expected a valid Point, but got a Polygon"),
         ([cross, good, good], None, "row 1: expected a valid .*make_valid"),
@@ -219,11 +210,10 @@ def test_a_saved_city_comes_back_to_the_last_digit(tmp_path):
 
 
 def test_variation_by_site_is_a_column_of_the_sites(tmp_path):
-    for cv in (0.3, [0.3, 0.5]):
-        city = eo.City([1.0], [[2.0], [3.0]], 1.0, 30.0, travel_cv=cv, turnout_cv=0.2)
-        city.save(tmp_path / "city")
-        assert not (tmp_path / "city" / tables.TRAVEL_CV).exists()
-        assert_equal(eo.City.load(tmp_path / "city"), city)
+    city = eo.City([1.0], [[2.0], [3.0]], 1.0, 30.0, travel_cv=[0.3, 0.5], turnout_cv=0.2)
+    city.save(tmp_path / "city")
+    assert not (tmp_path / "city" / tables.TRAVEL_CV).exists()
+    assert_equal(eo.City.load(tmp_path / "city"), city)
 
 
 def test_frames_take_variation_as_argument_or_column():
@@ -307,7 +297,6 @@ def swap(file, old, new):
 
 BAD_FOLDERS = {
     "no city.json": ({"city.json": None}, "city.json is missing. The folder holds atoms.csv"),
-    "no times, no speed": ({"travel_times.csv": None}, "`travel_times`.*`speed_kmh`.*neither"),
     "json entry misspelt": (swap("city.json", '"notes"', '"note"'), "city.json has an unknown entry 'note'"),
     "from a later version": (swap("city.json", '"version": 1', '"version": 2'), "city.json, entry 'version'.*got 2"),
     "geographic against its columns": (swap("city.json", "true", "false"), "city.json sets.*false.*x and y"),
@@ -317,7 +306,6 @@ BAD_FOLDERS = {
     "column twice": (swap("sites.csv", "turnout_min", "Service_min"), "sites.csv has more than one column 'service_min'"),
     "rate with decimal comma": (swap("atoms.csv", "0.25", '"0,25"'), "atoms.csv, column 'arrival_rate', row 2 .'East'.*got '0,25'"),
     "longitude blank": (swap("sites.csv", "-93.05", ""), "sites.csv, column 'lon', row 2 .'River'.*blank"),
-    "shapes not a collection": ({"atoms.geojson": '{"type": "Feature"}'}, "atoms.geojson must be.*'Feature'"),
     "shape missing": ({"atoms.geojson": SAVED["atoms.geojson"].partition(', {"type": "Feature"')[0] + "]}"}, "atoms.geojson.*1 of 2 names are missing, the first is 'East'"),
     "shape of two points": (swap("atoms.geojson", "[[[-93, 45], [-92.9, 45], [-93, 45.1]]]", "[[[-93, 45], [-92.9, 45]]]"), "feature 1 .'North'.*at least three points"),
     "shape swapped": (swap("atoms.geojson", "[[[-93, 45], [-92.9, 45], [-93, 45.1]]]", "[[[45, -93], [45, -92.9], [45.1, -93]]]"), "feature 1 .'North'.*swapped"),
@@ -343,9 +331,6 @@ def test_a_saved_city_replaces_an_older_one_and_an_empty_folder(tmp_path):
     bare = eo.City([1.0], [[2.0]], 1.0, 30.0)
     bare.save(tmp_path / "city")
     assert_equal(eo.City.load(tmp_path / "city"), bare)  # nothing of the older one is left to be read
-    (tmp_path / "empty").mkdir()
-    bare.save(tmp_path / "empty")
-    assert {path.name for path in tmp_path.iterdir()} == {"city", "empty"}
 
 
 def test_a_folder_that_is_not_a_city_alone_is_left_alone(tmp_path):
@@ -389,7 +374,7 @@ def test_units_of_travel_times(kmh, located):
 
 def test_long_tables():
     rows = [(s, a, MINUTES[i, j]) for i, s in enumerate("NS") for j, a in enumerate("abc")]
-    for names in ("from_id to_id travel_time", "from_id to_id travel_time_p50", "origin destination minutes"):
+    for names in ("from_id to_id travel_time_p50", "origin destination minutes"):
         table = pd.DataFrame(rows, columns=names.split()).sample(frac=1, random_state=0)
         assert np.allclose(eo.City.from_frames(DEMAND, SITES, travel_times=table, **TIMES).travel_times, MINUTES)
         twice = pd.concat([table, table[:1]])
@@ -409,19 +394,16 @@ def test_tables_of_the_census():
     assert np.allclose(city.atom_locations, [[-93.1, 44.9], [-93.2, 44.95]])
 
 
-@pytest.mark.parametrize("side", ["west", "east", "both"])
-def test_cities_at_the_date_line(side, tmp_path):
+def test_cities_at_the_date_line(tmp_path):
     """All numbers are those of the same city elsewhere; saved and loaded they stay."""
     rng = np.random.default_rng(0)
     east, north = rng.normal(0, 0.02, 400), -16.5 + rng.normal(0, 0.02, 400)
-    stations = {"west": [-0.01, -0.02], "east": [0.01, 0.02], "both": [-0.01, 0.01]}[side]
     times = pd.date_range("2025-01-01", periods=400, freq="3h").astype(str)
 
     def city(middle):
         turn = lambda x: np.round(np.where(middle + x > 180, middle + x - 360, middle + x), 9)
         calls = pd.DataFrame({"time": times, "lon": turn(east), "lat": north})
-        sites = pd.DataFrame({"name": ["A", "B"], "lon": turn(np.array(stations)), "lat": [-16.5, -16.52]})
-        assert len(eo.calls.check_calls(calls, sites).findings) == len(eo.calls.check_calls(calls).findings)
+        sites = pd.DataFrame({"name": ["A", "B"], "lon": turn(np.array([-0.01, 0.01])), "lat": [-16.5, -16.52]})
         return eo.calls.city_from_calls(calls, sites, speed_kmh=40, cell_km=1, **TIMES)
 
     there, here = city(180.0), city(100.0)
@@ -430,17 +412,4 @@ def test_cities_at_the_date_line(side, tmp_path):
     corners = np.concatenate([shape["coordinates"][0] for shape in there.atom_shapes])
     points = np.concatenate([there.atom_locations, there.site_locations, corners])
     assert np.ptp(points[:, 0]) < 0.3
-    there.save(tmp_path / "city")
-    again = eo.City.load(tmp_path / "city")
-    assert np.array_equal(again.atom_locations, there.atom_locations)
-    assert again.atom_shapes == there.atom_shapes
-    assert np.array_equal(there.replace(name="x").site_locations, there.site_locations)
-
-
-def test_exact_is_said_only_where_it_is():
-    city = eo.City([3.0, 4.0], [[1, 4], [4, 1]], 0, [[4.0, 7.0], [5.0, 4.0]])
-    for service, said in ((city.service_times, True), ([4.0, 5.0], False)):
-        result = eo.evaluators.exact_hypercube(city.replace(service_times=service), [0, 1])
-        assert result.calibrated is said
-        assert ("approximate" in repr(result)) is said
-    assert not eo.evaluators.approximate_hypercube(city, [0, 1]).calibrated
+    assert_equal(eo.City.load(there.save(tmp_path / "city")), there)

@@ -18,7 +18,7 @@ from emsopt.city.city import City
 from emsopt.evaluators import approximate_hypercube
 from emsopt.maps import _colours
 from emsopt.maps.deployments import deployment_map, place_name
-from emsopt.roads import RoadNetwork, grid_roads
+from emsopt.roads import grid_roads
 
 VENDOR = files("emsopt") / "maps" / "vendor"
 LEAFLET = (VENDOR / "leaflet" / "leaflet.js").read_text("utf-8").split("\n//# source")[0]
@@ -88,17 +88,11 @@ def test_no_name_becomes_markup(both):
     assert payload(page.html)["notes"] == NASTY[0]
 
 
-def test_the_frame_holds_exactly_the_page(both, city):
-    shown = deployment_map(city, both, height=333)
-    (tag, attributes), *rest = Page(shown._repr_html_()).tags
-    assert ((tag, rest), attributes["srcdoc"]) == (("iframe", []), shown.html)
-    assert "height:333px" in attributes["style"]
-
-
 def test_the_page_carries_the_evaluation(both, city):
     shown = deployment_map(city, both)
     data = payload(shown.html)
-    assert data == json.loads(json.dumps(shown.data))
+    (tag, attributes), *rest = Page(shown._repr_html_()).tags  # in a notebook
+    assert ((tag, rest), attributes["srcdoc"]) == (("iframe", []), shown.html)
     (view,) = data["views"]
     assert view["columns"][0]["values"] == pytest.approx(both.atom_response, abs=1e-4)
     # A answers 1 percent of the last atom's calls: below the threshold, so no line.
@@ -115,10 +109,8 @@ def test_units_at_one_place_no_evaluation_and_missing_values(doubled, city):
     (view,) = deployment_map(city, doubled).views
     (station,) = view["units"]
     assert (station["text"], [row[0] for row in station["rows"]]) == ("2", ["Station A (unit 1)", "Station A (unit 2)"])
-    assert view["lines"] == [[0, 0, 1.0], [0, 1, 1.0], [0, 2, 1.0]]
     (view,) = deployment_map(city).views
     assert view["columns"][0]["values"] == [25.0, 50.0, 25.0]
-    assert view["units"] == view["lines"] == []
     shown = evaluation(city, [0, 2], [[0.9, np.nan, 0.01], [0.1, np.nan, 0.99]])
     (view,) = deployment_map(city, shown).views
     assert view["columns"][0]["values"][1] is None
@@ -129,7 +121,6 @@ def test_late_shares_and_differences_are_those_of_the_evaluations(both, city, do
     shares, *_ = _colours.atom_values(city, both, ("late", 6.0))
     assert shares @ city.demand_shares / 100 == pytest.approx(both.late_fraction(6.0))
     assert (shares, both.atom_late(0).tolist()) == (pytest.approx(100 * both.atom_late(6.0)), pytest.approx([1, 1, 1]))
-    refused("`threshold` must be a number of at least 0", both.atom_late, -1)
     shown = deployment_map(city, {"spread": both, "together": doubled})
     spread, together, difference = shown.views
     assert [v["name"] for v in shown.views] == ["spread", "together", "spread minus together"]
@@ -138,8 +129,6 @@ def test_late_shares_and_differences_are_those_of_the_evaluations(both, city, do
     assert [(u["text"], u["tone"]) for u in difference["units"]] == [("−1", "loss"), ("+1", "gain")]
     edges = np.array(difference["classes"]["edges"])
     assert edges == pytest.approx(-edges[::-1])
-    values = np.array(difference["columns"][0]["values"])
-    assert difference["classes"]["below"] == (values < edges[0]).any()  # one atom that changes most widens no class
 
 
 def test_the_difference_from_today_says_how_many_calls_a_year_are_faster_and_slower(both, city, doubled):
@@ -194,11 +183,7 @@ def test_streets_are_drawn_once_for_both_directions(both):
     streets = deployment_map(city, both, roads=net).scene["streets"]
     pairs = {frozenset([line[0].tobytes(), line[-1].tobytes()]) for line in net.polylines}
     assert len(streets["courses"]) == len(pairs) == net.n_edges / 2
-    drawn = {tuple(np.cumsum(np.reshape(c, (-1, 2)), axis=0)[0][::-1] / streets["scale"]) for c in streets["courses"]}
-    assert drawn <= {tuple(np.round(line[k])) for line in net.polylines for k in (0, -1)}
     refused("in longitude and latitude", deployment_map, small_city(), both, roads=net)
-    bare = RoadNetwork([100.0, 90.0], [10.0, 9.0], [(0, 1), (1, 0)])
-    refused("must have `polylines`", deployment_map, city, both, roads=bare)
 
 
 OTHER = {"atom_locations": [[0, 51], [0.1, 51]], "site_locations": [[0, 51]]}
@@ -208,15 +193,12 @@ OTHER = {"atom_locations": [[0, 51], [0.1, 51]], "site_locations": [[0, 51]]}
     ("draw", "message"),
     [
         (lambda c, e: deployment_map(c, e, value="speed"), "`value` must be"),
-        (lambda c, e: deployment_map(c, e, value=("late", -1)), "above 0"),
         (lambda c, e: deployment_map(c, e, limits=(5, 5)), "low < high"),
         (lambda c, e: deployment_map(c, e, height=10), "`height` must be"),
         (lambda c, e: deployment_map(c, e, roads="streets"), "`roads` must be"),
-        (lambda c, e: deployment_map(c, {"deployment": None}), "Evaluation"),
         (lambda c, e: deployment_map(c, {}), "Evaluation"),
         (lambda c, e: deployment_map(City([1.0, 1.0], [[1.0, 2.0]], 1.0, 30.0, **OTHER), e), "belongs to another city"),
         (lambda c, e: deployment_map(c.replace(atom_locations=None), e), "has no `atom_locations`"),
-        (lambda c, e: deployment_map(c.replace(site_locations=None), e), "has no `site_locations`"),
         (lambda c, e: deployment_map(c, e).save("nowhere/map.html"), "does not exist"),
     ],
 )

@@ -26,7 +26,7 @@ def test_the_number_of_workers_and_cores_does_not_change_a_run(tmp_path, monkeyp
         for workers in (2, 3):
             assert same(eo.minimize(bowl, **options, workers=workers), serial)
         for cores in (1, 9):
-            monkeypatch.setattr("emsopt._running.workers.cores", lambda cores=cores: cores)
+            monkeypatch.setattr("emsopt._running.parallel.cores", lambda cores=cores: cores)
             assert same(eo.minimize(bowl, **options, workers=-1), serial)
         with pytest.warns(UserWarning, match=r"only 4 of 5 workers are used, as batch=4\. Pass batch=5"):
             assert same(eo.minimize(bowl, **options, workers=5), serial)

@@ -1,7 +1,6 @@
 """Figures: what is drawn is what was passed, axes name their units, and nothing global is left behind."""
 
 from inspect import signature
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +8,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from papers import location_figures
 from refusals import refused
 from smallville import BOTH, CENTRES, evaluation, small_city
 
@@ -63,7 +60,6 @@ def test_lines_and_stations_say_their_shares(city, both, doubled):
     wanted = {(*CENTRES[atom], maps._width(share)) for atom, share in shares}
     assert sorted(np.ravel(sorted(drawn))) == pytest.approx(sorted(np.ravel(sorted(wanted))))
     assert maps._width(1.0) == maps.WIDEST_LINE
-    _, (ax,) = plots.deployments(city, both)
     assert {"43%", "57%"} <= set(texts(ax))  # B: (0.1 + 2 x 0.6 + 0.99) / 4
     _, (ax,) = plots.deployments(city, doubled)
     assert {"2", "100%"} <= set(texts(ax))
@@ -77,11 +73,6 @@ def test_a_map_is_true_to_scale(city, both):
     bar = next(line for line in ax.lines if len(line.get_xdata()) == 2)
     ends = np.column_stack([bar.get_xdata(), bar.get_ydata()])
     assert great_circle_km(ends[:1], ends[1:])[0, 0] == pytest.approx(length, rel=0.005)
-    fig, (ax,) = plots.deployments(city, both)
-    fig.canvas.draw()
-    origin, east, north = ax.transData.transform([[0.01, 51.5], [0.02, 51.5], [0.01, 51.51]])
-    stretch = (north - origin)[1] / (east - origin)[0]
-    assert stretch == pytest.approx(1 / np.cos(np.radians(51.5)), rel=0.002)
 
 
 @pytest.mark.parametrize("turn", [1, -1])
@@ -111,9 +102,6 @@ def test_deployments_share_one_scale(city, both, doubled):
     assert len(axes) == 2
     assert len(fig.axes) == 3  # and one colour bar
     assert [ax.get_title(loc="left").split(":")[0] for ax in axes] == ["optimum", "p-median"]
-    # Atom 0: 3.6 min in one, 3 in the other; atom 2: 2.08 and 10.
-    first, second = (of_kind(ax, PathCollection)[0].get_facecolors() for ax in axes)
-    assert to_hex(first[2]) != to_hex(second[2])
     view = deployment_map(city, {"optimum": both, "p-median": doubled}).views[0]
     assert fig.axes[2].get_yticks().min() >= view["classes"]["edges"][0]
 
@@ -126,9 +114,6 @@ def test_a_load_sweep_draws_every_column_of_numbers():
     _, ax = plots.load_sweep(pd.DataFrame(columns, index=pd.Index([0.1, 0.2, 0.3], name="offered_load")))
     assert [line.get_label() for line in ax.lines] == ["optimum", "p-median", "lower bound"]
     assert (ax.lines[1].get_ydata().tolist(), ax.lines[2].get_linestyle()) == ([5.6, 6.0, 6.3], "--")
-    assert ax.get_xscale() == "linear"
-    _, ax = plots.load_sweep(pd.DataFrame({"optimum": [5.3, 6.0, 8.3]}, index=[1e-3, 1, 1e3]))
-    assert ax.get_xscale() == "log"
 
 
 def test_convergence_draws_the_median_or_mean_and_confidence():
@@ -137,7 +122,6 @@ def test_convergence_draws_the_median_or_mean_and_confidence():
     _, ax = plots.convergence(named, band=None, reference={"optimum": 5.7})
     assert (ax.lines[0].get_ydata().tolist(), ax.lines[0].get_xdata().tolist()) == ([6.4, 6.2, 6.0], [1, 2, 3])
     assert ax.lines[0].get_label() == "random (5 runs)"
-    assert not ax.collections
     assert "optimum 5.7" in texts(ax)
     # Student's t: 2.776 standard errors either side for five runs.
     values = np.array([[6.0], [6.4], [7.0], [6.2], [6.6]])
@@ -159,10 +143,6 @@ def test_convergence_takes_histories_by_evaluation_or_time():
     assert ax.lines[0].get_xydata().tolist() == [[1, 5.5], [2, 4.5], [9, 3.5]]
     local = pd.DataFrame({"evaluations": [62, 115], "best": [6.0, 5.9]})  # as of `local_search`
     assert plots.convergence({"local": local})[1].lines[0].get_xdata().tolist() == [62, 115]
-    history = pd.DataFrame({"best": [7.0, 6.0, 6.0]})
-    _, ax = plots.convergence({"one": SimpleNamespace(history=history), "two": [history]})
-    assert ax.lines[0].get_xdata().tolist() == ax.lines[1].get_xdata().tolist() == [1, 2, 3]
-    assert not ax.collections  # a band around one run would claim a spread
 
 
 def test_histograms_and_distributions_fall_as_late_fractions_do(both, doubled, city):
@@ -177,28 +157,11 @@ def test_histograms_and_distributions_fall_as_late_fractions_do(both, doubled, c
     t, y = curve.get_data()
     assert (y, y[0]) == (pytest.approx(100 * both.late_fraction(t)), 100)
     (table,) = ax.tables
-    cells = {where: cell.get_text().get_text() for where, cell in table.get_celld().items()}
-    assert [cells[0, k] for k in range(3)] == ["6 min", "8 min", "10 min"]
-    assert cells[2, 1] == f"{100 * doubled.late_fraction(8):.1f}%"
+    assert table[2, 1].get_text().get_text() == f"{100 * doubled.late_fraction(8):.1f}%"
     varying = approximate_hypercube(city.replace(travel_cv=0.4), both.sites)
     _, ax = plots.response_distribution({"fixed": both, "varying": varying})
-    lines = {line.get_label(): line for line in ax.lines}
-    assert (lines["fixed"].get_drawstyle(), lines["varying"].get_drawstyle()) == ("steps-post", "default")
-    t, y = lines["varying"].get_data()
+    t, y = next(line.get_data() for line in ax.lines if line.get_label() == "varying")
     assert y == pytest.approx(100 * varying.late_fraction(t))
-    assert (np.diff(y) <= 1e-9).all()
-
-
-# -- bars, boxes, correction ----------------------------------------------------------------------------------------
-
-
-def test_boxes_stand_where_the_errors_lie_and_factors_by_utilisation():
-    geometries = (("plane", 1), ("uniform", 2))
-    rows = [(u, g, scale * u * (1 + k / 10)) for u in (0.2, 0.8) for g, scale in geometries for k in range(5)]
-    frame = pd.DataFrame(rows, columns=["load", "geometry", "approximate_min"]).assign(exact_min=0.0)
-    _, ax = location_figures.approximation_error(frame)
-    medians = sorted(line.get_ydata()[0] for line in ax.lines if line.get_color() == "black" and len(line.get_ydata()))
-    assert medians == pytest.approx([0.24, 0.48, 0.96, 1.92])
 
 
 # -- figures without pyplot, and style ------------------------------------------------------------------------------
@@ -211,10 +174,6 @@ def test_every_figure_comes_from_pyplot_unless_told_otherwise(both, doubled):
     assert plots.response_histogram(named, ax=own)[0] is own
     assert own.axes
     assert (plots.response_histogram(named, ax=axes), plt.get_fignums()) == ((axes.figure, axes), [])
-    fig, ax = plots.response_histogram(named)
-    assert len(plt.get_fignums()) == 1
-    assert ax.figure is fig
-    plt.close(fig)
     for name in plots.__all__:
         ax = signature(getattr(plots, name)).parameters["ax"]
         assert (ax.default, ax.kind) == (None, ax.POSITIONAL_OR_KEYWORD), name
@@ -224,14 +183,8 @@ def test_every_figure_comes_from_pyplot_unless_told_otherwise(both, doubled):
 
 
 def test_bad_input_is_refused(city, both):
-    one = pd.DataFrame({"best": [1.0]})
     refused("has no `atom_locations`", plots.deployments, city.replace(atom_locations=None), both)
     refused("one row and one column of numbers", plots.load_sweep, pd.DataFrame({"name": ["a"]}))
-    refused("`runs` must be a dict", plots.convergence, one)
-    refused("`curves` must be a dict", plots.regret_curves, [[0.0, 1.0]])
+    refused("`runs` must be a dict", plots.convergence, pd.DataFrame({"best": [1.0]}))
     refused("column 'best'", plots.convergence, {"a": [pd.DataFrame({"value": [1.0]})]})
-    refused("at least one row", plots.convergence, {"a": [one[:0]]})
     refused("at least one history", plots.convergence, {"a": []})
-    refused("`band` must be one of", plots.convergence, {"a": []}, band="sigma")
-    refused("column 'seconds'", plots.convergence, {"a": [one]}, against="seconds")
-    refused("column 'load'", location_figures.approximation_error, pd.DataFrame({"optimum": [5.0]}))

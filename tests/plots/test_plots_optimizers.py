@@ -91,13 +91,6 @@ def test_regret_curve_is_mean_and_band_on_fitting_axes():
     half = 4.302653 / np.sqrt(3)
     assert corners[:, 1].min() == pytest.approx(min(2 - half, 4 - 2 * half))
     assert (corners[:, 1].max(), len(ax.collections)) == (pytest.approx(4 + 2 * half), 1)
-    assert ax.get_yscale() == ax.get_xscale() == "linear"
-    assert "(min)" in ax.get_ylabel()
-    fig, ax = plots.regret_curves({"a": [[0.0, 1.0], [0.0, 3.0]]}, bounds={"bound": [0.0, 900.0]})
-    assert ax.get_yscale() == ax.get_xscale() == "log"
-    assert np.isnan(ax.lines[0].get_ydata()[0])  # zero has no place there
-    fig.canvas.draw()
-    assert plots.regret_curves({"a": [[0.0, 0.0]]})[1].get_yscale() == "linear"
 
 
 def test_figure_6_shows_three_steps_of_a_one_dimensional_search():

@@ -248,7 +248,7 @@ def test_the_ems_service_is_the_evaluators():
 def test_plant_equals_the_textbook_formula():
     """k(x, Z) K^-1 u with u = L q, by dense solves and loops."""
     path = ready.locate.find_data("plant_growth/gp_leaf_dict.p")
-    raw = pickles.read_arrays(path, ready.SHA256)
+    raw = pickles.read_arrays(path)
     Z, q = raw[".inducing_variable.inducing_variable_list[0].Z"], raw[".q_mu"][:, 0]
     assert Z.shape == (464, 5)
     softplus = [np.log1p(np.exp(raw[f".kernel.kernels[0].{name}"])) for name in ("variance", "lengthscales")]

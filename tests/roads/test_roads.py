@@ -1,14 +1,11 @@
 """Road networks: paths against Bellman-Ford, a hand-made SUMO file read by eye, projection, and broken inputs."""
 
 import gzip
-import os
 import pickle
 import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from one_way import one_way_streets
 from refusals import refused
@@ -113,7 +110,6 @@ def test_closed_roads_are_avoided_and_open_again_afterwards():
             assert not np.isin(path, closed).any()
             assert net.lengths[path].sum() == pytest.approx(expected, rel=1e-12)
     assert np.array_equal(net.shortest_path(net.lengths, 0, 70), free)
-    assert np.array_equal(net.shortest_path(net.lengths, 0, 70, closed=[]), free)
 
 
 def test_grids_have_u_turns_at_dead_ends_true_lengths_and_one_component():
@@ -130,11 +126,8 @@ def test_grids_have_u_turns_at_dead_ends_true_lengths_and_one_component():
     assert (net.inclines != 0).all()
     opposite = [net.ids.index("-".join(name.split("-")[::-1])) for name in net.ids]
     assert np.allclose(net.inclines[opposite], -net.inclines)
-    again = grid_roads(5, 4, jitter=0.3, relief=30.0, rng=3)
-    assert np.array_equal(net.contexts, again.contexts)
-    for seed in range(2):
-        net = one_way_streets(grid_roads(5, 5), 0.9, seed)
-        assert all(np.isfinite(bellman_ford(net, net.lengths, k)).all() for k in range(net.n_edges))
+    net = one_way_streets(grid_roads(5, 5), 0.9, 0)
+    assert all(np.isfinite(bellman_ford(net, net.lengths, k)).all() for k in range(net.n_edges))
 
 
 def test_sumo_file_read_by_eye(net_file):
@@ -159,34 +152,11 @@ def test_sumo_file_read_by_eye(net_file):
     assert [ring.ids[k] for k in ring.shortest_path(ring.lengths, "north", "south")] == list(ring.ids)
 
 
-def test_heights_of_ones_own_replace_those_of_the_file(net_file):
-    """By hand: 30 m at junction a, 35 m at b, 34 m at c; and a terrain too steep for the roads."""
-    asked = []
-
-    def heights(places):
-        asked.append(places)
-        return np.select([places[:, 1] < places[:, 1].mean(), places[:, 0] < places[:, 0].mean()], [30.0, 35.0], 34.0)
-
-    net = RoadNetwork.from_sumo(net_file(NET), heights=heights)
-    assert asked[0].shape[1] == 2
-    assert (np.abs(asked[0] - [6.1, 49.6]) < 0.2).all()  # degrees
-    assert net.lengths * np.sin(net.inclines) == pytest.approx([5.0, -1.0, 1.0, -5.0], abs=1e-9)
-    assert "also where they are tunnels or bridges" in net.notes
-    metres = RoadNetwork.from_sumo(net_file(NET.replace("+proj=utm +zone=32", "!")), heights=lambda p: 0.1 * p[:, 1])
-    assert metres.lengths * np.sin(metres.inclines) == pytest.approx([10.0, 0.0, 0.0, -10.0], abs=1e-9)
-    steep = RoadNetwork.from_sumo(net_file(NET), heights=lambda p: 100 * (p[:, 1] > p[:, 1].mean()))
-    assert np.abs(steep.inclines).max() == pytest.approx(0.35)
-    assert "would be steeper than 0.35 rad: heights of" in steep.notes
-    refused("`heights` must be a function", RoadNetwork.from_sumo, net_file(NET), heights=3)
-    refused(r"`heights\(places\)` must have shape", RoadNetwork.from_sumo, net_file(NET), heights=lambda p: [1.0])
-
-
 def test_broken_sumo_files_are_refused(net_file):
     for old, new, message in (
         ('speed="8.33" length="50.00" shape="0', 'length="50.00" shape="0', r"The speed of lane 'east_0'.*missing"),
         ('length="50.00" shape="0', 'length="0.00" shape="0', r"The length of lane 'east_0'.*above 0.*'0.00'"),
         ('shape="0,100,15 50,100,15"', 'shape="0,100"', "at least two points"),
-        ('shape="0,100,15 50,100,15"', 'shape="0,1e300 50,-1e300"', "at least two points"),
         ('id="east" ', 'id="north" ', "a unique id; got 'north'"),
         ("</net>", "", "truncated"),
         ("<net ", "<routes ", "truncated|starts with <routes>"),
@@ -198,11 +168,9 @@ def test_broken_sumo_files_are_refused(net_file):
 
 def test_wrong_files_are_refused(net_file, tmp_path):
     refused("there is no file", RoadNetwork.from_sumo, tmp_path / "none.net.xml")
-    refused(r"Expected a SUMO network.*<osm>", RoadNetwork.from_sumo, net_file("<osm><node/></osm>"))
     packed = tmp_path / "broken.net.xml.gz"
     packed.write_bytes(gzip.compress(NET.encode())[:400])
-    for file in (net_file("length,speed\n1,2\n"), packed):
-        refused("truncated or not XML", RoadNetwork.from_sumo, file)
+    refused("truncated or not XML", RoadNetwork.from_sumo, packed)
     lane = '<lane id="a_0" index="0" disallow="all" speed="1" length="1" shape="0,0 1,1"/>'
     shut = net_file(f'<net><edge id="a">{lane}</edge></net>')
     refused("no road open to the vehicle class 'passenger'", RoadNetwork.from_sumo, shut)
@@ -210,7 +178,7 @@ def test_wrong_files_are_refused(net_file, tmp_path):
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [(SYSTEM, "!"), ("+proj=utm +zone=32", "!"), ("zone=32", "zone=61"), (OFFSET, "0"), (OFFSET, "1e300,0")],
+    [(SYSTEM, "!"), ("zone=32", "zone=61"), (OFFSET, "1e300,0")],
 )
 def test_impossible_projections_stay_in_metres(net_file, old, new, monkeypatch):
     if old == SYSTEM:  # without a projection there is nothing to do for pyproj
@@ -244,10 +212,7 @@ def test_wrong_networks_are_refused():
         ({"inclines": [0.0, 5.0]}, r"at most 1.57 \(rad, not degrees\)"),
         ({"ids": ["a", "a"]}, "distinct"),
         ({"classes": ["a"]}, "`classes` must be a sequence of 2"),
-        ({"connections": [(0, 1), (1,)]}, r"`connections` must be pairs of edge indices.*inhomogeneous"),
-        ({"polylines": [[[0, 0], [1, 1]], [[0, 0], [1]]]}, r"`polylines\[1\]` must be numbers in rows of equal length"),
         ({"polylines": [[[0, 0], [1, 1]], [[0, 0]]]}, r"`polylines\[1\]` has shape \(1, 2\)"),
-        ({"polylines": [[[0, 0], [1, 1e300]]] * 2}, r"`polylines.*must be at most 1e\+08 \(m\)"),
         ({"polylines": [[[0, 0], [1, -91]]] * 2, "geographic": True}, r"at least -90 \(degrees\).*: -91"),
     ):
         refused(message, RoadNetwork, **{**TWO, **change})
@@ -261,10 +226,8 @@ def test_wrong_searches_and_grids_are_refused():
     refused("`end` must be a whole number from 0 to 1", path, costs, 0, 2)
     refused("no edge 'home'", path, costs, "home", 1)
     refused("the start 'edge 1' is closed", path, costs, 0, 1, closed=[0])
-    refused("the end 'edge 2' is closed", path, costs, 0, 1, closed=["edge 2"])
     refused("in brackets", path, costs, 0, 1, closed="edge 2")
     refused("one truth value per edge", path, costs, 0, 1, closed=[True])
-    refused("at least one edge", net.subset, [])
     refused("`columns`", grid_roads, 1, 1)
     refused("from 0 to 0.4", grid_roads, jitter=0.6)
 
@@ -276,33 +239,3 @@ def test_a_network_survives_pickling_and_is_read_only():
     assert np.array_equal(copy.shortest_path(copy.lengths, 0, 9), path)
     with pytest.raises(ValueError, match="read-only"):
         net.lengths[0] = 1.0
-    frame = net.to_frame()
-    assert frame.loc["r0c0-r0c1", "length_m"] == 100.0
-    assert list(frame.columns) == ["length_m", "speed_limit_m_s", "incline_rad", "road_class"]
-
-
-def test_luxembourg_equals_its_tables():
-    """The same network as tables, which another reader made; U-turns at dead ends only."""
-    folder = Path(os.environ.get("EMSOPT_DATA", "")) / "luxembourg"
-    if not (folder / "luxembourg_rebuilt.net.xml.gz").is_file():
-        pytest.skip("needs luxembourg/luxembourg_rebuilt.net.xml.gz in the folder named by EMSOPT_DATA")
-    net = RoadNetwork.from_sumo(folder / "luxembourg_rebuilt.net.xml.gz")
-    edges = pd.read_csv(folder / "luxembourg_edges.csv.gz", index_col="id")
-    edges = edges[edges.scc].loc[list(net.ids)]
-    assert net.n_edges == len(edges) == 5680
-    assert np.array_equal(net.lengths, edges.length)
-    assert np.array_equal(net.speed_limits, edges.speed)
-    assert list(net.classes) == list(edges.type)
-    turns = pd.read_csv(folder / "luxembourg_connections.csv.gz")
-    turns = turns[turns["from"].isin(net.ids) & turns["to"].isin(net.ids)]
-    assert turns_by_id(net) == set(zip(turns["from"], turns["to"], strict=True))
-    exits = turns["from"].value_counts()
-    u_turns = turns[turns["dir"] == "t"]
-    assert len(u_turns) > 100
-    assert (exits[u_turns["from"]] == 1).all()
-    starts = np.array([line[0] for line in net.polylines])
-    apart = np.abs(starts - edges[["lon_from", "lat_from"]].to_numpy())
-    assert apart.max() < 1e-3  # a lane starts at the border of its junction, not in its middle
-    assert np.median(apart) < 1e-4
-    assert (net.inclines == 0).all()
-    assert "have no heights" in net.notes

@@ -1,11 +1,9 @@
 """Road times: against Dijkstra on nodes (scipy) and on edges (brute force), closed forms, readers, and bad input."""
 
 import heapq
-import os
 import zipfile
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -129,25 +127,6 @@ def test_forbidden_turns_are_obeyed_in_monaco():
     assert (expected > node_times(len(nodes), ends, minutes, origins)[:, targets] + 0.5).any()  # turns matter
 
 
-def auckland():
-    folder = os.environ.get("EMSOPT_DATA")
-    file = Path(folder or "", "auckland", "roads.zip")
-    if not folder or not file.is_file():
-        pytest.skip("needs auckland/roads.zip of JEMSS in the folder that EMSOPT_DATA names")
-    return RoadNetwork.from_tables(file)
-
-
-def test_times_in_auckland_are_those_on_nodes():
-    net, rng = auckland(), np.random.default_rng(3)
-    assert net.geographic
-    assert 90_000 < net.n_edges <= 90_638
-    nodes, ends = ends_of(net)
-    assert len(nodes) == 54_370
-    origins, targets = rng.choice(len(nodes), 20), rng.choice(len(nodes), 4222)
-    expected = node_times(len(nodes), ends, net.edge_minutes(), origins)[:, targets]
-    np.testing.assert_allclose(net.travel_times(nodes[origins], nodes[targets]), expected, rtol=0, atol=1e-6)
-
-
 # -- where points are -----------------------------------------------------------------------------------------------
 
 
@@ -216,8 +195,6 @@ def test_speeds_are_by_edge_or_by_class():
     speeds = [by_class[name] for name in net.classes]
     np.testing.assert_array_equal(net.travel_times(*places, speeds=by_class), net.travel_times(*places, speeds=speeds))
     np.testing.assert_allclose(net.travel_times(*places, speeds=10.0), [[2000 / 600, 5.0]])
-    slower = net.travel_times(*places, speeds={"arterial": 1.0})
-    assert (slower > net.travel_times(*places)).all()
 
 
 def test_bad_input_is_refused():
@@ -225,11 +202,8 @@ def test_bad_input_is_refused():
     for change, message in (
         ({"destinations": [(np.nan, 43.7)]}, "`destinations` must be finite"),
         ({"origins": [(43.735, 7.42)]}, "within 5 km of a road.*1 of 1 points do not.*km away.*look swapped"),
-        ({"origins": [(7.42, 43.735), (8.0, 44)]}, r"1 of 2 points.*\[8.0, 44.0\] at index 1, is 48.\d km.*larger"),
         ({"speeds": 0.0}, "`speeds` must be greater than 0"),
-        ({"speeds": [10.0]}, "`speeds` must have shape"),
         ({"speeds": {"highway": 9.0}}, "'highway' is none of living_street, "),
-        ({"off_road_kmh": 0}, "`off_road_kmh` must be a number above 0"),
     ):
         arguments = {"origins": [(7.42, 43.735)], "destinations": [(7.43, 43.74)], **change}
         refused(message, net.travel_times, arguments.pop("origins"), arguments.pop("destinations"), **arguments)
@@ -255,7 +229,6 @@ def test_cities_take_their_times_from_roads():
     refused("got both `speed_kmh` and `roads`", City.from_frames, demand, sites, roads=net, speed_kmh=30)
     refused("must be a RoadNetwork; got str", City.from_frames, demand, sites, roads="town.osm")
     refused("same kind of coordinates", City.from_frames, demand, sites, roads=datasets.load_roads("monaco"))
-    refused("`destinations` must lie within 5 km", City.from_frames, demand.assign(y=90.0), sites, roads=net)
     net = datasets.load_roads("monaco")
     calls = pd.DataFrame(
         {"time": ["2025-01-01 10:00", "2025-01-02 11:00"], "lon": [7.42, 7.43], "lat": [43.735, 43.742]}
@@ -325,10 +298,8 @@ def test_names_of_columns_imply_units(distance, metres, time, minutes):
     [
         ({}, {"to": [1, 7]}, "`arcs`, row 2: there is no node '7' in `nodes`"),
         ({}, {"minutes": [1, 0]}, "`arcs`, column 'minutes', row 2: expected a time above 0"),
-        ({}, {"minutes": [1, "x"]}, "expected a time above 0, but got 'x'"),
         ({}, {"distance": [1, -2]}, "column 'distance', row 2: expected a distance of at least 0"),
         ({}, {"minutes": None}, "a column of times .*; columns found: from, to, distance"),
-        ({}, {"to": None}, "needs a column 'toNode'"),
         ({"id": [1, 1]}, {}, "are both '1'"),
         ({"x": None}, {}, "needs columns 'lon' and 'lat', or 'x' and 'y'"),
         ({}, {"minutes": [0.001, 0.001]}, "driven at 6e.04 km.h. Name the columns by their units"),

@@ -1,4 +1,4 @@
-// The approximate hypercube of emsopt.evaluators.approximate and the response law of emsopt.city.response_law, in the
+// The approximate hypercube of emsopt.evaluators.approximate and the response law of emsopt.city.travel, in the
 // browser. Symbols are those of these modules. Matrices (N, M) are flat arrays, row by row.
 
 /** Return the arrays of a packed city; a matrix with one number per row, or only one, is filled up. */

@@ -26,7 +26,7 @@ import pandas as pd
 from numba import njit
 
 from ... import _validate
-from ..._running.progress import Show, bar
+from ..._running.loop import Show, bar
 from ..._types import FloatArray, IntArray, Progress, Rng, Sites
 from ...city.deployment_space import DeploymentSpace, check_sites
 from ...evaluators.enumeration import enumerate_objective

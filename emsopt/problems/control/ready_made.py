@@ -195,7 +195,7 @@ def plant_process() -> tuple[FloatArray, FloatArray, FloatArray]:
     from scipy.linalg import solve_triangular
 
     path = locate.find_data("plant_growth/gp_leaf_dict.p", URL, SHA256)
-    raw = pickles.read_arrays(path, SHA256)
+    raw = pickles.read_arrays(path)
     lengthscales = np.logaddexp(0, raw[".kernel.kernels[0].lengthscales"])  # the file has inverse softpluses
     variance = np.logaddexp(0, raw[".kernel.kernels[0].variance"])
     Z = raw[".inducing_variable.inducing_variable_list[0].Z"] / lengthscales

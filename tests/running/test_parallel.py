@@ -7,7 +7,7 @@ import scipy.linalg  # noqa: F401 - its libraries are limited too
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import emsopt as eo
-from emsopt._running.blas_threads import one_thread
+from emsopt._running.parallel import one_thread
 from emsopt.optimizers import RandomSearch
 
 
@@ -57,12 +57,3 @@ def test_several_threads_may_be_inside_in_any_order():
     leave.set()
     thread.join()
     assert blas_threads() == {3}
-
-
-def test_a_run_is_the_same_whatever_the_threads_allowed():
-    objective = eo.Objective(eo.datasets.grid_city(12, 5, rng=3), 5, "approximate")
-    runs = []
-    for n in (1, 3):
-        with threadpool_limits(n, user_api="blas"):
-            runs.append(eo.minimize(objective, "gp-pm", budget=26, rng=4).history)
-    assert runs[0]["sites"].tolist() == runs[1]["sites"].tolist()

@@ -1,16 +1,70 @@
-"""Distribute rows of work over threads, or restrict linear algebra to one thread."""
+"""Use several cores: calls distributed over processes, rows of work over threads, and linear algebra on one thread."""
 
+import concurrent.futures
+import os
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from .. import _validate
 from .._types import ArrayLike, FloatArray, IntArray, Progress
-from .._validate import whole_number
-from .progress import bar
-from .workers import cores
+from .loop import bar
+
+Workers: TypeAlias = int | Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]
+"""What ``workers`` takes: a number of processes, or a function that is called like `map`."""
+
+
+def cores() -> int:
+    """Return the number of cores available to this process."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def as_completed(function: Callable[[Any], Any], items: Iterable[Any], **options: Any) -> Generator[Any, None, None]:
+    """Yield ``function(item)`` of each item through joblib, in order of completion.
+
+    An item is taken from ``items`` only when a worker is free for it. ``options`` are those of `joblib.Parallel`; the
+    backend is the one that `joblib.parallel_config` sets. Closing the iterator cancels calls that are not finished.
+    """
+    from joblib import Parallel, delayed
+
+    work = Parallel(return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs", **options)
+    results = work(delayed(function)(item) for item in items)
+    try:
+        for result in results:  # noqa: UP028 - `yield from` would close them itself, with the warning
+            yield result
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that calls are cancelled
+            results.close()
+
+
+def submit(
+    executor: concurrent.futures.Executor, function: Callable[[Any], Any], items: Iterable[Any]
+) -> Generator[Any, None, None]:
+    """Yield ``function(item)`` of each item, in order of completion; closing the iterator cancels calls not begun."""
+    futures = [executor.submit(function, item) for item in items]
+    try:
+        for future in concurrent.futures.as_completed(futures):
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def mapper(workers: Workers) -> Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]:
+    """Return a function like `map` for what the user gives as ``workers``; its results may come in any order.
+
+    One worker takes an item only when its result is asked for. A function of the user gets all items at once, in a
+    list.
+    """
+    if callable(workers):
+        return lambda function, items: workers(function, list(items))
+    number = cores() if workers == -1 else _validate.whole_number(workers, "workers")
+    return map if number == 1 else partial(as_completed, n_jobs=number)
 
 
 class _OneThread:
@@ -65,7 +119,7 @@ def map_rows(
     as many as cores are available, run in parallel because the kernels release the interpreter lock.
     """
     rows = np.asarray(rows)
-    workers = cores() if workers is None else whole_number(workers, "workers")
+    workers = cores() if workers is None else _validate.whole_number(workers, "workers")
     size = max(1, min(512, -(-len(rows) // (4 * workers))))  # about four per thread, so that all end together
     parts = [rows[:1], *(rows[k : k + size] for k in range(1, len(rows), size))]
     results = [np.empty(0)]  # without rows, the result is an empty array of floats
@@ -74,7 +128,7 @@ def map_rows(
         def computed() -> Iterator[ArrayLike]:
             yield function(parts[0])  # one row in this thread, to compile kernels only once
             if len(parts) > 1:
-                with ThreadPoolExecutor(workers) as pool:
+                with concurrent.futures.ThreadPoolExecutor(workers) as pool:
                     yield from pool.map(function, parts[1:])
 
         for result in computed():  # after an error, `pool.map` cancels the chunks that have not started

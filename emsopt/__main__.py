@@ -14,9 +14,8 @@ import warnings
 from collections.abc import Sequence
 from importlib import import_module
 
+from .commands import COMMANDS
 from .errors import EmsoptError
-
-COMMANDS = {"city": "own_city", "dashboard": "dashboard", "notebooks": "notebooks"}  # and their files
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

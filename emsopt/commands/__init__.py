@@ -1,1 +1,6 @@
-"""The jobs of the command ``emsopt``: the main job, a city built from a log of calls, dashboard and notebooks."""
+"""The commands of the command line, by name, and the file of each; without a name it is `st_paul`.
+
+A file has a ``DESCRIPTION``, ``add_options(parser)`` and ``run(options)``; `emsopt.__main__` loads the one asked for.
+"""
+
+COMMANDS = {"city": "own_city", "dashboard": "dashboard", "notebooks": "notebooks"}

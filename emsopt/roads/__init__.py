@@ -1,12 +1,11 @@
 """Road networks, and the energy to drive on them.
 
-`network` holds road edges and legal turns, `line_graph` finds paths on them; `snapping` finds the roads nearest to
-points and `travel_times` the times between them; `grid` makes networks for teaching; `_sumo`, `_osm` and `_tables` read
-files; `energy` computes the energy use of an electric car.
+`network` holds road edges and legal turns, and makes blocks for teaching; `line_graph` finds paths on them; `snapping`
+finds the roads nearest to points and `travel_times` the times between them; `_sumo`, `_osm` and `_tables` read files;
+`energy` computes the energy use of an electric car.
 """
 
 from . import energy
-from .grid import grid_roads
-from .network import RoadNetwork
+from .network import RoadNetwork, grid_roads
 
 __all__ = ["RoadNetwork", "energy", "grid_roads"]

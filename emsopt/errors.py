@@ -28,7 +28,7 @@ class Argument(NamedTuple):
 
 
 class Message(str):
-    """A text with the arguments that it names; as a plain text it names them as Python does.
+    """Text of a message that also holds, as data, the arguments that it names; as plain text it spells them in Python.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Message(str):
 
     @classmethod
     def of(cls, text: object) -> Message:
-        """Return the message of an error, or of a text."""
+        """Return an error or a text as a `Message`."""
         held = text.args[0] if isinstance(text, EmsoptError) and text.args else text
         return held if isinstance(held, cls) else cls(str(text))
 
@@ -55,7 +55,7 @@ class Message(str):
         return {part.name: part.value for part in self.parts if isinstance(part, Argument)}
 
     def by(self, spell: Callable[[Argument], str], names: Iterable[str]) -> str:
-        """Return the text with arguments spelled by a function, also those that are only `names` in backticks."""
+        """Return the text with arguments spelled by ``spell``, also those of ``names`` that stand in backticks."""
         text = "".join(part if isinstance(part, str) else spell(part) for part in self.parts)
         for name in names:
             text = text.replace(f"`{name}`", spell(Argument(name)))

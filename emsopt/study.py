@@ -175,7 +175,7 @@ def _results(
 def _failure(
     by_key: dict[str, Case], failed: dict[str, tuple[str, str]], file: PathLike | None, table: pd.DataFrame
 ) -> StudyError:
-    """Return the error of a study in which some cases failed, given with errors and tracebacks by key."""
+    """Return the `StudyError` for failed cases; ``failed`` maps keys to an error message and a traceback."""
     failures = [(case, failed[key][0]) for key, case in by_key.items() if key in failed]
     first = "; ".join(f"{case}: {error}" for case, error in failures[:5]) + "; ..." * (len(failures) > 5)
     rest = "are in `results`" if file is None else f"are stored in {file}; run again to retry"
@@ -210,7 +210,7 @@ def seed_of(case: Mapping[str, Any]) -> int:
 
 
 def _check_cases(cases: Any) -> dict[str, Case]:
-    """Return cases with plain values, by the keys that `_key` gives them, in the given order."""
+    """Return a dict from key (see `_key`) to case, with plain values and in the given order."""
     by_key: dict[str, Case] = {}
     names: list[str] = []
     for case in cases:
@@ -245,7 +245,7 @@ def _plain(value: object) -> object:
 
 
 def outcomes(runs: pd.DataFrame, *, within: float = 0.0) -> pd.DataFrame:
-    """Return the final value of each run of a stored study, and after how many evaluations it was near the best known.
+    """Return the final value of each run, and after how many evaluations it was close to the best known value.
 
     The values are positive and to be minimised.
 

@@ -51,7 +51,7 @@ class Table(NamedTuple):
         """Make a table from a DataFrame; names of rows in the index become a column.
 
         ``argument`` is its name in messages if it was not read from a file. The rows are named by the first column of
-        ``name_columns`` with distinct cells, else by the first that there is, else by their last word and a number.
+        ``name_columns`` with distinct cells, else by the first that exists, else by the last word and a number.
         """
         from pandas import DataFrame
 
@@ -101,7 +101,7 @@ class Table(NamedTuple):
         return key
 
     def missing(self, what: str) -> InputError:
-        """Return an error: the table needs ``what``; its columns are listed."""
+        """Return the error that the table needs ``what``; it lists the columns found."""
         return InputError(f"{self.where} needs {what}; {_known_columns(self.frame)}.")
 
     def numbers(self, key: str, expected: str, *, blanks: bool = False, **limits: Any) -> FloatArray:
@@ -129,7 +129,7 @@ class Table(NamedTuple):
 def matrix(
     frame: pd.DataFrame, argument: str, sites: Sequence[str], atoms: Sequence[str], expected: str, **limits: Any
 ) -> FloatArray:
-    """Return a table of one row per site and one column per atom as floats, in the order of the given names."""
+    """Return a table of sites by atoms as floats, shape (N, M), in the order of the given names."""
     where = label(frame, argument)
     frame = _wide(frame, where)
     cells = frame.astype(object).set_axis([*map(text, frame.index)]).set_axis([*map(text, frame.columns)], axis=1)
@@ -199,7 +199,7 @@ def _numbers(
 
 
 def floats(cells: np.ndarray[Any, np.dtype[Any]]) -> FloatArray:
-    """Convert an array of objects to floats; text that reads as a number counts as one, other cells become NaN."""
+    """Convert an array of objects to floats, also text that reads as a number; other cells become NaN."""
     from pandas.api.types import infer_dtype
 
     with suppress(OverflowError, TypeError, ValueError):  # raised if a cell is not a number

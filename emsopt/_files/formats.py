@@ -83,7 +83,7 @@ class Upload:
     content: bytes
 
     def open(self, _mode: str) -> io.BytesIO:
-        """Return the content as an open file in binary mode; ``mode`` is ignored."""
+        """Return the content as a file opened in binary mode, whatever the mode."""
         return io.BytesIO(self.content)
 
     def read(self, _most: int = -1) -> bytes:
@@ -229,7 +229,7 @@ def _blank_footers(records: Iterable[tuple[int, list[str]]], header: list[str]) 
 
 
 def from_header(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Drop the rows above the header, the first row with nearly as many filled cells as the rows below it."""
+    """Drop the rows above the header: the first row with nearly as many filled cells as the rows below it."""
     above = list(islice(records, 2 * MOST_ABOVE))
     filled = np.array([sum(bool(cell.strip()) for cell in row) for _, row in above])
     usual = [max(2.0, NEARLY * np.median(filled[k + 1 :])) if k + 1 < len(above) else 2.0 for k in range(len(above))]
@@ -318,7 +318,7 @@ def read_xlsx(file: Path | Upload, choose: Choose) -> pd.DataFrame:
 def read_xls(file: Path | Upload, choose: Choose) -> pd.DataFrame:
     """Return the first sheet of a workbook of Excel 97 to 2003, as `read_xlsx` does.
 
-    In newer formats one far cell would take half a terabyte there; this format has at most 65,536 rows of 256 cells.
+    Newer formats are refused: one distant cell could take half a terabyte. This one has at most 65,536 x 256 cells.
     """
     with open_with("python_calamine", file, "an old Excel workbook") as (calamine, content):
         if content.read(4) != b"\xd0\xcf\x11\xe0":  # a newer format, however named

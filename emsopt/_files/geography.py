@@ -32,7 +32,7 @@ DEGREES = re.compile(r"(?:urn:ogc:def:crs:)?(?:(?:EPSG|OGC):(?:[\d.]*:)?)?(?:432
 MARGIN = 3  # degrees by which places may lie outside the area for which a reference system is made
 
 
-def reference(crs: object) -> Any:
+def parse_crs(crs: object) -> Any:
     """Return a reference system, given by its EPSG number or as text, as a `pyproj.CRS`."""
     pyproj = load_extra("pyproj", f"`crs` {quote(crs)}")
     try:
@@ -44,7 +44,7 @@ def reference(crs: object) -> Any:
 
 def projected(crs: object) -> bool:
     """Return whether coordinates in a reference system are lengths, not degrees."""
-    return not _is_plain(crs) and not reference(crs).is_geographic
+    return not _is_plain(crs) and not parse_crs(crs).is_geographic
 
 
 def _is_plain(crs: object) -> bool:
@@ -61,7 +61,7 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
     """
     if _is_plain(crs):
         return points
-    system = reference(crs)
+    system = parse_crs(crs)
     known = ~np.isnan(points).any(axis=1) & points.any(axis=1)
     if not known.any():
         return points
@@ -96,7 +96,7 @@ def _is_far(point: FloatArray, area: Any) -> bool:
 def in_degrees(layer: Any, crs: object) -> Any:
     """Convert a GeoDataFrame or GeoSeries to degrees; ``crs`` is the system of values above 180 if it names none."""
     if layer.crs is None and crs is not None and (np.abs(layer.total_bounds) > 180).any():
-        layer = layer.set_crs(reference(crs))
+        layer = layer.set_crs(parse_crs(crs))
     return layer if layer.crs is None else layer.to_crs(4326)
 
 
@@ -130,7 +130,7 @@ def check_shape(shape: Any, where: str, *, geographic: bool) -> None:
 
 
 def _rings(polygons: Any) -> list[FloatArray]:
-    """Return the rings of all polygons as arrays; none if they are no lists of lists of points."""
+    """Return the rings of all polygons as arrays, shape (k, 2); an empty list if polygons have another form."""
     try:
         # No dtype is given, to keep text that looks like a number from being converted.
         return [np.array([point[:2] for point in ring]) for polygon in polygons for ring in polygon]

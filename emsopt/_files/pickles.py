@@ -1,4 +1,4 @@
-"""Read the arrays of a published pickle without importing or calling anything that it names but arrays of NumPy.
+"""Read the NumPy arrays in a published pickle without importing or calling anything else that it names.
 
 Two published files are pickles, which `locate.find_data` identifies by their checksums.
 """

@@ -1,4 +1,4 @@
-"""Where numba keeps compiled code.
+"""Choose the folder in which numba caches compiled code.
 
 Numba keeps it beside the package or in the user's cache, and fails where it can write neither, as in a container
 without a home. There it gets a folder of the user's own among the temporary files.

@@ -58,8 +58,8 @@ class DistrictGP(Regression):
     -----
     Districts have at most 512 arms, but all hours of an edge are in one. There are at most 256 features.
 
-    What an edge at the border of a district teaches about the next edge across it comes by the features only. `ExactGP`
-    has no borders, but its cost grows with the number of arms.
+    Edges on different sides of a border between districts inform each other only through the features. `ExactGP` has no
+    borders, but its cost grows with the number of arms.
 
     Examples
     --------

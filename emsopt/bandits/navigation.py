@@ -376,7 +376,7 @@ def _on_file(
 
 
 def _first_belief(kind: str, prior: Prior, known: Regression | None, rng: np.random.Generator) -> Regression:
-    """Return what the agent knows at the start: the prior, or a copy of what it is given."""
+    """Return the agent's regression at the start: one that knows only the prior, or a copy of ``known``."""
     # the memo keeps the prior shared instead of copied, which may be gigabytes
     model = new_regression(kind, prior) if known is None else deepcopy(known, {id(prior): prior})
     if isinstance(model, SparseGP):
@@ -385,7 +385,7 @@ def _first_belief(kind: str, prior: Prior, known: Regression | None, rng: np.ran
 
 
 def new_regression(kind: str, prior: Prior) -> Regression:
-    """Return a regression that knows the prior, of the kind that a policy names."""
+    """Return a new regression of the kind that a policy names, with the given prior."""
     return (LARGE if isinstance(prior, LazyPrior) else REGRESSIONS)[kind](prior)
 
 

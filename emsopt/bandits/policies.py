@@ -262,7 +262,7 @@ class Thompson:
 
 
 class Optimism(Protocol):
-    """A rule of one's own: its index of an arm is the optimistic value μ - √β_t σ for costs, μ + √β_t σ for rewards."""
+    """User-defined rule. The index of an arm is its optimistic value: μ - √β_t σ for costs, μ + √β_t σ for rewards."""
 
     def beta(self, t: ArrayLike, n_arms: int, /) -> FloatArray:
         """Return β_t."""

@@ -34,7 +34,7 @@ class Regression:
         self._learn(arms.astype(np.intp), values)
 
     def _posterior(self) -> tuple[FloatArray, FloatArray]:
-        """Return posterior mean and variance of every arm."""
+        """Return posterior mean and variance of every arm, each of shape (n_arms,)."""
         raise NotImplementedError
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
@@ -49,7 +49,7 @@ def collapsed(arms: IntArray, values: FloatArray) -> tuple[IntArray, NDArray[np.
 
 
 class IndependentArms(Regression):
-    """Posterior of arms assumed to be independent, by conjugate updates; of the prior's covariance only variances."""
+    """Posterior of independent arms by conjugate updates; only the variances of the prior's covariance are used."""
 
     def __init__(self, prior: Prior) -> None:
         super().__init__(prior)

@@ -179,7 +179,7 @@ class SparseGP(Regression):
     def _context_gradient(
         self, kernel: ContextKernel, arms: IntArray, counts: IntArray, sums: FloatArray
     ) -> FloatArray:
-        """Return the gradient of the evidence lower bound in the inducing contexts, through K_ZX and the factor L."""
+        """Return the gradient of the evidence lower bound with respect to the inducing contexts, via K_ZX and L."""
         at = self._at(kernel)
         across = self._across[:, arms]
         precision = cho_factor(np.eye(len(at)) + self._precision, lower=True)

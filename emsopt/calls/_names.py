@@ -1,4 +1,4 @@
-"""Names of the columns of logs and tables of stations, by role, and what a name such as "Call to Clear" says.
+"""Patterns for the names of columns, by role, and the meaning of names such as "Call to Clear".
 
 Names are compared in lower case, without accents, signs and what stands in brackets: ``Date_Time_Of_Event`` as
 "datetimeofevent". Names of times are also compared without words that do not distinguish them:
@@ -168,7 +168,7 @@ NO_CALL = re.compile(  # some logs have rows that are no calls; their words, in 
 
 
 def is_district(name: str) -> bool:
-    """Return whether the name of a column may be that of any districts, not only of those of first-due stations."""
+    """Return whether a column's name fits districts in general, rather than those of first-due stations."""
     first_due, any_district = ([re.fullmatch(p, form) for form in forms_of(name)] for p in LABELS["first_due"])
     return any(any_district) and not any(first_due)
 
@@ -184,7 +184,7 @@ def _unaccent(name: str) -> str:
 
 
 def _unbracket(name: str) -> str:
-    """Return a name without parts in brackets, unless nothing else is left."""
+    """Remove parts in brackets from a name, unless nothing else would be left."""
     return next((short for short in [re.sub(r"\([^()]*\)|\[[^\[\]]*\]", " ", name)] if plain(short)), name)
 
 
@@ -214,7 +214,7 @@ def span_of(name: str) -> tuple[str, str] | None:
 
 
 def _moment_of(words: Sequence[str]) -> str | None:
-    """Return the stamp, or "time", that words name; None if they name none, or are as general as "time"."""
+    """Return the stamp that words name, or "time" for the time of the call; None if they name neither."""
     form = forms_of(" ".join(words))[-1]
     if ELSEWHERE.search(form) or all(map(_SAY_NOTHING.fullmatch, words)):
         return None
@@ -223,7 +223,7 @@ def _moment_of(words: Sequence[str]) -> str | None:
 
 
 def unit_of(name: str) -> float | None:
-    """Return the unit (s) that the name of a column of elapsed times tells, or None."""
+    """Return the unit of elapsed times, in seconds, that the name of their column states, or None."""
     return next((seconds for words, seconds in UNITS.items() if re.search(words, name)), None)
 
 

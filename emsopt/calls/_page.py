@@ -45,7 +45,7 @@ def document(title: str, style: str, body: str) -> str:
 def body(
     title: str, sentences: Iterable[str], table: pd.DataFrame, figures: Iterable[str], notes: Iterable[str]
 ) -> str:
-    """Return the body of the page as HTML; ``figures`` are SVG, all other arguments text."""
+    """Return the body of the page as HTML. ``figures`` are SVG texts, ``table`` a DataFrame; all texts are escaped."""
     items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
 
     def written(row: pd.Series[float]) -> pd.Series[str]:
@@ -72,9 +72,9 @@ def in_words(name: str) -> str:
 
 
 def dots(frame: pd.DataFrame, title: str, unit: str) -> str:
-    """Return a figure with one row per row of ``frame``: recorded, modelled, and the interval from low to high.
+    """Return an SVG figure: one row per row of ``frame``, with recorded value, modelled value and interval.
 
-    Without a ``unit``, values are shares.
+    Columns are ``recorded``, ``modelled``, ``low`` and ``high``. Without a ``unit``, values are shares.
     """
     values = frame[["recorded", "modelled", "low", "high"]].to_numpy(float)
     low, high = (np.nanmin(values) if unit else 0.0), np.nanmax(values)
@@ -111,6 +111,6 @@ def dots(frame: pd.DataFrame, title: str, unit: str) -> str:
 
 
 def _step(span: float) -> float:
-    """Return a round distance between ticks, at most seven of which lie in a span."""
+    """Return a round distance between ticks such that at most seven of them fit into a span."""
     step = 10 ** np.floor(np.log10(max(span, 1e-9) / 3))
     return float(step * next(m for m in (1, 2, 5, 10) if max(span, 1e-9) / (step * m) <= 7))

@@ -80,7 +80,7 @@ DMS = re.compile(
 def read_table(
     source: PathLike | IO[Any] | pd.DataFrame, argument: str, choose: Choose, crs: object = None
 ) -> tuple[Table, dict[str, str]]:
-    """Read a table of points, and the columns that a function such as `_roles.call_columns` chooses, by role.
+    """Read a table of points; return it with the columns that ``choose`` takes (`_roles.call_columns`), by role.
 
     ``source`` is a file with one of `ENDINGS`, an object with ``name`` and ``read``, or a table; ``argument`` is its
     name in messages. Of a file, only the chosen columns are kept. Columns get lower-case names. A geometry is converted
@@ -124,7 +124,7 @@ def _from_file(
 
 
 def _unzip(file: Path | _formats.Upload) -> Path | _formats.Upload:
-    """Return a file, or the one in a .zip."""
+    """Return the file or, if it is a .zip, the one file in it."""
     if not file.name.lower().endswith(".zip"):
         return file
     content = _formats.content_of(file, _formats.MOST_BYTES, _formats.SPLIT, (".zip",))
@@ -186,7 +186,7 @@ def with_blanks(table: Table, rows: BoolArray) -> Table:
 
 
 def _split_pairs(table: Table, name: str, crs: object) -> tuple[Table, object]:
-    """Return a column of places as a table of two columns, x and y, and its reference system."""
+    """Split a column of places into a table with columns x and y; return it and its reference system."""
     cells = table.frame[name].tolist()
     found = pd.DataFrame([place(cell) or NOWHERE for cell in texts(cells)], columns=Place._fields)
     nowhere = (found["x"] == NOWHERE.x).to_numpy()
@@ -214,7 +214,7 @@ def _decimals(cells: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
-    """Return the units per degree, by the columns' names or sizes, such as 1e6 for millionths; 1 for all others."""
+    """Return how many units make a degree, by the names and sizes of the columns: 1e6 for millionths, else 1."""
     said = [re.search(r"e_?([567])$|(micro)", name) for name in names]
     most = points.abs().max().to_numpy()
     if not len(points) or (most <= (180, 90)).all():
@@ -228,7 +228,7 @@ def _scale(names: Sequence[str], points: pd.DataFrame) -> float:
 
 @contextmanager
 def rows_explained() -> Iterator[None]:
-    """Add to an error that names a row of a file how rows are counted."""
+    """Append how rows are counted to errors that name a row of a file."""
     try:
         yield
     except InputError as error:
@@ -278,7 +278,7 @@ NOWHERE = Place("nan", "nan")  # of a cell that holds no place
 
 
 def decimal(text: str) -> float | None:
-    """Return a number, or degrees, minutes and seconds such as 45°28'14.7"N, as a decimal number; None for all else."""
+    """Parse a number, or degrees, minutes and seconds such as 45°28'14.7"N, to a float; return None for other texts."""
     if found := DMS.fullmatch(text):
         degrees, minutes, seconds = (float((part or "0").replace(",", ".")) for part in found.group(2, 3, 4))
         sign = -1 if found[1] == "-" or found[5].upper() in ("S", "W") else 1
@@ -289,7 +289,7 @@ def decimal(text: str) -> float | None:
 
 
 def place(text: str) -> Place | None:
-    """Return the place that a cell holds, None if it has none of the forms."""
+    """Parse the place in a cell; return None if it has none of the forms."""
     if found := WKT.fullmatch(text):
         return Place(found[2], found[3], crs=found[1] and f"EPSG:{found[1]}")
     for form in PAIRS:

@@ -33,8 +33,8 @@ MOST_KINDS = 40  # words among the first cells of a column of kinds of rows: mor
 ENOUGH = 0.8  # share of the first cells that must have a form, as some may be mistakes
 
 
-class _Search:
-    """The columns of one table: those taken so far, by role, and those that are still free."""
+class _ColumnChooser:
+    """Assigns the columns of one table to roles: ``taken`` holds those assigned, ``free`` the others."""
 
     def __init__(
         self, given: Mapping[str, str | None], names: Sequence[str], cells: Cells, time_format: str | None = None
@@ -47,7 +47,7 @@ class _Search:
         self.forms = {name: _names.forms_of(name) for name in names}
 
     def kind(self, name: str) -> str:
-        """Return the kind of a column's cells, see `_time_forms.kind`; numbers are times only under a name of times."""
+        """Return the kind of a column's cells (`_time_forms.kind`). Numbers are times only if the name says so."""
         if name not in self.kinds:
             kind = _time_forms.kind(self.cells[name], self.time_format)
             if kind in ("number", "fraction"):
@@ -66,7 +66,7 @@ class _Search:
         return self.kind(name) in (kinds or ("moment", "clock")) and not _names.ELSEWHERE.search(_names.plain(name))
 
     def lasts(self, name: str, role: str) -> bool:
-        """Return whether a column holds elapsed times, such as those of a role of `ELAPSED`."""
+        """Return whether a column may hold the elapsed times of a role in `ELAPSED`."""
         kind, typical = self.kind(name), _names.ELAPSED[role][2]
         spans = _names.span_of(name) == _names.ELAPSED[role][:2]
         numbers = kind == "seconds" or (not kind and self._is(NUMERIC.fullmatch, name))
@@ -77,7 +77,7 @@ class _Search:
         return kind == "clock" and (spans or _time_forms.is_elapsed(self._written(name), self._starts(), typical))
 
     def suits(self, name: str, role: str) -> bool:
-        """Return whether a column may have a role; a column of statuses is used only if the log has no stamps."""
+        """Return whether a column may have a role. Statuses and patients need incidents, statuses also no stamps."""
         if role == "status":
             words = any(map(_names.stamp_of, set(texts(self.cells[name]))))
             return words and "incident" in self.taken and not _names.STAMPS.keys() & self.taken.keys()
@@ -87,7 +87,7 @@ class _Search:
         return _time_forms.written_cells(self.cells[name])
 
     def _starts(self) -> FloatArray:
-        """Return the times of day of the calls in the first rows."""
+        """Return the times of day (s) of the calls in the first rows, shape (K,), or NaN without a column."""
         name = self.taken.get("time", self.taken.get("date"))
         return np.array(np.nan) if name is None else _time_forms.clocks(self._written(name), self.time_format)
 
@@ -102,13 +102,13 @@ class _Search:
         return None
 
     def take(self, role: str, name: str | None) -> None:
-        """Take a column for a role, unless it is None or the user decided on the role."""
+        """Assign a column to a role, unless it is None or the user has decided on the role."""
         if name is not None and role not in self.given:
             self.taken[role] = name
             self.free.remove(name)
 
     def take_place(self) -> None:
-        """Take columns of longitude and latitude, or one that holds both."""
+        """Assign the columns of longitude and latitude, or one column that holds both."""
         if "place" not in self.taken:
             self.take("lon", self.first(_names.LON, self._coordinate))
             self.take("lat", self.first(_names.LAT, self._coordinate))
@@ -117,7 +117,7 @@ class _Search:
             self.take("place", both or next((name for name in self.free if self._is(_has_order, name)), None))
 
     def take_numbers(self, *roles: str) -> None:
-        """Take columns of numbers; cells under the usual name are not checked yet, so that errors can name bad ones."""
+        """Assign columns of numbers. Cells under the usual name are checked later, so that errors can name them."""
         for role in roles:
             usual, *further = _names.NUMBERS[role]
             self.take(role, self.first([usual]) or self.first(further, lambda name: self._is(NUMERIC.fullmatch, name)))
@@ -143,7 +143,7 @@ class _Search:
         return found
 
     def check(self, where: str, names: Sequence[str], needed: Iterable[str]) -> dict[str, str]:
-        """Return the columns taken; raise one error that names everything missing, and the option that fills it."""
+        """Return the assigned columns; raise an error that names all missing roles and the option to give them."""
         placed = ("lon", "lat") if "place" in self.taken else ()
         absent = [role for role in needed if role not in (*self.taken, *placed)]
         if not absent:
@@ -157,7 +157,7 @@ class _Search:
         raise InputError(Message(f"{where} needs {lacks}. Name each by ", option, rest))
 
     def _suggest(self, absent: Sequence[str]) -> tuple[Argument, str]:
-        """Return the option that names the absent columns, and in words which columns they may be."""
+        """Return the option that would name the absent columns, and a text on which columns they may be."""
         times = [name for name in self.free if "time" in absent and self.kind(name) in ("moment", "date")]
         fine = [name for name in self.free if {"lon", "lat"} & set(absent) and self._is(FINE.fullmatch, name)]
         option = Argument("columns", {role: times[0] if role == "time" and times else ... for role in absent})
@@ -173,12 +173,12 @@ def call_columns(
     """Return the function that chooses the columns of a log of calls.
 
     ``columns`` are those that the user named, by role. ``unused`` is filled with the columns of times that were not
-    taken (`_Search.unused`). Rows are chosen by the columns ``chosen_by``, whose roles are `CHOICE` and their names.
+    taken (`_ColumnChooser.unused`). Columns ``chosen_by``, by which rows are chosen, get roles starting with `CHOICE`.
     """
     given = _check_columns(columns, CALL_ROLES)
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
-        search = _Search(given, names, cells, time_format)
+        search = _ColumnChooser(given, names, cells, time_format)
         search.take_place()
         _take_time(search)
         search.take_numbers("service_min", "units_sent")
@@ -197,13 +197,13 @@ def call_columns(
 
 
 def _has_no_calls(cells: Sequence[object]) -> bool:
-    """Return whether a column holds kinds of rows, some of which may be no calls."""
+    """Return whether a column classifies rows, with words for rows that may be no calls."""
     words = {text for text in map(str, cells) if len(text) <= _names.LONGEST_NAME}
     return len(words) <= MOST_KINDS and any(map(_names.NO_CALL.search, words))
 
 
-def _take_time(search: _Search) -> None:
-    """Take a column of times, or one of times of day beside one of dates, or one of dates."""
+def _take_time(search: _ColumnChooser) -> None:
+    """Assign the column of times: times, else times of day beside dates, else dates alone."""
     day = search.first(_names.DATE, partial(search.has_kind, kinds=("date",)))
     if "time" in search.given:
         if "time" in search.taken and search.has_kind(search.taken["time"], CLOCKS):
@@ -220,8 +220,8 @@ def _take_time(search: _Search) -> None:
     search.take("time", moment or day or search.first([*_names.TIME[:1], "date"]))
 
 
-def _take_elapsed(search: _Search) -> None:
-    """Take columns of elapsed times, but for a date of the calls without a clock first the time of dispatch."""
+def _take_elapsed(search: _ColumnChooser) -> None:
+    """Assign columns of elapsed times. If calls have only a date, first assign the time of day of dispatch."""
     taken, decided = search.taken, {"date", "time"} & search.given.keys()
     if "time" in taken and not decided and "date" not in taken and search.kind(taken["time"]) == "date":
         clock = search.first([_names.STAMP["dispatched"]], lambda name: search.kind(name) == "clock", 3)
@@ -234,8 +234,8 @@ def _take_elapsed(search: _Search) -> None:
         search.take(role, named or search.first([pattern], partial(search.lasts, role=role)))
 
 
-def _take_stamps(search: _Search) -> None:
-    """Take columns of stamps, and one for the time of the call if there is none so far."""
+def _take_stamps(search: _ColumnChooser) -> None:
+    """Assign columns of stamps, and a column for the time of the call if there is none so far."""
     for role in _names.STAMPS:
         search.take(role, search.first([_names.STAMP[role]], search.stamps, 3))
     if "time" in search.taken or "time" in search.given:
@@ -247,8 +247,8 @@ def _take_stamps(search: _Search) -> None:
         search.take("time", times[0])
 
 
-def _take_labels(search: _Search) -> None:
-    """Take columns of words, and of the times of statuses."""
+def _take_labels(search: _ColumnChooser) -> None:
+    """Assign the columns of text roles (incident, unit, station, ...) and the column of status times."""
     for role in (role for role in _names.LABELS if role not in OF_DISPATCH):
         search.take(role, search.first(_names.LABELS[role], partial(search.suits, role=role)))
     if "status" in search.taken:
@@ -261,7 +261,7 @@ def site_columns(columns: Mapping[str, str | None] | None) -> Choose:
     given = _check_columns(columns, SITE_ROLES)
 
     def choose(where: str, names: Sequence[str], cells: Cells) -> dict[str, str]:
-        search = _Search(given, names, cells)
+        search = _ColumnChooser(given, names, cells)
         search.take_place()
         search.take("name", search.first(_names.NAME))
         search.take("agency", search.first(_names.LABELS["agency"]))
@@ -288,14 +288,14 @@ def _check_columns(columns: Mapping[str, str | None] | None, roles: Sequence[str
 
 
 def _match_columns(given: Mapping[str, str | None], names: Sequence[str]) -> dict[str, str]:
-    """Return the columns that the user named, as they stand in the table; "none" and "" leave a role out."""
+    """Return the columns that the user named, spelled as in the table; "none" and "" leave a role out."""
     none = {"", "none"} - {name.strip().lower() for name in names}
     wanted = {role: name for role, name in given.items() if name is not None and name.strip().lower() not in none}
     return {role: _column(name, names, repr(role)) for role, name in wanted.items()}
 
 
 def _column(name: str, names: Sequence[str], role: str) -> str:
-    """Return a column as it stands in the table; raise if there is none of this name."""
+    """Return a column's name as spelled in the table; raise if there is no such column."""
     known = {_names.plain(name): name for name in names} | {name.strip().lower(): name for name in names}
     column = known.get(name.strip().lower()) or known.get(_names.plain(name))
     if column is None:

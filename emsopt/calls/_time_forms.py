@@ -115,7 +115,7 @@ SAMPLE = 50  # cells that decide the form of a column: parsing all would be slow
 def parse(
     written: Sequence[str | None], time_format: str | None, where: str, beside: Iterable[Sequence[str | None]]
 ) -> tuple[Times, FloatArray]:
-    """Return times as written, and their offsets, as `assemble` does."""
+    """Parse times as written, (K,), NaT if unreadable, and offsets in minutes east of UTC, (K,), NaN if none."""
     times, offsets = np.full(len(written), np.datetime64("NaT", "s")), np.full(len(written), np.nan)
     if time_format is not None and time_format not in ORDERS:
         return by_format(written, time_format), offsets
@@ -143,7 +143,7 @@ def _matches(written: Iterable[str | None], form: re.Pattern[str]) -> Matches:
 def _order(
     matches: Matches, time_format: str | None, where: str, columns: Iterator[Sequence[str | None]]
 ) -> Sequence[str]:
-    """Return the groups of year, month and day; raise if neither these cells nor other columns of times decide it."""
+    """Return the names of the groups of year, month and day; raise if no column of times tells their order."""
     orders = {time_format} if time_format else _orders(matches)
     while len(orders) > 1 and (column := next(columns, None)) is not None:
         orders = (orders & _orders([_dates(text or "") for text in column])) or orders
@@ -157,7 +157,7 @@ def _order(
 
 
 def _day_zero(match: re.Match[str]) -> bool:
-    """Return whether the date of a match is one that programs write before a time of day."""
+    """Return whether the date of a match is a dummy that programs write before a time of day."""
     if match.re is NUMBER:
         return False
     day = match.group(*(("first", "middle", "last") if "last" in match.re.groupindex else PARTS))
@@ -166,9 +166,9 @@ def _day_zero(match: re.Match[str]) -> bool:
 
 
 def kind(cells: Iterable[object], time_format: str | None = None) -> str:
-    """Return the kind of most of the first cells, "" if there is none.
+    """Return the kind of most of the first cells, or "" if they have none.
 
-    Others are "moment", "date", "clock" (also elapsed time), "fraction" (of a day), "spelt", "seconds" and "number".
+    Kinds are "moment", "date", "clock" (also elapsed time), "fraction" (of a day), "spelt", "seconds" and "number".
     """
     sample = list(islice(filter(None, _written(cells)), SAMPLE))
 
@@ -208,7 +208,7 @@ def _kind_of_dates(sample: Sequence[str]) -> str:
 
 
 def clocks(written: Sequence[str | None], time_format: str | None = None) -> FloatArray:
-    """Return times of day in seconds, shape (K,), also those of moments; NaN for other cells."""
+    """Return the times of day of cells with a time, in seconds, shape (K,); NaN for other cells."""
     if kind(written) == "fraction":
         return np.round(86400 * _numbers(written, NUMERAL)) % 86400
     plain = [re.sub(r"^0 days ", "", text or "") for text in written]
@@ -244,12 +244,12 @@ def elapsed(written: Sequence[str | None], typical: float, unit: float | None = 
 
 
 def _numbers(written: Iterable[str | None], form: re.Pattern[str]) -> FloatArray:
-    """Return K texts of a form as numbers, NaN for others."""
+    """Convert texts of a form to numbers, shape (K,), NaN for others."""
     return np.array([float(text) if text and form.fullmatch(text) else np.nan for text in written])
 
 
 def _parts(written: Sequence[str | None], form: re.Pattern[str]) -> FloatArray:
-    """Return days, hours, minutes and seconds of K texts, NaN where they lack a part or the form, shape (K, 4)."""
+    """Return days, hours, minutes and seconds of K texts, shape (K, 4); NaN for missing parts and other forms."""
     found = [match.groupdict() if match else {} for match in _matches(written, form)]
     return np.array([[match.get(part) for part in LASTING] for match in found], dtype=float).reshape(-1, len(LASTING))
 
@@ -270,10 +270,10 @@ def is_elapsed(written: Sequence[str | None], starts: FloatArray, typical: float
 
 
 def assemble(matches: Matches, form: re.Pattern[str], date: Sequence[str]) -> tuple[Times, FloatArray]:
-    """Return the times of K matches of a form, as written, and their offsets, minutes to the east of UTC or NaN.
+    """Return the times of K matches of a form as written, (K,), and their offsets in minutes east of UTC, (K,).
 
     ``date`` are the groups of the form that hold year, month and day; without them, the day is 1 January 1970. Times
-    are NaT without a match, and for days and times that do not exist.
+    are NaT without a match, and for days and times that do not exist; offsets are NaN where there is none.
     """
     times, offsets = np.full(len(matches), np.datetime64("NaT", "s")), np.full(len(matches), np.nan)
     found = [k for k, match in enumerate(matches) if match]
@@ -296,14 +296,14 @@ def assemble(matches: Matches, form: re.Pattern[str], date: Sequence[str]) -> tu
 
 
 def _of_24(hour: IntArray, half: Sequence[str | None]) -> IntArray:
-    """Return hours with "AM", "PM" or neither as hours of the day, 25 for those that do not exist."""
+    """Convert hours with "AM", "PM" or neither to hours of the day, (K,), 25 for those that do not exist."""
     sign = np.array([(text or " ")[0].lower() for text in half])
     morning, evening = sign == "a", sign == "p"
     return np.select([evening & (hour < 12), morning & (hour >= 12)], [hour + 12, np.where(hour == 12, 0, 25)], hour)
 
 
 def _days(year: Sequence[str], month: Sequence[str], day: Sequence[str]) -> Times:
-    """Return dates, NaT for those that do not exist."""
+    """Return dates from texts of K years, months and days, shape (K,), NaT for those that do not exist."""
     of_year = _integers(month) if month[0].isdigit() else np.array([MONTHS.get(name[:3].lower(), 0) for name in month])
     century = [0 if len(text) != 2 else 2000 if text < "69" else 1900 for text in year]
     start = (12 * (_integers(year) + century - 1970) + of_year - 1).astype("datetime64[M]")
@@ -313,7 +313,7 @@ def _days(year: Sequence[str], month: Sequence[str], day: Sequence[str]) -> Time
 
 
 def _integers(cells: Iterable[str | None]) -> IntArray:
-    """Return texts of digits as numbers, 0 for empty ones."""
+    """Convert texts of digits to whole numbers, shape (K,), 0 for empty ones."""
     return np.array([int(cell or 0) for cell in cells], dtype=np.int64)
 
 
@@ -333,13 +333,13 @@ def by_format(written: Sequence[str | None], time_format: str) -> Times:
 
 
 def whole_seconds(seconds: FloatArray) -> NDArray[np.timedelta64]:
-    """Return seconds as timedelta64[s], with NaT for NaN."""
+    """Round seconds, shape (K,), to timedelta64[s], with NaT for NaN."""
     whole = np.round(np.nan_to_num(seconds)).astype("timedelta64[s]")
     return np.where(np.isnan(seconds), np.timedelta64("NaT", "s"), whole)
 
 
 def written_cells(cells: Iterable[object]) -> list[str | None]:
-    """Return a column as texts, with None for blank cells."""
+    """Return a column as a list of texts, with None for blank cells."""
     return list(_written(cells.tolist() if isinstance(cells, pd.Series) else cells))
 
 
@@ -359,12 +359,12 @@ def _form(sample: Sequence[str]) -> re.Pattern[str]:
 
 
 def _dates(text: str) -> re.Match[str] | None:
-    """Return the match of a form in which the day or the month may come first."""
+    """Match a date whose day or month may come first."""
     return NUMERIC.fullmatch(text) or COMPACT.fullmatch(text)
 
 
 def _orders(matches: Matches) -> set[str]:
-    """Return the keys of `ORDERS` that all cells of a column allow; the first two if there is none."""
+    """Return the keys of `ORDERS` that all dates of a column allow; month and day first if none does."""
     parts = {match.group("first", "middle", "last") for match in matches if match}
     if not parts:
         return set()
@@ -381,7 +381,7 @@ def _orders(matches: Matches) -> set[str]:
 
 
 def _from_numbers(written: Sequence[str | None], usual: bool) -> tuple[Times, FloatArray]:
-    """Convert numbers to times: days since 1899 or, if numbers are ``usual``, the likeliest unit since 1970."""
+    """Convert numbers to times and offsets, (K,): days since 1899 or, if ``usual``, the likeliest unit since 1970."""
     values = _numbers(written, NUMBER)
     scaled = [np.where((values >= EXCEL_FIRST) & (values < EXCEL_LAST), 86400 * (values - 25_569), np.nan)]
     for unit in EPOCHS if usual else ():
@@ -393,7 +393,7 @@ def _from_numbers(written: Sequence[str | None], usual: bool) -> tuple[Times, Fl
 
 
 def _minutes(offset: str | None) -> float:
-    """Return the minutes to the east of UTC for "Z", "CDT", "-05", "-0500" or "GMT-05:00", and NaN for None."""
+    """Convert an offset such as "Z", "CDT", "-0500" or "GMT-05:00" to minutes east of UTC, and None to NaN."""
     if offset is None or offset in HOURS:
         return np.nan if offset is None else 60.0 * HOURS[offset]
     digits = re.sub(r"\D", "", offset).ljust(4, "0")

@@ -54,7 +54,7 @@ def read_times(
     date: str | None = None,
     beside: Iterable[str] = (),
 ) -> tuple[Times, Times | None, str]:
-    """Read a column of times: in the time of a zone, in UTC (None if they have no offset), and their `CallLog.clock`.
+    """Read a column of times; return them in a time zone, in UTC (None without offsets), and their `CallLog.clock`.
 
     ``date`` is a column of dates, if the times do not include them; columns ``beside`` may tell the order of day and
     month. Without a ``time_zone``, times are as written, each in its own offset if it has one. They are NaT for blank
@@ -115,7 +115,7 @@ def read_stamps(
 
 
 def _on_another_day(times: Times, calls: Times) -> bool:
-    """Return whether stamps have one or two days that are far from all calls, as programs write times of day."""
+    """Return whether all stamps lie on one or two days far from all calls: dummy dates of times of day."""
     days, known = np.unique(times[~np.isnat(times)].astype("datetime64[D]")), calls[~np.isnat(calls)]
     if not (0 < len(days) <= 2 and len(known)):
         return False
@@ -131,12 +131,12 @@ def _check_offsets(written: Sequence[str | None], local: BoolArray, filled: Bool
 
 
 def _in_utc(times: Times, offsets: FloatArray) -> Times | None:
-    """Return times in UTC by their offsets (minutes to the east); None if none has one."""
+    """Convert times, (K,), to UTC by their offsets (min east), NaN counting as 0; return None if none has one."""
     return None if np.isnan(offsets).all() else times - np.nan_to_num(offsets).astype("timedelta64[m]")
 
 
 def _since(written: list[str | None], calls: Times) -> Times | None:
-    """Return the stamps of a column of times of day or of times since the calls; None if it is neither."""
+    """Convert a column of times of day or of times since the calls to stamps; return None if it is neither."""
     what = kind(written)
     if what in ("clock", "fraction") and not is_elapsed(written, _of_day(calls), TYPICAL_WAIT):
         return _next_clock(clocks(written), calls)
@@ -187,7 +187,7 @@ def check_far(times: Times, rows: IntArray, where: str) -> None:
 
 
 def _with_dates(table: Table, key: str, date: str | None) -> list[str | None]:
-    """Return a column of times as texts, each after the text of its date if there is a column of dates."""
+    """Return a column of times as texts, each preceded by its date if there is a column of dates."""
     written = written_cells(table.frame[key])
     if date is None:
         return written
@@ -207,7 +207,7 @@ def _pad_clocks(written: list[str | None]) -> list[str | None]:
 
 
 def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
-    """Return the times of a column of datetimes as written, in UTC if they have a time zone, and their clock."""
+    """Return a column of datetimes as written, (K,), in UTC (None without a time zone), and their clock."""
     zone = getattr(cells.dtype, "tz", None)
     times = cells.dt.tz_localize(None).to_numpy().astype("datetime64[s]")
     if zone is None:
@@ -216,7 +216,7 @@ def _from_datetimes(cells: pd.Series[Any]) -> tuple[Times, Times | None, str]:
 
 
 def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.Series[Any]]) -> pd.DataFrame:
-    """Return details with the stamps that elapsed times give; ``columns`` are by role, some of them of `ELAPSED`.
+    """Add the stamps that elapsed times imply to the details; ``columns`` are by role, some of them in `ELAPSED`.
 
     If the log has no dispatches, times from the dispatch count from the call. Two stamps of full minutes become the
     moments in the middle of those that lie in these minutes and differ by the elapsed time, if there are any.
@@ -244,9 +244,9 @@ def with_elapsed(details: pd.DataFrame, times: Times, columns: Mapping[str, pd.S
 def service_minutes(
     table: Table, key: str | None, rows: IntArray, details: pd.DataFrame
 ) -> tuple[FloatArray, BoolArray]:
-    """Return the minutes that each call kept a unit busy, NaN where unknown, and which were recorded as 0 or less.
+    """Return the minutes that each call kept a unit busy, (K,), NaN if unknown, and a mask of those recorded as <= 0.
 
-    ``key`` is a column of minutes; else they are those from dispatch to clearing. ``rows`` are the calls' in the table.
+    ``key`` is a column of minutes; without it, they count from dispatch to clearing. ``rows`` are those of the calls.
     """
     minutes: FloatArray = np.full(len(rows), np.nan)
     if key is not None:
@@ -270,7 +270,7 @@ def _of_day(times: Times) -> FloatArray:
 
 
 def _next_clock(seconds: FloatArray, calls: Times) -> Times:
-    """Date times of day within 12 hours of the calls; a time of day before the call is then an impossible stamp."""
+    """Return the times closest to the calls with these times of day (s); those before the calls are impossible."""
     return calls + whole_seconds((seconds - _of_day(calls) + 43200) % 86400 - 43200)
 
 
@@ -283,7 +283,7 @@ def _is_placeholder(times: Times) -> BoolArray:
 
 
 def _check_read(where: str, written: Sequence[str | None], bad: BoolArray, time_format: str | None) -> None:
-    """Raise if there are bad cells, which are not times."""
+    """Raise if there are bad cells; the error says how to write times."""
     wanted, advice = f"a time in the form of `time_format` {quote(time_format)}", "Correct the cell or the format."
     if time_format is None:
         wanted = "a time such as 2025-03-14 16:05 or 2025-03-14 16:05-05:00"
@@ -301,7 +301,7 @@ def _refuse(where: str, written: Sequence[str | None], bad: BoolArray, wanted: s
 
 
 def _in_zone(times: Times, utc: Times | None, clock: str, time_zone: str | None) -> tuple[Times, Times | None, str]:
-    """Return local times, the same in UTC and how they were read, as `read_times` does; raise if UTC is not known."""
+    """Convert times to a zone; return local times, times in UTC and the clock. Raise if times have no offset."""
     if time_zone is None:
         return times, utc, clock
     if utc is None:

@@ -74,7 +74,7 @@ class TravelLaw:
     drives: int
 
     def mean(self, distance: ArrayLike) -> FloatArray:
-        """Return the mean minutes of a drive over a distance, averaged over the hours of the day."""
+        """Return the mean minutes of drives over distances, same shape, averaged over the hours of the day."""
         return mean_minutes(self.kind, self.parameters, np.asarray(distance, float), self.middle)[0]
 
     @property
@@ -109,12 +109,12 @@ class TravelLaw:
         return tuple(float(max(v, 0.0)) for v in (value, value - reach, value + reach))  # type: ignore[return-value]
 
     def _error(self, gradient: FloatArray) -> float:
-        """Return the standard error of a function of the first two parameters with this gradient."""
+        """Return the standard error of a function of the first two parameters with this gradient, shape (2,)."""
         return float(np.sqrt(gradient @ self.covariance[:2, :2] @ gradient))
 
     @property
     def steepest(self) -> float:
-        """Upper end of the interval of minutes per unit of distance, also if the estimate is negative."""
+        """Upper end of the 90 % interval of minutes per unit of distance; the estimate may be negative."""
         if self.kind != "linear":
             return self.per_distance.interval[1]
         share = self.parameters[1] + Z90 * np.sqrt(self.covariance[1, 1])
@@ -147,7 +147,7 @@ class TravelLaw:
 def mean_minutes(
     kind: str, parameters: FloatArray, distance: FloatArray, middle: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the mean minutes of a law over distances, and their derivatives by its first two parameters."""
+    """Return a law's mean minutes at distances, and their derivatives by its first two parameters, all of one shape."""
     first, second = parameters[:2]
     if kind == "linear":
         level, relative = np.exp(first), distance / middle - 1
@@ -234,7 +234,7 @@ def fit_law(
 
 
 class _Drives(NamedTuple):
-    """Recorded drives as `fit_law` takes them, and the ``middle`` of their distances."""
+    """Arguments of `fit_law`, and ``middle``, the median of the distances."""
 
     minutes: FloatArray
     distance: FloatArray
@@ -246,11 +246,11 @@ class _Drives(NamedTuple):
     middle: float
 
     def over_stations(self, values: FloatArray) -> FloatArray:
-        """Return the mean of values, shape (E,), over the stations of each drive, shape (K,)."""
+        """Average values, shape (E,), over the possible stations of each drive, shape (K,)."""
         return np.bincount(self.drive, self.chance * values, len(self.minutes)).astype(float)
 
     def likelihood(self, kind: str, hours: FloatArray, other: FloatArray, freedom: float = 2.0) -> LogDensity:
-        """Return the log densities of a law with factors of the ``hours``; ``other`` are those of odd drives."""
+        """Return the log-density function of a law; ``other`` are densities of odd drives, one column per kind."""
         factor, (n, n_others) = np.exp(hours[self.hour[self.drive]]), other.shape
 
         def log_density(parameters: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -277,7 +277,7 @@ class _Drives(NamedTuple):
 def _hour_effects(hours: FloatArray, level: FloatArray, hour: IntArray) -> tuple[FloatArray, FloatArray, float]:
     """Return the log factors of the hours and their standard errors, both (24,), and their degrees of freedom.
 
-    Each is estimated by one Newton step and shrunk by empirical Bayes; all are one if the fit gains under `FOR_HOURS`.
+    Each is estimated by one Newton step and shrunk by empirical Bayes. All are 0 if the fit gains under `FOR_HOURS`.
     """
     information = np.bincount(hour, level**2, 24)
     observed = information > 0

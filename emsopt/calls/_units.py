@@ -49,7 +49,7 @@ def home_of_calls(
     reach: FloatArray,
     travelled: FloatArray,
 ) -> tuple[IntArray | None, dict[str, str], str]:
-    """Return the station of each call's unit (-1 unknown; None if all are), those of all units, and their source."""
+    """Return the home of each call's unit, (K,), -1 if unknown (None if all), the homes of units, and their source."""
     names = stations["name"].tolist()
     code, found = pd.factorize(details.get("unit", pd.Series(None, details.index, object)), sort=True)  # -1 if unknown
     units, named = list(map(str, found)), code >= 0
@@ -74,7 +74,7 @@ def home_of_calls(
 
 
 def _usual(code: IntArray, home: IntArray, shape: tuple[int, int]) -> IntArray:
-    """Return the station from which each unit answered most calls, -1 for units without one."""
+    """Return the station from which each unit answered most calls, shape (U,), -1 for units without one."""
     both = (code >= 0) & (home >= 0)
     table = np.zeros(shape)
     np.add.at(table, (code[both], home[both]), 1)
@@ -102,9 +102,9 @@ def regular_units(homes: Mapping[str, str], details: pd.DataFrame) -> list[str]:
 
 
 def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequence[str], code: IntArray) -> IntArray:
-    """Return the index of each unit's station, -1 for units not in ``homes``, shape (U,); ``code`` has those of calls.
+    """Return the index of each unit's station, -1 for units not in ``homes``, shape (U,).
 
-    Raise if too few of the calls have a unit with a home.
+    ``code`` is the unit of each call, (K,). Raise if the units of too few calls have a home.
     """
     if not isinstance(homes, Mapping):
         raise InputError(f"`homes` must be a mapping of units to station names; got {type(homes).__name__}.")
@@ -127,7 +127,7 @@ def by_mapping(homes: Mapping[str, str], units: Sequence[str], stations: Sequenc
 def by_number(units: Sequence[str], calls: IntArray, stations: Sequence[str]) -> IntArray | None:
     """Return the index of the station whose number each unit has, as E14 has that of Station 14, shape (U,).
 
-    None if numbers of stations are not distinct, or fewer than 60 % of the ``calls`` of the units have such a unit.
+    None if stations lack distinct numbers, or fewer than 60 % of the ``calls`` of the units, (U,), have such a unit.
     """
 
     def number(name: str) -> str | None:
@@ -219,7 +219,7 @@ def busy_minutes(log: CallLog) -> FloatArray:
 
 
 def cut_short(rows: CallLog, log: CallLog) -> CallLog:
-    """Return rows that are no calls, each up to the next call or row of its unit, which does one thing at a time.
+    """Shorten rows that are no calls: each ends at the latest when its unit's next call or row begins.
 
     A row within a longer one lasts until the end of that.
     """
@@ -270,7 +270,7 @@ def answering_stations(
 
 
 def closest_first(minutes: FloatArray, sites: IntArray) -> IntArray:
-    """Return the units, at ``sites``, shape (p,), in order of their ``minutes``, shape (K, N), to each call, (K, p)."""
+    """Return the order of the units at ``sites``, (p,), by ``minutes``, (K, N), to each call, shape (K, p)."""
     return np.argsort(minutes[:, sites], axis=1, kind="stable").astype(np.int32)
 
 

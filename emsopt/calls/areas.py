@@ -83,7 +83,7 @@ def _offsets(points: FloatArray, stations: FloatArray) -> tuple[FloatArray, Floa
 
 
 def _cells(offsets: FloatArray, width_km: float) -> tuple[FloatArray, IntArray]:
-    """Return the south-western corners of the cells that contain points, in widths, and the index of each's cell."""
+    """Return the south-western corners of the cells with points, (n, 2), in widths, and each point's cell, (K,)."""
     # complex numbers are sorted faster than rows
     corners, index = np.unique(np.floor(offsets / width_km) @ (1, 1j), return_inverse=True)
     return np.column_stack([corners.real, corners.imag]), index

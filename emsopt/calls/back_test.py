@@ -286,9 +286,9 @@ def calibrate_and_test(
     dispatch: str = "nearest",
     **options: Any,
 ) -> tuple[Fit, BackTest]:
-    """Calibrate with the calls before a moment, ``cut``, and compare with those from it on; raise if there are none.
+    """Calibrate with the calls before ``cut`` and back-test with the later ones; raise if there are none.
 
-    ``today``, the station of each unit, is used if the earlier calls do not show it; ``options`` are of `back_test`.
+    ``today``, the station of each unit, is used if earlier calls do not show it; ``options`` are those of `back_test`.
     """
     first, last = calls.times[[0, -1]]
     past = calibrate(calls.between(first, cut), stations, homes, roads, dispatch)
@@ -303,7 +303,7 @@ def _rows(recorded: Any, drawn: pd.DataFrame) -> pd.DataFrame:
 
 
 def _as_stamped(minutes: FloatArray, exact: Sequence[float], rng: np.random.Generator) -> FloatArray:
-    """Return durations as a clock with these resolutions (min) of start and end would record them."""
+    """Return ``minutes`` as recorded by clocks with resolutions ``exact`` (min) of start and end, same shape."""
     start, end = exact
     begun = start * rng.random(minutes.shape)
     if start == end:
@@ -312,7 +312,7 @@ def _as_stamped(minutes: FloatArray, exact: Sequence[float], rng: np.random.Gene
 
 
 def _by_group(recorded: FloatArray, drawn: FloatArray, group: IntArray, names: Sequence[str]) -> pd.DataFrame:
-    """Return the mean response of each group of calls that has at least `FEWEST` recorded ones."""
+    """Return recorded and modelled mean responses (min) of groups of calls with at least `FEWEST` recorded ones."""
     n = len(names)
 
     def means(minutes: FloatArray) -> FloatArray:
@@ -353,14 +353,14 @@ def _workload(fit: Fit, log: CallLog, n: int) -> tuple[FloatArray, IntArray | No
 
 
 def _minutes(log: CallLog) -> float:
-    """Return how many minutes a log covers, at least an hour."""
+    """Return the number of minutes that a log covers, at least 60."""
     return max(float((log.times.max() - log.times.min()).astype("timedelta64[s]").astype(float)) / 60, 60.0)
 
 
 def _city_model(
     fit: Fit, sites: IntArray, cell_km: float | None, times: Mapping[str, Any], rng: np.random.Generator
 ) -> tuple[FloatArray, Evaluation, FloatArray]:
-    """Return the places of the atoms of the fit's city, its hypercube model, and responses drawn from that."""
+    """Return the places of the city's atoms, (M, 2), its hypercube model, and responses (min) drawn from it."""
     demand = fit.demand(cell_km=cell_km)
     if cell_km is None and demand.cell_km is not None:
         demand = fit.demand(cell_km=demand.cell_km / 2)
@@ -374,10 +374,10 @@ def _city_model(
 
 
 def followed(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
-    """Return in a sentence which rule a later log follows, and that rule if it is surely not the one of the fit.
+    """Return a sentence on the rule of dispatch that a later log follows, and the rule if it surely differs.
 
     ``reach`` is how far stations are from the calls, shape (K, N). A rule explains a call if its first station with a
-    free unit answered. The log follows the simplest rule than which none surely explains `LEAST` of the calls more.
+    free unit answered. The log follows the simplest rule that no other surely beats by `LEAST` of the calls.
     """
     home = fit.home_of(log)
     known = home >= 0
@@ -403,7 +403,7 @@ def followed(fit: Fit, log: CallLog, reach: FloatArray) -> tuple[str, str]:
 
 
 def _simplest(explained: Mapping[str, BoolArray]) -> str | None:
-    """Return the simplest rule than which none surely explains more calls; None if that cannot be told."""
+    """Return the simplest rule that no other surely beats in calls explained; None if that cannot be told."""
     for rule, own in explained.items():
         leads = [_lead(other, own) for name, other in explained.items() if name != rule]
         if all(more + chance < LEAST for more, chance in leads) and own.mean() >= HALF:
@@ -414,5 +414,5 @@ def _simplest(explained: Mapping[str, BoolArray]) -> str | None:
 
 
 def _lead(one: BoolArray, other: BoolArray) -> tuple[float, float]:
-    """Return by how much one rule explains more of the calls than another, and what chance makes of it."""
+    """Return the difference between the shares of calls that two rules explain, and half its 90 % interval."""
     return one.mean() - other.mean(), float(Z90 * np.sqrt((one != other).sum())) / len(one)

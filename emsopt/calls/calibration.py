@@ -413,7 +413,7 @@ def _read_durations(log: CallLog) -> _Recorded | None:
 def _law_of(
     recorded: _Recorded, reach: FloatArray, hour: IntArray, chances: FloatArray, in_sum: FloatArray | None = None
 ) -> tuple[TravelLaw, BoolArray, IntArray]:
-    """Return the law of the drives, which calls have one, and their likeliest stations by ``chances``, (K, N)."""
+    """Fit the law of drives; return it, a mask of the calls with a drive, (K,), and the likeliest station of each."""
     chances, travelled = np.where(np.isfinite(reach), chances, 0), recorded.minutes["travel"]
     known = ~np.isnan(travelled) & chances.any(axis=1)
     drive, station = np.nonzero(chances[known])
@@ -453,7 +453,7 @@ def with_names(stations: pd.DataFrame) -> pd.DataFrame:
 
 
 def without_unit(calls: CallLog, fit: Fit) -> list[str]:
-    """Return sentences on the number of calls without a unit, or a known one, and their treatment in a fit."""
+    """Return sentences on calls without a unit or with an unnamed one, and how a fit treats them."""
     far = sum(n for reason, n in fit.left_out.items() if "every station" in reason)
     unsent, lines = len(calls) - len(fit.calls) - far, []
     if unsent:

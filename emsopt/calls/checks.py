@@ -191,7 +191,7 @@ def _stations(log: CallLog, places: FloatArray, names: pd.Series[str] | None, re
 
 
 def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
-    """Return which calls have no arrival and lie far from the stations, if such calls do so on average, shape (K,)."""
+    """Mask calls without arrival, far from stations, (K,); none unless such calls are farther away on average."""
     km = nearest_km(log.locations, places)
     never: BoolArray = log.details.get("on_scene", log.details.index.to_series()).isna().to_numpy()
     if min(never.sum(), (~never).sum()) < FEWEST_APART or km[never].mean() < TIMES_FURTHER * km[~never].mean():
@@ -200,7 +200,7 @@ def never_reached(log: CallLog, places: FloatArray) -> BoolArray:
 
 
 def other_rows(log: CallLog, places: FloatArray | None) -> tuple[BoolArray, BoolArray]:
-    """Return which rows may be no calls by a word of theirs, and which others as they were never reached, both (K,)."""
+    """Return two masks of rows that may be no calls, (K,): by a word, and the others that no unit reached."""
     kind, never = np.zeros((2, len(log)), bool)
     if "kind" in log.details:
         kind = log.details["kind"].notna().to_numpy()
@@ -242,7 +242,7 @@ def _one_place(log: CallLog) -> Iterator[Finding]:
 
 
 def _gaps(log: CallLog) -> Iterator[Finding]:
-    """Find gaps between successive calls in which, at the rates of their hours, over ln(calls) + 8 were expected."""
+    """Find gaps in which, at usual rates, more than ln(number of calls) + 8 calls were expected."""
     midnight = log.times == log.times.astype("datetime64[D]")
     if len(log) < 50 or midnight.mean() > 0.5:  # dates without times do not show gaps
         return
@@ -310,7 +310,7 @@ def _steadiness(log: CallLog) -> Iterator[Finding]:
         yield Finding("look", "bunches of calls", text, len(log))
 
 
-def _service_times(log: CallLog) -> Iterator[Finding]:
+def _check_service_times(log: CallLog) -> Iterator[Finding]:
     level = "wrong" if log.no_service.mean() > 0.2 else "look"
     text = "have a service time of 0 or less, which is treated as unknown. Remove calls to which no unit was sent."
     yield from _flag(level, "no service time", log, log.no_service, text)
@@ -346,4 +346,4 @@ def _stamps(log: CallLog) -> Iterator[Finding]:
 
 
 # The checks that need only the log, each a function from a log to findings.
-CHECKS = (_rows, _one_place, _gaps, _clock, _silent_weekdays, _steadiness, _service_times, _stamps)
+CHECKS = (_rows, _one_place, _gaps, _clock, _silent_weekdays, _steadiness, _check_service_times, _stamps)

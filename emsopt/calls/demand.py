@@ -173,7 +173,7 @@ class Demand:
         return {h: base.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
 
     def _service(self, source: float | str | None) -> tuple[pd.DataFrame, Any]:
-        """Return stations and service time (min) by ``source``, as in `city`; one of them lacks these times."""
+        """Return the stations and the service time (min), None if the stations have it, by ``source`` as in `city`."""
         known = {"calls": self.service_min is not None, "stations": "service_min" in self.stations}
         if source is None:
             if all(known.values()):
@@ -259,7 +259,7 @@ def counted_calls(calls: CallLog | Source, stations: Source, **options: Any) -> 
 def _count(
     calls: Any, stations: Any, cell_km: Any, areas: Any, reach_km: float, empty_days: str, area_name: Any, crs: object
 ) -> tuple[Demand, CallLog, IntArray]:
-    """Count calls as `counted_calls` does."""
+    """Count calls; see `counted_calls` for what is returned."""
     log = read_calls(calls, crs=crs)
     stations = read_stations(stations, crs=crs)
     places = stations[["lon", "lat"]].to_numpy(dtype=float)

@@ -87,9 +87,9 @@ class Dispatch:
                 "first due": f"the station {due}"}[self.rule]  # fmt: skip
 
     def costs(self, places: FloatArray, reach: FloatArray) -> FloatArray:
-        """Return costs of stations for places, shape (M, 2), as `City.preference` takes them, both shape (N, M).
+        """Return the costs that rank stations for ``places``, (M, 2), as in `City.preference`, shape (N, M).
 
-        ``reach`` is how far stations are, in any unit.
+        ``reach`` is the distance from stations to places in any unit, shape (N, M).
         """
         if self.rule == "nearest":
             return reach
@@ -116,7 +116,7 @@ class Dispatch:
         return city.replace(preference=self.costs(places, city.response_times), notes=notes)
 
     def _around(self, places: FloatArray) -> csr_array:
-        """Return which of the calls are around each place, shape (M, K)."""
+        """Return a sparse matrix with 1 where a call lies around a place, shape (M, K)."""
         flat = np.array([np.cos(np.radians(self.points[:, 1].mean())), 1])
         most = min(NAMED if self.column else AROUND, len(self.places))
         apart, near = cKDTree(self.places * flat).query(places * flat, np.arange(1, most + 1))
@@ -187,7 +187,7 @@ def _first_due(log: CallLog, names: pd.Series[Any]) -> tuple[IntArray, str]:
 
 
 def _agencies(log: CallLog, stations: pd.DataFrame) -> tuple[IntArray, IntArray, str]:
-    """Return the agency of each station and call as numbers, -1 where a call names none of them, and the column."""
+    """Return the agency of each station, (N,), and call, (K,), as numbers, -1 if none is known, and the column."""
     tables = {"columns": (log.details, "log", "call"), "station_columns": (stations, "table of stations", "station")}
     for name, (table, which, of) in tables.items():
         if "agency" not in table:
@@ -220,7 +220,7 @@ def free_stations(
 ) -> BoolArray:
     """Return whether one of the ``units`` of each station is free when each call is dispatched, shape (K, N).
 
-    So is that of the station that answered, ``home``, -1 if unknown.
+    The station that answered, ``home``, -1 if unknown, counts as free.
     """
     when, records = dispatch_times(log), [log] if log.occupying is None else [log, log.occupying]
     start = np.concatenate([dispatch_times(part) for part in records])

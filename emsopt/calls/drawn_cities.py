@@ -70,10 +70,10 @@ OPTIONS = {name for f in (aggregate_calls, Demand.city, City.from_frames) for na
 OPTIONS -= {"calls", "stations", "self", "demand", "sites", "notes", "options"}
 USUAL_SCALES = 0.07, 0.1, 0.07, 0.3  # of sites, routes, pairs; reach as a share of the extent of the atoms
 PRIOR_SDS = np.array([1.0, 1.0, 1.0, 0.7])  # of the logarithms of the scales
-SCALES = 8  # drawn scales: each costs a Cholesky factor
+N_SCALE_DRAWS = 8  # drawn scales: each costs a Cholesky factor
 CURVE_STEP = 0.1
 PASSES = 2  # of leaving out wrong drives, as each changes the spread by which others are wrong
-ENOUGH_DRIVES = 30  # beyond the first of a pair, to tell the variation within pairs
+MIN_REPEATED_DRIVES = 30  # beyond the first of a pair, to tell the variation within pairs
 LEAST_CV = 0.05
 LEAST_FACTOR = 0.2  # of a travel time, so that a draw far from the mean stays a time
 FURTHEST = 4.0  # standard deviations of a single drive, beyond which its stamps are taken for wrong
@@ -167,7 +167,7 @@ def drawn_cities(
 
 
 def _drives(fit: Fit, rows: IntArray, atom: IntArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    """Return site, atom, minutes and expected minutes of the drives to the calls in these rows of the log."""
+    """Return site, atom, minutes and expected minutes of each drive to a call in these ``rows``, (n,) each."""
     atom_of_row = np.full(int(fit.calls.rows.max()) + 1, -1)
     atom_of_row[rows] = atom
     call, station, distance, minutes = (
@@ -280,7 +280,7 @@ class PairEffects:
 
     @cached_property
     def _roots(self) -> list[tuple[FloatArray, FloatArray]]:
-        """Cholesky factors of the similarities of sites and of atoms, for each row of ``scales``."""
+        """Cholesky factors of the correlations of sites, (N, N), and of atoms, (M, M), for each row of ``scales``."""
         reaches = self.scales[:, 3]
         return [(_root(_correlation(self.sites_km, r)), _root(_correlation(self.atoms_km, r))) for r in reaches]
 
@@ -298,7 +298,7 @@ class PairEffects:
 
 
 def _pearson(table: FloatArray) -> float:
-    """Return Pearson's statistic of a table per degree of freedom; 1 if there is none."""
+    """Return Pearson's statistic of a table per degree of freedom; 1 without any degree of freedom."""
     rows, columns = table.shape
     expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
     freedom = (rows - 1) * (columns - 1)
@@ -320,22 +320,22 @@ def _variation_within(relative: FloatArray, pair: IntArray, rounded: FloatArray)
     _, index, count = np.unique(pair, return_inverse=True, return_counts=True)
     apart = relative - (np.bincount(index, relative) / count)[index]
     freedom = len(relative) - len(count)
-    variance = (apart**2).sum() / freedom if freedom >= ENOUGH_DRIVES else relative.var()
+    variance = (apart**2).sum() / freedom if freedom >= MIN_REPEATED_DRIVES else relative.var()
     return max(float(variance - rounded.mean()), LEAST_CV**2)
 
 
 def _correlation(km: FloatArray, reach_km: float) -> FloatArray:
-    """Return the correlation of the effects of places at some distances d, exp(-d / reach)."""
+    """Return the correlation of the effects of places at distances d (km), exp(-d / reach)."""
     return np.exp(-km / reach_km)
 
 
 def _root(matrix: FloatArray) -> FloatArray:
-    """Return the Cholesky factor of a matrix, with a little added to its diagonal: places may coincide."""
+    """Return the Cholesky factor of a matrix with 1e-9 added to its diagonal, as places may coincide."""
     return np.asarray(np.linalg.cholesky(matrix + 1e-9 * np.eye(len(matrix))))
 
 
 def _most_frequent_pairs(weight: FloatArray, most: int) -> tuple[IntArray, IntArray]:
-    """Return site and atom of at most ``most`` pairs with drives, those with the most."""
+    """Return the sites and atoms of the pairs with the largest ``weight``, at most ``most``."""
     pairs = np.flatnonzero(weight)
     kept = np.sort(pairs[np.argsort(-weight.flat[pairs], kind="stable")[:most]])
     site, atom = np.unravel_index(kept, weight.shape)
@@ -345,7 +345,7 @@ def _most_frequent_pairs(weight: FloatArray, most: int) -> tuple[IntArray, IntAr
 def _variance(
     sites_km: FloatArray, atoms_km: FloatArray, site: IntArray, atom: IntArray, scales: FloatArray, weight: FloatArray
 ) -> FloatArray:
-    """Return the covariance matrix of the mean deviations of pairs with drives."""
+    """Return the covariance matrix, (D, D), of the mean deviations of D pairs with drives."""
     both = _correlation(sites_km[site][:, site] + atoms_km[atom][:, atom], scales[3])
     return scales[0] ** 2 * (site[:, None] == site) + scales[1] ** 2 * both + np.diag(scales[2] ** 2 + 1 / weight)
 
@@ -377,5 +377,5 @@ def _effect_scales(deviation: FloatArray, weight: FloatArray, sites_km: FloatArr
     ) / (4 * CURVE_STEP**2)
     values, vectors = np.linalg.eigh((curvature + curvature.T) / 2)
     spread = vectors / np.sqrt(np.maximum(values, 1.0))  # never wider than the prior
-    around = best + np.random.default_rng(0).standard_normal((SCALES, 4)) @ spread.T
+    around = best + np.random.default_rng(0).standard_normal((N_SCALE_DRAWS, 4)) @ spread.T
     return np.exp(middle + PRIOR_SDS * np.clip(np.vstack([best, around]), -FURTHEST, FURTHEST))

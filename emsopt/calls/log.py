@@ -195,7 +195,7 @@ class CallLog:
         return self.where(~self.repeated)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per call: ``time``, ``lon``, ``lat``, ``service_min`` if known, and those of `details`."""
+        """Return one row per call: ``time``, ``lon``, ``lat``, ``service_min`` if known, and columns of `details`."""
         columns = {"time": self.times, "lon": self.locations[:, 0], "lat": self.locations[:, 1]}
         columns |= {} if self.service_min is None else {"service_min": self.service_min}
         return pd.DataFrame(columns).join(self.details)
@@ -322,7 +322,7 @@ def read_calls(
 
 
 def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple[dict[tuple[str, str], int], Any]:
-    """Return `CallLog.others` and their words, None for calls; remove the columns of these words from ``taken``."""
+    """Return `CallLog.others` and the word of each row, None for calls; remove the columns of words from ``taken``."""
     columns = [taken.pop(role) for role in list(taken) if role.startswith(_roles.KIND)]
     found, kinds = dict[tuple[str, str], int](), np.full(len(unwanted), None, dtype=object)
     for name in sorted(columns):
@@ -336,7 +336,7 @@ def _no_calls(table: Table, taken: dict[str, str], unwanted: BoolArray) -> tuple
 def _readable(
     table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray, on_bad: str
 ) -> CallLog:
-    """Return the log in a table, without rows that have a cell that cannot be read, if they may be left out."""
+    """Return the log in a table; rows with unreadable cells are left out if ``on_bad`` allows it."""
     bad = np.zeros(len(unwanted), bool)
     while True:
         try:
@@ -392,7 +392,7 @@ def _join_logs(logs: Sequence[CallLog]) -> CallLog:
 
 
 def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwanted: BoolArray) -> CallLog:
-    """Return the log in a table, with the names of its columns by role, without the ``unwanted`` rows."""
+    """Return the log in a table without the ``unwanted`` rows; ``taken`` names its columns by role."""
     key = {role: name.strip().lower() for role, name in taken.items()}
     no_time, no_place = (
         np.logical_or.reduce([blank(table.frame[key[role]].tolist()) for role in roles if role in key])
@@ -404,7 +404,7 @@ def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwan
     for role in {"service_min", "units_sent"} & key.keys():
         table = table.with_points(key[role])
     places = _points.places(table, key)
-    times, details, said = _moments(table, key, *clock)
+    times, details, said = _read_times(table, key, *clock)
     no_time |= np.isnat(times) & ~no_place
     no_place = ~no_time & (no_place | np.isnan(places[:, 0]))
     left_out = {"time": int((no_time & ~unwanted).sum()), "place": int((no_place & ~unwanted).sum())}
@@ -437,10 +437,10 @@ def _log(table: Table, taken: dict[str, str], clock: Sequence[str | None], unwan
     )
 
 
-def _moments(
+def _read_times(
     table: Table, key: Mapping[str, str], time_zone: str | None, time_format: str | None
 ) -> tuple[Times, pd.DataFrame, str]:
-    """Return the times of the calls, the details, and the clock."""
+    """Return the times of the calls, shape (K,), the details, and the clock."""
     stamps = [role for role in _names.STAMPS if role in key]
     columns = [key.get("date", key["time"]), *(key[role] for role in (*stamps, "status_time") if role in key)]
     times, utc, clock = _times.read_times(table, key["time"], time_zone, time_format, key.get("date"), columns)

@@ -93,7 +93,7 @@ def hours_watched(times: Times, empty_days: str = "counted") -> IntArray:
 
 
 def watched(times: Times, empty_days: str = "counted") -> Times:
-    """Return the start of every hour from first to last of ``times``; days without calls are left out if "missing"."""
+    """Return the start of every hour in the span of ``times``; days without calls are left out if "missing"."""
     _validate.choice(empty_days, "empty_days", ("counted", "missing"))
     hours = hours_between(times.min(), times.max())
     if empty_days == "missing":
@@ -118,7 +118,7 @@ def slots(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | No
 
 
 def hours_a_year(hours: Iterable[int] | None = None, weekdays: Iterable[int | str] | None = None) -> float:
-    """Return how many hours a year the selected hours of the week are."""
+    """Return the number of hours per year in the selected hours of the week."""
     return HOURS_A_YEAR * float(slots(hours, weekdays).mean())
 
 

@@ -47,7 +47,7 @@ FEWEST = 10  # durations: fewer do not determine a spread
 SECOND_MIN = 1 / 60 + 1e-9  # a clock of seconds shows a drive to take longer
 
 HALF_ROOT, ROOT_2_PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
-MOST_VALUES = 300  # distinct durations whose densities are computed: more are rounded, to save time
+MAX_DISTINCT_DURATIONS = 300  # distinct durations whose densities are computed: more are rounded, to save time
 FINEST = 0.1  # clocks with a finer step (min) count as exact
 LONGEST_MIN, TIMES_TYPICAL = 60.0, 10  # a response beyond both 60 min and ten times the median is impossible
 NODES = 12  # for the mean over the phase of the clock, which is smooth in it
@@ -66,7 +66,7 @@ class Estimate:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The interval of 90 %."""
+        """Lower and upper end of the 90 % interval."""
         reach = np.exp(Z90 * self.log_error)
         return self.value / reach, self.value * reach
 
@@ -113,7 +113,7 @@ def minutes_between(start: Times, end: Times) -> FloatArray:
 def lognormal_density(
     minutes: FloatArray, mean: FloatArray, spread: float, start: float, end: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the density of recorded durations, and its derivatives by the ``mean`` and the log ``spread``.
+    """Return the density of recorded durations, and its derivatives with respect to ``mean`` and ``spread``.
 
     ``minutes`` and ``mean`` are broadcast; ``start`` and ``end`` are the resolutions (min) of the stamps.
     """
@@ -195,7 +195,7 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
     if len(minutes) < FEWEST:
         raise InputError(f"at least {FEWEST} durations are needed for an estimate; got {len(minutes)}.")
     values, index, counts = np.unique(minutes, return_inverse=True, return_counts=True)
-    if len(values) > MOST_VALUES:
+    if len(values) > MAX_DISTINCT_DURATIONS:
         step = max(float(np.median(minutes)) / 50, 1e-3)
         values, index, counts = np.unique(np.round(minutes / step), return_inverse=True, return_counts=True)
         values = values * step
@@ -247,9 +247,9 @@ def fit_duration(minutes: FloatArray, start: float, end: float, longest: float, 
 
 
 def recorded_responses(calls: CallLog) -> tuple[FloatArray, float]:
-    """Return the recorded responses, dispatch to arrival (min), and the step of their clock (min, 0: none).
+    """Return the recorded responses, dispatch to arrival (min), shape (K,), and their clock's step (min), or 0.
 
-    Impossible ones are left out: below 0, at most a second, beyond 60 min and ten times the median. Raise if none is
+    Left out are those below 0, up to a second by exact clocks, and over 60 min and 10 medians. Raise if none is
     left, or the log lacks the stamps.
     """
     minutes, (start, end), _ = stamped_responses(calls)
@@ -323,7 +323,7 @@ def in_words(exact: float | None, threshold: float, step: float) -> str:
 
 
 def _recorded_within(evaluation: Evaluation, k: FloatArray, step: float) -> FloatArray:
-    """Return the probability that a response is recorded as at most k steps, shape (n,) like ``k``."""
+    """Return the probability that a response is recorded as at most ``k`` clock steps of ``step`` minutes, (n,)."""
     phases = (np.arange(NODES) + 0.5) / NODES
     late = evaluation.late_fraction(np.maximum(step * (k[:, None] + phases), 0).ravel())
     within: FloatArray = 1 - np.reshape(late, (len(k), NODES)).mean(axis=1)

@@ -163,7 +163,7 @@ def replay(
 
 
 def check_deployment(fit: Fit, deployment: Sequence[int | str] | IntArray | None) -> IntArray:
-    """Return a deployment as sorted indices of stations; None stands for today's."""
+    """Return a deployment as sorted indices of stations, shape (p,); None stands for today's."""
     if deployment is None:
         return fit.deployment
     sites, names = np.asarray(deployment), fit.stations["name"].tolist()
@@ -178,7 +178,7 @@ def check_deployment(fit: Fit, deployment: Sequence[int | str] | IntArray | None
 
 
 def _random(duration: Duration | None, rng: np.random.Generator, n: int, mean: float | None = None) -> FloatArray:
-    """Draw n lognormal durations; ``mean`` replaces the duration's own."""
+    """Draw n lognormal durations (min), shape (n,); ``mean`` (min) replaces the duration's own."""
     if duration is None:
         return np.zeros(n)
     return lognormal(duration.mean.value if mean is None else mean, duration.cv.value, rng.standard_normal(n))

@@ -38,7 +38,7 @@ ALLOWED = (
 )
 ORDERS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 AMONG: dict[type[ast.cmpop], Compare] = {ast.In: lambda one, some: one in some, ast.NotIn: lambda a, b: a not in b}
-HOW: dict[type[ast.cmpop], Compare] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **ORDERS, **AMONG}
+COMPARISONS: dict[type[ast.cmpop], Compare] = {ast.Eq: operator.eq, ast.NotEq: operator.ne, **ORDERS, **AMONG}
 LONGEST, LONGEST_STATUS, SHORTEST = 2 * 3600.0, 12 * 3600.0, 600.0  # seconds between rows, also if names come back
 WIDEST_KM = 0.5
 MOST_INCIDENTS = 3  # of one name: with more, it is the name of something else, such as a type of call
@@ -46,7 +46,7 @@ MOST_UNITS = 10  # rows per incident on average: with more, the column names som
 
 
 def choice(where: Choice) -> tuple[list[str], Callable[[Sequence[Sequence[object]]], BoolArray]]:
-    """Return the columns that a condition reads, and a function from these to the rows that it chooses."""
+    """Return the columns that a condition reads, and a function from their cells to a mask of rows."""
     names, chosen = _by_values(where) if isinstance(where, Mapping) else _by_expression(where)
     return names, lambda columns: np.array([chosen(*map(_value, row)) for row in zip(*columns, strict=True)])
 
@@ -86,7 +86,7 @@ def _parse(where: object) -> ast.expr:
 
 
 def _is_allowed(node: ast.AST) -> bool:
-    """Return whether a node is allowed in an expression; neither order nor substrings of text may be tested."""
+    """Return whether a node may occur in a condition. Ordering texts and testing for substrings are refused."""
     if not isinstance(node, ast.Compare):
         return isinstance(node, ALLOWED)
     sides: list[ast.expr] = []
@@ -108,7 +108,9 @@ def _evaluate(node: ast.expr, row: Mapping[str, object]) -> Any:
             return -_evaluate(operand, row)
         case ast.Compare(left=left, ops=ops, comparators=others):
             values = [_evaluate(side, row) for side in (left, *others)]
-            return all(_compare(HOW[type(op)], *pair) for op, pair in zip(ops, itertools.pairwise(values), strict=True))
+            return all(
+                _compare(COMPARISONS[type(op)], *pair) for op, pair in zip(ops, itertools.pairwise(values), strict=True)
+            )
         case ast.Name(id=name):
             return row[name]
         case ast.Constant(value=value):
@@ -184,7 +186,7 @@ def join_rows(
 
 
 def _first_on_scene(stamps: pd.DataFrame, times: Times, incident: IntArray) -> IntArray:
-    """Return the row of each incident that was first on scene; if none was, the first with a stamp."""
+    """Return the row of each incident whose unit was first on scene, or else the first row with a stamp."""
     on_scene = stamps["on_scene"].to_numpy() if "on_scene" in stamps else times
     on_scene = np.where(np.isnat(on_scene), _times.LATEST, on_scene)
     order = np.lexsort((np.arange(len(times)), stamps.isna().all(axis=1), on_scene, incident))
@@ -207,7 +209,7 @@ def _incidents(code: IntArray, times: Times, places: FloatArray, longest: float)
 
 @njit(cache=True, nogil=True)
 def _chain(code: IntArray, seconds: FloatArray, x: FloatArray, y: FloatArray, longest: FloatArray) -> IntArray:
-    """Return the first row to which rows of the same code, close in time (s) and place (km), lead from each row."""
+    """Return the first row of each row's chain: rows of one code, each close in time (s) and place (km) to another."""
     incident = np.arange(len(code))
     for i in range(len(code)):
         j = i - 1
@@ -226,7 +228,7 @@ def _km(places: FloatArray) -> FloatArray:
 
 
 def stamps_of_statuses(statuses: pd.Series[str], when: Times) -> pd.DataFrame:
-    """Return the stamps that rows of one status each record, one column per stamp that occurs."""
+    """Return one column of times per kind of stamp, from a log with one status per row; NaT for other statuses."""
     roles = statuses.map({word: _names.stamp_of(word) for word in statuses.dropna().unique()}).to_numpy()
     found = {role: np.where(roles == role, when, np.datetime64("NaT", "s")) for role in _names.STAMPS}
     return pd.DataFrame({role: stamps for role, stamps in found.items() if not np.isnat(stamps).all()})

@@ -74,7 +74,7 @@ def judge(fit: Fit, replay: Replay, threshold: float, apart: Judged, other: str,
     """Return the table of uses: ``usable`` and ``why``, a sentence.
 
     ``apart`` is what `separates_places` returns; ``other`` says that the record follows another rule of dispatch, empty
-    if not; ``frames`` are the back-test's in all, by zone and by station.
+    if not; ``frames`` are the tables of the back-test: overall, by zone and by station.
     """
     row = dict(frames[0].iterrows())
     mean = row["mean_response_min"]
@@ -168,7 +168,7 @@ def outside(frame: pd.DataFrame) -> pd.Series[float]:
 
 
 def _fitted_days(fit: Fit, later: CallLog) -> str:
-    """Return a sentence on the number of predicted days of which the fit has used the same hours; empty if none."""
+    """Return a sentence on predicted days that overlap with the calls of the fit; empty if there are none."""
     used, mine = (
         pd.Series(log.times).groupby(log.times.astype("datetime64[D]")).agg(["min", "max", "size"])
         for log in (fit.calls, later)
@@ -248,7 +248,7 @@ def _shift(units: pd.Series[Any], places: FloatArray, points: FloatArray) -> tup
 
 
 def _step(degrees: FloatArray) -> float:
-    """Return the step (degrees) to which places are rounded, 0 if to none of `COARSE`."""
+    """Return the step (degrees) in `COARSE` to which places are rounded, or 0."""
     for step in COARSE if len(np.unique(degrees, axis=0)) >= FEWEST_PLACES else ():
         steps = (degrees - degrees[0]) / step
         if (np.abs(steps - np.round(steps)) < 1e-6).mean() > CAP:

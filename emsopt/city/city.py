@@ -174,11 +174,11 @@ class City:
         _check_unit(travel_times, self._on_one_side())  # last, as it needs the checked locations
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore a copy, such as one in another process; its arrays are read-only too."""
+        """Restore a copied or unpickled city, with read-only arrays."""
         vars(self).update({key: _freeze(v) if isinstance(v, np.ndarray) else v for key, v in state.items()})
 
     def _on_one_side(self) -> FloatArray | None:
-        """Let places go on beyond 180 degrees at the date line; return the km between them, shape (N, M), if known."""
+        """Unwrap longitudes at the date line; return the distances (km) between sites and atoms, (N, M), or None."""
         if not self.geographic or self.atom_locations is None or self.site_locations is None:
             return None
         km, lon = travel.great_circle_km(self.site_locations, self.atom_locations), self.site_locations[0, 0]
@@ -228,12 +228,12 @@ class City:
 
     @cached_property
     def mean_service_time(self) -> float:
-        """Mean minutes that a call keeps a unit busy: over atoms by demand share, and over sites alike."""
+        """Mean service time, min: atoms are weighted by their demand shares, sites equally."""
         return float((self.service_times @ self.demand_shares).mean())
 
     @cached_property
     def service_ratio(self) -> float:
-        """Ratio of the longest to the shortest mean service time of a site, over atoms by demand share."""
+        """Longest mean service time of a site over the shortest; each is a mean over atoms by demand share."""
         minutes = self.service_times @ self.demand_shares
         return float(minutes.max() / minutes.min())
 
@@ -257,7 +257,7 @@ class City:
 
     @cached_property
     def twin_groups(self) -> IntArray:
-        """For each site the index of its twin group, that is its group of interchangeable sites, shape (N,).
+        """Index of the twin group (group of interchangeable sites) of each site, shape (N,).
 
         Two sites are interchangeable if all their times, variations and preferences are equal. Typically they are
         one station, listed once for each unit that it can hold.
@@ -290,7 +290,7 @@ class City:
         return dataclasses.replace(self, **changes)
 
     def _with_arrays(self, **arrays: float | FloatArray) -> City:
-        """Return a copy with other arrays of the same shapes, without validation, for drawing many cities."""
+        """Return a copy with some arrays replaced by others of the same shapes, without validation, for speed."""
         city = copy(self)
         known = [field.name for field in dataclasses.fields(self)]
         for name in set(vars(city)) - set(known):  # cached values, which depend on the arrays
@@ -352,7 +352,7 @@ def _freeze(array: Any) -> Any:
 def _minutes(
     values: ArrayLike, name: str, shape: tuple[int | None, ...], most: float = LONGEST_MIN, *, strictly: bool = False
 ) -> FloatArray:
-    """Return minutes as an array of ``shape``, at most ``most``; a single number or one per site is repeated."""
+    """Return times, 0 to ``most`` minutes, as an array of ``shape``; a single number or one per site is broadcast."""
     array = _validate.floats(values, name, "min")
     if None not in shape and array.shape in ((), shape[:1]):
         array = array.reshape(array.shape + (1,) * (len(shape) - array.ndim))
@@ -364,7 +364,7 @@ def _minutes(
 
 
 def _check_work(rates: FloatArray, service: FloatArray) -> None:
-    """Raise unless rates (calls/h) and service times (min) can be those of a city, by their size."""
+    """Raise if all rates are zero, or if rates (calls/h) or service times (min) seem to be in another unit."""
     if not rates.any():
         raise InputError("`arrival_rates` are all zero; at least one must be positive.")
     if service.max() < 0.5:
@@ -378,7 +378,7 @@ def _check_work(rates: FloatArray, service: FloatArray) -> None:
 
 
 def _variation(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | FloatArray:
-    """Return coefficients of variation as one number if all are equal, else as an array; one per site is repeated."""
+    """Return coefficients of variation: one number if all are equal, else an array; one value per site is broadcast."""
     if _validate.is_real(values) and 0 <= values <= MOST_VARIATION:
         return float(values)  # the usual case, a thousand times in a search for places
     array = _validate.floats(values, name)
@@ -392,7 +392,7 @@ def _variation(values: ArrayLike, name: str, shape: tuple[int, ...]) -> float | 
 
 
 def _unwrap_shape(shape: dict[str, Any], lon: float) -> dict[str, Any]:
-    """Return a GeoJSON geometry with the longitudes that are nearest to ``lon``."""
+    """Return a GeoJSON geometry whose longitudes are unwrapped to be nearest to ``lon``."""
     coordinates = json.loads(json.dumps(shape["coordinates"], default=np.ndarray.tolist))  # a copy in lists, to change
     for place in positions(coordinates):
         place[:2] = _validate.unwrap(np.array(place[:2]), lon).tolist()
@@ -400,7 +400,7 @@ def _unwrap_shape(shape: dict[str, Any], lon: float) -> dict[str, Any]:
 
 
 def _check_unit(minutes: FloatArray, km: FloatArray | None) -> None:
-    """Raise if travel times cannot be minutes, by the speeds between places or else by their median."""
+    """Raise if travel times imply implausible speeds or, without distances (km), their median is implausible."""
     distant = np.zeros_like(minutes, bool) if km is None else (km > 1) & (minutes > 0)
     median, speed = np.median(minutes), 30.0  # a speed that passes, unless something speaks against it
     if distant.any() and km is not None:

@@ -38,7 +38,7 @@ def check_deployments(city: City, deployments: Any) -> IntArray:
 
 
 def _indices(city: City, values: Any, name: str) -> IntArray:
-    """Return whole numbers or site names as an array of site indices, of any shape; raise if one is invalid."""
+    """Convert site indices or names to an array of indices of the same shape; raise if one is invalid."""
     check_city(city)
     limits = f"whole site indices from 0 to {city.n_sites - 1}"
     try:
@@ -140,7 +140,7 @@ class DeploymentSpace:
         vars(self).update(pinned=tuple(pinned.tolist()), closed=tuple(closed.tolist()))
 
     def _remedy(self, units: int, closed: IntArray) -> str:
-        """Return the advice for a fleet that does not fit: the least `colocation` that holds it."""
+        """Return advice for a fleet that does not fit, such as the smallest `colocation` with enough room."""
         sites = self.city.n_sites - len(np.unique(closed))
         if not sites:
             return "Close fewer sites."
@@ -149,7 +149,7 @@ class DeploymentSpace:
         return f"{fewer} or let a site hold {least} units by `DeploymentSpace(city, {units}, colocation={least})`."
 
     def _sites_in(self, sites: Any, name: str) -> IntArray:
-        """Return the indices of the sites in the argument ``name``, which may be empty, shape (k,)."""
+        """Return the sites passed as argument ``name`` as indices, shape (k,); there may be none."""
         if isinstance(sites, str) or not np.iterable(sites):
             raise InputError(f"`{name}` must be a sequence of sites, which may be empty; got {sites!r}.")
         sites = sites if isinstance(sites, np.ndarray) else list(sites)  # an iterator can be read only once
@@ -157,7 +157,7 @@ class DeploymentSpace:
 
     @classmethod
     def of(cls, city: City, units: int | DeploymentSpace, *, colocation: bool = False) -> DeploymentSpace:
-        """Return the space for ``city`` that ``units`` stands for: a fleet size, or a space, which keeps its rules."""
+        """Return a space for ``city`` from a fleet size, or from a space, whose rules are kept."""
         if not isinstance(units, DeploymentSpace):
             return cls(city, units, colocation=colocation)
         if check_city(city) is units.city:
@@ -170,7 +170,7 @@ class DeploymentSpace:
 
     @cached_property
     def _groups(self) -> list[IntArray]:
-        """For each twin group the indices of its sites, each repeated for every unit that it may hold."""
+        """Site indices of each twin group, each repeated once per unit that the site may hold."""
         order = np.argsort(self.city.twin_groups, kind="stable")
         return np.split(np.repeat(order, self.site_capacities[order]), np.cumsum(self.capacities)[:-1])
 
@@ -226,7 +226,7 @@ class DeploymentSpace:
         return np.bincount(flat, minlength=n * rows.size).reshape(*rows.shape, n)
 
     def deployment(self, counts: IntArray) -> IntArray:
-        """Return the deployment with ``counts`` units in each twin group: lowest indices, sorted, shape (p,)."""
+        """Return the deployment, shape (p,), with ``counts`` units in the twin groups, at their first sites, sorted."""
         return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._groups, counts, strict=True)]))
 
     def filled(self, sites: IntArray) -> IntArray:
@@ -244,7 +244,7 @@ class DeploymentSpace:
         return _validate.quote(sites.tolist(), most=200)
 
     def canonical(self, sites: ArrayLike) -> IntArray:
-        """Return a deployment with the lowest indices of its twin groups, sorted; raise unless it is allowed."""
+        """Return a deployment with its units at the first sites of each twin group, sorted; raise unless allowed."""
         sites = check_sites(self.city, sites)
         counts = self.group_counts(sites)
         if len(sites) != self.units or (counts > self.capacities).any() or (counts < self.floors).any():

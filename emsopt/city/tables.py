@@ -49,14 +49,14 @@ WIDEST_PLANE_KM = 2000  # coordinates that span more than this are taken for met
 
 CITY, ATOMS, SITES = "city.json", "atoms.csv", "sites.csv"
 TRAVEL, SERVICE, PREFERENCE = "travel_times.csv", "service_times.csv", "preference.csv"
-TRAVEL_CV, SHAPES = "travel_cv.csv", "atoms.geojson"
-FILES = (CITY, ATOMS, SITES, TRAVEL, SERVICE, PREFERENCE, TRAVEL_CV, SHAPES)
+TRAVEL_CV_FILE, SHAPES = "travel_cv.csv", "atoms.geojson"
+FILES = (CITY, ATOMS, SITES, TRAVEL, SERVICE, PREFERENCE, TRAVEL_CV_FILE, SHAPES)
 CITY_KEYS: dict[str, type | tuple[type, ...]] = {"version": int, "name": str, "notes": str, "geographic": bool}
 CITY_KEYS |= dict.fromkeys(("speed_kmh", "detour"), (int, float))
 
 
 class Roads(Protocol):
-    """What a city needs of a `RoadNetwork`, which is built on cities' geometry and therefore not imported here."""
+    """Interface of a `RoadNetwork`. The class imports `emsopt.city` and therefore cannot be imported here."""
 
     @property
     def geographic(self) -> bool:
@@ -134,7 +134,7 @@ def from_frames(
     if len(kinds) > 1:
         both = f"{atoms.table.where} and {stations.table.where}"
         raise InputError(f"{both} must have the same kind of coordinates, either lon and lat or x and y.")
-    travel_times = _minutes(stations, atoms, travel_times, speed_kmh, roads, detour)
+    travel_times = _travel_times(stations, atoms, travel_times, speed_kmh, roads, detour)
     values = _Values(stations.table, atoms.table)
     above_0: dict[str, Any] = {"expected": "minutes above 0", "low": 0, "strictly": True}
     rate = atoms.table.require(("arrival_rate",), "a column 'arrival_rate' (calls per hour)")
@@ -159,19 +159,19 @@ def from_frames(
 
 
 class _Values(NamedTuple):
-    """Tables of sites and atoms, for values that are given as arguments or in columns."""
+    """Tables of sites and atoms, which look up values given as an argument or in a column."""
 
     sites: Table
     atoms: Table
 
     def by_pair(self, values: Any, argument: str, expected: str, **limits: Any) -> Any:
-        """Return values by site and atom in the order of the tables; only those of a DataFrame have names."""
+        """Return values by site and atom; a DataFrame is reordered to the tables by its labels."""
         if hasattr(values, "columns"):
             return matrix(values, argument, self.sites.names, self.atoms.names, expected, **limits)
         return values
 
     def by_site(self, values: Any, argument: str, column: str, expected: str, **limits: Any) -> Any:
-        """Return values by site, from either an argument or a column."""
+        """Return values by site, from an argument or a column; raise unless exactly one is given."""
         given = values is not None
         if given == (column in self.sites.frame):
             got = "both" if given else "neither"
@@ -179,7 +179,7 @@ class _Values(NamedTuple):
         return values if given else self.sites.numbers(column, expected, **limits)
 
     def variation(self, values: Any, column: str) -> Any:
-        """Return coefficients of variation from an argument or a column of the same name; 0 without them."""
+        """Return coefficients of variation from an argument or the column of the same name; 0 if neither is given."""
         if column not in self.sites.frame:
             return 0.0 if values is None else self.by_pair(values, column, "a coefficient of variation", low=0)
         if values is not None:
@@ -196,7 +196,7 @@ class _Places(NamedTuple):
     shapes: tuple[dict[str, Any], ...] | None  # GeoJSON geometries, if all rows are areas
 
     def located(self) -> FloatArray:
-        """Return the locations of the rows, from which travel times are computed; raise if the table has none."""
+        """Return the locations of the rows, shape (n, 2); raise if the table has none."""
         if self.points is None:
             raise self.table.missing("locations, as columns 'lon' and 'lat' or 'x' and 'y'")
         return self.points
@@ -218,10 +218,10 @@ def _places(frame: pd.DataFrame, argument: str, name_columns: tuple[str, ...]) -
     return _Places(table, points, False, shapes)
 
 
-def _minutes(
+def _travel_times(
     stations: _Places, atoms: _Places, travel_times: Any, speed_kmh: float | None, roads: Roads | None, detour: float
 ) -> Any:
-    """Return the travel times as given, or from straight lines or roads; raise unless just one of these is given."""
+    """Return travel times (min): as given, or from a speed or roads; raise unless exactly one of these is given."""
     options = {"travel_times": travel_times, "speed_kmh": speed_kmh, "roads": roads}
     given = [f"`{key}`" for key, value in options.items() if value is not None]
     if len(given) != 1:
@@ -239,7 +239,7 @@ def _minutes(
 
 
 def _road_minutes(roads: Roads, stations: _Places, atoms: _Places) -> FloatArray:
-    """Return the driving times from each station to each atom by road, shape (N, M); raise if there is no way."""
+    """Return the driving times (min) from each station to each atom by road, (N, M); raise if one is unreachable."""
     if not hasattr(roads, "travel_times"):
         raise InputError(f"`roads` must be a RoadNetwork; got {type(roads).__name__}. Read one by `RoadNetwork.read`.")
     places = stations.located(), atoms.located()
@@ -280,7 +280,7 @@ def as_files(city: Any) -> dict[str, str]:
     matrices = {TRAVEL: city.travel_times, PREFERENCE: city.preference}
 
     def put(column: str, file: str, values: FloatArray) -> None:
-        """Put values by site and atom into a column of the sites if they do not depend on the atom."""
+        """Store values by site and atom as a column of the sites if they do not depend on the atom, else as a file."""
         if (values == values[:, :1]).all():
             sites[column] = values[:, 0]
         else:
@@ -290,7 +290,7 @@ def as_files(city: Any) -> dict[str, str]:
     if np.any(city.turnout_cv):
         sites["turnout_cv"] = np.broadcast_to(city.turnout_cv, city.n_sites)
     if np.any(city.travel_cv):
-        put("travel_cv", TRAVEL_CV, np.broadcast_to(city.travel_cv, city.travel_times.shape))
+        put("travel_cv", TRAVEL_CV_FILE, np.broadcast_to(city.travel_cv, city.travel_times.shape))
     files = {CITY: json.dumps(about, indent=2, ensure_ascii=False) + "\n"}
     files |= {name: formats.csv_text(table, table.values()) for name, table in ((ATOMS, atoms), (SITES, sites))}
     for file, values in matrices.items():
@@ -302,7 +302,7 @@ def as_files(city: Any) -> dict[str, str]:
 
 
 def _located(names: tuple[str, ...], points: FloatArray | None, geographic: bool) -> dict[str, Any]:
-    """Return columns of names and, if they are known, of places."""
+    """Return a column of names and, if locations are known, their two coordinate columns."""
     keys = ("lon", "lat") if geographic else ("x", "y")
     return {"name": names} | ({} if points is None else dict(zip(keys, points.T, strict=True)))
 
@@ -322,17 +322,17 @@ def load(cls: Callable[..., C], folder: PathLike) -> C:
 
 
 def from_files(cls: Callable[..., C], files: Mapping[str, bytes], name: str = "city") -> C:
-    """Read a city from the content of its files by name, in upper or lower case; ``name`` is used if they have none."""
+    """Read a city from a dict of file name (in any case) to content; ``name`` is used if the files give none."""
     return _load(cls, {file.lower(): Upload(file, content) for file, content in files.items()}, name)
 
 
 def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) -> C:
-    """Read a city from its files by name; ``name`` is used if they have none."""
+    """Read a city from a dict of file name to file; ``name`` is used if city.json gives none."""
     _check_complete(files)
     about = _read_about(files[CITY])
     matrices = {
         Path(file).stem: formats.read_csv(files[file], labelled=True)
-        for file in (TRAVEL, SERVICE, PREFERENCE, TRAVEL_CV)
+        for file in (TRAVEL, SERVICE, PREFERENCE, TRAVEL_CV_FILE)
         if file in files
     }
     # The kind of coordinates follows from the columns, and is compared with the entry below.
@@ -351,7 +351,7 @@ def _load(cls: Callable[..., C], files: Mapping[str, Path | Upload], name: str) 
 
 
 def _check_complete(files: Mapping[str, Path | Upload]) -> None:
-    """Raise unless all files are there that a city needs."""
+    """Raise if a required file is missing."""
     missing = [file for file in (CITY, ATOMS, SITES) if file not in files]
     if missing:
         held = ", ".join(sorted(file.name for file in files.values())[:8]) or "nothing"

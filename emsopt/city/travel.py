@@ -71,18 +71,18 @@ class ResponseLaw:
 
     @classmethod
     def of(cls, turnout: FloatArray, travel: FloatArray, turnout_cv: ArrayLike, travel_cv: ArrayLike) -> ResponseLaw:
-        """Build the law from means, shape (n,) and (n, M), and coefficients of variation, which may be numbers."""
+        """Build the law from mean times (min), (n,) and (n, M), and coefficients of variation, broadcast to them."""
         spreads = (log_spread(cv) for cv in (turnout_cv, travel_cv))
         by_site, by_pair = (np.broadcast_to(s, mean.shape) for s, mean in zip(spreads, (turnout, travel), strict=True))
         # contiguous copies, so that the kernel is compiled for one kind of array only
         return cls(*(np.array(each, float, order="C") for each in (turnout, travel, by_site, by_pair)))
 
     def at(self, sites: IntArray) -> ResponseLaw:
-        """Return the law of units at the given sites."""
+        """Return the law of units at the given sites, one per unit."""
         return ResponseLaw(*(each[sites] for each in vars(self).values()))
 
     def pairs(self, sites: IntArray, atoms: IntArray) -> ResponseLaw:
-        """Return the law of n pairs of site and atom, as one of n units and one atom."""
+        """Return the law of the n pairs of a site and an atom, as that of n units and a single atom."""
         law = self.at(sites)
         row = np.arange(len(sites)), atoms
         return ResponseLaw(law.turnout, law.travel[row][:, None], law.turnout_spread, law.travel_spread[row][:, None])
@@ -146,7 +146,7 @@ def _sum_tail(t: float, a: float, s: float, b: float, wide: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _tail(x: float, mean: float, spread: float) -> float:
-    """Return the probability that a lognormal time is at least x; with a spread of 0 it equals its mean."""
+    """Return P(X >= x) for a lognormal time X of this mean and log standard deviation; 0 makes X constant."""
     if x <= 0:
         return 1.0
     if spread == 0 or mean == 0:

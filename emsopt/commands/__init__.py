@@ -1,4 +1,4 @@
-"""The commands of the command line, by name, and the file of each; without a name it is `st_paul`.
+"""The commands of ``emsopt`` and the module of each; without a command, `st_paul` runs.
 
 A file has a ``DESCRIPTION``, ``add_options(parser)`` and ``run(options)``; `emsopt.__main__` loads the one asked for.
 """

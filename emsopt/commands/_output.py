@@ -33,7 +33,7 @@ EVERY_S = 15.0  # seconds between lines of progress, which stay on the screen
 
 
 def add_fleet_options(parser: ArgumentParser) -> None:
-    """Add the options of both commands: the objective, the model, the constraints on the fleet, and the folder."""
+    """Add the options that two commands share: objective, model, constraints on the fleet, and folder of results."""
     add = parser.add_argument
     late = "responses from MIN minutes on are late (default: %(default)g)"
     add("--threshold", type=float, default=LATE_MIN, metavar="MIN", help=late)
@@ -49,7 +49,7 @@ def add_fleet_options(parser: ArgumentParser) -> None:
 
 
 def write_results(out: Path, files: Iterable[Path], start: float) -> None:
-    """Write files to a folder, remove those of an earlier run, also after an interrupt, and print their names."""
+    """Let ``files`` write and yield results; then, also after an interrupt, remove stale ones and print names."""
     written: list[Path] = []
     try:
         written.extend(files)
@@ -67,7 +67,7 @@ def wrap(text: str) -> str:
 
 
 def progress(task: str) -> Progress:
-    """Return the way to show progress on stderr: a bar in a terminal, else a line every `EVERY_S` seconds."""
+    """Return how to show progress on stderr: a bar in a terminal, else a line every `EVERY_S` seconds."""
     if sys.stderr.isatty():
         return True
     start = last = time.monotonic()
@@ -102,7 +102,7 @@ def draw(
 ) -> list[Path]:
     """Write a map and a figure of the deployments; return the files written.
 
-    ``hours`` are the hours a year at which the city has its rates. Neither is written if the city has no coordinates,
+    ``hours`` is the hours per year at which the city has its rates. Neither is written if the city has no coordinates,
     and only the map if Matplotlib is not installed.
     """
     from ..maps.deployments import deployment_map

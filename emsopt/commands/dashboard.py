@@ -74,7 +74,7 @@ def run(options: Namespace) -> None:
 class Visitors(AsyncMappingKernelManager):
     """Starts a process for a page while there are fewer than ``most``, and ends those of pages that were left first.
 
-    A browser, which the server knows by its cookie, never has a second place for a page that it reloads.
+    A browser, known by its cookie, takes no second place when it reloads a page.
     """
 
     most = Integer(4, config=True)

@@ -40,7 +40,7 @@ DESCRIPTION = (
 
 
 def add_options(parser: ArgumentParser) -> None:
-    """Add the options of the command. Those that are settings store them by the names in `emsopt.planning.Settings`."""
+    """Add the options of the command. Settings are stored under their names in `emsopt.planning.Settings`."""
     add = parser.add_argument
     files = "log of calls, or several of one service, and last the table of stations: .csv, .geojson and others"
     add("files", nargs="*", metavar="FILE", help=files)
@@ -72,7 +72,7 @@ def add_options(parser: ArgumentParser) -> None:
 
 @cache
 def _options() -> dict[str, str]:
-    """Return the option for each argument that a message may name."""
+    """Return the command-line option for each argument that a message may name."""
     parser = ArgumentParser()
     add_options(parser)
     options = {action.dest: action.option_strings[0] for action in parser._actions if action.option_strings}
@@ -291,7 +291,7 @@ def _today(names: list[str] | None) -> list[str] | None:
 
 
 def _whole(cell: Any, file: str) -> int:
-    """Return a number of units in a file."""
+    """Convert a cell to a number of units; errors name ``file``."""
     text = str(cell).strip()
     return whole_number(int(text) if text.isdigit() else text, f"{file}: units", low=0)
 

@@ -67,7 +67,7 @@ def load_st_paul(version: str = "embedded") -> City:
     Travel times are computed from road distances by ``data/build_st_paul.py``. Turnout takes 1.75 min and
     service 1440/42.17 = 34.15 min everywhere. The embedded optimum is within 0.1 min of every optimum in the papers'
     tables. Part of this is circular: beta was fitted to three of their values, the p-median bound (5.33 min) and the
-    optima at service rates of 42.17 and 10 a day (5.86 and 8.25 min). For the papers' figures use the published one.
+    optima at service rates of 42.17 and 10 per day (5.86 and 8.25 min). For the papers' figures use the published one.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def load_st_paul(version: str = "embedded") -> City:
 
 
 def _read_packaged(folder: str) -> City:
-    """Return what `City.load` reads from a folder of the package, without pandas, which takes longer than the rest."""
+    """Load a city from a folder of the package, as `City.load` does but without the slow import of pandas."""
     from .._files.geography import read_shapes
 
     path = locate.package_file(folder)
@@ -202,7 +202,7 @@ REGULAR = 1.42314  # ratio of driving times without and with lights and sirens
 def load_auckland() -> tuple[System, IntArray]:
     """Return Auckland as in a case of the simulator JEMSS, and the deployment that comes with it.
 
-    280 calls a day from 470 blocks of about 1.4 km, of three priorities with targets of 8, 8 and 20 minutes from the
+    280 calls per day from 470 blocks of about 1.4 km, of three priorities with targets of 8, 8 and 20 minutes from the
     call; 14 stations, 4 hospitals, 16 units. Units reach low priorities without lights and sirens, and may be taken
     from them for high priorities. A call is dispatched after 50 s, keeps its unit on scene for 12 min (exponential),
     and is taken to the nearest hospital with probability 0.8, where the unit is free after another 12 min.

@@ -66,7 +66,7 @@ def paper_table(number: int) -> "pd.DataFrame":
 
 
 def load_claims(paper: str = "", place: str | tuple[str, ...] = "") -> "pd.DataFrame":
-    """Return the register of claims: those of the five papers, our results, and the evidence.
+    """Return the register of the claims of five papers, with our results, verdicts and evidence.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from .._validate import choice, finite_number
 
 
 def check_answer(exercise: str, answer: float | None) -> str:
-    """Return a sentence about an answer to an exercise of the notebooks: that it is right, or a hint.
+    """Return "Right." if the answer to an exercise of the notebooks is correct, else a hint.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The stored results of our studies. Which seeds each used stands in the script that its description names."""
+"""Stored results of our studies. The script named in a study's description sets its random seeds."""
 
 from typing import TYPE_CHECKING
 

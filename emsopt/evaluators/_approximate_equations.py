@@ -54,7 +54,7 @@ def correction(load: float, queue: bool, Q: FloatArray) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True)
 def service_rates(sites: IntArray, rates: FloatArray, service: FloatArray) -> FloatArray:
-    """Return the service rate of a unit at each site, averaged over the calls, and its one mean service time: (2, N).
+    """Return a unit's service rate (1/min) over all calls and its mean service time (min), by site, shape (2, N).
 
     The second row is NaN for a site whose mean service times depend on the atom. Only the listed sites are filled.
     """
@@ -152,7 +152,7 @@ def _changes(V: FloatArray, rho: FloatArray, queued: float, total: float) -> flo
 def _extrapolate(rho: FloatArray, change: FloatArray, history: FloatArray, step: int) -> None:
     """Replace the change of the utilisations in this step, in place, by that of Anderson acceleration.
 
-    It takes the combination of this and earlier steps whose changes would cancel best if they were linear. ``history``
+    It combines this and earlier steps so that their changes, taken to be linear, cancel as far as possible. ``history``
     holds the differences of the utilisations between steps, and those of the changes, shape (2, MEMORY + 1, p); the
     last of each are the last utilisations and change. Differences of changes are kept orthogonal, so that each has a
     weight of its own.
@@ -247,7 +247,7 @@ def _offer(order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V
 def _offer_most(
     order: UnitOrder, work: FloatArray, rho: FloatArray, Q: FloatArray, V: FloatArray, least: float
 ) -> None:
-    """Fill V_i as `_offer` does, but for units that are needed with a probability below ``least``.
+    """Fill V_i as `_offer` does, skipping units that are needed with a probability below ``least``.
 
     Four atoms are followed at once, because each waits for its last product.
     """

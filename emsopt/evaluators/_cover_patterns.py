@@ -24,7 +24,7 @@ BLOCK = 4_000_000  # entries of a matrix of times that are compared at once, to 
 
 
 def within(times: FloatArray, most: float | FloatArray, columns: IntArray | None = None) -> Patterns:
-    """Return the pairs whose time is below ``most``, of all or some columns; without a dense matrix of booleans."""
+    """Return the pairs whose time, (N, M), is below ``most``, for all or some columns, without a dense result."""
     import scipy.sparse as sp
 
     parts = []
@@ -57,7 +57,7 @@ def _on_sphere(degrees: FloatArray) -> FloatArray:
 
 
 def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
-    """Return the first of each set of equal rows, and for each row which set it is in."""
+    """Return the index of the first row of each set of equal rows, and the number of each row's set."""
     start, item = patterns.indptr, patterns.indices
     known = dict[bytes, int]()
     keys = (blake2b(item[a:b].tobytes()).digest() for a, b in pairwise(start.tolist()))  # keys shorter than the rows
@@ -66,7 +66,7 @@ def distinct(patterns: Patterns) -> tuple[IntArray, IntArray]:
 
 
 def as_lists(patterns: Patterns) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the items of all rows in the form that compiled functions read, always with the same types."""
+    """Return (start, item) of all rows for compiled functions, always as int32."""
     rows = patterns.tocsr()
     return rows.indptr.astype(np.int32), rows.indices.astype(np.int32)  # other types would be compiled anew
 
@@ -89,7 +89,7 @@ def reduce(patterns: Patterns) -> tuple[IntArray, IntArray]:
 
 @njit(cache=True, nogil=True)
 def _holds(start: NDArray[np.int32], item: NDArray[np.int32], k: int, last: IntArray, mark: int, missing: int) -> bool:
-    """Return whether row k holds all the items that bear a mark in ``last``, ``missing`` in number."""
+    """Return whether row k holds all of the ``missing`` items for which ``last[item] == mark``."""
     if start[k + 1] - start[k] < missing:
         return False
     for r in range(start[k], start[k + 1]):
@@ -103,7 +103,7 @@ def _holds(start: NDArray[np.int32], item: NDArray[np.int32], k: int, last: IntA
 def within_another(
     start: NDArray[np.int32], item: NDArray[np.int32], back: NDArray[np.int32], row: NDArray[np.int32], larger: bool
 ) -> BoolArray:
-    """Return which rows lie within another row or, with ``larger``, hold another row; of equal rows the first stays.
+    """Return which rows lie within another row or, with ``larger``, hold one; of equal rows, all but the first.
 
     ``back`` and ``row`` are the transposed patterns: the rows that hold each item. Empty rows lie within any row.
     """

@@ -49,10 +49,10 @@ TOLERANCE = 1e-11  # relative; far above rounding errors
 HOT, COLD = 0.05, 0.003  # first and last temperature, relative to the value per unit of the fleet, to fit any city
 WARM = 0.3  # share of the cooling that short runs leave out
 FAR = 0.2  # share of moves to any site, without which a district keeps a unit too many
-EFFORT = 1_000  # steps of annealing per site before HiGHS, as good deployments fix sites
+EFFORT, FIRST = 20, 0.15  # steps of the descent per site before HiGHS, and the share of a time limit they may take
 FIRST_STEPS = 250  # of the descent in the first round; each further one has twice as many, up to
 MOST_STEPS = 2_000  # so that the clock is looked at
-MOVES = 50  # steps of annealing that take about as long as one of the descent
+MOVES = 50  # steps of annealing beside each one of the descent
 FIRST_STEP, AGAIN, PATIENCE = 1.5, 0.3, 60  # length of a step of the descent, at first and when the best deployment is
 # known, and steps without progress that halve it
 PIECE = 100_000  # steps of annealing between two looks at the clock: at most about 0.1 s
@@ -64,7 +64,7 @@ SEEDS = 88172645463325252, 1234567890123456789
 
 
 class Reach(NamedTuple):
-    """Pairs in reach, by site (``start``, ``atom``) and by atom (``back``, ``site``), and the weights of the atoms."""
+    """Pairs in reach: ``atom[start[i]:start[i+1]]`` of site i, ``site[back[j]:back[j+1]]`` of atom j; weights, (M,)."""
 
     start: NDArray[np.int32]
     atom: NDArray[np.int32]
@@ -113,7 +113,7 @@ def maximise(
 def greedy(
     patterns: Patterns, weights: FloatArray, q: float, floors: IntArray, capacities: IntArray, units: int
 ) -> IntArray:
-    """Return how many units each site has, shape (N,), if they are added one by one where they gain most."""
+    """Return the units at each site, (N,), added one by one where the covered weight grows most."""
     counts = floors.copy()
     for _ in range(units - counts.sum()):
         gains = patterns @ (weights * np.power(q, patterns.T @ counts))  # without the factor 1 - q, common to all
@@ -155,12 +155,12 @@ class _Search:
         self.met: list[IntArray] = []  # best deployments of the runs of both threads
 
     def of(self, counts: IntArray) -> float:
-        """Return the value of a deployment."""
+        """Return the covered weight of a deployment, given as units per site."""
         return float(self.reach.weight @ (1 - np.power(self.q, self.patterns.T @ counts)))
 
     @property
     def target(self) -> float:
-        """Bound below which nothing is better than the best deployment."""
+        """If the upper bound is below this, no deployment is better than the best one found."""
         return self.value + max(self.least, TOLERANCE * self.value)
 
     @property
@@ -175,7 +175,7 @@ class _Search:
             self.best, self.value = counts.copy(), value
 
     def heat(self, done: float) -> float:
-        """Return the temperature when a share of the steps is done."""
+        """Return the temperature of annealing after a share ``done`` of the steps."""
         return self.value / self.units * HOT ** (1 - done) * COLD**done
 
     def anneal(self, steps: int) -> IntArray:
@@ -186,15 +186,17 @@ class _Search:
     def run(self) -> float:
         """Search; return an upper bound, minus infinity if the best deployment is proven."""
         steps, left = FIRST_STEPS, EFFORT * len(self.best)
+        now = time.monotonic()
+        first = now + FIRST * (self.end - now)
         with ThreadPoolExecutor(1) as pool, ExitStack() as stack:
             stack.callback(setattr, self, "over", True)  # Ctrl-C ends the other thread too
-            while not self.late and (left > 0 or (self.descending and self.end == np.inf)):
+            while time.monotonic() < first and not self.late and (left > 0 or (self.descending and first == np.inf)):
                 annealing = pool.submit(self.anneal, MOVES * steps) if left > 0 else None
                 if self.descending:
                     self.descend(steps)
                 if annealing is not None:
                     self.update(wait_for(annealing))
-                    left -= MOVES * steps
+                    left -= steps
                     if left <= 0:  # the bound may fix more sites now
                         self.walk[2][1:] = AGAIN, 0.0
                 if self.bound < self.target:
@@ -213,13 +215,15 @@ class _Search:
         self.bound = min(self.bound, _descend(self.reach, self.worth, self.fixed, self.units, self.walk, known, steps))
 
     def finish(self, pool: ThreadPoolExecutor) -> float:
-        """Solve the rest of the problem by HiGHS, with a time limit beside annealing; return a bound as `run` does."""
+        """Solve the rest by HiGHS, with a time limit in parallel with annealing; return a bound as `run` does."""
         if self.end == np.inf:
             return self.settled(*self.solve(), self.best)
-        known, start = self.best.copy(), time.monotonic()
-        other = pool.submit(self.chain, 0, start)
+        other = pool.submit(self.chain, 0, time.monotonic())
         while self.descending and not self.late:
             self.descend(FIRST_STEPS)
+            for counts in tuple(self.met):  # better deployments fix more sites
+                self.update(counts)
+        known = self.best.copy()
         if self.bound < self.target:
             return -np.inf
         if len(self.reach.atom) > SOLVABLE:  # HiGHS would not get far
@@ -232,7 +236,7 @@ class _Search:
         return self.settled(*solved, known)
 
     def chain(self, number: int, start: float) -> IntArray:
-        """Anneal afresh until the time limit or the end of HiGHS, and merge; return the best deployment found."""
+        """Anneal repeatedly until time is up or HiGHS is done, and merge the results; return the best deployment."""
         best, length = self.best, (self.end - start) / RUNS
         for begin in start + length * np.arange(RUNS):
             counts, good = self.first.copy(), self.first  # not the best one, which the run would only find again
@@ -248,10 +252,11 @@ class _Search:
                 break
             self.met.append(good)
             best = self.merged(best, begin + length)
+            self.met.append(best)
         return best
 
     def merged(self, best: IntArray, end: float) -> IntArray:
-        """Return the best deployment on the sites of all deployments met, found in the time left."""
+        """Return the best deployment found by ``end`` that uses only sites of deployments in ``met`` and ``best``."""
         some = np.flatnonzero(best + sum(self.met))
         counts, limits = np.zeros_like(best), (self.limits[0][some], self.limits[1][some])
         end = min(self.end, end)
@@ -285,7 +290,7 @@ class _Search:
         return (None if x is None else counts), self.of(low) - bound * total / SCALE, settled
 
     def settled(self, counts: IntArray | None, bound: float, settled: bool, known: IntArray) -> float:
-        """Keep the deployment by HiGHS; return minus infinity if it is proven optimal, else the better bound."""
+        """Store the deployment found by HiGHS; return minus infinity if it is proven optimal, else the better bound."""
         if not settled:
             self.update(self.best if counts is None else counts)
             return min(self.bound, max(bound, self.value))
@@ -355,7 +360,7 @@ def _place(
 
 @njit(cache=True, nogil=True)
 def _count(reach: Reach, i: int, units: int, in_reach: IntArray) -> None:
-    """Count units at a site as in reach of its atoms."""
+    """Add the units at a site to the number of units in reach of each of its atoms."""
     for r in range(reach.start[i], reach.start[i + 1]):
         in_reach[reach.atom[r]] += units
 
@@ -431,7 +436,7 @@ def _random(state: NDArray[np.uint64]) -> float:
 
 @njit(cache=True, nogil=True)
 def _worth_of(reach: Reach, worth: FloatArray, i: int, in_reach: IntArray) -> float:
-    """Return what a further unit at a site adds to the value."""
+    """Return how much a further unit at site i adds to the covered weight."""
     gain = 0.0
     for r in range(reach.start[i], reach.start[i + 1]):
         gain += reach.weight[reach.atom[r]] * worth[in_reach[reach.atom[r]]]
@@ -440,7 +445,7 @@ def _worth_of(reach: Reach, worth: FloatArray, i: int, in_reach: IntArray) -> fl
 
 @njit(cache=True, nogil=True)
 def _add(reach: Reach, i: int, number: int, in_reach: IntArray) -> None:
-    """Count units more, or fewer, at a site for the atoms in reach."""
+    """Add ``number`` units at a site (negative to remove) to the number in reach of each of its atoms."""
     for r in range(reach.start[i], reach.start[i + 1]):
         in_reach[reach.atom[r]] += number
 

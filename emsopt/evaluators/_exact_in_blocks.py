@@ -157,7 +157,7 @@ def _rates(T: FloatArray, first: int, last: int, full: int, place: IntArray, cal
 
 @njit(cache=True, nogil=True)
 def _possible(first_block: int, n_blocks: int, strides: IntArray, counts: IntArray, calls: _Calls) -> _Calls:
-    """Return the entries of ``calls`` for which the stations that are the same within a part leave a choice."""
+    """Return the entries of ``calls`` that can apply in a part: they need no station that is never full there."""
     first, high, low, rates = calls
     never = 0  # stations that are not full in any block of the part
     for g in range(len(counts) - LOW):
@@ -198,7 +198,7 @@ def _relax_block(
     wrong: float,
     entered: float,
 ) -> tuple[float, float]:
-    """Relax the equations of the states ``x`` of a block; return what is wrong, and the inflows, with those before."""
+    """Relax the equations of the states ``x`` of a block; add to ``wrong`` (|error|) and ``entered`` (inflow)."""
     for row in _ROW_ORDER:
         for k in range(LANES):
             b = row | k
@@ -224,7 +224,7 @@ def _relax_block(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _by_level(levels: FloatArray, top: int) -> FloatArray:
-    """Return the sums over all states by number of busy units, from those by units busy elsewhere and state."""
+    """Return sums by number of busy units, given those by units busy outside the block and state in the block."""
     sums = np.zeros((2, top + 1))
     for n in range(levels.shape[1]):
         for b in range(SIZE):

@@ -84,7 +84,7 @@ def lists_of(costs: Costs, atoms: IntArray, k: int) -> Lists:
 
 @njit(cache=True, nogil=True)
 def replace_lists(near: Lists, atoms: IntArray, more: Lists) -> Lists:
-    """Return lists in which those of some atoms are replaced."""
+    """Return the lists ``near`` with those of ``atoms`` replaced by ``more``."""
     which = np.full(len(near.start) - 1, -1)
     which[atoms] = np.arange(len(atoms))
     start = np.zeros_like(near.start)
@@ -101,7 +101,7 @@ def replace_lists(near: Lists, atoms: IntArray, more: Lists) -> Lists:
 
 @njit(cache=True, nogil=True)
 def listing_of(near: Lists, n_sites: int) -> Listing:
-    """Return which atoms list each site."""
+    """Return the atoms that list each site: the inverse of the lists."""
     start = np.zeros(n_sites + 2, np.int64)  # one more, as lists may end with the site N that does not exist
     for i in near.site:
         start[i + 1] += 1
@@ -193,7 +193,7 @@ def _best_swap(
     enterable: BoolArray,
     least: float,
 ) -> tuple[int, int]:
-    """Return the place of the member that leaves and the site that enters in the best swap; -1 if none is below."""
+    """Return the position of the leaving member and the entering site of the best swap below ``least``, or -1, -1."""
     (change, leave, enter), leaves, enters = values, -1, -1
     for k in range(len(members)):
         if not forced[members[k]]:
@@ -206,7 +206,7 @@ def _best_swap(
 
 @njit(cache=True, nogil=True)
 def _places(members: IntArray, n_sites: int) -> tuple[IntArray, BoolArray]:
-    """Return the place of each site among the members, -1 for the others, and whether it is there more than once."""
+    """Return the position of each site in ``members``, -1 if absent, and whether it occurs more than once."""
     place, shared = np.full(n_sites + 1, -1), np.zeros(n_sites + 1, np.bool_)
     for k in range(len(members)):
         shared[members[k]] = place[members[k]] >= 0
@@ -218,7 +218,7 @@ def _places(members: IntArray, n_sites: int) -> tuple[IntArray, BoolArray]:
 def _count_all(
     near: Lists, places: tuple[IntArray, BoolArray], values: tuple[FloatArray, FloatArray, FloatArray]
 ) -> FloatArray:
-    """Add the contributions of all atoms to the values of all swaps; return the costs of their second members."""
+    """Add the contributions of all atoms to the values of all swaps; return each one's cost at its second member."""
     second = np.empty(len(near.start) - 1)
     for j in range(len(second)):
         second[j] = _count(near, j, places, values, 1)
@@ -233,7 +233,7 @@ def _count(
     values: tuple[FloatArray, FloatArray, FloatArray],
     sign: int,
 ) -> float:
-    """Add or subtract the contribution of atom j to the values of all swaps; return the cost of its second member."""
+    """Add or subtract atom j's contribution to the values of all swaps; return its cost at the second member."""
     (place, shared), (change, leave, enter) = places, values
     start, site, cost = near
     nearest, first, second = -1, cost[start[j + 1] - 1], cost[start[j + 1] - 1]  # else served from beyond the list
@@ -275,7 +275,7 @@ def short_lists(near: Lists, members: IntArray, n_sites: int) -> IntArray:
 
 @njit(cache=True, nogil=True)
 def nearby_atoms(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float32], site: int) -> IntArray:
-    """Return the atoms that pay a site, and those that pay a site that these pay."""
+    """Return the atoms that pay for a site, and those that pay for an open or free site that one of these pays for."""
     close = np.arange(len(state) + 1) == site
     for _ in range(2):
         atoms = np.zeros(len(prices), np.bool_)
@@ -293,7 +293,7 @@ def nearby_atoms(near: Lists, state: NDArray[np.int8], prices: NDArray[np.float3
 
 @njit(cache=True, nogil=True)
 def shorten_lists(near: Lists, state: NDArray[np.int8], prices: FloatArray, atoms: IntArray) -> Lists:
-    """Return lists of some atoms without CLOSED sites, each ended by its first OPEN site: beyond it none is served.
+    """Return the lists of ``atoms`` without CLOSED sites, cut after the first OPEN site, which any choice contains.
 
     They are also ended where they hold twice the sites that an atom pays, and a few: shorter lists are read faster.
     """

@@ -54,7 +54,7 @@ def queue_spread(load: float, squared_variation: float, calls: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class AnsweredCalls:
     """Response times of the answered calls of a simulation, in B batches.
 
     Attributes
@@ -80,13 +80,13 @@ class Answers:
     level: float
 
     def total(self, costs: ArrayLike = 1.0) -> FloatArray:
-        """Return the total cost of the calls, each with one of ``costs``, by batch and atom, shape (B, M)."""
+        """Return the calls times ``costs``, a number or (n,), summed by batch and atom, shape (B, M)."""
         cell = self.batches * self.n_atoms + self.atoms
         totals: Any = np.bincount(cell, self.calls * np.asarray(costs), self.n_batches * self.n_atoms)
         return cast("FloatArray", totals.reshape(-1, self.n_atoms))
 
     def late(self, threshold: float) -> FloatArray:
-        """Return the fraction of each atom's calls with a response of ``threshold`` minutes or more; NaN if none."""
+        """Return the fraction of each atom's calls, (M,), with a response of ``threshold`` minutes or more, or NaN."""
         late, calls = self.total(self.minutes >= threshold).sum(axis=0), self.total().sum(axis=0)
         return np.divide(late, calls, out=np.full(self.n_atoms, np.nan), where=calls > 0)
 

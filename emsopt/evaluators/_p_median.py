@@ -142,7 +142,7 @@ def minimise(costs: Costs, p: int, forced: BoolArray, grain: float, end: float) 
                     heappush(queue, entry)
                 else:
                     dive.append(entry)
-        search.shake(SEARCHING[1], recency)
+        search.variable_neighbourhood_search(SEARCHING[1], recency)
     return search.chosen, np.inf
 
 
@@ -176,7 +176,7 @@ class _Search:
 
     @property
     def target(self) -> float:
-        """Bound from which a branch has no choice that is better than the best known."""
+        """A branch whose lower bound reaches this value contains no better choice than the best known."""
         return self.best - self.tolerance
 
     def rounded(self, bound: float) -> float:
@@ -186,7 +186,7 @@ class _Search:
         return self.best - self.grain * np.floor((self.best - bound) / self.grain + 1e-6)
 
     def extend(self, atoms: IntArray) -> bool:
-        """Double the lists of those atoms that are not complete; return whether there were any."""
+        """Double the length of incomplete lists of ``atoms``; return whether there were any."""
         start, site, _ = self.full
         atoms = atoms[site[start[atoms + 1] - 1] == self.costs.n_sites]
         length = np.diff(start)[atoms] - 1
@@ -217,11 +217,12 @@ class _Search:
         """Return the cost of a choice."""
         return float(self.costs.of(np.flatnonzero(chosen)).min(axis=0).sum())
 
-    def shake(self, effort: float, recency: FloatArray) -> None:
-        """Exchange ever more sites of the best choice around a random atom, and improve it by interchange.
+    def variable_neighbourhood_search(self, effort: float, recency: FloatArray) -> None:
+        """Variable neighbourhood search: exchange k random sites near a random atom, then improve by interchange.
 
-        Sites seldom chosen in the ascent are the likeliest to leave, and those often chosen to enter. The search ends
-        after its share of the work, or after twice the work that led to the best choice, if that is more.
+        k grows while nothing improves and restarts at 1 after `SHAKEN`. Sites seldom chosen in the ascent are the
+        likeliest to leave, and those often chosen to enter. The search ends after its share of the work, or after twice
+        the work that led to the best choice, if that is more.
         """
         start, site, _ = self.full
         n_sites, around = len(recency), LISTED * len(recency) // self.p
@@ -261,14 +262,14 @@ class _Search:
             self.extend(np.flatnonzero(prices >= self.full.cost[self.full.start[1:] - 1]))
         self.allowed = state != CLOSED
         if bound < self.target:
-            self.shake(SEARCHING[0], recency)
+            self.variable_neighbourhood_search(SEARCHING[0], recency)
         self.near = shorten_lists(self.full, state, np.full(len(prices), np.inf), every)
         return bound, state, prices, recency
 
     def division(
         self, bound: float, state: NDArray[np.int8], prices: NDArray[np.float32], recency: FloatArray
     ) -> tuple[int, IntArray]:
-        """Return the site to branch on, whose two branches gain most, and the atoms around it."""
+        """Return the site to branch on, with the largest product of its branches' gains, and the atoms around it."""
         free, gap = np.flatnonzero(state == FREE), self.best - bound
         scores = dict[int, float]()
         for site in free[np.argsort(np.abs(recency[free] - DIVIDED), kind="stable")[:CANDIDATES]]:
@@ -294,7 +295,7 @@ class _Search:
         around: IntArray,
         trial: bool = False,
     ) -> float:
-        """Decide a site, raise the bound by the prices around it, change the arrays in place, and return the bound."""
+        """Open or close a site and return the bound raised by the prices around it; arrays are changed in place."""
         state[site] = choice
         near = shorten_lists(self.near, state, prices, around)
         moved = np.minimum(prices[around], near.cost[near.start[1:] - 1])
@@ -319,7 +320,7 @@ class _Search:
         steps: int,
         patience: int,
     ) -> tuple[bool, BoolArray, float]:
-        """Ascend by a number of steps, checking the clock; return whether it ended, a choice, and the bound."""
+        """Ascend by some steps, checking the clock; return whether it ended, the cheapest choice, and the bound."""
         trial = np.zeros(len(state), dtype=np.bool_)
         cheapest, choice, ended = np.inf, trial, 0
         while steps > 0 and not ended and not (self.late and np.isfinite(walk[2][0])):  # a bound at least is needed
@@ -433,7 +434,7 @@ def _ascend(
 def _earn(
     near: Lists, prices: FloatArray, rest: tuple[float, FloatArray], profits: FloatArray, reach: IntArray
 ) -> float:
-    """Set the profits of the sites, and ``reach``, where each atom's list costs more; return the sum of the prices."""
+    """Set ``profits`` and ``reach``, each atom's first list entry that costs its price or more; return Σ prices."""
     start, site, cost = near
     value = rest[0]
     profits[:] = rest[1]
@@ -457,7 +458,7 @@ def _fix_sites(
     best_out: float,
     target: float,
 ) -> bool:
-    """Fix the sites of which the opposite choice raises L to the target; return whether ``trial`` alone is left."""
+    """Fix sites whose opposite choice would raise L to the target; return whether only ``trial`` is left."""
     for i in np.flatnonzero(state == FREE):
         if trial[i]:
             if value - profits[i] + best_out >= target:  # without i, the best site left out takes its place
@@ -469,7 +470,7 @@ def _fix_sites(
 
 @njit(cache=True, nogil=True)
 def _turn(near: Lists, trial: BoolArray, reach: IntArray, direction: FloatArray) -> float:
-    """Turn the direction towards the atoms that no site serves, away from those that several do; return its length²."""
+    """Update the direction: prices rise where no site serves, fall where several do. Return its squared length."""
     length = 0.0
     for j in range(len(direction)):
         serving = 0

@@ -21,7 +21,7 @@ _held: list[int] = []
 
 
 def ends(time_limit: float | None) -> float:
-    """Return the end of a time limit that begins now, by the clock `time.monotonic`; raise if the limit is invalid."""
+    """Return when a time limit (s) that starts now ends, by `time.monotonic`; infinity without a limit."""
     return np.inf if time_limit is None else time.monotonic() + _validate.positive_number(time_limit, "time_limit", "s")
 
 
@@ -56,8 +56,8 @@ def integer_program(
 
     ``rows`` are the linear constraints, ``whole`` marks the integer variables, and a relative gap below ``gap`` counts
     as none. If no x is feasible, x is None, the bound infinite, and the program settled. HiGHS runs in a thread of its
-    own, as it looks at its clock too seldom, and Ctrl-C does not stop it. Python waits for it when it exits, so that
-    HiGHS starts anew with more time if there is no limit.
+    own, as it looks at its clock too seldom and Ctrl-C does not stop it. Python cannot exit before that thread ends:
+    each run of HiGHS is therefore short at first, and is repeated with more time as long as the limit permits.
     """
     from scipy.optimize import Bounds, milp
 
@@ -81,7 +81,7 @@ def integer_program(
 
 
 def _in_thread(solve: Callable[[], Any], end: float) -> Any:
-    """Return the result of a function, or None at ``end``: then its thread is left to end by itself."""
+    """Run a function in a thread; return its result, or None if it is still running at ``end``."""
     found: list[Any] = []
     thread = threading.Thread(target=lambda: found.append(solve()))
     thread.start()

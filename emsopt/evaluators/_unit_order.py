@@ -56,7 +56,7 @@ def unit_order(ranks: Ranks, sites: IntArray) -> UnitOrder:
 
 @njit(cache=True, nogil=True)
 def _stations(sites: IntArray, n_sites: int) -> tuple[IntArray, IntArray]:
-    """Return the units by station, and by index within each, and where each station's units begin, with p at the end.
+    """Return the units sorted by station and index, (p,), and the start of each of S stations, with p last, (S + 1,).
 
     Units that are all alone keep their order. Sorted by counting, as functions of numpy take seconds to compile.
     """

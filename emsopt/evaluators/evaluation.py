@@ -16,7 +16,7 @@ from .._validate import choice, positive_number, real_array
 from ..city.city import City
 from ..city.travel import ResponseLaw
 from ..errors import InputError, UnstableQueueError
-from ._intervals import Answers
+from ._intervals import AnsweredCalls
 from .metrics import LATE_MIN
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Evaluation:
         its values are then approximate.
     law : ResponseLaw, optional
         How the response times of the pairs vary around ``response_times``; None if they do not.
-    answers : Answers, optional
+    answers : AnsweredCalls, optional
         Response times of the calls of a simulation, for `late_interval` and `percentile_interval`.
 
     Examples
@@ -101,7 +101,7 @@ class Evaluation:
     residual: float
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=lambda: MappingProxyType({}))
     law: ResponseLaw | None = None
-    answers: Answers | None = None
+    answers: AnsweredCalls | None = None
     calibrated: bool = False
 
     @classmethod
@@ -240,7 +240,7 @@ class Evaluation:
         return self.percentile(max(100 * (1 - high), 1e-9)), self.percentile(100 * (1 - low))  # 0 is refused
 
     @property
-    def _simulated_answers(self) -> Answers:
+    def _simulated_answers(self) -> AnsweredCalls:
         """The answered calls of a simulation; raise if there are none."""
         if self.answers is None:
             raise InputError(
@@ -269,7 +269,7 @@ class Evaluation:
 
     @cached_property
     def _mixture(self) -> tuple[ResponseLaw, FloatArray]:
-        """The law of the n pairs of unit and atom that matter, as n units and one atom; their shares, shape (n,)."""
+        """Response law of the n pairs of unit and atom with calls, as n units and one atom, and their shares, (n,)."""
         assert self.law is not None
         shares = self.dispatch_fractions * self.demand_shares
         units, atoms = np.nonzero(shares > NEGLIGIBLE)

@@ -121,7 +121,7 @@ def _weights(mix: Mapping[Single, float]) -> dict[Single, float]:
 
 
 def late_probability(city: City, threshold: float) -> FloatArray:
-    """Return the probability that a response takes ``threshold`` minutes or more, shape (N, M): 0 or 1 if fixed."""
+    """Return the probability of a response of ``threshold`` minutes or more, (N, M); 0 or 1 if times are fixed."""
     law = city.response_law
     return (city.response_times >= threshold).astype(float) if law is None else law.late(threshold)
 

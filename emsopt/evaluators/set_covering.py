@@ -175,7 +175,7 @@ def fewest(reach: Patterns, end: float, most: int | None = None) -> tuple[IntArr
 
 
 def some_cover(reach: Patterns) -> IntArray:
-    """Return rows that cover all columns, chosen one by one where they cover most."""
+    """Return rows that cover all columns, chosen greedily: each covers the most columns not yet covered."""
     left, chosen = np.ones(reach.shape[1], bool), []
     while left.any():
         chosen.append(int(np.argmax(reach @ left.astype(np.int64))))
@@ -184,7 +184,7 @@ def some_cover(reach: Patterns) -> IntArray:
 
 
 def _most_backup(reach: Patterns, sites: IntArray, end: float) -> tuple[IntArray, int]:
-    """Return the cover of ``len(sites)`` rows that reaches most columns twice, and an upper bound on their number.
+    """Return the cover of ``len(sites)`` rows that reaches the most columns twice, and an upper bound on that number.
 
     u_j, whether column j is reached twice, need not be declared an integer, as Σ_i a_ij x_i - 1 is one.
     """

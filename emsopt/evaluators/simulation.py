@@ -153,7 +153,7 @@ def simulate(
     result = Evaluation.of(city, sites, "simulation", capacity, float(blocked.sum() / calls), *measures)
 
     in_batches = BATCHES, city.n_atoms, level
-    answers = _intervals.Answers(result.response_times[unit, atom], number, batch, atom, *in_batches)
+    answers = _intervals.AnsweredCalls(result.response_times[unit, atom], number, batch, atom, *in_batches)
     moves = _intervals.response_moves(answers.total(answers.minutes), answers.total(), city.demand_shares)
     blocked_interval = _intervals.share(blocked, batch_calls, level, load, spread)
     wait_interval = _intervals.ratio(waited, batch_calls, level, least=spread * result.mean_wait)
@@ -169,7 +169,7 @@ def simulate(
         intervals["mean_wait"] = wait_interval
     if law is not None:
         batch, atom, drawn = _drives(law.at(sites), dispatches, seed)
-        answers = _intervals.Answers(drawn, np.ones(len(atom), np.int64), batch, atom, *in_batches)
+        answers = _intervals.AnsweredCalls(drawn, np.ones(len(atom), np.int64), batch, atom, *in_batches)
     return replace(result, intervals=MappingProxyType(intervals), answers=answers)
 
 
@@ -315,7 +315,7 @@ def preferred_units(city: City, sites: IntArray) -> UnitOrder:
 
 
 def first_release(city: City, units: int, seed: IntArray) -> FloatArray:
-    """Return the minutes until each unit is free at the start, shape (p,), roughly as at a random time.
+    """Draw the minutes until each unit is free at the start, shape (p,), roughly as in steady state.
 
     With ρ the offered load per unit, a unit is busy with probability ρ / (1 + ρ), and then for a time drawn uniformly
     between 0 and the mean service time. If all units started free and service times were constant, their services would

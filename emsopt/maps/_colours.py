@@ -89,7 +89,7 @@ def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENT
 
 
 def edges_of(values: FloatArray, limits: Limits = None) -> FloatArray:
-    """Return the limits of even classes within ``limits`` or, by default, of six that hold about equally many values.
+    """Return the limits of colour classes: even within ``limits``, by default six with about equally many values.
 
     Equal counts tell atoms apart where most values are alike, and a remote atom takes no colours away from the others.
     """
@@ -157,7 +157,7 @@ def rings(shape: Mapping[str, Any]) -> list[tuple[bool, FloatArray]]:
 
 
 def extent(city: City) -> tuple[FloatArray, FloatArray]:
-    """Return the lower left and the upper right corner of all atoms, sites and outlines."""
+    """Return the lower left and upper right corner, (2,) each, of all atoms, sites and outlines."""
     outlines = [corners for shape in city.atom_shapes or () for _, corners in rings(shape)]
     points = np.concatenate([city.atom_locations, city.site_locations, *outlines])
     return points.min(axis=0), points.max(axis=0)

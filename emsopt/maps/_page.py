@@ -104,7 +104,7 @@ def widget_script() -> str:
 
 
 @cache
-def style() -> str:
+def style_sheet() -> str:
     """Return the style sheet of all maps: Leaflet's, with images embedded, and the package's."""
     folder = FOLDER / "vendor" / "leaflet"
 
@@ -121,7 +121,7 @@ def style() -> str:
 @cache
 def _frame(kind: str) -> str:
     """Return a page in which only title and data are still placeholders."""
-    texts = {"CSS": style(), "JS": f'"use strict";\n{_script(*PARTS.get(kind, (kind,)))}', "KIND": kind}
+    texts = {"CSS": style_sheet(), "JS": f'"use strict";\n{_script(*PARTS.get(kind, (kind,)))}', "KIND": kind}
     page = PLACE.sub(lambda place: texts.get(place[1], place[0]), _text("page.html"))
     return _fill_in(page)
 

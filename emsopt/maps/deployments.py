@@ -68,7 +68,7 @@ def deployment_map(
     roads : RoadNetwork, optional
         Streets to draw as a layer. Needs ``polylines``, in the coordinates of the city.
     hours_a_year : float
-        Hours a year at which the city has these rates of calls, to say how many calls a year wait longer.
+        Hours per year for which the city has these call rates, to say how many calls per year wait longer.
 
     Returns
     -------

@@ -13,7 +13,7 @@ from traitlets import Dict, List, Unicode
 
 from ..errors import InputError, MissingDependencyError
 from . import _colours
-from ._page import style, widget_script
+from ._page import style_sheet, widget_script
 from .deployments import DeploymentMap
 
 try:
@@ -59,7 +59,7 @@ class LiveMap(AnyWidget):
     """
 
     _esm = widget_script()
-    _css = style()
+    _css = style_sheet()
     kind = Unicode().tag(sync=True)
     scene = Dict().tag(sync=True)
     views: Any = List().tag(sync=True)

@@ -153,7 +153,7 @@ def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
 
 
 def _scene_of_log(played: Replay) -> tuple[dict[str, Any], list[list[float]], IntArray, tuple[Any, ...]]:
-    """Return the scene, the places of the calls, the station of each unit, and a column per property of the calls."""
+    """Return the scene, the places of calls, the station of each unit, (p,), and one column per property of calls."""
     stations = played.stations[["lon", "lat"]].to_numpy(float)
     when = played.dispatched
     minute = np.floor((when - when.min()).astype("timedelta64[s]").astype(float) / 60)  # without seconds

@@ -119,7 +119,7 @@ def packed(city: City) -> dict[str, Any]:
 
 
 def _encode_array(array: ArrayLike, kind: str) -> dict[str, str]:
-    """Return an array in base64; of a matrix with equal columns only one column, or only one number."""
+    """Encode an array in base64; a matrix with equal columns is reduced to one column, or to one number."""
     array = np.asarray(array)
     if array.ndim == 2 and (array == array[:, :1]).all():  # most cities have one service time: one number, not N M
         array = array[:1, :1] if (array == array[0, 0]).all() else array[:, :1]
@@ -127,7 +127,7 @@ def _encode_array(array: ArrayLike, kind: str) -> dict[str, str]:
 
 
 def _scales(edges: FloatArray) -> list[dict[str, Any]]:
-    """Return the colours of values and those of differences."""
+    """Return the colour scale of values and that of differences."""
     none = np.empty(0)
     around = np.median(np.diff(edges)) / 4 * (np.arange(8) - 3.5)  # differences are smaller than values
     return [_colours.classes(none, edges), _colours.classes(none, around, _colours.DIVERGING)]

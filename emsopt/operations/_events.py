@@ -22,7 +22,7 @@ BINS, PER_MINUTE = 2400, 10  # of the histogram of response times: up to four ho
 class World(NamedTuple):
     """The system as compiled code reads it: everything that does not depend on the policy, for K priorities."""
 
-    rate: float  # calls a minute, as all times of the simulation are minutes
+    rate: float  # calls per minute, as all times of the simulation are minutes
     trips: bool  # whether units drive to hospitals and home; else the hypercube's service times count
     turnout_spread: float
     drive_spread: float
@@ -71,7 +71,7 @@ def _draw_call(
 
 @njit(cache=True, nogil=True, inline="always")
 def _count(call: Any, batch: int, target: float, batches: FloatArray, histogram: IntArray, by_atom: FloatArray) -> None:
-    """Count a finished call."""
+    """Add a finished call to the counters."""
     counts = batches[batch, call.priority]
     counts[0] += 1
     if call.first == np.inf:
@@ -100,7 +100,7 @@ def _next_free(fleet: Any) -> tuple[int, float]:
 
 @njit(cache=True, nogil=True)
 def _begin_counting(fleet: Any, now: float, moved: FloatArray) -> None:
-    """Forget what units have done before the first call that counts."""
+    """Reset the busy times of units and the counters in ``moved`` when the first counted call comes."""
     for u in range(len(fleet)):
         fleet[u].worked = fleet[u].since - now if fleet[u].busy else 0.0  # less what was worked before
         fleet[u].off, fleet[u].overtime = max(fleet[u].off, now), 0.0
@@ -109,7 +109,7 @@ def _begin_counting(fleet: Any, now: float, moved: FloatArray) -> None:
 
 @njit(cache=True, nogil=True)
 def _change_shifts(fleet: Any, duty: Any, hour: int, now: float) -> bool:
-    """Begin and end the shifts of a full hour; return whether there were any."""
+    """Begin and end the shifts that change at a full hour; return whether any did."""
     changed = False
     for u in range(len(fleet)):
         if duty[u, hour] != fleet[u].on:
@@ -120,7 +120,7 @@ def _change_shifts(fleet: Any, duty: Any, hour: int, now: float) -> bool:
 
 @njit(cache=True, nogil=True)
 def _end_counting(fleet: Any, now: float) -> None:
-    """Add what units have done of their present calls when the last counted call is over."""
+    """Add the time that busy units have spent on their present calls when the last counted call is over."""
     for u in range(len(fleet)):
         if fleet[u].busy:
             fleet[u].worked += now - fleet[u].since
@@ -149,7 +149,7 @@ def _release(fleet: Any, u: int, call: Any, now: float, trace: FloatArray, row: 
 
 @njit(cache=True, nogil=True)
 def _next_waiting(fleet: Any, waiting: IntArray, head: IntArray, length: IntArray) -> int:
-    """Take the first job of the most urgent priority with waiting ones from its queue, if a unit is free; else -1."""
+    """Remove and return the first waiting job of the most urgent priority; -1 if none waits or no unit is free."""
     for k in range(len(length)):
         if length[k]:
             for u in range(len(fleet)):
@@ -167,7 +167,7 @@ def _unit_to_send(
     fleet: Any, slot: int, call: Any, kind: Any, calls: Any, now: float, takes: Any, to_place: FloatArray,
     dispatch: int, sites: Any, preference: FloatArray, near: IntArray, value: FloatArray,
 ) -> int:  # fmt: skip
-    """Return the unit of least score by the rule of dispatch, or -1; ``value`` is that of `_fleet.value_cover`."""
+    """Return the unit with the lowest score by the rule of dispatch, or -1; `_fleet.value_cover` sets ``value``."""
     best, u, N = np.inf, -1, len(sites)
     k, j = call.priority, call.atom
     in_time = call.time + kind.target - max(now, call.time + kind.delay)
@@ -240,7 +240,7 @@ def _end_job(call: Any, slot: int, closed: IntArray, ended: int) -> int:
 
 @njit(cache=True, nogil=True)
 def _let_wait(k: int, job: int, first: bool, waiting: IntArray, head: IntArray, length: IntArray) -> None:
-    """Add a job to the queue of its priority; first, if its unit was taken or it has waited before."""
+    """Add a job to the queue of its priority: at the head if ``first`` (it waited or lost its unit), else last."""
     if first:
         head[k] = (head[k] - 1) % QUEUE
         waiting[k, head[k]] = job

@@ -60,7 +60,7 @@ def records(n: int, kind: np.dtype) -> np.recarray:
 
 
 class Rules(NamedTuple):
-    """A policy."""
+    """A policy as the compiled code reads it."""
 
     dispatch: int  # place in `DISPATCH`, which `play` relies on: 0 closest, 1 preference, 2 coverage
     on_the_way: bool
@@ -79,7 +79,7 @@ class Rules(NamedTuple):
 
 @njit(cache=True, nogil=True, inline="always")
 def uniform(seed: int, n: int, k: int) -> float:
-    """Return number k of call n, in (0, 1)."""
+    """Return the k-th uniform random number of call n, in (0, 1)."""
     z = uint64(seed) + uint64(n * PER_CALL + k + 1) * uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
@@ -89,7 +89,7 @@ def uniform(seed: int, n: int, k: int) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def normal(seed: int, n: int, k: int) -> float:
-    """Return a standard normal number from numbers k and k + 1 of call n (Box and Muller)."""
+    """Return a standard normal number from the uniform numbers k and k + 1 of call n (Box and Muller)."""
     return math.sqrt(-2 * math.log(uniform(seed, n, k))) * math.cos(2 * math.pi * uniform(seed, n, k + 1))
 
 
@@ -105,7 +105,7 @@ def duration(mean: float, spread: float, seed: int, n: int, k: int) -> float:
 
 @njit(cache=True, nogil=True, inline="always")
 def minutes_to(unit: Any, to_place: FloatArray, mode: int, place: int, now: float) -> float:
-    """Return the mean driving time of a unit from where it is."""
+    """Return the mean driving time (min) of a unit from where it is now to a place."""
     there: float = to_place[mode, place, unit.goal]
     if unit.arrive <= now:
         return there
@@ -144,7 +144,7 @@ def drive(
 
 @njit(cache=True, nogil=True)
 def site_by_table(fleet: Any, u: int, table: IntArray, to_place: FloatArray, now: float, need: IntArray) -> int:
-    """Return the nearest site of the compliance table that free unit u should cover; its own if there is none."""
+    """Return the nearest site of the compliance table that lacks a unit, for free unit u; its own if none does."""
     count_needs(fleet, u, table, need)
     best, site = np.inf, fleet[u].home
     for i in range(len(need)):
@@ -171,7 +171,7 @@ def count_needs(fleet: Any, u: int, table: IntArray, need: IntArray) -> None:
 
 @njit(cache=True, nogil=True)
 def value_cover(fleet: Any, u: int, rules: Rules, own: int, count: IntArray, value: FloatArray) -> None:
-    """Set ``value`` to d_j q^n, shape (G,), with n the free units but u that cover group j, less ``own``."""
+    """Set ``value``, (G,), to d_j q^n, where n free units other than u cover group j, not counting ``own`` of them."""
     count[:] = -own
     for v in range(len(fleet)):
         if v != u and fleet[v].on and not fleet[v].busy:
@@ -208,7 +208,7 @@ def site_by_coverage(fleet: Any, u: int, rules: Rules, minutes: FloatArray, coun
 
 @njit(cache=True, nogil=True)
 def change_shift(fleet: Any, u: int, now: float) -> None:
-    """Let the shift of unit u begin, at its first site unless it is still busy, or end."""
+    """Begin or end the shift of unit u. It begins at the first site unless the unit is still busy."""
     unit = fleet[u]
     unit.on = not unit.on
     if not unit.on:

@@ -1,4 +1,4 @@
-"""Two ways to operate, compared on the same calls."""
+"""Compare two ways to operate a fleet on the same simulated calls."""
 
 from __future__ import annotations
 

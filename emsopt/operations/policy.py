@@ -100,7 +100,7 @@ class Policy:
         self._check_rules()
 
     def _check_rules(self) -> None:
-        """Raise if the rules contradict each other, or one lacks what it needs."""
+        """Raise if the rules contradict each other, or an option that one needs is missing."""
         if self.table is None and self.instant:
             raise InputError("`instant` needs `table`, which says where free units are.")
         # with relocate=False `coverage` serves dispatch alone
@@ -111,7 +111,7 @@ class Policy:
 
     @property
     def relocation(self) -> str:
-        """``"none"``, ``"table"`` or ``"coverage"``."""
+        """Rule that moves free units: "none", "table" or "coverage"."""
         if self.table is not None:
             return "table"
         return "none" if self.coverage is None or not self.relocate else "coverage"
@@ -121,7 +121,7 @@ class Policy:
         n = city.n_sites
         offsets = np.zeros(n) if self.offsets is None else np.asarray(self.offsets, dtype=float)
         if len(offsets) != n:
-            raise InputError(f"`offsets` must have {n} entries, one a site; got {len(offsets)}.")
+            raise InputError(f"`offsets` must have {n} entries, one per site; got {len(offsets)}.")
         table = np.full((units, units), -1)  # of row k - 1 only k entries are read
         if self.table is not None:
             if len(self.table) != units:
@@ -138,7 +138,7 @@ class Policy:
 def _checked_table(table: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
     """Return a compliance table; raise unless entry k - 1 lists k sites."""
     if not np.iterable(table) or isinstance(table, str) or not all(map(np.iterable, table)):
-        raise InputError(f"`table` must hold one sequence of sites an entry; got {table!r}.")
+        raise InputError(f"`table` must hold one sequence of sites per entry; got {table!r}.")
     checked = tuple(tuple(_validate.whole_number(s, "a site of `table`", 0) for s in sites) for sites in table)
     sizes = [len(sites) for sites in checked]
     if not sizes or sizes != list(range(1, len(sizes) + 1)):

@@ -115,7 +115,7 @@ def best_table(
     rng: Rng = None,
     **options: Any,
 ) -> Policy:
-    """Search a compliance table by local search over its entries, on the same calls for all tables.
+    """Find a compliance table by local search over its entries, with the same calls for all tables.
 
     The start is nested: from the deployment, the site that adds least to the expected late share of units at home, each
     of them busy with probability ``policy.busy``, is removed repeatedly. A step replaces a site by another in one
@@ -241,7 +241,7 @@ def best_offsets(
     progress: Progress = False,
     **options: object,
 ) -> Offsets:
-    """Search offsets of the sites in use that lower a metric of one deployment.
+    """Find offsets of the sites in use that lower a metric of one deployment, by random search.
 
     The metric is constant nearly everywhere, as it changes only with an atom's order of preference. A step therefore
     changes one offset by a small, medium or large random amount, and is kept if the metric does not rise.

@@ -46,7 +46,7 @@ class Operations:
     calls : ndarray, shape (B, K)
         Counted calls, in B consecutive batches, by priority.
     lost, late, waited : ndarray, shape (B, K)
-        Of these, the calls that were lost, answered in the priority's target time or more, and not sent a unit at once.
+        Of these, the calls that were lost, that took the priority's target time or longer, and that had to wait.
     response_sum : ndarray, shape (B, K)
         Total response times of the answered calls, from the call to the first unit's arrival, min.
     histogram : ndarray of int, shape (K, 2400)
@@ -56,11 +56,11 @@ class Operations:
     utilizations : ndarray, shape (p,)
         Share of a unit's hours on duty, with overtime, that calls keep it busy; NaN if it has none.
     relocations, taken_over : float
-        Drives of free units to another site than theirs, and units taken from a less urgent call, an hour.
+        Drives of free units to another site than theirs, and units taken from a less urgent call, per hour.
     hours : float
         Simulated hours.
     trace : DataFrame or None
-        The first drives, by their begin: unit, call (-1 for a drive to a site after it is over), origin and goal
+        The first drives, by their start: unit, call (-1 for a drive to a site after it is over), origin and goal
         (places), and the minutes at which the drive begins (``leave``), would end (``arrive``), and ends (``until``).
 
     Examples

@@ -244,7 +244,7 @@ class System:
 
     @cached_property
     def to_place(self) -> FloatArray:
-        """Driving times by destination, (R, P, P): ``to_place[r, b, a]`` is from a to b in mode r; rows are read."""
+        """Driving times (min) by destination, (R, P, P): ``to_place[r, b, a]`` is from a to b in mode r."""
         n, m = self.city.travel_times.shape
         if self.minutes is None:
             minutes = np.zeros((1, n + m, n + m))

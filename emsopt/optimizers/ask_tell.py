@@ -29,7 +29,7 @@ DRAWS = 100  # random draws tried before the remaining candidates are listed, wh
 
 
 def in_turn(method: F) -> F:
-    """Let one thread at a time use an optimizer."""
+    """Decorate a method of an optimizer so that only one thread at a time can run it."""
 
     @wraps(method)
     def locked(self: Any, *args: Any, **options: Any) -> Any:
@@ -40,7 +40,7 @@ def in_turn(method: F) -> F:
 
 
 class AskTell(Generic[X]):
-    """Store all observations; ask for a candidate twice only if the objective is noisy or ``repeats`` is True.
+    """Base of all optimizers: stores observations, and asks for a candidate again only if noisy or ``repeats``.
 
     Several threads may ask and tell; they take turns.
 
@@ -89,7 +89,7 @@ class AskTell(Generic[X]):
 
     @property
     def best(self) -> tuple[Any, float]:
-        """Best candidate observed so far, as `ask` returns it, and its value; None and the worst infinity at first."""
+        """Best observed candidate, as `ask` returns it, and its value; at first None and infinity (-inf for "max")."""
         if not self.values:
             return None, np.inf if self.better is min else -np.inf
         k = self.values.index(self.better(self.values))
@@ -142,7 +142,7 @@ class AskTell(Generic[X]):
 
     @in_turn
     def enqueue(self, given: Any) -> None:
-        """Let `ask` return a candidate, or several in this order, before others; without noise, only new ones."""
+        """Queue one or several candidates, which `ask` returns first; without noise, taken ones are skipped."""
         self._queue += candidates(given, self.space, "candidates")
 
     def _next_in_queue(self) -> X | None:
@@ -188,7 +188,7 @@ class AskTell(Generic[X]):
         return tuple(np.asarray(x).tolist()) in self.taken
 
     def is_free(self, x: X) -> bool:
-        """Return whether this canonical candidate may be asked for: with noise any, else a new one."""
+        """Return whether this canonical candidate may be asked for: always with noise, otherwise only if it is new."""
         return self.objective.noisy or not self.is_taken(x)
 
     def draw(self) -> X:
@@ -251,7 +251,7 @@ def pairs(initial: Any, space: Any, column: str) -> list[tuple[Any, float]]:
 
 
 def _as_pairs(initial: Any, space: Any, column: str) -> list[Any]:
-    """Return ``initial`` as a list of pairs, in whichever of its forms it is given; raise if it has none of them."""
+    """Convert ``initial`` from any of its forms to a list of pairs; raise if it has none of these forms."""
     if initial is None:
         return []
     if isinstance(initial, Run):

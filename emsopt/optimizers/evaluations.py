@@ -36,7 +36,7 @@ Catch: TypeAlias = type[Exception] | tuple[type[Exception], ...]
 
 Candidate: TypeAlias = IntArray | FloatArray
 Item: TypeAlias = tuple[int, Candidate]
-Spread: TypeAlias = Callable[[Callable[[Item], Any], Iterable[Item]], Iterable[Any]]
+ParallelMap: TypeAlias = Callable[[Callable[[Item], Any], Iterable[Item]], Iterable[Any]]
 
 LONGEST = 500  # characters of an error's message that are stored: some messages hold whole arrays
 BATCH = 4
@@ -64,7 +64,7 @@ def evaluations(
     steps: Steps,
     optimizer: AskTell[Any],
     task: Callable[[Item], Outcome],
-    spread: Spread,
+    spread: ParallelMap,
     batch: int,
     budget: int,
     reason: Callable[[bool], str],
@@ -127,7 +127,7 @@ def _next_batch(
 
 
 def _arriving(
-    steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome], spread: Spread, left: list[Item]
+    steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome], spread: ParallelMap, left: list[Item]
 ) -> Generator[tuple[int, Outcome]]:
     """Evaluate candidates, store each outcome when it arrives, and yield it; an error is raised at the end."""
     objective, xs, failed = optimizer.objective, dict(left), dict[int, Exception]()
@@ -176,7 +176,7 @@ def _attempt(task: Callable[[Item], Outcome], process: int, item: Item) -> tuple
 
 
 def is_own(objective: Any) -> bool:
-    """Return whether an objective is a user's own function without noise, recognised by its value at a point."""
+    """Return whether an objective is a user's own noise-free function, which its value at a point identifies."""
     # objectives and problems are recognised by the first line, and the values of noisy functions vary
     return not objective.noisy and not isinstance(getattr(objective, "function", objective), (Objective, Problem))
 
@@ -203,7 +203,7 @@ def _candidate_on_file(file: RunFile, number: int, optimizer: AskTell[Any]) -> C
 
 
 def _same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome]) -> None:
-    """Raise if a user's own function without noise has another value at the first point on file than the stored one."""
+    """Raise if a user's noise-free function does not reproduce the stored value at the first point on file."""
     file, number = steps.file, min(steps.file.rows)
     x = _candidate_on_file(file, number, optimizer)
     if not is_own(optimizer.objective):
@@ -225,7 +225,7 @@ def _same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[Item],
 
 
 def outcome_of(objective: Objective | BoxObjective, seed: int, catch: Catch, item: tuple[int, Any]) -> Outcome:
-    """Evaluate a candidate with its number, on which, with the run's ``seed``, the noise of objectives depends."""
+    """Evaluate a candidate; its number and the run's ``seed`` determine the noise of an objective."""
     number, x = item
     at = objective.space.shown(x)
     if objective.noisy:
@@ -272,7 +272,7 @@ def check_catch(catch: Any) -> Catch:
 
 
 class Ends:
-    """Why to end a run after a batch, as a function of whether the budget is used; it returns "" to go on.
+    """Stopping rule of a run, called before each batch; it returns the reason to end, or "" to continue.
 
     With noise, values reach the target by chance: the candidate that the run would return must then reach it by the
     estimate of a model, and is evaluated again until it has ``CONFIRMED`` values. As fitting the model takes long, this
@@ -284,7 +284,7 @@ class Ends:
         self.best, self.read, self.due = -np.inf if self.better is max else np.inf, 0, 0.0
 
     def __call__(self, last: bool) -> str:
-        """Return why to end, or ""; ``last`` says whether the budget is used."""
+        """Return the reason to end, or "" to continue; ``last`` says whether the budget is used."""
         values = [value for _, value in self.given[self.read :]]
         self.best, self.read = self.better([self.best, *values]), len(self.given)
         if self._reaches(self.best) and (last or self.read >= self.due) and self._reaches_target(last):
@@ -295,7 +295,7 @@ class Ends:
         return self.target is not None and self.better(value, self.target) == value
 
     def _reaches_target(self, last: bool) -> bool:
-        """Return whether the target counts as reached; with noise, ask for the values that are missing."""
+        """Return whether the target counts as reached; with noise, enqueue evaluations to confirm it."""
         if not self.optimizer.objective.noisy:
             return True
         x, estimate = recommended(self.optimizer, self.given)
@@ -309,7 +309,7 @@ class Ends:
         return False
 
     def _used_up(self) -> str:
-        """Return the reason to end when every allowed candidate was asked for: whether the optimum is known."""
+        """Return the reason to end when no candidates are left; it says whether the optimum is known."""
         taken, noun = self.optimizer.taken.values(), self.optimizer.noun
         unknown = sum(value is None or not np.isfinite(value) for value in taken)  # None: asked for but never told
         if not unknown and self.better([self.best, *self.optimizer.values]) == self.best:  # some are from before

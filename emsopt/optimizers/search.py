@@ -249,7 +249,7 @@ maximize.__signature__ = signature(minimize)  # type: ignore[attr-defined]  # fo
 
 
 class _Plan(NamedTuple):
-    """Arguments of `minimize` on the evaluations."""
+    """Arguments of `minimize` that control the evaluations."""
 
     budget: int
     x0: Any
@@ -261,7 +261,7 @@ class _Plan(NamedTuple):
 
 
 class _BoxOptions(NamedTuple):
-    """Arguments of `minimize` on the box, None if omitted."""
+    """Arguments of `minimize` that define the box, None if omitted."""
 
     bounds: Bounds | None
     noisy: bool | None
@@ -321,7 +321,7 @@ def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, plan: _Plan)
 
 
 def _warn_of_starts(sense: str, plan: _Plan, starts: int) -> None:
-    """Warn if the budget is too small for all of ``x0``, or ``initial`` is a run in the other direction."""
+    """Warn if the budget is too small for all of ``x0``, or ``initial`` is a run of the other sense."""
     if starts > plan.budget:
         message = f"`x0` has {starts} candidates, but the budget is {plan.budget}: the last are not evaluated."
         warn(message, UserWarning)
@@ -334,7 +334,7 @@ def _warn_of_starts(sense: str, plan: _Plan, starts: int) -> None:
 
 
 class _Record:
-    """The values of a run, ``given`` with those known before, and its failures, for the history and the result."""
+    """Values (``given``, with those known before) and failures of a run, for its history and result."""
 
     def __init__(
         self, goal: Objective | BoxObjective, sense: str, column: str, catches: bool, known: list[tuple[Any, float]]
@@ -351,7 +351,7 @@ class _Record:
                 raise InputError(f"`bounds`: {name!r} is a column of the history; rename this input.")
 
     def row(self, x: Any, outcome: Outcome) -> tuple[Any, ...]:
-        """Take the outcome of an evaluation, and return its row of the history, without number and seconds."""
+        """Record the outcome of an evaluation; return its row of the history, without number and seconds."""
         value, point = value_of(outcome), self.space.presented(x)
         if np.isfinite(value):
             self.given.append((x, value))

@@ -1,4 +1,4 @@
-"""What methods make of observed values: standardised or clipped for a model, improved on, and smoothed if noisy.
+"""Transformations of observed values: standardising, clipping, normal scores, expected improvement and smoothing.
 
 **Expected improvement** is that of a normal value below a goal, equation (18) of "Optimizing Server Locations in
 Spatial Queues". Far from the goal it underflows, and its slopes with it; its logarithm does not (Ament et al. 2023).
@@ -42,13 +42,13 @@ def standardized(gains: FloatArray) -> FloatArray:
 
 
 def spread(gains: FloatArray) -> float:
-    """Return the standard deviation, also of values so small or large that their squares leave the range of floats."""
+    """Return the standard deviation, computed so that squares of very small or large values cannot leave the floats."""
     power = int(np.frexp(np.abs(gains).max())[1])
     return float(np.ldexp(np.ldexp(gains, -power).std(), power))
 
 
 def clipped(X: FloatArray, gains: FloatArray) -> FloatArray:
-    """Raise gains of points on the unit cube below the box's median to it; return them, shape (t,).
+    """Return the gains, shape (t,), with those below the box's median raised to it; X are points on the unit cube.
 
     The median is weighted by each point's distance to its nearest neighbour, so that values above it cover half of the
     box: near a known peak there are many points, whose plain median would hide the slopes of other peaks.

@@ -36,7 +36,7 @@ def has_map(city: City) -> bool:
 
 
 def in_one_line(facts: Mapping[str, Any]) -> str:
-    """Return facts by name as text, without those that are empty."""
+    """Join facts, by name, to one line of text, leaving out empty ones."""
     words = {True: "yes", False: "no"}
     texts = {name: words[value] if isinstance(value, bool) else f"{value}" for name, value in facts.items()}
     return "; ".join(f"{name.replace('_', ' ')} {text}" for name, text in texts.items() if text)
@@ -161,7 +161,7 @@ def busy(evaluations: dict[str, Evaluation]) -> str:
     return table("How busy each unit is (share of the time)", headings(evaluations), rows)
 
 
-def results(entries: Iterable[Result]) -> str:
+def results_html(entries: Iterable[Result]) -> str:
     """Return results of a project as HTML: a title, sentences and a table each."""
     return "".join(
         f"<h4 style='margin:0.8em 0 0'>{escape(entry.title)}</h4>{lines(*entry.said, *entry.details)}" + (

@@ -20,7 +20,7 @@ from ._charts import has_map
 from ._panel import Panel
 from ._report import report
 from ._tabs import Workbench
-from ._uploads import Files, Opened, OwnCity, bare_name, check_size, city_from_uploads, in_controls, summary
+from ._uploads import Files, Opened, OwnCity, base_name, check_size, city_from_uploads, in_controls, summary
 from ._uploads import opened as opened_model
 from ._widgets import Done, add_class, button, complaint, control, download, fold, lines, png, seed_input, table
 
@@ -325,40 +325,42 @@ class _Dashboard(Panel):
         self.controls["open"].value = ()
         check_size(uploads)
         upload = uploads[0]  # a browser lets one be chosen
-        name = bare_name(upload)
+        name = base_name(upload)
         project = Project.from_bytes(bytes(upload["content"]), name)
         self._show_project(project)
         return Done(f"Opened {name}, saved by emsopt {project.version}.")
 
     def _save(self) -> str:
-        """Make a link to the project, and write it to the file that was opened at the start, if any."""
+        """Save the project to the file opened at the start, with a link to a copy; without one, download it."""
         bench, opened = self.bench, self.bench.opened
         settings = bench.state() | {"label": self.at.label}
         project = Project(bench.city, settings, self.rows, bench.trust.results, opened.about, opened.by_hour)
         name = "".join(c if c.isalnum() else "_" for c in bench.city.name)[:40] or "city"
         file = f"{name}.emsopt.zip", project.to_bytes(), "It holds no single calls.", "application/zip"
         if self.path is None:
-            return self._saved(*file)
+            return self._download(*file)
         self.show(project=download(file[0], file[-1], file[1]))
         project.save(self.path)
         return Done(f"Saved to {self.path.name}. The link in the bar saves a copy elsewhere.")
 
     def _report(self) -> str:
-        """Make a link to the report."""
-        return self._saved("report.html", report(self.bench).encode(), "Open it in a browser to print.")
+        """Download the report."""
+        return self._download("report.html", report(self.bench).encode(), "Open it in a browser to print.")
 
     def _share(self) -> str:
-        """Make a link to the live sheet of today's deployment, or the p-median's, and the user's."""
+        """Download the live sheet of the user's deployment and the one it is compared with."""
         bench = self.bench
         if not has_map(bench.city):
             raise InputError("this city has no coordinates, so that there is no map to share.")
         evaluations = bench.compute()
         named = {name: evaluations[name].sites for name in dict.fromkeys((bench.base(evaluations), "yours"))}
         sheet = live_sheet(bench.loaded, named, threshold=bench.at.threshold, capacity=bench.at.capacity)
-        return self._saved("sheet.html", sheet.html.encode(), "It works from an e-mail or a stick, without a network.")
+        return self._download(
+            "sheet.html", sheet.html.encode(), "It works from an e-mail or a stick, without a network."
+        )
 
-    def _saved(self, name: str, content: bytes, hint: str, kind: str = "text/html") -> str:
-        """Download a file and show a link to it; return a text for the message line."""
+    def _download(self, name: str, content: bytes, hint: str, kind: str = "text/html") -> str:
+        """Download a file and show a link to it; return a text for the message line with the ``hint``."""
         self.show(project=download(name, kind, content))
         self.browser.download(name, kind, content)
         return Done(f"Saved {name} to your downloads (or click the link in the bar). {hint}")

@@ -23,7 +23,7 @@ from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective
 from ..planning import units_needed
 from ..planning.advice import longer_waits
-from ..planning.steps import held_out, waiting_longer, zones
+from ..planning.steps import held_out, worse_zones, zones
 from ..planning.sweeps import scenario
 from . import _charts
 from ._panel import OwnPanel, city_controls
@@ -133,7 +133,7 @@ class Deployments(OwnPanel):
         return DeploymentSpace(city, settings.units, colocation=room, pinned=settings.pinned, closed=settings.closed)
 
     def objective(self, settings: SearchSettings, evaluator: str | None = None) -> Objective:
-        """Return what is minimised, by the exact model up to 12 units, unless an evaluator is given."""
+        """Return the objective; by default it uses the exact model for up to 12 units."""
         space = self.space(settings)
         return Objective(space.city, space, evaluator, settings.metric, capacity=settings.capacity)
 
@@ -146,7 +146,7 @@ class Deployments(OwnPanel):
         return self.medians[settings], evaluate_all(space.city, space, "approximate", **how) if quick else None
 
     def _near(self, settings: SearchSettings, sites: tuple[int, ...]) -> Enumeration:
-        """Evaluate the deployments within one move of one."""
+        """Evaluate the deployments within one move of ``sites``."""
         return evaluate_near(self.objective(settings, "approximate"), sites, 1)
 
     def _evaluate(self, load: float, sites: tuple[int, ...], evaluator: str, capacity: str) -> Evaluation:
@@ -234,17 +234,17 @@ class Deployments(OwnPanel):
 
     @property
     def hours_a_year(self) -> float:
-        """The hours a year for which the city has rates of calls."""
+        """Hours per year for which the city has call rates."""
         return _validate.positive_number(self.opened.about.get("hours_a_year", HOURS_A_YEAR), "hours_a_year")
 
     def longer_waits(self, today: Evaluation, other: Evaluation) -> str:
-        """Return who waits longer than with another deployment, and their calls a year, as the command says it."""
+        """Return a sentence on who waits longer with the other deployment, and with how many calls per year."""
         by_station = "cell_km" in self.opened.about
         table = zones(self.loaded, today, other, self.hours_a_year, by_station=by_station)
-        return longer_waits(waiting_longer(table, today))
+        return longer_waits(worse_zones(table, today))
 
     def made_with(self) -> dict[str, Any]:
-        """Return all that reproduces the results: the origin of the city, settings, seeds and version."""
+        """Return what is needed to reproduce the results: origin of the city, settings, seeds and version."""
         at, names = self.at, self.city.site_names
         sites = {name: "; ".join(names[site] for site in getattr(at, name)) for name in ("pinned", "closed")}
         seeds = {"search_seed": 0, "simulation_seed": SEED, "simulation_calls": _charts.CALLS}

@@ -232,7 +232,7 @@ def demand_choice(city: City, action: Callable[[], object] | None = None) -> dic
 
 @lru_cache(maxsize=8)
 def with_demand(city: City, demand: str) -> City:
-    """Return St. Paul with a demand and the same number of calls; without a demand, the city itself."""
+    """Give St. Paul the "embedded" or "published" demand, keeping its total call rate; without one, return the city."""
     if not demand or ("published" in city.name) == (demand == "published"):
         return city
     other = load_st_paul(demand)
@@ -270,7 +270,7 @@ class MapView(LiveMap):
 
 
 class CityPanel(Panel):
-    """A panel about the deployments of a city, with a map, to which ``editing`` is passed on."""
+    """A panel about the deployments of a city, with a map; ``editing`` are options of its `MapView`."""
 
     view: MapView
 

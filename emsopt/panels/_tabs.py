@@ -193,7 +193,7 @@ class Workbench(Deployments):
             self.show(alternatives=self._alternatives(base, answer[base]))
 
     def _alternatives(self, base: str, over: Evaluation) -> str:
-        """Return the table of the best deployments; ``over`` is the one over which it says the gain."""
+        """Return the table of the best deployments, with gains over ``over``."""
         at, city, said = self.at, self.city, ""
         enumeration, (best, _, name) = self.solve(self.search_settings)[1], self.best()
         if enumeration is None and best is not None and len(best) ** 2 * city.n_sites * city.n_atoms <= NEAR:

@@ -41,7 +41,7 @@ FIRST = ("comparison", "back_test", "recorded")  # shown before all others
 
 
 class Trust:
-    """Work on the log of a city, and its results.
+    """Back-tests, comparisons and plans from the log of a city, and their results.
 
     ``gains`` has mean, low and high (90 %) of the gain of one deployment over another, by `key`; ``day`` and ``data``
     are the content of the two tabs, and ``link`` leads to the page of the back-test.
@@ -85,9 +85,9 @@ class Trust:
             self.bench.city.notes or "No notes on the data.", *filter(None, [about and f"Made with: {about}."])
         )
         told = {result.kind: result for result in self.results}
-        self.plan.value = _charts.results(filter(None, [told.pop("plan", None)]))
-        data = made + _charts.results(told.pop(kind) for kind in ON_DATA if kind in told)
-        found = _charts.results(sorted(told.values(), key=lambda each: (*FIRST, each.kind).index(each.kind)))
+        self.plan.value = _charts.results_html(filter(None, [told.pop("plan", None)]))
+        data = made + _charts.results_html(told.pop(kind) for kind in ON_DATA if kind in told)
+        found = _charts.results_html(sorted(told.values(), key=lambda each: (*FIRST, each.kind).index(each.kind)))
         parts = "".join(f"<div style='flex:1 1 30em;min-width:0'>{part}</div>" for part in (found, data) if part)
         self.said.value = f"<div style='display:flex;flex-wrap:wrap;gap:0 2.5em'>{parts}</div>"
 
@@ -119,7 +119,7 @@ class Trust:
         return at.load, at.capacity, self.bench.metric, *sites
 
     def interval_row(self, answer: Mapping[str, Evaluation], base: str) -> tuple[str, dict[str, str]] | None:
-        """Return title and cells of the row with the certainty of the gains; None if nothing was compared.
+        """Return title and cells of the row with the intervals of the gains; None if nothing was compared.
 
         The mean over the drawn cities is added if the gain in the figures lies outside the interval.
         """
@@ -141,18 +141,18 @@ class Trust:
         return model
 
     def test_of(self, model: Model) -> BackTest | InputError:
-        """Return the test of a model, or why there is none; the last one is kept."""
+        """Return the back-test of a model, or the error that says why there is none; the last one is cached."""
         if self.last_test[0] != _tested(model):
             self.last_test = _tested(model), steps.try_back_test(model)
         assert self.last_test[1] is not None
         return self.last_test[1]
 
     def caution(self, units: int) -> str:
-        """Return why a deployment of so many units is no advice; empty if log and test allow it, or without them."""
+        """Return why a deployment of ``units`` units is no advice; empty if nothing is known against it."""
         if (model := self.bench.model) is None:
             return ""
         tested = self.last_test[1] if self.last_test[0] == _tested(model) else None
-        why = steps.not_allowed(model, tested, units)
+        why = steps.reasons_against(model, tested, units)
         return f"This is no advice, as the log does not allow it. {' '.join(why)}" if why else ""
 
     # -- work -------------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ class Trust:
         keys = {name: self.key(answer[base], answer[name]) for name in names[1:]}
 
         def work() -> str:
-            found = steps.compare_plans(model, sites, load=load, progress=self.jobs["compare"].tell)
+            found = steps.compare_deployments(model, sites, load=load, progress=self.jobs["compare"].tell)
             table = found.to_frame().astype(float)
             for name, key in keys.items():
                 gap = table.loc[name, ["difference", "difference_low", "difference_high"]].to_numpy(float)
@@ -238,7 +238,7 @@ class Trust:
 
 
 def _tested(model: Model) -> tuple[Any, ...]:
-    """Return what the test of a model depends on."""
+    """Return what the back-test of a model depends on: days held out and today's deployment."""
     return model.settings.hold_out, None if model.today is None else tuple(model.today.tolist())
 
 

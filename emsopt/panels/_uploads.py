@@ -240,7 +240,7 @@ class Opened:
 
     @classmethod
     def of(cls, project: Project) -> Opened:
-        """Return the city of a project."""
+        """Return the city of a project with its settings and results."""
         settings = project.settings
         units = settings.get("units", 1)
         return cls(
@@ -287,18 +287,18 @@ def check_size(uploads: Uploads) -> None:
 
 def summary(uploads: Uploads) -> str:
     """Return the names and sizes of uploaded files in one line."""
-    return ", ".join(f"{bare_name(upload)} ({len(upload['content']) / 2**10:,.1f} KB)" for upload in uploads)
+    return ", ".join(f"{base_name(upload)} ({len(upload['content']) / 2**10:,.1f} KB)" for upload in uploads)
 
 
-def bare_name(upload: Mapping[str, Any]) -> str:
+def base_name(upload: Mapping[str, Any]) -> str:
     """Return the name of an uploaded file, without folders."""
     return Path(str(upload["name"]).replace("\\", "/")).name[:100]
 
 
 def _by_name(uploads: Uploads) -> list[Upload]:
-    """Return the files under their bare names."""
+    """Return the files by their base names; raise if there are none or two share a name."""
     check_size(uploads)
-    files = [Upload(bare_name(upload), bytes(upload["content"])) for upload in uploads]
+    files = [Upload(base_name(upload), bytes(upload["content"])) for upload in uploads]
     files = [file for file in files if not file.name.startswith("._")]
     if not files:
         raise InputError(f"no files have arrived yet. {WANTED}")
@@ -332,7 +332,7 @@ def _check_rows(rows: int, file: str, most: int | None) -> None:
 
 
 def _sort(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog, pd.DataFrame, dict[str, list[Upload]]]:
-    """Return the log, the table of stations, and all files by what their content is taken for."""
+    """Return the log, the table of stations, and all files by kind of content."""
     if len(files) < 2:
         raise InputError(
             f"one file of calls and one of stations ({', '.join(ENDINGS)}) are needed; got {_names(files)[:200]}. "
@@ -354,7 +354,7 @@ def _sort(files: Sequence[Upload], reading: Mapping[str, Any]) -> tuple[CallLog,
 
 
 def _check_kinds(files: Iterable[Upload], found: Mapping[str, list[Upload]], odd: Mapping[Upload, EmsoptError]) -> None:
-    """Raise if files are missing, twice there, or ``odd``; the errors say why those are no logs."""
+    """Raise if files are missing, given twice or ``odd``; the errors of odd files say why they are no logs."""
     logs = found["calls"]
     if odd or not (logs and found["stations"]) or any(found[what][1:] for what in FURTHER):
         said = f"it is not clear what each file holds; got {_names(files)[:200]}. {WANTED}"
@@ -365,7 +365,7 @@ def _check_kinds(files: Iterable[Upload], found: Mapping[str, list[Upload]], odd
 
 
 def _kind(file: Upload) -> str:
-    """Return what the ending of a file or its polygons tell."""
+    """Return "roads" or "areas", judged by a file's ending or its polygons, else ""."""
     name = file.name.lower()
     if name.endswith(ROADS):
         return "roads"
@@ -452,7 +452,7 @@ FURTHER: dict[str, Callable[[Upload], Any]] = {  # files besides logs and statio
 
 
 def opened(model: Model, **about: Any) -> Opened:
-    """Return the city of a log as the dashboard shows it, and how it was made."""
+    """Return the city of a log as an `Opened`, with how it was made."""
     city, today, making, settings = model.city, model.today, model.making, model.settings
     about["cell_km"] = model.demand.cell_km
     about |= {key: making.get(key) for key in ("speed_kmh", "detour", "turnout_times", "service_times")}

@@ -265,7 +265,7 @@ def fold(title: str, children: Sequence[Any], *, opened: bool = True) -> Any:
 
 
 class Tabs(widgets.VBox):
-    """A row of buttons, one per sheet, and the sheet that is chosen, whose title is their value.
+    """A row of buttons, one per sheet, above the chosen sheet; the value of ``buttons`` is its title.
 
     ``sheets`` has the content of each sheet by title; ``chosen`` is called when another one is chosen.
     """

@@ -14,7 +14,16 @@ from ipywidgets import Dropdown, FloatLogSlider, FloatSlider
 
 from .. import plots
 from ..optimizers import BOKEPlus
-from ..optimizers.boxes.boke import DELTA, EXPLORING, NOISE_SD, RULES, SCALE, exploration, log_upper_bound, profile
+from ..optimizers.boxes.boke import (
+    BANDWIDTH_RULES,
+    DELTA,
+    EXPLORING,
+    NOISE_SD,
+    SCALE,
+    exploration,
+    log_upper_bound,
+    profile,
+)
 from ..problems import Problem, decaying_wave
 from ..surrogates.kernel_regression import KERNELS, leave_one_out_bandwidth
 from ._panel import Panel, SteppedPanel
@@ -34,7 +43,7 @@ EXPLANATION = (
 
 
 def boke_panel(*, rng: Rng = None) -> Panel:
-    """Change BOKE's constants, see its model and its next point, and run it step by step.
+    """Return a panel to change BOKE's constants, see its model and next point, and run it step by step.
 
     The function is `emsopt.problems.decaying_wave`, the example of BOKE's paper, with its noise of standard deviation
     0.1, or a sum of two such waves.
@@ -85,7 +94,11 @@ class _BokePanel(SteppedPanel):
         noise = "Weight of exploration: β = 2 ς² log(2 π² t² / (3 δ)), with values in standard deviations"
         exploring = "Probability of a step that maximises the upper bound: 1 for BOKE, less for BOKE+"
         factor, kernels = "Factor of the bandwidth, or the bandwidth if fixed, in widths of the box", list(KERNELS)
-        rule, rules, numbers = "How the bandwidth falls with the points", [*RULES, "fixed"], list(self.functions)
+        rule, rules, numbers = (
+            "How the bandwidth falls with the points",
+            [*BANDWIDTH_RULES, "fixed"],
+            list(self.functions),
+        )
         inputs = "Number of inputs of the function; changing it restarts the method"
         controls = {
             "scale": control(FloatLogSlider, SCALE, "Bandwidth factor", factor, (-3, 0.5, 0.05)),

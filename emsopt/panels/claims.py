@@ -24,7 +24,7 @@ EXPLANATION = (
 
 
 def claims_panel(paper: str = ALL, *, verdict: str = ALL) -> Panel:
-    """Show the register of claims as a table that can be filtered.
+    """Return a panel that shows the register of claims as a table with filters.
 
     Links lead to files of a checkout, seen from its folder ``notebooks``.
 

@@ -30,7 +30,7 @@ EXPLANATION = (
 
 
 def control_panel(problem: ControlProblem, *, budget: float = 20, rng: Rng = None) -> Panel:
-    """Show which control set to use as tolerance and costs change, and let a method learn it by playing.
+    """Return a panel that shows which control set to use as tolerance and costs change, and lets a method learn it.
 
     Parameters
     ----------

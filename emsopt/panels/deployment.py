@@ -39,7 +39,7 @@ EXPLANATION = (
 
 
 def deployment_panel(city: City, units: int) -> Panel:
-    """Compare the user's own deployment with the optimum and the p-median deployment.
+    """Return a panel that compares the user's own deployment with the optimum and the p-median deployment.
 
     The optimum is that of the approximate hypercube model. If there are too many deployments to enumerate, it is the
     best one found by a search.
@@ -159,7 +159,7 @@ LOAD_EXPLANATION = (
 
 
 def load_panel(city: City, units: int) -> Panel:
-    """Show how the best deployment changes with load, fleet size, objective and colocation.
+    """Return a panel that shows how the best deployment changes with load, fleet size, objective and colocation.
 
     A local search by the approximate hypercube model starts from the p-median deployment, the most central one and a
     few random ones. It does not prove optimality. The chosen model then evaluates the result.

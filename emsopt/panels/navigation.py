@@ -35,7 +35,7 @@ EXPLANATION = (
 def navigation_panel(
     net: RoadNetwork, start: int | str, end: int | str, *, horizon: int = 60, rng: Rng = None
 ) -> Panel:
-    """Let an agent of your choice learn a route, change its prior beliefs, and close roads.
+    """Return a panel in which agents learn a route, with prior beliefs to change and roads to close.
 
     Parameters
     ----------

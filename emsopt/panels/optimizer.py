@@ -54,7 +54,7 @@ MOST_BARS = 12
 
 
 def optimizer_panel(objective: Objective, *, rng: Rng = None) -> Panel:
-    """Run an optimizer step by step, see its predictions, and add evaluations of your own deployments.
+    """Return a panel that runs an optimizer step by step, shows predictions and evaluates your own deployments.
 
     Parameters
     ----------

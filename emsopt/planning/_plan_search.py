@@ -89,7 +89,7 @@ def over_candidates(
 ) -> tuple[IntArray, FloatArray, Walk]:
     """Search each hour, then improve the plan with neighbours of its deployments until no neighbour helps.
 
-    Returned are the deployments considered, their values at each hour, and the cheapest walk, without a lower bound.
+    Return the deployments considered, (K, p), their values at each hour, (H, K), and the cheapest walk, unproven.
     """
     space = objectives[0].space
     rng = _validate.generator(rng)
@@ -120,7 +120,7 @@ def over_candidates(
 
 
 def _paths_between(bests: list[IntArray], space: DeploymentSpace) -> list[IntArray]:
-    """Return the deployments on paths of single moves between the best deployments of consecutive hours."""
+    """Return the intermediate deployments if units move singly between the best deployments of consecutive hours."""
     result = []
     for k in range(len(bests)):
         way = list(bests[k])
@@ -234,7 +234,7 @@ def _best_path(costs: FloatArray, steps: Steps, part: IntArray) -> tuple[float, 
 
 @njit(cache=True)
 def _spread(values: FloatArray, starts: IntArray, targets: IntArray, moves: IntArray) -> tuple[FloatArray, IntArray]:
-    """Return for each state the smallest value with which it is reached in one round, and the state it is reached from.
+    """Return the smallest value at which each state is reached in one round, (K,), and the state it is reached from.
 
     A state is reached from itself, with its own value, or from a neighbour, with the neighbour's value plus the price
     of the moves.

@@ -104,8 +104,8 @@ class Advice:
 
     @cached_property
     def missing(self) -> tuple[str, ...]:
-        """Why the log or the test of the model do not allow advice, one sentence per use; empty if they do."""
-        return steps.not_allowed(self.model, self.tested, self.model.fleet[0])
+        """Reasons against advice on this fleet, one sentence per use; empty if there are none."""
+        return steps.reasons_against(self.model, self.tested, self.model.fleet[0])
 
     @cached_property
     def gain(self) -> Interval | None:
@@ -158,7 +158,7 @@ class Advice:
     @cached_property
     def worse(self) -> pd.DataFrame:
         """The ``zones`` that wait longer by more than 1 % of today's mean; the one that loses most comes first."""
-        return self.zones if self.today is None else steps.waiting_longer(self.zones, self.today)
+        return self.zones if self.today is None else steps.worse_zones(self.zones, self.today)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -266,7 +266,7 @@ def advise(
     steps.held_out(model.log, model.settings.hold_out)
     tested = steps.try_back_test(model)
     today, units = model.today, model.fleet[0]
-    if steps.not_allowed(model, tested, units):
+    if steps.reasons_against(model, tested, units):
         found = {} if today is None else {"today": steps.evaluation_of(model, today)}
         return Advice(model, tested, found, "not searched")
     name, sites, how = steps.search(model.objective(units), progress=progress)
@@ -279,7 +279,7 @@ def advise(
         found["p-median"] = steps.evaluation_of(model, p_median(model.city, model.space(units)).sites, largest)
     advice = Advice(model, tested, found, how)
     if model.fit is not None and today is not None and advice.worth_it and sorted(today) != sorted(sites):
-        advice = replace(advice, comparison=steps.compare_plans(model, deployments, progress=progress))
+        advice = replace(advice, comparison=steps.compare_deployments(model, deployments, progress=progress))
     return advice
 
 
@@ -287,7 +287,7 @@ def advise(
 
 
 def _uses(tested: BackTest | InputError) -> str:
-    """Return the uses that the test allows, and those that it does not, with reasons."""
+    """Return a sentence on the uses that the test allows and those that it does not."""
     if isinstance(tested, InputError):
         said = "The model was not tested, so nothing says how far it can be trusted: "
         return Message(said, *Message.of(tested).parts)
@@ -347,7 +347,7 @@ def _gain_text(metric: Metric, gain: Interval) -> str:
 
 
 def _cost(advice: Advice) -> Iterator[str]:
-    """Yield who waits longer and by how much, and whether the proposal is a trade-off."""
+    """Yield sentences on who waits longer and by how much, and on whether the proposal is a trade-off."""
     best, today = advice.best, advice.today
     assert best is not None
     assert today is not None
@@ -368,7 +368,7 @@ def _cost(advice: Advice) -> Iterator[str]:
 
 
 def longer_waits(worse: pd.DataFrame) -> str:
-    """Return who waits longer, by how much and how many calls a year they have; empty if nobody does."""
+    """Return a sentence on zones that wait longer, by how much and with how many calls per year; empty if none do."""
     if not len(worse):
         return ""
     zones = ", ".join(f"{name} {row.minutes:+.1f} min" for name, row in worse.head(MOST_NAMED).iterrows())
@@ -398,7 +398,7 @@ def _of_model(model: Model) -> Iterator[Iterable[str]]:
 
 
 def _late_in_words(model: Model, recorded: CallLog, modelled: Evaluation | None) -> str:
-    """Return what counts as late in the record and in a deployment that is modelled."""
+    """Return a sentence on what counts as late in recorded and in modelled responses."""
     threshold = model.settings.threshold
     late = None if modelled is None else float(modelled.late_fraction(threshold))
     return in_words(late, threshold, recorded_responses(recorded)[1])
@@ -425,7 +425,7 @@ def _deployments(advice: Advice) -> Iterator[str]:
 
 
 def plan_sentences(plan: Plan, today: Evaluation | None = None) -> Iterator[str]:
-    """Yield what a plan of the day gains, and whether it is worth it."""
+    """Yield sentences on what a plan of the day gains, and whether it is worth it."""
     o = plan.objectives[0]
     yield f"Plan of the day, {o.units} units, {plan.limit} ({o.evaluator}): {plan.message}."
     values = f"{against(plan.fixed_value, plan)} without moves, {against(plan.free_value, plan)} with unlimited moves"

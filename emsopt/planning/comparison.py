@@ -141,7 +141,7 @@ class Comparison:
 
     @property
     def tied(self) -> tuple[str, ...]:
-        """The deployment with the lowest mean, and those that the log cannot distinguish from it, by mean."""
+        """Names, by mean, of the best deployment and of those that the log cannot distinguish from it."""
         order = np.argsort(self.values.mean(axis=0), kind="stable")
         gaps = (self.values[:, k] - self.values[:, order[0]] for k in order)
         return tuple(self.names[k] for k, gap in zip(order, gaps, strict=True) if not Interval.of(gap).excludes_zero)
@@ -298,7 +298,7 @@ def check_model(evaluator: str | None, units: int) -> str:
 
 
 def _count_cities(cities: Iterable[City], show: Any, before: int) -> Iterator[City]:
-    """Yield cities and report how many have been yielded, after those ``before``."""
+    """Yield the cities; after each one, report ``before`` plus the number yielded so far."""
     for done, city in enumerate(cities, before + 1):
         yield city
         show(done)
@@ -413,7 +413,7 @@ def _of_difference(answer: Comparison) -> Iterator[str]:
 
 
 def _subset_pair(answer: Comparison) -> tuple[int, int] | None:
-    """Return positions of the first and last deployment, the one that is a part of the other first; else None."""
+    """Return positions 0 and -1, that of the deployment contained in the other first; None if neither is."""
     size = 1 + max(int(sites.max()) for sites in answer.sites)
     counts = [np.bincount(sites, minlength=size) for sites in answer.sites]
     pairs = ((0, -1), (-1, 0))

@@ -66,7 +66,7 @@ class HeldOutGain:
     mean, low, high : float
         Gain per call: mean over all calls, and its 90 % interval.
     per_move : Interval
-        The same in total over the calls of a day, divided by the moves of a day: the cost that a move must not exceed.
+        Gain over all calls of a day divided by the moves of a day, with its interval: what a move may cost at most.
         In minutes of all callers together; with a late fraction, in late calls; with a mix, in its sum over the calls.
         NaN if no plan moves a unit.
     relative : float

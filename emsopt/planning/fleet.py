@@ -215,7 +215,7 @@ def fleet_curve(
     sites = tuple(fleet[0] for fleet in best)
     drawn = None
     if known is not None:
-        drawn = drawn_values(known.draws(draws, int(generator.integers(2**62))), sites, evaluator, metric)
+        drawn = evaluate_in_draws(known.draws(draws, int(generator.integers(2**62))), sites, evaluator, metric)
     return FleetCurve(
         units=np.array(sizes),
         sites=sites,
@@ -227,7 +227,9 @@ def fleet_curve(
     )
 
 
-def drawn_values(cities: Iterable[City], deployments: Sequence[IntArray], evaluator: str, metric: Metric) -> FloatArray:
+def evaluate_in_draws(
+    cities: Iterable[City], deployments: Sequence[IntArray], evaluator: str, metric: Metric
+) -> FloatArray:
     """Return the metric of each deployment in each city, shape (draws, K)."""
     rows = []
     with warnings.catch_warnings():
@@ -245,7 +247,7 @@ def extensions(sites: IntArray, most: IntArray) -> IntArray:
 
 
 def best_of(objective: Objective, deployments: IntArray) -> tuple[IntArray, float]:
-    """Return the best of some deployments and its value."""
+    """Return the best of ``deployments``, shape (k, p), and its value."""
     values = objective.values(deployments)
     return deployments[values.argmin()], float(values.min())
 
@@ -282,7 +284,7 @@ def _search_sizes(
 
 
 def _grow(objective: Any, start: IntArray, sizes: list[int], most: IntArray) -> Iterator[tuple[IntArray, float, str]]:
-    """Yield the deployment of each size that grows from ``start`` by the best unit at a time."""
+    """Yield the deployment of each size, grown from ``start`` by one best unit at a time, its value, and its origin."""
     sites, value, found = start, objective(len(start))(start), "start"
     for p in range(len(start), sizes[-1] + 1):
         if p > len(start):

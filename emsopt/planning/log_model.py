@@ -109,7 +109,7 @@ class Model:
 
     @cached_property
     def recorded(self) -> CallLog | None:
-        """The calls of the hours that count; None if none of them has a recorded response."""
+        """Calls in the selected hours and weekdays; None if none of them has a recorded response."""
         chosen = slots(self.settings.hours, self.settings.weekdays).ravel()[self.calls.hours_of_week]
         try:
             calls = self.calls.where(chosen)
@@ -120,7 +120,7 @@ class Model:
 
     @property
     def rates_by_hour(self) -> FloatArray | None:
-        """Calls per hour of each atom at each hour of the day, shape (24, M); None if the city has not all hours."""
+        """Calls per hour of each atom at each hour of the day, shape (24, M); None unless all hours are covered."""
         if self.settings.hours is not None:
             return None
         try:
@@ -134,7 +134,7 @@ class Model:
         return self.changed(demand=demand, city=_city(demand, self.fit, self.making, self.dispatch))
 
     def changed(self, **fields: Any) -> Model:
-        """Return the model with other fields and the same size of the fleet, which takes long to find."""
+        """Return the model with other fields; the fleet size, which takes long to find, is kept."""
         model = replace(self, **fields)
         vars(model)["fleet"] = self.fleet
         return model
@@ -222,7 +222,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
     making, assumed = _city_options(demand, fit, s)
     dispatch = _dispatch(log, stations, s, refused=refused is not None) if fit is None else fit.dispatch
     city = _city(demand, fit, making, dispatch)
-    today, who = _today(city, fit, log, s)
+    today, who = _current_deployment(city, fit, log, s)
     read += [note, *([] if fit is None else without_unit(log, fit)), *who]
     if not s.colocate and (why := _why_shared(today, city.n_sites)):
         s = replace(s, colocate=True)
@@ -238,7 +238,7 @@ def build(calls: CallLog | Source, stations: Source, settings: Settings | None =
 
 
 def _what_was_read(calls: CallLog, stations: pd.DataFrame) -> tuple[str, str]:
-    """Return a sentence on the log and the stations, and one on the rows that are left out or joined, maybe empty."""
+    """Return a sentence on the log and its stations, and one on rows left out or joined (empty if there are none)."""
     first, last = (str(t)[:10] for t in calls.times[[0, -1]])
     rows = "" if calls.not_chosen is None else f"; `where` leaves out {calls.not_chosen:,} rows"
     rows += f"; {joined}" if (joined := calls.joined_text) else ""
@@ -247,7 +247,7 @@ def _what_was_read(calls: CallLog, stations: pd.DataFrame) -> tuple[str, str]:
 
 
 def _dispatch(calls: CallLog, stations: pd.DataFrame, s: Settings, *, refused: bool) -> Dispatch:
-    """Return which station is sent first, without a fit; the closest if there will be no advice."""
+    """Return the rule of dispatch of a model without a fit; "nearest" if advice is ``refused``."""
     given = next((name for name in GIVEN if getattr(s, name) is not None), "")
     return dispatch_of("nearest" if refused else s.dispatch, calls, stations, given=given)
 
@@ -286,7 +286,7 @@ def _busy(rows: CallLog) -> CallLog | None:
 
 
 def _demand(calls: CallLog, stations: pd.DataFrame, counting: Mapping[str, Any], rows: str) -> Demand:
-    """Return the calls counted, with notes on the ``rows`` that are no calls."""
+    """Return the demand of the calls; a sentence on ``rows`` that are no calls is added to its notes."""
     demand = aggregate_calls(calls, stations, **counting)
     return replace(demand, notes=demand.notes + rows)
 
@@ -305,7 +305,7 @@ def _city(demand: Demand, fit: Fit | None, making: Mapping[str, Any], dispatch: 
 
 
 def _unused_columns(calls: CallLog) -> list[str]:
-    """Return a sentence on unused columns of times, if stamps are missing, and how to use them; else an empty text."""
+    """Return a list with a sentence on unused columns of times if stamps are missing; else an empty list."""
     missing = [role for role in STAMPS if role not in calls.details]
     if not calls.spare or not missing:
         return []
@@ -376,8 +376,8 @@ def _service(demand: Demand, fit: Fit | None, s: Settings) -> dict[str, Any]:
     return {"service_times": service if known else _validate.positive_number(service, "service_times", "min")}
 
 
-def _today(city: City, fit: Fit | None, calls: CallLog, s: Settings) -> tuple[IntArray | None, list[str]]:
-    """Return the site of each of today's units, and in sentences who they are and which units are not among them."""
+def _current_deployment(city: City, fit: Fit | None, calls: CallLog, s: Settings) -> tuple[IntArray | None, list[str]]:
+    """Return the site of each of today's units, (p,), or None, and sentences on them and on units left out."""
     left_out: list[str] = []
     if s.today is not None:
         given = list(s.today)
@@ -397,7 +397,7 @@ def _today(city: City, fit: Fit | None, calls: CallLog, s: Settings) -> tuple[In
 
 
 def _at_stations(city: City, calls: CallLog) -> IntArray:
-    """Return the site of each unit by the stations that the log names; empty if it names none of the city's."""
+    """Return the sites of the units by the stations that the log names, (p,); empty if it names none of the city."""
     if "station" not in calls.details:
         return np.empty(0, dtype=int)
     named = calls.details.dropna(subset=["station"]).filter(["station", "unit"]).drop_duplicates()["station"]
@@ -405,7 +405,7 @@ def _at_stations(city: City, calls: CallLog) -> IntArray:
 
 
 def _why_shared(today: IntArray | None, n_sites: int) -> str:
-    """Return why several units may share a station without being asked for; empty if they need not."""
+    """Return why stations may hold several units although the settings do not say so; empty if they may not."""
     if today is None:
         return ""
     if len(set(today)) < len(today):
@@ -414,7 +414,7 @@ def _why_shared(today: IntArray | None, n_sites: int) -> str:
 
 
 def _units_left_out(fit: Fit) -> list[str]:
-    """Return how homes are known, and which units of the log are not in today's deployment and why."""
+    """Return sentences on how homes are known, and on units of the log that today's deployment lacks."""
     counts = fit.calls.details["unit"].value_counts()
     homeless = [unit for unit in counts.index if unit not in fit.homes]
     seldom = sorted(set(fit.homes) & set(counts.index) - set(regular_units(fit.homes, fit.calls.details)))

@@ -42,7 +42,7 @@ class Settings:
     accept_findings : bool
         Whether `advise` goes on if the checks find something wrong.
     others : {"answered", "occupying", "ignored"}
-        What rows are that may be no calls of the service, by their kind or as no unit reached them, far away:
+        What to do with rows that may be no calls, by their kind or because no unit reached them, far away:
         "answered": calls. "occupying": rows keep units busy but are no demand. Service times of calls are lengthened so
         that the total load is that of all rows; it follows the calls in time and place, and falls on units in
         proportion to their calls. A row ends at the latest with the next call or row of its unit. "ignored": nothing.
@@ -142,7 +142,7 @@ def columns_in(parts: Sequence[str], name: str) -> dict[str, str | None]:
 
 
 def of_stations(error: EmsoptError) -> EmsoptError:
-    """Return an error in the table of stations, whose columns have an option of their own."""
+    """Make an error about the table of stations name the option for its own columns."""
     parts = (Argument("station_columns", p[1]) if p[0] == "columns" else p for p in Message.of(error).parts)
     error.args = (Message(*parts), *error.args[1:])
     return error

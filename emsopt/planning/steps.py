@@ -1,13 +1,13 @@
 """The steps from a log to advice, which `emsopt.planning.advise` takes in turn and the dashboard one by one.
 
-=================  =================================================================================================
-`build`            check the data, calibrate or assume times, count calls, find today's deployment and the fleet
-`back_test_model`  calibrate with the first days of the log and predict the last ones
-`search`           find the best deployment
-`refine`           narrow the cells until the gain over today no longer depends on them
-`compare_plans`    find the interval of the gain, in cities drawn from the uncertainty of the log
-`plan_day`         find a deployment for each hour of the day, and judge it on days held out
-=================  =================================================================================================
+=====================  ===============================================================================================
+`build`                check the data, calibrate or assume times, count calls, find today's deployment and the fleet
+`back_test_model`      calibrate with the first days of the log and predict the last ones
+`search`               find the best deployment
+`refine`               narrow the cells until the gain over today no longer depends on them
+`compare_deployments`  find the interval of the gain, in cities drawn from the uncertainty of the log
+`plan_day`             find a deployment for each hour of the day, and judge it on days held out
+=====================  ===============================================================================================
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FEW_PARTS, MANY_UNITS = 3, 20  # parts of the log to judge a searched plan on, u
 
 
 def stop_if_wrong(model: Model) -> None:
-    """Raise if the checks find something wrong that is not accepted; gaps are, if empty days are missing."""
+    """Raise if the checks find an unaccepted mistake. Gaps in time are accepted if empty days are missing."""
     skipped = {"gaps in time"} if model.settings.empty_days == "missing" else set()
     wrong = [found for found in model.checks if found.level == "wrong" and found.what not in skipped]
     if wrong and not model.settings.accept_findings:
@@ -106,8 +106,8 @@ def try_back_test(model: Model) -> BackTest | InputError:
         return error
 
 
-def not_allowed(model: Model, tested: BackTest | InputError | None, units: int) -> tuple[str, ...]:
-    """Return why log or test do not allow advice on a fleet of ``units``, a sentence per use; empty if they do.
+def reasons_against(model: Model, tested: BackTest | InputError | None, units: int) -> tuple[str, ...]:
+    """Return why log or back-test rule out advice on a fleet of ``units``, one sentence per use; else empty.
 
     ``tested`` is the outcome of `try_back_test`, or None if nothing was tested yet.
     """
@@ -121,13 +121,13 @@ def not_allowed(model: Model, tested: BackTest | InputError | None, units: int) 
 
 
 def stop_if_not_allowed(model: Model, tested: BackTest | InputError | None, units: int) -> None:
-    """Raise if log or test do not allow to use the model for a plan of the day."""
-    for why in not_allowed(model, tested, units):
+    """Raise if the log or the back-test rules out a plan of the day."""
+    for why in reasons_against(model, tested, units):
         raise InputError(f"the log does not allow to use the model for a plan of the day. {why}")
 
 
 def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], threshold: float) -> pd.DataFrame:
-    """Return recorded responses beside those modelled of some deployments, all by the log's clock.
+    """Return recorded responses beside the modelled ones of several deployments, all rounded like the log's clock.
 
     Rows ``mean_response_min``, ``percentile_90_min`` and ``late_over_8_min`` (named by the threshold); columns
     ``recorded``, NaN if the log has no responses, and the names of the deployments.
@@ -146,7 +146,7 @@ def compare_recorded(model: Model, evaluations: Mapping[str, Evaluation], thresh
 
 
 def zones(city: City, today: Evaluation, other: Evaluation, hours: float, *, by_station: bool) -> pd.DataFrame:
-    """Return the table `Advice.zones`: of all atoms, or those closest to each station; ``hours`` are those a year."""
+    """Return the table `Advice.zones` by atom or, if ``by_station``, by closest station; ``hours`` are per year."""
     closest = pd.Series(np.array(city.site_names)[city.travel_times.argmin(axis=0)], name="station")
     calls, zone = city.arrival_rates, closest if by_station else pd.Series(city.atom_names, name="zone")
     waits = {"today": calls * today.atom_response, "proposed": calls * other.atom_response}
@@ -156,7 +156,7 @@ def zones(city: City, today: Evaluation, other: Evaluation, hours: float, *, by_
     return table.assign(calls_per_year=hours * sums["calls"], share=sums["calls"] / calls.sum())
 
 
-def waiting_longer(table: pd.DataFrame, today: Evaluation) -> pd.DataFrame:
+def worse_zones(table: pd.DataFrame, today: Evaluation) -> pd.DataFrame:
     """Return the `zones` that wait longer by more than 1 % of today's mean response, those that lose most first."""
     return table[table["minutes"] > NEGLIGIBLE * today.mean_response].sort_values("minutes", ascending=False)
 
@@ -222,14 +222,14 @@ def evaluator_of(model: Model, largest: int) -> str:
 # -- comparison and plan --------------------------------------------------------------------------------------------
 
 
-def compare_plans(
+def compare_deployments(
     model: Model,
     deployments: Mapping[str, Sites],
     *,
     load: float = 1.0,
     progress: Progress = False,
 ) -> Comparison:
-    """Compare deployments, today's first, in 400 cities drawn from the uncertainty of the log, all rates x ``load``.
+    """Compare deployments, today's first, in 400 cities drawn from the uncertainty of the log, rates times ``load``.
 
     Cells are those of `refine` for the first and the last deployment. Raise if the times are not calibrated.
     """

@@ -100,7 +100,7 @@ def cumulative_regret(
     return fig, axes
 
 
-WIDTH = 4.7  # inches; three maps side by side
+MAP_WIDTH_IN = 4.7  # inches; three maps side by side
 DISC: Style = {"boxstyle": "circle,pad=0.25", "facecolor": "#111", "edgecolor": "white"}
 WHITE: Style = {"color": "white", "fontsize": 9, "fontweight": "bold", "zorder": 9}
 BEST: Style = {"color": _colours.LINES, "linewidth": 6, "alpha": 0.4}
@@ -203,20 +203,20 @@ def routes(
 
 
 def _extent(net: RoadNetwork) -> tuple[list[FloatArray], Style, float]:
-    """Return the lines of a network, the limits and aspect of its map, and the height of the map in inches."""
+    """Return a network's lines, (k, 2) each, the limits and aspect of its map, and the map's height in inches."""
     if net.polylines is None:
         raise InputError(f"{net.name!r} has no polylines and cannot be drawn. Pass `polylines=` to RoadNetwork.")
     lines = [np.asarray(line) for line in net.polylines]
     corners = np.concatenate(lines)
     low, high = corners.min(axis=0), corners.max(axis=0)
     stretch = _colours.stretch(low, high) if net.geographic else 1.0
-    height = WIDTH * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)  # a network along a line has no width
+    height = MAP_WIDTH_IN * stretch * (high[1] - low[1]) / max(high[0] - low[0], 1e-12)  # a line has no width
     return lines, {"xlim": (low[0], high[0]), "ylim": (low[1], high[1]), "aspect": stretch}, min(height, 3.4)
 
 
 def _maps(count: int, height: float, ax: AxLike) -> tuple[Figure, AxesArray]:
     """Return a figure and axes for maps of the given height in inches."""
-    fig, axes = panels(count, (WIDTH, height + 0.5), 3, ax)
+    fig, axes = panels(count, (MAP_WIDTH_IN, height + 0.5), 3, ax)
     layout = fig.get_layout_engine()
     if isinstance(layout, ConstrainedLayoutEngine):
         layout.set(w_pad=0.06, h_pad=0.1)  # needed because of the fixed aspect ratio
@@ -224,5 +224,5 @@ def _maps(count: int, height: float, ax: AxLike) -> tuple[Figure, AxesArray]:
 
 
 def _line(kind: Style) -> Style:
-    """Return colour and width of a class of edges."""
+    """Return the colour and line width (points) of a class of edges."""
     return {"color": kind["colour"], "linewidth": 0.6 * kind["weight"]}

@@ -162,7 +162,7 @@ def _station(ax: Axes, place: FloatArray, units: int, share: float) -> None:
 
 
 def _extent(city: City) -> tuple[FloatArray, FloatArray, float]:
-    """Return two corners of a map in its coordinates, and how many times longer a unit of y is than one of x."""
+    """Return two corners of a map, (2,) each, and how many times longer a unit of y is than a unit of x."""
     low, high = _colours.extent(city)
     aspect = _colours.stretch(low, high) if city.geographic else 1.0
     least = 0.0005 if city.geographic else 0.05  # a city of one point still needs an extent

@@ -37,7 +37,7 @@ TRIES = 10_000
 MOST_LISTED = 100_000
 """Largest number of points of a box that are listed to count those that the constraints allow."""
 STEPS = (20, 10)
-"""Number of steps of a random walk: this many, and this many more per input."""
+"""Number of steps of a random walk: the first, plus the second per input."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ Bounds: TypeAlias = ArrayLike | Sequence[Any] | Mapping[str, Any]
 
 
 def read_bounds(bounds: Bounds) -> tuple[tuple[str, ...], Any, list[Input]]:
-    """Return the names of the inputs, their lowest and highest values, and the inputs, or none of them for an array."""
+    """Return names, lowest and highest values, (d, 2), and inputs; the first and last are empty for an array."""
     if hasattr(bounds, "lb"):  # scipy.optimize.Bounds, without importing scipy
         return (), _rows_of_scipy(bounds), []
     names: tuple[str, ...] = ()
@@ -145,7 +145,7 @@ def _rows_of_scipy(bounds: Any) -> FloatArray:
 
 
 def _input(one: Any, where: str) -> Input:
-    """Return an input of ``bounds``, which may be a pair; ``where`` names it in messages."""
+    """Return an input of ``bounds``, a pair (low, high) as a `Real`; ``where`` is its name in messages."""
     if isinstance(one, Input):
         return one
     pair = tuple(one) if np.iterable(one) and not isinstance(one, str) else ()
@@ -221,7 +221,7 @@ class Box:
         self._low, self._width = edges[:, 0], np.ptp(edges, axis=1)
 
     def _check_inputs(self) -> None:
-        """Raise if an input of the box contradicts its bounds or lacks a name."""
+        """Raise if the bounds of an input are invalid, or a categorical input has no name."""
         for k, (one, (low, high)) in enumerate(zip(self.inputs, self.bounds.tolist(), strict=True)):
             where = f"{[low, high]} " + (f"for {self.names[k]!r}" if self.names else f"in row {k}")
             for wrong, what in (
@@ -241,7 +241,7 @@ class Box:
 
     @cached_property
     def count(self) -> float:
-        """Number of allowed points, infinite with real inputs; constraints count for boxes of up to ``MOST_LISTED``."""
+        """Number of allowed points, infinite with real inputs. Above ``MOST_LISTED``, constraints are ignored."""
         if not (self._whole | (np.array(self.sizes) == 0)).all():
             return np.inf
         count = prod(self._counts)
@@ -270,7 +270,7 @@ class Box:
         return self.named(x) if self.names else x
 
     def call(self, function: Callable[..., Any], x: FloatArray) -> Any:
-        """Call a function of the user at a point: with keyword arguments if the inputs have names, else the array."""
+        """Call a user's function at a point: with keyword arguments if the inputs have names, else with the array."""
         if not self.names:
             return function(x)
         try:  # a signature without these names raises TypeError
@@ -296,7 +296,7 @@ class Box:
         return _validate.quote(self.named(x) if self.names else np.asarray(x).tolist(), most=200)
 
     def canonical(self, x: ArrayLike | Mapping[str, Any]) -> FloatArray:
-        """Return a point as an array of numbers, shape (d,); its whole numbers may differ by rounding errors."""
+        """Return a point as an array, shape (d,), with rounding errors removed; raise unless it is allowed."""
         if self.names and isinstance(x, Mapping):
             x = self._by_index(x)
         given = _validate.real_array(x, "x", (self.dimension,))  # type: ignore[arg-type]
@@ -311,7 +311,7 @@ class Box:
         return point
 
     def _by_index(self, x: Mapping[str, Any]) -> list[Any]:
-        """Return the values of a point given by name in the order of the inputs, choices as their indices."""
+        """Convert a dict from name to value to a list in the order of the inputs, with the indices of choices."""
         if set(x) != set(self.names):
             raise InputError(f"`x` must have the inputs {', '.join(self.names)}; got {', '.join(map(str, x))}.")
         values = []
@@ -322,7 +322,7 @@ class Box:
         return values
 
     def inside(self, points: FloatArray, box: str = "the box", inputs: Sequence[str] = ()) -> FloatArray:
-        """Return points, (..., d), with whole numbers rounded; raise if one is outside of the ``box`` of this name."""
+        """Return points, (..., d), with whole numbers rounded; raise if one is outside; ``box`` is the box's name."""
         low, high = self.bounds.T
         slack = ROUNDING * np.where(high > low, high - low, np.abs(high))  # a fixed input has no width
         outside = ~((points >= low - slack) & (points <= high + slack))  # NaN is outside, too
@@ -334,7 +334,7 @@ class Box:
         return self._round(np.clip(points, low, high))
 
     def sample(self, *, rng: Rng = None) -> FloatArray:
-        """Draw a point, shape (d,), uniformly from the allowed points of the box (log-uniformly for such inputs)."""
+        """Draw a point, (d,), uniformly from the allowed points of the box (log-uniformly in inputs with ``log``)."""
         rng = _validate.generator(rng)
         x = self.tried(rng)
         if x is None:
@@ -356,8 +356,8 @@ class Box:
     def walk(self, known: Sequence[Sequence[float]], *, rng: np.random.Generator) -> FloatArray:
         """Draw an allowed point by a random walk (hit-and-run, Smith 1984) from one of the ``known`` allowed points.
 
-        A step draws a direction, of all inputs together or of one, and then points of the line through the current
-        point, whose ends move to each point that is not allowed, until one is (Neal 2003).
+        A step draws a direction, in all inputs or in one, and then points on the line through the current point until
+        one is allowed. Each refused point becomes the end of the line on its side (Neal 2003).
         """
         x, d = np.array(known[int(rng.integers(len(known)))]), self.dimension
         share = self._share(x)
@@ -416,13 +416,13 @@ class Box:
         return self._scale(share)
 
     def _share(self, x: FloatArray) -> FloatArray:
-        """Return where points, shape (..., d), lie in the ranges of the inputs, in [0, 1]; see `_scale`."""
+        """Return the relative positions, in [0, 1], of points, (..., d), in the ranges of the inputs."""
         x = x.copy()
         x[..., self._log] = np.log(x[..., self._log])
         return (x - self._low) / np.where(self._width > 0, self._width, 1.0)
 
     def _scale(self, share: FloatArray) -> FloatArray:
-        """Return the points, shape (..., d), at given shares of the ranges of the inputs, in [0, 1]."""
+        """Return points, (..., d), at relative positions, in [0, 1], in the ranges of the inputs; see `_share`."""
         x = self._low + share * self._width
         x[..., self._log] = np.exp(x[..., self._log])
         return np.clip(self._round(x), *self.bounds.T)  # exp(log(high)) may exceed high

@@ -95,7 +95,7 @@ def _output(column: int, points: FloatArray) -> FloatArray:
 def _rotation(
     c: float, area: float, radius: float, dry: float, viscous: float, pressure: float, hose: float
 ) -> tuple[float, float, float]:
-    """Return turns per second and speeds of the jet, and relative to the nozzle (m/s), for a pressure in Pa."""
+    """Return turns per second and the speed of the jet, also relative to the nozzle (m/s); pressure in Pa."""
     # an empirical law for a hose in mm and flows in l/min, hence 60 000²
     resistance = 10 ** (5.0704 - 0.579413 * hose + 0.0196432 * hose**2) * 60_000.0**2
     imbalance = 2 * WATER * area * radius * 2 * GRAVITY * 1e-4 * pressure * c

@@ -93,7 +93,7 @@ class Edge(NamedTuple):
 
 
 def read_osm(path: PathLike, heights: Callable[[FloatArray], ArrayLike] | None, vehicle: str) -> dict[str, Any]:
-    """Return the arguments of a `RoadNetwork`: the roads for a vehicle, and the turns between them."""
+    """Return the keyword arguments of `RoadNetwork`: the roads for a vehicle, and the turns between them."""
     keys = KEYS[_validate.choice(vehicle, "vehicle", KEYS)]
     path = _validate.existing_file(path, "path", "an OpenStreetMap extract, .osm.pbf or .osm")
     reader = _read(path, keys)
@@ -129,7 +129,7 @@ def _inclines(
     lengths: FloatArray,
     heights: Callable[[FloatArray], ArrayLike] | None,
 ) -> tuple[FloatArray, list[str]]:
-    """Return the inclines of edges on a terrain, or 0 without one, and notes on them."""
+    """Return the inclines of edges (rad), shape (E,), 0 without ``heights``, and notes on them."""
     if heights is None:
         return np.zeros(len(edges)), ["The file has no heights: incline 0."]
     ends = np.array([(line[0], line[-1]) for line in lines])
@@ -138,7 +138,7 @@ def _inclines(
 
 
 def _read(path: Path, keys: tuple[str, ...]) -> _Reader:
-    """Return what a file tells of the roads for a vehicle."""
+    """Read the roads for a vehicle, their nodes and restricted turns from a file."""
     try:
         from osmium import FileProcessor
     except ImportError as error:
@@ -174,7 +174,7 @@ class _Reader:
         self.shut: set[int] = set()
 
     def add(self, element: Any) -> None:
-        """Keep what an element tells of the roads."""
+        """Store a node, a way or a restriction."""
         if element.is_node():
             self._add_node(element)
         elif element.is_way():

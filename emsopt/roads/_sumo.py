@@ -47,7 +47,7 @@ class _Content:
         self._open_lanes: dict[tuple[str | None, ...], int] = {}  # number of the road, by its id and the lane's index
 
     def add(self, tag: str, element: Attributes, lanes: list[Attributes]) -> None:
-        """Keep what an element tells of the roads."""
+        """Store an edge, a connection or the location."""
         if tag == "edge":
             self._add_edge(element, lanes)
         elif tag == "connection":
@@ -83,7 +83,7 @@ class _Content:
 
 
 def read_net(path: PathLike) -> dict[str, Any]:
-    """Return the arguments of a `RoadNetwork`: the roads open to cars, and the turns between them."""
+    """Return the keyword arguments of `RoadNetwork`: the roads open to cars, and the turns between them."""
     path = existing_file(path, "path", "a SUMO network, .net.xml or .net.xml.gz")
     content = _Content()
     try:
@@ -168,7 +168,7 @@ def _points(lane: Attributes, where: str) -> FloatArray:
 
 
 def _inclines(lines: tuple[FloatArray, ...]) -> tuple[FloatArray, list[str]]:
-    """Return the inclines between the ends of roads, at most `STEEPEST`; and notes on changes."""
+    """Return the inclines (rad) between the ends of roads, shape (E,), limited to `STEEPEST`, and notes on changes."""
     across = np.array([np.hypot(*np.diff(line[:, :2], axis=0).T).sum() for line in lines])
     rises = np.array([line[-1, 2] - line[0, 2] for line in lines])
     inclines = np.where(across > 0, np.arctan2(rises, across), np.nan)  # a road without extent has no incline either
@@ -186,7 +186,7 @@ def _in_degrees(lines: list[FloatArray], location: Attributes) -> tuple[list[Flo
         return lines, reason
     try:
         x, y = map(float, location.get("netOffset", "").split(","))
-        crs = geography.reference(system)
+        crs = geography.parse_crs(system)
     except ValueError:
         return lines, reason
     # not by `to_degrees`, which takes points near the origin of a local projection for unknown places or degrees

@@ -46,7 +46,7 @@ FILES = ("nodes.csv", "arcs.csv")
 def read_tables(
     nodes: pd.DataFrame | PathLike, arcs: pd.DataFrame | PathLike | None, *, two_way: bool
 ) -> dict[str, Any]:
-    """Return the arguments of a `RoadNetwork`."""
+    """Return the keyword arguments of `RoadNetwork` from tables of nodes and arcs."""
     node, arc = map(Table.of, _frames(nodes, arcs), ("nodes", "arcs"))
     names = _names(node, NODE, "a column 'index' or 'id', the name of each node")
     row = pd.Series(np.arange(len(names)), index=pd.Index(_validate.names(names, "nodes", len(names), "node")))
@@ -146,7 +146,7 @@ def _points(nodes: Table) -> tuple[FloatArray, bool]:
 
 
 def _lengths(arcs: Table, straight: FloatArray) -> FloatArray:
-    """Return the lengths of arcs (m), by default those of straight lines; raise if most are many times those."""
+    """Return the lengths of arcs (m), by default the ``straight`` ones; raise if most are many times longer."""
     key = arcs.column(DISTANCES)
     if key is None:
         return straight

@@ -161,7 +161,7 @@ def _no_steeper(level: FloatArray, ends: IntArray, most: FloatArray) -> FloatArr
 
 
 def _straight_inside(ground: FloatArray, ends: IntArray, lengths: FloatArray, elevated: BoolArray) -> FloatArray:
-    """Return the heights of junctions: the ground's, or interpolated between the portals in tunnels and on bridges."""
+    """Return heights of junctions (m): the ground's or, in tunnels and on bridges, interpolated between the portals."""
     n = len(ground)
     streets = np.unique(np.sort(ends, axis=1), axis=0)
     # a junction is on the ground if one of its roads is, or if only one street ends there: an extract may cut a tunnel

@@ -56,7 +56,7 @@ class LineGraph:
         return self._index[value]
 
     def closures(self, closed: Iterable[Any]) -> BoolArray:
-        """Return which edges, and then which connections, are closed: booleans of shape (E + C,).
+        """Return a mask of closed edges followed by closed connections, shape (E + C,).
 
         ``closed`` holds edges as in `edges`, and turns as tuples of two edges (from, to) by index or id; or truth
         values of shape (E + C,).
@@ -73,7 +73,7 @@ class LineGraph:
         return shut
 
     def _is_turn(self, turn: tuple[Any, ...]) -> BoolArray:
-        """Return which connection a turn is, shape (C,); raise if it is none."""
+        """Return a mask of the connection that is the turn, shape (C,); raise if there is none."""
         ends = self.edges(turn, "closed")
         found = (self.connections == ends[:2]).all(axis=1)
         if len(ends) != 2 or not found.any():

@@ -165,7 +165,7 @@ class Snapper:
         return point, edge, np.minimum(fraction, 1.0), distance, nearest
 
     def _is_opposite(self, point: IntArray, edge: IntArray, is_nearest: BoolArray, beyond: FloatArray) -> BoolArray:
-        """Return which entries are the other direction of a point's nearest street, at most `OPPOSITE_M` farther."""
+        """Return a mask of entries in the other direction of a point's nearest street, at most `OPPOSITE_M` farther."""
         n, (start, end) = len(self._first_meeting), self._junctions[edge].T
         forth, back = (point * n + start) * n + end, (point * n + end) * n + start
         return np.isin(back, forth[is_nearest]) & (beyond <= OPPOSITE_M)

@@ -37,7 +37,7 @@ class WayFinder:
         self._turns = _turns(forth, n), _turns(forth[:, ::-1], n)
 
     def times(self, origins: Places, destinations: Places, minutes: FloatArray) -> FloatArray:
-        """Return the shortest times on the road between N and M places, shape (N, M); infinite if there is no way.
+        """Return the shortest minutes on the road between N and M points, (N, M); infinite if there is no way.
 
         ``minutes``, shape (E,), are those to drive each edge.
         """
@@ -83,7 +83,7 @@ def _search(
     heap: FloatArray,
     item: IntArray,
 ) -> None:
-    """Search from the places of point k; write when the ``start`` of each edge is reached. The rest is work space."""
+    """Search from point k; write the minutes until each edge is reached to ``start``. The last three are work space."""
     start[:], end[:], size = np.inf, np.inf, 0
     for place in range(first_place[k], first_place[k + 1]):
         e = edges[place]

@@ -64,7 +64,7 @@ class GaussianProcess:
         return prior + across @ self.coefficients, self.amplitude * np.maximum(variance, 0)
 
     def predict_with_slopes(self, X: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return mean and variance, (m,), and gradients, (m, N), for prior mean 0; deployments have none."""
+        """Return mean and variance, (m,), and their gradients, (m, N), for prior mean 0; not for deployments."""
         X = np.atleast_2d(X)
         across, contract = self.kernel.with_slopes(X, self.X)
         weights = _solve(self.factor, across.T).T

@@ -151,7 +151,7 @@ class GraphMatern:
         return found if np.array_equal(place, np.arange(len(unique))) else found[place]
 
     def within(self, edges: IntArray, halo: int = HALO) -> FloatArray:
-        """Return the covariances of k edges that lie together, shape (k, k), with little error.
+        """Return nearly exact covariances of k edges that lie together, shape (k, k).
 
         The result is positive semi-definite, and its variances are exact. Paths that leave a ``halo`` of turns do not
         count.
@@ -191,8 +191,8 @@ def _factorise(matrix: Any) -> SuperLU:
 def _inverse_square_diagonal(matrix: Any) -> FloatArray:
     """Return the diagonal of matrix^-2, for a positive definite matrix with eigenvalues of at least ``SHIFT``.
 
-    The diagonal of (matrix + s I)⁻¹ is an analytic function of s with minus this slope at 0. A tiny imaginary step
-    gives it from one selected inversion, without cancellation.
+    It is minus the derivative of the diagonal of (matrix + s I)⁻¹ at s = 0. A tiny imaginary step s yields it from one
+    selected inversion, without cancellation.
     """
     step = 1e-20j * SHIFT  # the error of the slope is of the order of its square
     inverse = _inverse_diagonal(matrix + sparse.diags_array(np.full(matrix.shape[0], step)))
@@ -239,7 +239,7 @@ def _takahashi(starts, rows, L, D):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True, eq=False)
 class ContextKernel:
-    """outputscale · (share · k_G k_f + (1 - share) · k_f') between arms, each of which is an edge at an hour.
+    """Kernel outputscale · (share · k_G k_f + (1 - share) · k_f') between arms, each an edge at an hour.
 
     This is the kernel k_G k_f + k_f' of the paper's navigation experiments. The paper specifies only the total variance
     of the two terms; ``share`` splits it between them. ``contexts`` has shape (n, d), and arm a is edge a mod E.
@@ -287,7 +287,7 @@ class ContextKernel:
     def slope(
         self, weights: FloatArray, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray
     ) -> FloatArray:
-        """Return the gradient in ``contexts``, (k, d), of the sum of ``weights``, (k, m), times the covariances."""
+        """Return the gradient, (k, d), of the sum of ``weights``, (k, m), times covariances, for ``contexts``."""
         total = np.zeros(contexts.shape)
         product: FloatArray | float = self.outputscale * self.share * self._graph_between(arms, others)
         for weight, scale in zip((product, self.outputscale * (1 - self.share)), self.lengthscales, strict=True):

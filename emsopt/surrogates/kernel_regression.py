@@ -160,7 +160,7 @@ def likelihood_bandwidth(X: ArrayLike) -> float:
 
 
 def _best_bandwidth(X: ArrayLike, y: ArrayLike, loss: Callable[[float, FloatArray, FloatArray], float]) -> float:
-    """Return the h of least ``loss``, which takes h and the regression and log density of each point by the others."""
+    """Return the bandwidth of least ``loss``, a function of h and of leave-one-out regression and log density, (t,)."""
     model = condition(X, y, 1.0)
     X, t = model.X, len(model.X)
     squared = sum((np.square(x[:, None] - x) for x in X.T), np.zeros((t, t)))
@@ -178,7 +178,7 @@ def _best_bandwidth(X: ArrayLike, y: ArrayLike, loss: Callable[[float, FloatArra
 
 
 def _left_out(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
-    """Return regression and log density at each point from all others; squared distances are infinite to itself."""
+    """Return regression and log density at each point from all others; ``squared`` has an infinite diagonal."""
     u = squared / h**2
     nearest = u.min(axis=1, keepdims=True)
     weights = np.exp((nearest - u) / 2)

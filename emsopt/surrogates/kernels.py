@@ -96,7 +96,7 @@ class DeploymentKernel(Kernel):
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> Any:
         """Return the kernel between rows of counts, (n, N) and (m, N), shape (n, m); without Y between X and itself.
 
-        With ``eval_gradient``, also its gradient by the log hyperparameters, gamma and then weights, (n, n, number).
+        With ``eval_gradient``, also its gradient with respect to log gamma, then log weights, (n, n, number).
         """
         rows = _counts(X)
         location, configuration, swaps = self._terms(rows, rows if Y is None else _counts(Y))
@@ -174,7 +174,7 @@ class DeploymentKernel(Kernel):
         return location, np.exp(np.log(np.tanh(self.gamma)) * swaps), swaps
 
     def _gamma_slope(self) -> float:
-        """Return the derivative of log tanh γ by log γ."""
+        """Return the derivative of log tanh γ with respect to log γ."""
         return 2 * self.gamma / float(np.sinh(2 * self.gamma))
 
     def diag(self, X: ArrayLike) -> FloatArray:
@@ -209,10 +209,10 @@ def _levels(rows: FloatArray, top: float) -> list[FloatArray]:
 
 
 class Smooth:
-    """Gradients of a stationary kernel with lengthscales, contracted instead of in arrays of shape (n, n, d).
+    """Gradients of a stationary kernel with lengthscales, as weighted sums, without arrays of shape (n, n, d).
 
-    For scaled distances r_k = (x_k - x'_k) / ℓ_k, the gradient of such a kernel by x_k is -G r_k / ℓ_k and that by
-    log ℓ_k is G r_k², with a factor G(x, x') that `with_factor` returns beside the kernel.
+    For scaled distances r_k = (x_k - x'_k) / ℓ_k, the derivative of such a kernel with respect to x_k is -G r_k / ℓ_k,
+    and with respect to log ℓ_k it is G r_k². `with_factor` returns the factor G(x, x') beside the kernel.
     """
 
     if TYPE_CHECKING:  # given by scikit-learn's kernels

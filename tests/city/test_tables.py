@@ -212,7 +212,7 @@ def test_a_saved_city_comes_back_to_the_last_digit(tmp_path):
 def test_variation_by_site_is_a_column_of_the_sites(tmp_path):
     city = eo.City([1.0], [[2.0], [3.0]], 1.0, 30.0, travel_cv=[0.3, 0.5], turnout_cv=0.2)
     city.save(tmp_path / "city")
-    assert not (tmp_path / "city" / tables.TRAVEL_CV).exists()
+    assert not (tmp_path / "city" / tables.TRAVEL_CV_FILE).exists()
     assert_equal(eo.City.load(tmp_path / "city"), city)
 
 

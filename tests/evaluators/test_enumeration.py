@@ -10,7 +10,7 @@ import emsopt as eo
 from emsopt.errors import InputError
 from emsopt.evaluators import approximate_hypercube, evaluate_all, evaluate_near, exact_hypercube, p_median
 from emsopt.optimizers import best_deployment, local_search
-from emsopt.planning.sweeps import load_sweep, service_rate_sweep, sweep
+from emsopt.planning.sweeps import load_sweep, service_rate_sweep
 
 
 @pytest.fixture(scope="module")
@@ -130,5 +130,3 @@ def test_sweeps(city):
     assert (table["lower_bound"] <= table["optimum"] + 1e-12).all()
     by_rate = service_rate_sweep(city, 3, [20, 60])
     assert by_rate["optimum"].loc[20] > by_rate["optimum"].loc[60]
-    by_fleet = sweep(dict.fromkeys((2, 3, 4), city), {p: p for p in (2, 3, 4)})
-    assert by_fleet["optimum"].is_monotonic_decreasing

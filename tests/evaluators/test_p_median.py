@@ -94,7 +94,7 @@ def test_optimal_by_a_general_solver(make, n, m, units):
 @pytest.fixture
 def no_heuristic(monkeypatch):
     """Search without interchange, which finds the optimum of most small cities."""
-    for method in ("improve", "shake"):
+    for method in ("improve", "variable_neighbourhood_search"):
         monkeypatch.setattr(solver._Search, method, lambda self, *given: None)
 
 

@@ -68,7 +68,7 @@ def test_the_dashboard_gives_the_same_numbers(san_jose, monkeypatch):
     panels = pytest.importorskip("emsopt.panels", reason="needs the package ipywidgets")
     asked = []
     compared = SimpleNamespace(to_frame=lambda: pd.DataFrame(0.0, ["best found"], DIFFERENCE))
-    monkeypatch.setattr(steps, "compare_plans", lambda *given, **how: asked.append((given, how)) or compared)
+    monkeypatch.setattr(steps, "compare_deployments", lambda *given, **how: asked.append((given, how)) or compared)
     calls, stations = eo.datasets.san_jose_calls()
     frames = {"calls.csv": calls.to_frame(), "stations.csv": stations}
     panel = panels.dashboard()

@@ -1,1 +1,1 @@
-"""Optimizers of functions on a box of real and whole numbers. `_base` contains what all of them share."""
+"""Optimizers of functions on a box. `_base` contains what all of them share."""

@@ -133,7 +133,7 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     @property
     def points(self) -> FloatArray:
-        """Points observed so far, scaled to the unit cube, shape (t, d)."""
+        """Points observed so far, on the unit cube, shape (t, coordinates)."""
         return self._on_cube(self.told)
 
     @property
@@ -164,7 +164,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         super().tell(x, value)
 
     def _on_cube(self, points: Any) -> FloatArray:
-        """Return the given points scaled to the unit cube, shape (n, d). An empty list is allowed."""
+        """Return the given points, which may be none, on the unit cube, shape (n, coordinates)."""
         return self.space.to_unit(np.reshape(points, (-1, self.space.dimension)))
 
     def _is_new(self, x: FloatArray) -> bool:
@@ -210,19 +210,19 @@ class BoxOptimizer(AskTell[FloatArray]):
         return sign * np.ldexp(np.clip(estimates, -most, most), power)
 
     def _climb(self, function: Slopes, **options: Any) -> FloatArray:
-        """Maximise a function on the unit cube, starting from random points and near the best observed points."""
+        """Return the maximiser of a function, searched from random points and near the best observed points."""
         x = highest(function, self.space.coordinates, self.rng, near=self._leaders(), **options)
         # a simple box without failures bars no point
         return x if self.space.simple and not len(self.failed) else self._climb_admitted(function, x)
 
     def _rank(self, function: Slopes, **options: Any) -> Iterator[FloatArray]:
-        """Yield where a function is largest among allowed points, then the pool of `best_of_pool`, best first."""
+        """Yield the maximiser of a function among allowed points, then the pool of `best_of_pool`, best first."""
         x, *pool = best_of_pool(function, self.space.coordinates, self.rng, near=self._leaders(), **options)
         yield x if self.space.simple else self._climb_admitted(function, x)
         yield from pool
 
     def _climb_admitted(self, function: Slopes, x: FloatArray) -> FloatArray:
-        """Maximise a function over admitted points, starting also from its maximum x over the cube."""
+        """Return the maximiser of a function among admitted points, starting also from its maximiser x on the cube."""
         return highest_admitted(function, self.space, self._admission(), x, self.rng, near=self._leaders())
 
     def _admission(self) -> Callable[[FloatArray], bool]:

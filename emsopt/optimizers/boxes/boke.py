@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 SCALE = 0.05
 NOISE_SD = 0.005
 DELTA = 0.1
-RULES = {"scott": scott, "silverman": silverman}
+BANDWIDTH_RULES = {"scott": scott, "silverman": silverman}
 EXPLORING = 0.6
 CORNERED = 6  # number of inputs with which the search also starts from corners, see above
 EMPTIEST = -1000.0  # lower bound of log W; points with smaller W count as equally unexplored
@@ -131,7 +131,7 @@ class BOKE(BoxOptimizer):
         self.noise_sd = _validate.positive_number(noise_sd, "noise_sd", zero=True)
         self.kernel = _validate.choice(kernel, "kernel", KERNELS)
         self.bandwidth = (
-            _validate.choice(bandwidth, "bandwidth", RULES)
+            _validate.choice(bandwidth, "bandwidth", BANDWIDTH_RULES)
             if isinstance(bandwidth, str)
             else _validate.positive_number(bandwidth, "bandwidth")
         )
@@ -155,10 +155,10 @@ class BOKE(BoxOptimizer):
     def _choose(self) -> Iterator[FloatArray]:
         model = self.surrogate()
         beta = exploration(len(model.y), self.noise_sd)
-        yield from self._tops(lambda x: log_upper_bound(model, beta, x))
-        yield from self._tops(lambda x: emptiness(model, x))
+        yield from self._maximisers(lambda x: log_upper_bound(model, beta, x))
+        yield from self._maximisers(lambda x: emptiness(model, x))
 
-    def _tops(self, function: Slopes) -> Iterator[FloatArray]:
+    def _maximisers(self, function: Slopes) -> Iterator[FloatArray]:
         """Yield the maximiser of a function on the unit cube."""
         yield self._climb(function, corners=self.space.coordinates == CORNERED)
 
@@ -189,13 +189,13 @@ class BOKEPlus(BOKE):
     def _choose(self) -> Iterator[FloatArray]:
         if self.rng.random() >= self.exploring:
             model = self.surrogate()
-            yield from self._tops(lambda x: model.predict_with_slopes(x)[::2])  # mean and its slopes
+            yield from self._maximisers(lambda x: model.predict_with_slopes(x)[::2])  # mean and its slopes
         yield from super()._choose()
 
 
 def bandwidth(t: int, d: int, scale: float = SCALE, rule: str = "scott") -> float:
     """Return the kernel's bandwidth for t points on the d-dimensional unit cube, (5.1) or (5.2), times scale · d."""
-    return RULES[rule](t, d, scale * d)
+    return BANDWIDTH_RULES[rule](t, d, scale * d)
 
 
 def exploration(t: int, noise_sd: float = NOISE_SD, delta: float = DELTA) -> float:

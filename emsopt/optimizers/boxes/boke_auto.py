@@ -93,10 +93,10 @@ GRID = 101  # points per input at which the acquisition is evaluated: a grid fin
 
 @dataclass(frozen=True, eq=False)
 class AdditiveProcess:
-    """A Gaussian process that is a sum over inputs, conditioned on data; build it with `condition_additive`.
+    """Gaussian process whose function is a sum of one function per input; build it with `condition_additive`.
 
-    ``basis`` is a root of (K + ν I)⁻¹, and ``coefficients`` are that matrix times the values; ``scale`` is the standard
-    deviation of largest likelihood, and ``left_out`` the prediction of each value from all others.
+    For t points, ``basis`` B, (t, t), satisfies B Bᵀ = (K + ν I)⁻¹, and ``coefficients``, (t,), are B Bᵀ y; ``scale``
+    is the standard deviation of largest likelihood, ``left_out``, (t,), the prediction of each value from the others.
     """
 
     X: FloatArray
@@ -139,7 +139,7 @@ def condition_additive(
 
 
 class BOKEAuto(BoxOptimizer):
-    """Maximise, at random, an upper bound from a Gaussian process and density, or a local quadratic.
+    """Maximise, chosen at random, an upper bound, a local quadratic or, if it predicts better, an additive process.
 
     Options are those of `BoxOptimizer`.
 

@@ -127,7 +127,7 @@ RANDOM = (0.1, 2.0)  # range of random lengthscales, in widths of the box
 
 
 class GPEI(BoxOptimizer):
-    """Gaussian process, fitted before every step, and expected improvement; with noise it may be `Additive`."""
+    """Expected improvement by a Gaussian process fitted before every step; with noise its kernel may be `Additive`."""
 
     _last: GaussianProcess | None = None
 

@@ -89,7 +89,7 @@ class ControlLearner:
         self.plays.append((i, x.copy()))
 
     def recommend(self) -> tuple[int, FloatArray]:
-        """Return set and values, (k,), of the play of the largest expected posterior mean (without a model: value)."""
+        """Return set and values, (k,), of the play with the largest expected posterior mean (with few plays: value)."""
         if not self.plays:
             raise InputError("There is no recommendation yet: report at least one play with `tell` first.")
         if self.model.process is None:

@@ -21,8 +21,8 @@ f itself, because a mean never exceeds the maximum. The maximum over all sets th
 within no other.
 
 Estimates of the hyperparameters maximise the likelihood, with a prior of standard deviation 1 on the logarithms of the
-lengthscales, and are updated when the number of plays has grown by the factor GROWTH. The first plays are at random
-points, because the scale is unknown, and the prior mean is the mean of the values at the last fit.
+lengthscales, and are updated when the number of plays has grown by the factor REFIT_GROWTH. The first plays are at
+random points, because the scale is unknown, and the prior mean is the mean of the values at the last fit.
 """
 
 from functools import cached_property
@@ -39,7 +39,7 @@ from ..boxes._search import Slopes, maximize_on_box, starts_on_box
 NODES = 64
 SCREENED, CLIMBED = 96, 4  # screening is cheap, and a start costs a search
 STEPS, POLISH = 12, 8  # the rough search is cheaper, so it makes the long way
-GROWTH = 1.15
+REFIT_GROWTH = 1.15
 LENGTHSCALES = (0.1, 20.0)
 FIT: dict[str, Any] = {"noise_ratio_bounds": (1e-6, 0.25), "spread": 1.0, "steps": 25}
 LEAST_VARIANCE = 1e-12  # relative to the amplitude, as rounding may make a variance negative
@@ -74,7 +74,7 @@ class ControlModel:
         if len(self.values) < self.initial:
             return
         with one_thread:
-            if self.process is not None and len(self.values) < GROWTH * self._fitted_with:
+            if self.process is not None and len(self.values) < REFIT_GROWTH * self._fitted_with:
                 self.process = self.process.appended(self.points[-1], self.values[-1], self.prior)
             else:
                 self._fit()

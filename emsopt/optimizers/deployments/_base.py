@@ -15,7 +15,7 @@ from ..values import posterior_means
 
 
 class Optimizer(AskTell[IntArray]):
-    """Base of the optimizers of deployments: see `AskTell`. The space of the objective holds the allowed ones."""
+    """Base of the optimizers of deployments; see `AskTell`. ``space`` holds the allowed deployments."""
 
     noun, column = "deployment", "sites"
     space: DeploymentSpace
@@ -44,20 +44,20 @@ class Optimizer(AskTell[IntArray]):
         return _weighted_minima(self._group_costs, self.space.city.demand_shares, counts)
 
     def _median_values_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
-        """Return the p-median objective after each swap of a unit, from ``gives`` to ``takes``, (Whitaker 1983)."""
+        """Return the p-median objective, (g, t), after swaps from ``gives`` to ``takes`` (Whitaker 1983)."""
         members = np.repeat(np.arange(len(counts)), counts)
         change = swap_changes(self._nearest_groups, members, len(counts))
         return self._median_values(counts[None])[0] + change[np.ix_(np.searchsorted(members, gives), takes)]
 
     @cached_property
     def _nearest_groups(self) -> Lists:
-        """All twin groups, nearest first, for each atom."""
+        """All twin groups and their costs, in order of cost, for each atom."""
         costs, shares = self._group_costs, self.space.city.demand_shares
         return lists_of(matrix_costs(costs, shares), np.arange(len(shares)), len(costs))
 
     @cached_property
     def _group_costs(self) -> FloatArray:
-        """Costs of `Objective.costs` by twin group of sites, shape (G, M)."""
+        """Rows of `Objective.costs`, one per twin group of sites, shape (G, M)."""
         first_site = np.unique(self.space.city.twin_groups, return_index=True)[1]  # twins cost the same
         return np.ascontiguousarray(self.objective.costs[first_site])
 

@@ -127,7 +127,7 @@ def _annealing(
 def _relax(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Solve the problem by `_relaxation`, with a place per unit that a place can take; return x and a lower bound."""
+    """Solve by `_relaxation`, with each place split into one per unit it can hold; return x and a lower bound."""
     place = np.repeat(np.arange(len(b)), capacities - floors)
     pairs = A[np.ix_(place, place)].copy()
     np.fill_diagonal(pairs, 0.0)

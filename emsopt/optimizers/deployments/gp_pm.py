@@ -213,10 +213,7 @@ class GPpM(Optimizer):
             self._open_region()
 
     def _open_region(self) -> None:
-        """Open a region centred where GP*'s lower confidence bound, mean - √(BETA · variance), is low.
-
-        Algorithm 4, lines 6 to 8, and (16).
-        """
+        """Open a region where GP*'s lower bound, mean - √(BETA · variance), is low (Algorithm 4, lines 6 to 8)."""
         self.edge = EDGE
         self._region_value, self._region_best = np.inf, -1
         self._successes = self._failures = 0
@@ -273,7 +270,7 @@ class GPpM(Optimizer):
         return self.draw() if best is None else self.space.deployment(best)
 
     def _with_pending(self, process: GaussianProcess) -> GaussianProcess:
-        """Return the process with its expected values as observations of deployments asked for but not yet observed."""
+        """Return the process conditioned on its own predictions at deployments asked for but not yet observed."""
         for sites, value in self.taken.items():
             if value is None:
                 x = self.space.group_counts(list(sites))
@@ -389,7 +386,7 @@ def climb(
     region: tuple[IntArray, float] | None = None,
     taken: IntArray | None = None,
 ) -> tuple[IntArray, float]:
-    """Relocate one unit at a time, each time to the highest score, until no relocation raises ``value``.
+    """Relocate unit by unit to the highest score until none raises ``value``; return the counts, (G,), and score.
 
     Deployments in ``taken``, shape (n, G), and outside of a ``region``, centre and edge, are skipped. ``bounds``
     returns upper bounds on the scores of swaps, which save scoring most of them.
@@ -431,7 +428,7 @@ def _best_swap(
 
 
 def random_swaps(space: DeploymentSpace, x: IntArray, depths: IntArray, rng: np.random.Generator) -> IntArray:
-    """Return allowed deployments by ``depths``, shape (n,), random swaps from the deployment ``x``, shape (n, G)."""
+    """Return allowed deployments, (n, G), each reached from ``x``, (G,), by one of ``depths``, (n,), random swaps."""
     pool = np.repeat(x[None], len(depths), axis=0)
     for depth in range(depths.max()):
         rows = np.flatnonzero(depths > depth)

@@ -255,7 +255,7 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
 
 
 class LocalSearchPlus(Optimizer):
-    """Swap local search that tries the most promising swaps first, and kicks out of local optima.
+    """Swap local search that tries the most promising swaps first and leaves local optima by random kicks.
 
     The first deployment is the p-median, improved by swaps as far as the estimate falls. Swaps are tried in the order
     of the estimate, and the first better deployment is the next centre. If none of the first 100 is better, two to four
@@ -285,7 +285,7 @@ class LocalSearchPlus(Optimizer):
         return np.column_stack([gives[some // len(takes)], takes[some % len(takes)]]), change.flat[some]
 
     def _descend_estimate(self, sites: IntArray) -> IntArray:
-        """Return the deployment that swaps reach from another one, each with the greatest fall of the estimate."""
+        """Improve a deployment by the swap that lowers the estimate most, until none lowers it; return the result."""
         counts = self.space.group_counts(sites)
         while True:
             swaps, changes = self._swaps(counts)
@@ -305,7 +305,7 @@ class LocalSearchPlus(Optimizer):
         return self._kick()
 
     def _kick(self) -> IntArray:
-        """Return the best deployment after some promising swaps, around which the search goes on."""
+        """Return the best deployment changed by some random promising swaps, near which the search continues."""
         self._value = np.inf
         for more in range(ATTEMPTS):
             counts = self.space.group_counts(self.best[0])
@@ -373,7 +373,7 @@ def _first_units(
 
 @njit(cache=True, nogil=True)
 def _sum_shifts(q: FloatArray, paid: FloatArray, n: int, later: FloatArray, sooner: FloatArray) -> None:
-    """Fill the sums over the first units if each comes one place later, or sooner."""
+    """Fill cumulative sums: how the cost changes if the first k units come one place later, or sooner."""
     for k in range(n):
         later[k + 1] = later[k] + ((q[k + 1] - q[k]) * paid[k] if k + 1 < len(q) else 0.0)
         sooner[k + 1] = sooner[k] + ((q[k - 1] - q[k]) * paid[k] if k else 0.0)

@@ -215,7 +215,7 @@ class ControlProblem:
         return replace(self, set_values=np.array(values), set_points=points)
 
     def best_of_set(self, i: int) -> tuple[float, FloatArray]:
-        """Return the best expected value of a control set and the point with it, shape (k,), by a long search."""
+        """Return the best expected value of a control set and its maximiser, shape (k,), by a long search."""
         controlled, known = list(self.control_sets[i]), self.objective.best_x
         return long_search(partial(self.expected, i), len(controlled), None if known is None else known[controlled])
 

@@ -131,7 +131,7 @@ AIRFOIL_WORST = -2.862809487
 
 
 def airfoil() -> Problem:
-    """Return the standardised noise level of the airfoil: 5 inputs on [0, 1]⁵, maximum 2.06996."""
+    """Return the problem of the airfoil's standardised noise level: 5 inputs on [0, 1]⁵, maximum 2.06996."""
     variables = ("frequency", "angle", "chord", "velocity", "thickness")
     return Problem("airfoil", _noise_level, [(0, 1)] * 5, "max", 2.069964183723336, AIRFOIL_BEST_X, variables=variables)
 
@@ -183,7 +183,7 @@ PLANT_WORST = -1.13261281
 
 
 def plant() -> Problem:
-    """Return the standardised leaf area of the plant, 5 inputs, maximum 2.19412; raise if its file cannot be had."""
+    """Return the problem of the plant's standardised leaf area: 5 inputs, maximum 2.19412. Raise without its file."""
     plant_process()  # raises here rather than at the first evaluation
     variables = ("Ca", "B", "NH3", "K", "pH")
     return Problem("plant", _leaf_area, [(0, 1)] * 5, "max", 2.1941161756540035, PLANT_BEST_X, variables=variables)
@@ -215,7 +215,7 @@ def _leaf_area(points: FloatArray) -> FloatArray:
 
 
 def ems_service() -> Problem:
-    """Return the minutes saved as a function of the settings: 5 inputs on [0, 1]⁵."""
+    """Return the problem of the minutes of response saved by the settings: 5 inputs on [0, 1]⁵."""
     best_x = [0.6601537, 0.90909089, 1.0, 0.26659574, 0.31841648]
     return Problem("ems", _minutes_saved, [(0, 1)] * 5, "max", 1.84896581728768, best_x, variables=SETTINGS)
 
@@ -250,7 +250,7 @@ def _response(u: FloatArray) -> FloatArray:
 
 
 def _minutes_saved(u: FloatArray) -> FloatArray:
-    """Return the minutes saved, net of burdens, at each row of settings."""
+    """Return the mean response saved (min), minus the burdens of the settings, at each row of settings."""
     return _response(np.zeros((1, 5))) - _response(u) - u**POWERS @ BURDENS  # 0 is the slowest value of each setting
 
 

@@ -312,6 +312,7 @@ def test_grid_cells_are_unit_squares_around_their_centres():
 def test_what_cannot_be_is_refused():
     refused("`n_sites` .* from 1 to 100; got 101", eo.datasets.grid_city, n_sites=101)
     refused("`n_sites` .* from 1 to 4; got 5", eo.datasets.grid_city, n_sites=5, size=2)
+    refused("`size`.*got -4", eo.datasets.grid_city, size=-4)
     refused("`load`.*got 0", eo.datasets.grid_city, load=0)
     refused("`geometry`.*'sphere'", eo.datasets.grid_city, geometry="sphere")
     refused("`version`.*'newest'", eo.datasets.load_st_paul, version="newest")

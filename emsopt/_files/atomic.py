@@ -62,8 +62,7 @@ def write_file(path: PathLike, content: str | bytes) -> Path:
         draft = _neighbour(target)
         try:
             _write(draft, content)
-            if mode is not None:
-                draft.chmod(mode)
+            _set_mode(draft, mode)
             os.replace(draft, target)
         finally:
             with suppress(OSError):
@@ -89,8 +88,8 @@ def write_folder(
         try:
             for name, content in files.items():
                 _write(draft / name, content)
+            _set_mode(draft, mode)
             if mode is not None:
-                draft.chmod(mode)
                 folder.rename(old)  # a folder with content cannot be replaced in one step
             try:
                 draft.rename(folder)
@@ -132,6 +131,12 @@ def _write(path: Path, content: str | bytes) -> None:
         file.write(content.encode() if isinstance(content, str) else content)
         file.flush()
         os.fsync(file.fileno())
+
+
+def _set_mode(path: Path, mode: int | None) -> None:
+    """Set the permissions of a file or folder, unless they are right already: some mounts refuse every change."""
+    if mode is not None and stat.S_IMODE(path.stat().st_mode) != mode:
+        path.chmod(mode)
 
 
 def _mode_to_keep(target: Path, kind: int) -> int | None:

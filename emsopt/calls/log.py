@@ -181,8 +181,8 @@ class CallLog:
         chosen = (self.times >= first) & (self.times < last)
         if not chosen.any():
             spans = f"the log has calls from {self.times[0]} to {self.times[-1]}"
-            remedy = "`start` must be before `end`. A day ends at 0:00 of the next."
-            raise InputError(f"no call lies between `start` {first} and `end` {last}; {spans}. {remedy}")
+            remedy = "" if first < last else " `start` must be before `end`. A day ends at 0:00 of the next."
+            raise InputError(f"no call lies between `start` {first} and `end` {last}; {spans}.{remedy}")
         return self.where(chosen)
 
     @property

@@ -45,6 +45,8 @@ def _indices(city: City, values: Any, name: str) -> IntArray:
         array = np.asarray(values)
     except ValueError as error:
         raise InputError(f"`{name}` must be {limits} in rows of equal length; got {values!r}.") from error
+    if np.ma.isMaskedArray(values):  # whose mask `asarray` ignores
+        raise InputError(f"`{name}` must be {limits}; got a masked array. Fill the masked entries first.")
     if _are_texts(array):
         return city.sites_named(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "b":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import time
@@ -279,7 +280,7 @@ def _read_homes(name: str) -> dict[str, str]:
 
 def _today(names: list[str] | None) -> list[str] | None:
     """Return the station of each of today's units: as given, or from a file with a column ``station``."""
-    if not names or len(names) > 1 or not names[0].lower().endswith(".csv"):
+    if not names or len(names) > 1 or not (names[0].lower().endswith(".csv") or os.path.isfile(names[0])):
         return names
     file = names[0]
     table, columns = _table(file, "--today", "a table of today's units, .csv")

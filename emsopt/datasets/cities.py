@@ -160,6 +160,7 @@ def grid_city(
     >>> city.n_sites, city.n_atoms, round(city.offered_load(15), 3)
     (30, 100, 0.5)
     """
+    size = whole_number(size, "size")
     n_sites = whole_number(n_sites, "n_sites", 1, size**2)
     load = positive_number(load, "load")
     choice(geometry, "geometry", ("plane", "uniform"))

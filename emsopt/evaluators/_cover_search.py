@@ -32,6 +32,7 @@ Galvão, R. D. and ReVelle, C. (1996). A Lagrangean heuristic for the maximal co
 """
 
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from typing import NamedTuple, TypeAlias, TypeVar
@@ -55,11 +56,11 @@ MOST_STEPS = 2_000  # so that the clock is looked at
 MOVES = 50  # steps of annealing beside each one of the descent
 FIRST_STEP, AGAIN, PATIENCE = 1.5, 0.3, 60  # length of a step of the descent, at first and when the best deployment is
 # known, and steps without progress that halve it
-PIECE = 100_000  # steps of annealing between two looks at the clock: at most about 0.1 s
+PIECE = 100_000  # steps of annealing between two looks at the clock: 0.05 s with 60 atoms per site
 RUNS, MERGING = 5, 0.15  # runs of annealing in each thread until a time limit, and share of each that merging may take
 SOLVABLE = 100_000  # pairs in reach up to which HiGHS gets far enough within a time limit
 T = TypeVar("T")
-# one per chain of annealing; fixed, so that results repeat, and not 0, which xorshift never leaves
+# one per chain of a search; fixed, so that results repeat, and not 0, which xorshift never leaves
 SEEDS = 88172645463325252, 1234567890123456789
 
 
@@ -85,23 +86,24 @@ def maximise(
     units: int,
     end: float,
     known: IntArray | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> tuple[IntArray, float]:
     """Find the units at each site that cover the largest weight; return them, and an upper bound on that weight.
 
     The bound is minus infinity if the search was completed before ``end``: then they are optimal. ``known`` is a
-    deployment to start from.
+    deployment to start from, and ``stop`` tells whether to end before ``end``.
     """
     first, which = distinct(patterns.T.tocsr())  # atoms in reach of the same sites are one
     merged = np.bincount(which, weights=weights).astype(float)
-    lonely = np.diff(patterns.tocsc().indptr)[first] == 0
+    floors, capacities = limits[0], np.minimum(limits[1], units)
+    lonely = np.diff(patterns[np.flatnonzero(capacities)].tocsc().indptr)[first] == 0  # in reach of no open site
     some = np.flatnonzero((merged > 0) & ~lonely)
     patterns, weights = patterns[:, first[some]], merged[some]
-    floors, capacities = limits[0], np.minimum(limits[1], units)
     if not len(some) or floors.sum() == units:
         return greedy(patterns, weights, q, floors, capacities, units), -np.inf
     useful = _drop_dominated(patterns, q, floors, capacities, units)
     lower, upper = floors[useful], capacities[useful]
-    search = _Search(patterns[useful], weights, q, (lower, upper), units, end)
+    search = _Search(patterns[useful], weights, q, (lower, upper), units, end, stop)
     if known is not None and known[useful].sum() == units:
         search.update(known[useful])
     bound = search.run()
@@ -138,9 +140,16 @@ class _Search:
     """State of the search, the best deployment and the best bound so far, and methods that improve it."""
 
     def __init__(
-        self, patterns: Patterns, weights: FloatArray, q: float, limits: Limits, units: int, end: float
+        self,
+        patterns: Patterns,
+        weights: FloatArray,
+        q: float,
+        limits: Limits,
+        units: int,
+        end: float,
+        stop: Callable[[], bool] | None = None,
     ) -> None:
-        self.patterns, self.q, self.units, self.end = patterns, q, units, end
+        self.patterns, self.q, self.units, self.end, self.stop = patterns, q, units, end, stop
         self.reach = Reach(*as_lists(patterns), *as_lists(patterns.T), weights)
         self.worth = (1 - q) * np.power(q, np.arange(units + 2))
         self.limits = limits
@@ -166,7 +175,7 @@ class _Search:
     @property
     def late(self) -> bool:
         check_ctrl_c()
-        return time.monotonic() > self.end
+        return time.monotonic() > self.end or (self.stop is not None and self.stop())
 
     def update(self, counts: IntArray) -> None:
         """Keep a deployment if it is the best one."""
@@ -229,7 +238,7 @@ class _Search:
         if len(self.reach.atom) > SOLVABLE:  # HiGHS would not get far
             self.update(self.chain(1, time.monotonic()))
             self.update(wait_for(other))
-            return self.bound
+            return -np.inf if self.bound < self.target else self.bound
         solved = self.solve()
         self.over = True
         self.update(wait_for(other))
@@ -259,8 +268,10 @@ class _Search:
         """Return the best deployment found by ``end`` that uses only sites of deployments in ``met`` and ``best``."""
         some = np.flatnonzero(best + sum(self.met))
         counts, limits = np.zeros_like(best), (self.limits[0][some], self.limits[1][some])
-        end = min(self.end, end)
-        counts[some], _ = maximise(self.patterns[some], self.reach.weight, self.q, limits, self.units, end, best[some])
+        end, stop = min(self.end, end), lambda: self.over or (self.stop is not None and self.stop())
+        counts[some], _ = maximise(
+            self.patterns[some], self.reach.weight, self.q, limits, self.units, end, best[some], stop
+        )
         return counts
 
     def solve(self) -> tuple[IntArray | None, float, bool]:

@@ -469,8 +469,9 @@ def service_law(
     A service time is the mean service time of its site and atom times one factor, drawn once per call, whichever unit
     answers. ``service`` and ``cv`` are those of `simulate`.
     """
-    scaled = isinstance(service, str) and service in ("lognormal", "gamma")
-    if cv is not None and not scaled:
+    if isinstance(service, str):
+        choice(service, "service", ("exponential", "deterministic", "gamma", "lognormal"))
+    if cv is not None and not (isinstance(service, str) and service in ("lognormal", "gamma")):
         raise InputError(
             f"`cv` is fixed by this `service`; got cv={cv!r}. Leave it out, or choose service='lognormal' or 'gamma'."
         )
@@ -488,4 +489,4 @@ def service_law(
         "gamma": (lambda rng, n: rng.standard_gamma(1 / squared, n) * squared, squared),
         "lognormal": (lambda rng, n: np.exp(np.sqrt(variance) * rng.standard_normal(n) - variance / 2), squared),
     }
-    return laws[choice(service, "service", laws)]
+    return laws[service]

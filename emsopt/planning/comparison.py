@@ -243,6 +243,8 @@ def compare(
     if not isinstance(deployments, Mapping) or len(deployments) < 2:
         wanted = 'two or more named deployments, such as {"today": sites, "proposed": sites}'
         raise InputError(f"`deployments` must map names to sites, {wanted}; got {_validate.quote(deployments)}.")
+    if strange := [name for name in deployments if not isinstance(name, str) or not name.strip()]:
+        raise InputError(f"`deployments` must have a text as each name; got {_validate.quote(strange[0])}.")
     chosen = {name: check_sites(centre, sites, f"deployments[{name!r}]") for name, sites in deployments.items()}
     how = check_model(evaluator, max(map(len, chosen.values()))), capacity, metric
     metric_costs(centre, metric)

@@ -143,7 +143,10 @@ def columns_in(parts: Sequence[str], name: str) -> dict[str, str | None]:
 
 def of_stations(error: EmsoptError) -> EmsoptError:
     """Make an error about the table of stations name the option for its own columns."""
-    parts = (Argument("station_columns", p[1]) if p[0] == "columns" else p for p in Message.of(error).parts)
+    parts = (
+        Argument("station_columns", p[1]) if isinstance(p, Argument) and p[0] == "columns" else p
+        for p in Message.of(error).parts
+    )
     error.args = (Message(*parts), *error.args[1:])
     return error
 

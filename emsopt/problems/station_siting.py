@@ -78,7 +78,10 @@ def sited_city(city: City, x: ArrayLike) -> City:
     >>> sited_city(eo.datasets.grid_city(rng=0), [2.5, 5.0, 7.5, 5.0]).site_names
     ('station 1', 'station 2')
     """
-    stations = np.reshape(x, (-1, 2))
+    stations = _validate.real_array(x, "x", (None,))
+    if len(stations) == 0 or len(stations) % 2:
+        raise InputError(f"`x` must hold two coordinates per station; got {len(stations)} numbers.")
+    stations = stations.reshape(-1, 2)
     return _with_stations(city, stations, fitted_travel_time(city)).replace(
         atom_shapes=city.atom_shapes  # dropped before, and unchanged
     )

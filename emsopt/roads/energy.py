@@ -33,7 +33,8 @@ from scipy import sparse
 from scipy.sparse.linalg import spsolve
 
 from .._types import ArrayLike, BoolArray, FloatArray, IntArray
-from .._validate import one_each, real_array
+from .._validate import one_each, quote, real_array
+from ..errors import InputError
 
 J_PER_WH = 3600.0
 INCLINES: dict[str, Any] = {"unit": "rad, not degrees", "low": -1.57, "high": 1.57}  # from straight down to straight up
@@ -130,6 +131,8 @@ def terrain_inclines(
     """
     _, index, inverse = np.unique(nodes, return_index=True, return_inverse=True)
     ends = inverse.reshape(-1, 2)
+    if not callable(heights):
+        raise InputError(f"`heights` must be a function of longitude and latitude; got {quote(heights)}.")
     ground = real_array(heights(places.reshape(-1, 2)[index]), "heights(places)", index.shape, unit="m")
     level = _straight_inside(ground, ends, lengths, elevated)
     most = lengths * np.sin(STEEPEST)  # lengths are along the slope, so that a rise is a sine

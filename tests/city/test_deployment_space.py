@@ -48,6 +48,7 @@ MALFORMED = [
     ("form without the pinned", lambda: space(pinned=[3]).canonical([0, 1]), "\\[0, 1\\].*at least 1 must be at 'site 4'"),
     ("unknown evaluator", lambda: ev.evaluate(CITY, [0, 1], "magic"), "evaluator.*'exact'.*'magic'"),
     ("tolerance out of reach", lambda: ev.approximate_hypercube(CITY, [0, 1, 2], tol=1e-30), "did not converge.*`tol`"),
+    ("masked sites", lambda: ev.evaluate(CITY, np.ma.array([0, 1], mask=[0, 1])), "masked array"),
     ("too many units for the exact model", lambda: ev.exact_hypercube(many_sites(31), np.arange(31)), "30.*31.*approximate"),
     ("too many deployments", lambda: ev.evaluate_all(many_sites(60), 10), "75,394,027,566.*20,000,000.*minimize"),
     ("minutes where there are none", lambda: ev.evaluate_all(CITY, 2, metric=("late", 8)).mean_response, "8 min or more.*values"),

@@ -115,6 +115,12 @@ def test_stopped_early_it_says_how_much_more_is_possible(busy):
     assert stopped.gap == stopped.upper_bound - stopped.coverage
 
 
+def test_nothing_is_covered_where_the_only_site_in_reach_is_closed():
+    city = eo.City([1, 2], [[0, 20], [20, 20], [20, 20]], turnout_times=1, service_times=30)
+    found = mclp(city, eo.DeploymentSpace(city, 2, closed=[0]), 6)
+    assert found.coverage == 0 and found.proven and found.sites.tolist() == [1, 2]
+
+
 def test_bad_options_are_refused():
     for threshold, busy, name in ((0, 0.5, "threshold"), (8, 1, "busy_fraction"), (8, -0.1, "busy")):
         refused(name, mexclp, plane_city(4, 6, 0), 2, threshold, busy)

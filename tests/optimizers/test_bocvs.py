@@ -320,6 +320,8 @@ def test_what_a_learner_is_given_must_fit_the_problem():
     problem = random_problem(0)
     learner, play = UCBCVS(problem, rng=0), Play([0.5] * 3, 1.0, 0.1)
     refused("`budget` must be finite", UnknownCost, problem)
+    refused("`budget`.*-1", UnknownCost, problem, budget=-1)
+    refused("`alpha`.*5", UnknownCost, problem, budget=5, alpha=5)
     refused("There is no recommendation yet", learner.recommend)
     refused("`i` must be a whole number from 0 to 3", learner.tell, 9, [0.5], play)
     refused(r"`x` must have shape \(1,\) for set 0", learner.tell, 0, [0.5] * 2, play)

@@ -127,6 +127,7 @@ def test_values_are_those_of_the_evaluator(evaluator):
         ({"deployments": {"a": [0], "b": [7]}}, r"`deployments\['b'\]` must be whole site indices from 0 to 1; got 7"),
         ({"deployments": {"a": [0]}}, "two or more named deployments"),
         ({"deployments": [[0], [1]]}, "two or more named deployments"),
+        ({"deployments": {"a": [0], None: [1]}}, "text as each name; got None"),
         ({"deployments": {"a": [0], "b": ["nowhere"]}}, "no site is named 'nowhere'"),
         ({"draws": 20}, "`draws` must be a whole number of at least 100; got 20"),
         ({"evaluator": "simulation"}, "must be 'exact' or 'approximate'"),

@@ -173,6 +173,8 @@ def test_bad_queries_and_plays_are_refused():
     refused("`worst` must be a lower bound .*; it is 9, but the best", replace(problem, worst=9.0).target, 0.1)
     refused(r"`point` must lie in \[0, 1\]", Play, [0.5, 1.2], 1.0, 0.5)
     refused(r"`cost` must lie in \[0, 1\]; got 1.5", Play, [0.5, 0.5], 1.0, 1.5)
+    refused("`value`.*nan", Play, [0.5, 0.5], np.nan, 0.5)
+    refused("must both hold 7 values, or none; got 2", replace, problem, set_values=[1.0, 2.0])
 
 
 @pytest.mark.parametrize("function", [lambda u: 1.0, lambda u: u[:, :1]])

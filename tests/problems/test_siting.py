@@ -62,3 +62,4 @@ def test_with_hardly_a_call_it_is_the_distance_to_the_nearest(town):
 def test_bad_input_is_refused(town):
     refused("must have `atom_locations`", siting, town.replace(atom_locations=None), 2)
     refused("`stations` must be a whole number", siting, town, 0)
+    refused("two coordinates per station; got 3", sited_city, town, [1, 2, 3])

@@ -54,6 +54,8 @@ def on_box(
     """
     sense = _sense_of(f, sense)
     if isinstance(f, BoxObjective):
+        if any(value is not None for value in (bounds, noisy, constraints)):
+            raise InputError("A BoxObjective already has `bounds`, `noisy` and `constraints`: omit these options.")
         return f
     f = _elsewhere if f is None else f
     if not callable(f):

@@ -20,7 +20,7 @@ import numpy as np
 from ... import _validate
 from ..._types import ArrayLike, FloatArray, Rng
 from ...errors import InputError
-from ...problems.control.problem import ControlProblem, Play
+from ...problems.control.problem import ControlProblem, Play, check_alpha
 from .model import ControlModel, PosteriorSample
 
 
@@ -53,6 +53,8 @@ class ControlLearner:
     phase = "search"
 
     def __init__(self, problem: ControlProblem, *, rng: Rng = None, budget: float = np.inf, alpha: float = 0.1) -> None:
+        check_alpha(alpha)
+        budget = budget if budget == np.inf else _validate.positive_number(budget, "budget")
         self.problem, self.budget, self.alpha = problem, budget, alpha
         self.rng = _validate.generator(rng)
         self.model = ControlModel(problem, self.rng)

@@ -108,6 +108,9 @@ class ControlProblem:
         variables = self.objective.variables
         control_sets = checked_sets(self.control_sets, variables)
         m = len(control_sets)
+        n, k = len(self.set_values), len(self.set_points)
+        if (n, k) not in ((0, 0), (m, m)):
+            raise InputError(f"`set_values` and `set_points` must both hold {m} values, or none; got {n} and {k}.")
         costs = _validate.real_array(self.costs, "costs", (m,), low=0.0, strictly=True)
         if costs.max() > 1:
             most = f"that of set {costs.argmax()} is {costs.max():g}"
@@ -272,6 +275,7 @@ class Play:
         point = _validate.real_array(self.point, "point", (None,))
         if point.min() < 0 or point.max() > 1:
             raise InputError(f"`point` must lie in [0, 1]; it ranges from {point.min():g} to {point.max():g}.")
+        _validate.finite_number(self.value, "value")
         if not _validate.is_real(self.cost) or not 0 <= self.cost <= 1:
             raise InputError(f"`cost` must lie in [0, 1]; got {self.cost!r}. Divide all costs by the largest possible.")
         object.__setattr__(self, "point", point)

@@ -118,7 +118,7 @@ def test_stopped_early_it_says_how_much_more_is_possible(busy):
 def test_nothing_is_covered_where_the_only_site_in_reach_is_closed():
     city = eo.City([1, 2], [[0, 20], [20, 20], [20, 20]], turnout_times=1, service_times=30)
     found = mclp(city, eo.DeploymentSpace(city, 2, closed=[0]), 6)
-    assert found.coverage == 0 and found.proven and found.sites.tolist() == [1, 2]
+    assert (found.coverage, found.proven, found.sites.tolist()) == (0, True, [1, 2])
 
 
 def test_bad_options_are_refused():

@@ -61,7 +61,7 @@ TRUTH, NOISE, AGENT = range(3)  # separate streams: every policy meets the same 
 REGRESSIONS: dict[str, type[Regression]] = {"gp": ExactGP, "svgp": SparseGP, "bi": IndependentArms}
 RULES: dict[str, Rule] = {"ts": Thompson(), "bucb": BayesUCB(), "ucb": UCB()}
 POLICIES = {f"{regression}-{rule}": (regression, RULES[rule]) for regression in REGRESSIONS for rule in RULES}
-LARGE: dict[str, type[Regression]] = REGRESSIONS | {"gp": DistrictGP}  # with a prior that is not stored
+LARGE_REGRESSIONS: dict[str, type[Regression]] = REGRESSIONS | {"gp": DistrictGP}  # with a prior that is not stored
 POLICIES |= {"gp-ts-joint": ("gp", Thompson(joint=True))}
 """Policies by name. A policy is a regression (exact or sparse Gaussian process, or independent edges) and a rule.
 
@@ -300,7 +300,7 @@ def run(
     _validate.instance(net, "net", RoadNetwork, "emsopt.roads.RoadNetwork")
     horizon = _validate.whole_number(horizon, "horizon")
     name, kind, rule = parsed_policy(policy)
-    if regression is not None and not isinstance(regression, LARGE[kind]):
+    if regression is not None and not isinstance(regression, LARGE_REGRESSIONS[kind]):
         wanted = f"{REGRESSIONS[kind].__name__}, because the policy is {name!r}"
         _validate.instance(regression, "regression", REGRESSIONS[kind], wanted)
     # each of the three brings a prior, and they could contradict each other
@@ -386,7 +386,7 @@ def _first_belief(kind: str, prior: Prior, known: Regression | None, rng: np.ran
 
 def new_regression(kind: str, prior: Prior) -> Regression:
     """Return a new regression of the kind that a policy names, with the given prior."""
-    return (LARGE if isinstance(prior, LazyPrior) else REGRESSIONS)[kind](prior)
+    return (LARGE_REGRESSIONS if isinstance(prior, LazyPrior) else REGRESSIONS)[kind](prior)
 
 
 def parsed_policy(policy: str | tuple[str, Rule | Optimism]) -> tuple[str, str, Rule | Optimism]:

@@ -213,7 +213,10 @@ def starts(fit: Fit) -> tuple[bool, str]:
 
 
 def _displacement(minutes: FloatArray, offsets: FloatArray, station: IntArray) -> tuple[float, float]:
-    """Return how far stations seem displaced, by the ``offsets`` of calls, and the drives' median distance, both km."""
+    """Estimate from drives how far stations are displaced (root mean square), and the median distance, both km.
+
+    ``minutes`` (K,); ``offsets`` (K, 2) from the station to the call, km; ``station`` (K,), the index of each drive's.
+    """
     enough = np.bincount(station) >= FEWEST
     minutes, kept = np.minimum(minutes, np.quantile(minutes, CAP)), enough[station]
     minutes, offsets, station = minutes[kept], offsets[kept], (np.cumsum(enough) - 1)[station[kept]]

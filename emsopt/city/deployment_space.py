@@ -171,7 +171,7 @@ class DeploymentSpace:
         return replace(units, city=city)
 
     @cached_property
-    def _groups(self) -> list[IntArray]:
+    def _slots_by_group(self) -> list[IntArray]:
         """Site indices of each twin group, each repeated once per unit that the site may hold."""
         order = np.argsort(self.city.twin_groups, kind="stable")
         return np.split(np.repeat(order, self.site_capacities[order]), np.cumsum(self.capacities)[:-1])
@@ -208,7 +208,7 @@ class DeploymentSpace:
         # or by the first slot of a later group.
         free = self.capacities - self.floors
         first = np.unique(np.cumsum(free) - free)
-        parts = [np.split(slots, [n]) for slots, n in zip(self._groups, self.floors, strict=True)]
+        parts = [np.split(slots, [n]) for slots, n in zip(self._slots_by_group, self.floors, strict=True)]
         slots = np.concatenate([part[1] for part in parts])
         rows, k = np.concatenate([part[0] for part in parts])[None], np.array([-1])
         for more in range(self.units - len(self.pinned), 0, -1):
@@ -229,7 +229,7 @@ class DeploymentSpace:
 
     def deployment(self, counts: IntArray) -> IntArray:
         """Return the deployment, shape (p,), with ``counts`` units in the twin groups, at their first sites, sorted."""
-        return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._groups, counts, strict=True)]))
+        return np.sort(np.concatenate([slots[:n] for slots, n in zip(self._slots_by_group, counts, strict=True)]))
 
     def filled(self, sites: IntArray) -> IntArray:
         """Return an allowed deployment with units at ``sites`` and all other units at the first sites with room."""
@@ -301,7 +301,7 @@ class DeploymentSpace:
         row = self.canonical(sites)
         counts = self.group_counts(row)
         gives, takes = self.swaps(counts)
-        slots, free = np.concatenate(self._groups), np.cumsum(self.capacities) - self.capacities + counts
+        slots, free = np.concatenate(self._slots_by_group), np.cumsum(self.capacities) - self.capacities + counts
         near = np.empty((len(gives), len(takes), self.units), np.int64)
         near[..., 0] = slots[free[takes]]
         for moved, left in zip(near, slots[free[gives] - 1], strict=True):  # a group's last unit stands for any

@@ -107,7 +107,9 @@ def relax(
 
 @njit(cache=True, nogil=True)
 def tuned(omega: float, rate: float) -> float:
-    """Return a better relaxation factor than ``omega``, with which a sweep multiplies the error by ``rate``.
+    """Return the relaxation factor of the next sweeps, if one with ``omega`` multiplies the error by ``rate``.
+
+    It is ``omega`` if that is large enough, and 1 above a rate of 0.95, where over-relaxation does not help.
 
     Neighbouring states differ by one busy unit, so the equations are bipartite. Young's theory then gives the factor
     from the rate of convergence of the Gauss-Seidel method.

@@ -32,7 +32,10 @@ class Lists(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The atoms that list site i, entries ``start[i]`` to ``start[i + 1]``, and the site's positions in their lists."""
+    """For each site i the atoms whose lists contain it, entries ``start[i]`` to ``start[i + 1]`` of ``atom``.
+
+    ``entry`` is the index of i in `Lists.site`.
+    """
 
     start: IntArray
     atom: NDArray[np.int32]

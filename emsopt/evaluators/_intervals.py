@@ -9,7 +9,7 @@ from .._types import ArrayLike, FloatArray, IntArray
 from .._validate import positive_number
 from ..errors import AccuracyWarning, InputError, warn
 
-LONG_ENOUGH = 100  # relaxation times of the queue after which the mean wait is known within about 20 percent
+RELAXATIONS = 100  # relaxation times of the queue after which the mean wait is known within about 20 percent
 
 
 def check_level(level: float) -> float:
@@ -37,17 +37,17 @@ def relaxation_calls(load: float, squared_variation: float) -> float:
 def queue_spread(load: float, squared_variation: float, calls: int) -> float:
     """Return the relative standard deviation of the mean wait of ``calls`` calls near saturation.
 
-    It is √(relaxation time / calls). A warning is issued if the run has fewer calls than `LONG_ENOUGH` relaxation
+    It is √(relaxation time / calls). A warning is issued if the run has fewer calls than `RELAXATIONS` relaxation
     times.
     """
     memory = relaxation_calls(load, squared_variation)
     spread = np.sqrt(memory / calls)
-    if spread**2 * LONG_ENOUGH > 1:
+    if spread**2 * RELAXATIONS > 1:
         warn(
             f"the run is short for a queue with an offered load of {load:.4g} per unit: its relaxation time is about "
             f"{memory:,.0f} calls, and {calls:,} were counted, {calls / memory:.2g} times that. `mean_wait` is "
             f"uncertain by about {200 * spread:,.0f} percent, which its interval allows for. Count at least "
-            f"{LONG_ENOUGH * memory:,.0f} calls, or use exact_hypercube if service is exponential and the fleet small.",
+            f"{RELAXATIONS * memory:,.0f} calls, or use exact_hypercube if service is exponential and the fleet small.",
             AccuracyWarning,
         )
     return float(spread)

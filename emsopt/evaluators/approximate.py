@@ -123,7 +123,10 @@ def approximate_hypercube(city: City, sites: Sites, *, capacity: str = "loss", t
 
 
 def prepare(city: City, _units: int, costs: FloatArray, queue: bool, *, tol: float) -> Callable[..., FloatArray]:
-    """Return a function of (checked deployments, workers, progress) to their mean costs of an answered call, (K,)."""
+    """Return a function of (checked deployments, workers, progress) that returns the mean cost of an answered call.
+
+    ``costs`` are those of a unit's and an atom's call, shape (N, M); of each deployment one mean is returned, (K,).
+    """
     tol = _validate.positive_number(tol, "tol")
     uneven = city.service_ratio > UNEVEN  # a bound for all deployments: most cities need no check of each
     rates, service = city.arrival_rates / 60, city.service_times

@@ -270,7 +270,7 @@ def malp(
     *,
     time_limit: float | None = None,
 ) -> Coverage:
-    """Find the sites with the largest share of calls for which a unit in reach is free with some reliability.
+    """Find the sites with the largest share of calls for which a unit in reach is free with a given probability.
 
     ReVelle and Hogan (1989). An atom is covered if n units can be there before the threshold and q^n, the probability
     that they are all busy, is at most 1 - ``reliability``.
@@ -286,7 +286,7 @@ def malp(
     busy_fraction : float or "local", optional
         A number is the same q for all units, their first version (MALP I); by default the offered load per unit, as in
         `mexclp`. With "local", their second version (MALP II), q is estimated around each atom: the work that comes
-        from its neighbourhood in erlangs, divided by n. The neighbourhood are the atoms that the site closest to the
+        from its neighbourhood in erlangs, divided by n. Its neighbourhood has the atoms that the site closest to the
         atom reaches in time; where all atoms are sites, these are the atoms within the threshold of it.
 
     Returns
@@ -297,7 +297,7 @@ def malp(
     Notes
     -----
     Take the first version if all units are about equally busy, and "local" if demand is concentrated: it asks for more
-    units in the centre and for fewer at the edge, and the fleet then matters only through where it stands.
+    units in the centre and for fewer at the edge. The number needed at an atom then depends on demand and times only.
 
     Examples
     --------

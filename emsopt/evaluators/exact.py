@@ -104,7 +104,10 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
 
 
 def prepare(city: City, _units: int, costs: FloatArray, queue: bool, *, tol: float) -> Callable[..., FloatArray]:
-    """Return a function of (checked deployments, workers, progress) to their mean costs of an answered call, (K,)."""
+    """Return a function of (checked deployments, workers, progress) that returns the mean cost of an answered call.
+
+    ``costs`` are those of a unit's and an atom's call, shape (N, M); of each deployment one mean is returned, (K,).
+    """
     tol = _validate.positive_number(tol, "tol")
 
     def one(sites: IntArray) -> float:

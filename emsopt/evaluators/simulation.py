@@ -201,7 +201,10 @@ def prepare(
     cv: float | None,
     rng: Rng,
 ) -> Callable[..., FloatArray]:
-    """Return a function of (checked deployments, workers, progress) to their mean costs of an answered call, (K,)."""
+    """Return a function of (checked deployments, workers, progress) that returns the mean cost of an answered call.
+
+    ``costs`` are those of a unit's and an atom's call, shape (N, M); of each deployment one mean is returned, (K,).
+    """
     calls = whole_number(calls, "calls", BATCHES)
     draw, squared_variation = service_law(service, cv)
     lengths = [_checked_warmup(warmup, city, units, queue, calls, squared_variation), calls]

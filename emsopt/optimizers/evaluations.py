@@ -287,14 +287,14 @@ class Ends:
         """Return the reason to end, or "" to continue; ``last`` says whether the budget is used."""
         values = [value for _, value in self.given[self.read :]]
         self.best, self.read = self.better([self.best, *values]), len(self.given)
-        if self._reaches(self.best) and (last or self.read >= self.due) and self._reaches_target(last):
+        if self._reaches(self.best) and (last or self.read >= self.due) and self._confirm_target(last):
             return f"target of {self.target:g} reached"
         return self._used_up() if self.optimizer.exhausted else ""
 
     def _reaches(self, value: float) -> bool:
         return self.target is not None and self.better(value, self.target) == value
 
-    def _reaches_target(self, last: bool) -> bool:
+    def _confirm_target(self, last: bool) -> bool:
         """Return whether the target counts as reached; with noise, enqueue evaluations to confirm it."""
         if not self.optimizer.objective.noisy:
             return True

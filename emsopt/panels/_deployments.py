@@ -206,7 +206,7 @@ class Deployments(OwnPanel):
         return next(name for name in (*wanted, MEDIAN, "today") if name in answer)
 
     def best(self) -> tuple[tuple[int, ...] | None, str, str]:
-        """Return the sites of the best deployment known, how it was found, and its name; None before a search."""
+        """Return the sites of the best deployment known, how it was found, and its name; no sites if none is known."""
         settings = self.search_settings
         enumeration = self.solve(settings)[1]
         if settings in self.found:

@@ -54,7 +54,7 @@ SEVERAL = 1.2  # units per call; from here on workloads suffer noticeably from s
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """The city of a log, and how it was made. It holds single calls, which a project never does.
+    """The city of a log, and how it was made. Unlike a saved `Project` it holds single calls.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Model:
     read, assumed : tuple of str
         What was read and how, and what was assumed, in sentences.
     rows : str
-        Which rows of the log are no calls, in sentences.
+        Sentences on rows that were left out or joined, or may be no calls, with their number.
     refused : ContradictionError or None
         Why no advice is given although the log has times: they contradict the stations.
     """

@@ -323,11 +323,11 @@ def descend(
 def anneal(
     A: FloatArray, b: FloatArray, floors: IntArray, filled: IntArray, empty: IntArray, chances: FloatArray
 ) -> IntArray:
-    """Anneal from ``floors`` and a unit more at each place in ``filled``; return the best allocation found, shape (N,).
+    """Minimise `value` by simulated annealing from ``floors`` and one unit at each entry of ``filled``; return x, (N,).
 
-    ``filled`` and ``empty`` name places once per unit that may move and per unit for which there is room; they are
-    overwritten. A move is accepted with Metropolis's probability; the temperature falls geometrically from the mean
-    change of a swap to `COOLEST` of it. ``chances``, shape (steps, 3), are random numbers.
+    ``filled`` has the place of each unit that may move, ``empty`` that of each free slot; both are overwritten. A move
+    is accepted with Metropolis's probability; the temperature falls geometrically from the mean change of a swap to
+    `COOLEST` of it. ``chances``, shape (steps, 3), are random numbers.
     """
     x = floors.copy()
     for i in filled:

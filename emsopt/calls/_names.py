@@ -105,6 +105,8 @@ NUMBERS = {
     "units_sent": ("unitssent", rf"unitcount|{_UNITS}(?:count)?|(?:numberof|noof|num|no|count){_UNITS}"),
     "turnout_min": ("turnoutmin", rf"turnout{_MINUTES}"),
 }
+# Roles of text, which the details of a log keep under these names, but for those that joining rows uses up.
+USED_UP = ("incident", "status", "patient")
 LABELS = {
     "incident": (
         rf"(?:cad|starfire)?inc(?:ident)?{_ID}|cad{_ID}|einsatz{_ID}|n(?:o|um|umero)?(?:inter|intervention|incident)e?",

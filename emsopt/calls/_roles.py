@@ -1,6 +1,7 @@
 """Find the column of a table for each role (time, place, unit, ...), by its name (`_names`) and its first values.
 
-A fitting name is not enough: the cells of a column of times must be times, and those of a column of numbers numbers.
+A fitting name is enough for a column of text only: the cells of a column of times must be times, those of a column of
+numbers numbers. Conditions (``where``) name the file's own columns, not roles.
 """
 
 from __future__ import annotations

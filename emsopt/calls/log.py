@@ -295,6 +295,10 @@ def read_calls(
     <CallLog: 1 calls from 2025-03-14 to 2025-03-14, local time>
     """
     if isinstance(source, CallLog):
+        if columns is not None or where is not None:
+            raise InputError(
+                "`columns` and `where` are for tables, but a CallLog is read already: use `CallLog.where`."
+            )
         return source
     _validate.choice(on_bad, "on_bad", ("raise", "leave out"))
     if isinstance(source, (list, tuple)):
@@ -449,8 +453,8 @@ def _read_times(
         return _times.read_stamps(table, key[role], time_format, columns, times, utc)
 
     details = pd.DataFrame({role: moments(role) for role in stamps}, range(len(times)))
-    for role in ("unit", "station", "priority", *_roles.OF_DISPATCH):
-        if role in key:
+    for role in _names.LABELS:
+        if role in key and role not in _names.USED_UP:
             details[role] = _points.words(table, key[role])
     if "units_sent" in key:
         details["units_sent"] = table.numbers(key["units_sent"], "a number of units of at least 0", blanks=True, low=0)

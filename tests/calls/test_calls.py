@@ -161,6 +161,7 @@ def test_parts_of_a_log():
     twice = ec.read_calls(pd.concat([random_log(30), random_log(30)]))
     assert len(twice.without_repeats()) == 30
     refused("truth value", log.where, [True])
+    refused("a CallLog is read already", ec.read_calls, log, where="unit == 'A1'")
 
 
 # -- counting -----------------------------------------------------------------------------------------------------

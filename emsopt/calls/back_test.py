@@ -29,7 +29,7 @@ from .._types import BoolArray, FloatArray, IntArray, PathLike, Rng
 from ..city.travel import ResponseLaw
 from ..errors import InputError
 from ..evaluators.by_name import check_evaluator, evaluate
-from ..evaluators.metrics import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN
 from . import _page
 from ._times import hour_of_week
 from ._units import busy_minutes, dispatch_times, regular_units

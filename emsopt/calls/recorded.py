@@ -34,8 +34,7 @@ from scipy.optimize import minimize
 
 from .._types import FloatArray, Times
 from ..errors import InputError
-from ..evaluators.evaluation import Evaluation
-from ..evaluators.metrics import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN, Evaluation
 
 if TYPE_CHECKING:
     from .log import CallLog

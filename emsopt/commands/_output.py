@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .._files.atomic import make_folder, write_file
 from ..city.city import HOURS_A_YEAR
 from ..errors import InputError
-from ..evaluators.metrics import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser

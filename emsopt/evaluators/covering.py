@@ -46,7 +46,8 @@ from ._cover_patterns import SCALE, Patterns, within, within_km
 from ._cover_search import greedy, maximise
 from ._p_median import common_divisor
 from ._stopping import ends, integer_program, interruptible
-from .metrics import LATE_MIN, late_probability
+from .evaluation import LATE_MIN
+from .metrics import late_probability
 
 BUSIEST = 0.99  # cap of the default busy fraction: if units are always busy, all deployments are equally good
 ROUNDING = 1e-12  # of reliabilities and shares, which are met even if rounding errors say otherwise

@@ -12,8 +12,8 @@ from .._types import FloatArray, IntArray, Progress, Sites
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
-from .evaluation import Evaluation
-from .metrics import LATE_MIN, Metric
+from .evaluation import LATE_MIN, Evaluation
+from .metrics import Metric
 from .objective import Objective
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from ..city.city import City
 from ..city.travel import ResponseLaw
 from ..errors import InputError, UnstableQueueError
 from ._intervals import AnsweredCalls
-from .metrics import LATE_MIN
 
 if TYPE_CHECKING:
     import pandas as pd
 
+LATE_MIN = 8.0  # a response of this many minutes or more is late, where nobody says otherwise
 NEGLIGIBLE = 1e-10  # share of calls below which a pair of unit and atom is left out, to save time
 
 

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 Single: TypeAlias = "str | tuple[Any, ...] | Callable[[Evaluation], float]"
 Metric: TypeAlias = "Single | Mapping[Single, float]"
 
-LATE_MIN = 8.0  # a response of this many minutes or more is late, where nobody says otherwise
 NEGLIGIBLE = 0.01  # of the metric: smaller changes of an atom are of no practical interest and not reported
 MEANS = ("mean_response", "late")
 KNOWN = (

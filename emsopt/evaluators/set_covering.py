@@ -28,7 +28,7 @@ from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
 from ._cover_patterns import Patterns, reduce, within
 from ._stopping import ends, integer_program, interruptible
-from .metrics import LATE_MIN
+from .evaluation import LATE_MIN
 
 
 @dataclass(frozen=True, eq=False, repr=False)

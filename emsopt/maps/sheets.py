@@ -18,8 +18,7 @@ from ..city import City
 from ..city.deployment_space import check_sites
 from ..city.travel import NODES, WEIGHTS, ResponseLaw
 from ..errors import InputError
-from ..evaluators.evaluation import is_queue
-from ..evaluators.metrics import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN, is_queue
 from . import _colours
 from ._page import Page
 from .deployments import city_data

@@ -18,7 +18,7 @@ from .._running.checkpoint import summary
 from .._running.loop import bar
 from .._running.parallel import map_rows
 from ..city.deployment_space import DeploymentSpace, check_sites
-from ..evaluators.metrics import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN
 from ..evaluators.objective import Objective
 from .policy import Policy
 from .simulation import Operations, simulate

@@ -19,7 +19,7 @@ import numpy as np
 from .. import _validate
 from ..city import City
 from ..errors import InputError
-from ..evaluators.metrics import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,7 +20,7 @@ from ..datasets import load_st_paul
 from ..errors import InputError
 from ..evaluators import Evaluation
 from ..evaluators.by_name import EXACT_UP_TO
-from ..evaluators.metrics import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN
 from ..maps import DeploymentMap, deployment_map
 from ..maps.live import LiveMap
 from ._charts import MODELS, has_map

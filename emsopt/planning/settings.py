@@ -13,7 +13,7 @@ from .. import _validate
 from ..calls.demand import REACH_KM
 from ..calls.profile import hours_in, weekdays_in
 from ..errors import Argument, EmsoptError, InputError, Message
-from ..evaluators.metrics import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,8 +11,8 @@ from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
 from ..errors import InputError
 from ..evaluators.by_name import evaluate
+from ..evaluators.evaluation import LATE_MIN
 from ..evaluators.median import p_median
-from ..evaluators.metrics import LATE_MIN
 from ..evaluators.objective import Objective
 from ..optimizers.deployments.swaps import affordable, best_deployment, local_search
 

@@ -15,7 +15,7 @@ from .. import _validate
 from .._types import ArrayLike, FloatArray
 from ..errors import InputError
 from ..evaluators import Evaluation
-from ..evaluators.metrics import LATE_MIN
+from ..evaluators.evaluation import LATE_MIN
 from ..maps import _colours
 from ..optimizers.run import confidence_band
 from ._style import AxLike, Style, categories, draw_line, figure, legend_above, look, note, styled, whole_ticks, words

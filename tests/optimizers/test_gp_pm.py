@@ -340,11 +340,10 @@ def test_literal_region_keeps_its_centre_and_grows_without_limit(st_paul):
 
 
 @pytest.mark.parametrize("restarts", [0, 1])
-def test_literal_centre_has_the_lowest_bound_of_all_deployments(restarts, monkeypatch):
+def test_literal_centre_has_the_lowest_bound_of_all_deployments(restarts):
     """(16) over the whole space, with beta = 25; of GP*, which learns the best of each region that was given up."""
-    monkeypatch.setattr(gp_pm, "SHRINK", (2, 0.05))
     objective = eo.Objective(small_city(), 3, "approximate")
-    optimizer = played(GPpM(objective, rng=7, literal=True), 20)
+    optimizer = played(GPpM(objective, rng=7, literal=True, shrink=(2, 0.05)), 20)
     while optimizer.restarts < restarts:
         played(optimizer, 1)
     world, constant = optimizer._fit([*range(20), *optimizer.optima], None)
@@ -431,18 +430,16 @@ def test_theorem_14_holds_for_the_repaired_search_and_not_for_the_printed_one():
     assert max(above) > 0.2, "minutes above the optimum"
 
 
-def test_example_13_runs_on_cities_of_its_size(monkeypatch):
+def test_example_13_runs_on_cities_of_its_size():
     """N = 5, p = 2, d = 2, three random deployments, n_s = n_f = 3, factors 1.5 and 0.75, as printed; twenty cities.
 
     The paper finds the optimum of ten deployments at its fifth evaluation.
     """
-    for name, value in {"EDGE": 2.0, "GROW": (3, 1.5), "SHRINK": (3, 0.75)}.items():
-        monkeypatch.setattr(gp_pm, name, value)
-    needed = []
+    settings, needed = {"initial": 3, "edge": 2, "grow": (3, 1.5), "shrink": (3, 0.75)}, []
     for seed in range(20):
         objective = eo.Objective(eo.datasets.grid_city(5, 2, 0.5, rng=seed), 2, "approximate")
         best = objective.values(objective.space.listing()).min()
-        optimizer = GPpM(objective, rng=seed, literal=True, initial=3)
+        optimizer = GPpM(objective, rng=seed, literal=True, **settings)
         while optimizer.best[1] > best + 1e-9 and len(optimizer.values) < 30:
             played(optimizer, 1)
         needed.append(len(optimizer.values))

@@ -92,6 +92,11 @@ class GPpM(Optimizer):
         Number of random deployments to begin with, 𝒯.
     literal : bool
         Whether to follow Algorithms 3 and 4 to the letter, without the repairs that the module's notes list.
+    edge : float
+        Initial edge of a trust region, d_0, at least 2.
+    grow, shrink : (int, float)
+        Number of successes after which the region grows, n_s, and the factor of its edge, α_s; number of consecutive
+        failures after which it shrinks, n_f, and the factor, α_f.
 
     Attributes
     ----------
@@ -113,15 +118,33 @@ class GPpM(Optimizer):
     >>> optimizer.tell(sites, objective(sites))
     """
 
-    def __init__(self, objective: Objective, *, rng: Rng = None, initial: int = 20, literal: bool = False) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        rng: Rng = None,
+        initial: int = 20,
+        literal: bool = False,
+        edge: float = EDGE,
+        grow: tuple[int, float] = GROW,
+        shrink: tuple[int, float] = SHRINK,
+    ) -> None:
         super().__init__(objective, rng=rng)
+        # below 2, no swap is allowed
+        if not (edge >= 2 and grow[0] >= 1 <= shrink[0] and grow[1] >= 1 > shrink[1] > 0):
+            given = f"edge {edge}, grow {grow}, shrink {shrink}"
+            raise InputError(
+                "`edge` must be at least 2, `grow` a number and a factor of at least 1, `shrink` a number of at "
+                f"least 1 and a factor below 1; got {given}."
+            )
+        self._first_edge, self._grow, self._shrink = float(edge), grow, shrink
         self.initial, self.literal = _validate.whole_number(initial, "initial"), _validate.truth(literal, "literal")
         self.repeats, self._repairs = self.literal, frozenset[str]() if self.literal else REPAIRS
         self._told: list[IntArray] = []  # as units in each twin group, since twins are alike to the model
         self.optima: list[int] = []
         self.process: GaussianProcess | None = None
         self.centre: IntArray | None = None
-        self.edge, self.restarts = EDGE, 0
+        self.edge, self.restarts = self._first_edge, 0
         self._region_value, self._region_best = np.inf, -1  # anew in each region: its optimum joins the data of GP*
         self._successes = self._failures = 0
 
@@ -199,13 +222,13 @@ class GPpM(Optimizer):
             self._failures = 0
         else:
             self._failures += 1
-        if self._successes == GROW[0]:
+        if self._successes == self._grow[0]:
             # no two deployments are farther apart than 2 for each unit
             most = max(self.edge, 2 * self.space.units) if "cap" in self._repairs else np.inf
-            self.edge = min(self.edge * GROW[1], most)
+            self.edge = min(self.edge * self._grow[1], most)
             self._successes = 0
-        if self._failures == SHRINK[0]:
-            self.edge *= SHRINK[1]
+        if self._failures == self._shrink[0]:
+            self.edge *= self._shrink[1]
             self._failures = 0
         if self.edge < 2:  # no swap fits into the region any more
             self.optima += [self._region_best] if self._region_best >= 0 else []
@@ -214,7 +237,7 @@ class GPpM(Optimizer):
 
     def _open_region(self) -> None:
         """Open a region where GP*'s lower bound, mean - √(BETA · variance), is low (Algorithm 4, lines 6 to 8)."""
-        self.edge = EDGE
+        self.edge = self._first_edge
         self._region_value, self._region_best = np.inf, -1
         self._successes = self._failures = 0
         rows = [*range(self.initial), *self.optima]

@@ -371,7 +371,7 @@ def _place(
 
 @njit(cache=True, nogil=True)
 def _count(reach: Reach, i: int, units: int, in_reach: IntArray) -> None:
-    """Add the units at a site to the number of units in reach of each of its atoms."""
+    """Add ``units`` at a site (negative to remove) to the number of units in reach of each of its atoms."""
     for r in range(reach.start[i], reach.start[i + 1]):
         in_reach[reach.atom[r]] += units
 
@@ -455,13 +455,6 @@ def _worth_of(reach: Reach, worth: FloatArray, i: int, in_reach: IntArray) -> fl
 
 
 @njit(cache=True, nogil=True)
-def _add(reach: Reach, i: int, number: int, in_reach: IntArray) -> None:
-    """Add ``number`` units at a site (negative to remove) to the number in reach of each of its atoms."""
-    for r in range(reach.start[i], reach.start[i + 1]):
-        in_reach[reach.atom[r]] += number
-
-
-@njit(cache=True, nogil=True)
 def _anneal(
     reach: Reach,
     worth: FloatArray,
@@ -475,7 +468,7 @@ def _anneal(
     floors, capacities = limits
     n, in_reach = len(counts), np.zeros(len(reach.weight), np.int64)
     for i in range(n):
-        _add(reach, i, counts[i], in_reach)
+        _count(reach, i, counts[i], in_reach)
     units = np.repeat(np.arange(n), counts - floors)  # where each unit that may move stands
     best, above, most = counts.copy(), 0.0, 0.0  # values relative to that of the start
     temperature, cooling = heat[0], (heat[1] / heat[0]) ** (1.0 / steps)
@@ -489,10 +482,10 @@ def _anneal(
         temperature *= cooling
         if new == old or counts[new] == capacities[new]:
             continue
-        _add(reach, old, -1, in_reach)
+        _count(reach, old, -1, in_reach)
         change = _worth_of(reach, worth, new, in_reach) - _worth_of(reach, worth, old, in_reach)
         if change >= 0.0 or change > temperature * np.log(_random(state) + 1e-300):  # as a logarithm of 0 fails
-            _add(reach, new, 1, in_reach)
+            _count(reach, new, 1, in_reach)
             counts[old] -= 1
             counts[new] += 1
             units[unit] = new
@@ -501,5 +494,5 @@ def _anneal(
                 most = above
                 best[:] = counts
         else:
-            _add(reach, old, 1, in_reach)
+            _count(reach, old, 1, in_reach)
     return best

@@ -213,12 +213,13 @@ def plain(tmp_path_factory):
 def test_today_is_given_by_names_or_by_a_file(plain, tmp_path, capsys, no_figure):
     """The same gain by names and by a file with counts, and as many units as today."""
     quick = ["--speed", "40", "--cell", "3", "--out", str(tmp_path / "o")]
-    (tmp_path / "today.csv").write_text("station,units\nC,1\nD,1\n")
+    for name in ("today.csv", "today.txt"):
+        (tmp_path / name).write_text("station,units\nC,1\nD,1\n")
     said = []
-    for today in (["C", "D"], [str(tmp_path / "today.csv")]):
+    for today in (["C", "D"], [str(tmp_path / "today.csv")], [str(tmp_path / "today.txt")]):
         assert main(["city", *plain, *quick, "--today", *today]) == 0
         said.append([line for line in capsys.readouterr().out.splitlines() if line.startswith("Move ")])
-    assert said[0] == said[1]
+    assert said[0] == said[1] == said[2]
     city = eo.City.load(tmp_path / "o" / "city")
     best, now = eo.evaluators.evaluate_all(city, 2).best, eo.evaluators.exact_hypercube(city, [2, 3])
     gain = now.mean_response - best.mean_response

@@ -445,3 +445,9 @@ def test_example_13_runs_on_cities_of_its_size():
         needed.append(len(optimizer.values))
     assert np.median(needed) <= 5
     assert sum(n <= 8 for n in needed) >= 17
+
+
+def test_inputs_of_algorithm_4_that_make_no_sense_are_refused():
+    objective = eo.Objective(small_city(), 3, "approximate")
+    for wrong in ({"edge": 1}, {"grow": (3, 0.9)}, {"shrink": (3, 1)}, {"shrink": (0, 0.5)}):
+        refused("`edge` must be at least 2", GPpM, objective, **wrong)

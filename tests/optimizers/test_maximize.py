@@ -92,6 +92,7 @@ def test_a_function_on_a_box_has_one_direction_and_one_box():
     refused(r'`sense` is missing: pass sense="min" to minimise or sense="max"', on_box, plain, bounds=[(0, 1)])
     assert on_box(saying("min")).sense == "min"
     refused("`sense` must be that of `f`, 'min', or be omitted; got 'max'", on_box, saying("min"), sense="max")
+    refused("A BoxObjective already has `bounds`", eo.minimize, on_box(saying("min")), bounds=[(0, 2)], budget=3)
 
 
 @pytest.mark.parametrize("sense", ["min", "max"])

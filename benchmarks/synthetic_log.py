@@ -15,13 +15,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
-from emsopt import _validate
-from emsopt._types import FloatArray, IntArray, Rng
 from emsopt.calls import CallLog, _units, read_calls
 from emsopt.calls.calibration import NIGHT
 from emsopt.city import travel
 from emsopt.city.travel import lognormal
-from emsopt.errors import InputError
+from emsopt.errors import InputError, _validate
+from emsopt.errors._types import FloatArray, IntArray, Rng
 
 Distances = Callable[[FloatArray, FloatArray], FloatArray]
 """From stations and places, (N, 2) and (K, 2), to km or road minutes, (N, K)."""

@@ -16,8 +16,8 @@ Every part is loaded when it is first used, so that ``import emsopt`` is quick.
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
+from ._files.version import __version__
 from ._running import compiled as _compiled
-from ._version import __version__
 
 _compiled.find_a_place()
 

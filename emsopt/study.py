@@ -25,17 +25,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from . import _validate
+from ._files.version import provenance
 from ._running.json_lines import json_lines
 from ._running.loop import bar
 from ._running.parallel import as_completed, one_thread, submit
-from ._version import provenance
-from .errors import EmsoptError, InputError
+from .errors import EmsoptError, InputError, _validate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ._types import PathLike, Progress
+    from .errors._types import PathLike, Progress
 
 Case: TypeAlias = dict[str, Any]
 Row: TypeAlias = dict[str, Any]

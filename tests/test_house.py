@@ -16,16 +16,17 @@ import emsopt
 
 PACKAGE = Path(emsopt.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-MOST_ENTRIES = 27
+MOST_ENTRIES = 24
 # Most lines and files of each room, and most public names: what a reader has to know may grow by 2 % before something leaves.
 MOST = {
-    "_files": (1_320, 7),
+    "_files": (1_360, 8),
     "_running": (675, 6),
     "bandits": (1_795, 8),
     "calls": (6_540, 22),
     "city": (1_295, 5),
     "commands": (770, 6),
     "datasets": (780, 6),
+    "errors": (530, 3),
     "evaluators": (5_800, 21),
     "maps": (1_435, 9),
     "operations": (2_055, 9),
@@ -36,15 +37,12 @@ MOST = {
     "problems": (2_150, 11),
     "roads": (1_940, 9),
     "surrogates": (1_340, 6),
-    "top": (1_100, 7),
+    "top": (530, 3),
 }
 MOST_NAMES = 160
 # From the ground up: each may import those before it.
 ORDER = [
     "errors",
-    "_version",
-    "_types",
-    "_validate",
     "_files",
     "_running",
     "city",

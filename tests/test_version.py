@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import emsopt
-from emsopt._version import _commit, provenance
+from emsopt._files.version import _commit, provenance
 
 COMMIT = "1a2b3c4d5e6f7a8b9c0d1e2f3a4b5c6d7e8f9a0b"
 

@@ -13,9 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from .. import _validate
-from .._types import PathLike
-from ..errors import InputError, WriteError
+from ..errors import InputError, WriteError, _validate
+from ..errors._types import PathLike
 
 # Cause and remedy by the number of an OSError, whose own text names no remedy.
 _WRONG_PATHS = {  # these concern the given path and raise an InputError

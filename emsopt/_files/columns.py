@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import _validate
-from .._types import BoolArray, FloatArray
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     import pandas as pd

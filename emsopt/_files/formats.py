@@ -23,9 +23,8 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from .. import _validate
-from .._validate import quote
-from ..errors import InputError, MissingDependencyError
+from ..errors import InputError, MissingDependencyError, _validate
+from ..errors._validate import quote
 from . import columns as _columns
 
 if TYPE_CHECKING:

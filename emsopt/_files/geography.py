@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _validate
-from .._types import FloatArray
-from .._validate import quote
-from ..errors import InputError, MissingDependencyError
+from ..errors import InputError, MissingDependencyError, _validate
+from ..errors._types import FloatArray
+from ..errors._validate import quote
 from . import columns, formats
 from .columns import LATITUDE, LONGITUDE, Table
 from .formats import Upload

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .._types import PathLike
+from ..errors._types import PathLike
 
 NUMPY = {  # by name, because NumPy has moved these functions between modules
     "_reconstruct": np.zeros(0).__reduce__()[0],

@@ -19,11 +19,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .. import _validate
-from .._types import ArrayLike, Rng
-from .._validate import quote
-from .._version import provenance
-from ..errors import InputError, ResumeWarning, warn
+from .._files.version import provenance
+from ..errors import InputError, ResumeWarning, _validate, warn
+from ..errors._types import ArrayLike, Rng
+from ..errors._validate import quote
 from .json_lines import JsonLines
 
 _FORMAT = 2

@@ -14,10 +14,9 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .. import _validate
 from .._files.atomic import explain_errors
-from .._types import PathLike
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import PathLike
 
 
 @contextmanager

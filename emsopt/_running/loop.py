@@ -22,9 +22,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .. import _validate
-from .._types import Callback, PathLike, Progress, Rng
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import Callback, PathLike, Progress, Rng
 from .checkpoint import Form, RunFile, run_seed
 from .json_lines import JsonLines, json_lines
 

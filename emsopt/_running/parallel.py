@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray, IntArray, Progress
+from ..errors import _validate
+from ..errors._types import ArrayLike, FloatArray, IntArray, Progress
 from .loop import bar
 
 Workers: TypeAlias = int | Callable[[Callable[..., Any], Iterable[Any]], Iterable[Any]]

@@ -33,8 +33,8 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse.csgraph import breadth_first_order
 
-from .. import _validate
-from .._types import FloatArray, IntArray
+from ..errors import _validate
+from ..errors._types import FloatArray, IntArray
 from ..surrogates.graph_matern import matern
 from .prior import LazyPrior, Prior, jittered_cholesky
 from .regression import Regression, collapsed

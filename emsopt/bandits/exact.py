@@ -35,8 +35,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dsyrk
 
-from .._types import FloatArray, IntArray
 from ..errors import InputError
+from ..errors._types import FloatArray, IntArray
 from .prior import LARGEST_GB, LazyPrior, Prior, jittered_cholesky
 from .regression import Regression
 

@@ -42,11 +42,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .. import _validate
 from .._running.checkpoint import Form, are_indices, are_numbers, run_seed, stream, summary
 from .._running.loop import RunOptions, Steps, loop
-from .._types import ArrayLike, BoolArray, Callback, FloatArray, IntArray, PathLike, Progress, Rng
-from ..errors import InputError, NoWayError
+from ..errors import InputError, NoWayError, _validate
+from ..errors._types import ArrayLike, BoolArray, Callback, FloatArray, IntArray, PathLike, Progress, Rng
 from ..roads.network import RoadNetwork
 from .districts import DistrictGP
 from .exact import ExactGP

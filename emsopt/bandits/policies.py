@@ -48,9 +48,8 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from scipy.special import ndtr, ndtri_exp
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray, IntArray, Rng
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray, IntArray, Rng
 from ..roads.network import RoadNetwork
 from .regression import Regression
 

@@ -29,9 +29,8 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray, IntArray, Rng
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray, IntArray, Rng
 from ..roads.energy import edge_energy, unit_variance
 from ..roads.network import RoadNetwork
 from ..surrogates.graph_matern import ContextKernel, GraphMatern, graph_matern, incidence_laplacian

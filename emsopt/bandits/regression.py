@@ -7,9 +7,8 @@ and known noise, and observing one arm gives no information about another.
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray, IntArray
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray, IntArray
 from .prior import Prior
 
 

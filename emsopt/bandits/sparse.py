@@ -29,9 +29,8 @@ exact nor, at this scale, faster.
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
-from .. import _validate
-from .._types import BoolArray, FloatArray, IntArray, Rng
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import BoolArray, FloatArray, IntArray, Rng
 from ..surrogates.graph_matern import ContextKernel
 from .prior import Prior
 from .regression import Regression, collapsed

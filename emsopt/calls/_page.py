@@ -9,7 +9,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from .._types import FloatArray
+from ..errors._types import FloatArray
 
 STYLE = """
 body { font: 15px/1.5 system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; color: #1b1b1b; margin: 24px auto;

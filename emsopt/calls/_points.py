@@ -27,9 +27,9 @@ import pandas as pd
 from .._files import columns, geography
 from .._files import formats as _formats
 from .._files.columns import CRS, FILE, FOUND, Table, blank, label, list_columns, places_of, texts
-from .._types import BoolArray, FloatArray, PathLike
-from .._validate import existing_file, quote
 from ..errors import InputError, Message
+from ..errors._types import BoolArray, FloatArray, PathLike
+from ..errors._validate import existing_file, quote
 
 if TYPE_CHECKING:
     from typing import IO

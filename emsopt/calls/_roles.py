@@ -13,9 +13,9 @@ from functools import partial
 import numpy as np
 
 from .._files.columns import DECIMAL, blank, list_columns, texts
-from .._types import FloatArray
-from .._validate import quote
 from ..errors import Argument, InputError, Message
+from ..errors._types import FloatArray
+from ..errors._validate import quote
 from . import _names, _time_forms
 from ._points import Cells, Choose, place
 

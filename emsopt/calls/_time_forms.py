@@ -36,9 +36,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from .._files.columns import BLANKS, texts
-from .._types import FloatArray, IntArray, Times
-from .._validate import quote
 from ..errors import Argument, InputError, Message
+from ..errors._types import FloatArray, IntArray, Times
+from ..errors._validate import quote
 
 Matches: TypeAlias = Sequence[re.Match[str] | None]
 

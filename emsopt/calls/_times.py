@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 
 from .._files.columns import others
-from .._types import BoolArray, FloatArray, IntArray, Times
-from .._validate import quote
 from ..errors import InputError
+from ..errors._types import BoolArray, FloatArray, IntArray, Times
+from ..errors._validate import quote
 from ._names import ELAPSED, unit_of
 from ._time_forms import (
     CLOCK_ONLY,

@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
+from ..errors._types import ArrayLike, FloatArray, IntArray
 from .recorded import Z90, Estimate, gamma_density, lognormal_density, maximise
 
 if TYPE_CHECKING:

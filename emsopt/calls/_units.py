@@ -22,9 +22,8 @@ import numpy as np
 import pandas as pd
 from numba import njit
 
-from .. import _validate
-from .._types import BoolArray, FloatArray, IntArray, Times
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import BoolArray, FloatArray, IntArray, Times
 from ._times import hour_of_week
 
 if TYPE_CHECKING:

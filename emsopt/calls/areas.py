@@ -14,11 +14,10 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .. import _validate
 from .._files import formats, geography
-from .._types import FloatArray, IntArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import FloatArray, IntArray, PathLike
 from . import _points
 from .log import Source
 

@@ -23,11 +23,10 @@ import numpy as np
 import pandas as pd
 from scipy.spatial import cKDTree
 
-from .. import _validate
 from .._files import atomic
-from .._types import BoolArray, FloatArray, IntArray, PathLike, Rng
 from ..city.travel import ResponseLaw
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import BoolArray, FloatArray, IntArray, PathLike, Rng
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.evaluation import LATE_MIN
 from . import _page

@@ -33,12 +33,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from .. import _validate
-from .._types import ArrayLike, BoolArray, FloatArray, IntArray
 from ..city import travel
 from ..city.city import City
 from ..city.travel import PLAUSIBLE_KMH
-from ..errors import ContradictionError, InputError
+from ..errors import ContradictionError, InputError, _validate
+from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray
 from . import _travel_law, _units
 from ._times import hour_of_week
 from ._travel_law import TravelLaw, fit_law

@@ -14,9 +14,8 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from .. import _validate
-from .._types import BoolArray, FloatArray, IntArray
-from ..errors import Argument, Message
+from ..errors import Argument, Message, _validate
+from ..errors._types import BoolArray, FloatArray, IntArray
 from ._names import STAMPS
 from ._times import hour_of_week
 from .demand import REACH_KM, nearest_km

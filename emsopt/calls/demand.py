@@ -14,11 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from .. import _validate
-from .._types import BoolArray, FloatArray, IntArray
 from ..city import travel
 from ..city.city import City
-from ..errors import Argument, InputError, Message
+from ..errors import Argument, InputError, Message, _validate
+from ..errors._types import BoolArray, FloatArray, IntArray
 from . import areas as _areas
 from ._times import hour_of_week
 from ._units import busy_by_hour

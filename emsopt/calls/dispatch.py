@@ -33,9 +33,8 @@ import pandas as pd
 from scipy.sparse import csr_array
 from scipy.spatial import cKDTree
 
-from .. import _validate
-from .._types import BoolArray, FloatArray, IntArray
-from ..errors import Argument, InputError, Message
+from ..errors import Argument, InputError, Message, _validate
+from ..errors._types import BoolArray, FloatArray, IntArray
 from ._names import is_district
 from ._units import NUMBER, busy_minutes, dispatch_times, regular_units
 

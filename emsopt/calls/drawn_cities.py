@@ -51,11 +51,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray, IntArray, Rng
 from ..city import travel
 from ..city.city import City
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray, IntArray, Rng
 from .demand import Demand, aggregate_calls, counted_calls
 from .profile import slots, watched
 from .recorded import resolution

@@ -55,11 +55,10 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 import pandas as pd
 
-from .. import _validate
 from .._files.columns import HEADER, blank
-from .._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
-from .._validate import quote
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray, PathLike, Times
+from ..errors._validate import quote
 from . import _names, _points, _roles, _times
 from .rows import Choice, choice, join_rows, stamps_of_statuses
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from .. import _validate
-from .._types import BoolArray, FloatArray, IntArray, Times
 from ..city.city import HOURS_A_YEAR
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import BoolArray, FloatArray, IntArray, Times
 from ._times import hour_of_week
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

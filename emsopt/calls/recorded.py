@@ -32,8 +32,8 @@ from numba import njit
 from scipy import special
 from scipy.optimize import minimize
 
-from .._types import FloatArray, Times
 from ..errors import InputError
+from ..errors._types import FloatArray, Times
 from ..evaluators.evaluation import LATE_MIN, Evaluation
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from .. import _validate
-from .._types import FloatArray, IntArray, Rng, Times
 from ..city.travel import lognormal
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import FloatArray, IntArray, Rng, Times
 from . import _units
 from ._times import hour_of_week
 from .calibration import Fit, distances

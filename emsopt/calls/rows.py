@@ -21,9 +21,9 @@ import pandas as pd
 from numba import njit
 
 from .._files.columns import BLANKS, text
-from .._types import BoolArray, FloatArray, IntArray, Times
-from .._validate import as_float, quote
 from ..errors import InputError
+from ..errors._types import BoolArray, FloatArray, IntArray, Times
+from ..errors._validate import as_float, quote
 from . import _names, _times
 
 Choice: TypeAlias = "str | Mapping[str, object]"

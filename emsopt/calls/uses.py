@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from .._types import FloatArray, IntArray
+from ..errors._types import FloatArray, IntArray
 from .recorded import Z90
 
 if TYPE_CHECKING:

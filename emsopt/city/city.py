@@ -34,10 +34,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
 from .._files.geography import check_shape, positions
-from .._types import ArrayLike, FloatArray, IntArray
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray, IntArray
 from . import tables, travel
 
 HOURS_A_YEAR = 8766.0  # of 365.25 days

@@ -13,9 +13,8 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from .. import _validate
-from .._types import ArrayLike, IntArray, Rng, Sites
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, IntArray, Rng, Sites
 from .city import City, check_city
 
 MOST_UNITS = 2_000  # per fleet, because results hold a matrix of units by units

@@ -30,13 +30,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from .. import _validate
 from .._files import atomic, formats, geography
 from .._files.columns import LATITUDE, LONGITUDE, Table, matrix
 from .._files.formats import Upload
-from .._types import ArrayLike, FloatArray, PathLike
-from .._validate import quote
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray, PathLike
+from ..errors._validate import quote
 from . import travel
 
 if TYPE_CHECKING:

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from .._types import ArrayLike, FloatArray, IntArray
-from .._validate import real_array
+from ..errors._types import ArrayLike, FloatArray, IntArray
+from ..errors._validate import real_array
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius (IUGG)
 PLAUSIBLE_KMH = (5, 150)  # of ambulances and fire engines; other averages suggest another unit

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from .._types import Progress
     from ..city.city import City
+    from ..errors._types import Progress
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.metrics import Metric
 

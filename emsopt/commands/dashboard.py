@@ -14,8 +14,8 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from .._validate import existing_file, whole_number
 from ..errors import MissingDependencyError
+from ..errors._validate import existing_file, whole_number
 from .notebooks import notebooks_folder
 
 try:

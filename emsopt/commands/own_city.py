@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from .._files.atomic import check_replaceable, write_file
 from .._files.formats import read_csv, table_text
-from .._validate import existing_file, path, positive_number, whole_number
 from ..city import tables
 from ..errors import EmsoptError, InputError, Message
+from ..errors._validate import existing_file, path, positive_number, whole_number
 from ..planning.settings import OPTIONS, Settings, columns_in, of_stations
 from . import _output
 

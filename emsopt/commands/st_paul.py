@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from .._files.atomic import write_file
 from .._files.formats import table_text
-from .._validate import positive_number
 from ..errors import InputError
+from ..errors._validate import positive_number
 from . import _output
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._files import locate, pickles
-from .._types import Rng
-from .._validate import choice, generator, positive_number, whole_number
 from ..city import travel
 from ..city.city import City
+from ..errors._types import Rng
+from ..errors._validate import choice, generator, positive_number, whole_number
 
 if TYPE_CHECKING:
-    from .._types import IntArray
+    from ..errors._types import IntArray
     from ..operations import System
     from ..roads import RoadNetwork
 

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from .._files import locate
-from .._validate import choice, whole_number
 from ..errors import InputError
+from ..errors._validate import choice, whole_number
 
 if TYPE_CHECKING:
     import pandas as pd

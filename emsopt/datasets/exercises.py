@@ -5,7 +5,7 @@ from hashlib import sha256
 from math import floor
 
 from .._files.locate import package_file
-from .._validate import choice, finite_number
+from ..errors._validate import choice, finite_number
 
 
 def check_answer(exercise: str, answer: float | None) -> str:

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._files import atomic, locate
-from .._types import PathLike
 from ..errors import InputError
+from ..errors._types import PathLike
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from .._files import locate
-from .._validate import choice
+from ..errors._validate import choice
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ of units that an atom calls ends where it is needed with a negligible probabilit
 import numpy as np
 from numba import njit
 
-from .._types import FloatArray, IntArray
+from ..errors._types import FloatArray, IntArray
 from ._unit_order import Ranks, UnitOrder, unit_order
 
 MAX_STEPS = 2000

@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .._types import BoolArray, FloatArray, IntArray
 from ..city.travel import EARTH_RADIUS_KM, central_angle
+from ..errors._types import BoolArray, FloatArray, IntArray
 
 Patterns: TypeAlias = Any
 """A `scipy.sparse.csr_array` of sites by atoms, with sorted indices."""

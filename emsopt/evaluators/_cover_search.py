@@ -41,7 +41,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .._types import FloatArray, IntArray
+from ..errors._types import FloatArray, IntArray
 from ._cover_patterns import SCALE, Patterns, as_lists, distinct, within_another
 from ._p_median import LAST_STEP, MEMORY, common_divisor
 from ._stopping import NOTICED, check_ctrl_c, integer_program

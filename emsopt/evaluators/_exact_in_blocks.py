@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from .._running.parallel import cores
-from .._types import FloatArray, IntArray
+from ..errors._types import FloatArray, IntArray
 
 LOW = 10  # stations within a block, whose states take 8 kB of the fastest cache
 SIZE = 1 << LOW

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .._types import BoolArray, FloatArray, IntArray
+from ..errors._types import BoolArray, FloatArray, IntArray
 
 FREE, OPEN, CLOSED = 0, 1, 2  # whether a site is undecided, chosen or excluded
 SPARE = 8  # entries of a list beyond twice those that its atom pays, so that its price may rise

@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from .._types import ArrayLike, FloatArray, IntArray
-from .._validate import positive_number
 from ..errors import AccuracyWarning, InputError, warn
+from ..errors._types import ArrayLike, FloatArray, IntArray
+from ..errors._validate import positive_number
 
 RELAXATIONS = 100  # relaxation times of the queue after which the mean wait is known within about 20 percent
 

@@ -46,7 +46,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .._types import BoolArray, FloatArray, IntArray
+from ..errors._types import BoolArray, FloatArray, IntArray
 from ._interchange import (
     CLOSED,
     FREE,

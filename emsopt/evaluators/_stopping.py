@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._types import FloatArray
+from ..errors import _validate
+from ..errors._types import FloatArray
 
 SLICE = 20.0  # seconds of the first run of HiGHS; as it starts anew, each later run gets more
 NOTICED = 0.05  # seconds between two looks at the clock and for Ctrl-C

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .._types import IntArray
+from ..errors._types import IntArray
 
 UnitOrder: TypeAlias = NDArray[np.uint32]
 Ranks: TypeAlias = NDArray[np.unsignedinteger]

@@ -44,12 +44,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .. import _validate
 from .._running.parallel import map_rows
-from .._types import FloatArray, IntArray, Progress, Sites
 from ..city.city import City
 from ..city.deployment_space import check_sites
-from ..errors import AccuracyWarning, ConvergenceError, warn
+from ..errors import AccuracyWarning, ConvergenceError, _validate, warn
+from ..errors._types import FloatArray, IntArray, Progress, Sites
 from ._approximate_equations import MAX_STEPS, answer_shares, correction, mean_costs, service_rates, solve
 from ._unit_order import unit_order
 from .evaluation import Evaluation, is_queue, queued_shares, twin_average, unstable

@@ -6,11 +6,10 @@ from inspect import signature
 from itertools import chain
 from typing import Any, NamedTuple
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray, Sites
 from ..city.city import City
 from ..city.deployment_space import check_deployments, check_sites
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray, Sites
 from . import approximate, exact, simulation
 from .evaluation import Evaluation, is_queue
 from .metrics import check_costs

@@ -37,11 +37,10 @@ from typing import Literal
 
 import numpy as np
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray, IntArray
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray, IntArray
 from ._cover_patterns import SCALE, Patterns, within, within_km
 from ._cover_search import greedy, maximise
 from ._p_median import common_divisor

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _validate
-from .._types import FloatArray, IntArray, Progress, Sites
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import FloatArray, IntArray, Progress, Sites
 from .evaluation import LATE_MIN, Evaluation
 from .metrics import Metric
 from .objective import Objective

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from .._types import ArrayLike, FloatArray, IntArray
-from .._validate import choice, positive_number, real_array
 from ..city.city import City
 from ..city.travel import ResponseLaw
 from ..errors import InputError, UnstableQueueError
+from ..errors._types import ArrayLike, FloatArray, IntArray
+from ..errors._validate import choice, positive_number, real_array
 from ._intervals import AnsweredCalls
 
 if TYPE_CHECKING:

@@ -35,12 +35,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from .. import _validate
 from .._running.parallel import map_rows
-from .._types import FloatArray, IntArray, Sites
 from ..city.city import City
 from ..city.deployment_space import check_sites
-from ..errors import ConvergenceError, InputError
+from ..errors import ConvergenceError, InputError, _validate
+from ..errors._types import FloatArray, IntArray, Sites
 from ._exact_in_blocks import TUNE_EVERY, call_rates, fits, level_scale, relax, tuned
 from .evaluation import Evaluation, is_queue, unstable
 

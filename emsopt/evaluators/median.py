@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from .._types import IntArray
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace
+from ..errors._types import IntArray
 from ._interchange import matrix_costs
 from ._p_median import common_divisor, minimise
 from ._stopping import ends

@@ -25,10 +25,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray
 from ..city.city import City
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray
 
 if TYPE_CHECKING:
     from .evaluation import Evaluation

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .._running.parallel import map_rows
-from .._types import ArrayLike, FloatArray, IntArray, Sites
 from ..city.city import City
 from ..city.deployment_space import DeploymentSpace, check_deployments, check_sites
 from ..errors import InputError
+from ..errors._types import ArrayLike, FloatArray, IntArray, Sites
 from .by_name import check_evaluator, evaluate, prepare, split_options
 from .evaluation import Evaluation, is_queue
 from .metrics import Metric, is_mean, metric_costs, metric_function, metric_label

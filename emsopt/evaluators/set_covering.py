@@ -21,11 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import _validate
-from .._types import FloatArray, IntArray
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import FloatArray, IntArray
 from ._cover_patterns import Patterns, reduce, within
 from ._stopping import ends, integer_program, interruptible
 from .evaluation import LATE_MIN

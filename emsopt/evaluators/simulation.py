@@ -32,12 +32,12 @@ import numpy as np
 from numba import njit
 
 from .._running.parallel import map_rows
-from .._types import ArrayLike, FloatArray, IntArray, Progress, Rng, Sites
-from .._validate import choice, generator, positive_number, real_array, whole_number
 from ..city.city import City
 from ..city.deployment_space import check_sites
 from ..city.travel import ResponseLaw
 from ..errors import InputError
+from ..errors._types import ArrayLike, FloatArray, IntArray, Progress, Rng, Sites
+from ..errors._validate import choice, generator, positive_number, real_array, whole_number
 from . import _intervals
 from ._unit_order import UnitOrder, unit_order
 from .evaluation import Evaluation, is_queue, twin_average, unstable

@@ -13,10 +13,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .. import _validate
-from .._types import FloatArray, IntArray
 from ..city.city import City, check_city
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import FloatArray, IntArray
 from ..evaluators.evaluation import Evaluation
 
 Value: TypeAlias = str | tuple[str, float]

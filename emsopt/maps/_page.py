@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
 from .._files import atomic
-from .._types import ArrayLike, PathLike
+from ..errors import _validate
+from ..errors._types import ArrayLike, PathLike
 from ._colours import DIVERGING, LINES
 
 FOLDER = files(__package__)

@@ -18,11 +18,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray
 from ..city import City
 from ..city.city import HOURS_A_YEAR
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray
 from ..evaluators import Evaluation
 from ..evaluators.metrics import NEGLIGIBLE
 from ..roads.network import RoadNetwork

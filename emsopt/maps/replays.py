@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._types import ArrayLike, IntArray
 from ..calls.areas import cells
 from ..calls.replaying import Replay
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, IntArray
 from ..operations import Operations
 from . import _colours
 from ._page import HEIGHT, Page

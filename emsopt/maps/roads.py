@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pandas as pd
 
-from .. import _validate
-from ..errors import InputError
+from ..errors import InputError, _validate
 from ..roads import RoadNetwork
 from . import _colours
 from ._page import HEIGHT, Page, steps

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray, PathLike, Sites
 from ..city import City
 from ..city.deployment_space import check_sites
 from ..city.travel import NODES, WEIGHTS, ResponseLaw
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray, PathLike, Sites
 from ..evaluators.evaluation import LATE_MIN, is_queue
 from . import _colours
 from ._page import Page

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from .._types import FloatArray, IntArray
+from ..errors._types import FloatArray, IntArray
 from . import _fleet
 from ._fleet import PER_CALL, Rules, drive, duration, minutes_to, uniform
 

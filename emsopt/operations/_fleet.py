@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit, uint64
 
-from .._types import FloatArray, IntArray
+from ..errors._types import FloatArray, IntArray
 
 PER_CALL = 64  # numbers reserved per call, so that none depends on others
 

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import _validate
-from ..errors import InputError
+from ..errors import InputError, _validate
 from .policy import Policy
 from .simulation import Operations, simulate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .._types import Rng, Sites
+    from ..errors._types import Rng, Sites
     from .system import System
 
 MEASURES = ("mean_response", "late", "loss")

@@ -32,8 +32,8 @@ from ..errors import InputError
 from ..evaluators.metrics import metric_costs
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray, Sites
     from ..city import City
+    from ..errors._types import FloatArray, IntArray, Sites
     from ..evaluators.metrics import Metric
 
 MOST_UNITS = 10  # a step solves 2^p dense equations

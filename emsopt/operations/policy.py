@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import _validate
-from ..errors import InputError
+from ..errors import InputError, _validate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .._types import ArrayLike, FloatArray, IntArray
     from ..city import City
+    from ..errors._types import ArrayLike, FloatArray, IntArray
 
 DISPATCH = ("closest", "preference", "coverage")
 RELOCATION = ("none", "table", "coverage")

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _validate
 from .._running.checkpoint import summary
 from .._running.loop import bar
 from .._running.parallel import map_rows
 from ..city.deployment_space import DeploymentSpace, check_sites
+from ..errors import _validate
 from ..evaluators.evaluation import LATE_MIN
 from ..evaluators.objective import Objective
 from .policy import Policy
@@ -27,8 +27,8 @@ from .system import System
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .._types import FloatArray, IntArray, Progress, Rng, Sites
     from ..city import City
+    from ..errors._types import FloatArray, IntArray, Progress, Rng, Sites
     from ..evaluators.metrics import Metric
 
 STEPS_MIN = (0.3, 1.0, 3.0)  # standard deviations of changes, small to large, to cross plateaus

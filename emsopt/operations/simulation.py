@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import _validate
 from ..city.deployment_space import check_sites
 from ..city.travel import log_spread
-from ..errors import InputError, UnstableQueueError
+from ..errors import InputError, UnstableQueueError, _validate
 from ..evaluators.simulation import atom_guide
 from . import _events, _fleet
 from ._events import MOST_UNITS
@@ -28,7 +27,7 @@ from .system import HOURS, System
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .._types import ArrayLike, FloatArray, IntArray, Rng, Sites
+    from ..errors._types import ArrayLike, FloatArray, IntArray, Rng, Sites
 
 BATCHES = 20  # of consecutive calls: the longer a batch is, the less it depends on the one before
 

@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _validate
 from ..city import City
-from ..errors import InputError
+from ..errors import InputError, _validate
 from ..evaluators.evaluation import LATE_MIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .._types import ArrayLike, FloatArray, IntArray
+    from ..errors._types import ArrayLike, FloatArray, IntArray
 
 HOURS = 168  # of a week, from Monday at midnight
 

@@ -14,10 +14,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import _validate
 from .._running.parallel import one_thread
-from .._types import ArrayLike, FloatArray, Rng
-from ..errors import InputError, NoneLeftError
+from ..errors import InputError, NoneLeftError, _validate
+from ..errors._types import ArrayLike, FloatArray, Rng
 from ..problems.box import MOST_LISTED
 from .run import Run
 

@@ -17,12 +17,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .. import _validate
 from .._running.checkpoint import RunFile, is_number
 from .._running.loop import Steps
 from .._running.parallel import Workers
-from .._types import FloatArray, IntArray
-from ..errors import InputError, NoneLeftError, ResumeWarning, warn
+from ..errors import InputError, NoneLeftError, ResumeWarning, _validate, warn
+from ..errors._types import FloatArray, IntArray
 from ..evaluators.objective import Objective
 from ..problems import Problem
 from .ask_tell import AskTell

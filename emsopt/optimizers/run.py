@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import stdtrit
 
-from .. import _validate
-from ..errors import InputError
+from ..errors import InputError, _validate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .._types import ArrayLike, FloatArray
+    from ..errors._types import ArrayLike, FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,12 +9,11 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 import pandas as pd
 
-from .. import _validate
 from .._running.checkpoint import Form, are_indices, are_numbers, summary
 from .._running.loop import RunOptions, Steps, loop
 from .._running.parallel import Workers, mapper
-from .._types import Callback, PathLike, Progress, Rng
-from ..errors import InputError, warn
+from ..errors import InputError, _validate, warn
+from ..errors._types import Callback, PathLike, Progress, Rng
 from ..evaluators.metrics import is_mean
 from ..evaluators.objective import Objective
 from ..problems import Problem

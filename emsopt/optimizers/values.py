@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from .._types import FloatArray, IntArray
+from ..errors._types import FloatArray, IntArray
 from ..surrogates.gaussian_process import GaussianProcess, fit
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from ._widgets import bar, lines, picture, table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from .._types import IntArray, Sites
     from ..city import City
+    from ..errors._types import IntArray, Sites
     from ..evaluators import Evaluation
     from ..evaluators.enumeration import Enumeration
     from ..planning.project import Result

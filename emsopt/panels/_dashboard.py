@@ -25,7 +25,7 @@ from ._uploads import opened as opened_model
 from ._widgets import Done, add_class, button, complaint, control, download, fold, lines, png, seed_input, table
 
 if TYPE_CHECKING:
-    from .._types import PathLike
+    from ..errors._types import PathLike
 
 ST_PAUL, GRID, PRACTICE, UPLOAD = CITIES = "St. Paul", "Random grid city", "Practice town", "Your own files"
 PROJECT = "Opened project"

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from ipywidgets import BoundedIntText, Checkbox, Dropdown, IntSlider, SelectMultiple
 
-from .. import _validate
-from .._version import __version__
+from .._files.version import __version__
 from ..city import City, DeploymentSpace
 from ..city.city import HOURS_A_YEAR
-from ..errors import InputError
+from ..errors import InputError, _validate
 from ..evaluators import Evaluation, evaluate_all, evaluate_near, p_median
 from ..evaluators.by_name import evaluate
 from ..evaluators.objective import Objective

@@ -29,8 +29,8 @@ from ._widgets import Message, SiteInputs, button, control, guard, lines, seed_i
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from .._types import Rng
     from ..city.city import City
+    from ..errors._types import Rng
 
 WRAP = {"flex_flow": "row wrap", "grid_gap": "0 1.5em"}
 COLUMN = {"flex": "1 1 28em", "min_width": "0"}  # two of them fit beside each other on a laptop

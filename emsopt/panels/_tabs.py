@@ -22,7 +22,7 @@ from ._widgets import Done, Job, Tabs, add_class, fold, guard
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from .._types import IntArray
+    from ..errors._types import IntArray
     from ..planning import Model
     from ._uploads import Opened
 

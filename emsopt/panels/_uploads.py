@@ -19,7 +19,6 @@ from anywidget import AnyWidget
 from ipywidgets import HTML, Checkbox, Text, VBox
 from traitlets import Bool, Int, Tuple, Unicode
 
-from .. import _validate
 from .._files import formats, geography
 from .._files.atomic import explain_errors
 from .._files.formats import Upload
@@ -28,7 +27,7 @@ from ..calls._points import ENDINGS
 from ..calls.profile import hours_a_year
 from ..city import tables
 from ..city.city import City
-from ..errors import Argument, EmsoptError, InputError, Message
+from ..errors import Argument, EmsoptError, InputError, Message, _validate
 from ..planning import Model, Settings, build, units_needed
 from ..planning.project import Result
 from ..planning.settings import OPTIONS, of_stations
@@ -38,7 +37,7 @@ from ._widgets import button, control, fold, lines
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .._types import FloatArray
+    from ..errors._types import FloatArray
     from ..planning import Project
 
 NAME = "Your city"  # if the files do not name the city

@@ -23,12 +23,11 @@ import ipywidgets as widgets
 import numpy as np
 from traitlets.log import get_logger
 
-from .. import _validate
-from ..errors import EmsoptError
+from ..errors import EmsoptError, _validate
 from ..plots._style import STYLE
 
 if TYPE_CHECKING:
-    from .._types import Rng
+    from ..errors._types import Rng
 
 LABEL = {"description_width": "9.5em"}
 WIDE, NARROW = "min(32em, 98%)", "19em"

@@ -30,7 +30,7 @@ from ._panel import Panel, SteppedPanel
 from ._widgets import control, image, table
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, Rng
+    from ..errors._types import FloatArray, Rng
 
 FIRST, MOST = 5, 60  # number of initial points, and largest number of points
 SAMPLE_NOISE = 0.1  # standard deviation in the paper's Figures 1, 4 and 5

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ipywidgets import Dropdown, Text
 
-from .. import _validate
 from ..datasets import VERDICTS, load_claims
+from ..errors import _validate
 from ._panel import Panel
 from ._widgets import Markup, control, table
 

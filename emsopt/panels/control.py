@@ -9,7 +9,8 @@ import ipywidgets as widgets
 import numpy as np
 from ipywidgets import BoundedFloatText, Checkbox, Dropdown, FloatSlider
 
-from .. import _validate, plots, problems
+from .. import plots, problems
+from ..errors import _validate
 from ..optimizers import LEARNERS, bocvs
 from ..optimizers.control.search import ControlRun
 from ..problems import ControlProblem
@@ -18,7 +19,7 @@ from ._panel import Panel
 from ._widgets import button, control, image, lines, seed_input, table
 
 if TYPE_CHECKING:
-    from .._types import Rng
+    from ..errors._types import Rng
 
 MOST_PLAYS = 300  # otherwise a run with very cheap sets could take minutes
 CHEAPEST, GIVEN = 0.01, "as given"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from ipywidgets import Checkbox, Dropdown, IntSlider
 
-from .. import _validate
 from ..city import City, DeploymentSpace
+from ..errors import _validate
 from ..evaluators import Evaluation, p_median, simulate
 from ..evaluators.by_name import EXACT_UP_TO, evaluate
 from ..evaluators.objective import Objective
@@ -22,7 +22,7 @@ from ._panel import CityPanel, OwnPanel, Panel, city_controls, demand_choice, th
 from ._widgets import button, control, lines, table
 
 if TYPE_CHECKING:
-    from .._types import Sites
+    from ..errors._types import Sites
 
 SEED = 1  # the same calls for every deployment, so that differences are precise
 LAWS = {

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ipywidgets import Dropdown, FloatLogSlider, FloatSlider, IntSlider, Text
 
-from .. import _validate, bandits
-from ..errors import NoWayError
+from .. import bandits
+from ..errors import NoWayError, _validate
 from ..maps import exploration_map
 from ..maps.live import LiveMap
 from ..plots._style import look
@@ -17,7 +17,7 @@ from ._panel import Panel
 from ._widgets import Bar, button, control, lines, picture, seed_input, table
 
 if TYPE_CHECKING:
-    from .._types import Rng
+    from ..errors._types import Rng
     from ..maps._page import Page
     from ..roads.network import RoadNetwork
 

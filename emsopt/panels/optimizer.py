@@ -26,8 +26,7 @@ import numpy as np
 import pandas as pd
 from ipywidgets import Dropdown
 
-from .. import _validate
-from ..errors import InputError
+from ..errors import InputError, _validate
 from ..evaluators.metrics import metric_label
 from ..evaluators.objective import Objective
 from ..maps import _colours
@@ -38,8 +37,8 @@ from ._panel import WRAP, MapView, Panel, SteppedPanel
 from ._widgets import SiteInputs, bar, button, control, lines, picture, table
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray, Rng, Sites
     from ..city import City
+    from ..errors._types import FloatArray, IntArray, Rng, Sites
     from ..evaluators.metrics import Metric
 
 EXPLANATION = (

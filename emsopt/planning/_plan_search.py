@@ -22,17 +22,17 @@ import numpy as np
 from numba import njit
 from scipy.spatial.distance import cdist
 
-from .. import _validate
 from ..city import travel
+from ..errors import _validate
 from ..optimizers.deployments.swaps import affordable
 from .sweeps import search_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .._types import BoolArray, FloatArray, IntArray, Rng
     from ..city.city import City
     from ..city.deployment_space import DeploymentSpace
+    from ..errors._types import BoolArray, FloatArray, IntArray, Rng
     from ..evaluators.objective import Objective
 
 MOST_STATES = 50_000  # deployments up to which all are evaluated at all hours; for more this takes too long

@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from .._types import PathLike, Progress
     from ..calls import BackTest, CallLog, Checks
     from ..calls.log import Source
     from ..city.city import City
+    from ..errors._types import PathLike, Progress
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.metrics import Metric
 

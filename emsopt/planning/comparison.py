@@ -28,18 +28,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from .. import _validate
 from .._running.loop import bar
 from ..calls.calibration import Fit
 from ..calls.drawn_cities import DrawnCities, drawn_cities
 from ..city.deployment_space import check_sites
-from ..errors import AccuracyWarning, InputError, UnstableQueueError
+from ..errors import AccuracyWarning, InputError, UnstableQueueError, _validate
 from ..evaluators.by_name import check_evaluator, evaluate
 from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray, Progress, Rng, Sites
     from ..city.city import City
+    from ..errors._types import FloatArray, IntArray, Progress, Rng, Sites
 
 LEVEL = 0.9
 TAIL = (1 - LEVEL) / 2

@@ -30,10 +30,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _validate
 from .._running.loop import bar
 from ..city.city import City, check_city
-from ..errors import InputError
+from ..errors import InputError, _validate
 from ..evaluators.metrics import NEGLIGIBLE, Metric, metric_costs, metric_label
 from ..evaluators.objective import Objective
 from . import _plan_search
@@ -42,9 +41,9 @@ from .comparison import LEVEL, Interval, check_model
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .._types import FloatArray, IntArray, Progress, Rng
     from ..calls import HeldOut
     from ..city.deployment_space import DeploymentSpace
+    from ..errors._types import FloatArray, IntArray, Progress, Rng
 
 LITTLE = 0.001  # a gain by less of the value without moves is not worth them, by the plan's own figures
 

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pandas as pd
 
-from .. import _validate
 from ..calls.calibration import Fit
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace, check_sites
-from ..errors import AccuracyWarning, InputError
+from ..errors import AccuracyWarning, InputError, _validate
 from ..evaluators.by_name import evaluate
 from ..evaluators.enumeration import enumerate_objective
 from ..evaluators.metrics import Metric, metric_function, metric_label
@@ -28,8 +27,8 @@ from ..optimizers.search import minimize
 from .comparison import LEAST_DRAWS, TAIL, check_model, uncertain
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray, Rng, Sites
     from ..calls.drawn_cities import DrawnCities
+    from ..errors._types import FloatArray, IntArray, Rng, Sites
     from ..evaluators.evaluation import Evaluation
 
 ENUMERATED = 20_000  # deployments per size, which take seconds; more are searched

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _validate
 from ..calls import aggregate_calls, calibrate, check_calls, read_calls, read_stations
 from ..calls._units import busy_minutes, cut_short, has_unit, regular_units
 from ..calls.calibration import with_names, without_unit
@@ -25,7 +24,7 @@ from ..calls.profile import slots
 from ..calls.recorded import recorded_responses
 from ..city.deployment_space import DeploymentSpace
 from ..city.travel import PLAUSIBLE_KMH
-from ..errors import Argument, ContradictionError, InputError, Message
+from ..errors import Argument, ContradictionError, InputError, Message, _validate
 from ..evaluators import evaluate, p_median
 from ..evaluators.by_name import check_evaluator
 from ..evaluators.objective import Objective
@@ -35,10 +34,10 @@ from .settings import SPEED_KMH, TURNOUT_MIN, Settings
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .._types import FloatArray, IntArray
     from ..calls import Checks, Demand, Fit
     from ..calls.log import Source
     from ..city.city import City
+    from ..errors._types import FloatArray, IntArray
 
 GIVEN = ("speed_kmh", "travel_times")  # settings without which times are calibrated
 STAMPS = {"dispatched": "time of dispatch", "on_scene": "time of arrival on scene", "cleared": "time of clearing"}

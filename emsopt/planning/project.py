@@ -25,16 +25,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from .. import _validate
 from .._files import atomic, formats
 from .._files.formats import DAMAGED, Upload
-from .._version import __version__
+from .._files.version import __version__
 from ..city import tables
 from ..city.city import City, check_city
-from ..errors import InputError
+from ..errors import InputError, _validate
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, PathLike
+    from ..errors._types import FloatArray, PathLike
 
 FORMAT = 1
 ABOUT, HOURS, FOLDER = "project.json", "by_hour.csv", "city/"

@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .. import _validate
 from ..calls.demand import REACH_KM
 from ..calls.profile import hours_in, weekdays_in
-from ..errors import Argument, EmsoptError, InputError, Message
+from ..errors import Argument, EmsoptError, InputError, Message, _validate
 from ..evaluators.evaluation import LATE_MIN
 
 if TYPE_CHECKING:

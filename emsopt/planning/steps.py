@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import pandas as pd
 
-from .. import _validate
 from ..calls import held_out_weeks
 from ..calls.back_test import calibrate_and_test
 from ..calls.drawn_cities import drawn_cities
 from ..calls.recorded import as_recorded, measures, recorded_responses
 from ..calls.uses import TITLES
-from ..errors import ContradictionError, InputError, Message
+from ..errors import ContradictionError, InputError, Message, _validate
 from ..evaluators.by_name import EXACT_UP_TO, check_evaluator, evaluate
 from ..evaluators.metrics import NEGLIGIBLE, metric_function
 from ..optimizers.deployments.swaps import best_deployment
@@ -35,10 +34,10 @@ from .log_model import Model
 from .settings import Settings
 
 if TYPE_CHECKING:
-    from .._types import FloatArray, IntArray, Progress, Sites
     from ..calls import BackTest, CallLog, Fit, HeldOut
     from ..city.city import City
     from ..city.deployment_space import DeploymentSpace
+    from ..errors._types import FloatArray, IntArray, Progress, Sites
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.metrics import Metric
     from ..evaluators.objective import Objective

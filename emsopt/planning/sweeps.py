@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from .. import _validate
 from .._running.loop import bar
 from ..city.city import City, check_city
 from ..city.deployment_space import DeploymentSpace
-from ..errors import InputError
+from ..errors import InputError, _validate
 from ..evaluators.by_name import evaluate
 from ..evaluators.evaluation import LATE_MIN
 from ..evaluators.median import p_median
@@ -19,7 +18,7 @@ from ..optimizers.deployments.swaps import affordable, best_deployment, local_se
 if TYPE_CHECKING:
     import pandas as pd
 
-    from .._types import ArrayLike, IntArray, Progress, Sites
+    from ..errors._types import ArrayLike, IntArray, Progress, Sites
     from ..evaluators.evaluation import Evaluation
     from ..evaluators.metrics import Metric
     from ..optimizers.run import Run

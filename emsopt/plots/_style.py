@@ -14,9 +14,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from .._types import ArrayLike
 from ..bandits import POLICIES
 from ..errors import InputError
+from ..errors._types import ArrayLike
 from ..maps import _colours
 from ..optimizers import BOX_METHODS, LEARNERS, METHODS
 

@@ -11,9 +11,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from .. import _validate
-from .._types import FloatArray
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import FloatArray
 from ..maps import _colours
 from ..maps._page import ROADS
 from ..maps.roads import CLASSES, edges_to_mark, gather_visits

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from .. import _validate
-from .._types import ArrayLike
+from ..errors import _validate
+from ..errors._types import ArrayLike
 from ..maps import _colours
 from ._style import AxesArray, AxLike, shared_legend, styled
 from ._style import panels as grid

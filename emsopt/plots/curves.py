@@ -11,9 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray
 from ..evaluators import Evaluation
 from ..evaluators.evaluation import LATE_MIN
 from ..maps import _colours

@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 
-from .._types import FloatArray
 from ..city import City
+from ..errors._types import FloatArray
 from ..evaluators import Evaluation
 from ..maps import _colours
 from ..maps._colours import Value

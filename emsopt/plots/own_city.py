@@ -9,8 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap, LogNorm
 from matplotlib.figure import Figure
 
-from .. import _validate
-from ..errors import InputError
+from ..errors import InputError, _validate
 from ..maps import _colours
 from ._style import AxesArray, AxLike, bare, figure, legend_above, look, panels, styled
 

@@ -22,9 +22,8 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray, Rng
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray, Rng
 
 ROUNDING = 1e-9
 """Tolerance for points outside the box, relative to its width; such points are moved to the border."""

@@ -24,7 +24,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._types import FloatArray, Rng
+from ..errors._types import FloatArray, Rng
 from .problem import Problem
 
 HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])

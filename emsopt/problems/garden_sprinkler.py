@@ -31,8 +31,8 @@ from math import cos, pi, sin, sqrt
 import numpy as np
 from numba import njit
 
-from .. import _validate
-from .._types import FloatArray, Rng
+from ..errors import _validate
+from ..errors._types import FloatArray, Rng
 from .problem import Problem
 
 WATER, AIR = 1000.0, 1.25  # densities in kg/m³: units are SI, but for angles, pressure and hose

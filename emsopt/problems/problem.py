@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray
 from .box import Box, Integer
 
 

@@ -24,11 +24,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray
 from ..city import travel
 from ..city.city import City, check_city
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray
 from ..evaluators.by_name import values
 from .problem import Problem
 

@@ -16,10 +16,9 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from .. import _validate
 from .._files import locate
-from .._types import FloatArray
-from ..errors import MissingDependencyError
+from ..errors import MissingDependencyError, _validate
+from ..errors._types import FloatArray
 from .problem import Problem
 
 ROWS, SAMPLE_SEED, FOLDS = 2000, 0, 5

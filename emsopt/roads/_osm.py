@@ -31,10 +31,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray, IntArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
-from ..errors import InputError, Message, MissingDependencyError
+from ..errors import InputError, Message, MissingDependencyError, _validate
+from ..errors._types import ArrayLike, FloatArray, IntArray, PathLike
 from .energy import terrain_inclines
 from .line_graph import MOST_M_S
 

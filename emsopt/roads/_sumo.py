@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 import numpy as np
 
 from .._files import formats, geography
-from .._types import FloatArray, PathLike
-from .._validate import existing_file, quote
 from ..errors import InputError, Message
+from ..errors._types import FloatArray, PathLike
+from ..errors._validate import existing_file, quote
 from .energy import STEEPEST
 from .line_graph import FARTHEST_M, LONGEST_M, MOST_M_S
 

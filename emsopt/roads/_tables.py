@@ -21,13 +21,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .. import _validate
 from .._files.columns import LATITUDE, LONGITUDE, Table, texts
 from .._files.formats import DAMAGED, Upload, read_csv
 from .._files.geography import degrees
-from .._types import FloatArray, PathLike
 from ..city.travel import EARTH_RADIUS_KM, central_angle
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import FloatArray, PathLike
 from .line_graph import LONGEST_M, MOST_M_S, legal_turns
 
 NODE = ("index", "id", "node", "name", "osmid")

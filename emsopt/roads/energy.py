@@ -32,9 +32,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import spsolve
 
-from .._types import ArrayLike, BoolArray, FloatArray, IntArray
-from .._validate import one_each, quote, real_array
 from ..errors import InputError
+from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray
+from ..errors._validate import one_each, quote, real_array
 
 J_PER_WH = 3600.0
 INCLINES: dict[str, Any] = {"unit": "rad, not degrees", "low": -1.57, "high": 1.57}  # from straight down to straight up

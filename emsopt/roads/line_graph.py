@@ -16,9 +16,8 @@ import pandas as pd
 from scipy import sparse
 from scipy.sparse.csgraph import dijkstra
 
-from .. import _validate
-from .._types import ArrayLike, BoolArray, IntArray
-from ..errors import InputError, NoWayError
+from ..errors import InputError, NoWayError, _validate
+from ..errors._types import ArrayLike, BoolArray, IntArray
 
 # Larger values are mistakes in a file: upper bounds for the readers and the network itself.
 MOST_M_S, LONGEST_M = 1e3, 4e7  # for a road: above the speed of sound, and the circumference of the earth

@@ -20,10 +20,9 @@ import numpy as np
 import pandas as pd
 from scipy.sparse.csgraph import connected_components
 
-from .. import _validate
 from .._files import atomic, formats
-from .._types import ArrayLike, FloatArray, IntArray, PathLike, Rng
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray, IntArray, PathLike, Rng
 from ._osm import read_osm
 from ._sumo import read_net
 from ._tables import read_tables

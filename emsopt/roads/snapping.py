@@ -19,10 +19,9 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
-from .. import _validate
-from .._types import ArrayLike, BoolArray, FloatArray, IntArray
 from ..city.travel import EARTH_RADIUS_KM, central_angle
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, BoolArray, FloatArray, IntArray
 
 PIECE_M = 100.0
 JUNCTION_M = 0.02  # coordinates of seven decimals are off by up to 8 mm

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
 from .._running.parallel import cores
-from .._types import BoolArray, FloatArray, IntArray
+from ..errors._types import BoolArray, FloatArray, IntArray
 from .line_graph import LineGraph
 from .snapping import Places
 

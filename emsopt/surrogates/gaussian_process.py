@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import cho_solve, solve_triangular
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray
-from ..errors import ConvergenceError, InputError
+from ..errors import ConvergenceError, InputError, _validate
+from ..errors._types import ArrayLike, FloatArray
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel

@@ -42,8 +42,8 @@ from numba import njit
 from scipy import sparse
 from scipy.sparse.linalg import SuperLU, splu
 
-from .._types import ArrayLike, FloatArray, IntArray
-from .._validate import real_array
+from ..errors._types import ArrayLike, FloatArray, IntArray
+from ..errors._validate import real_array
 from ..roads.line_graph import checked_connections
 
 __all__ = ["graph_matern", "incidence_laplacian"]

@@ -43,8 +43,8 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.linalg.blas import dsyrk
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray, Rng
+from ..errors import _validate
+from ..errors._types import ArrayLike, FloatArray, Rng
 
 __all__ = ["Horseshoe", "sample"]
 

@@ -32,9 +32,8 @@ from math import gamma, log, pi
 import numpy as np
 from numba import njit
 
-from .. import _validate
-from .._types import ArrayLike, FloatArray
-from ..errors import InputError
+from ..errors import InputError, _validate
+from ..errors._types import ArrayLike, FloatArray
 
 __all__ = ["condition", "leave_one_out_bandwidth", "likelihood_bandwidth", "log_normalizer"]
 

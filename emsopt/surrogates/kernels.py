@@ -46,8 +46,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, Hyperparameter, Kernel, Matern
 
-from .._types import ArrayLike, FloatArray, IntArray
 from ..errors import InputError
+from ..errors._types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["DeploymentKernel", "SquaredExponential"]
 

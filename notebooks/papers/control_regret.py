@@ -40,8 +40,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pandas as pd
 
-from emsopt import _validate
-from emsopt._types import ArrayLike, FloatArray
+from emsopt.errors import _validate
+from emsopt.errors._types import ArrayLike, FloatArray
 from emsopt.errors import InputError
 
 KEYS = ["objective", "costs", "variance"]

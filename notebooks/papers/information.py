@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from emsopt import _validate
-from emsopt._types import ArrayLike, FloatArray, IntArray
+from emsopt.errors import _validate
+from emsopt.errors._types import ArrayLike, FloatArray, IntArray
 from emsopt.errors import InputError
 
 __all__ = ["information_gain"]

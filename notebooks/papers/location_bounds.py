@@ -50,8 +50,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from emsopt import _validate
-from emsopt._types import ArrayLike, FloatArray, IntArray
+from emsopt.errors import _validate
+from emsopt.errors._types import ArrayLike, FloatArray, IntArray
 from emsopt.errors import InputError
 from .information import greedy_choices
 

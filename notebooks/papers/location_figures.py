@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.patches import Circle, Patch
 
-from emsopt import _validate
+from emsopt.errors import _validate
 from emsopt.errors import InputError
 from emsopt.maps import _colours
 from emsopt.optimizers.deployments.binary_quadratic import minimum_cut
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    from emsopt._types import ArrayLike, FloatArray, IntArray
+    from emsopt.errors._types import ArrayLike, FloatArray, IntArray
     from emsopt.plots._style import AxesArray
 
 SOURCE_SIDE, SINK_SIDE, CUT = _colours.SEQUENTIAL[2], _colours.CATEGORIES[1], _colours.LINES

@@ -45,8 +45,8 @@ from scipy.linalg import eigvalsh
 from scipy.linalg.blas import dsyrk
 from scipy.sparse.linalg import eigsh
 
-from emsopt import _validate
-from emsopt._types import ArrayLike, FloatArray, IntArray
+from emsopt.errors import _validate
+from emsopt.errors._types import ArrayLike, FloatArray, IntArray
 from emsopt.errors import InputError
 from .information import greedy_choices, information_gain
 from emsopt.bandits.exact import WINDOW, ExactGP, symmetric_row

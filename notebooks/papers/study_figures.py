@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
-    from emsopt._types import ArrayLike, FloatArray
+    from emsopt.errors._types import ArrayLike, FloatArray
     from emsopt.plots._style import AxesArray
 
 SIZE, WIDE = (4.4, 3.4), (6.2, 3.4)  # inches per panel; wide panels stand in rows of two to stay legible

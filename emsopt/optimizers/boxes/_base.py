@@ -6,9 +6,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ... import _validate
-from ..._types import ArrayLike, FloatArray, Rng
-from ...errors import InputError
+from ...errors import InputError, _validate
+from ...errors._types import ArrayLike, FloatArray, Rng
 from ...problems import Problem
 from ...problems.box import SAME, Bounds, Box
 from ..ask_tell import AskTell, in_turn

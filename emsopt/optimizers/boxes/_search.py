@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..._types import ArrayLike, FloatArray
+from ...errors._types import ArrayLike, FloatArray
 from ...problems.box import Box
 
 Slopes: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]

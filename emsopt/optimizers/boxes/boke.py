@@ -56,8 +56,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import _validate
-from ..._types import ArrayLike, FloatArray, Rng
+from ...errors import _validate
+from ...errors._types import ArrayLike, FloatArray, Rng
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
 from ..values import spread, standardized
 from ._base import BoxOptimizer, Function

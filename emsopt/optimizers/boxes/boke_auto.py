@@ -69,7 +69,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from ..._types import FloatArray, IntArray
+from ...errors._types import FloatArray, IntArray
 from ...surrogates.gaussian_process import GaussianProcess, condition
 from ..values import clipped, normal_scores, spread, standardized
 from ._base import BoxOptimizer

@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._types import FloatArray
+from ...errors._types import FloatArray
 from ...surrogates.gaussian_process import NOISE_RATIO_BOUNDS, GaussianProcess, condition, fit
 from ..values import log_expected_improvement, standardized
 from ._base import BoxOptimizer

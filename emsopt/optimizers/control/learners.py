@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import _validate
-from ..._types import ArrayLike, FloatArray, Rng
-from ...errors import InputError
+from ...errors import InputError, _validate
+from ...errors._types import ArrayLike, FloatArray, Rng
 from ...problems.control.problem import ControlProblem, Play, check_alpha
 from .model import ControlModel, PosteriorSample
 

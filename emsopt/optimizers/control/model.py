@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..._running.parallel import one_thread
-from ..._types import ArrayLike, FloatArray
+from ...errors._types import ArrayLike, FloatArray
 from ...problems.control.problem import ControlProblem
 from ..boxes._search import Slopes, maximize_on_box, starts_on_box
 

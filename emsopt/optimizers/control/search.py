@@ -23,11 +23,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ... import _validate
 from ..._running.checkpoint import Form, are_numbers, is_index, is_number, stream, summary
 from ..._running.loop import RunOptions, Steps, loop
-from ..._types import Callback, FloatArray, PathLike, Progress, Rng
-from ...errors import InputError
+from ...errors import InputError, _validate
+from ...errors._types import Callback, FloatArray, PathLike, Progress, Rng
 from ...problems.control.marginals import Empirical
 from ...problems.control.problem import ControlProblem, Play, check_alpha
 from .learners import LEARNERS

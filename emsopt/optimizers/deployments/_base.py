@@ -5,9 +5,9 @@ from functools import cached_property
 import numpy as np
 from numba import njit
 
-from ..._types import FloatArray, IntArray, Rng
 from ...city.deployment_space import DeploymentSpace
 from ...errors import InputError
+from ...errors._types import FloatArray, IntArray, Rng
 from ...evaluators._interchange import Lists, lists_of, matrix_costs, swap_changes
 from ...evaluators.objective import Objective
 from ..ask_tell import AskTell

@@ -36,9 +36,8 @@ import numpy as np
 import scipy.sparse as sp
 from numba import njit
 
-from ... import _validate
-from ..._types import ArrayLike, FloatArray, IntArray, Rng
-from ...errors import InputError
+from ...errors import InputError, _validate
+from ...errors._types import ArrayLike, FloatArray, IntArray, Rng
 
 CUT_RANGE = 2**30  # sum of the integer capacities passed to the flow solver, below the range of int32
 CUTS = 60  # most minimum cuts of a relaxation

@@ -32,8 +32,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._types import IntArray
 from ...city.deployment_space import DeploymentSpace
+from ...errors._types import IntArray
 from ...evaluators.objective import Objective
 from ._base import Optimizer
 from .sparbl import SparBL

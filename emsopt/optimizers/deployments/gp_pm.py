@@ -55,10 +55,9 @@ from functools import partial
 
 import numpy as np
 
-from ... import _validate
-from ..._types import ArrayLike, FloatArray, IntArray, Rng
 from ...city.deployment_space import DeploymentSpace, check_deployments
-from ...errors import InputError
+from ...errors import InputError, _validate
+from ...errors._types import ArrayLike, FloatArray, IntArray, Rng
 from ...evaluators.objective import Objective
 from ...surrogates.gaussian_process import GaussianProcess, fit
 from ..values import log_expected_improvement

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ... import _validate
-from ..._types import ArrayLike, FloatArray, IntArray, Rng
+from ...errors import _validate
+from ...errors._types import ArrayLike, FloatArray, IntArray, Rng
 from ...evaluators.objective import Objective
 from ...surrogates.horseshoe import Horseshoe, sample, standardize
 from ._base import Optimizer

@@ -25,10 +25,10 @@ import numpy as np
 import pandas as pd
 from numba import njit
 
-from ... import _validate
 from ..._running.loop import Show, bar
-from ..._types import FloatArray, IntArray, Progress, Rng, Sites
 from ...city.deployment_space import DeploymentSpace, check_sites
+from ...errors import _validate
+from ...errors._types import FloatArray, IntArray, Progress, Rng, Sites
 from ...evaluators.enumeration import enumerate_objective
 from ...evaluators.median import p_median
 from ...evaluators.metrics import is_mean

@@ -18,9 +18,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ... import _validate
-from ..._types import ArrayLike, FloatArray
-from ...errors import InputError
+from ...errors import InputError, _validate
+from ...errors._types import ArrayLike, FloatArray
 
 WIDEST = 1e3  # largest scale of the parent normal, in widths of the support: practically uniform
 

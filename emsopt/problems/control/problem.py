@@ -39,9 +39,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import _validate
-from ..._types import ArrayLike, FloatArray, IntArray, Rng
-from ...errors import InputError
+from ...errors import InputError, _validate
+from ...errors._types import ArrayLike, FloatArray, IntArray, Rng
 from ..problem import Problem
 from .marginals import Marginal
 

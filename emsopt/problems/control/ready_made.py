@@ -73,9 +73,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..._files import locate, pickles
-from ..._types import ArrayLike, FloatArray
 from ...city import City
 from ...errors import InputError
+from ...errors._types import ArrayLike, FloatArray
 from ...evaluators import approximate_hypercube, p_median
 from ..functions import ackley6, hartmann6, levy6
 from ..problem import Problem

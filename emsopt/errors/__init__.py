@@ -1,4 +1,4 @@
-"""Errors and warnings by kind. Messages say what was expected, what came and what to do.
+"""Errors and warnings by kind; checks of arguments, and names of types. Messages say what was expected, what came and what to do.
 
 A message may hold the arguments that it names as data, so that the command and dashboard can name their own inputs.
 """

@@ -15,7 +15,7 @@ def provenance() -> str:
     from pathlib import Path
 
     try:
-        return f"{__version__}+g{_commit(Path(__file__).parents[1] / '.git')[:7]}"
+        return f"{__version__}+g{_commit(Path(__file__).parents[2] / '.git')[:7]}"
     except (OSError, ValueError, StopIteration):  # installed from a wheel, or git stores its branches in another form
         return __version__
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from . import InputError
 from ._types import ArrayLike, BoolArray, FloatArray, PathLike, Rng
-from .errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

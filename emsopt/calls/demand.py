@@ -161,13 +161,12 @@ class Demand:
             notes += f" Travel times: at the speed limits of the roads {options['roads'].name!r}; not measured."
         return city.replace(atom_shapes=self.shapes, notes=notes)
 
-    def cities_by_hour(self, *, weekdays: Iterable[int | str] | None = None, **options: Any) -> dict[int, City]:
+    def cities_by_hour(self, **options: Any) -> dict[int, City]:
         """Return the city at each hour of the day, 0 to 23, as `emsopt.planning` takes it.
 
-        ``weekdays`` and ``options`` are as for `city`; every hour has its own demand (`rates_by_hour`).
+        ``options`` are those of `city`; every hour has its own demand (`rates_by_hour`).
         """
-        base = self.city(weekdays=weekdays, **options)
-        rates = self.rates_by_hour(weekdays=weekdays)
+        base, rates = self.city(**options), self.rates_by_hour(weekdays=options.get("weekdays"))
         names = [f"{base.name}, {hour:02d} to {hour + 1:02d} h" for hour in range(24)]
         return {h: base.replace(arrival_rates=rates[h], name=name) for h, name in enumerate(names)}
 

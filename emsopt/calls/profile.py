@@ -65,7 +65,7 @@ class WeeklyProfile:
         )
 
 
-def hours_in(text: str, name: str = "hours") -> list[int]:
+def hours_in(text: str, name: str) -> list[int]:
     """Parse one range of hours: "7-19", from 7:00 until 19:00, gives 7, 8, ..., 18. It may pass midnight ("22-6")."""
     found = re.fullmatch(r"\s*(\d{1,2})\s*-\s*(\d{1,2})\s*", text)
     first, last = (int(part) for part in found.groups()) if found else (99, 99)
@@ -74,7 +74,7 @@ def hours_in(text: str, name: str = "hours") -> list[int]:
     return [(first + k) % 24 for k in range((last - first) % 24 or 24)]
 
 
-def weekdays_in(text: str, name: str = "weekdays") -> list[int]:
+def weekdays_in(text: str, name: str) -> list[int]:
     """Parse weekdays such as "Mon-Fri" or "Sat,Sun" to numbers, with 0 for Monday."""
     days: set[int] = set()
     for part in text.split(","):

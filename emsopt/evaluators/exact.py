@@ -84,7 +84,7 @@ def exact_hypercube(city: City, sites: Sites, *, capacity: str = "loss", tol: fl
     -----
     The balance equations are solved by successive over-relaxation. After each sweep the probabilities are rescaled for
     each number of busy units. Every additional unit doubles the work: 20 units take about 1.3 seconds of CPU time,
-    which all cores share, 24 units some 28 and 0.5 GB, 30 units 27 minutes and 17 GB. `approximate_hypercube` and
+    which all cores share, 24 units some 28 and 0.5 GB, 30 units 25 minutes and 17 GB. `approximate_hypercube` and
     `simulate` take larger fleets.
 
     Examples

@@ -331,9 +331,10 @@ def test_bad_input_is_refused_in_one_line(arguments, words, small, tmp_path, cap
 
 
 def test_hours_and_days():
-    assert (hours_in("7-10"), hours_in("22-2"), hours_in("0-24")) == ([7, 8, 9], [22, 23, 0, 1], list(range(24)))
-    assert (weekdays_in("Mon-Fri"), weekdays_in("sat, SUNDAY")) == ([0, 1, 2, 3, 4], [5, 6])
-    assert weekdays_in("Fri-Mon") == [0, 4, 5, 6]
+    assert [hours_in(text, "hours") for text in ("7-10", "22-2")] == [[7, 8, 9], [22, 23, 0, 1]]
+    assert hours_in("0-24", "hours") == list(range(24))
+    days = {"Mon-Fri": [0, 1, 2, 3, 4], "sat, SUNDAY": [5, 6], "Fri-Mon": [0, 4, 5, 6]}
+    assert {text: weekdays_in(text, "weekdays") for text in days} == days
 
 
 def test_the_main_job_pins_closes_and_counts_late_responses(tmp_path, capsys, no_figure):

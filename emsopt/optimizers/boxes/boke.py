@@ -264,7 +264,7 @@ def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tupl
     return value, rise[:, None] * mean_slope - 0.5 * share[:, None] * density_slope
 
 
-def density_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
+def density_design(n: int, d: int, *, rng: Rng) -> FloatArray:
     """Return n points of the unit cube: the first at random, each further one where their density is least.
 
     The density is a sum of Gaussian kernels with `bandwidth`, and the rule is (3.10) of the BOKE paper. The result has

@@ -111,7 +111,7 @@ IN_PAPER = {
             "a trust region that never shrinks",
             "Theorem 14, proof",
             "optimizers/deployments/gp_pm.py",
-            "            self.edge *= SHRINK[1]\n",
+            "            self.edge *= self._shrink[1]\n",
             "",
         ),
         (

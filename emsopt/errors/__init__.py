@@ -1,6 +1,7 @@
-"""Errors and warnings by kind; checks of arguments, and names of types. Messages say what was expected, what came and what to do.
+"""Errors and warnings by kind; checks of arguments are in `_validate`, names of types in `_types`.
 
-A message may hold the arguments that it names as data, so that the command and dashboard can name their own inputs.
+A message says what was expected, what came and what to do. It may hold the arguments that it names as data, so that the
+command and dashboard can name their own inputs instead.
 """
 
 from __future__ import annotations

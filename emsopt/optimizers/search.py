@@ -24,9 +24,9 @@ from .boxes.boke import BOKE, KRUCB, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
 from .boxes.gp_ucb import GPEI, GPUCB, GPUCBFixed
 from .deployments._base import Optimizer, RandomSearch
-from .deployments.genetic_annealing_bocs import BOCS, Genetic, SimulatedAnnealing
+from .deployments.genetic_annealing import Genetic, SimulatedAnnealing
 from .deployments.gp_pm import GPpM, GPzero
-from .deployments.sparbl import SparBL, SparBLPlus
+from .deployments.sparbl import BOCS, SparBL, SparBLPlus
 from .deployments.swaps import LocalSearch, LocalSearchPlus
 from .evaluations import (
     BATCH,

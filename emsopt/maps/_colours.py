@@ -1,8 +1,7 @@
 """Shading of atoms on interactive maps and in figures: quantities, classes and colours.
 
-Lightness decreases along the colour scale, which keeps the order visible for colour-blind readers and in
-greyscale. Darker means worse (longer, later) or more (calls). Only the view of a difference has another scale, with two
-hues.
+Darker means worse (longer, later) or more (calls), which colour-blind readers and greyscale keep apart. Only the view
+of a difference has another scale, with two hues.
 """
 
 from __future__ import annotations
@@ -72,10 +71,9 @@ def colours(n: int, ramp: Sequence[str] = SEQUENTIAL) -> list[str]:
 
 
 def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENTIAL) -> dict[str, Any]:
-    """Return a colour scale as a dict.
+    """Return a colour scale: class limits ("edges"), their "colours", the colour of "missing" values.
 
-    It holds the class limits ("edges"), their colours, the colour of missing values, and whether some values lie
-    "below" or "above" all classes.
+    "below" and "above" say whether some finite values lie outside all classes.
     """
     finite = values[np.isfinite(values)]
     return {
@@ -156,7 +154,7 @@ def rings(shape: Mapping[str, Any]) -> list[tuple[bool, FloatArray]]:
 
 
 def extent(city: City) -> tuple[FloatArray, FloatArray]:
-    """Return the lower left and upper right corner, (2,) each, of all atoms, sites and outlines."""
+    """Return the lower left and upper right corner, (2,) each, of a box around all atoms, sites and outlines."""
     outlines = [corners for shape in city.atom_shapes or () for _, corners in rings(shape)]
     points = np.concatenate([city.atom_locations, city.site_locations, *outlines])
     return points.min(axis=0), points.max(axis=0)
@@ -193,9 +191,8 @@ def by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, Fl
 
 
 def drawn_pairs(fractions: FloatArray) -> IntArray:
-    """Return the pairs (place, atom) that a map joins by a line, shape (L, 2).
+    """Return the pairs (place, atom) that a map joins by a line, shape (L, 2): those with a share of at least 2 %.
 
-    These are the pairs in which the place answers at least 2 % (LEAST_SHARE) of the atom's answered calls.
-    ``fractions`` are these shares, shape (K, M), from `by_place`.
+    ``fractions``, shape (K, M), are the shares of each atom's answered calls that places answer, from `by_place`.
     """
     return np.argwhere(fractions >= LEAST_SHARE)

@@ -1,4 +1,4 @@
-"""Self-contained pages and, for live maps, one script: the common part of the maps of cities, roads and days.
+"""`Page`, a self-contained HTML page with a map of any kind, and the script of live maps.
 
 A map is drawn by a function of its ``kind`` in ``pages/KIND.js``. `Page` puts the function, the data, and Leaflet
 (`vendor`) into ``pages/page.html``; `widget_script` puts all functions into the script of `live.LiveMap`. A page
@@ -38,9 +38,9 @@ class Page:
     Attributes
     ----------
     kind : {"deployments", "roads", "replay", "sheet"}
-        Which function draws the map.
+        Which script draws the map.
     scene : dict
-        What the map draws whatever the results: plain lists, strings and numbers. "title" and "notes" are texts.
+        What every view shows, as JSON has it: a "title", "notes", and further keys that depend on ``kind``.
     views : list of dict
         The results, one of which is shown at a time; each has a "name".
     height : int
@@ -72,12 +72,9 @@ class Page:
         return f'<iframe srcdoc="{page}" title="Map: {escape(self.scene["title"])}" style="{style}"></iframe>'
 
     def save(self, path: PathLike) -> Path:
-        """Write the page to ``path`` atomically and return the path.
+        """Write the page to ``path`` and return the path.
 
-        Raises
-        ------
-        InputError, WriteError
-            If the path is invalid or the file cannot be written. An existing file is left unchanged.
+        Raise InputError or WriteError if the file cannot be written; an existing one is then left unchanged.
         """
         return atomic.write_file(path, self.html)
 
@@ -135,7 +132,7 @@ def _script(*kinds: str) -> str:
 
 
 def _fill_in(text: str) -> str:
-    """Replace the placeholders of constants."""
+    """Return a text with the placeholders of ``CONSTANTS`` replaced; other placeholders stay."""
     return PLACE.sub(lambda place: CONSTANTS.get(place[1], place[0]), text)
 
 

@@ -2,12 +2,9 @@
 
 Atoms are shaded by mean response (or another value). A black square is a station with its number of units, and a small
 white square is a vacant site. The width of a line from a station to an atom grows with the share of the atom's answered
-calls that the station answers; shares below 2 % have no line. The page contains its own copy of Leaflet (`vendor`), and
-its content security policy prevents all requests to servers. `emsopt.maps.live.LiveMap` and
-`emsopt.maps.folium_map` can have a street map as background.
-
-All numbers come from an `Evaluation`. The counterpart in matplotlib is `emsopt.plots.deployments`. Straight
-lines show which station answers, not the roads taken.
+calls that the station answers, not the road taken; shares below 2 % have no line. The page contains its own copy of
+Leaflet (`vendor`), and its content security policy prevents all requests to servers. `emsopt.maps.folium_map` can have
+a street map as background. The counterpart in matplotlib is `emsopt.plots.deployments`.
 """
 
 from __future__ import annotations
@@ -43,18 +40,19 @@ def deployment_map(
     roads: RoadNetwork | None = None,
     hours_a_year: float = HOURS_A_YEAR,
 ) -> DeploymentMap:
-    """Draw one or several deployments on a map.
+    """Draw one or several deployments on a map, which displays in a notebook; its ``save`` writes one HTML file.
+
+    Raise InputError if the city has no coordinates, the evaluation belongs to another city, or an option is invalid.
 
     Parameters
     ----------
     city : City
-        Needs ``atom_locations`` and ``site_locations``. If there are ``atom_shapes``, areas are shaded,
-        otherwise circles whose area shows the share of calls. Plane cities (``geographic=False``) are drawn
-        in kilometres.
+        Needs ``atom_locations`` and ``site_locations``. If there are ``atom_shapes``, areas are shaded, otherwise
+        circles whose area shows the share of calls.
     evaluation : Evaluation or dict of str to Evaluation, optional
-        What to show. If a dict by name is given, one of its evaluations is selected on the map. With "today" among
-        them, or with exactly two, a view of the difference is added: the first other one minus today's, or the first
-        minus the second. Default: only demand and sites.
+        What to show. Of a dict by name, one evaluation is selected on the map. With "today" among them, or with exactly
+        two, a view of the difference is added: the first other one minus today's, or the first minus the second.
+        Default: only demand and sites.
     value : {"response", "demand"} or ("late", float)
         Quantity that shades the atoms: mean response (min); share of all calls (%); or the share (%) of an atom's
         answered calls whose response takes at least the given number of minutes.
@@ -67,17 +65,8 @@ def deployment_map(
     roads : RoadNetwork, optional
         Streets to draw as a layer. Needs ``polylines``, in the coordinates of the city.
     hours_a_year : float
-        Hours per year for which the city has these call rates, to say how many calls per year wait longer.
-
-    Returns
-    -------
-    DeploymentMap
-        Displays in a notebook; `DeploymentMap.save` writes one self-contained HTML file.
-
-    Raises
-    ------
-    InputError
-        If the city has no coordinates, the evaluation belongs to another city, or an option is invalid.
+        Hours per year for which the city has these call rates. The view of the difference multiplies them to say how
+        many calls per year come from areas with a longer response.
 
     Examples
     --------
@@ -100,7 +89,7 @@ def deployment_map(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DeploymentMap(Page):
-    """A map of deployments; see `emsopt.maps._page.Page`. `emsopt.maps.live.LiveMap` makes it live."""
+    """A `Page` with a map of deployments, and the arguments of `deployment_map` that ``updated`` needs."""
 
     city: City
     value: Value
@@ -108,7 +97,7 @@ class DeploymentMap(Page):
     hours_a_year: float
 
     def updated(self, evaluation: Evaluations, city: City | None = None) -> DeploymentMap:
-        """Return a map of new results, ``city`` being the city under another load or with other atoms."""
+        """Return the map with other evaluations; ``city`` is the city that they are of, by default the same."""
         city = self.city if city is None else city
         named = _colours.named_evaluations(city, evaluation)
         views = _views(city, named, self.value, self.limits, self.hours_a_year)
@@ -121,7 +110,7 @@ class DeploymentMap(Page):
 def _views(
     city: City, named: Mapping[str, Evaluation], value: Value, limits: Limits, hours: float
 ) -> list[dict[str, Any]]:
-    """Return one view per evaluation, and one of the difference, unless demand is shown."""
+    """Return one view per evaluation, or of the demand if there is none, and the view of a difference if any."""
     drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
     shaded = {name: _colours.atom_values(city, evaluation, value) for name, evaluation in drawn.items()}
     together = np.concatenate([values for values, *_ in shaded.values()])
@@ -135,7 +124,7 @@ def _views(
 
 
 def city_data(city: City) -> dict[str, Any]:
-    """Return the data that do not depend on the deployment."""
+    """Return what a page draws of a city whatever the deployment: its bounds, places and atoms."""
     scale, digits = (1, 5) if city.geographic else (1000, 1)  # kilometres on a plane become metres, for the scale bar
     _, places = _colours.stations(city)
     spots = lat_lon(places * scale, digits)
@@ -155,7 +144,7 @@ def city_data(city: City) -> dict[str, Any]:
 
 
 def _streets(city: City, roads: RoadNetwork) -> dict[str, Any]:
-    """Return the courses of the edges of a road network; of a street with two directions, only one."""
+    """Return the lines of a road network's edges, as `steps` encodes them; a street with two directions has one."""
     _validate.instance(roads, "roads", RoadNetwork, "emsopt.RoadNetwork")
     if roads.polylines is None or roads.geographic != city.geographic:
         system = "longitude and latitude" if city.geographic else "metres on a plane, as the city has kilometres"
@@ -187,7 +176,7 @@ def place_name(names: Sequence[str]) -> str:
 
 
 def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, edges: FloatArray) -> dict[str, Any]:
-    """Return shading, stations and lines of one deployment."""
+    """Return the view of one deployment: shading, stations and lines; without an evaluation, only the shading."""
     values, label, unit = shaded
     view: dict[str, Any] = {
         "name": name,
@@ -258,7 +247,7 @@ def _changes(city: City, named: Mapping[str, Evaluation]) -> list[dict[str, Any]
 
 
 def _summary(evaluation: Evaluation) -> str:
-    """Return the main results of an evaluation as text."""
+    """Return the main results of an evaluation as one line of text."""
     model = evaluation.evaluator
     source = "simulated" if model == "simulation" else f"{model} hypercube model"
     lost = 100 * evaluation.loss_probability
@@ -272,7 +261,7 @@ def _summary(evaluation: Evaluation) -> str:
 
 
 def _column(label: str, unit: str, values: FloatArray) -> dict[str, Any]:
-    """Return a value of every atom with its label, unit and number of digits."""
+    """Return a quantity as the page lists it: label, unit, digits to show, and the value of every atom."""
     return {"label": label, "unit": unit, "digits": 2 if unit == "min" else 1, "values": _numbers(values, 4)}
 
 
@@ -287,12 +276,12 @@ def _units(count: int) -> str:
 
 
 def _numbers(values: ArrayLike, digits: int) -> list[float | None]:
-    """Return plain floats, with None for non-finite values, which JSON does not have."""
+    """Return rounded floats, with None for NaN and infinite values, which JSON does not have."""
     return [round(v, digits) if np.isfinite(v) else None for v in np.asarray(values, dtype=float).tolist()]
 
 
 def lat_lon(points: ArrayLike, digits: int) -> list[list[float]]:
-    """Return coordinates in Leaflet's order, latitude first."""
+    """Return points, (n, 2), rounded and in Leaflet's order, latitude (or y) first."""
     return np.round(np.asarray(points)[:, ::-1], digits).tolist()
 
 

@@ -28,7 +28,7 @@ from .deployments import Evaluations
 
 
 class LiveMap(AnyWidget):
-    """A map as a widget of a notebook, which new results can be shown on and whose stations can be clicked.
+    """Widget of a notebook with a map that can be redrawn and whose stations can be clicked.
 
     Parameters
     ----------
@@ -88,13 +88,7 @@ class LiveMap(AnyWidget):
         self.layout.visibility = "hidden"  # not removed: zoom and layers stay
 
     def update(self, evaluation: Evaluations) -> None:
-        """Show new results on a map of deployments; their names may differ from those before.
-
-        Parameters
-        ----------
-        evaluation : Evaluation or dict of str to Evaluation
-            As for `emsopt.maps.deployment_map`, for the same city or the city under another load.
-        """
+        """Show other evaluations on a map of deployments, of the same city or of the city under another load."""
         self.draw(self._deployments().updated(evaluation))
 
     def press(self, place: int) -> None:

@@ -22,7 +22,7 @@ from ..optimizers import BOX_METHODS, LEARNERS, METHODS
 
 AxesArray: TypeAlias = NDArray[np.object_]
 AxLike: TypeAlias = Axes | Sequence[Axes] | AxesArray | Figure | None
-"""What `ax` takes everywhere: where to draw, an empty figure to fill, or None for a new figure."""
+"""Type of ``ax`` in all drawing functions: axes to draw on, an empty figure to fill, or None for a new figure."""
 Style: TypeAlias = dict[str, Any]
 
 STYLE: dict[Any, Any] = dict(
@@ -69,8 +69,8 @@ def panels(
     down = -(-count // across)  # rounded up
     fig = new_figure((across * size[0], down * size[1]), ax)
     axes = np.ravel(fig.subplots(down, across, squeeze=False, **options))
-    for spare in axes[count:]:  # the last row may not be full
-        spare.remove()
+    for surplus in axes[count:]:  # the last row may not be full
+        surplus.remove()
     return fig, axes[:count]
 
 
@@ -81,9 +81,10 @@ def figure(size: tuple[float, float] = (8, 5), ax: AxLike = None) -> tuple[Figur
 
 
 def categories(names: Iterable[str]) -> dict[str, int]:
-    """Return the category of each line, so that a method has the same colour and dash pattern in every figure.
+    """Number the names of lines from 0, such that a method has the same number, and thus `look`, in every figure.
 
-    A method has its place among the methods of its kind; other lines take the categories that are left, in order.
+    A known method has its position in the table of its kind, such as `METHODS`; other names take the lowest numbers
+    left.
     """
     names, kinds = list(dict.fromkeys(names)), [list(kind) for kind in (METHODS, BOX_METHODS, POLICIES, LEARNERS)]
     kind = max(kinds, key=lambda kind: sum(name.lower() in kind for name in names))  # that of most names
@@ -126,7 +127,7 @@ def draw_line(
 
 
 def note(ax: Axes, text: str, at: Iterable[Any], offset: tuple[float, float] = (0, 0), **options: Any) -> None:
-    """Write a text at an offset (points) from the position ``at``, centred there unless ``options`` say otherwise."""
+    """Write a text at an offset (points) from the point ``at``, centred there unless ``options`` say otherwise."""
     options = {"ha": "center", "va": "center", "textcoords": "offset points"} | options
     ax.annotate(text, tuple(at), offset, **options)
 
@@ -145,7 +146,7 @@ def legend_above(ax: Axes, columns: int, least: int = 2) -> None:
 
 
 def shared_legend(fig: Figure, axes: Iterable[Axes], columns: int, loc: Any = "upper center", **options: Any) -> None:
-    """Put one legend for all axes outside the axes."""
+    """Put one legend for all axes beside them, with one entry per label."""
     handles = {text: mark for ax in axes for mark, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     options |= {"loc": f"outside {loc}", "ncols": min(len(handles), columns)}
     fig.legend(list(handles.values()), list(handles), **options)
@@ -162,5 +163,5 @@ def words(name: object) -> str:
 
 
 def marker(label: str, **options: Any) -> Line2D:
-    """Return a symbol or line for a legend."""
+    """Return a symbol or line without data, for an entry of a legend."""
     return Line2D([], [], label=label, **options)

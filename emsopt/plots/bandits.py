@@ -1,4 +1,4 @@
-"""Bandits on road networks: regret by route and lengthscale, and the confidence parameter of each rule."""
+"""Figures of bandits on road networks: regret by route or lengthscale, and maps of the edges driven."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def cumulative_regret(
         Columns ``round``, ``value`` (Wh), ``run`` (number of the repetition) and those named below, for
         example from `emsopt.datasets.load_study` for "navigation_agents".
     against : str
-        Column of numbers along the horizontal axis. For any column but "round", the regret after the last round is
-        drawn; the study "navigation_lengthscale" is an example.
+        Column of numbers along the horizontal axis. Unless it is "round", the regret after the last round is drawn, as
+        for the study "navigation_lengthscale".
     by, lines : sequence of str, str
         Columns that define the panels, and the column that defines the lines, in the order of the frame.
     value : str
@@ -114,21 +114,10 @@ def exploration(
     route: tuple[int | str, int | str] | None = None,
     best: Iterable[int | str] | None = None,
 ) -> tuple[Figure, AxesArray]:
-    """Draw one static map per agent, with edges shaded by how often they were driven.
+    """Draw one map per agent, with edges shaded by the number of rounds in which they were driven.
 
-    Shades count the rounds in which an edge was driven. Static counterpart of `emsopt.maps.exploration_map`; "Bayesian
-    Analysis of Combinatorial Gaussian Process Bandits", Figures 6 to 9.
-
-    Parameters
-    ----------
-    net : RoadNetwork
-        Needs polylines.
-    visits : NavigationRun, DataFrame, or dict of str to either
-        As for `emsopt.maps.exploration_map`.
-    route : (int or str, int or str), optional
-        First and last edge, marked A and B.
-    best : array_like, optional
-        Edges of the path without regret, by index or id, such as `NavigationRun.best_path`.
+    Static counterpart of `emsopt.maps.exploration_map`, which describes the parameters. "Bayesian Analysis of
+    Combinatorial Gaussian Process Bandits", Figures 6 to 9.
 
     Examples
     --------
@@ -174,8 +163,7 @@ def routes(
     Parameters
     ----------
     maps : sequence of (RoadNetwork, dict of str to array_like)
-        Each network, which needs polylines, with its paths: edges in driving order, by index or id. Each path is
-        labelled by its name at both ends.
+        Each network, which needs polylines, with its paths by name: edges in driving order, by index or id.
 
     Examples
     --------

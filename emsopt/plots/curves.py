@@ -1,4 +1,4 @@
-"""Curves over load, evaluations and response time, and the approximate hypercube's error."""
+"""Figures of curves over load, evaluations or time, and over the response time."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     Parameters
     ----------
     frame : DataFrame
-        One row per load, as from `emsopt.planning.load_sweep`: each numeric column becomes a line, dashed in grey if
-        its name has "bound" in it, and the name of the index labels the axis.
+        One row per load, as from `emsopt.planning.load_sweep`: each numeric column is a line, grey and dashed if its
+        name contains "bound", and the name of the index labels the horizontal axis.
 
     Examples
     --------
@@ -94,10 +94,9 @@ def convergence(
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
     >>> runs = {name: [eo.minimize(objective, name, budget=10, rng=0)] for name in ("local", "random")}
-    >>> fig, ax = eo.plots.convergence(runs, ax=Figure())
+    >>> fig, ax = eo.plots.convergence(runs)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['local', 'random']
     """
@@ -132,7 +131,7 @@ def _draw_levels(ax: Axes, levels: Mapping[str, float]) -> None:
 
 
 def _runs(runs: Any, name: str, against: str) -> pd.DataFrame:
-    """Return the best value so far with one column per run, indexed by evaluations or seconds."""
+    """Return the best value so far, one column per run, indexed by evaluations or seconds; a last value is kept."""
     best, listed = [], runs if isinstance(runs, (list, tuple)) else [runs]
     frames: list[Any] = [getattr(run, "history", run) for run in listed]
     for frame in frames:
@@ -164,7 +163,7 @@ def regret_curves(
     curves : dict of str to array_like of shape (R, T)
         Regret of R replications after each of T steps, for example from `emsopt.optimizers.empirical_regret`.
     bounds : dict of str to array_like, optional
-        Bounds at the same steps, each of shape (T,), drawn in grey. They must bound the quantity drawn.
+        Upper bounds on the same quantity after each step, each of shape (T,), drawn in grey.
     label, against : str
         Labels of the vertical axis (the quantity with its unit) and of the horizontal axis.
 
@@ -202,11 +201,7 @@ def regret_curves(
 def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the share of answered calls with a response time of t or longer, against t.
 
-    A table prints it at 6, 8 and 10 min.
-
-    Parameters
-    ----------
-    evaluations : Evaluation or dict of str to Evaluation
+    A table in the figure has its values at 6, 8 and 10 min.
 
     Examples
     --------

@@ -33,7 +33,7 @@ def deployments(
     *,
     value: Value = "response",
 ) -> tuple[Figure, AxesArray]:
-    """Draw static maps of deployments, the counterparts of `emsopt.maps.deployment_map`, with the same colour scale.
+    """Draw maps of deployments: atoms, stations and who answers, with the colours of `emsopt.maps.deployment_map`.
 
     Atoms are shaded by ``value``. A black square is a station with its number of units and its share of all answered
     calls. The width of a line from a station to an atom shows the share of the atom's answered calls that the station
@@ -44,18 +44,16 @@ def deployments(
     city : City
         Needs ``atom_locations`` and ``site_locations``; ``atom_shapes`` are used if available.
     evaluations : Evaluation, or dict of str to Evaluation, optional
-        One, or several by the names that become titles, up to three side by side. Default: only demand and candidate
-        sites.
+        One, or several by the names that become titles. Default: only demand and candidate sites.
     value
         As for `emsopt.maps.deployment_map`.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> from matplotlib.figure import Figure
     >>> city = eo.datasets.load_st_paul()
     >>> result = eo.evaluators.approximate_hypercube(city, [0, 1, 2, 3, 4, 8, 9, 10, 11])
-    >>> fig, axes = eo.plots.deployments(city, {"first nine": result}, ax=Figure())
+    >>> fig, axes = eo.plots.deployments(city, {"first nine": result})
     >>> axes.size
     1
     """
@@ -84,7 +82,7 @@ def deployments(
 
 
 def _map_axes(ax: AxLike, city: City, count: int) -> tuple[Figure, AxesArray, dict[str, Any]]:
-    """Return the figure, ``count`` axes and where the colour bar goes."""
+    """Return the figure, ``count`` axes, and keyword arguments that place the colour bar."""
     if ax is not None and not isinstance(ax, Figure):
         fig, axes = panels(count, (0, 0), ax=ax)
         return fig, axes, {"ax": list(axes)}

@@ -1,4 +1,4 @@
-"""Figures of the user's own city: calls and units by hour, the calibrated model and the records, simulated drives."""
+"""Figures of the user's own city: calls and units by hour, the fitted model beside the log, simulated drives."""
 
 from __future__ import annotations
 
@@ -28,10 +28,6 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
     Bands are two standard errors on either side, 2 √n / h for n calls in h hours observed; smaller differences may be
     chance.
 
-    Parameters
-    ----------
-    profile : emsopt.calls.WeeklyProfile
-
     Examples
     --------
     >>> import emsopt as eo
@@ -60,12 +56,8 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
 def hourly_plan(plan: Plan, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw the sites of the units of a plan, hour by hour.
 
-    Each row is a site that has a unit at some hour. Filled cells are hours with a unit, with the number if
-    there are several. A white dot marks an hour at whose start a unit arrives.
-
-    Parameters
-    ----------
-    plan : emsopt.planning.Plan
+    Each row is a site that has a unit at some hour. Filled cells are hours with a unit, with the number if there are
+    several. A white dot marks an hour at whose start a unit arrives.
 
     Examples
     --------
@@ -109,11 +101,7 @@ NORMAL_90 = 1.2815515655446004  # normal quantile of 0.9: the band leaves out on
 def recorded_drives(fit: Fit, ax: AxLike = None) -> tuple[Figure, Axes]:
     """Draw a two-dimensional histogram of recorded drives by distance and time, with the fitted law.
 
-    The line is the mean of the law, and four in five drives that start at home lie within the band.
-
-    Parameters
-    ----------
-    fit : emsopt.calls.Fit
+    The line is the mean of the law; by the law, four in five drives lie between the dashed lines.
 
     Examples
     --------
@@ -148,10 +136,6 @@ def back_test(report: BackTest, ax: AxLike = None) -> tuple[Figure, AxesArray]:
 
     Bars and dots are recorded. Ticks are modelled, with the interval of 90 % that chance allows; dots outside it are
     orange squares.
-
-    Parameters
-    ----------
-    report : emsopt.calls.BackTest
 
     Examples
     --------
@@ -199,21 +183,10 @@ DRIVES = ("drives to a call", "on scene, transport, hospital", "drives to a site
 
 @styled()
 def drives(result: Operations, begin: float = 0.0, hours: float = 6.0, ax: AxLike = None) -> tuple[Figure, Axes]:
-    """Draw the activity of each unit over time, from the drives that a simulation recorded.
+    """Draw the activity of each unit over time, from the drives that a simulation with ``trace=`` recorded.
 
-    Where a row is empty, the unit waits at a site or is off duty.
-
-    Parameters
-    ----------
-    result : emsopt.operations.Operations
-        Simulated with ``trace=``.
-    begin, hours : float
-        What to show: from which hour, and how many.
-
-    Raises
-    ------
-    InputError
-        If the result has no drives in these hours.
+    Shown are ``hours`` hours from hour ``begin``; raise InputError if no drive was recorded in them. Where a row is
+    empty, the unit waits at a site or is off duty.
 
     Examples
     --------

@@ -1,7 +1,6 @@
-"""Write files and folders atomically, with clear errors.
+"""Write files and folders atomically: a full disk or an interruption never damages existing content.
 
-Content is written to a temporary file or folder beside the target, flushed to disk, and then renamed. A full
-disk or an interruption therefore never damages existing content.
+Content is written to a temporary file or folder beside the target, flushed to disk, and then renamed.
 """
 
 import errno
@@ -114,7 +113,7 @@ def make_folder(folder: PathLike, name: str = "folder") -> Path:
 
 
 def check_replaceable(folder: Path, marker: str, replaceable: Collection[str]) -> None:
-    """Raise unless a folder is absent, empty, or contains the file ``marker`` and only names in ``replaceable``."""
+    """Raise unless a folder is absent, empty, or holds the file ``marker`` and nothing but names in ``replaceable``."""
     held = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     foreign = [name for name in held if name not in replaceable]
     if foreign or (held and marker not in held):
@@ -139,7 +138,7 @@ def _set_mode(path: Path, mode: int | None) -> None:
 
 
 def _mode_to_keep(target: Path, kind: int) -> int | None:
-    """Return the permissions of a file or folder, None if absent; raise if it is protected or of another kind."""
+    """Return the permissions of a file or folder, None if absent; raise if it is write-protected or not of ``kind``."""
     try:
         mode = os.stat(target).st_mode
     except FileNotFoundError:

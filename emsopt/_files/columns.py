@@ -47,10 +47,11 @@ class Table(NamedTuple):
 
     @classmethod
     def of(cls, frame: pd.DataFrame, argument: str, name_columns: Sequence[str] = ()) -> Table:
-        """Make a table from a DataFrame; names of rows in the index become a column.
+        """Make a table from a DataFrame; an index that holds names becomes a column.
 
-        ``argument`` is its name in messages if it was not read from a file. The rows are named by the first column of
-        ``name_columns`` with distinct cells, else by the first that exists, else by the last word and a number.
+        ``argument`` is its name in messages if it was not read from a file. Rows are named by the first of the columns
+        ``name_columns`` with distinct cells; raise if only columns with repeated cells exist. Without any of these
+        columns, rows are named by the last of the words and a number.
         """
         from pandas import DataFrame
 
@@ -89,11 +90,11 @@ class Table(NamedTuple):
         return _validate.names(cells, f"{self.where}, column {key!r}", len(self.frame), options[-1])
 
     def column(self, options: Iterable[str]) -> str | None:
-        """Return the first option that is a column, or None."""
+        """Return the first of the names ``options`` that is a column, or None."""
         return next((option for option in options if option in self.frame.columns), None)
 
     def require(self, options: Iterable[str], what: str) -> str:
-        """Return the first option that is a column; if there is none, raise an error that asks for ``what``."""
+        """Return the first of the names ``options`` that is a column; raise, asking for ``what``, if none is."""
         key = self.column(options)
         if key is None:
             raise self.missing(what)
@@ -115,7 +116,7 @@ class Table(NamedTuple):
     def with_points(self, key: str, *, always: bool = False) -> Table:
         """Return the table with decimal commas of a column replaced by points.
 
-        Three digits after each comma may be thousands; then this is done only if ``always``.
+        If three digits follow every comma, it may separate thousands, and is replaced only if ``always``.
         """
         cells = self.frame[key].tolist()
         commas = [DECIMAL.fullmatch(cell.strip()) if isinstance(cell, str) and "," in cell else None for cell in cells]
@@ -157,7 +158,7 @@ def _wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
 
 
 def check_labels(labels: Iterable[str], wanted: Sequence[str], where: str, kind: str) -> None:
-    """Raise unless the labels are the wanted names, each once; ``kind`` is what they stand for: "row per site"."""
+    """Raise unless the labels are the wanted names, each once; ``kind`` is what each labels, such as "row per site"."""
     got = list(labels)
     repeated = _validate.first_repeated(got)
     absent = [name for name in wanted if name not in set(got)]
@@ -225,7 +226,7 @@ def text(cell: object) -> str:
 
 
 def texts(cells: Iterable[object]) -> list[str]:
-    """Return a column as a list of stripped strings; a missing cell becomes "nan", "None" or the like."""
+    """Return cells as stripped strings; a missing one becomes "nan", "None" or the like."""
     return [(cell if isinstance(cell, str) else _validate.quote(cell, str)).strip() for cell in cells]
 
 

@@ -1,6 +1,6 @@
-"""Read and write tables and JSON: plain files, also packed by gzip or in a .zip, workbooks and Parquet files.
+"""Read and write tables and JSON, also packed by gzip or in a .zip; read workbooks and Parquet files.
 
-Packages of "tables" are needed for workbooks and Parquet files.
+Workbooks and Parquet files need the extra "tables" of the package.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+
 
 @dataclass(frozen=True, eq=False)
 class Upload:
-    """A file in memory, which readers take for a `Path` with ``open`` or for an open file with ``read``."""
+    """A file in memory, which readers can use like a `Path`, by ``open``, or like an open file, by ``read``."""
 
     name: str
     content: bytes
@@ -108,7 +108,7 @@ def _member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
 
 @contextmanager
 def unpack(path: Path | Upload) -> Iterator[IO[bytes]]:
-    """Open a file for reading, decompressing gzip and .zip files; errors of damaged files are those in `DAMAGED`."""
+    """Open a file for reading, decompressed if it is gzip or .zip; damaged files raise the errors in ``DAMAGED``."""
     with path.open("rb") as file:
         start = file.read(len(ZIP_START))  # what a file begins with tells more than its name
         file.seek(0)
@@ -164,9 +164,8 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | No
 def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose | None = None) -> pd.DataFrame:
     """Return rows of text, by line number and the header first, as a table.
 
-    For tables of other programs, ``choose`` takes the names of all columns and the first `SAMPLE` cells of each by
-    name, and returns the names of the columns to keep. In these, a row of units below the header and footers are
-    blanked.
+    For tables of other programs, ``choose`` takes the names of all columns and the first ``SAMPLE`` cells of each by
+    name, and returns the names of the columns to keep. A row of units below the header and footers become blank.
     """
     from pandas import DataFrame
 
@@ -194,7 +193,7 @@ def table_of(records: Iterator[tuple[int, list[str]]], name: str, choose: Choose
 def _choose_columns(
     header: list[str], records: Iterator[tuple[int, list[str]]], choose: Choose
 ) -> tuple[list[int], Iterator[tuple[int, list[str]]]]:
-    """Return the positions of the columns to keep, and the rows; those without data, such as footers, are blank."""
+    """Return the positions of the columns to keep, and the rows, blank where a row has units or is a footer."""
     first = list(islice(records, SAMPLE))
     digits = [re.search("[0-9]", "".join(row)) is not None for _, row in first[:2]]
     if digits == [False, True]:  # a row of units of measurement, which is no data
@@ -348,7 +347,7 @@ READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".xls": read_xls}
 
 
 def _even(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield rows of the length of the first without trailing blanks; rows with values further right stay longer."""
+    """Yield rows padded or cut to the filled length of the first; rows with values further right stay longer."""
     width = 0
     for number, row in records:
         filled = [k for k, cell in enumerate(row) if cell]

@@ -1,6 +1,6 @@
-"""Read the NumPy arrays in a published pickle without importing or calling anything else that it names.
+"""Read the NumPy arrays in a pickle without importing or calling anything else that it names.
 
-Two published files are pickles, which `locate.find_data` identifies by their checksums.
+Two published files are pickles; `locate.find_data` checks what they contain.
 """
 
 import pickle
@@ -21,7 +21,7 @@ NUMPY = {  # by name, because NumPy has moved these functions between modules
 
 
 class _Record:
-    """Stand-in for an object of a pickle; it only stores the arguments and the state that the pickle passes to it."""
+    """Stand-in for an object of a pickle, which only stores the arguments and the state that the pickle has for it."""
 
     parts: list[Any]
 

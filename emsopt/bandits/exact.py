@@ -12,12 +12,11 @@ without the paper's approximation by inducing points. Two techniques keep it che
   where m_0 and C_0 are the mean and covariance before these observations, and C_{·V}, C_{V·} and C_{VV} are blocks of
   C_0.
 
-- Only a *window* of w arms is kept in this form. When it is full, C is updated in place by one symmetric
-  product and becomes the C_0 of the next window. The result remains exact, because conditioning in two steps
-  equals conditioning in one.
+- Only a *window* of w arms is kept in this form. When it is full, C is updated in place by one symmetric product and
+  becomes the C_0 of the next window, which keeps the result exact.
 
-With E arms, a round costs O(E w²), plus an amortised O(E² k) for paths of k edges. Memory is one matrix of 8
-E² bytes, of which only the lower triangle is updated.
+With E arms, a round costs O(E w²), plus an amortised O(E² k) for paths of k edges. Memory is one matrix of 8 E² bytes,
+of which only the lower triangle is updated.
 
 With a `LazyPrior` C_0 is not stored: the window holds all observed arms, 16 bytes each for every arm of the city, and a
 joint sample is a draw of the prior conditioned as below (Wilson et al. 2020).
@@ -47,23 +46,15 @@ DRAWS = 512  # joint samples drawn at a time: a matrix product is faster than as
 class ExactGP(Regression):
     """Gaussian process over all arms, conditioned exactly on all observations.
 
-    Parameters
-    ----------
-    prior : Prior
-        Prior of the arms. It is copied and can therefore be shared by several processes.
-
-    Raises
-    ------
-    InputError
-        If, with a `LazyPrior`, the rows of the observed arms no longer fit into memory. `DistrictGP` has no such limit.
+    The prior is not changed and can be shared by several processes. With a `LazyPrior`, an update raises InputError if
+    the rows of the observed arms no longer fit into memory; `DistrictGP` has no such limit.
 
     Examples
     --------
     >>> gp = ExactGP(Prior([0.0, 0.0], [[1.0, 0.5], [0.5, 1.0]], noise_variance=1.0))
     >>> gp.update([0, 0], [1.0, 2.0])
-    >>> mean, variance = gp.predict()
-    >>> mean.round(3).tolist(), variance.round(3).tolist()
-    ([1.0, 0.5], [0.333, 0.833])
+    >>> gp.predict()[0].round(3).tolist()
+    [1.0, 0.5]
     """
 
     def __init__(self, prior: Prior) -> None:
@@ -120,7 +111,7 @@ class ExactGP(Regression):
         return self._condition(self._bank[:, self._next - 1 : self._next], rng)[arms, 0]
 
     def _solved(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-        """Return L, L⁻¹ C_{V·}, and the posterior mean and variance of every arm; L is the Cholesky factor of S."""
+        """Return the Cholesky factor L of S, L⁻¹ C_{V·}, and the posterior mean and variance of every arm."""
         if self._solution is None:
             counts, sums = self._counts[self._arms], self._sums[self._arms]
             S = self._rows[:, self._arms] + np.diag(self.prior.noise_variance / counts)
@@ -144,7 +135,7 @@ class ExactGP(Regression):
         return samples + explained.T @ weights
 
     def _flush(self) -> None:
-        """Start a new window: the posterior over all arms replaces, in place, the prior that the window began with."""
+        """Start a new window: the posterior of all arms becomes the C_0 and m_0 of the next observations."""
         _, explained, mean, variance = self._solved()
         if self._next < self._bank.shape[1]:  # before the window is emptied, unused samples learn from it
             self._bank, self._next = self._condition(self._bank[:, self._next :], self._rng), 0

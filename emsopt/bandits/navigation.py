@@ -1,14 +1,13 @@
 """Drive a route repeatedly and learn the path that needs the least energy.
 
-The experiment of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 4. The expected
-energy of every road edge is drawn from the prior. The agent knows only the prior. In each round it observes
-the energy of each edge on its path, with noise.
+The experiment of "Bayesian Analysis of Combinatorial Gaussian Process Bandits", section 4. The expected energy of every
+road edge is drawn from the prior, which the agent knows. In each round it observes the energy of each edge on its path,
+with noise.
 
-**Regret is rectified.** Expected energies can be negative (downhill, with recuperation). Energies drawn from
-the prior may even have a negative sum along a cycle, in which case no cheapest path exists. Algorithm 2
-therefore uses rectified indices. Agents are compared with the best path under the same costs: the cost of an
-edge is the rectified mean of its expected energy f, E[max(0, f + noise)]. The regret of a round is the cost
-of the path taken minus that of the best path open in that round; it is never negative.
+**Regret is rectified.** Expected energies can be negative (downhill, with recuperation), even in sum along a cycle, in
+which case no cheapest path exists. Algorithm 2 therefore uses rectified indices, and agents are compared with the best
+path under such costs: the cost of an edge is the rectified mean of its expected energy f, E[max(0, f + noise)]. The
+regret of a round is the cost of the path taken minus that of the best path open in that round; it is never negative.
 
 Where energies are well above the noise, regret equals the difference in expected energy. On many edges they are
 not. In Monaco 41 % of the edges have a negative prior mean, and 74 % have a prior mean below two standard
@@ -17,18 +16,16 @@ that some of the energies drawn are negative. There, negative energy is ignored,
 need less energy. ``energy``, ``expected_energy`` and ``excess_energy`` in the history are not rectified.
 
 **Shifted rectification** is our own option, ``shift``. The potential energy of `emsopt.roads.energy.potential_energy`
-adds up to the same number on every path from start to end. Subtracted from each edge before rectifying, it
-changes no comparison of paths, but leaves less to rectify: in Monaco no prior mean is then negative, although many
-drawn energies still are (a median of 45 % instead of 52 % over twenty draws).
+adds up to the same number on every path from start to end. Subtracted from each edge before rectifying, it changes no
+comparison of paths, but leaves less to rectify: in Monaco no prior mean is then negative, although many drawn energies
+still are (a median of 45 % instead of 52 % over twenty draws).
 
-**Volatile arms.** Roads and turns may be closed in some rounds. With congestion by hour, an arm is a road edge at
-one hour of the day, driven at the speed of that hour. Each round is one hour, and the hours repeat in cycles. With
-as many hours as rounds, every round has a context of its own.
+**Volatile arms.** Roads and turns may be closed in some rounds. With congestion by hour, an arm is a road edge at one
+hour of the day, driven at the speed of that hour. Each round is one hour, and the hours repeat in cycles.
 
 **Large networks.** Above 10,000 arms `navigation_prior` returns a `LazyPrior`, and the policies named "gp-..." learn
-with `DistrictGP` instead of `ExactGP`: a round on 100,000 edges takes about a second. The option ``lazy`` overrides
-this. The expected energies are drawn from the lazy prior, of which the model that the agent learns with is an
-approximation.
+with `DistrictGP`, an approximation, instead of `ExactGP`: a round on 100,000 edges takes about a second. The option
+``lazy`` overrides this.
 """
 
 from __future__ import annotations
@@ -78,7 +75,7 @@ _FORM = Form("emsopt bandit run", "round", asked={"arms": are_indices}, told={"v
 
 
 class Navigation:
-    """The environment: a route through a road network, with energies per edge unknown to the agent.
+    """Environment of `play`: a route through a road network, with expected energies that the agent does not know.
 
     Parameters
     ----------
@@ -87,7 +84,7 @@ class Navigation:
     prior : Prior
         One arm per edge and hour, from `navigation_prior`.
     rng : int or Generator, optional
-        Source of randomness for the expected energies and the noise. Both are the same for every agent.
+        Source of randomness for the expected energies and the noise, which do not depend on the agent.
 
     Examples
     --------
@@ -259,9 +256,8 @@ def run(
         Expected energy of every arm, Wh. Default: drawn from the prior.
     shift : array_like, shape (E,), optional
         Wh to subtract from each edge before rectifying, in the indices of the agent and in the costs that define
-        regret. Its sum must be the same on every path, as that of `emsopt.roads.energy.potential_energy` is. Not in
-        the paper. Rectified regrets with different shifts cannot be compared; excess energies can, if measured from
-        the same path.
+        regret. Its sum must be the same on every path, as that of `emsopt.roads.energy.potential_energy` is. Rectified
+        regrets with different shifts cannot be compared; excess energies can, if measured from the same path.
     regression : Regression, optional
         What the agent knows at the start: that of an earlier run (with ``expected`` of that run, and another ``rng``,
         because the same one gives the same noise again), or one with options of its own, such as
@@ -279,14 +275,8 @@ def run(
     Returns
     -------
     NavigationRun
-        ``message`` says why the run ended. The run also ends on Ctrl-C, or when a round after the first has no
-        open path.
-
-    Raises
-    ------
-    InputError
-        If an option is invalid, there is no open path from start to end in the first round, or the checkpoint
-        belongs to another run.
+        The run also ends on Ctrl-C, or when a round after the first has no open path; if the first one has none,
+        InputError is raised.
 
     Examples
     --------
@@ -357,7 +347,7 @@ def run(
 def _on_file(
     steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, picks: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
-    """Return the stored arms and values of this round, in place of ``picks``; raise unless they are an open path."""
+    """Return the stored arms and values of this round, in place of the chosen ones; raise unless they are a path."""
     chosen, values = np.array(row["arms"], dtype=np.intp), np.array(row["values"])
     if len(chosen) != len(values):
         steps.file.refuse(steps.number)
@@ -389,7 +379,7 @@ def new_regression(kind: str, prior: Prior) -> Regression:
 
 
 def parsed_policy(policy: str | tuple[str, Rule | Optimism]) -> tuple[str, str, Rule | Optimism]:
-    """Return the name, the regression and the rule of a policy."""
+    """Return the name of a policy, its regression (a key of ``REGRESSIONS``) and its rule; raise if it is invalid."""
     if isinstance(policy, str):
         return policy, *POLICIES[_validate.choice(policy, "policy", POLICIES)]
     is_pair = isinstance(policy, tuple) and len(policy) == 2
@@ -415,7 +405,7 @@ def _description(
     shift: ArrayLike | None,
     regression: Regression | None,
 ) -> dict[str, Any]:
-    """Return a dict that identifies a run, which a checkpoint must match."""
+    """Return a dict of plain values that identifies a run, which its checkpoint must match."""
     oracle, shut = ShortestPath(net, start, end), () if closed is None else closed
     own = {} if shift is None else {"shift": summary(_validate.one_each(shift, "shift", net.n_edges))}
     if regression is not None:

@@ -12,18 +12,15 @@ in the natural parameters of v: precision I + Λ, and precision times mean, λ. 
 the batch, y their observed values and μ their prior means; ς² is the noise variance.
 
 The paper does not specify how the inducing points change. Here, a new inducing point is added with its prior
-distribution conditional on the others, and a removed one is integrated out. Kernel and noise are known,
-because agent and environment have the same prior.
+distribution conditional on the others, and a removed one is integrated out. Kernel and noise are those of the prior.
 
 **Inducing contexts.** In the paper the contexts of the inducing points move as well, by steps of Adam with rate 0.01,
-and return to those of the edges in the next round, as the points are chosen again. ``context_rate`` does this. q(v)
-does not change while they move, so that the evidence lower bound depends on them through A only. By default they do not
-move: one step per round moves a context by about the rate, in standard deviations of the contexts, and where every
-observed arm is an inducing point the bound's gradient is close to zero anyway.
+and return to those of the edges in the next round, as the points are chosen again. ``context_rate`` does this, with
+q(v) fixed while they move. By default they do not move: where every observed arm is an inducing point, the gradient of
+the evidence lower bound is close to zero.
 
-With M at least the number of observed arms and enough steps the result equals `ExactGP`. With one step of
-size 0.1 per round it lags behind the data. This class is meant for comparison with the paper: it is neither
-exact nor, at this scale, faster.
+With M at least the number of observed arms and enough steps the result equals `ExactGP`. With one step of size 0.1 per
+round it lags behind the data. It serves for comparison with the paper: it is neither exact nor, at this scale, faster.
 """
 
 import numpy as np
@@ -61,8 +58,7 @@ class SparseGP(Regression):
     --------
     >>> gp = SparseGP(Prior([0.0, 0.0], [[3.0, 0.0], [0.0, 1.0]], noise_variance=1.0), rng=0)
     >>> gp.update([0], [4.0])
-    >>> mean, variance = gp.predict()
-    >>> mean.shape
+    >>> gp.predict()[0].shape
     (2,)
     """
 
@@ -119,7 +115,7 @@ class SparseGP(Regression):
     def elbo(self) -> float:
         """Return the evidence lower bound of all observations, nats (line 5 of Algorithm 3, all in one batch).
 
-        It is at most the log likelihood of the observations under the prior, and equals it if the inducing points
+        It equals the log likelihood of the observations under the prior, its upper bound, if the inducing points
         include all observed arms and q(u) has converged.
         """
         if not len(self._seen):
@@ -158,11 +154,11 @@ class SparseGP(Regression):
         self._solution = None
 
     def _at(self, kernel: ContextKernel) -> FloatArray:
-        """Return the contexts of the inducing points."""
+        """Return the current contexts of the inducing points, shape (M, d)."""
         return kernel.contexts[self._points] if self._contexts is None else self._contexts
 
     def _place(self, contexts: FloatArray | None = None) -> None:
-        """Move the inducing points to some contexts, or back to those of their edges; q(v) stays."""
+        """Move the inducing points to contexts, (M, d), by default those of their edges, with q(v) unchanged."""
         Z, kernel, self._contexts = self._points, self.prior.kernel, contexts
         if contexts is None or kernel is None:
             across = self.prior.rows(Z)
@@ -178,7 +174,7 @@ class SparseGP(Regression):
     def _context_gradient(
         self, kernel: ContextKernel, arms: IntArray, counts: IntArray, sums: FloatArray
     ) -> FloatArray:
-        """Return the gradient of the evidence lower bound with respect to the inducing contexts, via K_ZX and L."""
+        """Return the gradient of the evidence lower bound by the inducing contexts, (M, d), via K_ZX and L."""
         at = self._at(kernel)
         across = self._across[:, arms]
         precision = cho_factor(np.eye(len(at)) + self._precision, lower=True)
@@ -238,6 +234,6 @@ class SparseGP(Regression):
         self._shift = np.pad(self._shift, (0, len(fresh)))
 
     def _cholesky(self, covariance: FloatArray) -> FloatArray:
-        """Return the lower Cholesky factor, after adding the jitter in place."""
+        """Return the lower Cholesky factor of a covariance, after adding the jitter to its diagonal in place."""
         covariance[np.diag_indices(len(covariance))] += self._jitter
         return cholesky(covariance, lower=True, check_finite=False)

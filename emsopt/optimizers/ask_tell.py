@@ -1,7 +1,7 @@
 """Ask / tell: the common interface of all optimizers, of deployments and of points of a box.
 
-``ask`` returns a candidate to evaluate and ``tell`` reports its value. The caller evaluates it, by an objective, a
-simulator or by hand. A method implements `_propose` and, if it learns from values, `_learn`.
+``ask`` returns a candidate, which the caller evaluates, and ``tell`` reports its value. A method implements `_propose`
+and, if it learns from values, `_learn`.
 """
 
 import re
@@ -28,7 +28,7 @@ DRAWS = 100  # random draws tried before the remaining candidates are listed, wh
 
 
 def in_turn(method: F) -> F:
-    """Decorate a method of an optimizer so that only one thread at a time can run it."""
+    """Decorate a method of an optimizer so that one thread at a time runs it or another decorated method."""
 
     @wraps(method)
     def locked(self: Any, *args: Any, **options: Any) -> Any:
@@ -41,14 +41,13 @@ def in_turn(method: F) -> F:
 class AskTell(Generic[X]):
     """Base of all optimizers: stores observations, and asks for a candidate again only if noisy or ``repeats``.
 
-    Several threads may ask and tell; they take turns.
+    Several threads may ask and tell.
 
     Parameters
     ----------
     objective : object
         Its ``space`` defines the allowed candidates; ``noisy`` says whether a candidate may be asked for again;
         ``sense``, "min" or "max", says whether to minimise or maximise.
-    rng : int, Generator or None
 
     Attributes
     ----------
@@ -203,16 +202,16 @@ class AskTell(Generic[X]):
         return left[self.rng.integers(len(left))]
 
     def _sample(self) -> X:
-        """Draw an allowed candidate, asked for before or not."""
+        """Draw an allowed candidate, which may be taken."""
         x: X = self.space.sample(rng=self.rng)
         return x
 
     def _present(self, x: X) -> Any:
-        """Return a candidate as the user writes it."""
+        """Return a candidate in the form that `ask` returns: here unchanged."""
         return x
 
     def _propose(self) -> X:
-        """Return the candidate to try next; `ask` replaces one asked for before unless the objective is noisy."""
+        """Return the candidate to evaluate next; `ask` replaces a taken one unless the objective is noisy."""
         return self.draw()
 
     def _learn(self, x: X, value: float) -> None:

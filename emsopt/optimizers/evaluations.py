@@ -1,8 +1,7 @@
-"""Evaluate the candidates of a run in batches, in parallel if wanted, and store each result when it arrives.
+"""Evaluate the candidates of a run in batches, also in parallel, and store each result when it arrives.
 
 Candidates are asked for, told and recorded in the order of their numbers, so that a run does not depend on how many
-workers evaluate a batch. Results are stored in the order in which they arrive: an interrupted run loses only the
-evaluations that were under way, and evaluates those again when it resumes.
+workers evaluate a batch. An interrupted run loses only the evaluations that were under way.
 
 The outcome of an evaluation is a number, or a text if there is no value: "nan", "inf", "-inf", or the type and message
 of an error that the caller wants caught. Checkpoints store outcomes.
@@ -41,7 +40,7 @@ LONGEST = 500  # characters of an error's message that are stored: some messages
 BATCH = 4
 """Number of candidates asked for at once by default, with any number of workers but one."""
 CONFIRMED = 5
-"""Number of values that the recommended candidate of a noisy run must have before the target counts as reached."""
+"""Values that the recommended candidate of a noisy run must have before the target counts as reached."""
 
 
 def batch_on_file(file: RunFile, workers: Workers, batch: int) -> int:
@@ -70,9 +69,9 @@ def evaluations(
 ) -> Iterator[tuple[Candidate, Outcome]]:
     """Yield each candidate with the outcome of its evaluation until there is a reason to end, set in ``steps``.
 
-    A batch is always completed, except if the time is up: then no further evaluation begins. If an evaluation raises an
-    error, or at Ctrl-C, the results that have arrived are kept first. ``spread`` is like `map`, with results in any
-    order; ``reason`` is called before each batch with whether the budget is used, and returns the reason to end, or "".
+    A batch is always completed, unless the time is up. If an evaluation raises an error, or at Ctrl-C, the results that
+    have arrived are kept first. ``spread`` is like `map`, with results in any order; ``reason`` is called before each
+    batch with whether the budget is used, and returns the reason to end, or "".
     """
     file = steps.file
     if file.rows:
@@ -128,7 +127,7 @@ def _next_batch(
 def _arriving(
     steps: Steps, optimizer: AskTell[Any], task: Callable[[Item], Outcome], spread: ParallelMap, left: list[Item]
 ) -> Generator[tuple[int, Outcome]]:
-    """Evaluate candidates, store each outcome when it arrives, and yield it; an error is raised at the end."""
+    """Evaluate candidates; store each outcome as it arrives and yield it with its number. Errors are raised last."""
     objective, xs, failed = optimizer.objective, dict(left), dict[int, Exception]()
     counted = getattr(objective, "evaluations", 0)
 
@@ -160,7 +159,7 @@ def _arriving(
 
 
 def _attempt(task: Callable[[Item], Outcome], process: int, item: Item) -> tuple[int, Outcome | Exception]:
-    """Return the number of an item and its outcome, or the error; ``process`` is the process that waits for it."""
+    """Return the number of an item with its outcome or error; ``process`` is the id of the process that waits."""
     try:
         return item[0], task(item)
     except Exception as error:  # noqa: BLE001 - raised again in the process that waits
@@ -175,13 +174,13 @@ def _attempt(task: Callable[[Item], Outcome], process: int, item: Item) -> tuple
 
 
 def is_own(objective: Any) -> bool:
-    """Return whether an objective is a user's own noise-free function, which its value at a point identifies."""
+    """Return whether an objective is a noise-free function of the user, which its value at a point can identify."""
     # objectives and problems are recognised by the first line, and the values of noisy functions vary
     return not objective.noisy and not isinstance(getattr(objective, "function", objective), (Objective, Problem))
 
 
 def _on_file(steps: Steps, optimizer: AskTell[Any], proposed: Candidate) -> Candidate:
-    """Return the next candidate in the checkpoint, which replaces the one ``proposed`` for; warn if the two differ."""
+    """Return the current candidate in the checkpoint, which replaces the one ``proposed``; warn if the two differ."""
     x = _candidate_on_file(steps.file, steps.number, optimizer)
     steps.file.compare(steps.number, proposed.tolist())
     if not np.array_equal(x, proposed):

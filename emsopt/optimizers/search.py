@@ -112,7 +112,7 @@ def minimize(
     target: float | None = None,
     time_limit: float | None = None,
 ) -> Run:
-    """Search for the deployment, or the point of a box, with the smallest value.
+    """Search for the deployment, or the point of a box, with the smallest value; `maximize` does so for the largest.
 
     Parameters
     ----------
@@ -120,8 +120,8 @@ def minimize(
         What to minimise: an `emsopt.Objective` over deployments, a `Problem` over its box, or your own function. This
         takes a point, shape (d,), or, if ``bounds`` is a dict, the inputs as keyword arguments, and returns a number or
         an array of one number. If it has an attribute ``sense``, this must be "min". NaN and infinite values are
-        recorded in the history, count in the budget and are passed over; the method learns no value from them. Where
-        evaluations fail, return NaN, not a large number, which would distort the models.
+        recorded in the history and count in the budget, but the method learns nothing from them. Where evaluations
+        fail, return NaN, not a large number, which would distort the models.
     method : str or optimizer, optional
         For deployments one of `METHODS`: "local+" (default, see Notes), "gp-pm", "gp-pm-literal" (without our repairs),
         "gp-zero", "sparbl", "sparbl+", "bocs", "local", "annealing", "genetic" or "random". For boxes one of
@@ -147,9 +147,9 @@ def minimize(
         from them, and the best of them can be the result, but they cost no budget and are not in the history. NaN and
         infinite values are failures.
     catch : exception or tuple of exceptions, optional
-        Errors that count as a failed evaluation, such as ``(ValueError,)``. Failures are passed over like NaN; the
-        column ``error`` of the history then holds the message. Any other error ends the run as soon as evaluations
-        under way have ended; it can be resumed from its checkpoint.
+        Errors that count as a failed evaluation, such as ``(ValueError,)``; the column ``error`` of the history then
+        holds the message. Any other error ends the run as soon as evaluations under way have ended; it can be resumed
+        from its checkpoint.
     workers : int or callable, optional
         Number of processes that evaluate in parallel through joblib (-1: one per core), or a function that is called
         like `map`, such as ``pool.imap_unordered`` of `multiprocessing`. With the same ``batch``, workers do not change
@@ -161,7 +161,7 @@ def minimize(
     rng : int or Generator, optional
         Source of all randomness in the run, which also depends on ``batch``: the method (unless ``method`` is an
         optimizer, which has its own), the calls that a noisy `Objective` simulates and the noise of a Problem, whatever
-        their own ``rng``. The noise of your own function is not controlled.
+        their own ``rng``.
     progress : bool or callable
         Whether to show a progress bar, or a function called with (evaluations done, budget).
     callback : callable, optional
@@ -186,20 +186,15 @@ def minimize(
     Run
         The best deployment or point evaluated, ``x``, and its value ``fun``, in the objective's own sign; ``message``
         says why the run ended. Ctrl-C also ends it, unless nothing has been evaluated yet: in a loop of runs, check
-        ``run.interrupted``. The history has a column ``sites`` or ``x``. If the objective is
-        noisy, ``x`` is the evaluated point that a model recommends and ``fun`` its estimated value; the luckiest value
-        and its point are ``best_observed_value`` and ``best_observed``.
-
-    See Also
-    --------
-    maximize : The same for the largest value.
+        ``run.interrupted``. If the objective is noisy, ``x`` is the evaluated point that a model recommends and ``fun``
+        its estimated value; the luckiest value and its point are ``best_observed_value`` and ``best_observed``.
 
     Notes
     -----
     "local+", ours, needs fewer evaluations and less time than "gp-pm" in nearly all stored runs. "gp-pm", the paper's
     with our repairs, is the better choice where the estimate of "local+" misleads: in the stored runs only at light
     load with one of two demands. A noisy objective misleads "local+", which compares single values; a simulation with a
-    whole number as its ``rng`` has no noise. The page on choosing a method has the numbers.
+    whole number as its ``rng`` has no noise.
 
     Examples
     --------
@@ -211,12 +206,10 @@ def minimize(
     >>> run = eo.minimize(lambda x: (x[0] - 0.3) ** 2, bounds=[(0, 1)], budget=15, rng=0)
     >>> run.x.round(2)
     array([0.3])
-    >>> from emsopt.optimizers import Categorical, Real
-    >>> inputs = {"rate": Real(1e-4, 1.0, log=True), "solver": Categorical(["adam", "sgd"])}
-    >>> loss = lambda rate, solver: abs(rate - 0.1) + (solver == "sgd")
-    >>> run = eo.minimize(loss, bounds=inputs, budget=20, rng=0, constraints=lambda rate, solver: rate < 0.5)
-    >>> run.x["solver"], run.success, run.history.columns.tolist()
-    ('adam', True, ['evaluation', 'rate', 'solver', 'value', 'best', 'seconds'])
+    >>> inputs = {"rate": (0.1, 1.0), "solver": eo.optimizers.Categorical(["adam", "sgd"])}
+    >>> loss = lambda rate, solver: rate + (solver == "sgd")
+    >>> eo.minimize(loss, bounds=inputs, budget=10, rng=0, constraints=lambda rate, solver: rate < 0.5).x["solver"]
+    'adam'
     """
     plan = _Plan(budget, x0, initial, catch, workers, batch, target)
     run = RunOptions(rng, progress, callback, checkpoint, time_limit)
@@ -260,7 +253,7 @@ class _Plan(NamedTuple):
 
 
 class _BoxOptions(NamedTuple):
-    """Arguments of `minimize` that define the box, None if omitted."""
+    """Arguments of `minimize` for boxes only, None if omitted."""
 
     bounds: Bounds | None
     noisy: bool | None
@@ -273,7 +266,7 @@ _OPTIONS: Any = (_Plan, RunOptions, _BoxOptions)
 def _search(
     sense: str, objective: Function, method: str | AskTell[Any] | None, plan: _Plan, run: RunOptions, box: _BoxOptions
 ) -> Run:
-    """Ask for candidates, evaluate them and tell their values until the run ends."""
+    """Run the search of `minimize` or `maximize`: ask for candidates, evaluate them and tell their values."""
     method, name, kind = chosen(sense, objective, method)
     goal = goal_of(sense, objective, method, box)
     plan, spread, column = _check_plan(plan), mapper(plan.workers), kind.column
@@ -301,7 +294,7 @@ def _search(
 
 
 def _check_plan(plan: _Plan) -> _Plan:
-    """Return the plan with its numbers and errors to catch checked."""
+    """Return the plan with checked numbers and classes of errors; raise if one is invalid."""
     return plan._replace(
         budget=_validate.whole_number(plan.budget, "budget"),
         target=None if plan.target is None else _validate.finite_number(plan.target, "target"),
@@ -311,7 +304,7 @@ def _check_plan(plan: _Plan) -> _Plan:
 
 
 def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, plan: _Plan) -> Form:
-    """Return the form of a run's checkpoint, with what may differ from the stored one."""
+    """Return the format of a run's checkpoint, with the keys of its first line that may differ on resumption."""
     # the value of a function is checked instead of its name, and noise may turn out only when a run resumes
     loose = {"batch": plan.batch is None, "function": is_own(goal), "noisy": goal.noisy}
     fits: Any = are_indices if kind is Optimizer else are_numbers
@@ -333,7 +326,7 @@ def _warn_of_starts(sense: str, plan: _Plan, starts: int) -> None:
 
 
 class _Record:
-    """Values (``given``, with those known before) and failures of a run, for its history and result."""
+    """Candidates with finite values so far (``given``, known ones first) and failures of a run."""
 
     def __init__(
         self, goal: Objective | BoxObjective, sense: str, column: str, catches: bool, known: list[tuple[Any, float]]
@@ -362,7 +355,7 @@ class _Record:
         return (*inputs, value, self.best if self.given else np.nan, *error)
 
     def result(self, steps: Steps, optimizer: AskTell[Any]) -> Run:
-        """Return the result of the run."""
+        """Return the `Run` of the recorded evaluations."""
         history, message = pd.DataFrame(steps.rows, columns=self.columns), steps.message
         for k, name in enumerate(self.space.names, 1):
             if self.space.inputs[k - 1].choices:  # else pandas turns None into NaN
@@ -397,7 +390,7 @@ def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
 
 
 def _deployments(objective: Objective) -> dict[str, Any]:
-    """Return the part of the description for deployments, without options that do not change the values."""
+    """Return what identifies an objective over deployments, without options that do not change its values."""
     city, space = objective.city, objective.space
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))  # these do not change values
     numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
@@ -423,7 +416,7 @@ def _lists_of(metric: Any) -> list[list[Any]]:
 
 
 def _box(objective: BoxObjective) -> dict[str, Any]:
-    """Return the part of the description for a box: the function's name (or that of its type), noise, sense and box."""
+    """Return what identifies an objective on a box: name of the function or its type, noise, sense and inputs."""
     f, space = objective.function, objective.space
     return {
         "function": str(getattr(f, "name", getattr(f, "__qualname__", type(f).__qualname__))),

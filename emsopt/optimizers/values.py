@@ -3,10 +3,9 @@
 **Expected improvement** is that of a normal value below a goal, equation (18) of "Optimizing Server Locations in
 Spatial Queues". Far from the goal it underflows, and its slopes with it; its logarithm does not (Ament et al. 2023).
 
-**Which observed candidate to recommend if values are noisy:** the best by a Gaussian process of all values. The best of
-many noisy values is too good: noise, more than the candidate, made it the best. The process fits the noise and averages
-it over neighbours. `AskTell.recommend` uses `posterior_means` for deployments and `estimated_gains` for points of a
-box, where the estimate may be a median.
+**Which observed candidate to recommend if values are noisy:** the best by a Gaussian process of all values, as the best
+of many noisy values is too good. `AskTell.recommend` uses `posterior_means` for deployments and `estimated_gains` for
+points of a box, where the estimate may be a median.
 
 Limits. If few scattered points differ by far more than the noise, as on steep functions of many inputs, the process may
 take real differences for noise; the luckiest point is then the better one.
@@ -34,7 +33,7 @@ CLEARLY = 0.8
 
 
 def standardized(gains: FloatArray) -> FloatArray:
-    """Standardise values to mean 0 and standard deviation 1. If all values are equal, return zeros."""
+    """Return values standardised to mean 0 and standard deviation 1, (t,); zeros if all are equal."""
     if gains.max() == gains.min():  # the computed standard deviation of equal values may be a rounding error
         return np.zeros(len(gains))
     scaled = np.ldexp(gains, -int(np.frexp(np.abs(gains).max())[1]))  # sums of the largest floats would overflow
@@ -42,7 +41,7 @@ def standardized(gains: FloatArray) -> FloatArray:
 
 
 def spread(gains: FloatArray) -> float:
-    """Return the standard deviation, computed so that squares of very small or large values cannot leave the floats."""
+    """Return the standard deviation of values, without over- or underflow where their squares are not floats."""
     power = int(np.frexp(np.abs(gains).max())[1])
     return float(np.ldexp(np.ldexp(gains, -power).std(), power))
 
@@ -81,7 +80,7 @@ def _to_nearest(X: FloatArray) -> FloatArray:
 
 
 def log_expected_improvement(goal: float | FloatArray, mean: FloatArray, deviation: FloatArray) -> FloatArray:
-    """Return the logarithm of expected improvement (18) below ``goal``, accurate where (18) itself underflows."""
+    """Return the log of the expected improvement (18) below ``goal``, elementwise, also where (18) underflows."""
     from scipy.special import erfcx, ndtr
 
     deviation = np.maximum(deviation, 1e-12)  # at an observed point without noise it is 0
@@ -113,10 +112,10 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
     """Return an estimate of each noisy gain at points of the unit cube, shape (n,), by one of two processes.
 
     The first is a process of the gains g. The second is one of -log(s + max g - g), where s is the distance of the best
-    gain from the upper quartile; its mean is transformed back. It resolves small differences near the top of a function
-    that falls by orders of magnitude elsewhere. It is used if it predicts left-out gains clearly better: if the sum of
-    its squared errors is below ``CLEARLY`` times the other's. Errors are those of normal scores, negative ones raised
-    to 0. Both raise the worst gains first, as bad regions need no accurate model.
+    gain from the upper quartile; its mean is transformed back. It resolves small differences near the maximum of a
+    function that falls by orders of magnitude elsewhere. It is used if the sum of its squared leave-one-out errors is
+    below ``CLEARLY`` times that of the first. Errors are those of normal scores, negative ones raised to 0. Both raise
+    the worst gains first, as bad regions need no accurate model.
     """
     from scipy.special import ndtri
     from scipy.stats import rankdata
@@ -142,12 +141,12 @@ def estimated_gains(kernels: "Sequence[Kernel]", X: FloatArray, gains: FloatArra
 
 
 def _part(y: FloatArray) -> IntArray:
-    """Return the rows to which hyperparameters are fitted."""
+    """Return the indices of the values to which hyperparameters are fitted, at most ``MOST``."""
     return np.linspace(0, len(y) - 1, min(len(y), MOST)).astype(int)  # evenly spread over the run, not the latest
 
 
 def _likeliest(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatArray) -> GaussianProcess:
-    """Return the process of largest likelihood, of standardised values and conditioned on a part of them."""
+    """Return the process of largest likelihood of the fits from several kernels, of at most ``MOST`` values."""
     part, values = _part(y), (y - y.mean()) / spread(y)
     fits = [
         fit(kernel, X[part], values[part], noise_ratio=ratio, noise_ratio_bounds=NOISE_BOUNDS, spread=SPREAD)
@@ -157,7 +156,7 @@ def _likeliest(kernels: "Sequence[Kernel]", X: FloatArray | IntArray, y: FloatAr
 
 
 def _smooth(best: GaussianProcess, X: FloatArray | IntArray, y: FloatArray) -> FloatArray:
-    """Return the posterior means of `posterior_means` with the hyperparameters of a process."""
+    """Return posterior means at all points, (n,), with the hyperparameters of a process; see `posterior_means`."""
     middle, scale = y.mean(), spread(y)
     y = (y - middle) / scale
     points, group, repeats = np.unique(X, axis=0, return_inverse=True, return_counts=True)
@@ -167,7 +166,7 @@ def _smooth(best: GaussianProcess, X: FloatArray | IntArray, y: FloatArray) -> F
     root = np.linalg.cholesky(best.kernel(centres) + JITTER * np.eye(len(centres)))
 
     def features(rows: slice) -> FloatArray:
-        """Return functions of which the approximate process is a sum with independent standard normal factors."""
+        """Return the features V, (centres, rows), of the subset-of-regressors process, with kernel Vᵀ V."""
         values: FloatArray = solve_triangular(root, best.kernel(centres, points[rows]), lower=True, check_finite=False)
         return values
 

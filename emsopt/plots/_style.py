@@ -81,7 +81,7 @@ def figure(size: tuple[float, float] = (8, 5), ax: AxLike = None) -> tuple[Figur
 
 
 def categories(names: Iterable[str]) -> dict[str, int]:
-    """Number the names of lines from 0, such that a method has the same number, and thus `look`, in every figure.
+    """Return a number from 0 for the name of each line, for `look`; a method has the same one in every figure.
 
     A known method has its position in the table of its kind, such as `METHODS`; other names take the lowest numbers
     left.

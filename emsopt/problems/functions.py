@@ -1,4 +1,4 @@
-"""Standard test functions, unscaled and on their usual boxes. All are minimised, except `decaying_wave`.
+"""Standard test functions on their usual boxes. All are minimised, except `decaying_wave`.
 
 ``decaying_wave``    1 input, a decaying oscillation; example from the BOKE paper; maximised
 ``forrester``        1 input, one local minimum besides the global one
@@ -10,8 +10,7 @@
 ``ackley6``          6 inputs, a narrow hole in a rippled plain
 ``levy6``            6 inputs, ripples along every axis
 
-Sphere and Ackley have their minimum at the centre of the box, which favours methods that start there. All functions
-take ``noise_sd``, the standard deviation of the noise on each value, and ``rng``, its source of randomness.
+Sphere and Ackley have their minimum at the centre of the box, which favours methods that start there.
 
 References
 ----------
@@ -109,10 +108,8 @@ DOC = """Return {what}.
     --------
     >>> import emsopt as eo
     >>> f = eo.problems.{name}()
-    >>> f.sense, f.best_value
-    ({sense!r}, {best!r})
-    >>> bool(abs(f(f.best_x) - f.best_value) < 1e-12)
-    True
+    >>> f.sense, bool(abs(f(f.best_x) - f.best_value) < 1e-12)
+    ({sense!r}, True)
     """
 
 
@@ -125,7 +122,7 @@ def _standard(
     what: str,
     sense: str = "min",
 ) -> Callable[..., Problem]:
-    """Return the public function that makes the problem of this name."""
+    """Return a function that makes this problem, with a docstring from ``DOC``; ``what`` describes it there."""
 
     def make(*, noise_sd: float = 0.0, rng: Rng = None) -> Problem:
         return Problem(name, function, bounds, sense, best, best_x, noise_sd, rng)

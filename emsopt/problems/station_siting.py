@@ -1,13 +1,7 @@
 r"""Siting of stations in the plane: the inputs are coordinates, not a choice from a list of sites.
 
-========  ==================================================================================================
-input     meaning
-========  ==================================================================================================
-x_1, y_1  location of the first station: longitude and latitude, or kilometres east and north
-...       and so on for each station, 2 p inputs in all
-========  ==================================================================================================
-
-The domain is the bounding box of the city's atoms, repeated for each station. The value is the mean response of the
+Each station has two inputs: longitude and latitude, or kilometres east and north. The domain is the bounding box of the
+city's atoms, repeated for each station. The value is the mean response of the
 hypercube model, exact up to 12 stations, with one unit at each station. Travel times are a line in the straight-line
 distance, fitted to the city's table, and therefore ignore local features such as rivers and motorways. The turnout time
 of every station is the average over the city's listed sites, and the service time of every call is
@@ -32,7 +26,7 @@ from ..evaluators.by_name import values
 from .problem import Problem
 
 TravelTime: TypeAlias = Callable[[FloatArray], FloatArray]
-"""Function from straight-line distances (km) to travel times (min)."""
+"""A function from straight-line distances (km) to travel times (min)."""
 
 
 def siting(city: City, stations: int) -> Problem:
@@ -44,10 +38,7 @@ def siting(city: City, stations: int) -> Problem:
     Examples
     --------
     >>> import emsopt as eo
-    >>> city = eo.datasets.grid_city(rng=0).scaled(0.05)
-    >>> f = siting(city, 2)
-    >>> f
-    <Problem siting: 4 inputs, min>
+    >>> f = siting(eo.datasets.grid_city(rng=0).scaled(0.05), 2)
     >>> round(f([2.5, 5.0, 7.5, 5.0]), 2), round(f([5.0, 5.0, 5.0, 5.0]), 2)
     (6.98, 7.67)
     """
@@ -94,7 +85,7 @@ def fitted_travel_time(city: City) -> TravelTime:
 
 
 def _with_stations(city: City, stations: FloatArray, law: TravelTime) -> City:
-    """Return the city with the given stations as sites. Outlines are dropped, because checking them takes long."""
+    """Return the city with stations, (p, 2), as sites. Outlines are dropped, because checking them takes long."""
     p = len(stations)
     return city.replace(
         travel_times=law(_crow_km(city, stations)),
@@ -116,7 +107,7 @@ def _crow_km(city: City, places: FloatArray) -> FloatArray:
 
 
 def _locations(city: City, name: str) -> FloatArray:
-    """Return the locations of the city's atoms or sites; raise if it has none."""
+    """Return the locations of the city's atoms or sites, (n, 2); raise if it has none."""
     locations: FloatArray | None = getattr(check_city(city), name)
     if locations is None:
         raise InputError(f"`city` must have `{name}`, because siting computes distances from them.")

@@ -7,8 +7,6 @@ determines the cost of an evaluation and is kept small.
 
 The models use a fixed sample of 2,000 of the 6,497 or 20,640 rows, and an evaluation takes about a second. The folds
 and the random seeds of the models are fixed: a point always has the same value, and is evaluated only once per session.
-
-scikit-learn (and, for XGBoost, xgboost) is loaded when a point is first evaluated.
 """
 
 from functools import cache
@@ -54,9 +52,8 @@ def forest_tuning(data: str = "wine") -> Problem:
     Examples
     --------
     >>> import emsopt as eo
-    >>> problem = eo.problems.forest_tuning("wine")
-    >>> problem.dimension, problem.sense
-    (5, 'max')
+    >>> eo.problems.forest_tuning("wine")
+    <Problem forest on wine: 5 inputs, max>
     """
     return _problem("forest", data)
 
@@ -69,9 +66,8 @@ def xgboost_tuning(data: str = "wine") -> Problem:
     Examples
     --------
     >>> import emsopt as eo
-    >>> problem = eo.problems.xgboost_tuning("wine")
-    >>> problem.dimension, problem.sense
-    (7, 'max')
+    >>> eo.problems.xgboost_tuning("wine")
+    <Problem xgboost on wine: 7 inputs, max>
     """
     if find_spec("xgboost") is None:  # raises now rather than at the first evaluation
         raise MissingDependencyError('Tuning XGBoost needs xgboost. Install it with `pip install "emsopt[tuning]"`.')
@@ -79,7 +75,7 @@ def xgboost_tuning(data: str = "wine") -> Problem:
 
 
 def _problem(model: str, data: str) -> Problem:
-    """Return the problem of tuning a model."""
+    """Return the problem of tuning a model, a key of ``RANGES``, on a data set, a key of ``DATA``."""
     _validate.choice(data, "data", tuple(DATA))
     names = tuple(RANGES[model])
 
@@ -94,7 +90,7 @@ def _problem(model: str, data: str) -> Problem:
 
 @cache
 def _score(model: str, values: tuple[float, ...], data: str) -> float:
-    """Return the mean R² of five folds; cached, because all methods of a study start from the same points."""
+    """Return the mean R² over the folds; cached, because all methods of a study start from the same points."""
     from sklearn.model_selection import KFold, cross_val_score  # slow to import, and needed only for an evaluation
 
     least = np.finfo(np.float32).tiny  # XGBoost refuses subnormal numbers of single precision
@@ -113,7 +109,7 @@ def _score(model: str, values: tuple[float, ...], data: str) -> float:
 
 @cache
 def _rows(data: str) -> tuple[FloatArray, FloatArray]:
-    """Return inputs and target of the fixed sample."""
+    """Return the inputs, (2000, k), and the target of the fixed sample of a data set."""
     X, y = _table(data)
     import pandas as pd
 
@@ -122,7 +118,7 @@ def _rows(data: str) -> tuple[FloatArray, FloatArray]:
 
 
 def _table(data: str) -> tuple[FloatArray, FloatArray]:
-    """Return inputs and target of all rows."""
+    """Return the inputs, (n, k), and the target of all rows of a data set."""
     import pandas as pd
 
     table = pd.read_csv(locate.package_file("tuning", f"{data}.csv.gz"))

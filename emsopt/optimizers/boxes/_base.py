@@ -1,4 +1,4 @@
-"""What the methods on boxes share: objective, initial design, scaling to the unit cube and sign of the values."""
+"""`BoxOptimizer`, the common base class of all optimizers on boxes, and `BoxObjective`, which they optimise."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from ._search import STARTS, Slopes, best_of_pool, highest, highest_admitted
 
 @dataclass(frozen=True, eq=False)
 class BoxObjective:
-    """A function of a point, or of inputs by name, on a box, with its sense and noise. Build it with `on_box`."""
+    """A function on a box with its sense, and whether it is noisy; build it with `on_box`."""
 
     function: Callable[..., Any]
     space: Box
@@ -71,7 +71,7 @@ def on_box(
 
 
 def _sense_of(f: Function | None, sense: str | None) -> str:
-    """Return the sense given, or else that of the function; raise if there is none, or they differ."""
+    """Return ``sense``, or else that of the function; raise if there is none, or they differ."""
     given = [value for value in (sense, getattr(f, "sense", None)) if value is not None]
     if not given:
         raise InputError('`sense` is missing: pass sense="min" to minimise or sense="max" to maximise.')
@@ -104,23 +104,16 @@ class BoxOptimizer(AskTell[FloatArray]):
     initial : int, optional
         Number of points of the initial design, a Latin hypercube, the same for all methods with one ``rng``. Default:
         2 (d + 1), at least 5.
-    rng : int or Generator, optional
-
-    Attributes
-    ----------
-    space : Box
-        Its `Box.named` converts a point of ``told`` to values by name.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> optimizer = eo.optimizers.BOKEAuto(bounds={"x": (-1, 1), "y": (-1, 1)}, sense="min", rng=0)
+    >>> optimizer = eo.optimizers.BOKEAuto(bounds={"x": (-1, 1)}, sense="min", rng=0)
     >>> for _ in range(25):
-    ...     point = optimizer.ask()  # {'x': ..., 'y': ...}
-    ...     optimizer.tell(point, (point["x"] - 0.3) ** 2 + (point["y"] + 0.5) ** 2)
-    >>> point, value = optimizer.best
-    >>> round(point["x"], 2), round(point["y"], 2)
-    (0.3, -0.5)
+    ...     point = optimizer.ask()  # {'x': ...}
+    ...     optimizer.tell(point, (point["x"] - 0.3) ** 2)
+    >>> round(optimizer.best[0]["x"], 2)
+    0.3
     """
 
     noun, column = "point", "x"
@@ -134,12 +127,12 @@ class BoxOptimizer(AskTell[FloatArray]):
 
     @property
     def points(self) -> FloatArray:
-        """Points observed so far, on the unit cube, shape (t, coordinates)."""
+        """Points observed so far, encoded on the unit cube, shape (t, coordinates)."""
         return self._on_cube(self.told)
 
     @property
     def gains(self) -> FloatArray:
-        """Gains observed so far, shape (t,). Larger gains are better."""
+        """Observed values, with reversed sign if the objective is minimised, shape (t,)."""
         return np.array(self.values) * (1 if self.better is max else -1)
 
     @property
@@ -165,7 +158,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         super().tell(x, value)
 
     def _on_cube(self, points: Any) -> FloatArray:
-        """Return the given points, which may be none, on the unit cube, shape (n, coordinates)."""
+        """Return n points, also for n = 0, encoded on the unit cube, shape (n, coordinates)."""
         return self.space.to_unit(np.reshape(points, (-1, self.space.dimension)))
 
     def _is_new(self, x: FloatArray) -> bool:
@@ -217,7 +210,7 @@ class BoxOptimizer(AskTell[FloatArray]):
         return x if self.space.simple and not len(self.failed) else self._climb_admitted(function, x)
 
     def _rank(self, function: Slopes, **options: Any) -> Iterator[FloatArray]:
-        """Yield the maximiser of a function among allowed points, then the pool of `best_of_pool`, best first."""
+        """Yield points of the unit cube: the maximiser of a function, then the pool of `best_of_pool`, best first."""
         x, *pool = best_of_pool(function, self.space.coordinates, self.rng, near=self._leaders(), **options)
         yield x if self.space.simple else self._climb_admitted(function, x)
         yield from pool

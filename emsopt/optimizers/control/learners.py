@@ -30,7 +30,7 @@ class ControlLearner:
     ----------
     problem : ControlProblem
         A learner uses the problem's control sets, marginals and ``worst``. It never calls the objective, and only
-        `UCBCVS` reads the mean costs. In a laboratory, pass the observed outcome to ``tell`` as a `Play`.
+        `UCBCVS` reads the mean costs.
     budget : float, optional
         Maximum total cost. The learner does not enforce it; the caller must, as `bocvs` does.
     alpha : float
@@ -104,11 +104,11 @@ class ControlLearner:
         return max(found, key=lambda entry: entry[0])[1:]
 
     def _candidates(self) -> list[int]:
-        """Return the sets that the learner may choose from."""
+        """Return the indices of the sets that the learner may choose from."""
         return self.model.maximal
 
     def _first_set(self) -> int:
-        """Return the set to play before there is a model."""
+        """Return the index of the set to play before there is a model."""
         return int(self.rng.choice(self._candidates()))
 
     def _propose(self) -> tuple[int, FloatArray]:
@@ -195,7 +195,7 @@ class UnknownCost(ControlLearner):
     Choices that the paper leaves open:
 
     - **Exploration** continues while the next play, which costs at most 1, is certain to fit into its share of the
-      budget, 60 of 100 in the experiments.
+      budget.
     - **T** is the budget divided by the smallest positive mean cost observed in the exploration, but at least 2.
     - **Line 11** of the paper uses an index that exceeds the exploration. Here a set's upper bound is the minimum over
       the rounds in which it was computed. In the exploration of m sets the lower bound of line 10 is computed once in
@@ -209,9 +209,8 @@ class UnknownCost(ControlLearner):
 
     Parameters
     ----------
-    problem : ControlProblem
     exploration : float
-        Share of the budget spent on the first phase, the exploration.
+        Share of the budget spent on the first phase, the exploration; 0.6 in the experiments.
     halving : bool
         Whether α is halved after every d plays of the second phase, as in the experiments; d is the number of
         variables of the problem.
@@ -230,11 +229,8 @@ class UnknownCost(ControlLearner):
     Examples
     --------
     >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> learner = UnknownCost(problem, budget=20, rng=0)
-    >>> set_index, inputs = learner.ask()
-    >>> set_index in range(3)
-    True
+    >>> UnknownCost(eo.problems.hill_control(), budget=20, rng=0)
+    <UnknownCost: 0 plays, spent 0, explore>
     """
 
     def __init__(
@@ -311,7 +307,7 @@ class UnknownCost(ControlLearner):
         return max(self.model.best(i, "lower")[0] for i in self.model.maximal)
 
     def _good_enough(self) -> list[int]:
-        """Return the feasible sets, those with upper - worst > (1 - α) (lower - worst): Algorithm 1, line 16."""
+        """Return the indices of the sets with upper - worst > (1 - α) (lower - worst): Algorithm 1, line 16."""
         worst = self.problem.worst
         return np.flatnonzero(self.upper - worst > (1 - self.alpha) * (self.lower - worst)).tolist()
 

@@ -10,19 +10,19 @@ symbol     name                  meaning
 c, g       -                     factors of the kernel k = c g: from controlled and from uncontrolled variables
 =========  ====================  =================================================================================
 
-**How it is computed.** The kernel is a product over variables. E[μ] is exact, because the mean of g has a closed form
+The kernel is a product over variables. E[μ] is exact, because the mean of g has a closed form
 (`emsopt.problems.control.marginals`). E[σ] is a mean over NODES common points. The first search, from random starting
-points, replaces E[σ] by the square root of E[σ²], a close upper bound: σ² is a quadratic form in c, and therefore so is
-its mean, whose matrix is computed once. The second search maximises E[u] itself, from the result of the first search or
-of the last round, whichever has the larger E[u].
+points, replaces E[σ] by √E[σ²], a close upper bound: E[σ²] is a quadratic form in c, whose matrix is computed once. The
+second search maximises E[u] itself, from the result of the first search or of the last round, whichever has the larger
+E[u].
 
 **A larger set is never worse**: if set i lies within set j, then max E_i <= max E_j for any function, such as u, l and
 f itself, because a mean never exceeds the maximum. The maximum over all sets therefore needs only the sets that lie
 within no other.
 
-Estimates of the hyperparameters maximise the likelihood, with a prior of standard deviation 1 on the logarithms of the
-lengthscales, and are updated when the number of plays has grown by the factor REFIT_GROWTH. The first plays are at
-random points, because the scale is unknown, and the prior mean is the mean of the values at the last fit.
+Hyperparameters maximise the likelihood, with a prior of standard deviation 1 on the logarithms of the lengthscales,
+and are estimated again when the number of plays has grown by the factor REFIT_GROWTH. The prior mean is the mean of the
+values at the last fit.
 """
 
 from functools import cached_property
@@ -95,7 +95,7 @@ class ControlModel:
         self.fits += 1
 
     def _prepare(self) -> None:
-        """Compute what all searches of a round share; ``averages`` are means of kernel factors over marginals."""
+        """Set the arrays that all searches of a round need; ``averages``, (n, d), are E[g] by play and variable."""
         from scipy.linalg.lapack import dpotri
 
         process = self.process
@@ -107,7 +107,7 @@ class ControlModel:
         self.averages = np.column_stack([X.gaussian_average(x, scale) for X, x, scale in columns])
 
     def best(self, i: int, kind: str) -> tuple[float, FloatArray]:
-        """Return the largest E[u] ("upper") or E[l] ("lower") of set ``i`` and its maximiser, shape (k,)."""
+        """Return the largest E[u] (``kind`` "upper") or E[l] ("lower") of set ``i`` and its maximiser, shape (k,)."""
         bound = self.bound(i, kind)
         with one_thread:
             box, starts = self._starts(i, bound.rough, SCREENED, CLIMBED)
@@ -117,7 +117,7 @@ class ControlModel:
         return value, x
 
     def bound(self, i: int, kind: str) -> "ExpectedBound":
-        """Return E[u] ("upper"), E[l] ("lower") or E[μ] ("mean") as a function of the variables of set ``i``."""
+        """Return E[u] (``kind`` "upper"), E[l] ("lower") or E[μ] ("mean") as a function of set ``i``'s variables."""
         weight = {"upper": 1.0, "lower": -1.0, "mean": 0.0}[kind]
         return ExpectedBound(self, i, weight * self.beta)
 
@@ -162,7 +162,7 @@ class ExpectedBound:
         return self._values_and_slopes(x, c, w)
 
     def rough(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return E[μ] + weight √E[σ²] and its slopes, which is faster, as E[σ²] is a quadratic form."""
+        """Return E[μ] + weight √E[σ²], (K,), and slopes, (K, k), at values, (K, k): a faster approximation."""
         c = _gaussian(x / self.lengthscales, self.scaled)
         if self.form is None:
             self.form = self.inverse * (self.g.T @ self.g / len(self.g))  # averaged over nodes once, for all c
@@ -203,7 +203,7 @@ class PosteriorSample:
         return np.exp(1j * x[:, None] * self.waves).mean(axis=0)
 
     def expected(self, i: int) -> Slopes:
-        """Return the sample's expected value over set ``i``, in which the means of waves are waves, too."""
+        """Return the expected value of the sample as a function, with slopes, of the variables of set ``i``."""
         model, problem = self.model, self.model.problem
         controlled, rest = list(problem.control_sets[i]), problem.left_to_chance(i)
         mean = np.exp(1j * self.phases) * (self.wave_averages[:, rest].prod(axis=1) if len(rest) else 1.0)

@@ -1,8 +1,7 @@
 r"""`bocvs`: play a control problem until the budget is spent; the regrets of its plays.
 
 From "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs". In each round a learner
-from `LEARNERS` chooses a play, the problem is played and the learner receives the outcome. The run ends when the next
-play does not fit into the budget.
+from `LEARNERS` chooses a play, the problem is played and the learner receives the outcome.
 
 **Regret.** Play t controls set i_t at values x_t, which have the expected value E_{i_t}(x_t); c_i is the mean cost of
 set i, and w the problem's ``worst`` value, 0 in the paper. Regret compares the plays with the best expected value v* of
@@ -48,9 +47,8 @@ class ControlRun:
 
     Attributes
     ----------
-    method : str
-    problem : str
-        Name of the problem's objective.
+    method, problem : str
+        Names of the method and of the problem's objective.
     control_set, set_name : int, str
         Index and name of the recommended set: that of the play whose expected value has the largest posterior mean, or,
         with too few plays for a model, of the play with the largest observed value.
@@ -62,8 +60,7 @@ class ControlRun:
         Number of plays, their total cost, and why the run ended.
     history : DataFrame
         One row per play: its number ``play``, ``set``, ``x`` (tuple), ``value`` and ``cost`` observed, ``spent`` so
-        far, ``phase`` and ``seconds`` since the start; with ``regret=True`` also the columns that
-        `with_regret` adds.
+        far, ``phase`` and ``seconds`` since the start, and the columns that `with_regret` adds unless ``regret=False``.
     """
 
     method: str
@@ -116,8 +113,8 @@ def bocvs(
         Used by the method "unknown-cost" and in the regrets.
     progress, callback, checkpoint, time_limit
         As in `emsopt.minimize`, with plays in place of evaluations, the learner in place of the optimizer and cost in
-        place of their number. A checkpoint belongs to the same run only if the problem, the method, ``budget``,
-        ``alpha`` and all options are the same: a finished run cannot be extended.
+        place of their number. The problem and all options must be those of the checkpoint: a finished run cannot be
+        extended.
     regret : bool
         Whether to compute expected values and regrets. If the problem is not `solved`, this takes a long search.
     **options
@@ -126,12 +123,9 @@ def bocvs(
     Examples
     --------
     >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> run = eo.optimizers.bocvs(problem, budget=10, rng=0)
-    >>> run.spent <= 10, run.message
-    (True, 'the next play does not fit into the budget')
-    >>> run.set_name, list(run.inputs)
-    ('all', ['x1', 'x2'])
+    >>> run = eo.optimizers.bocvs(eo.problems.hill_control(), budget=10, rng=0)
+    >>> run.spent <= 10, run.set_name, list(run.inputs)
+    (True, 'all', ['x1', 'x2'])
     """
     _validate.instance(problem, "problem", ControlProblem, "emsopt.problems.ControlProblem")
     _validate.choice(method, "method", tuple(LEARNERS))

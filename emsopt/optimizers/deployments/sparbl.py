@@ -7,14 +7,11 @@ Algorithm 2 of "Optimizing Server Locations in Spatial Queues", section 4. Equat
 with a horseshoe prior on α (`emsopt.surrogates.horseshoe`). Each proposal draws α from the posterior and minimises
 that draw over the allowed deployments (`emsopt.optimizers.deployments.binary_quadratic`).
 
-x_j is the number of units at place j. A place is a group of interchangeable sites (twins): a station that a city lists
-twice is one place for two units. The papers' x has an entry per listed site, so that deployments that differ only in
-the choice among twins have different x. If a place can hold several units, the model has a further feature,
-x_j (x_j - 1) / 2, which counts its pairs of units. Places with a fixed count, pinned or closed, have no feature.
-Without twins and colocation this is exactly the papers' model.
-
-Features and values are standardised to mean 0 and standard deviation 1, so that no α_0 is needed. The Gibbs chain is
-continued from one proposal to the next.
+x_j is the number of units at place j, a group of interchangeable sites (twins); the papers' x has an entry per listed
+site. If a place can hold several units, the model has a further feature, x_j (x_j - 1) / 2, which counts its pairs of
+units. Places with a fixed count, pinned or closed, have no feature. Without twins and colocation this is exactly the
+papers' model. Features and values are standardised to mean 0 and standard deviation 1, so that no α_0 is needed. The
+Gibbs chain is continued from one proposal to the next.
 
 **BOCS-SA** of Baptista and Poloczek (2018), Bayesian optimization of combinatorial structures, ICML, PMLR 80, motivated
 SparBL and has the same model. `BOCS` starts the Gibbs chain anew at every proposal, and minimises the drawn model by
@@ -55,11 +52,9 @@ class SparBL(Optimizer):
 
     Parameters
     ----------
-    objective : Objective
     sweeps : int
         Gibbs sweeps for each model, which continue the chain; ten times as many for the first model. Without noise, a
         proposal that was asked for before is replaced by that of a new model, up to nine times.
-    rng : int or Generator, optional
 
     Attributes
     ----------

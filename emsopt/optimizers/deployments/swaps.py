@@ -1,8 +1,7 @@
 r"""Swap local search, and `best_deployment`, which enumerates all deployments if affordable and searches otherwise.
 
-A step of `local_search` relocates the unit that gives the largest improvement, and a step of `LocalSearch` the first
-one found that gives any. A descent ends if no single relocation improves. With an evaluator that takes microseconds few
-methods are better, but the result is not proven optimal.
+A step of `local_search` makes the relocation of one unit that improves most, and a step of `LocalSearch` the first one
+found that improves. A descent ends if no single relocation improves. The result is not proven optimal.
 
 `LocalSearchPlus` orders the swaps by the expected cost if units were busy independently of each other,
 
@@ -59,7 +58,6 @@ def local_search(
 
     Parameters
     ----------
-    objective : Objective
     starts : sequence of array_like, optional
         Deployments to start from. Default: the p-median deployment, all units at the open sites with the shortest mean
         response time, and ``restarts`` random ones.
@@ -68,20 +66,18 @@ def local_search(
     budget : int, optional
         Stop after the step that reaches this number of evaluations. A step evaluates all neighbours of a deployment
         and may therefore exceed the number.
-    rng : int or Generator, optional
     progress : bool or callable
         True shows a bar; a function is called with (starts done, starts in all).
 
     Notes
     -----
-    The result is a local optimum of single moves. Noisy objectives mislead the search: fix the simulation's ``rng``.
+    Noisy objectives mislead the search: fix the simulation's ``rng``.
 
     Examples
     --------
     >>> import emsopt as eo
     >>> objective = eo.Objective(eo.datasets.grid_city(n_sites=6, units=2, rng=1), 2)
-    >>> run = eo.optimizers.local_search(objective, restarts=2, rng=0)
-    >>> run.x.tolist()
+    >>> eo.optimizers.local_search(objective, restarts=2, rng=0).x.tolist()
     [2, 4]
     """
     number = len(starts) if starts is not None else CLASSICAL + _validate.whole_number(restarts, "restarts", low=0)
@@ -94,13 +90,13 @@ def local_search(
 
 
 def _starts(space: DeploymentSpace, restarts: int, rng: Rng, show: Show) -> list[IntArray]:
-    """Return the classical starts and some random ones."""
+    """Return the starts of `local_search`: two by classical models, and ``restarts`` random ones."""
     show(0, "p-median deployment to start from")
     return [*_classical_starts(space), *(space.sample(restarts, rng=rng) if restarts else ())]
 
 
 def _descend(objective: Objective, starts: list[IntArray], budget: int | None, show: Show) -> Run:
-    """Descend from each of the starts."""
+    """Return the run of best-improvement descents from each of the starts, within a budget of evaluations."""
     space, before = objective.space, objective.evaluations
     limit = np.inf if budget is None else _validate.whole_number(budget, "budget")
     best, best_value, rows = starts[0], np.inf, []
@@ -136,8 +132,6 @@ def _descend(objective: Objective, starts: list[IntArray], budget: int | None, s
 class LocalSearch(Optimizer):
     """Swap local search through ask / tell: move to the first better neighbour, restart in a local optimum.
 
-    Notes
-    -----
     The first descents begin at the p-median deployment and at the open sites with the shortest mean response times,
     each filled before the next is used, others at random. With noise, a new value is compared with a single earlier
     one, which misleads the search.
@@ -187,7 +181,7 @@ def random_neighbour(space: DeploymentSpace, sites: IntArray, rng: np.random.Gen
 
 
 def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
-    """Return two deployments: the p-median, and all units at the open sites with the shortest mean response time."""
+    """Return two deployments, (p,): the p-median, and all units at the sites with the shortest mean response time."""
     city = space.city
     places = np.repeat(np.arange(city.n_sites), space.site_capacities - space.site_floors)
     central = places[np.argsort((city.response_times @ city.demand_shares)[places], kind="stable")]
@@ -196,7 +190,7 @@ def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
 
 
 def affordable(objective: Objective) -> int:
-    """Return the largest number of deployments that are enumerated rather than searched."""
+    """Return the largest number of deployments of an objective that are enumerated rather than searched."""
     most = AFFORDABLE[objective.evaluator]
     return most if is_mean(objective.metric) else min(most, WHOLE)
 
@@ -209,18 +203,14 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
 
     Parameters
     ----------
-    objective : Objective
-    rng : int or Generator, optional
-        For the random starts of a search.
     progress : bool or callable
         True shows a bar; a function is called with (done, total): deployments of an enumeration, or starts of both
-        searches. A search among dozens of units takes minutes.
+        searches.
 
     Returns
     -------
     Run
-        ``message`` says whether the optimum is proven. If there are two searches, ``nfev`` and ``history`` are those of
-        the second.
+        ``message`` says whether the optimum is proven. Of two searches, ``nfev`` and ``history`` are the second's.
 
     Examples
     --------
@@ -261,7 +251,7 @@ class LocalSearchPlus(Optimizer):
     of the estimate, and the first better deployment is the next centre. If none of the first 100 is better, two to four
     random promising swaps are made at once from the best deployment, and the search goes on from there.
 
-    A variant of this package. Any metric will do, as the estimate takes the costs of sites and atoms from the
+    This method of the package takes any metric, as the estimate is made of the costs of sites and atoms in the
     objective. With noise, a new value is compared with a single earlier one, which misleads the search.
     """
 
@@ -275,7 +265,7 @@ class LocalSearchPlus(Optimizer):
         self._around: list[IntArray] = []
 
     def _swaps(self, counts: IntArray) -> tuple[IntArray, FloatArray]:
-        """Return the swaps of a deployment, (k, 2) twin groups, and the changes of the estimate, in ascending order."""
+        """Return up to ``TRIED`` swaps, (k, 2) twin groups, and the changes of the estimate, (k,), lowest first."""
         change = expected_changes(self._preferred, counts)
         gives, takes = self.space.swaps(counts)
         change = change[np.ix_(gives, takes)]
@@ -305,7 +295,7 @@ class LocalSearchPlus(Optimizer):
         return self._kick()
 
     def _kick(self) -> IntArray:
-        """Return the best deployment changed by some random promising swaps, near which the search continues."""
+        """Return the best deployment after some random promising swaps, from which the search continues."""
         self._value = np.inf
         for more in range(ATTEMPTS):
             counts = self.space.group_counts(self.best[0])
@@ -335,7 +325,7 @@ def _swap_units(counts: IntArray, swap: IntArray) -> IntArray:
 
 
 class Preferred(NamedTuple):
-    """Input of the estimate of the expected cost.
+    """Input of `expected_changes`, the estimate of how swaps change the expected cost.
 
     ``groups``, shape (M, G), lists the twin groups by the preference of each atom, and ``costs`` their costs, times the
     atom's share of the demand; ``shares``, shape (R,), are the probabilities (1 - ρ) ρ^k.
@@ -347,7 +337,7 @@ class Preferred(NamedTuple):
 
 
 def preferred(objective: Objective) -> Preferred:
-    """Return the input of the estimate of an objective."""
+    """Return the input of `expected_changes` for an objective."""
     city, units = objective.city, objective.units
     first_site = np.unique(city.twin_groups, return_index=True)[1]
     groups = np.ascontiguousarray(np.argsort(city.preference_ranks[first_site], axis=0).T)
@@ -361,7 +351,10 @@ def preferred(objective: Objective) -> Preferred:
 def _first_units(
     groups: IntArray, costs: FloatArray, counts: IntArray, j: int, unit: IntArray, paid: FloatArray
 ) -> tuple[int, int]:
-    """List the units that atom j calls first and their costs; return their number, and how many groups were read."""
+    """Fill ``unit`` with the groups of the units that atom j prefers, and ``paid`` with their costs.
+
+    Return the number of units listed, and that of groups read.
+    """
     n = last = 0
     while n < len(unit) and last < len(counts):
         for _ in range(min(counts[groups[j, last]], len(unit) - n)):
@@ -373,7 +366,7 @@ def _first_units(
 
 @njit(cache=True, nogil=True)
 def _sum_shifts(q: FloatArray, paid: FloatArray, n: int, later: FloatArray, sooner: FloatArray) -> None:
-    """Fill cumulative sums: how the cost changes if the first k units come one place later, or sooner."""
+    """Fill ``later`` and ``sooner`` with the changes of the cost if the first k units move one place down, or up."""
     for k in range(n):
         later[k + 1] = later[k] + ((q[k + 1] - q[k]) * paid[k] if k + 1 < len(q) else 0.0)
         sooner[k + 1] = sooner[k] + ((q[k - 1] - q[k]) * paid[k] if k else 0.0)

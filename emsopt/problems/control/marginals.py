@@ -9,7 +9,7 @@ bump with centre a and width w,
 
 .. math:: E[\exp(-(X - a)^2 / (2 w^2))]
 
-which yields the exact average of a squared-exponential kernel and thus of the posterior mean of a Gaussian process.
+and thus the exact average of the posterior mean of a Gaussian process with a squared-exponential kernel.
 """
 
 from dataclasses import dataclass, field
@@ -66,7 +66,7 @@ class TruncatedNormal:
         return float(scale**2 * (density @ (z - density @ z) ** 2))
 
     def quantile(self, u: ArrayLike) -> FloatArray:
-        """Return the value below which a share ``u`` of the distribution lies, elementwise."""
+        """Return the ``u``-quantile of the distribution, elementwise."""
         from scipy.special import ndtr, ndtri
 
         below, above = ndtr(np.array([-0.5, 0.5]) / self.scale)
@@ -94,7 +94,7 @@ class Uniform:
     """
 
     def quantile(self, u: ArrayLike) -> FloatArray:
-        """Return the value below which a share ``u`` of the distribution lies, elementwise."""
+        """Return the ``u``-quantile of the distribution, elementwise."""
         return np.asarray(u, dtype=float)
 
     def gaussian_average(self, a: ArrayLike, w: float) -> FloatArray:
@@ -104,15 +104,13 @@ class Uniform:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Empirical:
-    """Observed values, shape (n,), all within [0, 1] and each equally likely.
+    """Distribution of observed ``values``, shape (n,), all within [0, 1] and each equally likely.
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> import numpy as np
-    >>> law = eo.problems.Empirical(np.array([0.2, 0.4, 0.9]))
-    >>> float(law.values.mean())
-    0.5
+    >>> eo.problems.Empirical([0.2, 0.4, 0.9])
+    Empirical(3 values, mean 0.5, variance 0.0867)
     """
 
     values: FloatArray
@@ -145,7 +143,7 @@ Marginal: TypeAlias = TruncatedNormal | Uniform | Empirical
 
 @cache
 def _legendre() -> tuple[FloatArray, FloatArray]:
-    """Return Gauss-Legendre nodes and weights on [-1, 1]."""
+    """Return Gauss-Legendre nodes and weights on [-1, 1], (200,) each."""
     return np.polynomial.legendre.leggauss(200)
 
 

@@ -18,12 +18,11 @@ c_i            ``costs``           mean cost of a play of set i, in (0, 1]; unkn
           C_* = \{i : v_i - \text{worst} \ge (1 - α) (\max_j v_j - \text{worst})\}
 
 E_i(x^i) is the expected value of f when set i is held at x^i and the other variables, X^{-i}, are drawn from their
-marginals. v_i is the best expected value of set i, and C_* holds the sets that are good enough. A play controls one set
-once: it holds the set at chosen values, draws the others, and yields a value and a cost.
+marginals. v_i is the best expected value of set i, and C_* holds the acceptable sets. A play holds one set at chosen
+values, draws the other variables, and yields a value and a cost.
 
-Expected values are means over NODES common quasi-Monte-Carlo points: Sobol points with a fixed scrambling, mapped by
-the quantile functions of the marginals. Expected values are therefore deterministic and comparable between sets and
-points.
+Expected values are means over NODES common quasi-Monte-Carlo points, Sobol points with a fixed scrambling that the
+quantile functions of the marginals map, and therefore deterministic and comparable between sets and points.
 
 The cost of a play is its mean plus normal noise, or exactly its mean if that is below 0.1. The noise is truncated
 symmetrically, which keeps the cost in [0, 1], as the theory requires, and preserves the mean: a set of mean cost 1
@@ -75,8 +74,8 @@ class ControlProblem:
     worst : float
         Lower bound of the objective, from which the tolerance α is measured. Default: 0.
     set_values, set_points : ndarray of shape (m,), tuple of ndarray
-        Best expected value v_i of each set and the values of its variables that attain it, or empty; see `solved`. They
-        do not depend on the costs. If anything else changes, such as the marginals, they must be recomputed.
+        Best expected value v_i of each set and the values of its variables that attain it, or empty; see `solved`. If
+        anything but the costs changes, such as the marginals, they must be recomputed.
 
     Examples
     --------
@@ -199,7 +198,7 @@ class ControlProblem:
         return float(np.clip(cost, mean - room, mean + room))  # rounding may exceed these bounds
 
     def checked_query(self, i: int, x: ArrayLike, *, several: bool = False) -> tuple[int, FloatArray]:
-        """Validate a set's index and the values of its variables, shape (k,), or (K, k) with ``several``."""
+        """Return a set's index and its variables' values, (k,) or with ``several`` (K, k); raise if invalid."""
         i = _validate.whole_number(i, "i", 0, len(self.control_sets) - 1)
         values, k = _validate.floats(x, "x"), len(self.control_sets[i])
         if values.shape != (k,) and not (several and values.ndim == 2 and values.shape[1] == k):
@@ -246,24 +245,13 @@ class ControlProblem:
 
 @dataclass(frozen=True)
 class Play:
-    """Outcome of a play.
-
-    Attributes
-    ----------
-    point : ndarray, shape (d,)
-        Values of all variables, controlled or drawn at random.
-    value : float
-        Observed value, including noise.
-    cost : float
-        Cost incurred, in [0, 1].
+    """Outcome of a play: the values of all variables, the observed value with its noise, and the cost, in [0, 1].
 
     Examples
     --------
     >>> import emsopt as eo
-    >>> problem = eo.problems.hill_control()
-    >>> play = problem.play(0, [0.5], rng=0)
-    >>> play.point.shape, play.cost >= 0
-    ((2,), True)
+    >>> eo.problems.hill_control().play(0, [0.5], rng=0).point.shape
+    (2,)
     """
 
     point: FloatArray
@@ -281,7 +269,7 @@ class Play:
 
 
 def in_chunks(function: Callable[[FloatArray], FloatArray], points: FloatArray, size: int) -> FloatArray:
-    """Apply a function to ``size`` rows at a time, few enough for its arrays to stay in the processor's cache."""
+    """Return a function's values at points, (n, d), computed for ``size`` rows at a time so that they stay in cache."""
     return np.concatenate([function(points[k : k + size]) for k in range(0, max(len(points), 1), size)])
 
 
@@ -328,7 +316,7 @@ def check_objective(f: Problem) -> None:
 
 
 def checked_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[str]) -> tuple[tuple[int, ...], ...]:
-    """Return control sets as sorted tuples of indices; names and indices are accepted."""
+    """Return control sets, given by indices or names, as sorted tuples of indices; raise if one is invalid."""
     result: list[tuple[int, ...]] = []
     for i, members in enumerate(control_sets):
         if isinstance(members, str) or not np.iterable(members):
@@ -344,7 +332,7 @@ def checked_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequenc
 
 
 def _index(member: int | str, i: int, variables: Sequence[str]) -> int:
-    """Return the index of a variable of set ``i``."""
+    """Return the index of a variable of set ``i`` that is given by index or name."""
     if not isinstance(member, str):
         return _validate.whole_number(member, f"control_sets[{i}]", 0, len(variables) - 1)
     if member not in variables:

@@ -13,7 +13,7 @@ r"""Ready-made control problems: those of the paper, one of an emergency service
 "Bayesian Optimization for Unknown Cost-Varying Variable Subsets with No-Regret Costs", section "Experiments" and
 appendix C. All are to be maximised on the unit cube; functions to be minimised are negated. Variables are counted from
 0 here and from 1 in the paper. Uncontrolled variables have a truncated normal distribution around 0.5. The standard
-deviation of the noise is the paper's, 0.01 on values and 0.02 on costs; `dataclasses.replace` changes it.
+deviation of the noise is the paper's, 0.01 on values and 0.02 on costs.
 
 The best expected value of each control set for the paper's variances was computed by `ControlProblem.best_of_set` and
 is stored in ``emsopt/data/bocvs/optima.csv`` (``data/build_bocvs.py``). For other variances it is computed on demand.
@@ -35,7 +35,7 @@ They come from the code of Tay et al. (2023), MIT licence, and are not part of t
 ``gp_leaf_dict.p`` is searched in ``$EMSOPT_DATA`` and ``$EMSOPT_DATA/plant_growth``; if it is not found, it is
 downloaded and its checksum verified. The file is a pickle, but it is parsed as data and none of its code is executed.
 
-The largest and smallest values were found by L-BFGS-B from the best of tens of thousands of Sobol points.
+The largest and smallest values of both were found by L-BFGS-B from the best of tens of thousands of Sobol points.
 
 **The ambulance service** is not from a paper: minutes of response time saved, minus the burden of each setting. A
 service tries some of five settings for a month, while the others vary around their usual midpoint. Response times are
@@ -57,12 +57,8 @@ setting         range                         what it does
 
 R(u) is the mean response (min) under the settings u. The burdens b_k u_k^q_k, with b_k and q_k from BURDENS and POWERS
 and expressed in equivalent minutes of response, are fictitious: crews' pay, haste, driving for relocation, callers
-referred elsewhere, pressure at the hospital.
-
-With perfect relocation, R is the p-median's response with the free units, averaged over the number of busy units
-(Erlang's loss formula). This is a bound, because relocation takes time. Service times are equal everywhere. The
-dispatch probabilities therefore depend only on the fleet and on the product of calls and service time, and two tables
-of splines determine R.
+referred elsewhere, pressure at the hospital. With perfect relocation, R is the p-median's response with the free units,
+averaged over the number of busy units (Erlang's loss formula). This is a bound, because relocation takes time.
 """
 
 import csv
@@ -111,11 +107,11 @@ CONTROL_SETS = (
     SETTINGS,
 )
 SET_COSTS = (0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0)
-"""Mean cost of a trial month, relative to the most expensive set."""
+"""Mean cost of a trial month of each set in ``EMS_SETS``, relative to the most expensive one."""
 
 
 def _squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Return the squared distances between the rows of two arrays."""
+    """Return the squared distances between the rows of two arrays, (n, d) and (m, d), shape (n, m)."""
     return np.maximum((A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1) - 2 * A @ B.T, 0)
 
 
@@ -153,7 +149,7 @@ def _matern(A: FloatArray, B: FloatArray) -> FloatArray:
 
 @cache
 def _airfoil_process() -> tuple[FloatArray, FloatArray]:
-    """Return the scaled data and the coefficients of the posterior mean."""
+    """Return the inputs divided by the lengthscales, (1503, 5), and the coefficients of the posterior mean, (1503,)."""
     from scipy.linalg import cho_factor, cho_solve
 
     X, y = measurements()
@@ -191,7 +187,7 @@ def plant() -> Problem:
 
 @cache
 def plant_process() -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return lengthscales, scaled inducing points and coefficients of the plant's process."""
+    """Return lengthscales, (5,), inducing points divided by these, (464, 5), and coefficients, (464,), of the plant."""
     from scipy.linalg import solve_triangular
 
     path = locate.find_data("plant_growth/gp_leaf_dict.p", URL, SHA256)
@@ -241,7 +237,7 @@ def _travel_tables() -> "list[RectBivariateSpline]":
 
 
 def _response(u: FloatArray) -> FloatArray:
-    """Return the mean response (min) at each row of settings."""
+    """Return the mean response (min) at each row of settings u, (n, 5)."""
     units = FLEET[0] + u[:, 0] * (FLEET[-1] - FLEET[0])
     turnout = TURNOUT_MIN[0] + u[:, 1] * (TURNOUT_MIN[1] - TURNOUT_MIN[0])
     load = (LOAD[0] + u[:, 3:] * (LOAD[1] - LOAD[0])).prod(axis=1)  # dispatch depends on calls times service time only
@@ -250,7 +246,7 @@ def _response(u: FloatArray) -> FloatArray:
 
 
 def _minutes_saved(u: FloatArray) -> FloatArray:
-    """Return the mean response saved (min), minus the burdens of the settings, at each row of settings."""
+    """Return the mean response saved minus the burdens of the settings (min), at each row of settings u, (n, 5)."""
     return _response(np.zeros((1, 5))) - _response(u) - u**POWERS @ BURDENS  # 0 is the slowest value of each setting
 
 
@@ -289,7 +285,7 @@ DOC = """Return {what}.
     Parameters
     ----------
     costs : {{"cheap", "moderate"}} or array_like, shape ({m},)
-        Mean costs of the control sets; the names, of `COSTS`, are for seven sets.
+        Mean costs of the control sets; the names are keys of ``COSTS``, for seven sets.
     variance : float
         Variance of every uncontrolled variable; the paper has 0.02 and 0.04.
 
@@ -301,8 +297,7 @@ DOC = """Return {what}.
     Examples
     --------
     >>> import emsopt as eo
-    >>> problem = eo.problems.{name}_control(){skip}
-    >>> len(problem.control_sets){skip}
+    >>> len(eo.problems.{name}_control().control_sets){skip}
     {m}
     """
 
@@ -315,7 +310,7 @@ def _ready_made(
     worst: float,
     usual: tuple[str | Sequence[float], float] = ("cheap", 0.02),
 ) -> Callable[..., ControlProblem]:
-    """Return the public function that makes the problem of this name; ``usual`` are its default costs and variance."""
+    """Return a function that makes a problem, described by ``what``; ``usual`` are its default costs and variance."""
 
     def make(costs: str | ArrayLike = usual[0], variance: float = usual[1]) -> ControlProblem:
         return _ready(objective(), control_sets, costs, variance, worst)

@@ -95,7 +95,7 @@ class AuthorsCode(ControlLearner):
         residuals = y - self.model.prior
         amplitude = self.scales[-1] * max(float(y.var()), 1e-12)
         self.model.process = replace(
-            process, amplitude=amplitude, residuals=residuals, coefficients=process.solved(residuals)
+            process, amplitude=amplitude, residuals=residuals, coefficients=process.solve(residuals)
         )
 
     def ask(self):

@@ -57,7 +57,7 @@ def write_file(path: PathLike, content: str | bytes) -> Path:
     with explain_errors(path):
         target = Path(os.path.realpath(path))  # replace the target of a link, not the link
         mode = _mode_to_keep(target, stat.S_IFREG)
-        draft = _neighbour(target)
+        draft = _temporary_path(target)
         try:
             _write(draft, content)
             _set_mode(draft, mode)
@@ -81,7 +81,7 @@ def write_folder(
         mode = _mode_to_keep(folder, stat.S_IFDIR)
         check_replaceable(folder, marker, replaceable)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        draft, old = _neighbour(folder), _neighbour(folder)
+        draft, old = _temporary_path(folder), _temporary_path(folder)
         draft.mkdir()
         try:
             for name, content in files.items():
@@ -106,7 +106,7 @@ def make_folder(folder: PathLike, name: str = "folder") -> Path:
     folder = _validate.path(folder, name)
     with explain_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        trial = _neighbour(folder / "trial")
+        trial = _temporary_path(folder / "trial")
         trial.touch()
         trial.unlink()
     return folder
@@ -153,6 +153,6 @@ def _mode_to_keep(target: Path, kind: int) -> int | None:
     return stat.S_IMODE(mode)
 
 
-def _neighbour(path: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     """Return the path of a new temporary file or folder, with a random name, in the folder of ``path``."""
     return path.parent / f".{uuid4().hex}.part"  # beside it, as renaming does not cross disks

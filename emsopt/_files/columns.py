@@ -26,7 +26,7 @@ BLANKS = {  # programs write missing values in many ways; in lower case
     *("k.a.", "k. a.", "keine angabe", "unbekannt", "nc", "n.c.", "s/d", "n/d", "n.d.", "onbekend"),
 }
 DECIMAL = re.compile(r"([-+]?\d+),(\d+)", re.ASCII)  # a comma may be decimal or separate thousands
-LONG = (  # routing programs write one row per pair of places: origin, destination, minutes
+LONG_FORM_COLUMNS = (  # routing programs write one row per pair of places: origin, destination, minutes
     ("from_id", "origin_id", "from", "origin", "site"),
     ("to_id", "destination_id", "to", "destination", "atom"),
     ("travel_time", "travel_time_p50", "travel_time_min", "minutes", "duration_min"),
@@ -131,7 +131,7 @@ def matrix(
 ) -> FloatArray:
     """Return a table of sites by atoms as floats, shape (N, M), in the order of the given names."""
     where = label(frame, argument)
-    frame = _wide(frame, where)
+    frame = _to_wide(frame, where)
     cells = frame.astype(object).set_axis([*map(text, frame.index)]).set_axis([*map(text, frame.columns)], axis=1)
     if set(cells.index) != set(sites) and set(cells.index) == set(atoms) and set(cells.columns) == set(sites):
         raise InputError(f"{where} is transposed: rows must be sites and columns must be atoms. Pass its `.T`.")
@@ -144,9 +144,9 @@ def matrix(
     return _numbers(cells.loc[list(sites), list(atoms)].to_numpy(), place, expected, **limits)
 
 
-def _wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+def _to_wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     """Convert a table of one row per pair of places, as r5py and r5r write it, to one row per origin."""
-    keys = [next((key for key in frame.columns if str(key).lower() in options), None) for options in LONG]
+    keys = [next((key for key in frame.columns if str(key).lower() in options), None) for options in LONG_FORM_COLUMNS]
     if any(key is None for key in keys):
         return frame
     start, end, value = keys

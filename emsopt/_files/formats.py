@@ -67,9 +67,9 @@ MOST_JSON_BYTES = 2**26
 SAMPLE = 200  # rows from which columns are chosen: enough to see a form, quick to parse
 SEPARATORS = ",;\t|^"
 MOST_ABOVE = 10  # lines above the header, such as titles: further down, rows are data
-NEARLY = 0.75  # of the cells or separators of other lines: some cells of a header may be blank
+HEADER_SHARE = 0.75  # of the cells or separators of other lines: some cells of a header may be blank
 LONGEST_START = 2**17  # characters from which the separator is found, as the first lines suffice
-APART = 200  # empty columns within one table; a wider gap separates a stray cell from it
+LARGEST_GAP = 200  # empty columns within one table; a wider gap separates a stray cell from it
 SPLIT = "Split it, for example by year."
 VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")  # no header has numbers or times
 
@@ -157,7 +157,7 @@ def read_csv(path: Path | Upload, *, labelled: bool = False, choose: Choose | No
         table = table_of(_records(path.name, text, ","), path.name).rename(columns=_unescape)
         table.isetitem(0, table.iloc[:, 0].map(_unescape).to_numpy())  # names stand here and in the header
     else:
-        table = table_of(from_header(_records(path.name, text, _separator(text))), path.name, choose)
+        table = table_of(drop_title_rows(_records(path.name, text, _separator(text))), path.name, choose)
     return table.set_axis(table.iloc[:, 0].to_numpy(), axis=0).iloc[:, 1:] if labelled else table
 
 
@@ -226,11 +226,13 @@ def _blank_footers(records: Iterable[tuple[int, list[str]]], header: list[str]) 
         yield number, row
 
 
-def from_header(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
+def drop_title_rows(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
     """Drop the rows above the header: the first row with nearly as many filled cells as the rows below it."""
     above = list(islice(records, 2 * MOST_ABOVE))
     filled = np.array([sum(bool(cell.strip()) for cell in row) for _, row in above])
-    usual = [max(2.0, NEARLY * np.median(filled[k + 1 :])) if k + 1 < len(above) else 2.0 for k in range(len(above))]
+    usual = [
+        max(2.0, HEADER_SHARE * np.median(filled[k + 1 :])) if k + 1 < len(above) else 2.0 for k in range(len(above))
+    ]
     start = np.flatnonzero((filled >= usual)[: MOST_ABOVE + 1])
     return chain(above[int(start[0]) if len(start) else 0 :], records)
 
@@ -246,7 +248,7 @@ def _separator(text: str) -> str:
         return said[1]
     for line, below in zip(start, [*start[1:], *start[-1:]], strict=True):
         mark = max(SEPARATORS, key=line.count)
-        usual = NEARLY * float(np.median([other.count(mark) for other in start]))
+        usual = HEADER_SHARE * float(np.median([other.count(mark) for other in start]))
         if max(1.0, usual) <= line.count(mark) <= below.count(mark):
             return mark
     return ","
@@ -329,7 +331,7 @@ def read_xls(file: Path | Upload, choose: Choose) -> pd.DataFrame:
 def _from_rows(rows: Iterable[Iterable[object]], name: str, choose: Choose) -> pd.DataFrame:
     """Return the rows of a sheet as a table of text."""
     cells = ((k, [_columns.text(cell).strip() for cell in row]) for k, row in enumerate(rows, 1))
-    return table_of(_even(from_header(row for row in cells if any(row[1])), name), name, choose)
+    return table_of(_pad_rows(drop_title_rows(row for row in cells if any(row[1])), name), name, choose)
 
 
 def read_parquet(file: Path | Upload) -> pd.DataFrame:
@@ -346,13 +348,13 @@ def read_parquet(file: Path | Upload) -> pd.DataFrame:
 READERS = {".xlsx": read_xlsx, ".xlsm": read_xlsx, ".xls": read_xls}
 
 
-def _even(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
+def _pad_rows(records: Iterable[tuple[int, list[str]]], name: str) -> Iterator[tuple[int, list[str]]]:
     """Yield rows padded or cut to the filled length of the first; rows with values further right stay longer."""
     width = 0
     for number, row in records:
         filled = [k for k, cell in enumerate(row) if cell]
         if not width:
-            if far := [b for a, b in pairwise(filled) if b > a + APART]:
+            if far := [b for a, b in pairwise(filled) if b > a + LARGEST_GAP]:
                 raise InputError(f"{name}: column {far[0] + 1:,} has a name, far from the others. Delete it.")
             width = filled[-1] + 1
         yield number, [*row[: max(width, filled[-1] + 1)], *[""] * (width - len(row))]

@@ -43,10 +43,10 @@ def parse_crs(crs: object) -> Any:
 
 def projected(crs: object) -> bool:
     """Return whether coordinates in a reference system are lengths, not degrees."""
-    return not _is_plain(crs) and not parse_crs(crs).is_geographic
+    return not _is_degrees(crs) and not parse_crs(crs).is_geographic
 
 
-def _is_plain(crs: object) -> bool:
+def _is_degrees(crs: object) -> bool:
     """Return whether coordinates in a reference system, None for none, are longitude and latitude (WGS 84) already."""
     return crs is None or (isinstance(crs, (str, int)) and DEGREES.fullmatch(str(crs).strip()) is not None)
 
@@ -58,7 +58,7 @@ def to_degrees(points: FloatArray, crs: object, where: str) -> FloatArray:
     but all points could be degrees: ``crs`` may have been named for another table. Raise, with a message that begins
     with ``where``, if the system is unknown, a point cannot be in it, or most are far from the area it is made for.
     """
-    if _is_plain(crs):
+    if _is_degrees(crs):
         return points
     system = parse_crs(crs)
     known = ~np.isnan(points).any(axis=1) & points.any(axis=1)

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 
-def find_a_place() -> None:
+def choose_cache_folder() -> None:
     """Set ``NUMBA_CACHE_DIR`` if numba could write to no folder by itself; it reads the variable when imported."""
     package = Path(__file__).parents[1]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))  # as numba has it

@@ -32,7 +32,7 @@ def json_lines(path: PathLike, kind: str, noun: str, name: str) -> Iterator["Jso
     with explain_errors(path):
         file = open(path, "a+b", buffering=0)  # noqa: SIM115 - closed below, outside `explain_errors`
     with file:
-        if not _claim(file):
+        if not _lock_file(file):
             raise InputError(f"another run is writing to the {noun} {path}. Wait for it, or name another file.")
         yield JsonLines(path, file, kind, noun)
 
@@ -92,7 +92,7 @@ class JsonLines:
                 raise
 
 
-def _claim(file: FileIO) -> bool:
+def _lock_file(file: FileIO) -> bool:
     """Lock the file until it is closed; return False if another run has locked it, else True.
 
     On a disk without locks this is True too, and the file stays unlocked.

@@ -112,12 +112,12 @@ class Steps:
         self._new[number] = seconds = round(time.perf_counter() - self._start, 6)
         self.file.add(number, **values, seconds=seconds)
 
-    def late(self) -> bool:
+    def time_is_up(self) -> bool:
         """Return whether the time limit is reached; if so, the run ends."""
-        late = time.perf_counter() - self._start >= self._time_limit
-        if late:
+        time_is_up = time.perf_counter() - self._start >= self._time_limit
+        if time_is_up:
             self._end(f"time limit of {self._time_limit:g} s reached")
-        return late
+        return time_is_up
 
     def _end(self, message: str) -> None:
         if not self.ended:

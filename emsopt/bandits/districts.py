@@ -37,7 +37,7 @@ from ..errors import _validate
 from ..errors._types import FloatArray, IntArray
 from ..surrogates.graph_matern import matern
 from .prior import LazyPrior, Prior, jittered_cholesky
-from .regression import Regression, collapsed
+from .regression import Regression, sum_by_arm
 
 SIZE = 512  # largest number of arms per district, in which the memory is linear
 FEATURES = 256  # largest number R of features, with whose square the time of a round grows
@@ -82,7 +82,8 @@ class DistrictGP(Regression):
         self._members = np.split(np.argsort(self._district, kind="stable"), np.bincount(self._district).cumsum()[:-1])
         self._features = context_features(prior, self.features)
         self._offset = np.zeros(self.n_arms)
-        self._alone = np.maximum(prior.variance - np.einsum("ij,ij->i", self._features, self._features), 0.0)  # diag C
+        explained = np.einsum("ij,ij->i", self._features, self._features)
+        self._district_variance = np.maximum(prior.variance - explained, 0.0)  # diag C
         self._precision, self._shift = np.eye(self._features.shape[1]), np.zeros(self._features.shape[1])
         self._blocks: dict[int, FloatArray] = {}  # only of districts needed so far, to save memory
         self._factors: dict[int, FloatArray] = {}  # their Cholesky factors, for joint samples
@@ -110,7 +111,7 @@ class DistrictGP(Regression):
         return self._blocks[district]
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
-        unique, counts, sums = collapsed(arms, values)
+        unique, counts, sums = sum_by_arm(arms, values)
         touched = self._district[unique]
         for district in np.unique(touched).tolist():
             here, C, members = touched == district, self._block(district), self._members[district]
@@ -121,7 +122,7 @@ class DistrictGP(Regression):
             right = solve_triangular(cholesky(T, lower=True), right, lower=True, check_finite=False)
             F, U, r = right[:, : len(C)], right[:, len(C) : -1], right[:, -1]
             C -= F.T @ F
-            self._alone[members] = np.maximum(np.diag(C), 0.0)
+            self._district_variance[members] = np.maximum(np.diag(C), 0.0)
             self._features[members] -= F.T @ U
             self._offset[members] += F.T @ r
             self._precision += U.T @ U
@@ -135,7 +136,7 @@ class DistrictGP(Regression):
             centre = solve_triangular(factor, self._shift, lower=True)
             mean = self.prior.mean + self._offset
             mean += self._features @ solve_triangular(factor, centre, lower=True, trans=1)
-            variance = self._alone.copy()
+            variance = self._district_variance.copy()
             for start in range(0, self.n_arms, ROWS):  # by blocks, without a second matrix of the size of `_features`
                 rows = slice(start, start + ROWS)
                 half = solve_triangular(factor, self._features[rows].T, lower=True, check_finite=False)

@@ -69,13 +69,13 @@ class ExactGP(Regression):
         self._counts, self._sums = np.zeros((2, prior.n_arms))  # number and sum of each arm's values in the window
         self._rows: FloatArray = np.empty((0, prior.n_arms))
         self._solution: tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None = None
-        self._bank = np.empty((prior.n_arms, 0))  # joint samples, one per column; each is used once, up to `_next`
+        self._samples = np.empty((prior.n_arms, 0))  # joint samples, one per column; each is used once, up to `_next`
         self._next, self._is_prior = 0, True
 
     def covariance(self, arms: Sequence[int] | IntArray) -> FloatArray:
         """Return the posterior covariance between the given arms, shape (k, k)."""
         arms = np.asarray(arms, dtype=np.intp)
-        _, explained, _, _ = self._solved()
+        _, explained, _, _ = self._solve()
         low, high = np.maximum.outer(arms, arms), np.minimum.outer(arms, arms)  # only the lower triangle is up to date
         base = self.prior.rows(arms)[:, arms] if self._is_lazy else self._base_covariance[low, high]
         return base - explained[:, arms].T @ explained[:, arms]
@@ -94,23 +94,23 @@ class ExactGP(Regression):
         self._sums += np.bincount(arms, values, self.n_arms)
         self._solution = None
         if len(self._arms) >= self.window:  # beyond it, rounds would cost more and more
-            self._flush()
+            self._start_window()
 
     def sample(self, arms: IntArray, rng: np.random.Generator) -> FloatArray:
         """Return a joint posterior sample at the given arms, shape (k,), independent of earlier samples."""
         self._rng = rng
-        if self._next == self._bank.shape[1]:
+        if self._next == self._samples.shape[1]:
             if self._is_lazy:
-                self._bank = self.prior.draw(self._draws, rng=rng)
+                self._samples = self.prior.draw(self._draws, rng=rng)
             else:
                 factor = self.prior.factor if self._is_prior else jittered_cholesky(self._base_covariance)
                 noise = rng.standard_normal((self.n_arms, self._draws))
-                self._bank = self._base_mean[:, None] + factor @ noise
+                self._samples = self._base_mean[:, None] + factor @ noise
             self._next = 0
         self._next += 1
-        return self._condition(self._bank[:, self._next - 1 : self._next], rng)[arms, 0]
+        return self._condition(self._samples[:, self._next - 1 : self._next], rng)[arms, 0]
 
-    def _solved(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _solve(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Return the Cholesky factor L of S, L⁻¹ C_{V·}, and the posterior mean and variance of every arm."""
         if self._solution is None:
             counts, sums = self._counts[self._arms], self._sums[self._arms]
@@ -126,7 +126,7 @@ class ExactGP(Regression):
 
     def _condition(self, samples: FloatArray, rng: np.random.Generator) -> FloatArray:
         """Condition samples of the window's prior, shape (E, n), on the window's observations."""
-        factor, explained, _, _ = self._solved()
+        factor, explained, _, _ = self._solve()
         counts, sums = self._counts[self._arms, None], self._sums[self._arms, None]
         deviations, shape = np.sqrt(self.prior.noise_variance / counts), (len(counts), samples.shape[1])
         noise = deviations * rng.standard_normal(shape)  # ε: without it samples would have too little variance
@@ -134,11 +134,11 @@ class ExactGP(Regression):
         weights = solve_triangular(factor, surprise, lower=True, check_finite=False)
         return samples + explained.T @ weights
 
-    def _flush(self) -> None:
+    def _start_window(self) -> None:
         """Start a new window: the posterior of all arms becomes the C_0 and m_0 of the next observations."""
-        _, explained, mean, variance = self._solved()
-        if self._next < self._bank.shape[1]:  # before the window is emptied, unused samples learn from it
-            self._bank, self._next = self._condition(self._bank[:, self._next :], self._rng), 0
+        _, explained, mean, variance = self._solve()
+        if self._next < self._samples.shape[1]:  # before the window is emptied, unused samples learn from it
+            self._samples, self._next = self._condition(self._samples[:, self._next :], self._rng), 0
         # the matrix is in Fortran order, so dsyrk overwrites it without a copy
         covariance = self._base_covariance
         self._base_covariance = dsyrk(-1.0, explained.T, beta=1.0, c=covariance, overwrite_c=1, lower=1)
@@ -148,7 +148,7 @@ class ExactGP(Regression):
         self._solution, self._is_prior = None, False
 
     def _posterior(self) -> tuple[FloatArray, FloatArray]:
-        return self._solved()[2:]
+        return self._solve()[2:]
 
 
 def symmetric_row(lower: FloatArray, k: int) -> FloatArray:

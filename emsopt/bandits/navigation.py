@@ -288,7 +288,7 @@ def run(
     """
     _validate.instance(net, "net", RoadNetwork, "emsopt.roads.RoadNetwork")
     horizon = _validate.whole_number(horizon, "horizon")
-    name, kind, rule = parsed_policy(policy)
+    name, kind, rule = parse_policy(policy)
     if regression is not None and not isinstance(regression, LARGE_REGRESSIONS[kind]):
         wanted = f"{REGRESSIONS[kind].__name__}, because the policy is {name!r}"
         _validate.instance(regression, "regression", REGRESSIONS[kind], wanted)
@@ -310,7 +310,7 @@ def run(
         environment = Navigation(net, start, end, prior, expected=expected, closed=closed, shift=shift, rng=seed)
         environment.best_path(1)  # raises immediately if there is no path from start to end
         agent_rng = stream(seed, AGENT)
-        model = _first_belief(kind, prior, regression, agent_rng)
+        model = _initial_regression(kind, prior, regression, agent_rng)
         agent = Agent(model, rule, sense="min", rectify=True, shift=environment.shift, rng=agent_rng)
         total = excess_so_far = 0.0
         for t in steps:  # not by `play`, as a checkpoint may replace choices
@@ -324,7 +324,7 @@ def run(
             if (filed := steps.row) is None:
                 values = environment.observe(t, chosen)
             else:
-                chosen, values = _on_file(steps, filed, environment.oracle, arms, chosen, is_open)
+                chosen, values = _stored_round(steps, filed, environment.oracle, arms, chosen, is_open)
             steps.write(arms=chosen.tolist(), values=values.tolist())
             agent.update(chosen, values)
             best = arms[environment.best_path(t)]
@@ -344,7 +344,7 @@ def run(
     return NavigationRun(history, name, steps.message, seen, counts, truth, mean, deviation, last, model)
 
 
-def _on_file(
+def _stored_round(
     steps: Steps, row: dict[str, Any], oracle: ShortestPath, arms: IntArray, picks: IntArray, is_open: BoolArray
 ) -> tuple[IntArray, FloatArray]:
     """Return the stored arms and values of this round, in place of the chosen ones; raise unless they are a path."""
@@ -364,7 +364,7 @@ def _on_file(
     return chosen, values
 
 
-def _first_belief(kind: str, prior: Prior, known: Regression | None, rng: np.random.Generator) -> Regression:
+def _initial_regression(kind: str, prior: Prior, known: Regression | None, rng: np.random.Generator) -> Regression:
     """Return the agent's regression at the start: one that knows only the prior, or a copy of ``known``."""
     # the memo keeps the prior shared instead of copied, which may be gigabytes
     model = new_regression(kind, prior) if known is None else deepcopy(known, {id(prior): prior})
@@ -378,7 +378,7 @@ def new_regression(kind: str, prior: Prior) -> Regression:
     return (LARGE_REGRESSIONS if isinstance(prior, LazyPrior) else REGRESSIONS)[kind](prior)
 
 
-def parsed_policy(policy: str | tuple[str, Rule | Optimism]) -> tuple[str, str, Rule | Optimism]:
+def parse_policy(policy: str | tuple[str, Rule | Optimism]) -> tuple[str, str, Rule | Optimism]:
     """Return the name of a policy, its regression (a key of ``REGRESSIONS``) and its rule; raise if it is invalid."""
     if isinstance(policy, str):
         return policy, *POLICIES[_validate.choice(policy, "policy", POLICIES)]

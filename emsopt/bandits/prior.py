@@ -39,7 +39,7 @@ LARGEST_GB = 4.0  # memory limit for one covariance matrix; several are needed a
 LAZY_ARMS = 10_000  # more arms are not given a dense covariance: its factor takes minutes, a round seconds
 BLOCK = 32  # rows of a lazy covariance computed at a time, to save memory
 WAVES = 128  # random features of the product k_G k_f in a draw, each with a draw of the graph process of its own
-ALONE_WAVES = 1024  # random features of k_f'
+CONTEXT_WAVES = 1024  # random features of k_f'
 JITTER = 1e-10  # fraction of the mean variance added to the diagonal, as a covariance may be numerically singular
 
 
@@ -185,9 +185,9 @@ class LazyPrior(Prior):
                 heights = np.tile(self.graph.draw(min(BLOCK, WAVES - start), rng), (hours, 1))
                 waves = _waves(kernel.contexts / kernel.lengthscales[0], heights.shape[1], rng)
                 column += np.sqrt(on_graph / WAVES) * np.einsum("ij,ij->i", waves, heights)
-            for _ in range(0, ALONE_WAVES, BLOCK):
+            for _ in range(0, CONTEXT_WAVES, BLOCK):
                 waves = _waves(kernel.contexts / kernel.lengthscales[1], BLOCK, rng)
-                column += np.sqrt(additive / ALONE_WAVES) * (waves @ rng.standard_normal(BLOCK))
+                column += np.sqrt(additive / CONTEXT_WAVES) * (waves @ rng.standard_normal(BLOCK))
         return draws
 
 

@@ -37,7 +37,7 @@ class Regression:
         raise NotImplementedError
 
 
-def collapsed(arms: IntArray, values: FloatArray) -> tuple[IntArray, NDArray[np.intp], FloatArray]:
+def sum_by_arm(arms: IntArray, values: FloatArray) -> tuple[IntArray, NDArray[np.intp], FloatArray]:
     """Return the distinct arms, the number of observations of each, and the sum of its values."""
     unique, place, counts = np.unique(arms, return_inverse=True, return_counts=True)
     return unique, counts, np.bincount(place, weights=values).astype(float)
@@ -60,7 +60,7 @@ class IndependentArms(Regression):
         return self._mean, 1 / self._precision
 
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
-        unique, counts, sums = collapsed(arms, values)
+        unique, counts, sums = sum_by_arm(arms, values)
         before = self._precision[unique]
         after = before + counts / self.prior.noise_variance
         self._mean[unique] = (before * self._mean[unique] + sums / self.prior.noise_variance) / after

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
-UNSEEN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories: controls, formats, surrogates, line ends
+INVISIBLE = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode categories: controls, formats, surrogates, line ends
 JOINERS = "\u200c\u200d"  # invisible too, but part of the spelling of Persian and Indic scripts
 
 # -- arrays -------------------------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def visible(value: object, where: str, allowed: str = "") -> str:
     """
     text = str(value) if isinstance(value, str) else quote(value, str)
     for character in "" if text.isprintable() else text:
-        if unicodedata.category(character) in UNSEEN and character not in JOINERS + allowed:
+        if unicodedata.category(character) in INVISIBLE and character not in JOINERS + allowed:
             raise InputError(f"{where}: {quote(text)} contains the invisible character {character!a}. Remove it.")
     return text
 

@@ -85,7 +85,7 @@ def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENT
     }
 
 
-def edges_of(values: FloatArray, limits: Limits = None) -> FloatArray:
+def colour_limits(values: FloatArray, limits: Limits = None) -> FloatArray:
     """Return the limits of colour classes: even within ``limits``, by default six with about equally many values.
 
     Equal counts tell atoms apart where most values are alike, and a remote atom takes no colours away from the others.

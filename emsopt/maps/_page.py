@@ -24,8 +24,8 @@ from ._colours import DIVERGING, LINES
 
 FOLDER = files(__package__)
 KINDS = ("deployments", "roads", "replay")
-PARTS = {"sheet": ("deployments", "hypercube", "sheet")}  # kinds that need more scripts than their own
-PLACE = re.compile(r"%([A-Z_]+)%")
+EXTRA_SCRIPTS = {"sheet": ("deployments", "hypercube", "sheet")}  # kinds that need more scripts than their own
+PLACEHOLDER = re.compile(r"%([A-Z_]+)%")
 HEIGHT = 520
 ROADS = "#b9bdc1"
 CONSTANTS = {"LINES": LINES, "ROADS": ROADS, "GAIN": DIVERGING[0], "LOSS": DIVERGING[-1]}
@@ -64,7 +64,7 @@ class Page:
     def html(self) -> str:
         """The complete, self-contained page."""
         texts = {"TITLE": escape(self.scene["title"]), "DATA": json_text(self.data)}  # names come from users' files
-        return PLACE.sub(lambda place: texts[place[1]], _frame(self.kind))
+        return PLACEHOLDER.sub(lambda place: texts[place[1]], _frame(self.kind))
 
     def _repr_html_(self) -> str:
         page = self.html.replace("&", "&amp;").replace('"', "&quot;")  # enough inside an attribute
@@ -118,8 +118,8 @@ def style_sheet() -> str:
 @cache
 def _frame(kind: str) -> str:
     """Return a page in which only title and data are still placeholders."""
-    texts = {"CSS": style_sheet(), "JS": f'"use strict";\n{_script(*PARTS.get(kind, (kind,)))}', "KIND": kind}
-    page = PLACE.sub(lambda place: texts.get(place[1], place[0]), _text("page.html"))
+    texts = {"CSS": style_sheet(), "JS": f'"use strict";\n{_script(*EXTRA_SCRIPTS.get(kind, (kind,)))}', "KIND": kind}
+    page = PLACEHOLDER.sub(lambda place: texts.get(place[1], place[0]), _text("page.html"))
     return _fill_in(page)
 
 
@@ -133,7 +133,7 @@ def _script(*kinds: str) -> str:
 
 def _fill_in(text: str) -> str:
     """Return a text with the placeholders of ``CONSTANTS`` replaced; other placeholders stay."""
-    return PLACE.sub(lambda place: CONSTANTS.get(place[1], place[0]), text)
+    return PLACEHOLDER.sub(lambda place: CONSTANTS.get(place[1], place[0]), text)
 
 
 def _text(name: str) -> str:

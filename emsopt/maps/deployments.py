@@ -114,7 +114,7 @@ def _views(
     drawn: Mapping[str, Evaluation | None] = named or {"demand": None}
     shaded = {name: _colours.atom_values(city, evaluation, value) for name, evaluation in drawn.items()}
     together = np.concatenate([values for values, *_ in shaded.values()])
-    edges = _colours.edges_of(together, limits)
+    edges = _colours.colour_limits(together, limits)
     views = [_view(city, name, evaluation, shaded[name], edges) for name, evaluation in drawn.items()]
     others = [name for name in named if name != "today"]
     pair = [*others[:1], "today"] if "today" in named else others

@@ -15,7 +15,7 @@ from .._files.geography import load_extra
 from ..city import City
 from ..errors import InputError
 from ..evaluators import Evaluation
-from ._colours import colours, edges_of, require_locations
+from ._colours import colour_limits, colours, require_locations
 
 if TYPE_CHECKING:
     import folium
@@ -90,7 +90,7 @@ def folium_map(city: City, evaluation: Evaluation) -> folium.Map:
         )
     atoms, sites = atoms_frame(city, evaluation).round(2), sites_frame(city, evaluation).round(3)
     minutes = atoms["mean_response_min"]
-    edges = edges_of(minutes.to_numpy())
+    edges = colour_limits(minutes.to_numpy())
     atoms["colour"] = np.array(colours(len(edges) - 1))[np.digitize(minutes, edges[1:-1])]  # without the outer limits
     for frame in (atoms, sites):  # folium does not escape texts
         for column in frame.drop(columns="geometry").select_dtypes(exclude="number"):

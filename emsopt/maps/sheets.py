@@ -71,13 +71,13 @@ def live_sheet(
         "notes": city.notes,
         "city": city_data(city),
         "streets": None,
-        "model": packed(city),
+        "model": encode_model(city),
         "siteNames": list(city.site_names),
         "placeOf": _colours.stations(city)[0].tolist(),
         "most": max(int(np.bincount(sites).max()) for sites in checked.values()),  # best moves put no more at a site
         "own": OWN,
         "start": {"threshold": _validate.positive_number(threshold, "threshold", "min"), "queue": is_queue(capacity)},
-        "scales": {"response": _scales(_colours.edges_of(near)), "late": _scales(_colours.class_edges(0, 100))},
+        "scales": {"response": _scales(_colours.colour_limits(near)), "late": _scales(_colours.class_edges(0, 100))},
     }
     views = [{"name": name, "sites": sorted(sites.tolist())} for name, sites in checked.items()]
     page = Page("sheet", scene, views, 520)
@@ -86,7 +86,7 @@ def live_sheet(
     return page
 
 
-def packed(city: City) -> dict[str, Any]:
+def encode_model(city: City) -> dict[str, Any]:
     """Return the inputs of the approximate model for a city, unrounded, in the form that the page's script reads."""
     law = city.response_law
     if law is None:

@@ -68,16 +68,20 @@ class Run:
         return bool(np.isfinite(self.fun))
 
     def __repr__(self) -> str:
-        found = f"{self.fun:.6g} at {_validate.quote(_short(self.x), most=200)}" if self.success else "no finite value"
+        found = (
+            f"{self.fun:.6g} at {_validate.quote(_round_candidate(self.x), most=200)}"
+            if self.success
+            else "no finite value"
+        )
         return f"<Run: {found} after {self.nfev} evaluations, noisy={self.noisy}; {self.message}>"
 
 
-def _short(x: Any) -> Any:
+def _round_candidate(x: Any) -> Any:
     """Return a candidate as a list or dict, with floats rounded to six digits."""
     if isinstance(x, dict):
-        return {name: _short(value) for name, value in x.items()}
+        return {name: _round_candidate(value) for name, value in x.items()}
     if isinstance(x, np.ndarray):
-        return [_short(value) for value in x.tolist()]
+        return [_round_candidate(value) for value in x.tolist()]
     return float(f"{x:.6g}") if isinstance(x, float) else x
 
 

@@ -18,7 +18,7 @@ from ..evaluators.metrics import is_mean
 from ..evaluators.objective import Objective
 from ..problems import Problem
 from ..problems.box import Bounds
-from .ask_tell import AskTell, candidates, pairs
+from .ask_tell import AskTell, candidates, read_initial
 from .boxes._base import BoxObjective, BoxOptimizer, RandomPoints, on_box
 from .boxes.boke import BOKE, KRUCB, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
@@ -31,16 +31,16 @@ from .deployments.swaps import LocalSearch, LocalSearchPlus
 from .evaluations import (
     BATCH,
     Catch,
-    Ends,
-    Given,
+    Observations,
     Outcome,
-    batch_on_file,
+    StoppingRule,
+    batch_size,
     check_catch,
+    evaluate_candidate,
     evaluations,
     is_outcome,
-    is_own,
-    outcome_of,
-    recommended,
+    is_user_function,
+    recommend_candidate,
     value_of,
 )
 from .run import Run
@@ -84,7 +84,7 @@ BOX_METHODS: dict[str, type[BoxOptimizer]] = {
 ['boke', 'boke+', 'boke-auto', 'gp-ei', 'gp-ucb', 'gp-ucb-fixed', 'kr-ucb', 'random']
 """
 
-BY_KIND: dict[type[AskTell[Any]], Mapping[str, Callable[..., AskTell[Any]]]] = {
+METHODS_BY_BASE: dict[type[AskTell[Any]], Mapping[str, Callable[..., AskTell[Any]]]] = {
     Optimizer: METHODS,
     BoxOptimizer: BOX_METHODS,
 }
@@ -267,10 +267,10 @@ def _search(
     sense: str, objective: Function, method: str | AskTell[Any] | None, plan: _Plan, run: RunOptions, box: _BoxOptions
 ) -> Run:
     """Run the search of `minimize` or `maximize`: ask for candidates, evaluate them and tell their values."""
-    method, name, kind = chosen(sense, objective, method)
-    goal = goal_of(sense, objective, method, box)
-    plan, spread, column = _check_plan(plan), mapper(plan.workers), kind.column
-    first, known = candidates(plan.x0, goal.space), pairs(plan.initial, goal.space, column)
+    method, name, kind = resolve_method(sense, objective, method)
+    goal = build_objective(sense, objective, method, box)
+    plan, parallel_map, column = _check_plan(plan), mapper(plan.workers), kind.column
+    first, known = candidates(plan.x0, goal.space), read_initial(plan.initial, goal.space, column)
     _warn_of_starts(sense, plan, len(first))
     record = _Record(goal, sense, column, bool(plan.catch), known)
     about: dict[str, Any] = {
@@ -280,13 +280,14 @@ def _search(
     }
     form, message = _form(kind, goal, plan), f"budget of {plan.budget} evaluations used"
     with loop(form, lambda: describe(goal, name, method) | about, run, steps=plan.budget, message=message) as steps:
-        seed, size = steps.file.seed, batch_on_file(steps.file, plan.workers, about["batch"])
-        optimizer = method if isinstance(method, AskTell) else BY_KIND[kind][name](goal, rng=seed)
+        seed, size = steps.file.seed, batch_size(steps.file, plan.workers, about["batch"])
+        optimizer = method if isinstance(method, AskTell) else METHODS_BY_BASE[kind][name](goal, rng=seed)
         for x, value in known:
             optimizer.tell(x, value)
         optimizer.enqueue(first)
-        task, reason = partial(outcome_of, goal, seed, plan.catch), Ends(optimizer, plan.target, record.given)
-        for x, outcome in evaluations(steps, optimizer, task, spread, size, plan.budget, reason):
+        task = partial(evaluate_candidate, goal, seed, plan.catch)
+        reason = StoppingRule(optimizer, plan.target, record.given)
+        for x, outcome in evaluations(steps, optimizer, task, parallel_map, size, plan.budget, reason):
             steps.write(**{column: x.tolist()}, value=outcome)
             optimizer.tell(x, value_of(outcome))  # an error counts as NaN
             steps.finish(record.row(x, outcome), optimizer, f"best {record.best:.6g}")
@@ -306,7 +307,7 @@ def _check_plan(plan: _Plan) -> _Plan:
 def _form(kind: type[AskTell[Any]], goal: Objective | BoxObjective, plan: _Plan) -> Form:
     """Return the format of a run's checkpoint, with the keys of its first line that may differ on resumption."""
     # the value of a function is checked instead of its name, and noise may turn out only when a run resumes
-    loose = {"batch": plan.batch is None, "function": is_own(goal), "noisy": goal.noisy}
+    loose = {"batch": plan.batch is None, "function": is_user_function(goal), "noisy": goal.noisy}
     fits: Any = are_indices if kind is Optimizer else are_numbers
     may_differ = tuple(name for name, differs in loose.items() if differs)
     return Form("emsopt run", "evaluation", {kind.column: fits}, {"value": is_outcome}, may_differ)
@@ -333,7 +334,7 @@ class _Record:
     ) -> None:
         self.goal, self.sense, self.catches, self.space = goal, sense, catches, cast(Any, goal.space)
         self.better: Callable[..., float] = max if sense == "max" else min
-        self.given: Given = [pair for pair in known if np.isfinite(pair[1])]  # failures have no value to be best
+        self.given: Observations = [pair for pair in known if np.isfinite(pair[1])]  # failures have no value to be best
         self.best = self.better((value for _, value in self.given), default=np.inf if sense == "min" else -np.inf)
         self.failed: list[str] = []
         inputs = self.space.names or (column,)
@@ -367,18 +368,18 @@ class _Record:
         if self.given:
             best = self.best
             luckiest = next(x for x, value in self.given if value == best)  # the first of equals
-            x, fun = recommended(optimizer, self.given) if noisy else (luckiest, best)
+            x, fun = recommend_candidate(optimizer, self.given) if noisy else (luckiest, best)
             x, luckiest = self.space.presented(x), self.space.presented(luckiest)
         return Run(x, fun, len(history), message, history, luckiest, best, noisy, steps.interrupted, self.sense)
 
 
 def describe(objective: Objective | BoxObjective, name: str, method: str | AskTell[Any]) -> dict[str, Any]:
     """Return a dict of plain values that identifies a run, which must equal the one stored in a checkpoint."""
-    of = _deployments(objective) if isinstance(objective, Objective) else _box(objective)
-    return {"method": name, **({} if isinstance(method, str) else _settings(method)), **of}
+    of = _describe_deployments(objective) if isinstance(objective, Objective) else _describe_box(objective)
+    return {"method": name, **({} if isinstance(method, str) else _optimizer_settings(method)), **of}
 
 
-def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
+def _optimizer_settings(optimizer: AskTell[Any]) -> dict[str, Any]:
     """Return an optimizer's public attributes that are plain values, and a hash of its generator."""
     plain = {  # public attributes are options, those with _ are state
         name: value
@@ -389,13 +390,13 @@ def _settings(optimizer: AskTell[Any]) -> dict[str, Any]:
     return {"settings": plain, "rng": sha256(state.encode()).hexdigest()[:16]}
 
 
-def _deployments(objective: Objective) -> dict[str, Any]:
+def _describe_deployments(objective: Objective) -> dict[str, Any]:
     """Return what identifies an objective over deployments, without options that do not change its values."""
     city, space = objective.city, objective.space
     skipped = ("workers", "progress", *(("rng",) if objective.noisy else ()))  # these do not change values
     numbers = [city.arrival_rates, city.travel_times, city.turnout_times, city.service_times, city.preference]
     numbers += [] if city.response_law is None else [np.asarray(cv) for cv in (city.travel_cv, city.turnout_cv)]
-    lists = _lists_of(objective.metric)
+    lists = _metric_arguments(objective.metric)
     return {
         "city": summary(*(array for array in numbers if array is not None)),
         "units": space.units,
@@ -409,13 +410,13 @@ def _deployments(objective: Objective) -> dict[str, Any]:
     }
 
 
-def _lists_of(metric: Any) -> list[list[Any]]:
+def _metric_arguments(metric: Any) -> list[list[Any]]:
     """Return the arguments of a metric, or of each part of a weighted one, such as a threshold or targets by atom."""
     parts = [part for part in (metric if isinstance(metric, Mapping) else [metric]) if not is_mean(part)]
     return [[np.asarray(one).tolist() for one in part] for part in parts if isinstance(part, tuple)]
 
 
-def _box(objective: BoxObjective) -> dict[str, Any]:
+def _describe_box(objective: BoxObjective) -> dict[str, Any]:
     """Return what identifies an objective on a box: name of the function or its type, noise, sense and inputs."""
     f, space = objective.function, objective.space
     return {
@@ -431,7 +432,7 @@ def _box(objective: BoxObjective) -> dict[str, Any]:
     }
 
 
-def chosen(
+def resolve_method(
     sense: str, objective: Any, method: str | AskTell[Any] | None
 ) -> tuple[str | AskTell[Any], str, type[AskTell[Any]]]:
     """Return the method, its name, and the class of optimizers that the objective needs; raise if they do not fit."""
@@ -439,7 +440,7 @@ def chosen(
         got = type(objective).__name__
         raise InputError(f"`objective` must be an Objective, a Problem or a function of a point; got {got}.")
     kind: type[AskTell[Any]] = Optimizer if isinstance(objective, Objective) else BoxOptimizer
-    methods = BY_KIND[kind]
+    methods = METHODS_BY_BASE[kind]
     method = DEFAULTS[kind] if method is None else method
     if isinstance(method, kind):
         name = f"{type(method).__name__}, {len(method.values)} told"  # an optimizer that knows more is another one
@@ -464,7 +465,9 @@ def _check_sense(sense: str, objective: Any, method: str | AskTell[Any]) -> None
         raise InputError(f"{who} has the `sense` {own!r}: use `{_VERBS[own]}`, not `{_VERBS[sense]}`.")
 
 
-def goal_of(sense: str, objective: Function, method: str | AskTell[Any], box: _BoxOptions) -> Objective | BoxObjective:
+def build_objective(
+    sense: str, objective: Function, method: str | AskTell[Any], box: _BoxOptions
+) -> Objective | BoxObjective:
     """Return the objective to search, with the given sense; raise if the arguments do not fit together."""
     if isinstance(method, str) and not isinstance(objective, Objective):
         return on_box(objective, **box._asdict(), sense=sense)

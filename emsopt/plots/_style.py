@@ -81,7 +81,7 @@ def figure(size: tuple[float, float] = (8, 5), ax: AxLike = None) -> tuple[Figur
 
 
 def categories(names: Iterable[str]) -> dict[str, int]:
-    """Return a number from 0 for the name of each line, for `look`; a method has the same one in every figure.
+    """Return a number from 0 for the name of each line, for `line_style`; a method has the same one in every figure.
 
     A known method has its position in the table of its kind, such as `METHODS`; other names take the lowest numbers
     left.
@@ -96,7 +96,7 @@ def categories(names: Iterable[str]) -> dict[str, int]:
     return result
 
 
-def look(k: int) -> Style:
+def line_style(k: int) -> Style:
     """Return the colour and dash pattern of category k. Colours repeat after seven, then with another pattern."""
     again, colour = divmod(k, len(_colours.CATEGORIES))
     return {"color": _colours.CATEGORIES[colour], "linestyle": DASHES[(colour + again) % len(DASHES)]}
@@ -121,9 +121,9 @@ def draw_line(
     line, low, high = np.array([y, *((y, y) if band is None else band)], dtype=float)
     if log:
         low, line = np.where(low > 0, low, line / 10), np.where(line > 0, line, np.nan)  # 0 has no logarithm
-    ax.plot(x, line, drawstyle=f"steps-{step}" if step else "default", **look(k) | options)
+    ax.plot(x, line, drawstyle=f"steps-{step}" if step else "default", **line_style(k) | options)
     if band is not None:
-        ax.fill_between(x, low, high, step=step, alpha=alpha, linewidth=0, color=look(k)["color"])
+        ax.fill_between(x, low, high, step=step, alpha=alpha, linewidth=0, color=line_style(k)["color"])
 
 
 def note(ax: Axes, text: str, at: Iterable[Any], offset: tuple[float, float] = (0, 0), **options: Any) -> None:
@@ -132,7 +132,7 @@ def note(ax: Axes, text: str, at: Iterable[Any], offset: tuple[float, float] = (
     ax.annotate(text, tuple(at), offset, **options)
 
 
-def bare(ax: Axes) -> None:
+def remove_ticks(ax: Axes) -> None:
     """Remove ticks, grid and frame."""
     ax.set(xticks=[], yticks=[])
     ax.grid(visible=False)
@@ -157,7 +157,7 @@ def whole_ticks(axis: Axis, steps: Sequence[float] = (1, 2, 2.5, 5, 10)) -> None
     axis.set_major_locator(MaxNLocator("auto", steps=steps, integer=True))
 
 
-def words(name: object) -> str:
+def readable_name(name: object) -> str:
     """Return a column's name as a readable label."""
     return str(name).replace("p_median", "p-median").replace("_", " ").replace("utiliz", "utilis")  # British spelling
 

@@ -21,13 +21,13 @@ from ._style import (
     AxesArray,
     AxLike,
     Style,
-    bare,
     categories,
     draw_line,
-    look,
+    line_style,
     marker,
     note,
     panels,
+    remove_ticks,
     shared_legend,
     styled,
 )
@@ -91,7 +91,7 @@ def cumulative_regret(
             if against == "round":
                 draw_line(panel, x, mean, k, (mean - error, mean + error), log=log, label=name)
             else:
-                panel.errorbar(x, mean, error, label=name, capsize=4, marker="o", **look(k))
+                panel.errorbar(x, mean, error, label=name, capsize=4, marker="o", **line_style(k))
         panel.set(title=", ".join(map(str, key)), xlabel=against.capitalize(), ylabel=ylabel)
         panel.set_yscale("log" if log else "linear")
         panel.margins(x=0 if against == "round" else None)  # rounds fill the axis, other values keep a margin
@@ -143,7 +143,7 @@ def exploration(
             panel.add_collection(LineCollection(driven, zorder=3 + k, **_line(kind)))
         for text, edge, at in zip("AB", ends, (0, -1), strict=False):  # A where the route starts, B where it ends
             note(panel, text, lines[edge][at], bbox=DISC, **WHITE)
-        bare(panel)
+        remove_ticks(panel)
         panel.set(**limits)
         panel.set_title(f"{name}: {len(frame)} edges")
     handles = [marker(kind["text"], **_line(kind)) for kind in CLASSES]
@@ -180,10 +180,12 @@ def routes(
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         for k, (name, path) in enumerate(paths.items()):
             driven = [lines[edge] for edge in net.edges(path, "path")]
-            panel.add_collection(LineCollection(driven, linewidths=3, zorder=3 + k, color=look(k)["color"], label=name))
+            panel.add_collection(
+                LineCollection(driven, linewidths=3, zorder=3 + k, color=line_style(k)["color"], label=name)
+            )
             for line, at in ((driven[0], 0), (driven[-1], -1)):  # a name at both ends
-                note(panel, name, line[at], bbox={**DISC, "facecolor": look(k)["color"]}, **WHITE)
-        bare(panel)
+                note(panel, name, line[at], bbox={**DISC, "facecolor": line_style(k)["color"]}, **WHITE)
+        remove_ticks(panel)
         panel.set(**frame)
         panel.set_title(f"{net.name}: {net.n_edges} edges")
     return fig, axes

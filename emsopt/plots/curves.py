@@ -17,7 +17,19 @@ from ..evaluators import Evaluation
 from ..evaluators.evaluation import LATE_MIN
 from ..maps import _colours
 from ..optimizers.run import confidence_band
-from ._style import AxLike, Style, categories, draw_line, figure, legend_above, look, note, styled, whole_ticks, words
+from ._style import (
+    AxLike,
+    Style,
+    categories,
+    draw_line,
+    figure,
+    legend_above,
+    line_style,
+    note,
+    readable_name,
+    styled,
+    whole_ticks,
+)
 
 BIN_WIDTHS, MOST_BINS = (0.5, 1, 2, 5, 10, 20, 50, 100), 30  # minutes; more bins would be too narrow to see
 LOADS = {
@@ -52,13 +64,13 @@ def load_sweep(frame: pd.DataFrame, ax: AxLike = None) -> tuple[Figure, Axes]:
     fig, ax = figure(ax=ax)
     for k, name in enumerate(lines.columns):
         bound = "bound" in str(name)  # grey: a bound is no deployment
-        style = {"color": "#777", "linestyle": "--"} if bound else look(k)
+        style = {"color": "#777", "linestyle": "--"} if bound else line_style(k)
         dots = "" if len(loads) > 25 or bound else "o"
-        ax.plot(loads, lines[name], label=words(name), marker=dots, markersize=6, **style)
+        ax.plot(loads, lines[name], label=readable_name(name), marker=dots, markersize=6, **style)
     if loads.min() > 0 and loads.max() / loads.min() > 50:  # linear axes would crowd the small loads
         ax.set_xscale("log")
     axis = str(frame.index.name or "offered_load")
-    ax.set(xlabel=LOADS.get(axis) or words(axis).capitalize(), ylabel="Mean response (min)")
+    ax.set(xlabel=LOADS.get(axis) or readable_name(axis).capitalize(), ylabel="Mean response (min)")
     ax.legend()
     return fig, ax
 
@@ -102,7 +114,9 @@ def convergence(
     """
     _validate.choice(band or "confidence", "band", ("confidence",))
     _validate.choice(against, "against", ("evaluations", "seconds"))
-    tables = {str(name): _runs(several, name, against) for name, several in _validate.by_name(runs, "runs").items()}
+    tables = {
+        str(name): _best_values(several, name, against) for name, several in _validate.by_name(runs, "runs").items()
+    }
     fig, ax = figure(ax=ax)
     places = categories(tables)
     for name, table in tables.items():
@@ -130,7 +144,7 @@ def _draw_levels(ax: Axes, levels: Mapping[str, float]) -> None:
         note(ax, f"{name} {level:.3g}", at, offset, xycoords=ax.get_yaxis_transform(), **style)
 
 
-def _runs(runs: Any, name: str, against: str) -> pd.DataFrame:
+def _best_values(runs: Any, name: str, against: str) -> pd.DataFrame:
     """Return the best value so far, one column per run, indexed by evaluations or seconds; a last value is kept."""
     best, listed = [], runs if isinstance(runs, (list, tuple)) else [runs]
     frames: list[Any] = [getattr(run, "history", run) for run in listed]
@@ -214,14 +228,14 @@ def response_distribution(evaluations: Evaluation | Mapping[str, Evaluation], ax
     """
     named = _colours.named_evaluations(None, evaluations)
     thresholds = np.array([6.0, 8.0, 10.0])
-    end = 1.05 * max(_longest(named), *thresholds)
+    end = 1.05 * max(_longest_time(named), *thresholds)
     fig, ax = figure(ax=ax)
     for threshold in thresholds:
         ax.axvline(threshold, color="#999", linewidth=1, linestyle=":")
     for k, (name, e) in enumerate(named.items()):
         times = np.linspace(0, end, 600 if e.law is None else 150)  # steps, or a smooth curve that takes longer
         draw_line(ax, times, 100 * e.late_fraction(times), k, step="post" if e.law is None else None, label=name)
-        ax.plot(thresholds, 100 * e.late_fraction(thresholds), "o", markersize=6, color=look(k)["color"])
+        ax.plot(thresholds, 100 * e.late_fraction(thresholds), "o", markersize=6, color=line_style(k)["color"])
     whole_ticks(ax.xaxis, (1, 2, 5, 10))
     ax.set(xlabel="Response time t (min)", ylabel="Calls answered in t or later (%)")
     ax.set(xlim=(0, end), ylim=(0, 103))
@@ -236,7 +250,7 @@ def response_histogram(
 ) -> tuple[Figure, Axes]:
     """Draw the share of answered calls (%) in each interval of response times, and a line at the threshold (min)."""
     named = _colours.named_evaluations(None, evaluations)
-    longest = _longest(named)
+    longest = _longest_time(named)
     width = next((width for width in BIN_WIDTHS if longest < MOST_BINS * width), BIN_WIDTHS[-1])
     edges = width * np.arange(np.floor(longest / width) + 2)
     fig, ax = figure(ax=ax)
@@ -245,14 +259,14 @@ def response_histogram(
     ax.text(threshold, 0.99, f" {threshold:g} min", transform=ax.get_xaxis_transform(), **style)
     for k, (name, evaluation) in enumerate(named.items()):
         # the late fraction falls with t, so its differences are negative
-        ax.stairs(-100 * np.diff(evaluation.late_fraction(edges)), edges, label=name, linewidth=2, **look(k))
+        ax.stairs(-100 * np.diff(evaluation.late_fraction(edges)), edges, label=name, linewidth=2, **line_style(k))
     ax.set(xlabel="Response time (min)", ylabel=f"Calls in {width:g} min (%)")
     ax.set(xlim=(0, edges[-1]), ylim=(0, None))
     legend_above(ax, len(named))
     return fig, ax
 
 
-def _longest(named: Mapping[str, Evaluation]) -> float:
+def _longest_time(named: Mapping[str, Evaluation]) -> float:
     """Return the longest response time to draw (min): the largest 99.9th percentile of the evaluations."""
     # the longest would stretch the axis
     return max(float(evaluation.percentile(99.9)) for evaluation in named.values())

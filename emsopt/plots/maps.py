@@ -20,7 +20,7 @@ from ..errors._types import FloatArray
 from ..evaluators import Evaluation
 from ..maps import _colours
 from ..maps._colours import Value
-from ._style import AxesArray, AxLike, Style, bare, marker, new_figure, note, panels, styled
+from ._style import AxesArray, AxLike, Style, marker, new_figure, note, panels, remove_ticks, styled
 
 WIDEST_LINE = 3.5  # points, for a share of 1: wider lines would hide the shading of atoms
 
@@ -63,7 +63,7 @@ def deployments(
     _colours.require_locations(city)
     shaded = [_colours.atom_values(city, evaluation, value) for evaluation in named.values()]
     together = np.concatenate([values for values, *_ in shaded])  # one scale for all maps
-    edges = _colours.edges_of(together)
+    edges = _colours.colour_limits(together)
     cmap = ListedColormap(_colours.colours(len(edges) - 1)).with_extremes(bad=_colours.MISSING)
     norm = BoundaryNorm(edges, cmap.N)
     fig, axes, where = _map_axes(ax, city, len(named))
@@ -171,7 +171,7 @@ def _extent(city: City) -> tuple[FloatArray, FloatArray, float]:
 def _frame(ax: Axes, city: City) -> None:
     """Set equal axes around the city and replace the ticks by a scale bar."""
     low, high, aspect = _extent(city)
-    bare(ax)
+    remove_ticks(ax)
     km = 111.2 / aspect if city.geographic else 1  # the scale bar is in km, and 111.2 km are a degree of latitude
     wide = high[0] - low[0]
     wanted = 0.22 * wide * km

@@ -26,15 +26,15 @@ from ..errors._types import ArrayLike, FloatArray, Rng
 
 ROUNDING = 1e-9
 """Tolerance for points outside the box, relative to its width; such points are moved to the border."""
-WHOLE = 1e-6
+WHOLE_TOLERANCE = 1e-6
 """Tolerance for whole numbers; such points are rounded."""
-SAME = 1e-6
+POINT_TOLERANCE = 1e-6
 """Two points are treated as equal if they differ by at most this much in every input, in widths of the box."""
 TRIES = 10_000
 """Number of random points drawn to find one that the constraints allow."""
 MOST_LISTED = 100_000
 """Largest number of points of a box that are listed to count those that the constraints allow."""
-STEPS = (20, 10)
+WALK_STEPS = (20, 10)
 """Steps of a random walk: the first number, plus the second for each input."""
 
 
@@ -297,8 +297,8 @@ class Box:
         if self.names and isinstance(x, Mapping):
             x = self._by_index(x)
         given = _validate.real_array(x, "x", (self.dimension,))  # type: ignore[arg-type]
-        point = self.inside(given, inputs=self.names)
-        fractions = self._whole & (np.abs(given - point) > WHOLE)
+        point = self.clip_inside(given, inputs=self.names)
+        fractions = self._whole & (np.abs(given - point) > WHOLE_TOLERANCE)
         if fractions.any():
             k = int(fractions.argmax())
             name = self.names[k] if self.names else f"input {k}"
@@ -318,7 +318,7 @@ class Box:
             values.append(one.choices.index(x[name]) if one.choices else x[name])
         return values
 
-    def inside(self, points: FloatArray, box: str = "the box", inputs: Sequence[str] = ()) -> FloatArray:
+    def clip_inside(self, points: FloatArray, box: str = "the box", inputs: Sequence[str] = ()) -> FloatArray:
         """Return points, (..., d), clipped to the bounds and whole numbers rounded; raise if one is clearly outside."""
         low, high = self.bounds.T
         slack = ROUNDING * np.where(high > low, high - low, np.abs(high))  # a fixed input has no width
@@ -333,7 +333,7 @@ class Box:
     def sample(self, *, rng: Rng = None) -> FloatArray:
         """Draw a point, (d,), uniformly from the allowed points of the box (log-uniformly in inputs with ``log``)."""
         rng = _validate.generator(rng)
-        x = self.tried(rng)
+        x = self.try_sample(rng)
         if x is None:
             raise InputError(
                 f"no feasible point was found: `constraints` returned False at all of {TRIES:,} random points of the "
@@ -342,7 +342,7 @@ class Box:
             )
         return x
 
-    def tried(self, rng: np.random.Generator) -> FloatArray | None:
+    def try_sample(self, rng: np.random.Generator) -> FloatArray | None:
         """Draw a point, (d,), as `sample` does; return None if the constraints allow none of ``TRIES`` points."""
         for _ in range(TRIES):
             x = self._scale(rng.random(self.dimension))
@@ -358,13 +358,13 @@ class Box:
         """
         x, d = np.array(known[int(rng.integers(len(known)))]), self.dimension
         share = self._share(x)
-        for step in range(STEPS[0] + STEPS[1] * d):
+        for step in range(WALK_STEPS[0] + WALK_STEPS[1] * d):
             direction = rng.standard_normal(d) if step % 2 else np.eye(d)[rng.integers(d)]
             with np.errstate(divide="ignore", invalid="ignore"):
                 # an input that does not move sets no end
                 ends = np.sort([-share / direction, (1 - share) / direction], axis=0)[:, direction != 0]
             low, high = ends[0].max(), ends[1].min()
-            while high - low > SAME:  # a shorter line is the point itself, and the step is given up
+            while high - low > POINT_TOLERANCE:  # a shorter line is the point itself, and the step is given up
                 at = rng.uniform(low, high)
                 moved = np.clip(share + at * direction, 0, 1)
                 if self.allows(there := self._scale(moved)):

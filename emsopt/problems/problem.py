@@ -98,7 +98,7 @@ class Problem:
         if points.ndim not in (1, 2) or points.shape[-1] != d:
             raise InputError(f"`x` must have shape ({d},) or (n, {d}) for {self.name}; got shape {points.shape}.")
         # rounds whole-number inputs, which a method may have left between two values
-        rows = np.atleast_2d(self.space.inside(points, f"the box of {self.name}", self.variables))
+        rows = np.atleast_2d(self.space.clip_inside(points, f"the box of {self.name}", self.variables))
         values = np.asarray(self.function(rows), dtype=float)
         if values.shape != rows.shape[:1]:
             wanted = f"must take points, shape (n, {d}), and return their values, shape (n,)"

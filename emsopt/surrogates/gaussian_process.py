@@ -87,7 +87,7 @@ class GaussianProcess:
         points = np.vstack([self.X, x])
         return replace(self, X=points, residuals=residuals, factor=factor, coefficients=_solve(factor, residuals))
 
-    def solved(self, values: FloatArray) -> FloatArray:
+    def solve(self, values: FloatArray) -> FloatArray:
         """Return (K + ν I)⁻¹ times ``values``, shape (n,) or (n, k)."""
         return _solve(self.factor, values)
 

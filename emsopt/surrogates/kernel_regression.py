@@ -36,7 +36,7 @@ from ..errors._types import ArrayLike, FloatArray
 __all__ = ["condition", "leave_one_out_bandwidth", "likelihood_bandwidth", "log_normalizer"]
 
 KERNELS = ("gaussian", "epanechnikov", "uniform")
-NARROWEST, WIDEST = 1e-100, 1e100  # bounds of a bandwidth, which keep its square from overflowing
+MIN_BANDWIDTH, MAX_BANDWIDTH = 1e-100, 1e100  # bounds of a bandwidth, which keep its square from overflowing
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,7 +87,7 @@ def condition(X: ArrayLike, y: ArrayLike, bandwidth: ArrayLike, *, kernel: str =
     """
     X = _validate.real_array(X, "X", (None, None))
     y = _validate.real_array(y, "y", (len(X),))
-    h = _validate.one_each(bandwidth, "bandwidth", X.shape[1], low=NARROWEST, high=WIDEST)
+    h = _validate.one_each(bandwidth, "bandwidth", X.shape[1], low=MIN_BANDWIDTH, high=MAX_BANDWIDTH)
     return KernelRegression(X, y, h, _validate.choice(kernel, "kernel", KERNELS))
 
 

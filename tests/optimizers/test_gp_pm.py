@@ -241,7 +241,7 @@ def test_climb_takes_the_best_swap_of_the_region_that_is_not_taken():
 
 
 def test_a_long_run_models_the_observations_nearest_to_its_centre(monkeypatch, st_paul):
-    monkeypatch.setattr(gp_pm, "MODELLED", 15)
+    monkeypatch.setattr(gp_pm, "MOST_MODELLED", 15)
     objective = eo.Objective(st_paul, 9, "approximate")
     optimizer = played(GPpM(objective, rng=0), 26)
     optimizer.process, _ = optimizer._fit(optimizer._choose_observations(), None)
@@ -352,7 +352,7 @@ def test_literal_centre_has_the_lowest_bound_of_all_deployments(restarts):
     mean, variance = world.predict(counts, prior)
     bound = mean - 5 * np.sqrt(variance)
     assert constant == 0
-    assert gp_pm.LISTED == 25_000
+    assert gp_pm.MOST_LISTED == 25_000
     assert bound[(counts == optimizer.centre).all(axis=1)][0] == pytest.approx(bound.min(), abs=1e-9)
 
 

@@ -61,7 +61,7 @@ def maximize_on_box(
     return np.clip(low + width * best, low, high), float(value)  # scaling back may exceed the bounds by rounding
 
 
-def highest(function: Slopes, d: int, rng: np.random.Generator, **options: Any) -> FloatArray:
+def maximize_on_cube(function: Slopes, d: int, rng: np.random.Generator, **options: Any) -> FloatArray:
     """Return the point of the unit cube, (d,), where a function is largest, with the options of `best_of_pool`."""
     return next(best_of_pool(function, d, rng, **options))
 
@@ -92,7 +92,7 @@ def best_of_pool(
     yield from ranked
 
 
-def highest_admitted(
+def maximize_admitted(
     function: Slopes,
     space: Box,
     admits: Callable[[FloatArray], bool],

@@ -60,7 +60,7 @@ from ...errors._types import ArrayLike, FloatArray, Rng
 from ...surrogates.kernel_regression import KERNELS, KernelRegression, condition, scott, silverman
 from ..values import spread, standardized
 from ._base import BoxOptimizer, Function
-from ._search import STARTS, Slopes, corners_of_cube, highest, maximize_on_box, starts_on_box
+from ._search import STARTS, Slopes, corners_of_cube, maximize_on_box, maximize_on_cube, starts_on_box
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,11 +70,11 @@ NOISE_SD = 0.005
 DELTA = 0.1
 BANDWIDTH_RULES = {"scott": scott, "silverman": silverman}
 EXPLORING = 0.6
-CORNERED = 6  # number of inputs with which the search also starts from corners, see above
-EMPTIEST = -1000.0  # lower bound of log W; points with smaller W count as equally unexplored
-POINTS = 501  # of `profile`, for a smooth line
+CORNER_INPUTS = 6  # number of inputs with which the search also starts from corners, see above
+LEAST_LOG_DENSITY = -1000.0  # points with smaller log W count as equally unexplored
+PROFILE_POINTS = 501  # of `profile`, for a smooth line
 PROBES = 10_000
-LOWEST = -300.0  # lower bound of the maximised logarithm; without exploration it would be -inf at the worst point
+LEAST_LOG_BOUND = -300.0  # of the maximised logarithm; without exploration it would be -inf at the worst point
 
 
 class BOKE(BoxOptimizer):
@@ -152,7 +152,7 @@ class BOKE(BoxOptimizer):
 
     def _maximisers(self, function: Slopes) -> Iterator[FloatArray]:
         """Yield the maximiser of a function on the unit cube, shape (coordinates,)."""
-        yield self._climb(function, corners=self.space.coordinates == CORNERED)
+        yield self._climb(function, corners=self.space.coordinates == CORNER_INPUTS)
 
 
 class BOKEPlus(BOKE):
@@ -217,12 +217,12 @@ def profile(optimizer: BOKE) -> "pd.DataFrame":
     """
     import pandas as pd
 
-    unit = np.linspace(0, 1, POINTS)[:, None]
+    unit = np.linspace(0, 1, PROFILE_POINTS)[:, None]
     model, gains = optimizer.surrogate(), optimizer.gains
     mean, log_density = model.predict(unit)
     scale, sign = spread(gains) or 1.0, 1 if optimizer.better is max else -1
     beta = exploration(len(model.y), optimizer.noise_sd)
-    bonus = scale * np.sqrt(beta) * np.exp(-np.maximum(log_density, EMPTIEST) / 2)
+    bonus = scale * np.sqrt(beta) * np.exp(-np.maximum(log_density, LEAST_LOG_DENSITY) / 2)
     mean = sign * (gains.mean() + scale * mean)
     columns = {"mean": mean, "bonus": bonus, "bound": mean + sign * bonus, "density": np.exp(log_density)}
     return pd.DataFrame(columns, index=pd.Index(optimizer.space.from_unit(unit)[:, 0], name="x"))
@@ -231,7 +231,7 @@ def profile(optimizer: BOKE) -> "pd.DataFrame":
 def emptiness(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return -log W, (n,), and its slopes, (n, d), at points x, (n, d); it is largest at the least explored points."""
     _, log_density, _, slope = model.predict_with_slopes(x)
-    return -np.maximum(log_density, EMPTIEST), -slope
+    return -np.maximum(log_density, LEAST_LOG_DENSITY), -slope
 
 
 def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -239,8 +239,8 @@ def log_upper_bound(model: KernelRegression, beta: float, x: FloatArray) -> tupl
     mean, log_density, mean_slope, density_slope = model.predict_with_slopes(x)
     with np.errstate(divide="ignore"):  # the worst point has a lift of log 0
         lift = np.log(np.maximum(mean - model.y.min(), 0))
-        bonus = 0.5 * (np.log(beta) - np.maximum(log_density, EMPTIEST))
-    value = np.maximum(np.logaddexp(lift, bonus), LOWEST)
+        bonus = 0.5 * (np.log(beta) - np.maximum(log_density, LEAST_LOG_DENSITY))
+    value = np.maximum(np.logaddexp(lift, bonus), LEAST_LOG_BOUND)
     # slopes of log(e^lift + e^bonus): each part has its share of the sum
     rise, share = np.where(np.isfinite(lift), np.exp(-value), 0.0), np.exp(bonus - value)
     return value, rise[:, None] * mean_slope - 0.5 * share[:, None] * density_slope
@@ -260,7 +260,7 @@ def density_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
     X = rng.random((1, d))
     while len(X) < n:
         model = condition(X, np.zeros(len(X)), bandwidth(len(X), d))
-        X = np.vstack([X, highest(partial(emptiness, model), d, rng)])
+        X = np.vstack([X, maximize_on_cube(partial(emptiness, model), d, rng)])
     return X
 
 

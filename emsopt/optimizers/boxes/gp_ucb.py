@@ -121,8 +121,8 @@ def upper_bound(process: GaussianProcess, confidence: float, x: FloatArray) -> t
 
 
 RESTARTS = 2
-FINEST = 1e-8  # noise ratio of `GPEI` without noise: the model resolves more digits near the optimum
-RANDOM = (0.1, 2.0)  # range of random lengthscales, in widths of the box
+LEAST_NOISE = 1e-8  # noise ratio of `GPEI` without noise: the model resolves more digits near the optimum
+RANDOM_LENGTHSCALES = (0.1, 2.0)  # range of random lengthscales, in widths of the box
 
 
 class GPEI(BoxOptimizer):
@@ -140,9 +140,9 @@ class GPEI(BoxOptimizer):
             kernels.append(Additive(broad))
             options: dict[str, Any] = {"noise_ratio": NOISY, "spread": SPREAD}
         else:
-            low, high = np.log(RANDOM)
+            low, high = np.log(RANDOM_LENGTHSCALES)
             kernels += map(Matern52, np.exp(self.rng.uniform(low, high, (RESTARTS, len(broad)))))
-            options = {"noise_ratio": FINEST, "noise_ratio_bounds": (FINEST, FINEST)}
+            options = {"noise_ratio": LEAST_NOISE, "noise_ratio_bounds": (LEAST_NOISE, LEAST_NOISE)}
         kernels += [self._last.kernel] if self._last else []
         fits = [fit(kernel, X, y, **options) for kernel in kernels]
         self._last = max(fits, key=lambda process: process.log_likelihood)

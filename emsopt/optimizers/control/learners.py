@@ -80,7 +80,7 @@ class ControlLearner:
 
     def tell(self, i: int, x: ArrayLike, play: Play) -> None:
         """Report the outcome of a play of set ``i`` at the values ``x``, shape (k,), of its variables."""
-        i, x = self.problem.checked_query(i, x)
+        i, x = self.problem.check_query(i, x)
         d = self.problem.dimension
         if len(play.point) != d:
             raise InputError(f"`play` must be of {d} variables; got {len(play.point)}.")
@@ -288,7 +288,7 @@ class UnknownCost(ControlLearner):
         bounds = {i: self.model.best(i, "upper") for i in self._open}
         for i, (value, _) in bounds.items():
             self.upper[i] = min(self.upper[i], value)
-        self.feasible = self._good_enough()
+        self.feasible = self._feasible_sets()
         if not self.feasible:  # lines 17 to 20
             self.restarts += 1
             # sets that had been ruled out have no bound of this round yet
@@ -296,7 +296,7 @@ class UnknownCost(ControlLearner):
             self.lower = max(self.problem.worst, lower)
             self.upper = np.array([bounds[i][0] for i in range(len(self.counts))])
             # searches are inexact: `lower` may exceed all of them
-            self.feasible = self._good_enough() or [int(np.argmax(self.upper))]
+            self.feasible = self._feasible_sets() or [int(np.argmax(self.upper))]
         self._open = self.feasible  # no other set can become feasible until bounds start anew
         costs = self.cost_bounds()
         lowest = costs[self.feasible].min()
@@ -306,7 +306,7 @@ class UnknownCost(ControlLearner):
         """Return the largest expected lower confidence bound, E[l], over all sets and all values of their variables."""
         return max(self.model.best(i, "lower")[0] for i in self.model.maximal)
 
-    def _good_enough(self) -> list[int]:
+    def _feasible_sets(self) -> list[int]:
         """Return the indices of the sets with upper - worst > (1 - α) (lower - worst): Algorithm 1, line 16."""
         worst = self.problem.worst
         return np.flatnonzero(self.upper - worst > (1 - self.alpha) * (self.lower - worst)).tolist()

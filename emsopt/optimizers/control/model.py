@@ -41,7 +41,7 @@ SCREENED, CLIMBED = 96, 4  # screening is cheap, and a start costs a search
 STEPS, POLISH = 12, 8  # the rough search is cheaper, so it makes the long way
 REFIT_GROWTH = 1.15
 LENGTHSCALES = (0.1, 20.0)
-FIT: dict[str, Any] = {"noise_ratio_bounds": (1e-6, 0.25), "spread": 1.0, "steps": 25}
+FIT_OPTIONS: dict[str, Any] = {"noise_ratio_bounds": (1e-6, 0.25), "spread": 1.0, "steps": 25}
 LEAST_VARIANCE = 1e-12  # relative to the amplitude, as rounding may make a variance negative
 FEATURES, QUANTILES = 512, 32  # more waves are closer to a Gaussian process; quantiles stand for a marginal's mean
 
@@ -90,7 +90,7 @@ class ControlModel:
         if self.process is not None:
             kernel, ratio = self.process.kernel, self.process.noise_ratio  # a warm start
         self.prior = float(y.mean())
-        self.process = fit(kernel, X, y, self.prior, noise_ratio=ratio, **FIT)
+        self.process = fit(kernel, X, y, self.prior, noise_ratio=ratio, **FIT_OPTIONS)
         self._fitted_with = len(y)
         self.fits += 1
 
@@ -143,7 +143,7 @@ class ExpectedBound:
 
     def __init__(self, model: ControlModel, i: int, weight: float) -> None:
         problem, process = model.problem, model.process
-        controlled, rest = list(problem.control_sets[i]), problem.left_to_chance(i)
+        controlled, rest = list(problem.control_sets[i]), problem.uncontrolled(i)
         self.weight, self.prior = weight, model.prior
         self.amplitude, self.inverse = process.amplitude, model.inverse
         self.lengthscales, self.scaled = model.lengthscales[controlled], model.scaled[:, controlled]
@@ -205,7 +205,7 @@ class PosteriorSample:
     def expected(self, i: int) -> Slopes:
         """Return the expected value of the sample as a function, with slopes, of the variables of set ``i``."""
         model, problem = self.model, self.model.problem
-        controlled, rest = list(problem.control_sets[i]), problem.left_to_chance(i)
+        controlled, rest = list(problem.control_sets[i]), problem.uncontrolled(i)
         mean = np.exp(1j * self.phases) * (self.wave_averages[:, rest].prod(axis=1) if len(rest) else 1.0)
         size, shift, waves = self.weights * np.abs(mean), np.angle(mean), self.waves[:, controlled]
         correction = self.correction * model.averages[:, rest].prod(axis=1)

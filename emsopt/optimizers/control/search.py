@@ -30,7 +30,7 @@ from ...problems.control.marginals import Empirical
 from ...problems.control.problem import ControlProblem, Play, check_alpha
 from .learners import LEARNERS
 
-OPTIONS = {"unknown-cost": ("exploration", "halving")}  # of methods that have some
+METHOD_OPTIONS = {"unknown-cost": ("exploration", "halving")}  # of methods that have some
 NODES = 2048  # points over which expected values are averaged, the same for v* and for every play
 
 _FORM = Form(
@@ -131,7 +131,7 @@ def bocvs(
     _validate.choice(method, "method", tuple(LEARNERS))
     budget = _validate.positive_number(budget, "budget")
     check_alpha(alpha)
-    known = OPTIONS.get(method, ())
+    known = METHOD_OPTIONS.get(method, ())
     if unknown := sorted(options.keys() - set(known)):  # before a checkpoint is created
         raise InputError(f"{method!r} takes no option {unknown[0]!r}. Its options are {', '.join(known) or 'none'}.")
     with loop(
@@ -150,7 +150,7 @@ def bocvs(
             if (filed := steps.row) is None:
                 play = problem.play(i, x, rng=stream(seed, number))  # the same under each method
             else:
-                i, x, play = _on_file(steps, filed, problem, i, x)
+                i, x, play = _stored_play(steps, filed, problem, i, x)
             if learner.spent + play.cost > budget:  # a cost is known only once the play is made
                 break
             steps.write(set=int(i), x=x.tolist(), point=play.point.tolist(), value=play.value, cost=play.cost)
@@ -169,13 +169,13 @@ def bocvs(
     return ControlRun(method, name, i, set_name, x, inputs, len(history), learner.spent, steps.message, history)
 
 
-def _on_file(
+def _stored_play(
     steps: Steps, row: dict[str, Any], problem: ControlProblem, i: int, x: FloatArray
 ) -> tuple[int, FloatArray, Play]:
     """Return the set, values and outcome of the next play on file, which replace the proposed set i and values x."""
     proposed = int(i), x.tolist()
     try:
-        i, x = problem.checked_query(row["set"], row["x"])
+        i, x = problem.check_query(row["set"], row["x"])
         play = Play(np.reshape(row["point"], problem.dimension), row["value"], row["cost"])
     except ValueError:  # wrong shapes or numbers: the file is of another problem
         steps.file.refuse(steps.number)

@@ -62,10 +62,10 @@ EDGE = 20.0
 GROW, SHRINK = (3, 1.5), (10, 2 / 3)
 BETA = 25
 SPREAD = 0.2
-LISTED = 25_000  # literal: largest number of deployments listed to find a centre; St. Paul's listed sites give 24,310
+MOST_LISTED = 25_000  # literal: deployments that are listed to find a centre; St. Paul's listed sites give 24,310
 PLAIN_STEPS, FIRST_STEPS, NEXT_STEPS = 50, 15, 5  # a prior on the weights, and then a warm start, need fewer
 ALWAYS_FIT = 100  # observations up to which hyperparameters are trained after each; later less often, to save time
-MODELLED = 400  # observations to which the process is fitted at most, those nearest to the centre, as a fit takes O(n³)
+MOST_MODELLED = 400  # observations to which the process is fitted, those nearest to the centre: a fit takes O(n³)
 ROUNDING = 1e-6  # of bounds on mean and deviation, in units of the amplitude: it must not exclude the best swap
 REPAIRS = frozenset({"constant", "scale", "weights", "climbs", "centre", "cap", "start"})
 Score = Callable[[IntArray], FloatArray]
@@ -185,9 +185,9 @@ class GPpM(Optimizer):
             self._open_region()
         else:
             self._resize(value, self.centre)
-        moved = told > MODELLED and self.restarts > restarts  # a new centre has other nearest observations
+        moved = told > MOST_MODELLED and self.restarts > restarts  # a new centre has other nearest observations
         # every second time from ALWAYS_FIT observations on, every fifth from MODELLED on
-        due = told % (1 + min(told, MODELLED) // ALWAYS_FIT) == 0
+        due = told % (1 + min(told, MOST_MODELLED) // ALWAYS_FIT) == 0
         if self.process is None or "weights" not in self._repairs or due or moved:
             self.process, self._constant = self._fit(self._choose_observations(), self.process)
         else:
@@ -197,11 +197,11 @@ class GPpM(Optimizer):
     def _choose_observations(self) -> Sequence[int]:
         """Return the ascending indices of the observations to fit: all, or of many the ones nearest to the centre."""
         told = len(self._told)
-        if self.centre is None or told <= MODELLED or "weights" not in self._repairs:
+        if self.centre is None or told <= MOST_MODELLED or "weights" not in self._repairs:
             return range(told)
         latest_first = np.arange(told)[::-1]  # in a tie, the later ones
         distance = np.abs(np.array(self._told)[latest_first] - self.centre).sum(axis=1)
-        return np.sort(latest_first[np.argsort(distance, kind="stable")[:MODELLED]]).tolist()
+        return np.sort(latest_first[np.argsort(distance, kind="stable")[:MOST_MODELLED]]).tolist()
 
     def _resize(self, value: float, centre: IntArray) -> None:
         """Update the trust region around ``centre`` after a new value (Algorithm 4, lines 13 to 20)."""
@@ -238,7 +238,7 @@ class GPpM(Optimizer):
             return np.sqrt(BETA) * deviation - mean
 
         score, bounds = self._scores(world, constant, rate)
-        if "start" not in self._repairs and self.space.count <= LISTED:
+        if "start" not in self._repairs and self.space.count <= MOST_LISTED:
             every = self.space.group_counts(self.space.listing())
             self.centre = every[score(every).argmax()]
         else:
@@ -309,7 +309,7 @@ class GPpM(Optimizer):
         def bounds(x: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
             sums = process.kernel.over_swaps(x, gives, takes, process.X)
             across = process.kernel(x[None], process.X)[0]
-            weights = process.solved(across)
+            weights = process.solve(across)
             mean = self._prior_of_swaps(x, gives, takes) + constant + sums(process.coefficients)
             explained = 2 * sums(weights) - across @ weights
             variance = process.amplitude * np.maximum(process.kernel.diag(x[None]) - explained, 0)

@@ -41,7 +41,7 @@ from ...evaluators.objective import Objective
 from ...surrogates.horseshoe import Horseshoe, sample, standardize
 from ._base import Optimizer
 from .binary_quadratic import minimize_quadratic
-from .swaps import preferred
+from .swaps import estimate_input
 
 REDRAWS = 10  # posterior draws, as many may have known minimisers; then neighbours of the last are tried
 BOCS_SWEEPS = 20  # Gibbs sweeps between draws of a proposal; ten times as many before the first, to forget the start
@@ -174,7 +174,7 @@ class SparBLPlus(SparBL):
 
     def __init__(self, objective: Objective, **options: Any) -> None:
         super().__init__(objective, **options)
-        self._order = preferred(objective).groups
+        self._order = estimate_input(objective).groups
         self._ranks = np.argsort(self._order, axis=1).T.copy()
         self._cost = self._group_costs * self.space.city.demand_shares
 

@@ -36,13 +36,13 @@ from ..run import Run
 from ._base import Optimizer
 
 RESTARTS, CLASSICAL = 8, 2  # random starts of a search, and starts by classical models
-TRIED = 100  # swaps tried around a deployment before it counts as a local optimum
+SWAPS_TRIED = 100  # swaps tried around a deployment before it counts as a local optimum
 KICKS = 3  # the swaps made at once to leave it are 2 to 1 + KICKS
 ATTEMPTS = 10  # to leave it for a deployment not asked for yet, with one more swap each time
 # Enumerations up to this many deployments take at most about half a minute on two cores.
 AFFORDABLE = {"approximate": 1_000_000, "exact": 20_000, "simulation": 200}
 HIGHEST_LOAD, NEGLIGIBLE = 0.95, 1e-3  # bounds on ρ, and on the probability ρ^k beyond which units are left out
-WHOLE = 200_000  # the same if the metric takes a whole evaluation of each, about 0.1 ms or more
+AFFORDABLE_OTHERS = 200_000  # at most this many if the metric is not the mean, with 0.1 ms or more for each
 
 
 def local_search(
@@ -192,7 +192,7 @@ def _classical_starts(space: DeploymentSpace) -> list[IntArray]:
 def affordable(objective: Objective) -> int:
     """Return the largest number of deployments of an objective that are enumerated rather than searched."""
     most = AFFORDABLE[objective.evaluator]
-    return most if is_mean(objective.metric) else min(most, WHOLE)
+    return most if is_mean(objective.metric) else min(most, AFFORDABLE_OTHERS)
 
 
 def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress = False) -> Run:
@@ -257,7 +257,7 @@ class LocalSearchPlus(Optimizer):
 
     def __init__(self, objective: Objective, **options: Any) -> None:
         super().__init__(objective, **options)
-        self._preferred = preferred(objective)
+        self._estimate = estimate_input(objective)
         # the estimate takes no evaluation, so descend by it first
         self._starts = [self.space.canonical(self._descend_estimate(p_median(self.space.city, self.space).sites))]
         self._value, self._kicks = np.inf, 1  # of the deployment around which the search goes on
@@ -265,12 +265,12 @@ class LocalSearchPlus(Optimizer):
         self._around: list[IntArray] = []
 
     def _swaps(self, counts: IntArray) -> tuple[IntArray, FloatArray]:
-        """Return up to ``TRIED`` swaps, (k, 2) twin groups, and the changes of the estimate, (k,), lowest first."""
-        change = expected_changes(self._preferred, counts)
+        """Return the best swaps by the estimate, (k, 2) twin groups, and its changes, (k,), in ascending order."""
+        change = expected_changes(self._estimate, counts)
         gives, takes = self.space.swaps(counts)
         change = change[np.ix_(gives, takes)]
         change[gives[:, None] == takes] = np.inf  # a swap within a group changes nothing
-        some = np.argsort(change, axis=None, kind="stable")[:TRIED]
+        some = np.argsort(change, axis=None, kind="stable")[:SWAPS_TRIED]
         some = some[np.isfinite(change.flat[some])]  # fewer than TRIED swaps may exist
         return np.column_stack([gives[some // len(takes)], takes[some % len(takes)]]), change.flat[some]
 
@@ -324,7 +324,7 @@ def _swap_units(counts: IntArray, swap: IntArray) -> IntArray:
     return moved
 
 
-class Preferred(NamedTuple):
+class EstimateInput(NamedTuple):
     """Input of `expected_changes`, the estimate of how swaps change the expected cost.
 
     ``groups``, shape (M, G), lists the twin groups by the preference of each atom, and ``costs`` their costs, times the
@@ -336,7 +336,7 @@ class Preferred(NamedTuple):
     shares: FloatArray
 
 
-def preferred(objective: Objective) -> Preferred:
+def estimate_input(objective: Objective) -> EstimateInput:
     """Return the input of `expected_changes` for an objective."""
     city, units = objective.city, objective.units
     first_site = np.unique(city.twin_groups, return_index=True)[1]
@@ -344,11 +344,11 @@ def preferred(objective: Objective) -> Preferred:
     costs = np.take_along_axis(objective.costs[first_site].T, groups, axis=1) * city.demand_shares[:, None]
     load = min(city.offered_load(units), HIGHEST_LOAD)
     depth = np.clip(int(np.ceil(np.log(NEGLIGIBLE) / np.log(load))), 1, units)
-    return Preferred(groups, costs, (1 - load) * load ** np.arange(depth))
+    return EstimateInput(groups, costs, (1 - load) * load ** np.arange(depth))
 
 
 @njit(cache=True, nogil=True)
-def _first_units(
+def _list_first_units(
     groups: IntArray, costs: FloatArray, counts: IntArray, j: int, unit: IntArray, paid: FloatArray
 ) -> tuple[int, int]:
     """Fill ``unit`` with the groups of the units that atom j prefers, and ``paid`` with their costs.
@@ -373,7 +373,7 @@ def _sum_shifts(q: FloatArray, paid: FloatArray, n: int, later: FloatArray, soon
 
 
 @njit(cache=True, nogil=True)
-def expected_changes(of: Preferred, counts: IntArray) -> FloatArray:
+def expected_changes(of: EstimateInput, counts: IntArray) -> FloatArray:
     """Return how the estimate changes if a unit moves from group g to group h, shape (G, G).
 
     Entries are without meaning if g holds no unit or g is h.
@@ -385,7 +385,7 @@ def expected_changes(of: Preferred, counts: IntArray) -> FloatArray:
     unit, paid = np.empty(R + 1, np.int64), np.empty(R + 1)  # one more than counts: it moves up if another leaves
     later, sooner, stands = np.zeros(R + 2), np.zeros(R + 2), np.zeros(R + 1, np.bool_)
     for j in range(M):
-        n, last = _first_units(groups, costs, counts, j, unit, paid)
+        n, last = _list_first_units(groups, costs, counts, j, unit, paid)
         _sum_shifts(q, paid, n, later, sooner)
         top = min(n, R)
         for a in range(top):

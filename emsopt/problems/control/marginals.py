@@ -21,7 +21,7 @@ import numpy as np
 from ...errors import InputError, _validate
 from ...errors._types import ArrayLike, FloatArray
 
-WIDEST = 1e3  # largest scale of the parent normal, in widths of the support: practically uniform
+MAX_SCALE = 1e3  # largest scale of the parent normal, in widths of the support: practically uniform
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,13 @@ class TruncatedNormal:
 
     def __post_init__(self) -> None:
         _validate.positive_number(self.variance, "variance")
-        if self.variance >= self._variance(WIDEST):
+        if self.variance >= self._variance(MAX_SCALE):
             most = f"{1 / 12:.6g}, the variance of the uniform distribution"
             raise InputError(f"`variance` must be below {most}; got {self.variance:g}. For no peak, use `Uniform`.")
         from scipy.optimize import brentq
 
         small = np.log(np.sqrt(self.variance) / 2)  # below the root of the variance: truncation narrows
-        found = brentq(lambda s: self._variance(np.exp(s)) - self.variance, small, np.log(WIDEST))
+        found = brentq(lambda s: self._variance(np.exp(s)) - self.variance, small, np.log(MAX_SCALE))
         object.__setattr__(self, "scale", float(np.exp(found)))
 
     def _variance(self, scale: float) -> float:

@@ -135,7 +135,7 @@ class ControlProblem:
         return tuple(map(self._name, range(len(self.control_sets))))
 
     def _name(self, i: int) -> str:
-        members, left = self.control_sets[i], self.left_to_chance(i)
+        members, left = self.control_sets[i], self.uncontrolled(i)
         names = [self.objective.variables[k] for k in members]
         if not len(left):
             return "all"
@@ -145,7 +145,7 @@ class ControlProblem:
             return f"{names[0]} to {names[-1]}"
         return ", ".join(names)
 
-    def left_to_chance(self, i: int) -> IntArray:
+    def uncontrolled(self, i: int) -> IntArray:
         """Return the indices of the variables that set ``i`` does not control."""
         return np.setdiff1d(np.arange(self.dimension), self.control_sets[i])
 
@@ -162,7 +162,7 @@ class ControlProblem:
 
         ``x`` holds the values of its k variables, shape (k,) or (K, k); the result has the shape () or (K,).
         """
-        i, given = self.checked_query(i, x, several=True)
+        i, given = self.check_query(i, x, several=True)
         controlled = list(self.control_sets[i])
         common = self.nodes(nodes if len(controlled) < self.dimension else 1)  # one node if nothing is random
 
@@ -177,7 +177,7 @@ class ControlProblem:
 
     def play(self, i: int, x: ArrayLike, *, rng: Rng = None) -> "Play":
         """Play set ``i`` at the values ``x`` of its variables, shape (k,), and return the outcome."""
-        i, x = self.checked_query(i, x)
+        i, x = self.check_query(i, x)
         draws = _validate.generator(rng)
         u = draws.random(self.dimension)  # all variables draw, so that the chosen set does not change the stream
         point = np.array([float(X.quantile(p)) for X, p in zip(self.marginals, u, strict=True)])
@@ -197,7 +197,7 @@ class ControlProblem:
         cost = mean + self.cost_noise_sd * ndtri(tail + u * (1 - 2 * tail))  # inverse transform of the truncated normal
         return float(np.clip(cost, mean - room, mean + room))  # rounding may exceed these bounds
 
-    def checked_query(self, i: int, x: ArrayLike, *, several: bool = False) -> tuple[int, FloatArray]:
+    def check_query(self, i: int, x: ArrayLike, *, several: bool = False) -> tuple[int, FloatArray]:
         """Return a set's index and its variables' values, (k,) or with ``several`` (K, k); raise if invalid."""
         i = _validate.whole_number(i, "i", 0, len(self.control_sets) - 1)
         values, k = _validate.floats(x, "x"), len(self.control_sets[i])

@@ -86,27 +86,27 @@ COSTS = {"cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0), "moderate": (0.1, 0.1,
 
 VARIANCES = (0.02, 0.04)
 IRRELEVANT = 6
-TWELVE = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11), tuple(range(6)), tuple(range(6, 12)), tuple(range(12)))
-AIRFOIL = ((3, 4), (1, 4), (0, 3), (1, 2), (2, 4), (0, 1), (2, 3))
-PLANT = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3, 4))
+SETS_OF_TWELVE = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11), tuple(range(6)), tuple(range(6, 12)), tuple(range(12)))
+AIRFOIL_SETS = ((3, 4), (1, 4), (0, 3), (1, 2), (2, 4), (0, 1), (2, 3))
+PLANT_SETS = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3, 4))
 
-SETTINGS = ("fleet", "turnout", "relocation", "demand", "turnaround")
+EMS_SETTINGS = ("fleet", "turnout", "relocation", "demand", "turnaround")
 FLEET = np.arange(7, 13)
 TURNOUT_MIN = (2.75, 0.75)
 LOAD = (1.25, 0.75)  # relative to today's, for demand and for turnaround
 LOADS = np.linspace(0.5, 1.6, 12)  # values of their product, on which alone dispatch depends, in the tables
 BURDENS = np.array([0.75, 1.1, 0.12, 0.35, 0.3])
 POWERS = np.array([1.0, 2.0, 2.0, 2.0, 2.0])
-CONTROL_SETS = (
+EMS_SETS = (
     ("turnout",),
     ("turnaround",),
     ("turnout", "relocation"),
     ("demand", "turnaround"),
     ("fleet",),
     ("turnout", "relocation", "demand", "turnaround"),
-    SETTINGS,
+    EMS_SETTINGS,
 )
-SET_COSTS = (0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0)
+EMS_COSTS = (0.05, 0.1, 0.1, 0.2, 0.3, 0.4, 1.0)
 """Mean cost of a trial month of each set in ``EMS_SETS``, relative to the most expensive one."""
 
 
@@ -132,7 +132,7 @@ def airfoil() -> Problem:
     return Problem("airfoil", _noise_level, [(0, 1)] * 5, "max", 2.069964183723336, AIRFOIL_BEST_X, variables=variables)
 
 
-def measurements() -> tuple[FloatArray, FloatArray]:
+def airfoil_measurements() -> tuple[FloatArray, FloatArray]:
     """Return the airfoil's scaled inputs, shape (1503, 5), and standardised outputs, shape (1503,)."""
     table = np.loadtxt(locate.package_file("bocvs", "airfoil_self_noise.csv"), delimiter=",", skiprows=1)
     X, y = table[:, :5], table[:, 5]
@@ -152,7 +152,7 @@ def _airfoil_process() -> tuple[FloatArray, FloatArray]:
     """Return the inputs divided by the lengthscales, (1503, 5), and the coefficients of the posterior mean, (1503,)."""
     from scipy.linalg import cho_factor, cho_solve
 
-    X, y = measurements()
+    X, y = airfoil_measurements()
     X = X / LENGTHSCALES
     K = OUTPUTSCALE * _matern(X, X)
     # exact: expanded distances of a point to itself are not 0
@@ -213,7 +213,7 @@ def _leaf_area(points: FloatArray) -> FloatArray:
 def ems_service() -> Problem:
     """Return the problem of the minutes of response saved by the settings: 5 inputs on [0, 1]⁵."""
     best_x = [0.6601537, 0.90909089, 1.0, 0.26659574, 0.31841648]
-    return Problem("ems", _minutes_saved, [(0, 1)] * 5, "max", 1.84896581728768, best_x, variables=SETTINGS)
+    return Problem("ems", _minutes_saved, [(0, 1)] * 5, "max", 1.84896581728768, best_x, variables=EMS_SETTINGS)
 
 
 @cache
@@ -254,7 +254,7 @@ def _hill(u: FloatArray) -> FloatArray:
     return np.exp(-(((u[:, 0] - 0.7) / 0.15) ** 2) / 2 - ((u[:, 1] - 0.4) / 0.5) ** 2 / 2)
 
 
-def _ready(
+def _control_problem(
     f: Problem, control_sets: Sequence[Sequence[int | str]], costs: str | ArrayLike, variance: float, worst: float
 ) -> ControlProblem:
     """Return the control problem, with the stored optima if available for this variance."""
@@ -313,7 +313,7 @@ def _ready_made(
     """Return a function that makes a problem, described by ``what``; ``usual`` are its default costs and variance."""
 
     def make(costs: str | ArrayLike = usual[0], variance: float = usual[1]) -> ControlProblem:
-        return _ready(objective(), control_sets, costs, variance, worst)
+        return _control_problem(objective(), control_sets, costs, variance, worst)
 
     make.__name__ = make.__qualname__ = f"{name}_control"
     skip = "  # doctest: +SKIP" if name == "plant" else ""  # as its file is not part of the package
@@ -325,14 +325,14 @@ hartmann_control = _ready_made(
     "hartmann",
     "the negated Hartmann function of 6 inputs, with 6 irrelevant inputs; maximum 3.32237",
     lambda: _with_irrelevant(hartmann6()),
-    TWELVE,
+    SETS_OF_TWELVE,
     worst=0.0,
 )
 ackley_control = _ready_made(
     "ackley",
     "the negated Ackley function of 6 inputs on [-32.768, 32.768]⁶, with 6 irrelevant inputs; maximum 0 at the mean",
     lambda: _with_irrelevant(ackley6()),
-    TWELVE,
+    SETS_OF_TWELVE,
     worst=-22.33,
 )
 # Levy's function is far below its average in few places only: from -415 all sets are acceptable at a tolerance of 0.1.
@@ -340,20 +340,20 @@ levy_control = _ready_made(
     "levy",
     "the negated Levy function of 6 inputs on [-10, 10]⁶, with 6 irrelevant inputs",
     lambda: _with_irrelevant(levy6()),
-    TWELVE,
+    SETS_OF_TWELVE,
     worst=-415.0,
 )
 airfoil_control = _ready_made(
-    "airfoil", "the noise of an airfoil, with seven control sets of two variables", airfoil, AIRFOIL, AIRFOIL_WORST
+    "airfoil", "the noise of an airfoil, with seven control sets of two variables", airfoil, AIRFOIL_SETS, AIRFOIL_WORST
 )
-plant_control = _ready_made("plant", "the growth of a plant, as a control problem", plant, PLANT, PLANT_WORST)
+plant_control = _ready_made("plant", "the growth of a plant, as a control problem", plant, PLANT_SETS, PLANT_WORST)
 ems_control = _ready_made(
     "ems",
     "the minutes of response that an ambulance service saves, with the costs of a trial month of each control set",
     ems_service,
-    CONTROL_SETS,
+    EMS_SETS,
     worst=0.0,
-    usual=(SET_COSTS, 0.04),
+    usual=(EMS_COSTS, 0.04),
 )
 hill_control = _ready_made(
     "hill",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Choose: TypeAlias = Callable[[Sequence[str], Mapping[str, Sequence[object]]], Collection[str]]
 
-FORMULA = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that reading restores what was written
+FORMULA_PATTERN = re.compile(r"'*[=+\-@\t\r]")  # escaped ones too, so that reading restores what was written
 
 
 def csv_text(header: Iterable[str], columns: Iterable[Iterable[object]]) -> str:
@@ -50,12 +50,12 @@ def table_text(table: pd.DataFrame, *, index: bool = False) -> str:
 
 def _escape_formula(cell: object) -> object:
     """Return a cell, preceded by an apostrophe if a spreadsheet would take it for a formula."""
-    return "'" + cell if isinstance(cell, str) and FORMULA.match(cell) else cell
+    return "'" + cell if isinstance(cell, str) and FORMULA_PATTERN.match(cell) else cell
 
 
 def _unescape(cell: str) -> str:
     """Return a cell without the apostrophe that `_escape_formula` put before it."""
-    return cell[1:] if cell.startswith("'") and FORMULA.match(cell) else cell
+    return cell[1:] if cell.startswith("'") and FORMULA_PATTERN.match(cell) else cell
 
 
 # Which of these a truncated or unreadable file raises depends on where it is damaged.
@@ -71,7 +71,9 @@ HEADER_SHARE = 0.75  # of the cells or separators of other lines: some cells of 
 LONGEST_START = 2**17  # characters from which the separator is found, as the first lines suffice
 LARGEST_GAP = 200  # empty columns within one table; a wider gap separates a stray cell from it
 SPLIT = "Split it, for example by year."
-VALUE = re.compile(r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?")  # no header has numbers or times
+VALUE_PATTERN = re.compile(
+    r"[-+]?\d+[.,]\d+|\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]+[\d:.]+.*)?"
+)  # no header has numbers or times
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,7 +206,7 @@ def _choose_columns(
 
 def _check_header(header: list[str], name: str) -> None:
     """Raise if the first line of a file holds numbers or times."""
-    values = [cell for cell in header if VALUE.fullmatch(cell.strip())]
+    values = [cell for cell in header if VALUE_PATTERN.fullmatch(cell.strip())]
     if len(values) > 1:
         raise InputError(
             f"{name} has no header: its first line holds values, such as {quote(values[0])} and {quote(values[1])}. "
@@ -255,7 +257,7 @@ def _separator(text: str) -> str:
 
 
 def _records(name: str, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield (number of the last line, cells) for each row of separated values that is not blank."""
+    """Yield the number of its last line and the cells of each row of separated values that is not blank."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)  # strict: open quotes raise
     try:
         for row in reader:

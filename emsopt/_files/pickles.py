@@ -38,7 +38,7 @@ class _Record:
 
 
 class _Reader(pickle.Unpickler):
-    """Read a pickle, with a `_Record` in place of every object that is neither a plain value nor an array."""
+    """Unpickler with a `_Record` in place of every object that is neither a plain value nor an array."""
 
     def find_class(self, module: str, name: str) -> Any:
         known = NUMPY.get(name) if module.split(".")[0] == "numpy" else None

@@ -25,7 +25,7 @@ from ..errors._validate import quote
 from .json_lines import JsonLines
 
 _FORMAT = 2
-SAME = 1e-8
+RELATIVE_TOLERANCE = 1e-8
 """Relative difference up to which two numbers count as equal, as processors round differently."""
 
 
@@ -175,10 +175,10 @@ def summary(*arrays: ArrayLike) -> dict[str, Any]:
 def _equal_values(one: Any, other: Any) -> bool:
     """Return whether two values from JSON are equal.
 
-    If ``one`` is a float, a relative difference of `SAME` or an absolute one of 1e-12 is allowed.
+    If ``one`` is a float, a relative difference of `RELATIVE_TOLERANCE` or an absolute one of 1e-12 is allowed.
     """
     if isinstance(one, float) and is_number(other):
-        return math.isclose(one, other, rel_tol=SAME, abs_tol=1e-12)
+        return math.isclose(one, other, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-12)
     if type(one) is not type(other):  # as True == 1
         return False
     if isinstance(one, dict):

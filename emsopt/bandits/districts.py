@@ -39,7 +39,7 @@ from ..surrogates.graph_matern import matern
 from .prior import LazyPrior, Prior, jittered_cholesky
 from .regression import Regression, sum_by_arm
 
-SIZE = 512  # largest number of arms per district, in which the memory is linear
+DISTRICT_ARMS = 512  # largest number of arms per district, in which the memory is linear
 FEATURES = 256  # largest number R of features, with whose square the time of a round grows
 CANDIDATES = 2048  # arms from which the features' landmarks are chosen, as choosing among all takes too long
 RESIDUAL = 1e-3  # share of the variance of k_f' that the features may miss at a candidate
@@ -74,7 +74,7 @@ class DistrictGP(Regression):
     def __init__(self, prior: Prior) -> None:
         prior = _validate.instance(prior, "prior", LazyPrior, "emsopt.bandits.LazyPrior: `navigation_prior(lazy=True)`")
         super().__init__(prior)
-        self.size, self.features = SIZE, FEATURES
+        self.size, self.features = DISTRICT_ARMS, FEATURES
         edges = prior.graph.n_edges
         hours = self.n_arms // edges
         # `size` counts arms, and all hours of an edge are in one district

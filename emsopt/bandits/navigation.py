@@ -51,7 +51,7 @@ from .prior import LazyPrior, Prior, navigation_prior
 from .regression import IndependentArms, Regression
 from .sparse import SparseGP
 
-Closed: TypeAlias = Iterable[Any] | Callable[[int], Iterable[Any]] | None
+Closures: TypeAlias = Iterable[Any] | Callable[[int], Iterable[Any]] | None
 
 TRUTH, NOISE, AGENT = range(3)  # separate streams: every policy meets the same energies and noise
 REGRESSIONS: dict[str, type[Regression]] = {"gp": ExactGP, "svgp": SparseGP, "bi": IndependentArms}
@@ -104,7 +104,7 @@ class Navigation:
         prior: Prior,
         *,
         expected: ArrayLike | None = None,
-        closed: Closed = None,
+        closed: Closures = None,
         shift: ArrayLike | None = None,
         rng: Rng = None,
     ) -> None:
@@ -121,8 +121,8 @@ class Navigation:
         self.shift = np.tile(_validate.one_each(0.0 if shift is None else shift, "shift", net.n_edges), hours)
         self.costs = rectified_mean(self.expected - self.shift, self._deviation)
         self.oracle = ShortestPath(net, start, end)
-        always = self._open(() if closed is None or callable(closed) else closed)
-        self._is_open = lru_cache(maxsize=1)(lambda t: self._open(closed(t)) if callable(closed) else always)
+        always = self._open_mask(() if closed is None or callable(closed) else closed)
+        self._is_open = lru_cache(maxsize=1)(lambda t: self._open_mask(closed(t)) if callable(closed) else always)
         self._best: dict[tuple[int, bytes], IntArray] = {}
 
     def available(self, t: int) -> tuple[IntArray, BoolArray]:
@@ -144,7 +144,7 @@ class Navigation:
             self._best[key] = self.oracle(self.costs[arms], is_open)
         return self._best[key]
 
-    def _open(self, closed: Iterable[Any]) -> BoolArray:
+    def _open_mask(self, closed: Iterable[Any]) -> BoolArray:
         return ~self.net.closures(closed)
 
 
@@ -218,7 +218,7 @@ def run(
     *,
     horizon: int = 500,
     rng: Rng = None,
-    closed: Closed = None,
+    closed: Closures = None,
     prior: Prior | None = None,
     expected: ArrayLike | None = None,
     shift: ArrayLike | None = None,
@@ -401,7 +401,7 @@ def _description(
     name: str,
     prior: Prior,
     expected: ArrayLike | None,
-    closed: Closed,
+    closed: Closures,
     shift: ArrayLike | None,
     regression: Regression | None,
 ) -> dict[str, Any]:

@@ -162,7 +162,7 @@ class LazyPrior(Prior):
         """Return the covariances of k arms that lie together, (k, k), with k_G approximated by `GraphMatern.within`."""
         edges, place = np.unique(arms % self.graph.n_edges, return_inverse=True)
         X = self.kernel.contexts[arms]
-        return self.kernel.with_graph(self.graph.within(edges)[np.ix_(place, place)], X, X)
+        return self.kernel.combine_kernels(self.graph.within(edges)[np.ix_(place, place)], X, X)
 
     @cached_property
     def covariance(self) -> FloatArray:

@@ -22,7 +22,7 @@ Limits: TypeAlias = tuple[float, float] | None
 
 SEQUENTIAL = ("#f6f1d9", "#cfe0c3", "#93c4bd", "#569fb8", "#3577a8", "#2a4c88", "#1d2458")  # pale to dark
 DIVERGING = ("#1f5f95", "#6fa3cc", "#c3d8e8", "#f5f4f0", "#f3d4b3", "#e29a55", "#b2560a")  # blue to orange
-MISSING = "#d9d9d9"
+MISSING_COLOUR = "#d9d9d9"
 LINES = "#c8460a"  # stands out from all shades above, also for colour-blind readers
 LEAST_SHARE = 0.02  # smallest share of an atom's calls for which a station is shown in lines and lists
 # Okabe and Ito's palette in an order that also separates well in grey.
@@ -79,7 +79,7 @@ def classes(values: FloatArray, edges: FloatArray, ramp: Sequence[str] = SEQUENT
     return {
         "edges": [round(edge, 6) for edge in edges.tolist()],
         "colours": colours(len(edges) - 1, ramp),
-        "missing": MISSING,
+        "missing": MISSING_COLOUR,
         "below": bool((finite < edges[0] - 1e-9).any()),  # rounding at a limit is not outside
         "above": bool((finite > edges[-1] + 1e-9).any()),
     }
@@ -177,7 +177,7 @@ def stations(city: City) -> tuple[IntArray, FloatArray]:
     return np.array([number[point] for point in points]), np.array(list(number))
 
 
-def by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, FloatArray]:
+def sum_by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, FloatArray]:
     """Add up the units at each of the K places, which are groups of sites at one location (see `stations`).
 
     Returned are the place of each unit, shape (p,), the units at each place, (K,), and the share of each atom's
@@ -193,6 +193,6 @@ def by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray, Fl
 def drawn_pairs(fractions: FloatArray) -> IntArray:
     """Return the pairs (place, atom) that a map joins by a line, shape (L, 2): those with a share of at least 2 %.
 
-    ``fractions``, shape (K, M), are the shares of each atom's answered calls that places answer, from `by_place`.
+    ``fractions``, shape (K, M), are the shares of each atom's answered calls that places answer, from `sum_by_place`.
     """
     return np.argwhere(fractions >= LEAST_SHARE)

@@ -97,7 +97,7 @@ def steps(line: ArrayLike, scale: int) -> list[int]:
 @cache  # the same for all widgets
 def widget_script() -> str:
     """Return the JavaScript module of the widget, which draws every kind of map."""
-    return _fill_in(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"))
+    return _fill_constants(_script(*KINDS) + f"const kinds = {{{', '.join(KINDS)}}};\n" + _text("live.js"))
 
 
 @cache
@@ -112,7 +112,7 @@ def style_sheet() -> str:
         return f"url(data:image/png;base64,{b64encode(image.read_bytes()).decode()})"
 
     leaflet = re.sub(r"url\((images/[^)]+)\)", picture, (folder / "leaflet.css").read_text("utf-8"))
-    return _fill_in(f"{leaflet}\n{_text('maps.css')}")
+    return _fill_constants(f"{leaflet}\n{_text('maps.css')}")
 
 
 @cache
@@ -120,7 +120,7 @@ def _frame(kind: str) -> str:
     """Return a page in which only title and data are still placeholders."""
     texts = {"CSS": style_sheet(), "JS": f'"use strict";\n{_script(*EXTRA_SCRIPTS.get(kind, (kind,)))}', "KIND": kind}
     page = PLACEHOLDER.sub(lambda place: texts.get(place[1], place[0]), _text("page.html"))
-    return _fill_in(page)
+    return _fill_constants(page)
 
 
 def _script(*kinds: str) -> str:
@@ -131,7 +131,7 @@ def _script(*kinds: str) -> str:
     return f"const L = (exports => {{ const module = {{}};\n{leaflet}\nreturn exports; }})({{}});\n{own}"
 
 
-def _fill_in(text: str) -> str:
+def _fill_constants(text: str) -> str:
     """Return a text with the placeholders of ``CONSTANTS`` replaced; other placeholders stay."""
     return PLACEHOLDER.sub(lambda place: CONSTANTS.get(place[1], place[0]), text)
 

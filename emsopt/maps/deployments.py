@@ -27,7 +27,7 @@ from ._colours import Limits, Value
 from ._page import HEIGHT, Page, steps
 
 Evaluations: TypeAlias = Evaluation | Mapping[str, Evaluation]
-Shaded: TypeAlias = tuple[FloatArray, str, str]
+Shading: TypeAlias = tuple[FloatArray, str, str]
 
 
 def deployment_map(
@@ -175,7 +175,7 @@ def place_name(names: Sequence[str]) -> str:
     return shortest if all(name.startswith(shortest) for name in names) else " / ".join(names)
 
 
-def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, edges: FloatArray) -> dict[str, Any]:
+def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shading, edges: FloatArray) -> dict[str, Any]:
     """Return the view of one deployment: shading, stations and lines; without an evaluation, only the shading."""
     values, label, unit = shaded
     view: dict[str, Any] = {
@@ -189,7 +189,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, 
     }
     if evaluation is None:
         return view
-    at, counts, fractions = _colours.by_place(city, evaluation)
+    at, counts, fractions = _colours.sum_by_place(city, evaluation)
     busy, shares = evaluation.utilizations, evaluation.unit_shares
     for place in np.flatnonzero(counts).tolist():
         units = np.flatnonzero(at == place)
@@ -205,7 +205,7 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shaded, 
 
 
 def _difference(
-    city: City, named: Mapping[str, Evaluation], shaded: Mapping[str, Shaded], hours: float
+    city: City, named: Mapping[str, Evaluation], shaded: Mapping[str, Shading], hours: float
 ) -> dict[str, Any]:
     """Return the view in which atoms are shaded by the value of the first deployment minus that of the second."""
     (first, one), (second, other) = named.items()
@@ -236,7 +236,7 @@ def _difference(
 def _changes(city: City, named: Mapping[str, Evaluation]) -> list[dict[str, Any]]:
     """Return the markers of the places that have units in one of two deployments."""
     (first, second), units = named, []
-    counts, before = (_colours.by_place(city, evaluation)[1].tolist() for evaluation in named.values())
+    counts, before = (_colours.sum_by_place(city, evaluation)[1].tolist() for evaluation in named.values())
     for place, (name, now, was) in enumerate(zip(place_names(city), counts, before, strict=True)):
         if now or was:
             text = str(now) if now == was else f"{now - was:+d}".replace("-", "−")  # a minus sign, as wide as the plus
@@ -286,7 +286,7 @@ def lat_lon(points: ArrayLike, digits: int) -> list[list[float]]:
 
 
 def outlines(shapes: Iterable[Mapping[str, Any]] | None, scale: float, digits: int) -> list[dict[str, Any]]:
-    """Return GeoJSON geometries with coordinates scaled and rounded."""
+    """Return GeoJSON geometries without heights, with coordinates multiplied by ``scale`` and rounded."""
 
     def rounded(node: Any) -> Any:
         if _validate.is_real(node[0]):

@@ -22,7 +22,7 @@ from . import _colours
 from ._page import Page
 from .deployments import city_data
 
-OWN = "your plan"
+OWN_NAME = "your plan"
 
 
 def live_sheet(
@@ -75,7 +75,7 @@ def live_sheet(
         "siteNames": list(city.site_names),
         "placeOf": _colours.stations(city)[0].tolist(),
         "most": max(int(np.bincount(sites).max()) for sites in checked.values()),  # best moves put no more at a site
-        "own": OWN,
+        "own": OWN_NAME,
         "start": {"threshold": _validate.positive_number(threshold, "threshold", "min"), "queue": is_queue(capacity)},
         "scales": {"response": _scales(_colours.colour_limits(near)), "late": _scales(_colours.class_edges(0, 100))},
     }

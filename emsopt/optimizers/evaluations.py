@@ -133,14 +133,14 @@ def _evaluate_batch(
     objective, xs, failed = optimizer.objective, dict(left), dict[int, Exception]()
     counted = getattr(objective, "evaluations", 0)
 
-    def begun() -> Iterator[Item]:
+    def items_to_begin() -> Iterator[Item]:
         for k, item in enumerate(left):
             # the first evaluation of a run is made whatever the time, so that there is a result
             if failed or ((k or steps.rows) and steps.time_is_up()):
                 return
             yield item
 
-    results = parallel_map(partial(_attempt, task, os.getpid()), begun())
+    results = parallel_map(partial(_attempt, task, os.getpid()), items_to_begin())
     try:
         for number, outcome in results:
             if isinstance(outcome, Exception):

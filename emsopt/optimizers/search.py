@@ -19,7 +19,7 @@ from ..evaluators.objective import Objective
 from ..problems import Problem
 from ..problems.box import Bounds
 from .ask_tell import AskTell, candidates, read_initial
-from .boxes._base import BoxObjective, BoxOptimizer, RandomPoints, on_box
+from .boxes._base import BoxObjective, BoxOptimizer, RandomPoints, box_objective
 from .boxes.boke import BOKE, KRUCB, BOKEPlus
 from .boxes.boke_auto import BOKEAuto
 from .boxes.gp_ucb import GPEI, GPUCB, GPUCBFixed
@@ -470,7 +470,7 @@ def build_objective(
 ) -> Objective | BoxObjective:
     """Return the objective to search, with the given sense; raise if the arguments do not fit together."""
     if isinstance(method, str) and not isinstance(objective, Objective):
-        return on_box(objective, **box._asdict(), sense=sense)
+        return box_objective(objective, **box._asdict(), sense=sense)
     given = [name for name, value in box._asdict().items() if value is not None]
     if given:
         why = "does not apply to an Objective, which has its own set of deployments and knows whether it is noisy"

@@ -32,8 +32,8 @@ from ._style import (
     styled,
 )
 
-PANEL = (5.8, 3.1)  # inches; two stand side by side
-VALUES = {"cumulative_regret": "rectified regret", "excess_energy": "energy above the best path's"}
+PANEL_SIZE = (5.8, 3.1)  # inches; two stand side by side
+VALUE_NAMES = {"cumulative_regret": "rectified regret", "excess_energy": "energy above the best path's"}
 
 
 @styled()
@@ -77,10 +77,10 @@ def cumulative_regret(
     >>> axes.size
     4
     """
-    quantity = VALUES[_validate.choice(value, "value", VALUES)]
+    quantity = VALUE_NAMES[_validate.choice(value, "value", VALUE_NAMES)]
     _validate.columns(frame, ("round", value, "run", against, lines, *by))
     groups, places = list(frame.groupby(list(by), sort=False)), categories(map(str, frame[lines]))
-    fig, axes = panels(len(groups), PANEL, across=2, ax=ax)
+    fig, axes = panels(len(groups), PANEL_SIZE, across=2, ax=ax)
     for panel, (key, part) in zip(axes, groups, strict=True):
         last, ylabel = part["round"].max(), f"Cumulative {quantity} (Wh)"  # the last round differs between routes
         if against != "round":
@@ -100,9 +100,9 @@ def cumulative_regret(
 
 
 MAP_WIDTH_IN = 4.7  # inches; three maps side by side
-DISC: Style = {"boxstyle": "circle,pad=0.25", "facecolor": "#111", "edgecolor": "white"}
-WHITE: Style = {"color": "white", "fontsize": 9, "fontweight": "bold", "zorder": 9}
-BEST: Style = {"color": _colours.LINES, "linewidth": 6, "alpha": 0.4}
+DISC_BOX: Style = {"boxstyle": "circle,pad=0.25", "facecolor": "#111", "edgecolor": "white"}
+LABEL_STYLE: Style = {"color": "white", "fontsize": 9, "fontweight": "bold", "zorder": 9}
+BEST_PATH_STYLE: Style = {"color": _colours.LINES, "linewidth": 6, "alpha": 0.4}
 
 
 @styled()
@@ -130,24 +130,24 @@ def exploration(
     """
     named = gather_visits(net, visits)
     lines, limits, height = _extent(net)
-    fig, axes = _maps(len(named), height, ax)
+    fig, axes = _map_axes(len(named), height, ax)
     ends, path = edges_to_mark(net, route, best)
     for panel, (name, frame) in zip(axes, named.items(), strict=True):
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         if path:
-            panel.add_collection(LineCollection([lines[edge] for edge in path], **BEST))
+            panel.add_collection(LineCollection([lines[edge] for edge in path], **BEST_PATH_STYLE))
         bounds = [kind["from"] for kind in CLASSES]
         which = np.searchsorted(bounds, frame["visits"], side="right") - 1  # the class with the largest lower limit
         for k, kind in enumerate(CLASSES):  # the most frequent last, so that lines of rare edges do not hide them
             driven = [lines[edge] for edge in frame["edge"].to_numpy()[which == k]]
-            panel.add_collection(LineCollection(driven, zorder=3 + k, **_line(kind)))
+            panel.add_collection(LineCollection(driven, zorder=3 + k, **_class_style(kind)))
         for text, edge, at in zip("AB", ends, (0, -1), strict=False):  # A where the route starts, B where it ends
-            note(panel, text, lines[edge][at], bbox=DISC, **WHITE)
+            note(panel, text, lines[edge][at], bbox=DISC_BOX, **LABEL_STYLE)
         remove_ticks(panel)
         panel.set(**limits)
         panel.set_title(f"{name}: {len(frame)} edges")
-    handles = [marker(kind["text"], **_line(kind)) for kind in CLASSES]
-    handles += [marker("best path, without regret", **BEST)] if path else []
+    handles = [marker(kind["text"], **_class_style(kind)) for kind in CLASSES]
+    handles += [marker("best path, without regret", **BEST_PATH_STYLE)] if path else []
     fig.legend(handles=handles, title="Rounds in which an edge was driven", loc="outside lower left", ncols=6)
     return fig, axes
 
@@ -175,7 +175,7 @@ def routes(
     1
     """
     extents = [_extent(net) for net, _ in maps]
-    fig, axes = _maps(len(extents), max((height for *_, height in extents), default=1.0), ax)
+    fig, axes = _map_axes(len(extents), max((height for *_, height in extents), default=1.0), ax)
     for panel, (net, paths), (lines, frame, _) in zip(axes, maps, extents, strict=True):
         panel.add_collection(LineCollection(lines, colors=ROADS, linewidths=0.5))
         for k, (name, path) in enumerate(paths.items()):
@@ -184,7 +184,7 @@ def routes(
                 LineCollection(driven, linewidths=3, zorder=3 + k, color=line_style(k)["color"], label=name)
             )
             for line, at in ((driven[0], 0), (driven[-1], -1)):  # a name at both ends
-                note(panel, name, line[at], bbox={**DISC, "facecolor": line_style(k)["color"]}, **WHITE)
+                note(panel, name, line[at], bbox={**DISC_BOX, "facecolor": line_style(k)["color"]}, **LABEL_STYLE)
         remove_ticks(panel)
         panel.set(**frame)
         panel.set_title(f"{net.name}: {net.n_edges} edges")
@@ -203,7 +203,7 @@ def _extent(net: RoadNetwork) -> tuple[list[FloatArray], Style, float]:
     return lines, {"xlim": (low[0], high[0]), "ylim": (low[1], high[1]), "aspect": stretch}, min(height, 3.4)
 
 
-def _maps(count: int, height: float, ax: AxLike) -> tuple[Figure, AxesArray]:
+def _map_axes(count: int, height: float, ax: AxLike) -> tuple[Figure, AxesArray]:
     """Return a figure and axes for maps of the given height in inches."""
     fig, axes = panels(count, (MAP_WIDTH_IN, height + 0.5), 3, ax)
     layout = fig.get_layout_engine()
@@ -212,6 +212,6 @@ def _maps(count: int, height: float, ax: AxLike) -> tuple[Figure, AxesArray]:
     return fig, axes
 
 
-def _line(kind: Style) -> Style:
+def _class_style(kind: Style) -> Style:
     """Return the colour and line width (points) of a class of edges."""
     return {"color": kind["colour"], "linewidth": 0.6 * kind["weight"]}

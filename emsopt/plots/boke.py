@@ -12,7 +12,7 @@ from ..maps import _colours
 from ._style import AxesArray, AxLike, shared_legend, styled
 from ._style import panels as grid
 
-HEIGHTS = (2.4, 1, 1.2)
+HEIGHT_RATIOS = (2.4, 1, 1.2)
 
 
 @styled()
@@ -50,7 +50,7 @@ def boke_step(
     """
     _validate.columns(profile, ["mean", "bonus", "bound", "density"], "profile")
     x, points = profile.index.to_numpy(dtype=float), np.asarray(points, dtype=float)
-    fig, axes = grid(3, (8.4, 1.7), 1, ax, sharex=True, height_ratios=HEIGHTS)
+    fig, axes = grid(3, (8.4, 1.7), 1, ax, sharex=True, height_ratios=HEIGHT_RATIOS)
     top, middle, bottom = axes
     blue, orange, green, *_ = _colours.CATEGORIES
     mean = profile["mean"]

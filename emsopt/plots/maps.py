@@ -64,7 +64,7 @@ def deployments(
     shaded = [_colours.atom_values(city, evaluation, value) for evaluation in named.values()]
     together = np.concatenate([values for values, *_ in shaded])  # one scale for all maps
     edges = _colours.colour_limits(together)
-    cmap = ListedColormap(_colours.colours(len(edges) - 1)).with_extremes(bad=_colours.MISSING)
+    cmap = ListedColormap(_colours.colours(len(edges) - 1)).with_extremes(bad=_colours.MISSING_COLOUR)
     norm = BoundaryNorm(edges, cmap.N)
     fig, axes, where = _map_axes(ax, city, len(named))
     for panel, (name, evaluation), (values, *_) in zip(axes, named.items(), shaded, strict=True):
@@ -119,7 +119,7 @@ def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArra
     _, places = _colours.stations(city)
     counts = np.zeros(len(places), dtype=int)
     if evaluation is not None:
-        at, counts, fractions = _colours.by_place(city, evaluation)
+        at, counts, fractions = _colours.sum_by_place(city, evaluation)
         i, j = _colours.drawn_pairs(fractions).T
         drawn, thinness = fractions[i, j], _colours.line_thinness(city)
         opaque = np.tile(to_rgba(_colours.LINES), (len(drawn), 1))

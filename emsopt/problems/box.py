@@ -295,7 +295,7 @@ class Box:
     def canonical(self, x: ArrayLike | Mapping[str, Any]) -> FloatArray:
         """Return a point as an array, shape (d,), with rounding errors removed; raise unless it is allowed."""
         if self.names and isinstance(x, Mapping):
-            x = self._by_index(x)
+            x = self._to_indices(x)
         given = _validate.real_array(x, "x", (self.dimension,))  # type: ignore[arg-type]
         point = self.clip_inside(given, inputs=self.names)
         fractions = self._whole & (np.abs(given - point) > WHOLE_TOLERANCE)
@@ -307,7 +307,7 @@ class Box:
             raise InputError(f"`x` must satisfy the `constraints`; they return False at {self.shown(point)}.")
         return point
 
-    def _by_index(self, x: Mapping[str, Any]) -> list[Any]:
+    def _to_indices(self, x: Mapping[str, Any]) -> list[Any]:
         """Convert a dict from name to value to a list in the order of the inputs, with the indices of choices."""
         if set(x) != set(self.names):
             raise InputError(f"`x` must have the inputs {', '.join(self.names)}; got {', '.join(map(str, x))}.")

@@ -47,7 +47,7 @@ def siting(city: City, stations: int) -> Problem:
     low, high = atoms.min(axis=0), atoms.max(axis=0)
 
     def value(x: FloatArray) -> float:
-        there = _with_stations(city, x.reshape(p, 2), law)
+        there = _replace_sites(city, x.reshape(p, 2), law)
         return float(values(there, np.arange(p)[None])[0])
 
     axes = ("lon", "lat") if city.geographic else ("x", "y")
@@ -72,23 +72,23 @@ def sited_city(city: City, x: ArrayLike) -> City:
     if len(stations) == 0 or len(stations) % 2:
         raise InputError(f"`x` must hold two coordinates per station; got {len(stations)} numbers.")
     stations = stations.reshape(-1, 2)
-    return _with_stations(city, stations, fitted_travel_time(city)).replace(
+    return _replace_sites(city, stations, fitted_travel_time(city)).replace(
         atom_shapes=city.atom_shapes  # dropped before, and unchanged
     )
 
 
 def fitted_travel_time(city: City) -> TravelTime:
     """Return a line, at least 0, fitted to the city's travel times (min) against straight-line distance (km)."""
-    km = _crow_km(city, _locations(city, "site_locations"))
+    km = _straight_km(city, _locations(city, "site_locations"))
     slope, start = np.polyfit(km.ravel(), city.travel_times.ravel(), 1)
     return lambda km: np.maximum(start + slope * np.asarray(km, dtype=float), 0.0)  # a fitted intercept may be negative
 
 
-def _with_stations(city: City, stations: FloatArray, law: TravelTime) -> City:
+def _replace_sites(city: City, stations: FloatArray, law: TravelTime) -> City:
     """Return the city with stations, (p, 2), as sites. Outlines are dropped, because checking them takes long."""
     p = len(stations)
     return city.replace(
-        travel_times=law(_crow_km(city, stations)),
+        travel_times=law(_straight_km(city, stations)),
         turnout_times=np.full(p, city.turnout_times.mean()),
         service_times=city.mean_service_time,  # no listed site is left to have its own
         travel_cv=np.mean(city.travel_cv),
@@ -100,7 +100,7 @@ def _with_stations(city: City, stations: FloatArray, law: TravelTime) -> City:
     )
 
 
-def _crow_km(city: City, places: FloatArray) -> FloatArray:
+def _straight_km(city: City, places: FloatArray) -> FloatArray:
     """Return the straight-line distances (km) from each of p places to each atom, shape (p, M)."""
     distance = travel.great_circle_km if city.geographic else travel.plane_km
     return distance(places, _locations(city, "atom_locations"))

@@ -41,7 +41,7 @@ RANGES = {
         "min_child_weight": (0.0, 10.0),
     },
 }
-WHOLE = ("n_estimators", "max_depth", "min_samples_split")
+WHOLE_NUMBERS = ("n_estimators", "max_depth", "min_samples_split")
 
 
 def forest_tuning(data: str = "wine") -> Problem:
@@ -82,7 +82,7 @@ def _problem(model: str, data: str) -> Problem:
     def function(points: FloatArray) -> list[float]:
         return [_score(model, tuple(x.tolist()), data) for x in points]  # hashable, for the cache
 
-    integers = [k for k, name in enumerate(names) if name in WHOLE]
+    integers = [k for k, name in enumerate(names) if name in WHOLE_NUMBERS]
     return Problem(
         f"{model} on {data}", function, list(RANGES[model].values()), "max", variables=names, integers=integers
     )
@@ -95,7 +95,7 @@ def _score(model: str, values: tuple[float, ...], data: str) -> float:
 
     least = np.finfo(np.float32).tiny  # XGBoost refuses subnormal numbers of single precision
     settings = {
-        name: int(value) if name in WHOLE else value * (abs(value) >= least)
+        name: int(value) if name in WHOLE_NUMBERS else value * (abs(value) >= least)
         for name, value in zip(RANGES[model], values, strict=True)
     }
     if model == "forest":

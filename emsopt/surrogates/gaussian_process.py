@@ -212,8 +212,8 @@ def _negative_log_likelihood(
 ) -> tuple[float, FloatArray]:
     """Return the negative log marginal likelihood and its gradient; 1e25 and zero where K + ν I is singular."""
     kernel, noise_ratio, n = kernel.clone_with_theta(theta[:-1]), np.exp(theta[-1]), len(residuals)
-    if hasattr(kernel, "contracted"):  # no array of shape (n, n, number of hyperparameters)
-        K, contract = kernel.contracted(X)
+    if hasattr(kernel, "with_gradient"):  # no array of shape (n, n, number of hyperparameters)
+        K, contract = kernel.with_gradient(X)
     else:
         K, gradient = kernel(X, eval_gradient=True)
         contract = lambda S: np.tensordot(S, gradient, 2)

@@ -257,21 +257,21 @@ class ContextKernel:
         X, n = self.contexts, len(self.contexts)
         K, edges = np.empty((n, n)), np.arange(n) % len(graph)
         for rows in _blocks(n):
-            product, alone = self._on_contexts(X[rows], X)
+            product, alone = self._context_kernels(X[rows], X)
             on_graph = graph[np.ix_(edges[rows], edges)]
             K[rows] = self.outputscale * (self.share * on_graph * product + (1 - self.share) * alone)
         return K
 
     def between(self, arms: IntArray, contexts: FloatArray, others: IntArray, their_contexts: FloatArray) -> FloatArray:
         """Return the covariances of k arms at contexts, (k, d), with m others at theirs, (m, d): shape (k, m)."""
-        return self.with_graph(self._graph_between(arms, others), contexts, their_contexts)
+        return self.combine_kernels(self._graph_kernel(arms, others), contexts, their_contexts)
 
-    def with_graph(self, graph: FloatArray, contexts: FloatArray, their_contexts: FloatArray) -> FloatArray:
+    def combine_kernels(self, graph: FloatArray, contexts: FloatArray, their_contexts: FloatArray) -> FloatArray:
         """Return the covariances between contexts, (k, d) and (m, d), whose graph kernel is given, shape (k, m)."""
-        product, alone = self._on_contexts(contexts, their_contexts)
+        product, alone = self._context_kernels(contexts, their_contexts)
         return self.outputscale * self.share * graph * product + self.outputscale * (1 - self.share) * alone
 
-    def _on_contexts(self, contexts: FloatArray, their_contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _context_kernels(self, contexts: FloatArray, their_contexts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return k_f and k_f' between contexts, (k, d) and (m, d), each of shape (k, m)."""
         product, alone = self.lengthscales
         K = matern(contexts / product, their_contexts / product)
@@ -282,7 +282,7 @@ class ContextKernel:
     ) -> FloatArray:
         """Return the gradient by ``contexts``, (k, d), of the sum of ``weights``, (k, m), times covariances."""
         total = np.zeros(contexts.shape)
-        product: FloatArray | float = self.outputscale * self.share * self._graph_between(arms, others)
+        product: FloatArray | float = self.outputscale * self.share * self._graph_kernel(arms, others)
         for weight, scale in zip((product, self.outputscale * (1 - self.share)), self.lengthscales, strict=True):
             z = _distance(contexts / scale, their_contexts / scale)
             # derivative of the Matérn 5/2 kernel by half the squared distance
@@ -290,7 +290,7 @@ class ContextKernel:
             total += (pull.sum(axis=1)[:, None] * contexts - pull @ their_contexts) / np.square(scale)
         return total
 
-    def _graph_between(self, arms: IntArray, others: IntArray) -> FloatArray:
+    def _graph_kernel(self, arms: IntArray, others: IntArray) -> FloatArray:
         graph = self.graph
         if isinstance(graph, GraphMatern):
             return graph.rows(arms % graph.n_edges, others % graph.n_edges)

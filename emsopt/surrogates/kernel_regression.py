@@ -169,12 +169,12 @@ def _best_bandwidth(X: ArrayLike, y: ArrayLike, loss: Callable[[float, FloatArra
     low, high = max(0.2 * np.median(np.sqrt(squared.min(axis=1))), 1e-3 * diameter), 2 * diameter
     for count in (20, 9):  # a coarse grid first, as the error may have several minima
         grid = np.geomspace(low, high, count)
-        best = int(np.argmin([loss(h, *_left_out(squared, model.y, h)) for h in grid]))
+        best = int(np.argmin([loss(h, *_leave_one_out(squared, model.y, h)) for h in grid]))
         low, high = grid[max(best - 1, 0)], grid[min(best + 1, count - 1)]
     return float(grid[best])
 
 
-def _left_out(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
+def _leave_one_out(squared: FloatArray, y: FloatArray, h: float) -> tuple[FloatArray, FloatArray]:
     """Return regression and log density at each point from all others; ``squared`` has an infinite diagonal."""
     u = squared / h**2
     nearest = u.min(axis=1, keepdims=True)

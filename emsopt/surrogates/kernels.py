@@ -102,7 +102,7 @@ class DeploymentKernel(Kernel):
         slopes.append(each if np.iterable(self.weights) else each.sum(axis=2, keepdims=True))
         return location + configuration, np.concatenate(slopes, axis=2)
 
-    def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
+    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
         """Return the kernel K of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
         rows = _counts(X)
         location, configuration, swaps = self._terms(rows, rows)
@@ -120,7 +120,7 @@ class DeploymentKernel(Kernel):
 
         return location + configuration, contract
 
-    def over_swaps(self, x: IntArray, gives: IntArray, takes: IntArray, Y: ArrayLike) -> Contract:
+    def swap_sums(self, x: IntArray, gives: IntArray, takes: IntArray, Y: ArrayLike) -> Contract:
         """Return a function of w, (m,), that returns Σ_i w_i k(x', Y_i), (g, t), for all single swaps x' of counts x.
 
         A swap moves a unit from one of the locations ``gives``, (g,), to one of ``takes``, (t,). Both terms of the
@@ -216,7 +216,7 @@ class GradientMixin:
         """Return the kernel and the factor G between points (m, d) and (n, d), each of shape (m, n)."""
         raise NotImplementedError
 
-    def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
+    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
         """Return the kernel K of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
         points = np.atleast_2d(X)
         scaled = points / self.length_scale
@@ -273,10 +273,10 @@ class Additive(SquaredExponential):
     """Mean of squared-exponential kernels of one input each (Duvenaud, Nickisch and Rasmussen 2011)."""
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False) -> FloatArray:
-        """Return the kernel between points (m, d) and (n, d), or of X with itself; gradients are by `contracted`."""
+        """Return the kernel between points (m, d) and (n, d), or of X with itself; gradients are by `with_gradient`."""
         return self._parts(X, X if Y is None else Y)[0].sum(axis=2)
 
-    def contracted(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
+    def with_gradient(self, X: ArrayLike) -> tuple[FloatArray, Contract]:
         """Return the kernel K of X with itself, and a function of a symmetric S that returns Σ_ab S_ab ∂K_ab/∂θ."""
         parts, apart = self._parts(X, X)
         return parts.sum(axis=2), lambda S: np.einsum("ab,abk,abk->k", S, parts, apart**2)

@@ -201,7 +201,7 @@ def test_values_and_bounds_of_all_swaps_agree_with_those_of_each(st_paul, method
         priors = optimizer._prior_of_swaps(x, gives, takes)[allowed]
         np.testing.assert_allclose(priors, optimizer._prior(near), rtol=1e-12)
         weights = rng.standard_normal(len(process.X))
-        sums = process.kernel.over_swaps(x, gives, takes, process.X)(weights)[allowed]
+        sums = process.kernel.swap_sums(x, gives, takes, process.X)(weights)[allowed]
         np.testing.assert_allclose(sums, process.kernel(near, process.X) @ weights, rtol=1e-9, atol=1e-9)
         upper = bounds(x, gives, takes)[allowed]
         assert (upper >= score(near)).all()

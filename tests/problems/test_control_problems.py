@@ -203,11 +203,11 @@ def test_airfoil_equals_an_exact_gaussian_process():
     X, y = ready.airfoil_measurements()
     assert X.shape == (1503, 5)
     a = ready
-    kernel = ConstantKernel(a.OUTPUTSCALE) * Matern(a.LENGTHSCALES, nu=2.5)
-    peer = GaussianProcessRegressor(kernel, alpha=a.NOISE_VARIANCE, optimizer=None).fit(X, y - a.MEAN)
+    kernel = ConstantKernel(a.AIRFOIL_OUTPUTSCALE) * Matern(a.AIRFOIL_LENGTHSCALES, nu=2.5)
+    peer = GaussianProcessRegressor(kernel, alpha=a.AIRFOIL_NOISE_VARIANCE, optimizer=None).fit(X, y - a.AIRFOIL_MEAN)
     points = np.random.default_rng(0).random((200, 5))
     f = ready.airfoil()
-    np.testing.assert_allclose(f(points), a.MEAN + peer.predict(points), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(f(points), a.AIRFOIL_MEAN + peer.predict(points), rtol=0, atol=1e-9)
     assert f(f.best_x) == pytest.approx(2.06996, abs=5e-6)
     assert f(points).max() < f.best_value
     assert f(points).min() > a.AIRFOIL_WORST

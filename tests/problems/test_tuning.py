@@ -5,7 +5,7 @@ import pytest
 from refusals import refused
 
 from emsopt.problems import forrester, goldstein_price, hartmann3, rosenbrock4, six_hump_camel, sphere6, sprinkler
-from emsopt.problems.tuning import RANGES, ROWS, WHOLE, _rows, _score, _table, forest_tuning, xgboost_tuning
+from emsopt.problems.tuning import RANGES, ROWS, WHOLE_NUMBERS, _rows, _score, _table, forest_tuning, xgboost_tuning
 
 SMALL = [10, 3, 2, 1.0, 0.0]  # a forest of ten shallow trees
 
@@ -45,7 +45,7 @@ def test_a_forest_scores_as_by_hand(claim):
     assert f(SMALL) == f([10.4, 2.7, 2.2, 1.0, 0.0])  # rounded
     assert f.sense == "max"
     assert f.best_value is None
-    assert [f.variables[k] for k in f.integers] == list(WHOLE)
+    assert [f.variables[k] for k in f.integers] == list(WHOLE_NUMBERS)
     assert f.bounds.tolist() == [list(map(float, pair)) for pair in RANGES["forest"].values()]
     assert "forest on wine" in repr(f)
 

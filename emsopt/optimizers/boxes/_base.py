@@ -17,7 +17,7 @@ from ._search import STARTS, Slopes, best_of_pool, maximize_admitted, maximize_o
 
 @dataclass(frozen=True, eq=False)
 class BoxObjective:
-    """A function on a box with its sense, and whether it is noisy; build it with `on_box`."""
+    """A function on a box with its sense, and whether it is noisy; build it with `box_objective`."""
 
     function: Callable[..., Any]
     space: Box
@@ -38,7 +38,7 @@ class BoxObjective:
 Function: TypeAlias = Problem | BoxObjective | Callable[..., float]
 
 
-def on_box(
+def box_objective(
     f: Function | None = None,
     *,
     bounds: Bounds | None = None,
@@ -119,7 +119,7 @@ class BoxOptimizer(AskTell[FloatArray]):
     noun, column = "point", "x"
 
     def __init__(self, f: Function | None = None, *, initial: int | None = None, rng: Rng = None, **box: Any) -> None:
-        super().__init__(on_box(f, **box), rng)
+        super().__init__(box_objective(f, **box), rng)
         d = self.space.dimension
         self.initial = max(5, 2 * (d + 1)) if initial is None else _validate.whole_number(initial, "initial", low=0)
         self._design: list[FloatArray] | None = None  # drawn when first needed, as points to begin with may help
@@ -128,7 +128,7 @@ class BoxOptimizer(AskTell[FloatArray]):
     @property
     def points(self) -> FloatArray:
         """Points observed so far, encoded on the unit cube, shape (t, coordinates)."""
-        return self._on_cube(self.told)
+        return self._encode(self.told)
 
     @property
     def gains(self) -> FloatArray:
@@ -138,12 +138,12 @@ class BoxOptimizer(AskTell[FloatArray]):
     @property
     def pending(self) -> FloatArray:
         """Points returned by `ask` whose values have not been told yet, on the unit cube, shape (n, coordinates)."""
-        return self._on_cube([x for x, value in self.taken.items() if value is None])
+        return self._encode([x for x, value in self.taken.items() if value is None])
 
     @property
     def failed(self) -> FloatArray:
         """Points whose evaluation failed, on the unit cube, shape (n, coordinates)."""
-        return self._on_cube([x for x, value in self.taken.items() if value is not None and np.isnan(value)])
+        return self._encode([x for x, value in self.taken.items() if value is not None and np.isnan(value)])
 
     @synchronized
     def tell(self, x: Any, value: ArrayLike) -> None:
@@ -157,13 +157,13 @@ class BoxOptimizer(AskTell[FloatArray]):
             )
         super().tell(x, value)
 
-    def _on_cube(self, points: Any) -> FloatArray:
+    def _encode(self, points: Any) -> FloatArray:
         """Return n points, also for n = 0, encoded on the unit cube, shape (n, coordinates)."""
         return self.space.to_unit(np.reshape(points, (-1, self.space.dimension)))
 
     def _is_new(self, x: FloatArray) -> bool:
         """Return whether a point may be asked for. In a noise-free run it must differ from all earlier points."""
-        apart = np.abs(self._on_cube(list(self.taken)) - self.space.to_unit(x))
+        apart = np.abs(self._encode(list(self.taken)) - self.space.to_unit(x))
         return self.objective.noisy or not (apart <= POINT_TOLERANCE).all(axis=1).any()
 
     def _present(self, x: FloatArray) -> Any:
@@ -207,16 +207,16 @@ class BoxOptimizer(AskTell[FloatArray]):
         """Return the maximiser of a function, searched from random points and near the best observed points."""
         x = maximize_on_cube(function, self.space.coordinates, self.rng, near=self._best_points(), **options)
         # a simple box without failures bars no point
-        return x if self.space.simple and not len(self.failed) else self._climb_admitted(function, x)
+        return x if self.space.simple and not len(self.failed) else self._maximize_admitted(function, x)
 
     def _rank(self, function: Slopes, **options: Any) -> Iterator[FloatArray]:
         """Yield points of the unit cube: the maximiser of a function, then the pool of `best_of_pool`, best first."""
         x, *pool = best_of_pool(function, self.space.coordinates, self.rng, near=self._best_points(), **options)
-        yield x if self.space.simple else self._climb_admitted(function, x)
+        yield x if self.space.simple else self._maximize_admitted(function, x)
         yield from pool
 
-    def _climb_admitted(self, function: Slopes, x: FloatArray) -> FloatArray:
-        """Return the maximiser of a function among admitted points, starting also from its maximiser x on the cube."""
+    def _maximize_admitted(self, function: Slopes, x: FloatArray) -> FloatArray:
+        """Return the maximiser, (coordinates,), of a function among admitted points; x is that on the whole cube."""
         return maximize_admitted(function, self.space, self._admission(), x, self.rng, near=self._best_points())
 
     def _admission(self) -> Callable[[FloatArray], bool]:

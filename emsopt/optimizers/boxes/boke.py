@@ -148,7 +148,7 @@ class BOKE(BoxOptimizer):
         model = self.surrogate()
         beta = exploration(len(model.y), self.noise_sd)
         yield from self._maximisers(lambda x: log_upper_bound(model, beta, x))
-        yield from self._maximisers(lambda x: emptiness(model, x))
+        yield from self._maximisers(lambda x: negative_log_density(model, x))
 
     def _maximisers(self, function: Slopes) -> Iterator[FloatArray]:
         """Yield the maximiser of a function on the unit cube, shape (coordinates,)."""
@@ -228,7 +228,7 @@ def profile(optimizer: BOKE) -> "pd.DataFrame":
     return pd.DataFrame(columns, index=pd.Index(optimizer.space.from_unit(unit)[:, 0], name="x"))
 
 
-def emptiness(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def negative_log_density(model: KernelRegression, x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return -log W, (n,), and its slopes, (n, d), at points x, (n, d); it is largest at the least explored points."""
     _, log_density, _, slope = model.predict_with_slopes(x)
     return -np.maximum(log_density, LEAST_LOG_DENSITY), -slope
@@ -260,7 +260,7 @@ def density_design(n: int, d: int, *, rng: Rng = None) -> FloatArray:
     X = rng.random((1, d))
     while len(X) < n:
         model = condition(X, np.zeros(len(X)), bandwidth(len(X), d))
-        X = np.vstack([X, maximize_on_cube(partial(emptiness, model), d, rng)])
+        X = np.vstack([X, maximize_on_cube(partial(negative_log_density, model), d, rng)])
     return X
 
 
@@ -315,7 +315,7 @@ class KRUCB(BOKE):
             apart = x - centre
             # a point outside the ball has the value of its projection onto it
             far = np.maximum(np.linalg.norm(apart, axis=1) / radius, 1.0)[:, None]
-            values, slopes = emptiness(model, centre + apart / far)
+            values, slopes = negative_log_density(model, centre + apart / far)
             outward = apart / (far * radius)  # a unit vector outside the ball
             along = (slopes * outward).sum(axis=1, keepdims=True)
             return values, np.where(far > 1, (slopes - along * outward) / far, slopes)

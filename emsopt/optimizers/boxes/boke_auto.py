@@ -210,7 +210,10 @@ class BOKEAuto(BoxOptimizer):
         yield self._climb(lambda x: emptiness(process, x))
 
     def _exploit(self, process: GaussianProcess) -> FloatArray | None:
-        """Return the maximum of the quadratic at the best peak worth climbing, or None if there is none."""
+        """Return the point, (d,), where the quadratic of the best unknown peak is largest; None if all are known.
+
+        If the best peak of all is known, its maximum is returned instead in a share ``RETURNING`` of the calls.
+        """
         X, y = self.points, standardized(self.gains)
         heights = process.predict(X)[0] if self.objective.noisy else y  # with noise, a lucky value is no peak
         first = found = None

@@ -99,7 +99,7 @@ class ControlLearner:
         for i in sorted({i for i, _ in self.plays}):
             points = np.array([x for j, x in self.plays if j == i])
             # the rough mean is exact, as its weight of the deviation is 0
-            values = self.model.bound(i, "mean").rough(points)[0]
+            values = self.model.bound(i, "mean").approximate(points)[0]
             found.append((values.max(), i, points[np.argmax(values)]))
         return max(found, key=lambda entry: entry[0])[1:]
 
@@ -119,7 +119,7 @@ class ControlLearner:
         return f"<{type(self).__name__}: {len(self.plays)} plays, spent {self.spent:.4g}, {self.phase}>"
 
 
-def _best(found: dict[int, tuple[float, FloatArray]]) -> tuple[int, FloatArray]:
+def _best_set(found: dict[int, tuple[float, FloatArray]]) -> tuple[int, FloatArray]:
     """Return the key of ``found`` (a set) with the largest value, and its point; entries are (value, point)."""
     i = max(found, key=lambda j: found[j][0])
     return i, found[i][1]
@@ -129,7 +129,7 @@ class UCBPSQ(ControlLearner):
     """Play the set with the largest E[u], regardless of cost; a set within another cannot have a larger one."""
 
     def _propose(self) -> tuple[int, FloatArray]:
-        return _best({i: self.model.best(i, "upper") for i in self._candidates()})
+        return _best_set({i: self.model.best(i, "upper") for i in self._candidates()})
 
 
 class TSPSQ(ControlLearner):
@@ -137,7 +137,7 @@ class TSPSQ(ControlLearner):
 
     def _propose(self) -> tuple[int, FloatArray]:
         sample = PosteriorSample(self.model)
-        return _best({i: self.model.best_of_sample(sample, i) for i in self._candidates()})
+        return _best_set({i: self.model.best_of_sample(sample, i) for i in self._candidates()})
 
 
 class UCBCVS(ControlLearner):
@@ -250,14 +250,16 @@ class UnknownCost(ControlLearner):
         """Forget all confidence bounds: ``lower`` becomes ``worst``, ``upper`` infinity; every set may be feasible."""
         self.lower = self.problem.worst
         self.upper = np.full(len(self.counts), np.inf)
-        self._open = list(range(len(self.counts)))  # sets that may be feasible: others stay infeasible until a reset
+        self._possibly_feasible = list(
+            range(len(self.counts))
+        )  # sets that may be feasible: others stay infeasible until a reset
         self._bounded_by = self.model.fits
 
     def ask(self) -> tuple[int, FloatArray]:
         """Return the set to play next and the values of its variables, shape (k,)."""
         if self.phase == "explore" and self.spent + 1 > self.exploration * self.budget:
             self.phase = "exploit"
-            self.feasible = self._open  # all sets, until bounds are computed
+            self.feasible = self._possibly_feasible  # all sets, until bounds are computed
             self._explored = len(self.plays)
             # 1, the largest cost, if none was positive
             self.horizon = max(2.0, self.budget / self.mean_costs[self.paid > 0].min(initial=1.0))
@@ -285,7 +287,7 @@ class UnknownCost(ControlLearner):
             self.alpha = self.first_alpha * 0.5**times
         lower = self._lower_bound()
         self.lower = max(self.lower, lower)
-        bounds = {i: self.model.best(i, "upper") for i in self._open}
+        bounds = {i: self.model.best(i, "upper") for i in self._possibly_feasible}
         for i, (value, _) in bounds.items():
             self.upper[i] = min(self.upper[i], value)
         self.feasible = self._feasible_sets()
@@ -297,10 +299,10 @@ class UnknownCost(ControlLearner):
             self.upper = np.array([bounds[i][0] for i in range(len(self.counts))])
             # searches are inexact: `lower` may exceed all of them
             self.feasible = self._feasible_sets() or [int(np.argmax(self.upper))]
-        self._open = self.feasible  # no other set can become feasible until bounds start anew
+        self._possibly_feasible = self.feasible  # no other set can become feasible until bounds start anew
         costs = self.cost_bounds()
         lowest = costs[self.feasible].min()
-        return _best({i: bounds[i] for i in self.feasible if costs[i] == lowest})
+        return _best_set({i: bounds[i] for i in self.feasible if costs[i] == lowest})
 
     def _lower_bound(self) -> float:
         """Return the largest expected lower confidence bound, E[l], over all sets and all values of their variables."""

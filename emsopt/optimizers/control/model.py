@@ -37,7 +37,7 @@ from ...problems.control.problem import ControlProblem
 from ..boxes._search import Slopes, maximize_on_box, starts_on_box
 
 NODES = 64
-SCREENED, CLIMBED = 96, 4  # screening is cheap, and a start costs a search
+SCREENING_POINTS, CLIMB_STARTS = 96, 4  # screening is cheap, and a start costs a search
 STEPS, POLISH = 12, 8  # the rough search is cheaper, so it makes the long way
 REFIT_GROWTH = 1.15
 LENGTHSCALES = (0.1, 20.0)
@@ -110,8 +110,8 @@ class ControlModel:
         """Return the largest E[u] (``kind`` "upper") or E[l] ("lower") of set ``i`` and its maximiser, shape (k,)."""
         bound = self.bound(i, kind)
         with one_thread:
-            box, starts = self._starts(i, bound.rough, SCREENED, CLIMBED)
-            end = maximize_on_box(bound.rough, starts, box, steps=STEPS, polish=0)[0]
+            box, starts = self._starts(i, bound.approximate, SCREENING_POINTS, CLIMB_STARTS)
+            end = maximize_on_box(bound.approximate, starts, box, steps=STEPS, polish=0)[0]
             x, value = maximize_on_box(bound, [end, *self._last.get((i, kind), [])], box, steps=0, polish=POLISH)
         self._last[i, kind] = [x]
         return value, x
@@ -125,7 +125,7 @@ class ControlModel:
         """Return the largest expected value of a posterior sample over set ``i`` and its maximiser, shape (k,)."""
         function = sample.expected(i)
         with one_thread:
-            box, starts = self._starts(i, function, 4 * SCREENED, 2 * CLIMBED)
+            box, starts = self._starts(i, function, 4 * SCREENING_POINTS, 2 * CLIMB_STARTS)
             x, value = maximize_on_box(function, starts, box, steps=4 * STEPS, polish=POLISH)
         return value, x
 
@@ -151,7 +151,7 @@ class ExpectedBound:
         self.g = _gaussian(model._nodes[:, rest] / model.lengthscales[rest], model.scaled[:, rest])
         if not len(rest):
             self.g = self.g[:1]  # no variable is left to chance, so all nodes are equal
-        self.form: FloatArray | None = None  # of the quadratic form in c, computed when `rough` is first called
+        self.form: FloatArray | None = None  # of the quadratic form in c, computed when `approximate` is first called
 
     def __call__(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return E[μ] + weight E[σ], shape (K,), and slopes (K, k) at values (K, k) of the controlled variables."""
@@ -161,7 +161,7 @@ class ExpectedBound:
         w *= v
         return self._values_and_slopes(x, c, w)
 
-    def rough(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def approximate(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return E[μ] + weight √E[σ²], (K,), and slopes, (K, k), at values, (K, k): a faster approximation."""
         c = _gaussian(x / self.lengthscales, self.scaled)
         if self.form is None:

@@ -272,7 +272,7 @@ class GPpM(Optimizer):
     def _propose(self) -> IntArray:
         if self.centre is None or self.process is None:
             return self.draw()
-        process = self._with_pending(self.process)
+        process = self._condition_on_pending(self.process)
         goal = self._goal(process)
 
         score, bounds = self._scores(process, self._constant, partial(log_expected_improvement, goal))
@@ -283,7 +283,7 @@ class GPpM(Optimizer):
         best = climbing_search(self.space, score, bounds, self.centre, self.edge, self.rng, taken)
         return self.draw() if best is None else self.space.deployment(best)
 
-    def _with_pending(self, process: GaussianProcess) -> GaussianProcess:
+    def _condition_on_pending(self, process: GaussianProcess) -> GaussianProcess:
         """Return the process conditioned on its own predictions at deployments asked for but not yet observed."""
         for sites, value in self.taken.items():
             if value is None:
@@ -307,7 +307,7 @@ class GPpM(Optimizer):
             return rate(mean, np.sqrt(variance))
 
         def bounds(x: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:
-            sums = process.kernel.over_swaps(x, gives, takes, process.X)
+            sums = process.kernel.swap_sums(x, gives, takes, process.X)
             across = process.kernel(x[None], process.X)[0]
             weights = process.solve(across)
             mean = self._prior_of_swaps(x, gives, takes) + constant + sums(process.coefficients)

@@ -181,7 +181,7 @@ class SparBLPlus(SparBL):
     def features(self, deployments: ArrayLike) -> FloatArray:
         """Return SparBL's features, then the demand-weighted costs of first and second preferred units, (K, D + 2)."""
         counts = self.space.group_counts(deployments)
-        covers = [_nearest(row, self._order, self._cost)[1].sum(axis=0) for row in counts]
+        covers = [_preferred_units(row, self._order, self._cost)[1].sum(axis=0) for row in counts]
         return np.hstack([super().features(deployments), covers])
 
     def _minimizer(self, coef: FloatArray) -> IntArray:
@@ -194,7 +194,7 @@ class SparBLPlus(SparBL):
 
 
 @njit(cache=True, nogil=True)
-def _nearest(counts: IntArray, order: IntArray, cost: FloatArray) -> tuple[IntArray, FloatArray]:
+def _preferred_units(counts: IntArray, order: IntArray, cost: FloatArray) -> tuple[IntArray, FloatArray]:
     """Return the rank and the cost of each atom's first and second preferred units, each of shape (M, 2).
 
     Row a of ``order`` lists the places by preference of atom a, and a unit's rank is the position of its place there;
@@ -230,7 +230,8 @@ def _descend(
     """Minimise xᵀA x + (b - diag A)ᵀx + weights · cover(x) by best swaps from each start; return the best x.
 
     x holds the units at each place, shape (G,). cover(x) holds the two features that `SparBLPlus` adds, and ``weights``
-    their coefficients. ``ranks`` are each place's positions in ``order``, which is, as ``cost``, that of `_nearest`.
+    their coefficients. ``ranks``, (G, M), are each place's positions in ``order``; this and ``cost`` are as for
+    `_preferred_units`.
     """
     G, M = cost.shape
     best, best_value = starts[0].copy(), np.inf
@@ -238,13 +239,15 @@ def _descend(
         x = starts[s].copy()
         for _ in range(10 * G):
             slope = b + 2 * (A @ x.astype(np.float64))
-            now = weights @ _nearest(x, order, cost)[1].sum(axis=0)
+            now = weights @ _preferred_units(x, order, cost)[1].sum(axis=0)
             move_i, move_j, change = -1, -1, -1e-9  # rounding errors must not count as improvements for ever
             for i in range(G):
                 if x[i] <= floors[i]:
                     continue
                 x[i] -= 1
-                rank, paid = _nearest(x, order, cost)  # without the unit, once for all places that it may move to
+                rank, paid = _preferred_units(
+                    x, order, cost
+                )  # without the unit, once for all places that it may move to
                 left = weights @ paid.sum(axis=0) - now
                 x[i] += 1
                 for j in range(G):
@@ -265,7 +268,7 @@ def _descend(
             x[move_i] -= 1
             x[move_j] += 1
         y = x.astype(np.float64)
-        total = y @ (A @ y) + (b - np.diag(A)) @ y + weights @ _nearest(x, order, cost)[1].sum(axis=0)
+        total = y @ (A @ y) + (b - np.diag(A)) @ y + weights @ _preferred_units(x, order, cost)[1].sum(axis=0)
         if total < best_value:
             best, best_value = x, total
     return best

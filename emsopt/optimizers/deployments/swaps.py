@@ -35,13 +35,13 @@ from ...evaluators.objective import Objective
 from ..run import Run
 from ._base import Optimizer
 
-RESTARTS, CLASSICAL = 8, 2  # random starts of a search, and starts by classical models
+RESTARTS, CLASSICAL_STARTS = 8, 2  # random starts of a search, and starts by classical models
 SWAPS_TRIED = 100  # swaps tried around a deployment before it counts as a local optimum
 KICKS = 3  # the swaps made at once to leave it are 2 to 1 + KICKS
 ATTEMPTS = 10  # to leave it for a deployment not asked for yet, with one more swap each time
 # Enumerations up to this many deployments take at most about half a minute on two cores.
 AFFORDABLE = {"approximate": 1_000_000, "exact": 20_000, "simulation": 200}
-HIGHEST_LOAD, NEGLIGIBLE = 0.95, 1e-3  # bounds on ρ, and on the probability ρ^k beyond which units are left out
+HIGHEST_LOAD, LEAST_PROBABILITY = 0.95, 1e-3  # bounds on ρ, and on the probability ρ^k beyond which units are left out
 AFFORDABLE_OTHERS = 200_000  # at most this many if the metric is not the mean, with 0.1 ms or more for each
 
 
@@ -80,7 +80,9 @@ def local_search(
     >>> eo.optimizers.local_search(objective, restarts=2, rng=0).x.tolist()
     [2, 4]
     """
-    number = len(starts) if starts is not None else CLASSICAL + _validate.whole_number(restarts, "restarts", low=0)
+    number = (
+        len(starts) if starts is not None else CLASSICAL_STARTS + _validate.whole_number(restarts, "restarts", low=0)
+    )
     with bar(progress, number, "start") as show:
         if starts is None:
             chosen = _starts(objective.space, restarts, rng, show)
@@ -230,7 +232,7 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
         sites = everything.best_sites
         return Run(sites, value, evaluated, "proven by enumeration", history, sites, value)
     guided = objective.evaluator != "approximate"
-    number = CLASSICAL + RESTARTS
+    number = CLASSICAL_STARTS + RESTARTS
     with bar(progress, number + guided, "start") as show:
         starts = _starts(space, RESTARTS, rng, show)
         if guided:
@@ -238,10 +240,10 @@ def best_deployment(objective: Objective, *, rng: Rng = None, progress: Progress
             guide = Objective(space.city, space, "approximate", objective.metric, **options)
             starts = [space.canonical(_descend(guide, starts, None, show).x)]
 
-        def show_rest(done: int, note: str = "", total: int | None = None) -> object:
+        def show_second(done: int, note: str = "", total: int | None = None) -> object:
             return show(done + number * guided, note)
 
-        return _descend(objective, starts, None, show_rest)
+        return _descend(objective, starts, None, show_second)
 
 
 class LocalSearchPlus(Optimizer):
@@ -343,7 +345,7 @@ def estimate_input(objective: Objective) -> EstimateInput:
     groups = np.ascontiguousarray(np.argsort(city.preference_ranks[first_site], axis=0).T)
     costs = np.take_along_axis(objective.costs[first_site].T, groups, axis=1) * city.demand_shares[:, None]
     load = min(city.offered_load(units), HIGHEST_LOAD)
-    depth = np.clip(int(np.ceil(np.log(NEGLIGIBLE) / np.log(load))), 1, units)
+    depth = np.clip(int(np.ceil(np.log(LEAST_PROBABILITY) / np.log(load))), 1, units)
     return EstimateInput(groups, costs, (1 - load) * load ** np.arange(depth))
 
 

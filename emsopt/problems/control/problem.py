@@ -48,8 +48,8 @@ NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22  # for 12 variables, 400 MB
 CHUNK = 65_536  # points evaluated at a time, few enough for the processor's cache
 SCRAMBLING = 1  # fixed: all sets and runs have the same nodes
-SCREENED, SCREEN_NODES = 4096, 128  # screened points, and nodes for each: a few suffice to rank points
-CLIMBED, CLIMB_NODES, STEP = 6, 2048, 1e-6  # a step well above rounding errors
+SCREENING_POINTS, SCREEN_NODES = 4096, 128  # screened points, and nodes for each: a few suffice to rank points
+CLIMB_STARTS, CLIMB_NODES, STEP = 6, 2048, 1e-6  # a step well above rounding errors
 NOISY_FROM = 0.1  # the paper adds noise only from here
 
 
@@ -104,7 +104,7 @@ class ControlProblem:
     def __post_init__(self) -> None:
         check_objective(self.objective)
         variables = self.objective.variables
-        control_sets = checked_sets(self.control_sets, variables)
+        control_sets = parse_sets(self.control_sets, variables)
         m = len(control_sets)
         n, k = len(self.set_values), len(self.set_points)
         if (n, k) not in ((0, 0), (m, m)):
@@ -116,7 +116,7 @@ class ControlProblem:
         vars(self).update(
             control_sets=control_sets,
             costs=costs,
-            marginals=checked_marginals(self.marginals, variables),
+            marginals=parse_marginals(self.marginals, variables),
             noise_sd=_validate.positive_number(self.noise_sd, "noise_sd", zero=True),
             cost_noise_sd=_validate.positive_number(self.cost_noise_sd, "cost_noise_sd", zero=True),
             worst=_validate.finite_number(self.worst, "worst"),
@@ -172,7 +172,7 @@ class ControlProblem:
             each = np.asarray(self.objective.exact(points.reshape(-1, self.dimension)))
             return each.reshape(len(chunk), len(common)).mean(axis=1)
 
-        values = in_chunks(mean_over_nodes, np.atleast_2d(given), max(1, CHUNK // len(common)))
+        values = evaluate_in_chunks(mean_over_nodes, np.atleast_2d(given), max(1, CHUNK // len(common)))
         return values if given.ndim == 2 else values[0]
 
     def play(self, i: int, x: ArrayLike, *, rng: Rng = None) -> "Play":
@@ -268,7 +268,7 @@ class Play:
         object.__setattr__(self, "point", point)
 
 
-def in_chunks(function: Callable[[FloatArray], FloatArray], points: FloatArray, size: int) -> FloatArray:
+def evaluate_in_chunks(function: Callable[[FloatArray], FloatArray], points: FloatArray, size: int) -> FloatArray:
     """Return a function's values at points, (n, d), computed for ``size`` rows at a time so that they stay in cache."""
     return np.concatenate([function(points[k : k + size]) for k in range(0, max(len(points), 1), size)])
 
@@ -280,8 +280,8 @@ def long_search(expected: Callable[..., FloatArray], d: int, start: FloatArray |
     """
     from scipy.optimize import minimize
 
-    screened = sobol(d, SCREENED)  # few nodes are enough to rank points
-    starts = screened[np.argsort(-expected(screened, SCREEN_NODES))[:CLIMBED]]
+    screened = sobol(d, SCREENING_POINTS)  # few nodes are enough to rank points
+    starts = screened[np.argsort(-expected(screened, SCREEN_NODES))[:CLIMB_STARTS]]
     if start is not None:
         starts = np.vstack([starts, start])
 
@@ -315,7 +315,7 @@ def check_objective(f: Problem) -> None:
         raise InputError(f"`objective` must have no noise, but {f.name} has; give `noise_sd` to the ControlProblem.")
 
 
-def checked_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+def parse_sets(control_sets: Iterable[Iterable[int | str]], variables: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """Return control sets, given by indices or names, as sorted tuples of indices; raise if one is invalid."""
     result: list[tuple[int, ...]] = []
     for i, members in enumerate(control_sets):
@@ -340,7 +340,7 @@ def _index(member: int | str, i: int, variables: Sequence[str]) -> int:
     return variables.index(member)
 
 
-def checked_marginals(marginals: Marginal | Sequence[Marginal], variables: Sequence[str]) -> tuple[Marginal, ...]:
+def parse_marginals(marginals: Marginal | Sequence[Marginal], variables: Sequence[str]) -> tuple[Marginal, ...]:
     """Return one distribution per variable; a single one is repeated for all of them."""
     d = len(variables)
     each = (marginals,) * d if isinstance(marginals, Marginal) else marginals

@@ -76,7 +76,7 @@ from ...evaluators import approximate_hypercube, p_median
 from ..functions import ackley6, hartmann6, levy6
 from ..problem import Problem
 from .marginals import TruncatedNormal
-from .problem import ControlProblem, in_chunks
+from .problem import ControlProblem, evaluate_in_chunks
 
 if TYPE_CHECKING:
     from scipy.interpolate import RectBivariateSpline
@@ -85,7 +85,7 @@ COSTS = {"cheap": (0.01, 0.01, 0.01, 0.1, 0.1, 0.1, 1.0), "moderate": (0.1, 0.1,
 """Mean costs of the seven control sets, in the order of the sets."""
 
 VARIANCES = (0.02, 0.04)
-IRRELEVANT = 6
+IRRELEVANT_INPUTS = 6
 SETS_OF_TWELVE = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (9, 10, 11), tuple(range(6)), tuple(range(6, 12)), tuple(range(12)))
 AIRFOIL_SETS = ((3, 4), (1, 4), (0, 3), (1, 2), (2, 4), (0, 1), (2, 3))
 PLANT_SETS = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2, 3, 4))
@@ -117,11 +117,17 @@ def _squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
 
 # -- airfoil --
 
-LOGARITHMIC = [0, 4]
-LENGTHSCALES = [0.1764404817425009, 0.3049778670000162, 0.17758582099512163, 0.8669498345595926, 0.2675409612248587]
-OUTPUTSCALE = 0.9180261123887418
-NOISE_VARIANCE = 0.6954410109527837
-MEAN = -0.5191142823163545
+LOGARITHMIC_INPUTS = [0, 4]
+AIRFOIL_LENGTHSCALES = [
+    0.1764404817425009,
+    0.3049778670000162,
+    0.17758582099512163,
+    0.8669498345595926,
+    0.2675409612248587,
+]
+AIRFOIL_OUTPUTSCALE = 0.9180261123887418
+AIRFOIL_NOISE_VARIANCE = 0.6954410109527837
+AIRFOIL_MEAN = -0.5191142823163545
 AIRFOIL_BEST_X = [0.14708422, 0.46614944, 0.27328699, 0.92940424, 0.77456725]
 AIRFOIL_WORST = -2.862809487
 
@@ -136,7 +142,7 @@ def airfoil_measurements() -> tuple[FloatArray, FloatArray]:
     """Return the airfoil's scaled inputs, shape (1503, 5), and standardised outputs, shape (1503,)."""
     table = np.loadtxt(locate.package_file("bocvs", "airfoil_self_noise.csv"), delimiter=",", skiprows=1)
     X, y = table[:, :5], table[:, 5]
-    X[:, LOGARITHMIC] = np.log(X[:, LOGARITHMIC])
+    X[:, LOGARITHMIC_INPUTS] = np.log(X[:, LOGARITHMIC_INPUTS])
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     return X, (y - y.mean()) / y.std()
 
@@ -153,16 +159,16 @@ def _airfoil_process() -> tuple[FloatArray, FloatArray]:
     from scipy.linalg import cho_factor, cho_solve
 
     X, y = airfoil_measurements()
-    X = X / LENGTHSCALES
-    K = OUTPUTSCALE * _matern(X, X)
+    X = X / AIRFOIL_LENGTHSCALES
+    K = AIRFOIL_OUTPUTSCALE * _matern(X, X)
     # exact: expanded distances of a point to itself are not 0
-    K[np.diag_indices_from(K)] = OUTPUTSCALE + NOISE_VARIANCE
-    return X, OUTPUTSCALE * cho_solve(cho_factor(K, lower=True), y - MEAN)
+    K[np.diag_indices_from(K)] = AIRFOIL_OUTPUTSCALE + AIRFOIL_NOISE_VARIANCE
+    return X, AIRFOIL_OUTPUTSCALE * cho_solve(cho_factor(K, lower=True), y - AIRFOIL_MEAN)
 
 
 def _noise_level(points: FloatArray) -> FloatArray:
     X, coefficients = _airfoil_process()
-    return MEAN + in_chunks(lambda x: _matern(x, X) @ coefficients, points / LENGTHSCALES, 64)
+    return AIRFOIL_MEAN + evaluate_in_chunks(lambda x: _matern(x, X) @ coefficients, points / AIRFOIL_LENGTHSCALES, 64)
 
 
 # -- plant --
@@ -204,7 +210,7 @@ def _leaf_area(points: FloatArray) -> FloatArray:
     lengthscales, Z, coefficients = plant_process()
     low, high = PLANT_RANGES.T
     scaled = (low + (high - low) * points) / lengthscales
-    return in_chunks(lambda x: np.exp(-_squared_distances(x, Z) / 2) @ coefficients, scaled, 128)
+    return evaluate_in_chunks(lambda x: np.exp(-_squared_distances(x, Z) / 2) @ coefficients, scaled, 128)
 
 
 # -- ambulance service --
@@ -270,10 +276,10 @@ def _control_problem(
     return ControlProblem(f, control_sets, costs, X, worst=worst, set_values=values, set_points=points)
 
 
-def _with_irrelevant(problem: Problem) -> Problem:
+def _add_irrelevant_inputs(problem: Problem) -> Problem:
     """Return a test function as an objective on the unit cube, with further inputs that do not matter."""
     base = problem.on_unit_cube()
-    best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT, 0.5))  # irrelevant inputs may have any value
+    best_x = np.append(np.asarray(base.best_x), np.full(IRRELEVANT_INPUTS, 0.5))  # irrelevant inputs may have any value
     name, relevant = problem.name.rstrip("0123456789"), base.dimension  # "hartmann6" has 12 inputs here
     return Problem(
         name, lambda u: base.function(u[:, :relevant]), [(0, 1)] * len(best_x), "max", base.best_value, best_x
@@ -302,7 +308,7 @@ DOC = """Return {what}.
     """
 
 
-def _ready_made(
+def _problem_factory(
     name: str,
     what: str,
     objective: Callable[[], Problem],
@@ -321,33 +327,33 @@ def _ready_made(
     return make
 
 
-hartmann_control = _ready_made(
+hartmann_control = _problem_factory(
     "hartmann",
     "the negated Hartmann function of 6 inputs, with 6 irrelevant inputs; maximum 3.32237",
-    lambda: _with_irrelevant(hartmann6()),
+    lambda: _add_irrelevant_inputs(hartmann6()),
     SETS_OF_TWELVE,
     worst=0.0,
 )
-ackley_control = _ready_made(
+ackley_control = _problem_factory(
     "ackley",
     "the negated Ackley function of 6 inputs on [-32.768, 32.768]⁶, with 6 irrelevant inputs; maximum 0 at the mean",
-    lambda: _with_irrelevant(ackley6()),
+    lambda: _add_irrelevant_inputs(ackley6()),
     SETS_OF_TWELVE,
     worst=-22.33,
 )
 # Levy's function is far below its average in few places only: from -415 all sets are acceptable at a tolerance of 0.1.
-levy_control = _ready_made(
+levy_control = _problem_factory(
     "levy",
     "the negated Levy function of 6 inputs on [-10, 10]⁶, with 6 irrelevant inputs",
-    lambda: _with_irrelevant(levy6()),
+    lambda: _add_irrelevant_inputs(levy6()),
     SETS_OF_TWELVE,
     worst=-415.0,
 )
-airfoil_control = _ready_made(
+airfoil_control = _problem_factory(
     "airfoil", "the noise of an airfoil, with seven control sets of two variables", airfoil, AIRFOIL_SETS, AIRFOIL_WORST
 )
-plant_control = _ready_made("plant", "the growth of a plant, as a control problem", plant, PLANT_SETS, PLANT_WORST)
-ems_control = _ready_made(
+plant_control = _problem_factory("plant", "the growth of a plant, as a control problem", plant, PLANT_SETS, PLANT_WORST)
+ems_control = _problem_factory(
     "ems",
     "the minutes of response that an ambulance service saves, with the costs of a trial month of each control set",
     ems_service,
@@ -355,7 +361,7 @@ ems_control = _ready_made(
     worst=0.0,
     usual=(EMS_COSTS, 0.04),
 )
-hill_control = _ready_made(
+hill_control = _problem_factory(
     "hill",
     "a minimal example, a ridge over 2 variables: to control only the first is nearly as good as to control both",
     lambda: Problem("hill", _hill, [(0, 1)] * 2, "max", 1.0, [0.7, 0.4]),

@@ -39,7 +39,7 @@ CRS = "emsopt_crs"  # key of `DataFrame.attrs`: the reference system of coordina
 
 
 class Table(NamedTuple):
-    """A table that messages can refer to."""
+    """A table, with the names that it and its rows have in messages."""
 
     frame: pd.DataFrame  # with lower-case column names, as their case does not count
     where: str  # name in messages
@@ -145,7 +145,7 @@ def matrix(
 
 
 def _to_wide(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Convert a table of one row per pair of places, as r5py and r5r write it, to one row per origin."""
+    """Convert a table of one row per pair of places, as r5py and r5r write it, to one row per origin; keep others."""
     keys = [next((key for key in frame.columns if str(key).lower() in options), None) for options in LONG_FORM_COLUMNS]
     if any(key is None for key in keys):
         return frame

@@ -99,7 +99,7 @@ def name_inside(path: Path | Upload) -> str:
 
 
 def _member(file: IO[bytes], name: str) -> tuple[str, IO[bytes]]:
-    """Return the one file in a .zip, and its name; files of macOS beside it do not count."""
+    """Return the name of the one file in a .zip, and the file opened; files of macOS beside it do not count."""
     archive = zipfile.ZipFile(file)
     names = [name for name in archive.namelist() if not PurePosixPath(name).name.startswith(".")]
     names = [name for name in names if not name.endswith("/") and "__MACOSX" not in name]
@@ -205,7 +205,7 @@ def _choose_columns(
 
 
 def _check_header(header: list[str], name: str) -> None:
-    """Raise if the first line of a file holds numbers or times."""
+    """Raise if several cells of the first line of a file are decimal numbers or dates, which no header has."""
     values = [cell for cell in header if VALUE_PATTERN.fullmatch(cell.strip())]
     if len(values) > 1:
         raise InputError(
@@ -229,7 +229,7 @@ def _blank_footers(records: Iterable[tuple[int, list[str]]], header: list[str]) 
 
 
 def drop_title_rows(records: Iterator[tuple[int, list[str]]]) -> Iterator[tuple[int, list[str]]]:
-    """Drop the rows above the header: the first row with nearly as many filled cells as the rows below it."""
+    """Return the rows from the header on, the first row with nearly as many filled cells as the rows below it."""
     above = list(islice(records, 2 * MOST_ABOVE))
     filled = np.array([sum(bool(cell.strip()) for cell in row) for _, row in above])
     usual = [
@@ -292,7 +292,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @contextmanager
 def open_with(module: str, file: Path | Upload, kind: str, extra: str = "tables") -> Iterator[tuple[Any, io.BytesIO]]:
-    """Import an optional module, and open a file for it; errors that it raises become an `InputError`."""
+    """Yield an optional module and the content of a file; errors that the module raises become an `InputError`."""
     try:
         package = importlib.import_module(module)
     except ImportError as error:

@@ -266,7 +266,7 @@ def _features(content: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _named_system(content: Mapping[str, Any], name: str) -> str | int | None:
-    """Return the reference system named by GeoJSON in the form of older programs, or None."""
+    """Return the reference system that a GeoJSON object names by ``crs``, as older programs write it, or None."""
     own = content.get("crs")
     if own is None:
         return None

@@ -90,7 +90,7 @@ class RunFile:
             )
 
     def _read(self, lines: list[dict[str, Any]]) -> None:
-        """Read the steps from the other lines; raise unless they are steps."""
+        """Read the steps from the lines after the first; raise if one is damaged or out of order."""
         step, batch = self.form.step, self.header.get("batch", 1)  # those of a batch are stored in any order
         checks = {step: is_index, **self.form.asked, **self.form.told, "seconds": is_number}
         for line, row in enumerate(lines, 1):

@@ -1,9 +1,9 @@
 r"""Gaussian process over the arms of a large city: exact within districts, which share features of the contexts.
 
-The expected values are f = μ + Φ w + g. The weights w ~ N(0, I) of R features of k_f', the kernel between contexts,
-carry what one part of the city teaches about another. The rest of the prior covariance, K - Φ Φᵀ, is kept within
-districts of edges that lie together, and dropped between districts: the graph kernel reaches a few turns only. This is
-the partially independent conditional of Snelson and Ghahramani (2007). Prior variances are exact.
+The expected values of n arms are f = μ + Φ w + g, with prior mean μ. Φ has R features of k_f', the kernel between
+contexts, and their weights w ~ N(0, I) correlate all districts. The rest of the prior covariance K, K - Φ Φᵀ, is kept
+within districts of edges that lie together and dropped between districts, as the graph kernel reaches a few turns only.
+This is the partially independent conditional of Snelson and Ghahramani (2007). Prior variances are exact.
 
 ===========  ===============  ================================================================================
 symbol       name             meaning

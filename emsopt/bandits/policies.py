@@ -137,7 +137,7 @@ class ShortestPath:
         self.start, self.end = net.edges([start], "start").item(), net.edges([end], "end").item()
 
     def __call__(self, indices: ArrayLike, allowed: ArrayLike | None = None) -> IntArray:
-        """Return the path's edges in driving order, shape (k,), where ``indices`` are the costs of all edges.
+        """Return the cheapest path's edges in driving order, shape (k,), for costs ``indices`` of all edges, (E,).
 
         ``allowed`` is one boolean per edge, or per edge and connection. Raise if there is no legal path of these.
         """

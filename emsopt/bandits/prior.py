@@ -139,7 +139,7 @@ class LazyPrior(Prior):
 
     @property
     def graph(self) -> GraphMatern:
-        """The graph kernel k_G."""
+        """The graph kernel k_G of the road edges."""
         graph: Any = self.kernel.graph
         return graph
 

@@ -38,7 +38,7 @@ class Regression:
 
 
 def sum_by_arm(arms: IntArray, values: FloatArray) -> tuple[IntArray, NDArray[np.intp], FloatArray]:
-    """Return the distinct arms, the number of observations of each, and the sum of its values."""
+    """Return the distinct arms, their numbers of observations, and the sums of their values, (k,) each."""
     unique, place, counts = np.unique(arms, return_inverse=True, return_counts=True)
     return unique, counts, np.bincount(place, weights=values).astype(float)
 

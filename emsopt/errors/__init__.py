@@ -34,7 +34,7 @@ class Message(str):
     parts: tuple[str | Argument, ...]
 
     def __new__(cls, *parts: str | Argument) -> Self:
-        """Join the parts."""
+        """Join texts and arguments to one text."""
         self = super().__new__(cls, "".join(map(str, parts)))
         self.parts = parts
         return self

@@ -62,7 +62,7 @@ class Page:
 
     @property
     def html(self) -> str:
-        """The complete, self-contained page."""
+        """The self-contained page as text."""
         texts = {"TITLE": escape(self.scene["title"]), "DATA": json_text(self.data)}  # names come from users' files
         return PLACEHOLDER.sub(lambda place: texts[place[1]], _frame(self.kind))
 

@@ -92,7 +92,7 @@ class LiveMap(AnyWidget):
         self.draw(self._deployments().updated(evaluation))
 
     def press(self, place: int) -> None:
-        """Simulate a click on the station of a place; places are numbered as in ``scene["city"]["places"]``."""
+        """Pass a click on the station of a place, an index of ``scene["city"]["places"]``, on to ``clicked``."""
         which, _ = _colours.stations(self._deployments().city)
         if self.clicked is not None:
             self.clicked(np.flatnonzero(which == place).tolist())
@@ -103,7 +103,7 @@ class LiveMap(AnyWidget):
         return self.page
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """Add the page for viewers that have no kernel, such as an executed notebook on a site."""
+        """Return the widget and, for viewers without a kernel such as a notebook on a site, the page as HTML."""
         shown = super()._repr_mimebundle_(**options)
         data = shown[0] if isinstance(shown, tuple) else shown
         if data and self.page is not None:

@@ -225,7 +225,7 @@ def _check_same_function(steps: Steps, optimizer: AskTell[Any], task: Callable[[
 
 
 def evaluate_candidate(objective: Objective | BoxObjective, seed: int, catch: Catch, item: tuple[int, Any]) -> Outcome:
-    """Evaluate a candidate; its number and the run's ``seed`` determine the noise of an objective."""
+    """Return the outcome of an evaluation; its number and the run's ``seed`` determine the noise of an objective."""
     number, x = item
     at = objective.space.shown(x)
     if objective.noisy:

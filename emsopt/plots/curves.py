@@ -136,7 +136,7 @@ def convergence(
 
 
 def _draw_levels(ax: Axes, levels: Mapping[str, float]) -> None:
-    """Draw levels with their names, alternately left and right, as they may be close."""
+    """Draw horizontal lines at levels, with their names alternately left and right, as they may be close."""
     for k, (name, level) in enumerate(levels.items()):
         ax.axhline(level, color="#555", linewidth=1.2, linestyle=":")
         style: Style = {"ha": ("left", "right")[k % 2], "va": "bottom", "fontsize": 10, "color": "#444"}

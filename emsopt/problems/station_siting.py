@@ -78,7 +78,7 @@ def sited_city(city: City, x: ArrayLike) -> City:
 
 
 def fitted_travel_time(city: City) -> TravelTime:
-    """Return a line, at least 0, fitted to the city's travel times (min) against straight-line distance (km)."""
+    """Return a linear function, but at least 0, fitted to travel times (min) against straight-line distances (km)."""
     km = _straight_km(city, _locations(city, "site_locations"))
     slope, start = np.polyfit(km.ravel(), city.travel_times.ravel(), 1)
     return lambda km: np.maximum(start + slope * np.asarray(km, dtype=float), 0.0)  # a fitted intercept may be negative

@@ -234,7 +234,7 @@ def _negative_log_likelihood(
 
 
 def _data(X: ArrayLike, y: ArrayLike, prior: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return the points and the values minus the prior mean."""
+    """Return the points, (n, N), and the values minus the prior mean, (n,), checked."""
     points = np.asarray(X)
     if points.ndim != 2:
         raise InputError(f"`X` must have shape (n, N), one row per point; got shape {points.shape}.")

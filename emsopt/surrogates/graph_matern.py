@@ -248,7 +248,7 @@ class ContextKernel:
 
     @cached_property
     def graph(self) -> FloatArray | GraphMatern:
-        """The graph kernel k_G."""
+        """The graph kernel k_G of the road edges, from ``make_graph``."""
         return self.make_graph()
 
     def covariance(self) -> FloatArray:

@@ -143,7 +143,7 @@ def leave_one_out_bandwidth(X: ArrayLike, y: ArrayLike) -> float:
 def likelihood_bandwidth(X: ArrayLike) -> float:
     """Return the common Gaussian bandwidth of all coordinates that maximises the leave-one-out likelihood.
 
-    It minimises ``Σ_i (d log h - log W_-i(x_i))``, where ``W_-i`` is the density without point i (middle of Figure 2).
+    It minimises ``Σ_i (d log h - log W_-i(x_i))``, where ``W_-i`` is the density without point i, as in Figure 2.
     ``X``, shape (t, d), has at least two distinct points; repeated points bias the result towards h = 0.
 
     Examples

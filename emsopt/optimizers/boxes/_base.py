@@ -25,7 +25,7 @@ class BoxObjective:
     noisy: bool
 
     def __call__(self, x: ArrayLike) -> float:
-        """Return what the function returns at a point; inputs that have names are passed by name."""
+        """Return the function's result at a point, (d,); inputs that have names are passed by name."""
         return self.space.call(self.function, x)  # type: ignore[arg-type]
 
     def seeded(self, seed: int) -> "BoxObjective":

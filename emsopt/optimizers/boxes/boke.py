@@ -186,7 +186,7 @@ class BOKEPlus(BOKE):
 
 
 def bandwidth(t: int, d: int, scale: float = SCALE, rule: str = "scott") -> float:
-    """Return the kernel's bandwidth for t points on the d-dimensional unit cube, (5.1) or (5.2), times scale · d."""
+    """Return the bandwidth h_t for t points on the unit cube by (5.1) or (5.2), with the factor scale · d."""
     return BANDWIDTH_RULES[rule](t, d, scale * d)
 
 
@@ -308,7 +308,7 @@ class KRUCB(BOKE):
             yield self._least_dense(model, model.X[k])
 
     def _least_dense(self, model: KernelRegression, centre: FloatArray) -> FloatArray:
-        """Return the point of lowest density in the ball around ``centre`` where the kernel is at least τ, (A.5)."""
+        """Return the point, (d,), of lowest density in the ball around ``centre`` where the kernel exceeds τ, (A.5)."""
         radius = model.bandwidth[0] * np.sqrt(-2 * np.log(self.closeness))  # where the Gaussian kernel falls to τ
 
         def within(x: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -232,7 +232,7 @@ class BOKEAuto(BoxOptimizer):
         return bool((np.linalg.norm(self.pending - x, axis=1) <= CROWDED).any())
 
     def _top(self, quadratic: Slopes, centre: FloatArray, radius: float) -> tuple[FloatArray, float]:
-        """Return the maximiser of a quadratic within ``radius`` of ``centre`` in each input, and how much it gains."""
+        """Return the maximiser of a quadratic within ``radius`` of ``centre`` in each input, and its gain over that."""
         box = np.clip(np.column_stack([centre - radius, centre + radius]), 0, 1)
         x, value = maximize_on_box(quadratic, [centre, *starts_on_box(box, STARTS, self.rng)], box)
         return x, value - quadratic(centre[None])[0][0]

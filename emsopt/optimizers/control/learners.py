@@ -90,7 +90,10 @@ class ControlLearner:
         self.plays.append((i, x.copy()))
 
     def recommend(self) -> tuple[int, FloatArray]:
-        """Return set and values, (k,), of the play with the largest expected posterior mean (with few plays: value)."""
+        """Return the set and values, (k,), of the play with the largest expected posterior mean.
+
+        Before there is a model, it is the play with the largest observed value.
+        """
         if not self.plays:
             raise InputError("There is no recommendation yet: report at least one play with `tell` first.")
         if self.model.process is None:
@@ -112,7 +115,7 @@ class ControlLearner:
         return int(self.rng.choice(self._candidates()))
 
     def _propose(self) -> tuple[int, FloatArray]:
-        """Choose the set to play next and the values of its variables, based on the model."""
+        """Return the set to play next and the values of its variables, (k,), chosen by the model."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -281,7 +284,7 @@ class UnknownCost(ControlLearner):
         return i, x
 
     def _exploit(self) -> tuple[int, FloatArray]:
-        """Choose a play of the second phase (lines 14 to 26)."""
+        """Return the set to play in the second phase, and the values of its variables, (k,) (lines 14 to 26)."""
         if self.halving:
             times = (len(self.plays) - self._explored) // self.problem.dimension
             self.alpha = self.first_alpha * 0.5**times

@@ -130,7 +130,7 @@ class ControlModel:
         return value, x
 
     def _starts(self, i: int, function: Slopes, n: int, most: int) -> tuple[list[tuple[float, float]], FloatArray]:
-        """Return the bounds of set ``i``, and the best of n random points, half of them near the eight best plays."""
+        """Return bounds for set ``i``, and the ``most`` best of n random points, half of them near the best plays."""
         controlled = list(self.problem.control_sets[i])
         box = [(0.0, 1.0)] * len(controlled)
         near = [self.points[k][controlled] for k in np.argsort(self.values)[-8:]]

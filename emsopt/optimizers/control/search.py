@@ -172,7 +172,7 @@ def bocvs(
 def _stored_play(
     steps: Steps, row: dict[str, Any], problem: ControlProblem, i: int, x: FloatArray
 ) -> tuple[int, FloatArray, Play]:
-    """Return the set, values and outcome of the next play on file, which replace the proposed set i and values x."""
+    """Return the set, values and outcome of the play on file, ``row``, in place of the proposed set i and values x."""
     proposed = int(i), x.tolist()
     try:
         i, x = problem.check_query(row["set"], row["x"])

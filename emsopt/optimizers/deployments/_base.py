@@ -40,7 +40,7 @@ class Optimizer(AskTell[IntArray]):
         return prior + posterior_means(kernels, counts, np.array(self.values) - prior)
 
     def _median_values(self, counts: IntArray) -> FloatArray:
-        """Return the p-median objective per row of ``counts``, (K, G), the units in each twin group of sites."""
+        """Return the p-median objective, (K,), of rows of ``counts``, (K, G), the units in each twin group of sites."""
         return _weighted_minima(self._group_costs, self.space.city.demand_shares, counts)
 
     def _median_values_of_swaps(self, counts: IntArray, gives: IntArray, takes: IntArray) -> FloatArray:

@@ -124,7 +124,7 @@ def _annealing(
 def _relax(
     A: FloatArray, b: FloatArray, units: int, floors: IntArray, capacities: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, float]:
-    """Solve by `_relaxation`, with each place split into one per unit it can hold; return x and a lower bound."""
+    """Return x, (N,), and a lower bound by `_relaxation`, with each place split into one per unit it can hold."""
     place = np.repeat(np.arange(len(b)), capacities - floors)
     pairs = A[np.ix_(place, place)].copy()
     np.fill_diagonal(pairs, 0.0)
@@ -178,7 +178,7 @@ def minimum_cut(A: ArrayLike, b: ArrayLike) -> tuple[IntArray, float]:
 
 
 def _relaxation(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
-    """Minimise by submodular relaxation and minimum cuts; return x and a lower bound.
+    """Minimise over p places by submodular relaxation and minimum cuts; return x, (N,), and a lower bound.
 
     Where A_ij > 0, x_i x_j is replaced by its linear lower bound Γ_ij (x_i + x_j - 1), equation (9) of the paper, with
     Γ_ij in [0, 1]. The constraint Σ x = p is replaced by a multiplier λ. Each cut gives a lower bound for its Γ and λ,
@@ -220,7 +220,7 @@ def _relaxation(A: FloatArray, b: FloatArray, p: int) -> tuple[IntArray, float]:
 
 
 def _repair(A: FloatArray, b: FloatArray, x: IntArray, p: int) -> IntArray:
-    """Greedily add the cheapest or remove the most expensive unit until exactly p are placed."""
+    """Return x after adding the cheapest or removing the most expensive unit until exactly p are placed."""
     x = x.copy()
     cost = b + 2 * A @ x
     while x.sum() != p:

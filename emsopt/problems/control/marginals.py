@@ -57,7 +57,7 @@ class TruncatedNormal:
         object.__setattr__(self, "scale", float(np.exp(found)))
 
     def _variance(self, scale: float) -> float:
-        """Return the variance for a given scale of the parent distribution."""
+        """Return the variance of the truncated distribution for a scale of the parent distribution."""
         nodes, weights = _legendre()
         # beyond 9 standard deviations the density is negligible
         z = min(0.5 / scale, 9.0) * nodes

@@ -148,7 +148,7 @@ def airfoil_measurements() -> tuple[FloatArray, FloatArray]:
 
 
 def _matern(A: FloatArray, B: FloatArray) -> FloatArray:
-    """Return the Matérn 5/2 kernel with outputscale 1 between points scaled by the lengthscales."""
+    """Return the Matérn 5/2 kernel with variance and lengthscales 1 between rows of A and B, (n, d) and (m, d)."""
     r = np.sqrt(5 * _squared_distances(A, B))
     return (1 + r + r**2 / 3) * np.exp(-r)
 
@@ -217,7 +217,7 @@ def _leaf_area(points: FloatArray) -> FloatArray:
 
 
 def ems_service() -> Problem:
-    """Return the problem of the minutes of response saved by the settings: 5 inputs on [0, 1]⁵."""
+    """Return the problem of an ambulance service's settings: 5 inputs on [0, 1]⁵, minutes of response saved."""
     best_x = [0.6601537, 0.90909089, 1.0, 0.26659574, 0.31841648]
     return Problem("ems", _minutes_saved, [(0, 1)] * 5, "max", 1.84896581728768, best_x, variables=EMS_SETTINGS)
 
@@ -263,7 +263,7 @@ def _hill(u: FloatArray) -> FloatArray:
 def _control_problem(
     f: Problem, control_sets: Sequence[Sequence[int | str]], costs: str | ArrayLike, variance: float, worst: float
 ) -> ControlProblem:
-    """Return the control problem, with the stored optima if available for this variance."""
+    """Return a control problem with truncated normal marginals, and with stored optima if there are any for it."""
     if isinstance(costs, str):
         if costs not in COSTS or len(control_sets) != len(COSTS[costs]):
             wanted = f"{' or '.join(map(repr, COSTS))}, or {len(control_sets)} numbers"

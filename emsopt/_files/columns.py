@@ -31,7 +31,7 @@ LONG_FORM_COLUMNS = (  # routing programs write one row per pair of places: orig
     ("to_id", "destination_id", "to", "destination", "atom"),
     ("travel_time", "travel_time_p50", "travel_time_min", "minutes", "duration_min"),
 )
-MOST_SAID = 20  # columns per message: more would bury the sentence
+MOST_COLUMNS_SHOWN = 20  # columns per message: more would bury the sentence
 FILE = "emsopt_file"  # key of `DataFrame.attrs`: the file that a table was read from, which messages name
 FOUND = "emsopt_found"  # key of `DataFrame.attrs`: the columns of the file, for messages
 HEADER = "emsopt_header"  # key of `DataFrame.attrs`: the line of the file that holds the header
@@ -270,6 +270,6 @@ def _known_columns(frame: pd.DataFrame) -> str:
 
 
 def list_columns(columns: Collection[object]) -> str:
-    """Return the text "columns found: ...", with at most `MOST_SAID` names of columns, for messages."""
-    more = f" and {len(columns) - MOST_SAID} more" if len(columns) > MOST_SAID else ""
-    return "columns found: " + ", ".join(_validate.quote(c, str) for c in islice(columns, MOST_SAID)) + more
+    """Return the text "columns found: ...", with at most `MOST_COLUMNS_SHOWN` names of columns, for messages."""
+    more = f" and {len(columns) - MOST_COLUMNS_SHOWN} more" if len(columns) > MOST_COLUMNS_SHOWN else ""
+    return "columns found: " + ", ".join(_validate.quote(c, str) for c in islice(columns, MOST_COLUMNS_SHOWN)) + more

@@ -68,7 +68,7 @@ SAMPLE = 200  # rows from which columns are chosen: enough to see a form, quick 
 SEPARATORS = ",;\t|^"
 MOST_ABOVE = 10  # lines above the header, such as titles: further down, rows are data
 HEADER_SHARE = 0.75  # of the cells or separators of other lines: some cells of a header may be blank
-LONGEST_START = 2**17  # characters from which the separator is found, as the first lines suffice
+START_LENGTH = 2**17  # characters from which the separator is found, as the first lines suffice
 LARGEST_GAP = 200  # empty columns within one table; a wider gap separates a stray cell from it
 SPLIT = "Split it, for example by year."
 VALUE_PATTERN = re.compile(
@@ -244,7 +244,7 @@ def _separator(text: str) -> str:
 
     The header is the first line whose separator occurs at least as often in the next line and nearly as often in most.
     """
-    start = [line for line in text[:LONGEST_START].split("\n") if line.strip()][: 2 * MOST_ABOVE]
+    start = [line for line in text[:START_LENGTH].split("\n") if line.strip()][: 2 * MOST_ABOVE]
     said = re.fullmatch(r"sep=(.)\s*", start[0]) if start else None
     if said:
         return said[1]

@@ -36,7 +36,7 @@ from scipy.linalg.blas import dsyrk
 
 from ..errors import InputError
 from ..errors._types import FloatArray, IntArray
-from .prior import LARGEST_GB, LazyPrior, Prior, jittered_cholesky
+from .prior import MEMORY_LIMIT_GB, LazyPrior, Prior, jittered_cholesky
 from .regression import Regression
 
 WINDOW = 256  # arms: large enough for fast matrix products, small enough for cheap rounds
@@ -83,10 +83,10 @@ class ExactGP(Regression):
     def _learn(self, arms: IntArray, values: FloatArray) -> None:
         fresh = np.setdiff1d(arms, self._arms)
         self._arms = np.concatenate([self._arms, fresh])
-        if self._is_lazy and (size := 16e-9 * len(self._arms) * self.n_arms) > LARGEST_GB:
+        if self._is_lazy and (size := 16e-9 * len(self._arms) * self.n_arms) > MEMORY_LIMIT_GB:
             raise InputError(
                 f"The exact process would take {size:.1f} GB for {len(self._arms)} observed arms; at most "
-                f"{LARGEST_GB:g} GB are allowed. Use `DistrictGP`."
+                f"{MEMORY_LIMIT_GB:g} GB are allowed. Use `DistrictGP`."
             )
         rows = self.prior.rows(fresh) if self._is_lazy else [symmetric_row(self._base_covariance, arm) for arm in fresh]
         self._rows = np.vstack([self._rows, *rows])

@@ -34,8 +34,8 @@ from ..roads.network import RoadNetwork
 from ..surrogates.graph_matern import ContextKernel, GraphMatern, graph_matern, incidence_laplacian
 
 SPREAD = 0.25  # prior standard deviation of energies, relative to the standard deviation of the deterministic ones
-SHARE = 0.5  # of this variance that the product k_G k_f has; the rest is that of k_f alone
-LARGEST_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
+PRODUCT_SHARE = 0.5  # of this variance that the product k_G k_f has; the rest is that of k_f alone
+MEMORY_LIMIT_GB = 4.0  # memory limit for one covariance matrix; several are needed at a time
 LAZY_ARMS = 10_000  # more arms are not given a dense covariance: its factor takes minutes, a round seconds
 BLOCK = 32  # rows of a lazy covariance computed at a time, to save memory
 WAVES = 128  # random features of the product k_G k_f in a draw, each with a draw of the graph process of its own
@@ -166,10 +166,10 @@ class LazyPrior(Prior):
 
     @cached_property
     def covariance(self) -> FloatArray:
-        """Dense covariance, shape (n, n); raises InputError above ``LARGEST_GB``."""
-        if (size := 8e-9 * self.n_arms**2) > LARGEST_GB:
+        """Dense covariance, shape (n, n); raises InputError above ``MEMORY_LIMIT_GB``."""
+        if (size := 8e-9 * self.n_arms**2) > MEMORY_LIMIT_GB:
             raise InputError(
-                f"The covariance of {self.n_arms} arms would take {size:.0f} GB; at most {LARGEST_GB:g} GB are "
+                f"The covariance of {self.n_arms} arms would take {size:.0f} GB; at most {MEMORY_LIMIT_GB:g} GB are "
                 "allowed. Use `rows` and `variance`, or part of the network (`subset`)."
             )
         covariance = self.rows(np.arange(self.n_arms))
@@ -250,10 +250,10 @@ def navigation_prior(
     hours = len(ratios)
     size = 8e-9 * (hours * net.n_edges) ** 2  # GB, found before anything is allocated
     lazy = hours * net.n_edges > LAZY_ARMS if lazy is None else _validate.truth(lazy, "lazy")
-    if size > LARGEST_GB and not lazy:
+    if size > MEMORY_LIMIT_GB and not lazy:
         raise InputError(
             f"{net.n_edges} edges at {hours} hours are {hours * net.n_edges} arms, whose covariance would take "
-            f"{size:.0f} GB; at most {LARGEST_GB:g} GB are allowed. Leave out `lazy`, or use part of the network "
+            f"{size:.0f} GB; at most {MEMORY_LIMIT_GB:g} GB are allowed. Leave out `lazy`, or use part of the network "
             "(`subset`)."
         )
     speeds = (ratios.reshape(hours, -1) * net.speed_limits).ravel()
@@ -271,7 +271,7 @@ def navigation_prior(
     on_graph: Any = partial(GraphMatern, net.lengths, net.connections)
     if not lazy:
         on_graph = partial(graph_matern, incidence_laplacian(net.lengths, net.connections))
-    kernel = ContextKernel(contexts, on_graph, SPREAD**2 * scale, SHARE, (scale_of_k_f, scale_of_k_f))
+    kernel = ContextKernel(contexts, on_graph, SPREAD**2 * scale, PRODUCT_SHARE, (scale_of_k_f, scale_of_k_f))
     noise_variance = noise_sd**2 * scale
     if lazy:
         return LazyPrior(mean, noise_variance, kernel)

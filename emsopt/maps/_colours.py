@@ -190,7 +190,7 @@ def sum_by_place(city: City, evaluation: Evaluation) -> tuple[IntArray, IntArray
     return at, np.bincount(at, minlength=len(places)), fractions
 
 
-def drawn_pairs(fractions: FloatArray) -> IntArray:
+def pairs_to_draw(fractions: FloatArray) -> IntArray:
     """Return the pairs (place, atom) that a map joins by a line, shape (L, 2): those with a share of at least 2 %.
 
     ``fractions``, shape (K, M), are the shares of each atom's answered calls that places answer, from `sum_by_place`.

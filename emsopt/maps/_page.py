@@ -85,7 +85,7 @@ def json_text(data: Any) -> str:
     return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def steps(line: ArrayLike, scale: int) -> list[int]:
+def delta_encode(line: ArrayLike, scale: int) -> list[int]:
     """Return a line as its first point and the steps from point to point, latitude first, in one flat list.
 
     Coordinates are multiplied by ``scale`` and rounded to whole numbers.

@@ -24,7 +24,7 @@ from ..evaluators.metrics import NEGLIGIBLE
 from ..roads.network import RoadNetwork
 from . import _colours
 from ._colours import Limits, Value
-from ._page import HEIGHT, Page, steps
+from ._page import HEIGHT, Page, delta_encode
 
 Evaluations: TypeAlias = Evaluation | Mapping[str, Evaluation]
 Shading: TypeAlias = tuple[FloatArray, str, str]
@@ -144,7 +144,7 @@ def city_data(city: City) -> dict[str, Any]:
 
 
 def _streets(city: City, roads: RoadNetwork) -> dict[str, Any]:
-    """Return the lines of a road network's edges, as `steps` encodes them; a street with two directions has one."""
+    """Return the lines of a road network's edges, encoded; a street with two directions has one."""
     _validate.instance(roads, "roads", RoadNetwork, "emsopt.RoadNetwork")
     if roads.polylines is None or roads.geographic != city.geographic:
         system = "longitude and latitude" if city.geographic else "metres on a plane, as the city has kilometres"
@@ -152,7 +152,8 @@ def _streets(city: City, roads: RoadNetwork) -> dict[str, Any]:
     scale, courses = 100_000 if city.geographic else 1, dict[bytes, list[int]]()
     for line in roads.polylines:
         points = np.round(line * scale).astype(np.int64)
-        courses.setdefault(min(points.tobytes(), points[::-1].tobytes()), steps(line, scale))  # both directions once
+        key = min(points.tobytes(), points[::-1].tobytes())  # the same for both directions
+        courses.setdefault(key, delta_encode(line, scale))
     return {"scale": scale, "courses": list(courses.values())}
 
 
@@ -193,10 +194,10 @@ def _view(city: City, name: str, evaluation: Evaluation | None, shaded: Shading,
     busy, shares = evaluation.utilizations, evaluation.unit_shares
     for place in np.flatnonzero(counts).tolist():
         units = np.flatnonzero(at == place)
-        said = f"{_units(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of answered calls"
+        said = f"{_count_units(len(units))}, {busy[units].mean():.0%} busy, {shares[units].sum():.1%} of answered calls"
         rows = [[evaluation.site_names[k], f"{busy[k]:.1%}", f"{shares[k]:.1%}"] for k in units]
         view["units"].append(_station(place, "", str(len(units)), said, rows))
-    pairs = _colours.drawn_pairs(fractions).tolist()
+    pairs = _colours.pairs_to_draw(fractions).tolist()
     return view | {
         "lines": [[i, j, round(float(fractions[i, j]), 4)] for i, j in pairs],
         "summary": _summary(evaluation),
@@ -240,7 +241,7 @@ def _changes(city: City, named: Mapping[str, Evaluation]) -> list[dict[str, Any]
     for place, (name, now, was) in enumerate(zip(place_names(city), counts, before, strict=True)):
         if now or was:
             text = str(now) if now == was else f"{now - was:+d}".replace("-", "−")  # a minus sign, as wide as the plus
-            said = f"{_units(now)} in {first}, {was} in {second}"
+            said = f"{_count_units(now)} in {first}, {was} in {second}"
             tone = "" if now == was else "gain" if now > was else "loss"
             units.append(_station(place, tone, text, said, [[name, str(now), str(was)]]))
     return units
@@ -270,7 +271,7 @@ def _station(place: int, tone: str, text: str, label: str, rows: list[list[str]]
     return {"at": place, "tone": tone, "text": text, "label": label, "rows": rows}
 
 
-def _units(count: int) -> str:
+def _count_units(count: int) -> str:
     """Return the text "1 unit", "2 units" and so on."""
     return f"{count} unit" if count == 1 else f"{count} units"
 

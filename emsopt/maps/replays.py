@@ -67,10 +67,10 @@ def replay_map(played: Replay | Operations, *, start: float = 0.0, hours: float 
     at = minute[shown] - begin
     times = {name: at + column[shown] for name, column in zip(("go", "there", "free"), after, strict=True)}
     events = {
-        "at": _tenths(at),
+        "at": _to_tenths(at),
         "place": place[shown].tolist(),
         "unit": unit[shown].tolist(),
-        **{name: _tenths(column) for name, column in times.items()},
+        **{name: _to_tenths(column) for name, column in times.items()},
         "release": [0] * len(sites),
     }
     early, answered = (times["free"] < times["there"]).sum(), (unit[shown] >= 0).sum()
@@ -126,17 +126,17 @@ def _page_of_operations(played: Operations, begin: float, end: float) -> Page:
         "counted": ["units sent", "Units sent", "Mean drive, min"],
     }
     events = {
-        "at": _tenths(drives["leave"] - begin),
+        "at": _to_tenths(drives["leave"] - begin),
         "place": (drives["goal"] - n).tolist(),
         "unit": drives["unit"].tolist(),
-        "go": _tenths(drives["leave"] - begin),
-        "there": _tenths(drives["arrive"] - begin),
-        "free": _tenths(done[drives.index].fillna(last) - begin),
+        "go": _to_tenths(drives["leave"] - begin),
+        "there": _to_tenths(drives["arrive"] - begin),
+        "free": _to_tenths(done[drives.index].fillna(last) - begin),
         "release": [0] * len(played.sites),
         "drives": {
             "unit": trace["unit"].tolist(),
-            "go": _tenths(trace["leave"] - begin),
-            "there": _tenths(trace["arrive"] - begin),
+            "go": _to_tenths(trace["leave"] - begin),
+            "there": _to_tenths(trace["arrive"] - begin),
             "to": place.tolist(),
         },
     }
@@ -177,6 +177,6 @@ def _stations(names: list[str], points: list[list[float]]) -> list[dict[str, Any
     return [{"name": name, "at": at} for name, at in zip(names, points, strict=True)]
 
 
-def _tenths(minutes: ArrayLike) -> list[int | None]:
+def _to_tenths(minutes: ArrayLike) -> list[int | None]:
     """Return times (min) as whole tenths of a minute, with None for NaN and infinite ones."""
     return [round(TENTHS * t) if np.isfinite(t) else None for t in np.asarray(minutes, dtype=float).tolist()]

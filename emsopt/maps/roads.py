@@ -14,7 +14,7 @@ import pandas as pd
 from ..errors import InputError, _validate
 from ..roads import RoadNetwork
 from . import _colours
-from ._page import HEIGHT, Page, steps
+from ._page import HEIGHT, Page, delta_encode
 
 if TYPE_CHECKING:
     from ..bandits import NavigationRun
@@ -84,7 +84,7 @@ def exploration_map(
             "plane": not net.geographic,
             "scale": scale,
             "ids": list(net.ids),
-            "courses": [steps(line, scale) for line in net.polylines or ()],  # differences are short to write
+            "courses": [delta_encode(line, scale) for line in net.polylines or ()],  # differences are short to write
         },
         "classes": CLASSES,
         "route": [[text, edge, text == "B"] for text, edge in zip("AB", ends, strict=False)],

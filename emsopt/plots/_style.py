@@ -146,7 +146,7 @@ def legend_above(ax: Axes, columns: int, least: int = 2) -> None:
 
 
 def shared_legend(fig: Figure, axes: Iterable[Axes], columns: int, loc: Any = "upper center", **options: Any) -> None:
-    """Put one legend for all axes beside them, with one entry per label."""
+    """Put one legend for all axes outside them, with one entry per label."""
     handles = {text: mark for ax in axes for mark, text in zip(*ax.get_legend_handles_labels(), strict=True)}
     options |= {"loc": f"outside {loc}", "ncols": min(len(handles), columns)}
     fig.legend(list(handles.values()), list(handles), **options)

@@ -120,7 +120,7 @@ def _map(ax: Axes, city: City, evaluation: Evaluation | None, colours: FloatArra
     counts = np.zeros(len(places), dtype=int)
     if evaluation is not None:
         at, counts, fractions = _colours.sum_by_place(city, evaluation)
-        i, j = _colours.drawn_pairs(fractions).T
+        i, j = _colours.pairs_to_draw(fractions).T
         drawn, thinness = fractions[i, j], _colours.line_thinness(city)
         opaque = np.tile(to_rgba(_colours.LINES), (len(drawn), 1))
         opaque[:, 3] = thinness * (0.3 + 0.55 * drawn)  # faint where the share is small

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..operations import Operations
     from ..planning import Plan
 
-PARTS = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
+DAY_TYPES = {"Mon to Fri": slice(0, 5), "Sat and Sun": slice(5, 7)}
 
 
 @styled()
@@ -39,7 +39,7 @@ def weekly_profile(profile: WeeklyProfile, ax: AxLike = None) -> tuple[Figure, A
     """
     fig, ax = figure((8, 4.5), ax)
     edges = np.arange(25)
-    for k, (name, days) in enumerate(PARTS.items()):
+    for k, (name, days) in enumerate(DAY_TYPES.items()):
         calls, hours = (part[days].sum(axis=0).astype(float) for part in (profile.counts, profile.hours))
         hours[hours == 0] = np.nan  # hours not observed have no rate; NaN leaves a gap in the line
         rates, error = calls / hours, 2 * np.sqrt(calls) / hours  # the deviation of a Poisson count n is √n

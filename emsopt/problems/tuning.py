@@ -19,8 +19,8 @@ from ..errors import MissingDependencyError, _validate
 from ..errors._types import FloatArray
 from .problem import Problem
 
-ROWS, SAMPLE_SEED, FOLDS = 2000, 0, 5
-DATA = {"wine": "quality", "california": "MedHouseVal"}
+SAMPLE_SIZE, SAMPLE_SEED, FOLDS = 2000, 0, 5
+TARGET_COLUMNS = {"wine": "quality", "california": "MedHouseVal"}
 """Data sets by name, each with the column to predict."""
 
 RANGES = {
@@ -75,8 +75,8 @@ def xgboost_tuning(data: str = "wine") -> Problem:
 
 
 def _problem(model: str, data: str) -> Problem:
-    """Return the problem of tuning a model, a key of ``RANGES``, on a data set, a key of ``DATA``."""
-    _validate.choice(data, "data", tuple(DATA))
+    """Return the problem of tuning a model, a key of ``RANGES``, on a data set, a key of ``TARGET_COLUMNS``."""
+    _validate.choice(data, "data", tuple(TARGET_COLUMNS))
     names = tuple(RANGES[model])
 
     def function(points: FloatArray) -> list[float]:
@@ -113,7 +113,7 @@ def _rows(data: str) -> tuple[FloatArray, FloatArray]:
     X, y = _table(data)
     import pandas as pd
 
-    kept = pd.RangeIndex(len(y)).to_series().sample(ROWS, random_state=SAMPLE_SEED).to_numpy()
+    kept = pd.RangeIndex(len(y)).to_series().sample(SAMPLE_SIZE, random_state=SAMPLE_SEED).to_numpy()
     return X[kept], y[kept]
 
 
@@ -122,4 +122,4 @@ def _table(data: str) -> tuple[FloatArray, FloatArray]:
     import pandas as pd
 
     table = pd.read_csv(locate.package_file("tuning", f"{data}.csv.gz"))
-    return table.drop(columns=DATA[data]).to_numpy(), table[DATA[data]].to_numpy(dtype=float)
+    return table.drop(columns=TARGET_COLUMNS[data]).to_numpy(), table[TARGET_COLUMNS[data]].to_numpy(dtype=float)

@@ -23,17 +23,6 @@ definition. Weights must be positive, otherwise the kernel is not positive semi-
 .. math:: r^2 = \sum_k (x_k - x_k')^2 / \ell_k^2, \qquad
           k_{SE} = e^{-r^2 / 2}, \qquad k_{5/2} = (1 + \sqrt5 r + \tfrac53 r^2) \, e^{-\sqrt5 r}
 
-All are used with `emsopt.surrogates.gaussian_process`:
-
->>> from emsopt.surrogates.gaussian_process import fit
->>> X = np.random.default_rng(0).random((30, 2))
->>> process = fit(SquaredExponential([0.5, 0.5]), X, np.sin(6 * X[:, 0]), noise_ratio=1e-3)
->>> bool(process.kernel.length_scale[0] < process.kernel.length_scale[1])
-True
->>> mean, variance, mean_slopes, variance_slopes = process.predict_with_slopes([[0.2, 0.3]])
->>> mean_slopes.shape
-(1, 2)
-
 Importing this module loads scikit-learn, so other modules import it only when needed.
 """
 

@@ -85,8 +85,6 @@ class BOKE(BoxOptimizer):
 
     Parameters
     ----------
-    f, sense, bounds, noisy, constraints, initial, rng
-        As in `BoxOptimizer`.
     scale : float
         Factor of a bandwidth that follows a rule, see `bandwidth`.
     noise_sd : float
@@ -95,6 +93,8 @@ class BOKE(BoxOptimizer):
         "gaussian", "epanechnikov" or "uniform".
     bandwidth : {"scott", "silverman"} or float
         Rule of the bandwidth, (5.1) or (5.2) of the paper, or a fixed bandwidth in widths of the box.
+    f, **options
+        As in `BoxOptimizer`.
 
     Notes
     -----
@@ -158,14 +158,8 @@ class BOKE(BoxOptimizer):
 class BOKEPlus(BOKE):
     """BOKE+: a step of BOKE with probability ``exploring``, else the point where the regression is largest.
 
-    Algorithm 3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration".
-
-    Parameters
-    ----------
-    f, scale, noise_sd, kernel, bandwidth, sense, bounds, noisy, constraints, initial, rng
-        As in `BOKE`.
-    exploring : float
-        Probability p of a step of BOKE, above 0 and at most 1.
+    Algorithm 3 of "Bayesian Optimization by Kernel Regression and Density-based Exploration". ``exploring``, p, must be
+    above 0 and at most 1; other options are those of `BOKE`.
 
     Examples
     --------

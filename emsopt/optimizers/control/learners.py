@@ -40,7 +40,6 @@ class ControlLearner:
     Attributes
     ----------
     model : ControlModel
-        Estimates its hyperparameters.
     counts, paid : ndarray, shape (m,)
         Number of plays of each set, T_i, and their total cost.
     plays : list of (int, ndarray)

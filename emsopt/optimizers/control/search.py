@@ -56,7 +56,7 @@ class ControlRun:
         Recommended values of the variables in this set, each on [0, 1].
     inputs : dict of str to float
         The same values by the names of the variables. All other variables are left to chance.
-    plays, spent, message
+    plays, spent, message : int, float, str
         Number of plays, their total cost, and why the run ended.
     history : DataFrame
         One row per play: its number ``play``, ``set``, ``x`` (tuple), ``value`` and ``cost`` observed, ``spent`` so

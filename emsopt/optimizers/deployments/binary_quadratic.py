@@ -72,7 +72,7 @@ def minimize_quadratic(
     x_i is the number of units at place i, from ``floors`` (default 0) to ``capacities`` (default 1). The module's notes
     describe the diagonal of A and the methods. A is made symmetric.
 
-    ``options`` are, with "swap", ``starts`` (40) and ``steps``, the swaps without improvement after which a start ends
+    With "swap", ``options`` are ``starts`` (40) and ``steps``, the swaps in a row without improvement that end a start
     (2 N).
     """
     solve = _METHODS[_validate.choice(method, "method", tuple(_METHODS))]

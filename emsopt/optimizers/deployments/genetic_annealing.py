@@ -47,7 +47,7 @@ class Genetic(Optimizer):
             return self.draw()
         ranking = np.argsort(self.values, kind="stable")[: self.population]
         for _ in range(ATTEMPTS):
-            child = cross(self.space, self._parent(ranking), self._parent(ranking), self.rng)
+            child = crossover(self.space, self._parent(ranking), self._parent(ranking), self.rng)
             for _ in range(self.rng.poisson(self.mutation)):
                 child = random_neighbour(self.space, child, self.rng)
             if self.is_free(child):
@@ -59,7 +59,7 @@ class Genetic(Optimizer):
         return self.sites[ranking[self.rng.integers(len(ranking), size=2).min()]]  # the lower rank is the better
 
 
-def cross(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
+def crossover(space: DeploymentSpace, mother: IntArray, father: IntArray, rng: np.random.Generator) -> IntArray:
     """Return a canonical child of two canonical deployments, shape (p,), by the rule of `Genetic`."""
     n = max(mother.max(), father.max()) + 1
     first, second = np.bincount(mother, minlength=n), np.bincount(father, minlength=n)

@@ -27,8 +27,8 @@ logarithm, which does not underflow.
 Each repair of our own has a name in REPAIRS. ``literal=True`` (method "gp-pm-literal") leaves all of them out;
 `benchmarks/RESULTS.md` has the contribution of each.
 
-- ``constant``: a constant is added to the prior mean, the average residual; for GP-zero this makes the usual
-  standardised zero mean. Without it the kernel has to explain several minutes of waiting as covariance.
+- ``constant``: the average residual is added to the prior mean, or the kernel has to explain several minutes of waiting
+  as covariance.
 - ``scale``: a factor multiplies kernel (13), which has none.
 - ``weights``: the location weights share a prior, log-normal around their common mean, standard deviation SPREAD. Plain
   likelihood would have to fit a weight per location to a few dozen values. The prior also lets training take fewer

@@ -43,7 +43,7 @@ from ...errors._types import ArrayLike, FloatArray, IntArray, Rng
 from ..problem import Problem
 from .marginals import Marginal
 
-KINDS = "TruncatedNormal, Uniform, Empirical (emsopt.problems)"
+MARGINAL_NAMES = "TruncatedNormal, Uniform, Empirical (emsopt.problems)"
 NODES = 16_384  # errors of about 1e-4 of a standard deviation of f
 MOST_NODES = 2**22  # for 12 variables, 400 MB
 CHUNK = 65_536  # points evaluated at a time, few enough for the processor's cache
@@ -346,7 +346,8 @@ def parse_marginals(marginals: Marginal | Sequence[Marginal], variables: Sequenc
     each = (marginals,) * d if isinstance(marginals, Marginal) else marginals
     if not isinstance(each, (list, tuple)) or len(each) != d or not all(isinstance(X, Marginal) for X in each):
         raise InputError(
-            f"`marginals` must be one of {KINDS}, or a list of {d}, one per variable; got {_validate.quote(each)}."
+            f"`marginals` must be one of {MARGINAL_NAMES}, or a list of {d}, one per variable; got "
+            f"{_validate.quote(each)}."
         )
     return tuple(each)
 

@@ -93,7 +93,7 @@ PLANT_SETS = ((0, 1), (2, 3), (3, 4), (0, 1, 2), (1, 2, 3), (2, 3, 4), (0, 1, 2,
 EMS_SETTINGS = ("fleet", "turnout", "relocation", "demand", "turnaround")
 FLEET = np.arange(7, 13)
 TURNOUT_MIN = (2.75, 0.75)
-LOAD = (1.25, 0.75)  # relative to today's, for demand and for turnaround
+LOAD_RANGE = (1.25, 0.75)  # relative to today's, for demand and for turnaround
 LOADS = np.linspace(0.5, 1.6, 12)  # values of their product, on which alone dispatch depends, in the tables
 BURDENS = np.array([0.75, 1.1, 0.12, 0.35, 0.3])
 POWERS = np.array([1.0, 2.0, 2.0, 2.0, 2.0])
@@ -246,7 +246,8 @@ def _response(u: FloatArray) -> FloatArray:
     """Return the mean response (min) at each row of settings u, (n, 5)."""
     units = FLEET[0] + u[:, 0] * (FLEET[-1] - FLEET[0])
     turnout = TURNOUT_MIN[0] + u[:, 1] * (TURNOUT_MIN[1] - TURNOUT_MIN[0])
-    load = (LOAD[0] + u[:, 3:] * (LOAD[1] - LOAD[0])).prod(axis=1)  # dispatch depends on calls times service time only
+    first, last = LOAD_RANGE
+    load = (first + u[:, 3:] * (last - first)).prod(axis=1)  # dispatch depends on calls times service time only
     static, relocated = (spline.ev(units, load) for spline in _travel_tables())
     return turnout + static + u[:, 2] * (relocated - static)
 

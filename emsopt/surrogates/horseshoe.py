@@ -98,7 +98,7 @@ def sample(state: Horseshoe, X: ArrayLike, y: ArrayLike, sweeps: int = 1, *, rng
     X, y = np.ascontiguousarray(X, dtype=float), np.asarray(y, dtype=float)
     rng = _validate.generator(rng)
     (n, D), (shape, scale) = X.shape, NOISE_PRIOR
-    draw = _draw_fast if n < D else _draw_cholesky
+    draw = _draw_bhattacharya if n < D else _draw_cholesky
     noise, local, local_aux = state.noise_variance, state.local, state.local_aux
     overall, overall_aux = state.overall, state.overall_aux
     for _ in range(sweeps):
@@ -122,7 +122,7 @@ def _inverse_gamma(shape: float, scale: "FloatArray | float", rng: np.random.Gen
     return np.minimum(np.maximum(scale / np.maximum(draws, MIN_VARIANCE), MIN_VARIANCE), MAX_VARIANCE)
 
 
-def _draw_fast(
+def _draw_bhattacharya(
     X: FloatArray, y: FloatArray, prior: FloatArray, noise_variance: float, rng: np.random.Generator
 ) -> FloatArray:
     """Draw α by Bhattacharya et al.'s Algorithm 1 on the model divided by σ; ``prior`` holds β_k² τ², shape (D,)."""

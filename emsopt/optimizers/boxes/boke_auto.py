@@ -163,7 +163,7 @@ class BOKEAuto(BoxOptimizer):
     _sum: tuple[bool, float, float] | None = None
 
     def process(self) -> GaussianProcess:
-        """Return the process of observed and pending points and clipped gains, with the kernel of the last fit."""
+        """Return the process of clipped gains, with the kernel of the last fit and expected gains at pending points."""
         from ...surrogates.kernels import SquaredExponential
 
         X = self.points

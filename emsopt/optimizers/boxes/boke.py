@@ -81,7 +81,8 @@ class BOKE(BoxOptimizer):
     """Bayesian optimisation by kernel regression and density-based exploration.
 
     Algorithm 2 of "Bayesian Optimization by Kernel Regression and Density-based Exploration". Each step maximises
-    m + √(β_t / W), where m is the regression of the standardised gains and W the kernel density of the observed points.
+    m + √(β_t / W), where m is the regression of the observed values, standardised and for minimisation with reversed
+    sign, and W the kernel density of the observed points.
 
     Parameters
     ----------
